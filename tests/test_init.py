@@ -21,9 +21,12 @@ from ragworth.collection import Collection, merge_collections
 from ragworth.errors import FormatError, InputError
 from ragworth.formats import outcomes, texts
 from ragworth.generation.answer_files import read_answers
-from ragworth.init import InitPlan, file_heads, init_workspace, inspect_folder
+from ragworth.init import init_workspace
 from ragworth.init.templates import TEMPLATES
 from ragworth.init.toml_writer import fill_template, format_toml, template_text, toml_key
+from ragworth.inputs import file_heads
+from ragworth.inputs.sources import inspect_folder
+from ragworth.inputs.workspace_plan import WorkspacePlan
 from ragworth.retrieval import StepContext, check
 from ragworth.tables import Judgments
 
@@ -103,7 +106,7 @@ def used(folder: Path) -> config.Workspace:
     return space
 
 
-def begun(folder: Path) -> tuple[config.Workspace, InitPlan]:
+def begun(folder: Path) -> tuple[config.Workspace, WorkspacePlan]:
     """Start a workspace and use it."""
     plan = init_workspace(folder).plan
     return used(folder), plan
@@ -119,7 +122,7 @@ def test_texts_alone_get_systems_to_compare(put: Put) -> None:
     assert space.collection.answers == "queries.jsonl"
     assert (space.baseline, space.limit) == ("bm25", None)
     assert set(space.judgments) == {"abstention", "relevance"}
-    assert any("the reader itself says which are relevant" in line for line in plan.assumed)
+    assert any("contain an accepted answer count as relevant" in line for line in plan.assumed)
     assert set(space.grades) == {"deterministic"}
     assert space.answers is not None
     assert any("no run was found" in line for line in plan.assumed)
@@ -253,13 +256,13 @@ def test_logs_of_several_systems(put: Put) -> None:
     space, plan = begun(put({"a.json": log("x", "y"), "b.jsonl": log("x", "z"), "c.jsonl": log("c")}))
     assert dict(space.systems) == {"*": 'run("jsonl:a.json")', "c": 'run("c.jsonl")'}
     assert set(space.judgments) == {"abstention", "relevance"}
-    assert any(line.startswith("b.jsonl (a run): it has several systems") for line in plan.unused)
+    assert any(line.startswith("b.jsonl (a log): it has several systems") for line in plan.unused)
 
 
 def test_a_log_that_contradicts_another_is_left_out(put: Put) -> None:
     space, plan = begun(put({"a.jsonl": log("a"), "b.jsonl": log("b", text="Another mill.")}))
     assert set(space.systems) == {"a"}
-    assert plan.unused == ["b.jsonl (a run): two texts for passage 'p0'"]
+    assert plan.unused == ["b.jsonl (a log): two texts for passage 'p0'"]
 
 
 def test_what_is_about_other_queries_is_left_out(put: Put) -> None:
@@ -344,10 +347,14 @@ def test_texts_that_nothing_tells_apart_are_told_by_their_length(put: Put) -> No
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
-        ("a.tsv", "query\tpassage\tkind\nq0\tp0\tgood\n", "nothing known has its columns: kind, passage, query"),
+        (
+            "a.tsv",
+            "query\tpassage\tkind\nq0\tp0\tgood\n",
+            "columns: query, passage, kind; say what the columns are",
+        ),
         ("a.csv", "passage,tokens\np0,3\n", "it has lengths of passages, and no texts"),
-        ("a.json", '{\n"a": 1\n}\n', "one JSON document; JSON lines are read"),
-        ("a.jsonl", "not JSON\n", "it is none of the known formats"),
+        ("a.json", '{\n"a": 1\n}\n', "no known format has these columns: a"),
+        ("a.jsonl", "not JSON\n", "no known format begins like this"),
         ("a.jsonl", "", "it is empty"),
         ("a.jsonl", '{"query_id": "q0", "query": "Who?", "retrieved_context": []}\n', "nothing was retrieved in it"),
         ("qrels.txt", "q0 0 p0 1\n".encode("utf-16"), "it is no text in UTF-8"),

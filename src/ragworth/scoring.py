@@ -14,6 +14,7 @@ import polars as pl
 
 from ragworth.errors import InputError, MetricError
 from ragworth.formats.theta import Theta
+from ragworth.inputs.arguments import to_contexts, to_judgments, to_ratings
 from ragworth.metrics import engine
 from ragworth.metrics.declaration import Metric, format_number
 from ragworth.metrics.engine import Metrics, Tokens
@@ -107,11 +108,11 @@ def _ir_measure(text: str) -> Any | None:
 
 
 def score(
-    contexts: Contexts | Data,
-    judgments: Judgments | Data | None = None,
+    contexts: Contexts | str | Path | Data,
+    judgments: Judgments | str | Path | Data | None = None,
     metrics: Metrics = ("nDCG@10",),
     *,
-    ratings: Ratings | Data | None = None,
+    ratings: Ratings | str | Path | Data | None = None,
     tokens: Tokens | Data | None = None,
     complete: bool = True,
     judged_only: bool = False,
@@ -122,10 +123,10 @@ def score(
 
     Parameters
     ----------
-    contexts: what the systems show: a :class:`Contexts` table or several of them, a data frame with scores or
-        ranks, or a dict ``{query: {passage: score}}``.
-    judgments: relevance, abstention, downstream, …: a :class:`Judgments` table, a data frame, or a dict
-        ``{query: {passage: relevance}}``.
+    contexts: what the systems show: the path of a run or log, a :class:`Contexts` table, or several of them; a data
+        frame with scores or ranks; or a dict ``{query: {passage: score}}``.
+    judgments: relevance, abstention, downstream, …: a path, a :class:`Judgments` table, or several of them; a data
+        frame; or a dict ``{query: {passage: relevance}}``.
     metrics: written forms, such as ``["nDCG@10", "UDCG(gamma=0.33)@5"]``; with ir_measures installed, also
         those measures that only it has.
     ratings: of sub-questions, for ``Cov``, ``alpha_nDCG`` and ``Den``.
@@ -142,13 +143,7 @@ def score(
     gives the reason. ``notes`` lists mismatches between runs and judgments.
     """
     ours, theirs = split_metrics(metrics, folder)
-    if isinstance(contexts, (list, tuple)) and contexts and all(isinstance(each, Contexts) for each in contexts):
-        contexts = Contexts.concat(list(contexts))
-    contexts = contexts if isinstance(contexts, Contexts) else Contexts(contexts)
-    if judgments is not None and not isinstance(judgments, Judgments):
-        judgments = Judgments(judgments)
-    if ratings is not None and not isinstance(ratings, Ratings):
-        ratings = Ratings(ratings)
+    contexts, judgments, ratings = to_contexts(contexts), to_judgments(judgments), to_ratings(ratings)
     if tokens is not None and not isinstance(tokens, Tokens):
         tokens = Tokens.of(tokens)
     parts: list[Scores] = []

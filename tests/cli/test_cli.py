@@ -182,7 +182,7 @@ def test_missing_queries_count_as_empty_or_are_left_out(tmp_path: Path) -> None:
 def test_everything_wrong_is_reported_at_once() -> None:
     files = call("score", "-q", "no-qrels", "no-run", "other-run")
     assert files.exit_code == 2
-    assert "3 inputs cannot be read" in files.stderr
+    assert "3 problems" in files.stderr
     needs = call("score", "-q", QRELS, RUNS[0], "-m", "UDCG@5", "-m", "Cov@5")
     assert needs.exit_code == 2
     assert "UDCG@5 needs abstention" in needs.stderr

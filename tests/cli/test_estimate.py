@@ -77,7 +77,7 @@ def test_files_that_cannot_be_used_are_told_together(dear: Path, tmp_path: Path)
     (tmp_path / "bad.csv").write_text("query,passage,abstention\nq01,p,often\n")
     result = call("-q", str(tmp_path / "none.txt"), "-j", ABSTENTION, "--expensive", str(tmp_path / "bad.csv"), *RUNS)
     assert result.exit_code == 2
-    assert "2 inputs cannot be read" in result.stderr
+    assert "2 problems" in result.stderr
     assert "none.txt" in result.stderr and "bad.csv" in result.stderr
 
 

@@ -30,7 +30,7 @@ def test_what_was_found_assumed_and_left_out_is_said(tmp_path: Path) -> None:
     assert f"{tmp_path}/ragworth.toml is written." in result.output
     assert "a run, called 'bm25'  bm25.run" in result.output
     assert "Assumed:\n  labels.txt: its second column may number sub-questions" in result.output
-    assert "Not used:\n  kinds.tsv: nothing known has its columns: kind, query" in result.output
+    assert "Not used:\n  kinds.tsv: no known format has these columns: query, kind" in result.output
     assert "Missing:\n  texts of queries and passages" in result.output
     assert result.output.endswith(f"\n  ragworth check {tmp_path}\n  ragworth evaluate {tmp_path}\n")
     assert set(config.read(tmp_path).systems) == {"bm25"}

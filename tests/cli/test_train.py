@@ -160,7 +160,7 @@ def test_what_was_left_out_is_told(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("udcg", "nowhere", "also-not", "-o", "t.json"), "2 inputs cannot be read"),
+        (("udcg", "nowhere", "also-not", "-o", "t.json"), "2 problems"),
         (("udcg", "nq", "-o", "t.json", "--outcome", "score"), "Questions\\x1b[31m: there are no outcomes of 'score'"),
         (("udcg", "nq", "-o", "t.json", "--transfer", "nq"), "the results that weights are learned from"),
         (("udcg", "nq", "-o", "t.json", "--transfer", "nq/results"), "the results that weights are learned from"),

@@ -266,7 +266,10 @@ def test_no_accepted_answers_among_the_first_queries(tmp_path: Path, models: Mod
     lines(folder / "answers.jsonl", [{"query_id": "q3", "answers": ["rye"]}])
     with pytest.raises(InputError) as caught:
         plan_evaluation(config.read(folder), limit=2)
-    assert "deterministic needs accepted answers, and none of the first 2 queries (limit) has any" in str(caught.value)
+    assert (
+        "deterministic needs accepted answers, and none of the 2 queries that were taken (limit or sample) has any"
+        in str(caught.value)
+    )
     assert str(caught.value).endswith("to do: take more queries: a larger --limit, or --all")
     assert plan_evaluation(config.read(folder)).stages
     change(folder, 'answers = "answers.jsonl"\n', "")

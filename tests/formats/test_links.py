@@ -9,7 +9,7 @@ import pytest
 from ragworth.errors import FormatError, RagworthError
 from ragworth.formats import load, read_contexts, read_judgments, write
 from ragworth.formats.theta import Theta
-from ragworth.init.file_heads import list_folder
+from ragworth.inputs.file_heads import list_folder
 from ragworth.tables import Contexts
 
 RUN = "q1 Q0 d1 1 2.5 t\n"

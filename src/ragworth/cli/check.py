@@ -2,50 +2,54 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import click
 
+from ragworth.cli.input_options import check_amount_options, input_options, open_inputs, quoted_inputs
 from ragworth.cli.trust_options import take_trust_options, trust_options
 
 
-@click.command("check", short_help="Validate a workspace without asking a model.")
-@click.argument("workspace", default=".", type=click.Path())
-@click.option("--limit", type=click.IntRange(1), help="Only the first so many queries.")
-@click.option("--all", "every", is_flag=True, help="All queries, whatever limit the workspace has.")
+@click.command("check", short_help="Validate a workspace or files without asking a model.")
+@input_options
 @click.option("--quiet", is_flag=True, help="Say nothing where all is well.")
 @trust_options
-def command(workspace: str, limit: int | None, every: bool, quiet: bool, **chosen: Any) -> None:
-    """Read everything that a ragworth.toml names and report what is wrong, all of it at once.
+def command(
+    inputs: tuple[str, ...],
+    columns: tuple[str, ...],
+    limit: int | None,
+    sample: int | None,
+    every: bool,
+    answer_again: bool,
+    quiet: bool,
+    **chosen: Any,
+) -> None:
+    """Read everything that a ragworth.toml names, or files as they are, and report everything that is wrong at once.
 
     Files, ids, pipelines, settings, metrics, models and paths are checked. No language model is asked or loaded, and
     nothing is written but the cache. Systems do retrieve, since what they show is what would be asked about: passages
     are encoded and cross-encoders run, on this machine, where a pipeline has them. What they gave is kept, and
     ragworth evaluate goes on from it. Exit code 2 where something is wrong.
     """
-    from ragworth import config
     from ragworth.cli.progress import WorkLine
     from ragworth.evaluation.plan import plan_evaluation
     from ragworth.report.render import printable
 
-    check_limit_options(limit, every)
+    check_amount_options(limit, sample, every)
     paths, consent = take_trust_options(chosen)
     console = None if quiet else WorkLine()
     with interruptible():
-        found = plan_evaluation(
-            config.read(workspace, paths), limit=limit, every=every, console=console, consent=consent
-        )
+        space = open_inputs(inputs, columns, paths, answer_again=answer_again, quiet=quiet)
+        found = plan_evaluation(space, limit=limit, sample=sample, every=every, console=console, consent=consent)
     if quiet:
         return
     for line in [*describe_inputs(found.material), *(f"note: {note}" for note in found.notes)]:
         click.echo(printable(line))
     for stage in found.stages:
         click.echo(f"{stage.name}: {stage.words}")
-    where = "" if workspace == "." else f" {shlex.quote(workspace)}"
-    click.echo(printable(f"All is well. Next: ragworth evaluate{where}"))
+    click.echo(printable(f"All is well. Next: ragworth evaluate{quoted_inputs(inputs, columns)}"))
 
 
 def check_limit_options(limit: int | None, every: bool) -> None:
@@ -78,8 +82,10 @@ def describe_inputs(material: Any) -> list[str]:
         (labels.frame.height if labels is not None else 0, "relevance label", ""),
         (texts.subquestions.height, "sub-question", ""),
         (ratings.frame.height if ratings is not None else 0, "rating", ""),
+        (material.answers.frame.height if material.answers is not None else 0, "given answer", ""),
+        (len(material.outcomes) if material.outcomes is not None else 0, "given grade", ""),
     ]
     parts = [format_count(number, noun, plural) for number, noun, plural in numbers if number]
-    systems = [name if name.isprintable() else quote_short(name) for name in material.systems]
+    systems = [name if name.isprintable() else quote_short(name) for name in material.written]
     lines = [f"collection: {', '.join(parts)}", f"systems: {format_list(systems, 30)}"]
     return [*lines, *(f"note: {note}" for note in material.notes)]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import click
 
@@ -29,16 +28,6 @@ class CollectionOptions:
     sample: int | None
     sample_seed: int
     skip_bad_lines: bool
-    ties: str = field(default="float64")
-
-
-class CollectionInputs(NamedTuple):
-    """What was read."""
-
-    contexts: Any
-    """None where no run was given."""
-    collection: Any
-    notes: tuple[str, ...]
 
 
 def reading_options(function: F) -> F:
@@ -74,58 +63,12 @@ def take_collection_options(given: dict[str, Any]) -> CollectionOptions:
     )
 
 
-def read_collection(given: CollectionOptions) -> CollectionInputs:
-    """Read everything; what cannot be read is reported together."""
-    from ragworth import formats
-    from ragworth.cli.scoring_options import ErrorCollector
-    from ragworth.collection import Collection, merge_collections
-    from ragworth.formats import texts
-    from ragworth.tables import Contexts, Judgments
+def read_collection(given: CollectionOptions) -> Any:
+    """Read everything; all problems are reported together."""
+    from ragworth.config import CollectionConfig
+    from ragworth.inputs.problems import Problems
+    from ragworth.inputs.reader import FileReader
 
-    reading, skip = ErrorCollector(), given.skip_bad_lines
-    loaded = reading.of(partial(formats.load, given.collection, skip_bad_lines=skip)) if given.collection else None
-    runs = [reading.of(partial(_run, spec, given)) for spec in given.runs]
-    parts = [
-        reading.of(partial(texts.read, path, kind, skip_bad_lines=skip))
-        for kind in ("queries", "passages", "answers", "subquestions")
-        if (path := getattr(given, kind))
-    ]
-    qrels = [reading.of(partial(formats.read_judgments, path, skip_bad_lines=skip)) for path in given.qrels]
-    ratings = reading.of(partial(formats.read_ratings, given.ratings, skip_bad_lines=skip)) if given.ratings else None
-    reading.done()
-    if loaded is not None:
-        theirs = loaded.collection
-        facts = {"relevance": None if qrels else theirs.relevance, "ratings": None if ratings else theirs.ratings}
-        parts.append(Collection(**{**theirs.__dict__, **facts}))
-    parts += [run.collection for run in runs]
-    if qrels:
-        parts.append(Collection(relevance=Judgments.concat(qrels)))
-    if ratings is not None:
-        parts.append(Collection(ratings=ratings))
-    tables = [run.contexts for run in runs if run.contexts is not None]
-    if not tables and loaded is not None and loaded.contexts is not None:
-        tables = [loaded.contexts]
-    contexts = Contexts.concat(tables) if tables else None
-    collection = merge_collections(parts)
-    notes = (*collection.notes, *(contexts.notes if contexts is not None else ()))
-    return CollectionInputs(contexts, collection, tuple(dict.fromkeys(notes)))
-
-
-def _run(spec: str, given: CollectionOptions) -> Any:
-    """A run with the texts that came in its file, if it is of a kind that has them."""
-    from ragworth import formats
-    from ragworth.cli.scoring_options import named_run, read_run
-    from ragworth.collection import Collection
-    from ragworth.formats.contract import LoadedCollection
-
-    name, path = named_run(spec)
-    chosen, _ = formats.resolve(path, "contexts")
-    if chosen.name != "jsonl":
-        return LoadedCollection(Collection(), read_run(spec, given.ties, given.skip_bad_lines))
-    loaded = formats.load(path, skip_bad_lines=given.skip_bad_lines)
-    contexts = loaded.contexts
-    if contexts is None:
-        return LoadedCollection(Collection(), read_run(spec, given.ties, given.skip_bad_lines))
-    return LoadedCollection(
-        loaded.collection, contexts.renamed(name) if name and contexts.systems != [name] else contexts
-    )
+    parts = ("queries", "passages", "answers", "subquestions", "qrels", "ratings")
+    files = CollectionConfig(whole=given.collection, **{name: getattr(given, name) for name in parts})
+    return FileReader(Problems(), skip_bad_lines=given.skip_bad_lines).with_runs(files, given.runs)

@@ -11,7 +11,8 @@ from typing import Any
 
 import click
 
-from ragworth.cli.check import check_limit_options, interruptible
+from ragworth.cli.check import interruptible
+from ragworth.cli.input_options import check_amount_options, input_options, open_inputs
 from ragworth.cli.output import print_notes
 from ragworth.cli.progress import StageLines as StageLines
 from ragworth.cli.progress import WorkLine
@@ -22,12 +23,10 @@ TABLE_COLUMNS = ("system", "group", "misleading", "correct", "wrong")
 """Columns of the leaderboard beside those of metrics."""
 
 
-@click.command("evaluate", short_help="Run a workspace: from its files to the report.")
-@click.argument("workspace", default=".", type=click.Path())
+@click.command("evaluate", short_help="From a workspace or files as they are to the report.")
+@input_options
 @click.option("--only", type=STAGES, help="Run this stage alone; what it needs must be there.")
 @click.option("--until", type=STAGES, help="End after this stage.")
-@click.option("--limit", type=click.IntRange(1), help="Only the first so many queries.")
-@click.option("--all", "every", is_flag=True, help="All queries, whatever limit the workspace has.")
 @click.option(
     "--page-queries",
     type=click.IntRange(1),
@@ -40,39 +39,45 @@ TABLE_COLUMNS = ("system", "group", "misleading", "correct", "wrong")
 )
 @click.option("--quiet", is_flag=True, help="No progress and no notes on standard error.")
 @trust_options
-def command(workspace: str, dry_run: bool, as_json: bool, quiet: bool, **chosen: Any) -> None:
-    """Retrieve, judge, answer, grade, score, compare and report, as a ragworth.toml says.
+def command(dry_run: bool, as_json: bool, quiet: bool, **chosen: Any) -> None:
+    """Retrieve, judge, answer, grade, score, compare and report, as a ragworth.toml says or as files allow.
 
-    WORKSPACE is the file or its folder; ragworth init writes one. What was done before and is still right is not done
-    again, and no model is asked the same twice: after Ctrl-C, a crash or kill -9 the same command goes on where it
-    was. Tables and the report go to results/. A ragworth.toml of somebody else's can write to its own folder only, and
+    WORKSPACE is a ragworth.toml or its folder. Files, and folders without a ragworth.toml, are evaluated as they are:
+    logs of RAG tools, runs, labels, answers and grades. Several logs are several systems. Answers in the data are kept,
+    and graded if there are accepted answers; grades in the data are used. Results go to results/ in a folder, and to
+    LOG-results/ beside a file.
+
+    What was done before and is still right isn't done again, and no model is asked the same twice: after Ctrl-C, a
+    crash or kill -9 the same command resumes. A ragworth.toml of somebody else's can write to its own folder only, and
     send no key and no file from outside of it to a server, unless an option here allows it.
 
     \b
     ragworth evaluate
+    ragworth evaluate log.jsonl
+    ragworth evaluate old.json new.json --map question=Query
     ragworth evaluate examples/demo --dry-run
     ragworth evaluate examples/demo --until annotate
     """
-    check_limit_options(chosen["limit"], chosen["every"])
+    check_amount_options(chosen["limit"], chosen["sample"], chosen["every"])
     if chosen["only"] and chosen["until"]:
         raise click.UsageError("--only is for one stage and --until for all up to one; give one of the two")
     trust = take_trust_options(chosen)
     with interruptible():
+        given = [chosen.pop(name) for name in ("inputs", "columns", "answer_again")]
+        space = open_inputs(given[0], given[1], trust.paths, answer_again=given[2], quiet=quiet or as_json)
         if dry_run:
-            _plan(workspace, as_json, quiet, chosen, trust)
+            _plan(space, as_json, quiet, chosen, trust)
         else:
-            _run(workspace, as_json, quiet, chosen, trust)
+            _run(space, as_json, quiet, chosen, trust)
 
 
-def _plan(workspace: str, as_json: bool, quiet: bool, chosen: Mapping[str, Any], trust: TrustOptions) -> None:
-    from ragworth import config
+def _plan(space: Any, as_json: bool, quiet: bool, chosen: Mapping[str, Any], trust: TrustOptions) -> None:
     from ragworth.evaluation.plan import plan_evaluation
 
     wanted = wanted_stages(chosen["only"], chosen["until"])
     found = plan_evaluation(
-        config.read(workspace, trust.paths),
-        limit=chosen["limit"],
-        every=chosen["every"],
+        space,
+        **{name: chosen[name] for name in ("limit", "sample", "every")},
         scores=not {"score", "report"}.isdisjoint(wanted),
         console=None if quiet else WorkLine(),
         consent=trust.consent,
@@ -95,12 +100,10 @@ def wanted_stages(only: str | None, until: str | None) -> Sequence[str]:
     return STAGES.choices[: STAGES.choices.index(until) + 1] if until else STAGES.choices
 
 
-def _run(workspace: str, as_json: bool, quiet: bool, chosen: Mapping[str, Any], trust: TrustOptions) -> None:
-    from ragworth import config
+def _run(space: Any, as_json: bool, quiet: bool, chosen: Mapping[str, Any], trust: TrustOptions) -> None:
     from ragworth.evaluation.run import evaluate
     from ragworth.report.render import printable, render
 
-    space = config.read(workspace, trust.paths)
     found = evaluate(space, console=None if quiet else StageLines(), consent=trust.consent, **chosen)
     if as_json:
         click.echo(json.dumps(evaluation_record(found), ensure_ascii=False, indent=1))
@@ -113,6 +116,8 @@ def _run(workspace: str, as_json: bool, quiet: bool, chosen: Mapping[str, Any], 
         for standing in found.page.overview.standings:
             click.echo(printable(standing.sentence))
         click.echo(f"\nReport: {printable(display_path(found.report))}")
+    elif found.folder is not None:
+        click.echo(f"Results: {printable(display_path(found.folder))}")
 
 
 def leaderboard(page: Any) -> Any:

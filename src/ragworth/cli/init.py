@@ -14,23 +14,33 @@ NAMES = ("demo", "runs", "beir", "rag-log", "minimal")
 @click.command("init", short_help="Write a first ragworth.toml.")
 @click.argument("folder", default=".")
 @click.option("-t", "--template", type=click.Choice(NAMES), help="Write this one, without looking at what is there.")
+@click.option(
+    "--map",
+    "columns",
+    multiple=True,
+    metavar="FIELD=COLUMN",
+    help="What a log calls a field: question, answer, passages, accepted, system, …; written to [columns].",
+)
 @click.option("--force", is_flag=True, help="Overwrite a ragworth.toml that is there already.")
 @click.option("--quiet", is_flag=True, help="Say nothing about what was found.")
-def command(folder: str, template: str | None, force: bool, quiet: bool) -> None:
-    """Write a commented ragworth.toml into FOLDER from the files that lie there, up to two folders down.
+def command(folder: str, template: str | None, columns: tuple[str, ...], force: bool, quiet: bool) -> None:
+    """Write down what ragworth finds in FOLDER, up to two folders down, as a commented ragworth.toml.
 
-    It knows TREC runs, qrels and sub-topic qrels, BEIR folders, JSON lines as RAG programs log them, texts, and tables
-    of judgments, ratings, answers and outcomes. What it did not understand or had to assume is said. Where there are
-    texts and no run, it sets up BM25 and some systems to hold it against. Of long files only the beginning is read.
+    It knows the logs of RAG tools, TREC runs, qrels and sub-topic qrels, BEIR folders, texts, and tables of judgments,
+    ratings, answers and outcomes. It says what it assumed, and what it can't use and why. If there are texts and no
+    run or log, it sets up BM25 and some systems to compare with. Of long files it reads only the beginning. ragworth
+    evaluate understands the same files without a ragworth.toml.
 
     \b
     ragworth init
     ragworth init my-evaluation
+    ragworth init my-evaluation --map question=Query
     ragworth init my-evaluation --template rag-log
     """
+    from ragworth.cli.input_options import parse_mapping
     from ragworth.init import init_workspace
 
-    started = init_workspace(folder, template, force=force)
+    started = init_workspace(folder, template, columns=parse_mapping(columns), force=force)
     click.echo(_display_text(f"{started.file} is written."))
     if not quiet:
         _report(started.plan, template)
@@ -43,20 +53,15 @@ def command(folder: str, template: str | None, force: bool, quiet: bool) -> None
 
 
 def _report(plan: Any, template: str | None) -> None:
-    """What was found, assumed and left out."""
+    """Say what was found, assumed and left out."""
+    from ragworth.cli.input_options import print_plan
+
     if template is not None:
         click.echo(f"It is the template {template}: put the names of your files into it.")
         return
     if not plan.used:
         click.echo(f"Nothing to evaluate was found, so nothing is set. Templates: --template {', '.join(NAMES)}.")
-    width = max((len(what) for what, _ in plan.used), default=0)
-    for what, name in plan.used:
-        click.echo(_display_text(f"  {what:<{width}}  {name}"))
-    for title, lines in (("Assumed", plan.assumed), ("Not used", plan.unused), ("Missing", plan.lacking)):
-        if lines:
-            click.echo(f"\n{title}:")
-        for line in lines:
-            click.echo(_display_text(f"  {line}"))
+    print_plan(plan, err=False)
 
 
 def _display_text(text: str) -> str:

@@ -15,7 +15,7 @@ from ragworth.errors import format_count
 WORDS = {
     "done": "done",
     "kept": "as before",
-    "given": "from a file",
+    "given": "as given",
     "skipped": "nothing to do",
     "incomplete": "done in part",
 }

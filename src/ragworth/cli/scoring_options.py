@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import click
 
-from ragworth.errors import MAX_NAMED, SWAPPED_REMEDY, InputError, RagworthError, look_swapped
+from ragworth.errors import InputError
+from ragworth.inputs.names import named_run as named_run
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -120,32 +120,30 @@ def read_scoring_inputs(
     """Read everything, and what else is to be read with it; all that cannot be read is told together."""
     from ragworth import formats
     from ragworth.collection import WORD_UNIT
+    from ragworth.inputs.problems import Problems
+    from ragworth.inputs.reader import FileReader
     from ragworth.metrics.engine import Tokens
     from ragworth.scoring import split_metrics
     from ragworth.tables import Contexts
 
     metrics = given.metrics or ("nDCG@10",)
-    skip = given.skip_bad_lines
-    reading = ErrorCollector()
-    ours, _ = reading.of(lambda: split_metrics(metrics)) or ([], [])
-    loaded = reading.of(lambda: formats.load(given.collection or "", skip_bad_lines=skip)) if given.collection else None
-    runs = [reading.of(partial(read_run, run, given.ties, skip)) for run in given.runs]
-    tables = [
-        reading.of(partial(formats.read_judgments, path, skip_bad_lines=skip))
-        for path in (*given.qrels, *given.judgments)
-    ]
-    ratings = (
-        reading.of(lambda: formats.read_ratings(given.ratings or "", skip_bad_lines=skip)) if given.ratings else None
-    )
+    skip, problems = given.skip_bad_lines, Problems()
+    reading = FileReader(problems, ties=given.ties, skip_bad_lines=skip)  # type: ignore[arg-type]
+    ours, _ = problems.of(lambda: split_metrics(metrics)) or ([], [])
+    loaded = reading.of(given.collection, formats.load) if given.collection else None
+    logs = [log for run in given.runs if (log := reading.run(run)) is not None]
+    runs = [log.contexts for log in logs if log.contexts is not None]
+    tables = [reading.of(path, formats.read_judgments) for path in (*given.qrels, *given.judgments)]
+    ratings = reading.of(given.ratings, formats.read_ratings) if given.ratings else None
     lengths = None
     notes: tuple[str, ...] = ()
     if given.passages and any("tokens" in metric.needs for metric in ours):
-        counted = reading.of(lambda: formats.read_lengths(given.passages or "", skip_bad_lines=skip))
+        counted = reading.of(given.passages, formats.read_lengths)
         if counted is not None:
             notes = counted.notes
-            lengths = reading.of(lambda: Tokens.of(counted.frame, counted.counter, given.passages or ""))
-    besides = [reading.of(read) for read in also]
-    reading.done()
+            lengths = problems.of(partial(Tokens.of, counted.frame, counted.counter, given.passages))
+    besides = [problems.of(read) for read in also]
+    problems.done()
     if loaded is not None:
         texts, notes = loaded.collection, (*loaded.collection.notes, *notes)
         runs = runs or ([loaded.contexts] if loaded.contexts is not None else [])
@@ -182,52 +180,3 @@ def score_inputs(given: ScoringOptions) -> Any:
     )
     result.notes = tuple(dict.fromkeys((*found.notes, *result.notes)))
     return result
-
-
-class ErrorCollector:
-    """Runs several readings and reports all that failed at once, so that nobody mends files one by one."""
-
-    def __init__(self) -> None:
-        self.problems: list[RagworthError] = []
-
-    def of(self, read: Callable[[], Any]) -> Any:
-        """What ``read`` gives, or None after noting why it could not."""
-        try:
-            return read()
-        except RagworthError as error:
-            self.problems.append(error)
-            return None
-
-    def done(self) -> None:
-        """Raise what was noted, if anything was."""
-        if len(self.problems) == 1:
-            raise self.problems[0]
-        if self.problems:
-            shown = tuple(str(problem).replace("\n", "\n  ") for problem in self.problems[:MAX_NAMED])
-            rest = len(self.problems) - MAX_NAMED
-            raise InputError(
-                f"{len(self.problems)} inputs cannot be read",
-                more=(*shown, *((f"… and {rest} more",) if rest > 0 else ())),
-                remedy=SWAPPED_REMEDY if look_swapped(self.problems) else "",
-            )
-
-
-def named_run(spec: str) -> tuple[str, str]:
-    """Name and path of ``NAME=PATH``, or no name and a path; what exists as it is, ``=`` and all, is a path."""
-    name, equals, path = spec.partition("=")
-    named = bool(equals and name and "/" not in name and not Path(spec).exists())
-    return (name, path) if named else ("", spec)
-
-
-def read_run(spec: str, ties: str, skip_bad_lines: bool) -> Any:
-    """A run from ``NAME=PATH`` or a path."""
-    from ragworth import formats
-
-    name, path = named_run(spec)
-    run = formats.read_contexts(
-        path,
-        system=name or None,
-        ties=ties,  # type: ignore[arg-type]
-        skip_bad_lines=skip_bad_lines,
-    )
-    return run.renamed(name) if name and run.systems != [name] else run

@@ -191,17 +191,17 @@ def sweep(
 
 def _read(cases: tuple[str, ...], others: tuple[str, ...]) -> tuple[list[Any], list[Any]]:
     """The tables of folders of results; all that cannot be read are told together."""
-    from ragworth.cli.scoring_options import ErrorCollector
     from ragworth.fitting import FittingTables
+    from ragworth.inputs.problems import Problems
     from ragworth.results import Results
 
     _check_apart(cases, others)
-    reading = ErrorCollector()
+    reading = Problems()
     paths = [*cases, *others]
     read = [reading.of(partial(Results.read, _folder(path))) for path in paths]
     reading.done()
     names = _number_names([_name(path, results) for path, results in zip(paths, read, strict=True)])
-    tables = [FittingTables.of(results, name) for results, name in zip(read, names, strict=True)]
+    tables = [FittingTables.of(results, name) for results, name in zip(read, names, strict=True) if results is not None]
     return tables[: len(cases)], tables[len(cases) :]
 
 

@@ -7,7 +7,7 @@ are checked by their packages.
 
 from __future__ import annotations
 
-from ragworth.config.parsing import read
+from ragworth.config.parsing import from_tables, read
 from ragworth.config.toml_problems import TomlLines
 from ragworth.config.workspace import (
     EVERY_SYSTEM,
@@ -20,6 +20,7 @@ from ragworth.config.workspace import (
     OutputPaths,
     TaskConfig,
     Workspace,
+    names_every_system,
 )
 
 __all__ = [
@@ -34,5 +35,7 @@ __all__ = [
     "TaskConfig",
     "TomlLines",
     "Workspace",
+    "from_tables",
+    "names_every_system",
     "read",
 ]

@@ -5,6 +5,7 @@ pydantic finds all problems at once. msgspec imports faster, but stops at the fi
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, ConfigDict, Field
@@ -49,13 +50,25 @@ FLAT = ("metrics", "paths")
 
 
 def flatten(whole: dict[str, Any]) -> dict[str, Any]:
-    """The file with the keys of these tables, and the files of judgments and grades, at the top."""
+    """The file with the keys of these tables, and the files of judgments and grades, at the top; one file a system."""
     flat: dict[str, Any] = {}
     for name, table in whole.items():
         if name in FLAT and isinstance(table, dict):
             flat |= {f"{name}.{key}": value for key, value in table.items()}
         elif name in ("judgments", "grades") and isinstance(table, dict) and "files" in table:
             flat |= {name: {key: table[key] for key in table if key != "files"}, f"{name}.files": table["files"]}
+        elif name == "systems" and isinstance(table, dict):
+            flat[name] = {key: value for pair in table.items() for key, value in _expand_files(*pair)}
         else:
             flat[name] = table
     return flat
+
+
+def _expand_files(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """``"*" = {run = ["a", "b"]}`` as ``"*"`` and ``"*2"``, with a file each."""
+    files = value.get("run") if name == "*" and isinstance(value, dict) else None
+    if not isinstance(files, list) or not files:
+        yield name, value
+        return
+    for number, file in enumerate(files, 1):
+        yield name if number == 1 else f"{name}{number}", {**value, "run": file}

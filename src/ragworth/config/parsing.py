@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,10 @@ from pydantic import ValidationError
 from ragworth.config.fields import flatten
 from ragworth.config.output_paths import find_outside, given_paths
 from ragworth.config.toml_problems import Problem, TomlLines, describe
-from ragworth.config.workspace import EVERY_SYSTEM, SCHEMA, WORKSPACE_FILE, OutputPaths, Workspace
+from ragworth.config.workspace import SCHEMA, WORKSPACE_FILE, OutputPaths, Workspace, names_every_system
 from ragworth.errors import FormatError, InputError, format_list
 
-FLAGS = ("file", "without", "oracle", "everything")
+FLAGS = ("file", "without", "oracle", "everything", "replace")
 """Keys of ``[answers]`` that may stand beside a file, if they are false."""
 
 
@@ -55,6 +55,13 @@ def read(path: str | Path, paths: OutputPaths = OutputPaths()) -> Workspace:  # 
     return replace(space, title=space.title or file.resolve().parent.name, **given_paths(paths))
 
 
+def from_tables(tables: Mapping[str, Mapping[str, Any]], file: Path, paths: OutputPaths) -> Workspace:
+    """A workspace from settings by table, without a file: ``file`` is where one would be; "" is the head of it."""
+    whole = {**tables.get("", {}), **{name: dict(keys) for name, keys in tables.items() if name}}
+    space = SCHEMA.validate_python({**flatten(whole), "(file)": file, "(given)": whole})
+    return replace(space, **given_paths(paths))
+
+
 def _all_together(problems: list[Problem], file: Path, lines: TomlLines) -> InputError:
     """All problems as one error, in the order of the file."""
     placed = sorted({(lines.line(*problem.path) or 0, problem.text) for problem in problems})
@@ -79,7 +86,7 @@ def _find_contradictions(whole: dict[str, Any]) -> Iterator[Problem]:
             lack = "has no steps" if value == [] else "says nothing"
             yield Problem(("systems", name), f"the system {name!r} {lack}")
     baseline, source = _table(whole, "metrics").get("baseline"), _table(whole, "collection").get("from")
-    named = source or not systems or EVERY_SYSTEM in systems  # in files that are not read yet
+    named = source or not systems or any(map(names_every_system, systems))  # in files that are not read yet
     if baseline and isinstance(baseline, str) and not named and baseline not in systems:
         known = format_list(list(systems), 20)
         yield Problem(("metrics", "baseline"), f"the baseline {baseline!r} is no system; there are {known}")

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from ragworth.config.fields import FLAT
-from ragworth.config.workspace import SCHEMA
+from ragworth.config.workspace import EVERY_SYSTEM, SCHEMA, names_every_system
 from ragworth.errors import format_list
 
 WORDS = {
@@ -68,6 +68,7 @@ def describe(error: ValidationError, whole: dict[str, Any]) -> Iterator[Problem]
         first, *rest = each["loc"]
         parts = [first] if first in whole else str(first).split(".", 1)
         path = tuple(part for part in (*parts, *rest) if isinstance(part, str) and not part.startswith("("))
+        path = tuple(EVERY_SYSTEM if names_every_system(part) else part for part in path)
         item = isinstance(each["loc"][-1], int) and each["type"] != "string_too_short"
         kind = "tuple_type" if item else each["type"]
         yield Problem(path, _words(kind, each.get("ctx", {}), path, reduce(getitem, path, whole)))

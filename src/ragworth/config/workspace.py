@@ -25,7 +25,13 @@ from ragworth.config.fields import (
 )
 
 EVERY_SYSTEM = "*"
-"""Name of a system that stands for all that a file of runs has, each under its own name."""
+"""Name of a system that stands for all that a file of runs has, each under its own name; ``*2``, … for more files."""
+
+
+def names_every_system(name: str) -> bool:
+    """Whether a name stands for all systems of a file."""
+    return re.fullmatch(r"\*\d*", name) is not None
+
 
 WORKSPACE_FILE = "ragworth.toml"
 """What the file of a workspace is called."""
@@ -92,6 +98,8 @@ class AnswerConfig(TomlTable):
     oracle: Flag = False
     everything: Flag = False
     """Also queries without accepted answers, where others have some."""
+    replace: Flag = False
+    """Also where the data has answers, which are then ignored."""
     file: TextValue | None = None
 
 
@@ -120,7 +128,7 @@ class OutputPaths:
 
 @dataclass(frozen=True)
 class SystemTable(TomlTable):
-    """A system whose contexts are in a file."""
+    """A system whose contexts are in a file. The system ``*`` may have several files: see `config.fields`."""
 
     run: TextValue | None = None
 
@@ -134,6 +142,10 @@ _System = Annotated[
     Discriminator(lambda value: "(table)" if isinstance(value, dict) else "(steps)"),
 ]
 SystemValue = Annotated[str, GetPydanticSchema(lambda _, build: build(_System))]
+ColumnValue = Annotated[
+    Annotated[TextValue, Tag("(text)")] | Annotated[Mapping[str, TextValue], Tag("(table)")],
+    Discriminator(lambda value: "(table)" if isinstance(value, dict) else "(text)"),
+]
 Judgment = Annotated[TaskConfig, split("settings", "model", "expensive"), SWITCH]
 Grade = Annotated[TaskConfig, split("settings", "model"), SWITCH]
 
@@ -150,11 +162,15 @@ class Workspace(TomlTable):
     collection: CollectionConfig = CollectionConfig()
     systems: Mapping[str, SystemValue] = field(default_factory=dict)
     """Pipelines in their written form, by name."""
+    columns: Mapping[str, ColumnValue] = field(default_factory=dict)
+    """Our names of fields and those of the logs; a table holds the names of one log."""
     model: ModelValue = ModelSpec()
     judgments: Annotated[Mapping[str, Judgment], WITHOUT_FALSE] = field(default_factory=dict)
     judged: Annotated[TextListValue, Field(alias="judgments.files")] = ()
     """Files of judgments."""
-    answers: Annotated[AnswerConfig | None, split("(task)", "without", "oracle", "everything", "file"), SWITCH] = None
+    answers: Annotated[
+        AnswerConfig | None, split("(task)", "without", "oracle", "everything", "replace", "file"), SWITCH
+    ] = None
     grades: Annotated[Mapping[str, Grade], WITHOUT_FALSE] = field(default_factory=dict)
     graded: Annotated[TextListValue, Field(alias="grades.files")] = ()
     """Files of outcomes."""
@@ -174,6 +190,11 @@ class Workspace(TomlTable):
     @property
     def folder(self) -> Path:
         return self.file.parent
+
+    def columns_of(self, text: str) -> dict[str, str]:
+        """Names of fields in a log: those of all logs, and those of this one."""
+        own = next((each for name, each in self.columns.items() if name == text and isinstance(each, Mapping)), {})
+        return {**{name: each for name, each in self.columns.items() if isinstance(each, str)}, **own}
 
     def path(self, text: str) -> Path:
         """A path of the file's, from its folder."""

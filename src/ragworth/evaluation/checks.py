@@ -18,16 +18,17 @@ from ragworth.errors import InputError, MissingExtraError, MissingInputError, fo
 from ragworth.evaluation.default_metrics import default_metrics
 from ragworth.evaluation.inputs import EvaluationInputs, load_inputs
 from ragworth.evaluation.model_pool import ModelPool
-from ragworth.evaluation.problems import Problems
 from ragworth.evaluation.retrieval_models import WorkspaceAsker
 from ragworth.evaluation.state import expensive_task, task_settings
 from ragworth.evaluation.trust_checks import check_trust
 from ragworth.evaluation.two_judges_checks import TwoJudgesChecker
+from ragworth.formats.contract import LoadedCollection
 from ragworth.generation.answer_book import AnswerBook
 from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM, AnswerWriter
 from ragworth.graders import grading
 from ragworth.graders.contract import Grader
 from ragworth.graders.grading import GRADERS
+from ragworth.inputs.problems import Problems
 from ragworth.results import EXTRA_FILES, fixed_file_names, results_record
 from ragworth.retrieval import Pipeline, check
 from ragworth.retrieval.steps.given_run import Run
@@ -46,7 +47,9 @@ def load_checked_inputs(
     models: ModelPool,
     *,
     limit: int | None = None,
+    sample: int | None = None,
     every: bool = False,
+    records: LoadedCollection | None = None,
     scores: bool = False,
     report: bool = True,
 ) -> EvaluationInputs:
@@ -58,7 +61,7 @@ def load_checked_inputs(
     problems = Problems(space)
     check_trust(space, models.guard, problems)
     problems.done()
-    material = load_inputs(space, problems, limit, every=every)
+    material = load_inputs(space, problems, limit, sample=sample, every=every, records=records)
     if material is None:
         _check_names(space, problems)
     else:
@@ -67,7 +70,7 @@ def load_checked_inputs(
         for name, system in material.systems.items():
             problems.of(partial(check, {name: system}, setting), "systems", name)
         WorkspaceChecker(material, models, problems, scores=scores).check()
-        TwoJudgesChecker(material, models, problems).check(limit)
+        TwoJudgesChecker(material, models, problems).check(limit or sample)
     if report:
         problems.of(_check_report_packages)
     for name in ("results", "cache", "store"):
@@ -148,8 +151,8 @@ class WorkspaceChecker:
             self.problems.of(partial(self._grader, kind, task), "grades", kind)
         self.problems.of(self._metrics, "metrics", "use")
         baseline = self.space.baseline
-        if baseline is not None and baseline not in self.material.systems:
-            names = format_list([quote_short(name, 24) for name in self.material.systems], 12)
+        if baseline is not None and baseline not in self.material.written:
+            names = format_list([quote_short(name, 24) for name in self.material.written], 12)
             self.problems.say(
                 f"the baseline {quote_short(baseline)} is no system", f"name one of {names}", "metrics", "baseline"
             )
@@ -209,7 +212,7 @@ class WorkspaceChecker:
     def _grader(self, kind: str, task: TaskConfig) -> None:
         chosen, settings = GRADERS.get(kind), task_settings(task, self.space)
         options_by_name(chosen, settings, kind)
-        if self.space.answers is None:
+        if self.space.answers is None and self.material.answers is None:
             raise InputError(f"grades.{kind} grades answers, and there are none", remedy="add [answers], or its file")
         book = self._book()
         if not chosen.asks:
@@ -227,7 +230,8 @@ class WorkspaceChecker:
         except MissingInputError as error:
             if not self.material.limited:
                 raise
-            here = f"none of the first {format_count(len(self.material.queries), 'query', 'queries')} (limit) has any"
+            number = format_count(len(self.material.queries), "query", "queries")
+            here = f"none of the {number} that were taken (limit or sample) has any"
             remedy = "take more queries: a larger --limit, or --all"
             if not self.space.collection.answers:
                 remedy += f"; or {error.hint.workspace}"
@@ -254,7 +258,7 @@ class WorkspaceChecker:
         have = self._have()
         if not self.space.metrics:
             if self.scores:
-                default_metrics(have, self.space.k)
+                default_metrics(have, self.space.k, required=not self.material.has_answers)
             return
         ours, theirs = split_metrics(list(self.space.metrics), self.space.folder)
         have |= {"runs"} if len(self.material.systems) > 1 else set()

@@ -9,10 +9,11 @@ from ragworth.errors import InputError, format_list
 QRELS_HINT = "relevance = true under [judgments], or qrels under [collection]"
 
 
-def default_metrics(have: Set[str], k: int) -> tuple[str, ...]:
+def default_metrics(have: Set[str], k: int, *, required: bool = True) -> tuple[str, ...]:
     """The metrics at the depth that the model reads.
 
     ``have``: aspects of judgments that there are; "ratings"; "tokens", where lengths of passages are known.
+    ``required``: it is an error if there are none.
     """
     made: list[str] = []
     if {"relevance", "abstention"} <= have:
@@ -23,7 +24,7 @@ def default_metrics(have: Set[str], k: int) -> tuple[str, ...]:
     made += [f"Likelihood@{k}"] if "likelihood" in have else []
     if "ratings" in have:
         made += [f"Cov@{k}", f"alpha_nDCG@{k}"] + ([f"Den@{k}"] if "tokens" in have else [])
-    if not made:
+    if not made and required:
         raise _no_metrics_error(have)
     return tuple(made)
 

@@ -5,26 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from pathlib import Path
 
 import polars as pl
 
 from ragworth import formats
 from ragworth.collection import Collection, merge_collections
-from ragworth.config import EVERY_SYSTEM, Workspace
+from ragworth.config import TaskConfig, Workspace, names_every_system
 from ragworth.errors import InputError, UnknownNameError, format_count, format_list, quote_short
-from ragworth.evaluation.conflicts import JudgmentSource, check_no_conflicts, merge_judgments
-from ragworth.evaluation.input_files import InputReader
-from ragworth.evaluation.problems import Problems
-from ragworth.evaluation.stage_cache import frame_digest
+from ragworth.evaluation.given_answers import join_answers, join_outcomes, missing_answer_notes, replaced_notes
+from ragworth.evaluation.stage_cache import file_digest, frame_digest
 from ragworth.formats import outcomes as outcome_tables
 from ragworth.formats.contract import LoadedCollection
 from ragworth.generation.answer_files import read_answers
 from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM, AnsweringResult, shown_contexts
+from ragworth.inputs.conflicts import JudgmentSource, check_no_conflicts, merge_judgments
+from ragworth.inputs.problems import Problems
+from ragworth.inputs.reader import CollectionFiles, FileReader
+from ragworth.inputs.runs import queries_of, rename_system, systems_of
 from ragworth.retrieval import Pipeline, StepContext
+from ragworth.retrieval.steps.given_run import Run
 from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings
-from ragworth.tables.duplicates import duplicate_rows
 from ragworth.tables.parts import with_constant_text
 from ragworth.tasks.query_sample import check_positive_count as whole_number
+from ragworth.tasks.query_sample import sample_queries
 
 
 @dataclass(frozen=True)
@@ -37,13 +41,13 @@ class EvaluationInputs:
     queries: tuple[str, ...]
     systems: dict[str, Pipeline | Contexts]
     written: Mapping[str, str]
-    """What each system is, in its written form."""
+    """What each system is, in its written form; also of those that the data has answers or grades of only."""
     judged: Judgments | None
     """Judgments out of files, other than the collection's."""
     answers: AnsweringResult | None
-    """Answers out of a file."""
+    """Answers in the data: in logs, or in a file of their own."""
     outcomes: Outcomes | None
-    """Outcomes out of files."""
+    """Grades in the data."""
     files: Mapping[str, str]
     """Hashes of all files that were read, by their path from the workspace."""
     notes: tuple[str, ...]
@@ -56,6 +60,11 @@ class EvaluationInputs:
     def given(self) -> list[Judgments]:
         """All judgments that were read."""
         return [table for table in (self.collection.relevance, self.judged) if table is not None]
+
+    @property
+    def has_answers(self) -> bool:
+        """Whether the data has answers or grades, which can be compared without any metric of passages."""
+        return self.answers is not None or self.outcomes is not None
 
     @cached_property
     def setting(self) -> StepContext:
@@ -86,54 +95,95 @@ class EvaluationInputs:
 
 @dataclass(frozen=True)
 class LoadedSystems:
-    """What is compared: each by its name, in its written form, and what came in the same files."""
+    """The systems by name, in their written form, and everything that came in the same files."""
 
-    made: dict[str, Pipeline | Contexts]
-    written: dict[str, str]
-    logs: list[Collection]
-    runs: list[Contexts]
+    made: dict[str, Pipeline | Contexts] = field(default_factory=dict)
+    written: dict[str, str] = field(default_factory=dict)
+    bare: dict[str, None] = field(default_factory=dict)
+    """Systems that are known by their answers or grades only: nobody says what they showed."""
+    logs: list[LoadedCollection] = field(default_factory=list)
+
+    def add(self, log: LoadedCollection, written: str) -> None:
+        """Add all systems of a log under their own names."""
+        shown = log.contexts.systems if log.contexts is not None else []
+        bare = [name for name in systems_of(log) if name not in shown]
+        self.logs.append(log)
+        self.made.update({name: log.contexts.only(name) for name in shown if log.contexts is not None})
+        self.bare.update(dict.fromkeys(bare))
+        self.written.update(dict.fromkeys([*shown, *bare], written))
+
+    @property
+    def names(self) -> list[str]:
+        return [*self.made, *self.bare]
 
 
 def load_inputs(
-    space: Workspace, problems: Problems, limit: int | None = None, *, every: bool = False
+    space: Workspace,
+    problems: Problems,
+    limit: int | None = None,
+    *,
+    every: bool = False,
+    sample: int | None = None,
+    records: LoadedCollection | None = None,
 ) -> EvaluationInputs | None:
-    """Read everything that a workspace names; what cannot be read is a problem, and leaves nothing.
+    """Read everything that a workspace names. What can't be read is a problem, and the result is None.
 
-    ``limit`` goes before that of the workspace; ``every``: all queries, whatever limit the workspace has.
+    ``limit`` replaces that of the workspace; ``every``: all queries, whatever limit the workspace has; ``sample``: so
+    many queries, drawn at random by the workspace's seed. ``records``: data in memory, as ``[collection] from``.
     """
     problems.of(partial(whole_number, "limit", limit))
-    reading, before = InputReader(space, problems), len(problems.found)
-    source = space.collection.whole
-    whole = reading.of(source, formats.load, "collection", "from") if source else None
-    collection = _load_collection(reading, whole)
-    systems = _load_systems(reading, whole)
+    problems.of(partial(whole_number, "sample", sample))
+    before = len(problems.found)
+    reading = FileReader(problems, space.spec, columns=space.columns_of)
+    given = reading.collection(space.collection)
+    if records is not None and given is not None:
+        given = CollectionFiles(records, merge_collections([given.collection, records.collection]))
+    systems = _load_systems(space, reading, given.whole if given is not None else None)
+    if records is None:
+        reading.check_columns({name: column for name, column in space.columns.items() if isinstance(column, str)})
     judged = [reading.of(path, formats.read_judgments, "judgments", "files") for path in space.judged]
     outcomes = [reading.of(path, outcome_tables.read, "grades", "files") for path in space.graded]
-    better = {kind: reading.expensive(kind, task) for kind, task in space.judgments.items()}
+    better = {kind: _read_expensive(reading, kind, task) for kind, task in space.judgments.items()}
     file = space.answers.file if space.answers is not None else None
     answers = reading.of(file, read_answers, "answers", "file") if file else None
-    if len(problems.found) > before or collection is None:
+    if len(problems.found) > before or given is None:
         return None
-    texts = problems.of(lambda: merge_collections([collection, *systems.logs]), "systems")
+    texts = problems.of(
+        lambda: merge_collections(
+            [given.collection, *(log.collection for log in systems.logs if log is not given.whole)]
+        ),
+        "systems",
+    )
     sources = [JudgmentSource(path, each) for path, each in zip(space.judged, judged, strict=True) if each is not None]
     others = problems.of(partial(merge_judgments, sources), "judgments", "files")
     if texts is None or others is None:
         return None
     if texts.relevance is not None:
         labels = JudgmentSource(
-            format_list(list(space.collection.qrels)) or source or "the files of [systems]", texts.relevance
+            format_list(list(space.collection.qrels)) or space.collection.whole or "the files of [systems]",
+            texts.relevance,
         )
         problems.of(partial(check_no_conflicts, [labels, *sources]), "judgments", "files")
-    queries = problems.of(lambda: _select_queries(texts, systems.runs), "collection")
-    results = problems.of(lambda: _join_outcomes([each for each in outcomes if each is not None]), "grades", "files")
-    if not queries or results is None or not systems.made:
+    again = space.answers is not None and space.answers.replace
+    graded = [each for each in outcomes if each is not None]
+    results = problems.of(partial(join_outcomes, graded, [] if again else systems.logs), "grades", "files")
+    written = problems.of(partial(join_answers, answers, [] if again else systems.logs), "answers", "file")
+    _name_bare_systems(systems, [each for each in (results, _table(answers)) if each is not None])
+    queries = problems.of(lambda: _select_queries(texts, systems.logs, results, written), "collection")
+    if not systems.names:
+        problems.say("there are no systems", "name some under [systems]: pipelines, or files of runs", "systems")
+    if not queries or results is None or written is None or not systems.names:
         return None
-    most = limit or (None if every else space.limit)
-    notes, limited = list(texts.notes), False
+    notes = [*texts.notes, *replaced_notes(systems.logs if again else [])]
+    found = len(queries)
+    queries = sample_queries(queries, sample=sample, seed=space.seed)
+    most = limit or (None if every or sample else space.limit)
+    if sample is not None and sample < found:
+        notes.append(f"{sample:,} of {format_count(found, 'query', 'queries')}, drawn at random (seed {space.seed})")
     if most is not None and most < len(queries):
         notes.append(f"the first {most:,} of {format_count(len(queries), 'query', 'queries')}")
-        queries, limited = queries[:most], True
-    scope = EvaluationScope(queries, systems.made, problems, notes)
+        queries = queries[:most]
+    scope = EvaluationScope(queries, systems.names, problems, space.folder, notes)
     material = EvaluationInputs(
         space,
         scope.collection(texts),
@@ -141,68 +191,69 @@ def load_inputs(
         systems.made,
         systems.written,
         scope.judgments(others) if judged else None,
-        scope.answers(answers),
-        scope.outcomes(results) if outcomes else None,
-        reading.files,
+        scope.answers(written),
+        scope.outcomes(results),
+        {text: file_digest(path) for text, path in reading.files.items()},
         (),
         {kind: scope.judgments(each) for kind, each in better.items() if each is not None},
-        limited,
+        len(queries) < found,
     )
+    notes += missing_answer_notes(material.answers, queries)
+    if systems.bare and systems.made:
+        few = format_list([quote_short(name, 24) for name in systems.bare], 3)
+        notes.append(f"the data doesn't say what {few} showed: metrics of passages leave it out")
     return replace(material, notes=tuple(dict.fromkeys(notes)))
 
 
-def _load_collection(reading: InputReader, whole: LoadedCollection | None) -> Collection | None:
-    """Texts and labels; what has a file of its own replaces that of the whole."""
-    given = reading.space.collection
-    parts = reading.parts()
-    labels = [reading.of(path, formats.read_judgments, "collection", "qrels") for path in given.qrels]
-    ratings = reading.of(given.ratings, formats.read_ratings, "collection", "ratings") if given.ratings else None
-    base = whole.collection if whole is not None else Collection()
-    own = {kind: getattr(part, kind) for kind, part in parts.items()}
-    notes = [note for part in (base, *parts.values()) for note in part.notes]
-    read = [JudgmentSource(path, each) for path, each in zip(given.qrels, labels, strict=True) if each is not None]
-    relevance = reading.problems.of(partial(merge_judgments, read), "collection", "qrels")
-    if relevance is None:
-        return None
-    return replace(
-        base,
-        **own,
-        relevance=relevance if given.qrels else base.relevance,
-        ratings=ratings if given.ratings else base.ratings,
-        notes=(*notes, *relevance.notes, *(ratings.notes if ratings is not None else ())),
-    )
+def _read_expensive(reading: FileReader, kind: str, task: TaskConfig) -> Judgments | None:
+    """What a better judge says of a kind, where it is in a file."""
+    file = task.expensive.file if task.expensive is not None else None
+    return reading.of(file, formats.read_judgments, "judgments", kind, "expensive", "file") if file else None
 
 
-def _load_systems(reading: InputReader, whole: LoadedCollection | None) -> LoadedSystems:
-    """Pipelines, and what was retrieved elsewhere."""
-    space, problems = reading.space, reading.problems
-    systems = LoadedSystems({}, {}, [], [])
+def _load_systems(space: Workspace, reading: FileReader, whole: LoadedCollection | None) -> LoadedSystems:
+    """Pipelines, and what was retrieved or answered elsewhere."""
+    problems, systems = reading.problems, LoadedSystems()
     for name, text in space.systems.items():
         pipeline = problems.of(partial(_parse_pipeline, text, space.systems), "systems", name)
         if pipeline is None:
             continue
-        found = reading.run(name, pipeline)
-        made: dict[str, Pipeline | Contexts] = {} if name == EVERY_SYSTEM else {name: pipeline}
-        if found is not None and found.contexts is not None:
-            systems.logs.append(found.collection)
-            systems.runs.append(found.contexts)
-            if name == EVERY_SYSTEM:
-                made = {each: found.contexts.only(each) for each in found.contexts.systems}
-            elif len(pipeline.steps) == 1:
-                made = {name: found.contexts}
-        for each in made.keys() & systems.made.keys():
+        log = _read_log(name, pipeline, reading)
+        fresh = LoadedSystems()
+        if log is not None and (names_every_system(name) or len(pipeline.steps) == 1):
+            fresh.add(log if names_every_system(name) else rename_system(log, name), str(pipeline))
+        elif log is not None:
+            fresh.logs.append(log._replace(answers=None, outcomes=None))  # another step follows: other contexts
+        if not fresh.names and not names_every_system(name):
+            fresh.made[name], fresh.written[name] = pipeline, str(pipeline)
+        for each in set(fresh.names) & set(systems.names):
             problems.say(
                 f"two systems are called {quote_short(each)}", "give one of them another name", "systems", name
             )
-        systems.made.update(made)
-        systems.written.update(dict.fromkeys(made, str(pipeline)))
-    if not space.systems and whole is not None and whole.contexts is not None:
-        systems.runs.append(whole.contexts)
-        systems.made.update({name: whole.contexts.only(name) for name in whole.contexts.systems})
-        systems.written.update(dict.fromkeys(systems.made, str(space.collection.whole)))
-    if not space.systems and not systems.made:
-        problems.say("there are no systems", "name some under [systems]: pipelines, or files of runs", "systems")
+        for part in ("made", "written", "bare"):
+            getattr(systems, part).update(getattr(fresh, part))
+        systems.logs.extend(fresh.logs)
+    if not space.systems and whole is not None:
+        systems.add(whole, space.collection.whole or "records")
     return systems
+
+
+def _read_log(name: str, pipeline: Pipeline, reading: FileReader) -> LoadedCollection | None:
+    """What the file holds that a system begins with; None where it begins with no file, or it can't be read."""
+    first = pipeline.steps[0]
+    log = reading.run(first.path, "systems", name) if isinstance(first, Run) else None
+    if log is None:
+        return None
+    if names_every_system(name) and len(pipeline.steps) > 1:
+        remedy = 'write "*" = {run = "FILE"}'
+        reading.problems.say(f"the system {name!r} is more than a file of runs", remedy, "systems", name)
+    number = len(systems_of(log))
+    if not names_every_system(name) and number > 1:
+        found = f"the file of {name!r} holds {format_count(number, 'system')}"
+        remedy = 'take all of them, each under its own name: "*" = {run = "FILE"}'
+        reading.problems.say(found, remedy, "systems", name)
+        return None
+    return log
 
 
 def _parse_pipeline(text: object, names: Iterable[str]) -> Pipeline:
@@ -216,31 +267,32 @@ def _parse_pipeline(text: object, names: Iterable[str]) -> Pipeline:
         raise error.copy(remedy=remedy) from error
 
 
-def _select_queries(collection: Collection, runs: Sequence[Contexts]) -> list[str]:
-    """The queries to run for: those with a text; else those with labels or ratings; else all that the runs have."""
+def _name_bare_systems(systems: LoadedSystems, tables: Sequence[Answers | Outcomes]) -> None:
+    """Where no file says what systems showed, those with answers or grades are the systems."""
+    if not systems.names:
+        for table in tables:
+            systems.bare.update(dict.fromkeys(table.distinct("system")))
+            systems.written.update(dict.fromkeys(systems.bare, table.name))
+
+
+def _table(answers: AnsweringResult | None) -> Answers | None:
+    return answers.table if answers is not None else None
+
+
+def _select_queries(
+    collection: Collection, logs: Sequence[LoadedCollection], outcomes: Outcomes | None, answers: AnsweringResult | None
+) -> list[str]:
+    """The queries to evaluate: those with a text; else with labels or ratings; else all that systems have."""
     frames = [collection.queries]
     frames += [table.frame for table in (collection.relevance, collection.ratings) if table is not None]
     found = next((frame["query"].unique(maintain_order=True).to_list() for frame in frames if frame.height), [])
     if not found:
-        pairs = [(run.frame["query"].to_list(), sorted(query for _, query in run.empty)) for run in runs]
-        found = list(dict.fromkeys(query for shown, empty in pairs for query in (*shown, *empty)))
+        tables = [table for table in (_table(answers), outcomes) if table is not None]
+        every = [*map(queries_of, logs), *(table.distinct("query") for table in tables)]
+        found = list(dict.fromkeys(query for queries in every for query in queries))
     if not found:
         raise InputError("there are no queries", remedy="name a file: queries = … under [collection]")
     return found
-
-
-def _join_outcomes(tables: Sequence[Outcomes]) -> Outcomes:
-    """Outcomes from several files in one table; each may come from one of them only."""
-    frame = pl.concat([table.frame for table in tables]) if tables else pl.DataFrame(schema=Outcomes.schema)
-    again = duplicate_rows(frame, Outcomes.key)
-    if len(again):
-        row = frame.row(int(again[0]), named=True)
-        raise InputError(
-            f"two outcomes {quote_short(row['aspect'])} of {quote_short(row['system'])} for the query "
-            f"{quote_short(row['query'])}",
-            expected="one in all files of outcomes",
-        )
-    return Outcomes.trusted(frame, tuple(note for table in tables for note in table.notes))
 
 
 @dataclass(frozen=True)
@@ -248,8 +300,9 @@ class EvaluationScope:
     """What of the tables belongs to the queries and systems that are evaluated; what does not is noted."""
 
     queries: Sequence[str]
-    systems: Mapping[str, Pipeline | Contexts]
+    systems: Sequence[str]
     problems: Problems
+    folder: Path
     notes: list[str]
 
     def queried(self, frame: pl.DataFrame) -> pl.DataFrame:
@@ -258,7 +311,7 @@ class EvaluationScope:
         mine = frame if known.all() else frame.filter(known)
         if "source" not in mine.columns:
             return mine
-        folder = str(self.problems.space.folder / "_").removesuffix("_")
+        folder = str(self.folder / "_").removesuffix("_")
         sources = mine.select(pl.col("source").unique()).to_series()
         if not sources.str.starts_with(folder).any():
             return mine
@@ -286,13 +339,15 @@ class EvaluationScope:
             ratings=None if ratings is None else Ratings.trusted(self.queried(ratings.frame), ratings.notes),
         )
 
-    def answers(self, given: AnsweringResult | None) -> AnsweringResult | None:
-        if given is None:
+    def answers(self, given: AnsweringResult) -> AnsweringResult | None:
+        if not given.frame.height:
             return None
         frame = self._compared(given.frame, "answers", "answers", "file")
         return AnsweringResult(Answers.trusted(frame, given.notes), frame, shown_contexts(frame), given.notes)
 
-    def outcomes(self, given: Outcomes) -> Outcomes:
+    def outcomes(self, given: Outcomes) -> Outcomes | None:
+        if not len(given):
+            return None
         return Outcomes.trusted(self._compared(given.frame, "outcomes", "grades", "files"), given.notes)
 
     def _compared(self, frame: pl.DataFrame, what: str, *path: str) -> pl.DataFrame:

@@ -10,7 +10,7 @@ import polars as pl
 
 from ragworth.collection import Collection
 from ragworth.comparison import compare, summarise
-from ragworth.errors import MetricError
+from ragworth.errors import InputError, MetricError
 from ragworth.evaluation.manifest import build_manifest
 from ragworth.evaluation.state import EvaluationState
 from ragworth.metrics.declaration import Metric
@@ -27,8 +27,8 @@ class WrittenOutput(NamedTuple):
 
     results: Results
     folder: Path
-    report: Path
-    page: page.Page
+    report: Path | None
+    page: page.Page | None
 
 
 def write_output(state: EvaluationState, page_queries: int | None = None) -> WrittenOutput:
@@ -57,7 +57,12 @@ def write_output(state: EvaluationState, page_queries: int | None = None) -> Wri
     several = len(scores.distinct("system")) > 1
     compared = compare(scores, baseline=space.baseline, seed=space.seed).differences if several else None
     _write_tables(folder, {"summary.parquet": summarise(scores, seed=space.seed), "comparison.parquet": compared})
-    made = _write_page(results, folder, _metric_names(scores) if space.metrics else None, page_queries)
+    try:
+        made = _write_page(results, folder, _metric_names(scores) if space.metrics else None, page_queries)
+    except InputError:
+        if len(scores):
+            raise
+        return WrittenOutput(results, folder, None, None)  # grades alone, which are in the tables
     return WrittenOutput(results, folder, folder / REPORT, made)
 
 

@@ -27,6 +27,7 @@ def plan_evaluation(
     space: Workspace,
     *,
     limit: int | None = None,
+    sample: int | None = None,
     every: bool = False,
     scores: bool = True,
     console: Console | None = None,
@@ -37,7 +38,7 @@ def plan_evaluation(
     That may take long, where passages are encoded: ``console`` is told. ``scores``: some are to be computed.
     """
     with ModelPool(space, consent=consent) as models:
-        material = load_checked_inputs(space, models, limit=limit, every=every, scores=scores)
+        material = load_checked_inputs(space, models, limit=limit, sample=sample, every=every, scores=scores)
         cache = StageCache(space.path(space.cache) / STAGES_FOLDER)
         plan: list[StagePlan] = []
         state = EvaluationState(material, models, cache, console or SilentConsole(), plan=plan)
@@ -45,7 +46,7 @@ def plan_evaluation(
         for kind, task in space.judgments.items():
             stages.run_annotate(state, kind, task)
             two_judges.run_expensive_judge(state, kind, task)
-        if space.answers is not None:
+        if state.has_answers:
             stages.run_answer(state, space.answers)
         for kind, task in space.grades.items():
             stages.run_grade(state, kind, task)

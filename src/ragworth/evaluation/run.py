@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ragworth import config
-from ragworth.config import Workspace
+from ragworth import formats
+from ragworth.config import OutputPaths, Workspace
 from ragworth.errors import InputError, format_list
 from ragworth.evaluation import stages, two_judges
 from ragworth.evaluation.checks import load_checked_inputs
@@ -21,6 +21,8 @@ from ragworth.evaluation.output import write_output
 from ragworth.evaluation.stage_cache import STAGES_FOLDER, StageCache
 from ragworth.evaluation.stages import NEEDS, STAGES
 from ragworth.evaluation.state import Console, EvaluationState, SilentConsole
+from ragworth.formats.contract import LoadedCollection
+from ragworth.inputs.sources import answer_anew, open_source, plan_records
 from ragworth.report import page
 from ragworth.results import Results
 
@@ -40,42 +42,56 @@ class Evaluation:
 
 
 def evaluate(
-    workspace: Workspace | str | Path = ".",
+    data: Workspace | str | Path | Sequence[str | Path] | Any = ".",
     *,
+    columns: Mapping[str, str] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    results: str | Path | None = None,
+    answer_again: bool = False,
     only: str | None = None,
     until: str | None = None,
     limit: int | None = None,
+    sample: int | None = None,
     every: bool = False,
     console: Console | None = None,
     wait: float = 0.0,
     consent: Consent | None = None,
     page_queries: int | None = None,
 ) -> Evaluation:
-    """Run a workspace: retrieve, judge, answer, grade, score, compare, report.
+    """Evaluate a workspace, files as they are, or data in memory: retrieve, judge, answer, grade, score, report.
 
     What was done before and is still right is not done again, and no model is ever asked the same twice: the same
-    call after a crash goes on where it was.
+    call after a crash resumes. Answers and grades in the data are kept.
 
     Parameters
     ----------
-    workspace: from `ragworth.config.read`, or the path of a ``ragworth.toml`` or its folder.
+    data: the path of a ``ragworth.toml``, of a folder, or of a log, run or table; a list of such files; a workspace
+        from `ragworth.config.read`; or a list of dicts or a data frame with a record for each query and system.
+    columns: what the data calls our fields, such as ``{"question": "Query"}``.
+    settings: for data in memory, keys and tables of a ``ragworth.toml`` instead of those that the data leads to, such
+        as ``{"k": 3, "judgments": {}}``.
+    results: folder to write to; by default ``results`` in a folder, ``LOG-results`` beside a file, and
+        ``ragworth-results`` here for data in memory.
+    answer_again: let the model answer, and ignore answers and grades in logs.
     only: run this stage alone; what it needs must be there.
     until: end after this stage: ``retrieve``, ``annotate``, ``answer``, ``grade``, ``score`` or ``report``.
     limit: only the first so many queries.
+    sample: only so many queries, drawn at random by the seed.
     every: all queries, whatever limit the workspace has.
     console: who is told how it goes.
     wait: seconds to wait for another evaluation of the workspace, and for a store that is in use.
     consent: keys and files outside of its folder that the workspace may use besides what any workspace may.
     page_queries: how many queries the report lists one by one at most; 5,000 by default. Its counts are of all.
     """
-    space = workspace if isinstance(workspace, Workspace) else config.read(workspace)
     wanted = _select_stages(only, until)
-    if every and limit is not None:
-        raise InputError("all queries are wanted, and a limit is given", remedy="give one of them")
+    if every and (limit is not None or sample is not None):
+        raise InputError("all queries are wanted, and a limit or a sample is given", remedy="give one of them")
+    space, records = _open(data, columns, settings, results)
+    space = answer_anew(space) if answer_again else space
     begun = time.monotonic()
     with ModelPool(space, wait, consent) as models:
         goals = {"scores": "score" in wanted, "report": "report" in wanted}
-        material = load_checked_inputs(space, models, limit=limit, every=every, **goals)
+        material = load_checked_inputs(space, models, limit=limit, sample=sample, every=every, records=records, **goals)
         with workspace_lock(space, wait):
             state = EvaluationState(
                 material, models, StageCache(space.path(space.cache) / STAGES_FOLDER, only), console or SilentConsole()
@@ -90,6 +106,27 @@ def evaluate(
             written = write_output(state, page_queries)
             state.did("report", "done", notes=[], seconds=_elapsed(begun))
             return Evaluation(state.stages, *written)
+
+
+def _open(
+    data: Any, columns: Mapping[str, str] | None, settings: Mapping[str, Any] | None, results: str | Path | None
+) -> tuple[Workspace, LoadedCollection | None]:
+    """The workspace to evaluate, and data in memory that it is about."""
+    paths = OutputPaths(results)
+    listed = isinstance(data, list | tuple) and bool(data) and all(isinstance(each, str | Path) for each in data)
+    if settings is not None and (listed or isinstance(data, str | Path | Workspace)):
+        raise InputError(
+            "settings are for data in memory", remedy="ragworth init FOLDER writes a ragworth.toml to change"
+        )
+    if isinstance(data, Workspace):
+        return (data if results is None else replace(data, results=str(Path(results).absolute()))), None
+    if listed or isinstance(data, str | Path):
+        return open_source(data if listed else [data], columns, paths).workspace, None
+    records = formats.load_records(data, columns, source="records")
+    home = Path(results or "ragworth-results").absolute()
+    return plan_records(
+        records, settings or {}, OutputPaths(home, home / "calls.sqlite", home / ".ragworth")
+    ).workspace, records
 
 
 def _elapsed(begun: float) -> float:
@@ -116,7 +153,7 @@ def _stage_functions(state: EvaluationState, wanted: Sequence[str]) -> list[Call
             for kind, task in space.judgments.items()
             for work in (stages.run_annotate, two_judges.run_expensive_judge)
         ],
-        "answer": [partial(stages.run_answer, state, space.answers)] if space.answers is not None else [],
+        "answer": [partial(stages.run_answer, state, space.answers)] if state.has_answers else [],
         "grade": [partial(stages.run_grade, state, kind, task) for kind, task in space.grades.items()],
         "score": [partial(stages.run_score, state), partial(two_judges.run_estimates, state)],
     }

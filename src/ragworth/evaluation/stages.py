@@ -24,7 +24,7 @@ from ragworth.evaluation.retrieval_models import WorkspaceAsker, all_steps, step
 from ragworth.evaluation.stage_cache import StageResult, file_digest, frame_digest
 from ragworth.evaluation.state import EvaluationState, StagePlan, task_settings
 from ragworth.generation import answering
-from ragworth.generation.writer import AnsweringResult, shown_contexts
+from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM, AnsweringResult, shown_contexts
 from ragworth.graders import grading
 from ragworth.graders.grading import GRADERS
 from ragworth.metrics.engine import Tokens
@@ -55,6 +55,9 @@ def run_retrieve(state: EvaluationState, *, release: bool = False) -> None:
     ``release``: runs that were read from files are dropped once nothing needs them.
     """
     material, plan = state.material, state.plan
+    if not material.systems:  # the data has answers or grades, and nobody says what was shown for them
+        state.contexts = Contexts.trusted(pl.DataFrame(schema=Contexts.schema))
+        return
     asker = WorkspaceAsker(state.models, state.folder, plan=plan is not None)
     setting = replace(material.setting, asking=asker)
     steps, asking = list(all_steps(material.systems)), steps_with_models(material.systems)
@@ -217,23 +220,29 @@ def answerable_contexts(state: EvaluationState, writing: AnswerConfig) -> Contex
     return made
 
 
-def run_answer(state: EvaluationState, writing: AnswerConfig) -> None:
-    """What the model answers from each context."""
-    if writing.file is not None:
-        state.answers = state.material.answers
-        assert state.answers is not None
-        state.said["answers"] = state.answers.frame
-        if state.plan is None:
-            state.did("answer", "given", notes=list(state.answers.notes))
-        return
+def run_answer(state: EvaluationState, writing: AnswerConfig | None) -> None:
+    """The answers in the data, and what the model answers for systems that have none there."""
+    given = state.material.answers if writing is None or not writing.replace else None
+    if given is not None:
+        state.answers, state.said["answers"] = given, given.frame
+        if writing is None or not _left_to_answer(state, given, writing):
+            if state.plan is None:
+                state.did("answer", "given", notes=list(given.notes))
+            return
+    assert writing is not None
     plan = state.plan is not None
     with state.models.job(writing.task.model, plan=plan) as job:
         settings = task_settings(writing.task, state.space)
         writer = answering.build_writer(job, state.collection, state.folder, state.k, settings, plan=plan)
-        contexts = answerable_contexts(state, writing)
         items = answering.answer_items(
-            writer, contexts, state.collection, without=writing.without, oracle=writing.oracle
+            writer,
+            answerable_contexts(state, writing),
+            state.collection,
+            without=writing.without,
+            oracle=writing.oracle,
         )
+        answered = set(given.table.distinct("system")) if given is not None else set()
+        items = [item for item in items if item.system not in answered]
         sources = [writer.source(system) for system in sorted({item.system for item in items})]
         key = stage_key(state, job, writing.task, sources) | {"items": items}
         key["oracle"] = state.material.labels_key if writing.oracle or writer.tie_k or writer.tie_length else ""
@@ -243,15 +252,24 @@ def run_answer(state: EvaluationState, writing: AnswerConfig) -> None:
     if made is None:
         state.planned_answers = len(items)
         return
-    frame = state.said["answers"] = made.frames["said"]
-    notes = tuple(made.facts["notes"])
+    frame, notes = made.frames["said"], tuple(made.facts["notes"])
+    if given is not None:
+        frame, notes = pl.concat([given.frame, frame], how="diagonal"), (*given.notes, *notes)
+    state.said["answers"] = frame
     state.answers = AnsweringResult(Answers.trusted(frame, notes), frame, shown_contexts(frame), notes)
+
+
+def _left_to_answer(state: EvaluationState, given: AnsweringResult, writing: AnswerConfig) -> bool:
+    """Whether a system lacks answers in the data, and the workspace wants the model to write them."""
+    answered = set(given.table.distinct("system"))
+    extra = [NO_CONTEXT_SYSTEM] * writing.without + [ORACLE_SYSTEM] * writing.oracle
+    return writing.file is None and not answered.issuperset([*state.contexts.systems, *extra])
 
 
 def run_grade(state: EvaluationState, kind: str, task: TaskConfig) -> None:
     """One way of grading the answers."""
     chosen, name = GRADERS.get(kind), f"grade.{kind}"
-    if state.answers is None:
+    if state.answers is None or state.planned_answers:
         assert state.plan is not None
         calls = f"{format_count(state.planned_answers, 'answer')} to grade"
         if chosen.single:
@@ -287,9 +305,18 @@ def add_outcomes(state: EvaluationState, kind: str, frame: pl.DataFrame) -> None
 
 
 def run_score(state: EvaluationState) -> None:
-    """Every metric for every system and query."""
-    metrics = state.space.metrics or default_metrics(known_aspects(state), state.space.k)
+    """Every metric for every system and query. Answers and grades can be compared without any."""
     judgments = state.all_judgments = Judgments.concat(state.judgments) if state.judgments else None
+    shows = len(state.contexts) > 0
+    graded = state.material.has_answers
+    metrics = state.space.metrics or (
+        default_metrics(known_aspects(state), state.space.k, required=not graded) if shows or not graded else ()
+    )
+    if not metrics:
+        why = "what passages are worth isn't known" if shows else "no system shows any passages"
+        state.scores = Scores.trusted(pl.DataFrame(schema=Scores.schema))
+        state.did("score", "skipped", notes=[f"no metric is computed: {why}; answers are compared by their grades"])
+        return
     key = {
         "contexts": contexts_key(state.contexts),
         "judgments": frame_digest(judgments),

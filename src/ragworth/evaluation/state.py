@@ -97,6 +97,11 @@ class EvaluationState:
         return self.material.collection
 
     @property
+    def has_answers(self) -> bool:
+        """Whether answers are in the data, or will be written."""
+        return self.space.answers is not None or self.material.answers is not None
+
+    @property
     def shown(self) -> Contexts:
         """What the model reads: the first k passages."""
         return self.contexts.cut(self.k)

@@ -11,9 +11,9 @@ from typing import Any
 from ragworth.config import ModelSpec, TaskConfig, Workspace
 from ragworth.errors import InputError, MissingExtraError
 from ragworth.evaluation.consent import ConsentGuard, remote_server
-from ragworth.evaluation.problems import Problems
 from ragworth.evaluation.retrieval_models import all_steps, steps_with_models
 from ragworth.formats import FORMATS
+from ragworth.inputs.problems import Problems
 from ragworth.retrieval import Pipeline
 from ragworth.retrieval.steps.given_run import Run
 from ragworth.tables import Contexts

@@ -1,36 +1,39 @@
-"""The first ``ragworth.toml`` of a folder: from a template, or from the files that are there."""
+"""``ragworth init``: write down as a ``ragworth.toml`` what was found in a folder, or a template."""
 
 from __future__ import annotations
 
 import os
-import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from ragworth.config import WORKSPACE_FILE
 from ragworth.errors import InputError
 from ragworth.formats.files import create_file
-from ragworth.init.beir_folders import BeirFolder, group_beir_files
-from ragworth.init.beir_folders import read_beir_folder as read_beir
-from ragworth.init.file_heads import CandidateFile, list_folder, read_head
-from ragworth.init.recognition import RecognisedFile, recognise_file
 from ragworth.init.templates import TEMPLATES
 from ragworth.init.toml_writer import fill_template
-from ragworth.init.workspace_plan import InitPlan as InitPlan
-from ragworth.init.workspace_plan import plan_workspace
+from ragworth.inputs.sources import inspect_folder
+from ragworth.inputs.workspace_plan import WorkspacePlan
 
 
 class InitResult(NamedTuple):
     """A file that was written, and what is in it."""
 
     file: Path
-    plan: InitPlan
+    plan: WorkspacePlan
 
 
-def init_workspace(folder: str | Path = ".", template: str | None = None, *, force: bool = False) -> InitResult:
+def init_workspace(
+    folder: str | Path = ".",
+    template: str | None = None,
+    *,
+    columns: Mapping[str, str] | None = None,
+    force: bool = False,
+) -> InitResult:
     """Write the file of a workspace; with ``template`` without looking at what is there.
 
-    A file that is there already is overwritten with ``force`` alone, and only when the new one is whole.
+    ``columns`` maps our names of fields to those of the logs. An existing file is overwritten only with ``force``, and
+    only when the new one is complete.
     """
     folder = Path(folder)
     file = folder / WORKSPACE_FILE
@@ -40,49 +43,14 @@ def init_workspace(folder: str | Path = ".", template: str | None = None, *, for
         raise InputError(
             "it is there already", file=str(file), remedy="give --force to overwrite it, or change it by hand"
         )
-    plan = inspect_folder(folder) if template is None else _template_plan(template)
+    plan = inspect_folder(folder, columns) if template is None else _template_plan(template)
     text = fill_template(plan.tables)
     with create_file(file) as stream:
         stream.write(text.encode())
     return InitResult(file, plan)
 
 
-def _template_plan(name: str) -> InitPlan:
+def _template_plan(name: str) -> WorkspacePlan:
     if name not in TEMPLATES:
         raise InputError(f"there is no template {name!r}", expected=f"one of {', '.join(TEMPLATES)}")
-    return InitPlan({table: dict(keys) for table, keys in TEMPLATES[name].items()})
-
-
-def inspect_folder(folder: Path) -> InitPlan:
-    """What there is to evaluate in a folder."""
-    found: list[RecognisedFile] = []
-    unused: list[str] = []
-    there = list_folder(folder)
-    with tempfile.TemporaryDirectory(prefix="ragworth-") as place:
-        scratch = Path(place)
-        beir = _read_beir_folders(there.files, scratch, unused)
-        taken = {name for each in beir for name in each.files}
-        for file in there.files:
-            if file.name in taken:
-                continue
-            try:
-                if (begun := read_head(file, scratch)) is not None:
-                    found += recognise_file(begun)
-                elif file.telling or file.plain.endswith(".txt"):
-                    unused.append(f"{file.name}: it is no text in UTF-8")
-            except InputError as error:
-                if file.telling:
-                    unused.append(f"{file.name}: {error.found}")
-    plan = plan_workspace(found, beir)
-    plan.unused += [*unused, *there.odd]
-    return plan
-
-
-def _read_beir_folders(files: list[CandidateFile], scratch: Path, unused: list[str]) -> list[BeirFolder]:
-    made: list[BeirFolder] = []
-    for name, parts in group_beir_files(files).items():
-        try:
-            made.append(read_beir(name, parts, scratch))
-        except InputError as error:
-            unused.append(f"{name}: {error.found}")
-    return made
+    return WorkspacePlan({table: dict(keys) for table, keys in TEMPLATES[name].items()})

@@ -10,14 +10,14 @@ from typing import Any, TypeAlias
 
 from ragworth.annotators import ANNOTATORS
 from ragworth.graders.grading import GRADERS
+from ragworth.inputs.workspace_plan import TomlValue
 from ragworth.registry import Registry
 
-TomlValue: TypeAlias = str | bool | int | list[str] | dict[str, str | bool]
 TomlTables: TypeAlias = Mapping[str, Mapping[str, TomlValue]]
 """What is set, by table; the one called "" is the head of the file."""
 
-LISTED_TABLE = "systems"
-"""The table whose keys are names that the user gives, and whose order counts."""
+LISTED_TABLES = ("systems", "columns")
+"""Tables whose keys are names that the user gives, and whose order counts."""
 
 HEAD = re.compile(r"(# )?\[(\w+)\]$")
 KEY = re.compile(r"""# (?:"([^"]+)"|([\w-]+)) = .*?(  # .*)?$""")
@@ -82,13 +82,13 @@ def _filled_lines(lines: list[str], tables: dict[str, dict[str, TomlValue]]) -> 
             yield line
             continue
         name, left = found[1] or found[2], tables.get(table, {})
-        if table == LISTED_TABLE:
+        if table in LISTED_TABLES:
             named |= set(left)
             yield from (f"{toml_key(each)} = {format_toml(value)}" for each, value in left.items())
             left.clear()
         if name in left:
             yield f"{name} = {format_toml(left.pop(name))}{found[3] or ''}"
-        elif not (table == LISTED_TABLE and name in named):
+        elif not (table in LISTED_TABLES and name in named):
             yield line
     unknown = [f"{table}.{name}" for table, left in tables.items() for name in left]
     assert not unknown, f"the template has no {', '.join(unknown)}"

@@ -48,7 +48,7 @@ def fit_workspace(space: Workspace, judges: Sequence[str], *, answers: bool) -> 
     return replace(
         space,
         judgments={**space.judgments, **more},
-        answers=replace(writing, oracle=False) if answers else None,
+        answers=replace(writing, oracle=False, replace=True) if answers else None,
         grades=(dict(space.grades) or {GRADER: TaskConfig()}) if answers else {},
         graded=() if answers else space.graded,  # outcomes in files are of other contexts
     )

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
+from typing import TypeAlias
 
 from ragworth.collection import Collection, merge_collections
 from ragworth.config import EVERY_SYSTEM
 from ragworth.errors import TableError, format_list, quote_short
 from ragworth.formats.files import run_name
-from ragworth.init.beir_folders import BeirFolder
-from ragworth.init.guesses import KIND_NAMES, FileKind
-from ragworth.init.recognition import RecognisedFile
-from ragworth.init.toml_writer import TomlValue
+from ragworth.inputs.beir_folders import BeirFolder
+from ragworth.inputs.guesses import KIND_NAMES, FileKind
+from ragworth.inputs.recognition import RecognisedFile
 from ragworth.tables import Judgments
 
 JUDGED_NOTE = (
@@ -21,6 +22,13 @@ JUDGED_NOTE = (
     "labels, or a larger model as judge (relevance = {model = …}), say more"
 )
 """What comes of asking one small model for both judgments that utility is made of."""
+
+TomlValue: TypeAlias = str | bool | int | list[str] | Mapping[str, str | bool | list[str]]
+CONTAINMENT_NOTE = (
+    "no passage is labelled: those that contain an accepted answer count as relevant; labels, or a larger model as "
+    "judge (relevance = {model = …}), say more"
+)
+"""What stands in for labels where there are accepted answers."""
 
 K = 5
 LIMIT_ABOVE = 200
@@ -32,7 +40,7 @@ WORDS_PATTERN = re.compile(r"\w+")
 
 
 @dataclass
-class InitPlan:
+class WorkspacePlan:
     """What is set, and what there is to say about it."""
 
     tables: dict[str, dict[str, TomlValue]] = field(default_factory=dict)
@@ -42,18 +50,21 @@ class InitPlan:
     unused: list[str] = field(default_factory=list)
     lacking: list[str] = field(default_factory=list)
 
+    systems_known: bool = False
+    """Whether there is a system to evaluate."""
+
     def set(self, table: str, key: str, value: TomlValue) -> None:
         self.tables.setdefault(table, {})[key] = value
 
 
-def plan_workspace(found: list[RecognisedFile], beir: list[BeirFolder]) -> InitPlan:
+def plan_workspace(found: list[RecognisedFile], beir: list[BeirFolder]) -> WorkspacePlan:
     """What to evaluate, out of what there is."""
     return _WorkspacePlanner(found, beir).plan
 
 
 class _WorkspacePlanner:
     def __init__(self, found: list[RecognisedFile], beir: list[BeirFolder]) -> None:
-        self.plan = InitPlan()
+        self.plan = WorkspacePlan()
         self.found = found
         self.texts = Collection()
         self.queries: frozenset[str] | None = None
@@ -62,6 +73,8 @@ class _WorkspacePlanner:
         self.systems: dict[str, TomlValue] = {}
         self.names: set[str] = set()
         """What systems are called, those included that come out of a file with several."""
+        self.answered: set[str] = set()
+        """Systems whose answers are in a log."""
         self._whole(beir)
         self._runs()
         self._parts()
@@ -69,6 +82,7 @@ class _WorkspacePlanner:
         self._pipelines()
         self._answers()
         self._tasks()
+        self.plan.systems_known = bool(self.names or self.answered or "grades" in self.plan.tables)
         for each in found:
             if each.doubt and any(name == each.name for _, name in self.plan.used):
                 self.plan.assumed.append(f"{each.name}: {each.doubt}")
@@ -85,8 +99,8 @@ class _WorkspacePlanner:
 
     def _adds(self, each: RecognisedFile) -> bool:
         """Whether a file is about the queries of this evaluation and contradicts no text; else it is left out."""
-        known = self.queries if each.whole and "query" in each.frame.columns else None
-        if known is not None and not known & set(each.frame["query"]):
+        mine = each.queries if each.whole else set()
+        if self.queries is not None and mine and not self.queries & mine:
             self._leave(each, "none of its queries is among those that are evaluated")
             return False
         try:
@@ -134,32 +148,45 @@ class _WorkspacePlanner:
 
     def _runs(self) -> None:
         """Runs by the names of their files; of several files with many systems, the first."""
-        runs = self._of("run")
+        runs = [*self._of("run"), *self._of("log")]
         if self.queries is None:  # logs with most queries first: they say what the evaluation is about
             runs.sort(key=lambda each: -each.texts.queries["query"].n_unique())
+        several: list[str] = []
         for each in runs:
-            several = each.frame["system"].n_unique() > 1
-            if several and EVERY_SYSTEM in self.systems:
-                self._leave(each, "it has several systems, and only one such file can be named; write a file for each")
+            names = each.systems
+            if len(names) > 1 and (taken := self.names & set(names)):
+                few = format_list([quote_short(name, 24) for name in sorted(taken)], 3)
+                self._leave(each, f"it has several systems, and another file has some of the same name ({few})")
                 continue
             if not self._adds(each):
                 continue
             if self.queries is None and each.whole and each.texts.queries.height:
                 self.queries = frozenset(each.texts.queries["query"])
-            name = EVERY_SYSTEM if several else self._named(each.name)
-            self.systems[name] = {"run": each.spec}
-            self.names |= set(each.frame["system"]) if several else {name}
-            words = (
-                f"runs of {each.frame['system'].n_unique()} systems"
-                if several
-                else f"a run, called {quote_short(name, 40)}"
-            )
-            self.plan.used.append((words, each.name))
+            if len(names) > 1:
+                several.append(each.spec)
+                self.systems[EVERY_SYSTEM] = {"run": several if len(several) > 1 else each.spec}
+                words = f"{KIND_NAMES[each.kind].removeprefix('a ')}s of {len(names)} systems"
+            else:
+                names = [self._named(each, names[0])]
+                self.systems[names[0]] = {"run": each.spec}
+                words = f"{KIND_NAMES[each.kind]}, called {quote_short(names[0], 40)}"
+            self.names |= set(names)
+            self.plan.used.append((words + _log_contents(each), each.name))
+            for field_name, column in (each.columns or {}).items():
+                self.plan.set("columns", field_name, column)
+            self._given(each, names)
 
-    def _named(self, path: str) -> str:
-        """A name for the run of a file that no other has."""
-        places = PurePosixPath(path).parts[:-1]
-        name = run_name(path)
+    def _given(self, each: RecognisedFile, names: list[str]) -> None:
+        """Remember the answers and labels that a log brings."""
+        if each.log is not None and each.log.answers is not None:
+            self.answered |= set(names)
+
+    def _named(self, each: RecognisedFile, own: str) -> str:
+        """A name for the system of a file that no other has: its own in a log that names it, or after the file."""
+        places = PurePosixPath(each.name).parts[:-1]
+        name = run_name(each.name)
+        if each.kind == "log" and own not in (name, run_name(PurePosixPath(each.name).name)):
+            name = own
         for place in reversed(places):
             if name not in self.names | {EVERY_SYSTEM}:
                 break
@@ -217,8 +244,8 @@ class _WorkspacePlanner:
         if self.systems:
             self.plan.tables["systems"] = self.systems
             return
-        if self.names:
-            return  # the collection brings its own
+        if self.names or self._of("written") or self._of("outcomes"):
+            return  # the collection brings its own, or those with answers or grades are the systems
         if not (self.texts.passages.height and self.texts.queries.height):
             self.plan.lacking.append("systems: runs, or texts of queries and passages to retrieve with BM25")
             return
@@ -268,18 +295,18 @@ class _WorkspacePlanner:
                 plan.set("judgments", "abstention", True)
             if "relevance" not in known:
                 plan.set("judgments", "relevance", True if texts.answers.height else {"graded": True})
-                plan.assumed.append(JUDGED_NOTE)
+                plan.assumed.append(CONTAINMENT_NOTE if texts.answers.height else JUDGED_NOTE)
             if (
                 texts.subquestions.height
                 and "ratings" not in plan.tables.get("collection", {})
                 and texts.ratings is None
             ):
                 plan.set("judgments", "ratings", True)
-            if texts.answers.height:
+            if texts.answers.height and not self.answered:
                 plan.tables.setdefault("answers", {})
-            elif "answers" not in plan.tables:
+            elif "answers" not in plan.tables and not self.answered:
                 plan.lacking.append("accepted answers: no answers are asked for, since nothing could grade them")
-        if texts.answers.height and "answers" in plan.tables:
+        if texts.answers.height and (self.answered or "answers" in plan.tables):
             plan.set("grades", "deterministic", True)
         number = self.texts.queries.height
         if readable and (number > LIMIT_ABOVE or (self.queries is None and number)):
@@ -289,10 +316,26 @@ class _WorkspacePlanner:
             )
         if not readable and self.names:
             plan.lacking.append("texts of queries and passages: nothing is asked of a model without them")
-        if not known and not readable and not self._rated():
+        graded = self.answered or "grades" in plan.tables or "answers" in plan.tables
+        if not known and not readable and not self._rated() and not graded:
             plan.lacking.append("relevance labels, judgments or ratings: no metric can be computed without them")
         if plan.tables:
             plan.set("", "k", K)
+
+
+def _log_contents(each: RecognisedFile) -> str:
+    """What a log has besides contexts."""
+    log = each.log
+    if log is None:
+        return ""
+    parts = [
+        "contexts" if log.contexts is not None else "",
+        "answers" if log.answers is not None else "",
+        "accepted answers" if log.collection.answers.height else "",
+        f"grades ({format_list(log.outcomes.distinct('aspect'), 3)})" if log.outcomes is not None else "",
+        "relevance labels" if log.collection.relevance is not None else "",
+    ]
+    return f", with {format_list([part for part in parts if part], 9)}"
 
 
 def _is_english(texts: list[str]) -> bool:

@@ -1,4 +1,4 @@
-"""What is wrong with a workspace: found one by one, told together, each with its file and line."""
+"""Everything that is wrong with the input, collected one by one and raised as one error."""
 
 from __future__ import annotations
 
@@ -13,28 +13,32 @@ T = TypeVar("T")
 
 
 class Problems:
-    """Collects what is wrong. Where an error names no file, it is the workspace's, and the line is that of a key."""
+    """Collects errors.
 
-    def __init__(self, space: Workspace) -> None:
-        self.space = space
+    With the ``ragworth.toml`` of a workspace, an error that names no file gets that file and the line of its key.
+    """
+
+    def __init__(self, space: Workspace | None = None) -> None:
+        self.space = space if space is not None and space.digest else None
         self.found: list[RagworthError] = []
 
     def of(self, make: Callable[[], T], *path: str) -> T | None:
-        """What ``make`` gives; None where that went wrong, which is remembered as the fault of this key."""
+        """Return what ``make`` returns, or None after recording its error for the key at ``path``."""
         try:
             return make()
         except InputError as error:
-            mine = error.copy(remedy=error.hint.workspace)
+            mine = error if self.space is None else error.copy(remedy=error.hint.workspace)
             self.found.append(mine if mine.file else self._placed(mine, path))
         except MissingExtraError as error:
             self.found.append(error)
         return None
 
     def say(self, found: str, remedy: str, *path: str) -> None:
+        """Record a problem of the key at ``path``."""
         self.found.append(self._placed(InputError(found, remedy=remedy), path))
 
     def done(self) -> None:
-        """Raise what was found: an error alone as it is, several as one."""
+        """Raise what was recorded: a single error as it is, several as one."""
         found = list({str(error): error for error in self.found}.values())
         if len(found) == 1:
             raise found[0]
@@ -44,13 +48,15 @@ class Problems:
             raise InputError(format_count(len(found), "problem"), more=tuple(lines), remedy=remedy)
 
     def _placed(self, error: InputError, path: tuple[str, ...]) -> InputError:
+        if self.space is None:
+            return error
         line = self._lines.line(*path) if path else None
         return error.copy(file=str(self.space.file), line=line)
 
     @cached_property
     def _lines(self) -> TomlLines:
-        """Where keys stand; nowhere, for a workspace that was made without a file."""
+        """Where keys are; nowhere if the file is gone."""
         try:
-            return TomlLines(self.space.file.read_text(encoding="utf-8-sig"))
+            return TomlLines(self.space.file.read_text(encoding="utf-8-sig") if self.space is not None else "")
         except OSError:
             return TomlLines("")

@@ -10,7 +10,7 @@ from ragworth import formats
 from ragworth.collection import Collection
 from ragworth.errors import FormatError, InputError, format_list
 from ragworth.formats.files import run_name
-from ragworth.init.file_heads import CandidateFile, read_head
+from ragworth.inputs.file_heads import CandidateFile, read_head
 
 PREFERRED_SPLITS = ("test", "dev", "validation", "val")
 

@@ -14,12 +14,12 @@ from ragworth.formats import outcomes, texts
 from ragworth.formats.columns import is_row
 from ragworth.formats.files import split_lines
 from ragworth.formats.frames import read_table
-from ragworth.init.file_heads import TABLE_SUFFIXES, FileHead
+from ragworth.inputs.file_heads import TABLE_SUFFIXES, FileHead
 from ragworth.tables import Judgments
 from ragworth.tables.coercion import ID_ALIASES
 
 TextKind = Literal["queries", "passages", "answers", "subquestions"]
-FileKind = Literal[TextKind, "run", "exam", "qrels", "ratings", "judgments", "written", "outcomes"]
+FileKind = Literal[TextKind, "run", "log", "exam", "qrels", "ratings", "judgments", "written", "outcomes"]
 FileForm = Literal["trec", "table", "jsonl", "exam"]
 
 SAMPLE_LINES = 200
@@ -38,6 +38,7 @@ SHORT_TEXT = 200
 
 KIND_NAMES: dict[FileKind, str] = {
     "run": "a run",
+    "log": "a log",
     "exam": "a file of EXAM++",
     "qrels": "relevance labels",
     "ratings": "ratings of sub-questions",
@@ -49,6 +50,10 @@ KIND_NAMES: dict[FileKind, str] = {
     "written": "answers of systems",
     "outcomes": "outcomes of answers",
 }
+
+
+class UnknownKindError(FormatError):
+    """A file that is none of the kinds that are known."""
 
 
 class Guess(NamedTuple):
@@ -75,7 +80,7 @@ def guess_kinds(head: FileHead) -> list[Guess]:
     except (ValueError, RecursionError) as error:
         single = head.whole and head.file.plain.endswith(".json")
         reason = "one JSON document; JSON lines are read" if single else "it is none of the known formats"
-        raise FormatError(reason) from error
+        raise UnknownKindError(reason) from error
     if records and isinstance(records[0], list):
         return [Guess("exam", "exam")]
     return _guess_by_keys(head, [row for row in records if isinstance(row, dict)])
@@ -131,9 +136,9 @@ def _guess_by_columns(head: FileHead, form: FileForm, columns: set[str], frame: 
         return Guess("subquestions", form)
     elif "text" in columns and (query or passage) and frame is not None:
         return _guess_by_ids(head, form, query, frame)
-    lengths = passage and "tokens" in columns
-    what = "it has lengths of passages, and no texts" if lengths else "nothing known has its columns"
-    raise FormatError(f"{what}: {format_names(sorted(columns))}")
+    if passage and "tokens" in columns:
+        raise FormatError(f"it has lengths of passages, and no texts: {format_names(sorted(columns))}")
+    raise UnknownKindError(f"nothing known has its columns: {format_names(sorted(columns))}")
 
 
 def _guess_by_ids(head: FileHead, form: FileForm, query: bool, frame: pl.DataFrame) -> Guess:
@@ -152,7 +157,7 @@ def _guess_by_keys(head: FileHead, rows: list[dict[str, Any]]) -> list[Guess]:
     """What JSON lines are, by their keys."""
     keys = {key for row in rows for key in row}
     if "retrieved_context" in keys:
-        return [Guess("run", "jsonl")]
+        return [Guess("log", "jsonl")]
     if keys & set(texts.LIST_KEYS["subquestions"]) and not keys & {"passage", "doc_id"}:
         return [Guess("subquestions", "jsonl")]
     has_answers = bool(keys & set(texts.LIST_KEYS["answers"])) and not keys & {"passage", "doc_id", "system"}

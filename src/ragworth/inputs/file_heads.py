@@ -28,7 +28,8 @@ HEAD_ROWS = 2000
 MAX_FILES = 1000
 """How many files are looked at."""
 
-SKIPPED_FOLDERS = {"results", "node_modules", "__pycache__"}
+SKIPPED_FOLDERS = ("results", "node_modules", "__pycache__")
+"""How the names of folders end that hold no data of the user's; results of single files are in NAME-results."""
 TABLE_SUFFIXES = (".parquet", ".csv", ".tsv")
 JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
 IGNORED_SUFFIXES = (
@@ -104,7 +105,7 @@ def _entries(folder: Path, root: Path, depth: int) -> Iterator[CandidateFile]:
         if not path.is_dir():
             if path.is_file():
                 yield file
-        elif path.name not in SKIPPED_FOLDERS and (
+        elif not path.name.endswith(SKIPPED_FOLDERS) and (
             depth < MAX_DEPTH or path.name == "qrels"
         ):  # the last: of a BEIR folder
             yield from _entries(path, root, depth + 1)

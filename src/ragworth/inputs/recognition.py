@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple, get_args
 
@@ -14,8 +14,11 @@ from ragworth.collection import Collection
 from ragworth.errors import FormatError, InputError, RagworthError
 from ragworth.formats import answers as written
 from ragworth.formats import outcomes, texts
-from ragworth.init.file_heads import FileHead
-from ragworth.init.guesses import KIND_NAMES, FileForm, FileKind, Guess, TextKind, guess_kinds
+from ragworth.formats.contract import LoadedCollection
+from ragworth.inputs.file_heads import TABLE_SUFFIXES, FileHead
+from ragworth.inputs.guesses import KIND_NAMES, FileForm, FileKind, Guess, TextKind, UnknownKindError, guess_kinds
+from ragworth.inputs.runs import applicable_columns, find_log_format, queries_of, systems_of
+from ragworth.tables import Contexts
 
 
 class RecognisedFile(NamedTuple):
@@ -30,15 +33,80 @@ class RecognisedFile(NamedTuple):
     texts: Collection = Collection()
     """Texts and labels that come with it."""
     doubt: str = ""
+    log: LoadedCollection | None = None
+    """All of a log."""
+    columns: Mapping[str, str] | None = None
+    """The user's names of its fields, if it has such columns."""
+
+    @property
+    def queries(self) -> set[str]:
+        """The queries that it is about; nothing if it isn't about queries."""
+        if self.log is None:
+            return set(self.frame["query"]) if "query" in self.frame.columns else set()
+        return {*self.texts.queries["query"], *queries_of(self.log)}
+
+    @property
+    def systems(self) -> list[str]:
+        """Systems of a run or a log."""
+        if self.log is not None:
+            return systems_of(self.log)
+        return self.frame["system"].unique(maintain_order=True).to_list()
 
 
-def recognise_file(head: FileHead) -> list[RecognisedFile]:
-    """What a file is, mostly one thing; raises an :class:`InputError` where it is nothing known, or has mistakes."""
+def recognise_file(head: FileHead, columns: Mapping[str, str] | None = None) -> list[RecognisedFile]:
+    """What a file is, mostly one thing; raises an :class:`InputError` where it is nothing known, or has mistakes.
+
+    ``columns``: the user's names of fields in logs.
+    """
+    unknown: FormatError | None = None
+    columns = applicable_columns(head.file.path, columns or {}) or None
+    try:
+        form = find_log_format(head.file.path)
+        if form is not None and form.name != "jsonl":  # which may also be texts
+            return [_read_log(head, form.name, columns)]
+    except FormatError as error:
+        unknown = error
+    if columns and unknown is not None:
+        return [_read_log(head, "log", columns)]
+    try:
+        return _recognise_table(head)
+    except UnknownKindError as error:
+        raise unknown or error from error
+
+
+def _recognise_table(head: FileHead) -> list[RecognisedFile]:
+    """A run, labels, texts, answers or grades."""
     seem = guess_kinds(head)
+    if seem == [Guess("log", "jsonl")]:
+        return [_read_log(head, "jsonl", None)]
     found = [each for guess in seem if (each := _confirm_guess(head, guess)) is not None]
     if not found:
-        raise FormatError("nothing was retrieved in it" if seem and seem[0].kind == "run" else "it has no row")
+        raise FormatError("it has no row")
     return found
+
+
+def _read_log(head: FileHead, form: str, columns: Mapping[str, str] | None) -> RecognisedFile:
+    """A log, read whole unless it has one record per line and is long."""
+    lines = head.file.plain.endswith((*TABLE_SUFFIXES, ".jsonl", ".ndjson"))
+    sample = head.sample if lines else head.file.path
+    log = formats.load(f"{form}:{sample}", columns, skip_bad_lines=lines and not head.whole)
+    if not systems_of(log):
+        raise FormatError("it has no contexts and no answers")
+    if log.answers is None and log.outcomes is None and not _shown(log).height:
+        raise FormatError("nothing was retrieved in it")
+    spec = _path_spec(head, "log", form)
+    return RecognisedFile(
+        head.file.name, "log", spec, _shown(log), head.whole or not lines, log.collection, "", log, columns
+    )
+
+
+def recognise_records(log: LoadedCollection) -> RecognisedFile:
+    """Data in memory, as if it were a log."""
+    return RecognisedFile("records", "log", "records", _shown(log), True, log.collection, log=log)
+
+
+def _shown(log: LoadedCollection) -> pl.DataFrame:
+    return log.contexts.frame if log.contexts is not None else pl.DataFrame(schema=Contexts.schema)
 
 
 def _confirm_guess(head: FileHead, guess: Guess) -> RecognisedFile | None:
@@ -52,20 +120,22 @@ def _confirm_guess(head: FileHead, guess: Guess) -> RecognisedFile | None:
         raise FormatError(f"it looks like {KIND_NAMES[guess.kind]}, but {line}{reason}") from error
     if not frame.height and not more.passages.height:
         return None
-    return RecognisedFile(head.file.name, guess.kind, _path_spec(head, guess), frame, head.whole, more, guess.doubt)
+    return RecognisedFile(
+        head.file.name, guess.kind, _path_spec(head, guess.kind, guess.form), frame, head.whole, more, guess.doubt
+    )
 
 
-def _path_spec(head: FileHead, guess: Guess) -> str:
+def _path_spec(head: FileHead, kind: FileKind, form: str) -> str:
     """The path as it is to be written: with its format in front where the ending tells another or none."""
     name = head.file.name
-    if guess.kind in (*get_args(TextKind), "written", "outcomes"):
+    if kind in (*get_args(TextKind), "written", "outcomes"):
         return unambiguous_path(name)
-    what = {"run": "contexts", "exam": "load", "ratings": "ratings"}.get(guess.kind, "judgments")
+    what = {"run": "contexts", "log": "contexts", "exam": "load", "ratings": "ratings"}.get(kind, "judgments")
     try:
-        known = guess.form != "exam" and formats.resolve(head.sample, what)[0].name == guess.form
+        known = form != "exam" and formats.resolve(head.sample, what)[0].name == form
     except FormatError:
         known = False
-    return unambiguous_path(name) if known else f"{guess.form}:{name}"
+    return unambiguous_path(name) if known else f"{form}:{name}"
 
 
 def unambiguous_path(name: str) -> str:
@@ -77,10 +147,6 @@ FileReader = Callable[[Path, FileForm, bool], tuple[pl.DataFrame, Collection]]
 
 
 def _read_run(path: Path, form: FileForm, skip: bool) -> tuple[pl.DataFrame, Collection]:
-    if form == "jsonl":
-        loaded = formats.load(f"jsonl:{path}", skip_bad_lines=skip)
-        assert loaded.contexts is not None
-        return loaded.contexts.frame, loaded.collection
     return formats.read_contexts(f"{form}:{path}", skip_bad_lines=skip).frame, Collection()
 
 

@@ -1,0 +1,99 @@
+"""Options of commands that take a workspace, a folder, or files as they are."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def input_options(function: F) -> F:
+    """What to evaluate, and how much of it."""
+    options = [
+        click.argument("inputs", nargs=-1, type=click.Path(), metavar="[WORKSPACE | FILE...]"),
+        click.option(
+            "--map",
+            "columns",
+            multiple=True,
+            metavar="FIELD=COLUMN",
+            help="What a log calls a field: question, answer, passages, accepted, system, …; repeat for more.",
+        ),
+        click.option("--limit", type=click.IntRange(1), help="Only the first so many queries."),
+        click.option("--sample", type=click.IntRange(1), help="Only so many queries, drawn at random by the seed."),
+        click.option("--all", "every", is_flag=True, help="All queries, whatever limit the workspace has."),
+        click.option(
+            "--answer-again", is_flag=True, help="Let the model answer, and ignore answers and grades in logs."
+        ),
+    ]
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def check_amount_options(limit: int | None, sample: int | None, every: bool) -> None:
+    """Refuse options that contradict each other."""
+    if every and (limit is not None or sample is not None):
+        raise click.UsageError("--limit and --sample take some queries, --all takes all of them; give one of the two")
+
+
+def parse_mapping(pairs: Sequence[str]) -> dict[str, str]:
+    """Split FIELD=COLUMN."""
+    found: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, column = pair.partition("=")
+        if not (name and equals and column):
+            raise click.UsageError(f"--map {pair!r} isn't FIELD=COLUMN, such as question=Query")
+        if found.setdefault(name, column) != column:
+            raise click.UsageError(f"--map names two columns for {name}: {found[name]} and {column}")
+    return found
+
+
+def open_inputs(inputs: Sequence[str], columns: Sequence[str], paths: Any, *, answer_again: bool, quiet: bool) -> Any:
+    """The workspace to evaluate. What was found in files without a ``ragworth.toml`` goes to standard error."""
+    from ragworth.inputs.sources import answer_anew, open_source
+
+    found = open_source(inputs or (".",), parse_mapping(columns), paths)
+    space = answer_anew(found.workspace) if answer_again else found.workspace
+    if found.plan is not None and not quiet:
+        print_plan(found.plan)
+        click.echo(_printable(describe_asking(space)), err=True)
+    return space
+
+
+def describe_asking(space: Any) -> str:
+    """In one line, what is asked of which model."""
+    asked: dict[str, list[str]] = {}
+    for kind, task in space.judgments.items():
+        asked.setdefault((task.model or space.model).use, []).append(f"{kind} of passages")
+    if space.answers is not None and space.answers.file is None:
+        asked.setdefault((space.answers.task.model or space.model).use, []).append("answers")
+    parts = [f"{model} for {', '.join(what)}" for model, what in asked.items()]
+    return f"asks {'; '.join(parts)}" if parts else "asks no model"
+
+
+def print_plan(plan: Any, *, err: bool = True) -> None:
+    """Say what was found, assumed and left out."""
+    width = max((len(what) for what, _ in plan.used), default=0)
+    for what, name in plan.used:
+        click.echo(_printable(f"  {what:<{width}}  {name}"), err=err)
+    for title, lines in (("Assumed", plan.assumed), ("Not used", plan.unused), ("Missing", plan.lacking)):
+        if lines:
+            click.echo(f"\n{title}:", err=err)
+        for line in lines:
+            click.echo(_printable(f"  {line}"), err=err)
+
+
+def quoted_inputs(inputs: Sequence[str], columns: Sequence[str]) -> str:
+    """The arguments of a command, to be pasted after its name."""
+    named = [each for each in inputs if each != "."] + [part for pair in columns for part in ("--map", pair)]
+    return "".join(f" {shlex.quote(each)}" for each in named)
+
+
+def _printable(text: str) -> str:
+    from ragworth.report.render import printable
+
+    return printable(text)

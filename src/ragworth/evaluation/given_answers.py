@@ -1,0 +1,70 @@
+"""Answers and grades that are in the data: put together from logs and files, never replaced or made up silently."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from ragworth.errors import InputError, format_count, format_list, quote_short
+from ragworth.formats.contract import LoadedCollection
+from ragworth.generation.writer import AnsweringResult, shown_contexts
+from ragworth.tables import Answers, Outcomes
+from ragworth.tables.duplicates import duplicate_rows
+from ragworth.tables.notes import Note
+
+
+def join_outcomes(files: Sequence[Outcomes], logs: Sequence[LoadedCollection]) -> Outcomes:
+    """Grades from files and logs in one table; each must come from one place only."""
+    tables = [*(log.outcomes for log in logs if log.outcomes is not None), *files]
+    frame = pl.concat([table.frame for table in tables]) if tables else pl.DataFrame(schema=Outcomes.schema)
+    again = duplicate_rows(frame, Outcomes.key)
+    if len(again):
+        row = frame.row(int(again[0]), named=True)
+        raise InputError(
+            f"two outcomes {quote_short(row['aspect'])} of {quote_short(row['system'])} for the query "
+            f"{quote_short(row['query'])}",
+            expected="one in all files of outcomes",
+        )
+    return Outcomes.trusted(frame, tuple(note for table in tables for note in table.notes))
+
+
+def join_answers(file: AnsweringResult | None, logs: Sequence[LoadedCollection]) -> AnsweringResult:
+    """Answers from logs and from the file of ``[answers]``; a system's answers must come from one place only."""
+    shown = pl.lit(None, pl.List(pl.String)).alias("shown")
+    tables = [log.answers for log in logs if log.answers is not None]
+    frames = [table.frame.with_columns(shown) for table in tables] + ([file.frame] if file is not None else [])
+    if file is not None and tables:
+        mine = set(file.table.distinct("system"))
+        both = [name for table in tables for name in table.distinct("system") if name in mine]
+        if both:
+            raise InputError(
+                f"the file and a log both have answers of {format_list([quote_short(name, 24) for name in both], 3)}",
+                remedy="take the file out of [answers], or the answers out of the log",
+            )
+    notes = (*(note for table in tables for note in table.notes), *(file.notes if file is not None else ()))
+    empty = pl.DataFrame(schema={**Answers.schema, "shown": pl.List(pl.String)})
+    frame = pl.concat(frames, how="diagonal") if frames else empty
+    return AnsweringResult(Answers.trusted(frame, notes), frame, shown_contexts(frame), notes)
+
+
+def replaced_notes(logs: Sequence[LoadedCollection]) -> list[str]:
+    """What ``replace`` leaves out."""
+    tables = [table for log in logs for table in (log.answers, log.outcomes) if table is not None]
+    names = dict.fromkeys(name for table in tables for name in table.distinct("system"))
+    few = format_list([quote_short(name, 24) for name in names], 3)
+    return [f"answers and grades in the data are replaced, as asked: {few}"] if names else []
+
+
+def missing_answer_notes(answers: AnsweringResult | None, queries: Sequence[str]) -> list[str]:
+    """Queries that a system has no answer to, although it has some to others."""
+    notes: list[str] = []
+    if answers is not None:
+        known = answers.frame.group_by("system", maintain_order=True).agg(pl.col("query").unique())
+        for system, answered in known.iter_rows():
+            lacking = [query for query in queries if query not in set(answered)]
+            if lacking:
+                few = format_list([quote_short(query, 24) for query in lacking], 3)
+                number = f"{len(lacking):,} of {format_count(len(queries), 'query', 'queries')}"
+                notes.append(Note(f"{system}: no answer to {number} ({few}); none is made up", system=system))
+    return notes

@@ -1,0 +1,143 @@
+"""Reading the files that the command line or a ``ragworth.toml`` names; every problem goes to one collector."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from ragworth import formats
+from ragworth.collection import Collection, merge_collections
+from ragworth.config import CollectionConfig
+from ragworth.formats import texts
+from ragworth.formats.contract import LoadedCollection
+from ragworth.inputs.conflicts import JudgmentSource, merge_judgments
+from ragworth.inputs.problems import Problems
+from ragworth.inputs.runs import applicable_columns, read_run
+from ragworth.tables import Contexts
+from ragworth.tables.ranking import Ties
+
+T = TypeVar("T")
+TEXT_KINDS: tuple[texts.CollectionPart, ...] = ("queries", "passages", "answers", "subquestions")
+
+
+class CollectionFiles(NamedTuple):
+    """What the files of a collection hold."""
+
+    whole: LoadedCollection | None
+    """A collection that comes in one piece, as it was read."""
+    collection: Collection
+
+
+class CollectionInputs(NamedTuple):
+    """Texts and labels, and what systems show."""
+
+    contexts: Contexts | None
+    """None where no run was given."""
+    collection: Collection
+    notes: tuple[str, ...]
+
+
+class FileReader:
+    """Reads files and remembers them. An error is recorded in ``problems``, and what couldn't be read is None.
+
+    ``locate`` turns a path as the user wrote it into one that can be opened.
+    """
+
+    def __init__(
+        self,
+        problems: Problems,
+        locate: Callable[[str], str] = str,
+        *,
+        columns: Callable[[str], Mapping[str, str]] = lambda path: {},
+        ties: Ties = "float64",
+        skip_bad_lines: bool = False,
+    ) -> None:
+        self.problems, self.locate, self.columns = problems, locate, columns
+        self.ties, self.skip_bad_lines = ties, skip_bad_lines
+        self.files: dict[str, Path] = {}
+        """The files that were read, by the path as it was written."""
+        self.mapped: set[str] = set()
+        """The columns of logs that the user names."""
+        self._runs: dict[str, LoadedCollection | None] = {}
+
+    def of(self, text: str, read: Callable[..., T], *path: str) -> T | None:
+        """Return what ``read`` makes of a file that the key at ``path`` names."""
+        spec = self.locate(text)
+        found = self.problems.of(partial(read, spec, skip_bad_lines=self.skip_bad_lines), *path)
+        file = Path(spec if Path(spec).exists() else spec.partition(":")[2])
+        if found is not None and file.exists():
+            self.files[text] = file
+        return found
+
+    def run(self, text: str, *path: str) -> LoadedCollection | None:
+        """What systems showed, and answered if the file says so; ``text`` may be ``NAME=PATH`` on the command line."""
+        if text not in self._runs:
+            columns = applicable_columns(self.locate(text), self.columns(text))
+            self.mapped |= set(columns.values())
+            self._runs[text] = self.of(text, partial(read_run, ties=self.ties, columns=columns), *path)
+        return self._runs[text]
+
+    def check_columns(self, columns: Mapping[str, str]) -> None:
+        """Refuse columns that no log has."""
+        for name, column in columns.items():
+            if column not in self.mapped:
+                self.problems.say(
+                    f"no log has the column {column!r}, which is given for {name!r}", "check its name", "columns", name
+                )
+
+    def collection(self, given: CollectionConfig) -> CollectionFiles | None:
+        """Texts and labels. A part with a file of its own replaces that of the whole."""
+        before = len(self.problems.found)
+        whole = self.of(given.whole, self._load, "collection", "from") if given.whole else None
+        parts = {
+            kind: self.of(file, partial(_read_texts, kind), "collection", kind)
+            for kind in TEXT_KINDS
+            if (file := getattr(given, kind))
+        }
+        labels = [self.of(path, formats.read_judgments, "collection", "qrels") for path in given.qrels]
+        ratings = self.of(given.ratings, formats.read_ratings, "collection", "ratings") if given.ratings else None
+        sources = [JudgmentSource(path, each) for path, each in zip(given.qrels, labels, strict=True) if each]
+        relevance = self.problems.of(partial(merge_judgments, sources), "collection", "qrels")
+        if len(self.problems.found) > before or relevance is None:
+            return None
+        base = whole.collection if whole is not None else Collection()
+        read = {kind: part for kind, part in parts.items() if part is not None}
+        collection = replace(
+            base,
+            **{kind: getattr(part, kind) for kind, part in read.items()},
+            relevance=relevance if given.qrels else base.relevance,
+            ratings=ratings if given.ratings else base.ratings,
+            notes=(
+                *(note for part in (base, *read.values()) for note in part.notes),
+                *relevance.notes,
+                *(ratings.notes if ratings is not None else ()),
+            ),
+        )
+        return CollectionFiles(whole, collection)
+
+    def with_runs(self, given: CollectionConfig, runs: Sequence[str]) -> CollectionInputs:
+        """A collection, with the runs and logs that are named beside it; raises everything that is wrong."""
+        loaded = [self.run(path) for path in runs]
+        files = self.collection(given)
+        self.problems.done()
+        assert files is not None
+        logs = [log for log in loaded if log is not None]
+        if not logs and files.whole is not None:
+            logs = [files.whole._replace(collection=Collection())]
+        tables = [log.contexts for log in logs if log.contexts is not None]
+        contexts = Contexts.concat(tables) if tables else None
+        collection = merge_collections([files.collection, *(log.collection for log in logs)])
+        notes = (*collection.notes, *(contexts.notes if contexts is not None else ()))
+        return CollectionInputs(contexts, collection, tuple(dict.fromkeys(notes)))
+
+    def _load(self, spec: str, *, skip_bad_lines: bool) -> LoadedCollection:
+        columns = applicable_columns(spec, self.columns(spec))
+        self.mapped |= set(columns.values())
+        return formats.load(spec, columns or None, skip_bad_lines=skip_bad_lines)
+
+
+def _read_texts(kind: texts.CollectionPart, spec: str, *, skip_bad_lines: bool) -> Collection:
+    return texts.read(spec, kind, skip_bad_lines=skip_bad_lines)

@@ -1,0 +1,228 @@
+"""Answers, grades and empty contexts in the data: nothing is dropped, replaced or made up."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from ragworth import Results, evaluate
+from ragworth.errors import InputError
+from ragworth.evaluation.run import Evaluation
+from ragworth.inputs.sources import open_source
+from ragworth.llm.contract import Generate
+from tests.evaluation.samples import Models, lines, statuses
+
+QUESTIONS = {f"q{n}": (f"Who built mill {n}?", f"Ann{n}") for n in range(6)}
+
+
+def record(query: str, *, right: bool, shown: bool, **more: Any) -> dict[str, Any]:
+    question, gold = QUESTIONS[query]
+    texts = [f"{gold} built mill {query[1:]} in 1820."] if shown else []
+    answer = f"It was {gold}." if right else "It was Bob."
+    passages = [{"text": text} for text in texts]
+    return {
+        "query_id": query,
+        "query": question,
+        "answers": [gold],
+        "retrieved_context": passages,
+        "answer": answer,
+        **more,
+    }
+
+
+def rag() -> list[dict[str, Any]]:
+    return [record(query, right=query != "q5", shown=True) for query in QUESTIONS]
+
+
+def closed() -> list[dict[str, Any]]:
+    return [record(query, right=query == "q0", shown=False) for query in QUESTIONS]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A RAG system, a closed-book system, given answers, and labels of people."""
+    where = tmp_path / "data"
+    where.mkdir()
+    lines(where / "rag.jsonl", rag())
+    lines(where / "closed.jsonl", closed())
+    rows = [(system, query, float(system == "rag")) for system in ("rag", "closed") for query in QUESTIONS]
+    pl.DataFrame(rows, schema=["system", "query", "human"], orient="row").write_csv(where / "labels.csv")
+    return where
+
+
+def results(found: Evaluation) -> Results:
+    assert found.folder is not None
+    return Results.read(found.folder)
+
+
+def answers(found: Results) -> dict[tuple[str, str], str]:
+    assert found.answers is not None
+    return {
+        (system, query): text for system, query, text in found.answers.frame.select("system", "query", "text").rows()
+    }
+
+
+def means(found: Results, aspect: str) -> dict[str, float]:
+    assert found.outcomes is not None
+    rows = found.outcomes.frame.filter(pl.col("aspect") == aspect).group_by("system").agg(pl.col("value").mean())
+    return dict(rows.rows())
+
+
+def test_nothing_of_a_folder_is_dropped_or_replaced(folder: Path, models: Models, undrawn: list[object]) -> None:
+    made = evaluate(folder)
+    found = results(made)
+    given = {("rag", row["query_id"]): row["answer"] for row in rag()}
+    given |= {("closed", row["query_id"]): row["answer"] for row in closed()}
+    assert answers(found) == given
+    assert not [request for _, request in models.taken() if isinstance(request, Generate)]
+    assert sorted(found.contexts.systems) == ["closed", "rag"]
+    assert found.contexts.empty == {("closed", query) for query in QUESTIONS}
+    assert means(found, "human") == {"rag": 1.0, "closed": 0.0}
+    assert means(found, "grade")["rag"] > means(found, "grade")["closed"]
+    assert set(found.scores.frame["system"]) == {"rag", "closed"}
+    assert made.folder == folder / "results"
+
+
+def test_a_file_is_evaluated_beside_itself(folder: Path, models: Models, undrawn: list[object]) -> None:
+    made = evaluate([folder / "rag.jsonl", folder / "closed.jsonl"])
+    assert made.folder == folder / "rag-closed-results"
+    assert sorted(path.name for path in folder.iterdir()) == [
+        *("closed.jsonl", "labels.csv", "rag-closed-results", "rag.jsonl")
+    ]
+    assert evaluate(str(folder / "rag.jsonl")).folder == folder / "rag-results"
+    named = [*rag(), *closed()]
+    for number, row in enumerate(named):
+        row["system"] = "rag" if number < 6 else "closed"
+    lines(folder / "both.jsonl", named)
+    same = results(evaluate(folder / "both.jsonl"))
+    assert answers(same) == answers(results(made))
+    assert means(same, "grade") == means(results(made), "grade")
+
+
+@pytest.mark.parametrize("kind", ["dicts", "polars", "pandas"])
+def test_data_in_memory_gives_the_same(
+    kind: str, folder: Path, models: Models, undrawn: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    rows = [
+        {
+            "system": system,
+            "question": row["query"],
+            "contexts": [each["text"] for each in row["retrieved_context"]],
+            "answer": row["answer"],
+            "reference": row["answers"][0],
+        }
+        for system, some in (("rag", rag()), ("closed", closed()))
+        for row in some
+    ]
+    data: Any = rows
+    if kind == "polars":
+        data = pl.DataFrame(rows)
+    elif kind == "pandas":
+        data = pytest.importorskip("pandas").DataFrame(rows)
+    found = evaluate(data, settings={"judgments": {}})
+    assert found.folder == folder / "ragworth-results"
+    assert found.results is not None
+    assert sorted(answers(found.results).values()) == sorted(row["answer"] for row in rows)
+    assert found.results.contexts.systems == ["rag", "closed"]
+    expected = means(results(evaluate([folder / "rag.jsonl", folder / "closed.jsonl"])), "grade")
+    assert means(found.results, "grade") == expected
+    assert not [stage for stage in found.stages if stage["name"].startswith("annotate")]
+
+
+def test_answers_and_grades_without_contexts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, undrawn: list[object]
+) -> None:
+    monkeypatch.setattr("ragworth.evaluation.model_pool.llm", None)
+    rows = [
+        {
+            "system": system,
+            "question": question,
+            "response": f"It was {gold if system == 'a' else 'Bob'}.",
+            "reference": gold,
+        }
+        for system in ("a", "b")
+        for question, gold in QUESTIONS.values()
+    ]
+    (tmp_path / "log.json").write_text(json.dumps(rows))
+    made = evaluate(tmp_path / "log.json")
+    found = results(made)
+    assert found.scores.frame.height == 0
+    assert statuses(made.stages)["score"] == "skipped"
+    assert len(answers(found)) == 12
+    assert means(found, "grade") == {"a": 1.0, "b": -1.0}
+
+
+def test_the_model_answers_again_only_if_asked(folder: Path, models: Models) -> None:
+    made = evaluate(folder, answer_again=True, until="grade")
+    written = [request for _, request in models.taken() if isinstance(request, Generate)]
+    assert len(written) == 12
+    assert any("replaced, as asked" in note for note in made.stages[0]["notes"])
+    assert statuses(made.stages)["answer"] == "done"
+
+
+WRITING = '[systems]\nrag = {run = "rag.jsonl"}\nbare = {run = "bare.run"}\n[answers]\n[grades]\ndeterministic = true\n'
+
+
+def test_a_workspace_that_writes_answers_keeps_those_that_are_there(folder: Path, models: Models) -> None:
+    rows = rag()
+    del rows[3]["answer"]
+    lines(folder / "rag.jsonl", rows)
+    passage = open_source([folder / "rag.jsonl"]).plan
+    assert passage is not None
+    (folder / "bare.run").write_text("".join(f"{query} Q0 x 1 1.0 t\n" for query in QUESTIONS))
+    lines(folder / "texts.jsonl", [{"_id": "x", "text": "A mill."}])
+    (folder / "ragworth.toml").write_text(f'[collection]\npassages = "texts.jsonl"\n{WRITING}')
+    made = evaluate(folder, until="grade")
+    written = [request for _, request in models.taken() if isinstance(request, Generate)]
+    assert len(written) == 6  # for the system without answers; the missing one isn't made up
+    notes = [note for stage in made.stages for note in stage.get("notes", ())]
+    assert any("without an answer" in note or "no answer to 1 of 6" in note for note in notes)
+
+
+def test_a_log_and_a_file_of_answers_do_not_replace_each_other(folder: Path, models: Models) -> None:
+    (folder / "said.csv").write_text("system,query,text\nrag,q0,Bob\n")
+    (folder / "ragworth.toml").write_text('[systems]\nrag = {run = "rag.jsonl"}\n[answers]\nfile = "said.csv"\n')
+    with pytest.raises(InputError, match="the file and a log both have answers of 'rag'"):
+        evaluate(folder, until="grade")
+
+
+def test_a_sample_is_drawn_by_the_seed(folder: Path, models: Models) -> None:
+    first = evaluate(folder, sample=3, until="retrieve")
+    assert "3 of 6 queries, drawn at random (seed 0)" in first.stages[0]["notes"]
+    with pytest.raises(InputError, match="a limit or a sample"):
+        evaluate(folder, sample=3, every=True)
+
+
+def test_columns_are_mapped_in_the_same_way_everywhere(folder: Path, models: Models) -> None:
+    rows = [{"Query": question, "Bot": "It was Ann0.", "Gold": gold} for question, gold in QUESTIONS.values()]
+    where = folder / "odd"
+    where.mkdir()
+    pl.DataFrame(rows).write_csv(where / "odd.csv")
+    columns = {"question": "Query", "answer": "Bot", "accepted": "Gold"}
+    with pytest.raises(InputError, match=r"odd\.csv: no known format has these columns: Query, Bot, Gold"):
+        evaluate(where / "odd.csv")
+    by_name = evaluate(where / "odd.csv", columns=columns, until="grade")
+    in_memory = evaluate(rows, columns=columns, until="grade", results=where / "r")
+    pairs = "".join(f'{name} = "{column}"\n' for name, column in columns.items())
+    (where / "ragworth.toml").write_text(
+        f'[systems]\nodd = {{run = "odd.csv"}}\n[columns]\n{pairs}[grades]\ndeterministic = true\n'
+    )
+    by_file = evaluate(where, until="grade")
+    for each in (by_name, in_memory, by_file):
+        assert statuses(each.stages)["answer"] == "given"
+        assert statuses(each.stages)["grade.deterministic"] == "done"
+
+
+def test_every_problem_of_every_file_is_in_one_error(folder: Path) -> None:
+    (folder / "odd.csv").write_text("A,B\n1,2\n")
+    (folder / "bad.jsonl").write_text('{"query_id": "q0", "retrieved_context": 3}\n')
+    with pytest.raises(InputError) as caught:
+        evaluate([folder / "odd.csv", folder / "bad.jsonl", folder / "nowhere.run", folder / "rag.jsonl"])
+    text = str(caught.value)
+    assert text.startswith("3 problems\n")
+    assert all(name in text for name in ("odd.csv", "bad.jsonl, line 1", "nowhere.run"))
