@@ -85,7 +85,7 @@ class Results:
 
         Files that ragworth did not write are never replaced or deleted: one that is in the way is an error.
         """
-        files = {f"{name}.parquet": table.parts for name in TABLES if (table := getattr(self, name)) is not None}
+        files = {f"{name}.parquet": table.file_parts for name in TABLES if (table := getattr(self, name)) is not None}
         files |= {f"{name}.parquet": [self.estimates[name]] for name in ESTIMATE_TABLES if name in self.estimates}
         files |= {f"texts/{name}.parquet": [getattr(self.collection, name)] for name in TEXT_TABLES}
         for name, frame in self.said.items():

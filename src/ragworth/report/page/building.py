@@ -13,6 +13,7 @@ from ragworth.diagnosis import ETA, ContextFacts, Diagnosis, Examiner
 from ragworth.errors import FormatError, InputError
 from ragworth.report.charts.drawing import render_svg
 from ragworth.report.document import Document
+from ragworth.report.page.answers import build_answers
 from ragworth.report.page.chosen import MAX_QUERIES, chosen_queries
 from ragworth.report.page.depths import shown_depth
 from ragworth.report.page.explorer import build_explorer
@@ -105,6 +106,7 @@ def build(
         facts,
         known,
         view,
+        build_answers(results, seed),
         diagnosis,
         build_figures(FigureSources(results, known, view, seed)),
     )
