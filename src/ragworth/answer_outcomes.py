@@ -1,4 +1,4 @@
-"""Outcomes of answers as scores, so that they are compared like metrics: shares of correct, wrong and abstained answers.
+"""Outcomes of answers as scores, so that they are compared like metrics.
 
 A three-way grade (1 correct, 0.5 partially correct, 0 abstained, −1 wrong) gives three outcomes besides itself:
 
@@ -132,7 +132,7 @@ def _shares(rows: pl.DataFrame, aspect: str, said: Mapping[str, pl.DataFrame]) -
     values = each.explode().drop_nulls().unique()
     if not values.is_in(THREE_WAY).all() and not (ours and values.is_between(-1.0, 1.0).all()):
         return {}
-    names = SHARES
+    names: tuple[str, ...] = SHARES
     if not ours and not (values == -1.0).any():
         if not len(values) or not values.is_in([0.0, 1.0]).all() or not _is_grade(aspect):
             return {}

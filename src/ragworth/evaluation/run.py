@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from ragworth import config
 from ragworth.config import Workspace
 from ragworth.errors import InputError, format_list
@@ -21,6 +23,7 @@ from ragworth.evaluation.output import write_output
 from ragworth.evaluation.stage_cache import STAGES_FOLDER, StageCache
 from ragworth.evaluation.stages import NEEDS, STAGES
 from ragworth.evaluation.state import Console, EvaluationState, SilentConsole
+from ragworth.html_table import html_table
 from ragworth.report import page
 from ragworth.results import Results
 
@@ -37,6 +40,13 @@ class Evaluation:
     folder: Path | None = None
     report: Path | None = None
     page: page.Page | None = None
+
+    def _repr_html_(self) -> str:
+        """The verdict and a picture, for notebooks; without a report, the stages."""
+        if self.page is not None:
+            return self.page._repr_html_()
+        rows = [{name: str(stage.get(name, "")) for name in ("name", "status", "seconds")} for stage in self.stages]
+        return html_table(pl.DataFrame(rows), "Stages")
 
 
 def evaluate(

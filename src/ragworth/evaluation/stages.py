@@ -41,7 +41,7 @@ STAGES = ("retrieve", "annotate", "answer", "grade", "score", "report")
 
 PREFERRED_NOTE = (
     "relevance is judged by whether a passage contains an accepted answer, because the model that reads the passages "
-    'can\'t show what misleads it by its own opinion (relevance = {how = "auto"} under [judgments] asks it all the same)'
+    'can\'t show by its own opinion what misleads it (relevance = {how = "auto"} under [judgments] asks it anyway)'
 )
 
 NEEDS = {

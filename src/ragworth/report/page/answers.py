@@ -176,6 +176,15 @@ class _Sentences:
             return f"a mean {self.main} of {words}"
         return f"{words} correct" if self.main == "correct" else f"{words} by {self.main}"
 
+    def verdict(self, system: str) -> str:
+        """The same as a clause, such as ``81 % of its answers are correct``."""
+        words = self.value(system)
+        return (
+            words.replace(" correct", " of its answers are correct")
+            if words.endswith(" correct")
+            else f"it has {words}"
+        )
+
     def of(self, system: str, baseline: str) -> str:
         """A system against the one that it is compared with."""
         mine = self.means.get(system)
@@ -219,17 +228,17 @@ class _Sentences:
         best, *others = order
         if not others:
             span = interval_words(self.means[best].low, self.means[best].high, self.share)
-            return f"{best} has {self.value(best)}{f' ({span})' if span else ''}."
+            return f"{best}: {self.verdict(best)}{f' ({span})' if span else ''}."
         rows = {other: self.ranking.difference(other, best) for other in others}
         behind = [other for other, row in rows.items() if row is not None and is_different(row, ALPHA)]
         level = [other for other in others if other not in behind]
         if not level:
             than = behind[0] if len(behind) == 1 else "every other system"
-            return f"{best} answers best: it has {self.value(best)}, significantly more than {than}."
+            return f"{best} answers best: {self.verdict(best)}, significantly more than with {than}."
         if not behind:
             other = level[0] if len(level) == 1 else "any other system"
-            return f"{best} leads with {self.value(best)}, but it is not significantly better than {other}."
+            return f"{best} leads: {self.verdict(best)}. But it is not significantly better than {other}."
         return (
-            f"{best} leads with {self.value(best)}. It is significantly better than {format_list(behind, 4)}, but not "
+            f"{best} leads: {self.verdict(best)}. It is significantly better than {format_list(behind, 4)}, but not "
             f"than {format_list(level, 4)}."
         )

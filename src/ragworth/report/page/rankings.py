@@ -9,10 +9,11 @@ import polars as pl
 
 from ragworth.comparison import compare, higher_is_better, is_different
 from ragworth.report.page.groups import SystemGroups, group_systems
+from ragworth.stats.paired import Test
 from ragworth.tables import Scores
 
 LEVEL, ALPHA = 0.95, 0.05
-TEST = "randomisation"
+TEST: Test = "randomisation"
 
 
 class MetricMean(NamedTuple):
@@ -85,7 +86,7 @@ def rank_systems(scores: Scores, means: Means, metric: str, seed: int, **testing
     order = sorted(means, key=lambda system: (known.get(system) is None, -up * (known.get(system) or 0.0)))
     pairs = len(order) * (len(order) - 1) // 2
     # Enough resamples for a small p-value to survive the correction over all pairs.
-    given = {"level": LEVEL, "resamples": max(10_000, 40 * pairs), "test": TEST} | testing
+    given: dict[str, Any] = {"level": LEVEL, "resamples": max(10_000, 40 * pairs), "test": TEST} | testing
     one = scores.having("metric", [metric])
     versus: dict[tuple[str, str], Mapping[str, Any]] = {}
     if len(one.distinct("system")) > 1:

@@ -34,7 +34,7 @@ def section(view: ReportView) -> Section | None:
         [TextSpan(each.system, "strong"), each.sentence.removeprefix(each.system)] for each in found.standings
     ]
     blocks: list[DocumentBlock] = [
-        Paragraph(found.headline, "lead"),
+        Paragraph(found.headline, "first"),
         Bullets(sentences, "verdicts", ordered=True, shown=SHOWN, unit="system"),
         outcome_table(found),
         Paragraph(_note(found), "note"),
