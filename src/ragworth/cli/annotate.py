@@ -85,7 +85,7 @@ def annotate_files(
     **given: Any,
 ) -> None:
     """Read, check, judge, write."""
-    from ragworth.annotators import annotation
+    from ragworth.annotators import ANNOTATORS, annotation
     from ragworth.annotators.reliability import check_annotation as look_closer
     from ragworth.annotators.reliability import plan_annotation_and_checks
     from ragworth.errors import InputError
@@ -97,6 +97,9 @@ def annotate_files(
     calling = CallOptions(**{name: given.pop(name) for name in CallOptions.__dataclass_fields__})
     wanted = take_collection_options(given)
     found = read_collection(wanted)
+    if not ANNOTATORS.get(kind).asks:
+        _compare_texts(kind, found, wanted, given, output, look, calling)
+        return
     with ExitStack() as stack:
         asked = stack.enter_context(closing(open_named_model(model, settings)))
         work = stack.enter_context(open_job(asked, calling, None))
@@ -120,3 +123,21 @@ def annotate_files(
             if check:
                 print_check(lambda: look_closer(annotator, things, result, work, more), more, look, calling)
         stop_if_none(result.frame, "judgment")
+
+
+def _compare_texts(
+    kind: str, found: Any, wanted: Any, settings: dict[str, Any], output: str | None, look: str, calling: CallOptions
+) -> None:
+    """Judge without a model."""
+    from ragworth.annotators.annotation import annotate
+
+    if calling.dry_run:
+        click.echo("no model is asked")
+        return
+    print_notes(found.notes, calling.quiet)
+    sampling = {"limit": wanted.limit, "sample": wanted.sample, "sample_seed": wanted.sample_seed}
+    result = annotate(kind, found.contexts, found.collection, k=wanted.k, **sampling, **settings)
+    write_rows(result.frame, output)
+    print_notes(result.notes, calling.quiet)
+    print_rows(result.frame, look, aspect_summary(result.frame), None if calling.quiet else output)
+    stop_if_none(result.frame, "judgment")

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from ragworth.collection import Collection
-from ragworth.comparison import compare, summarise
+from ragworth.comparison import compare, summarise, to_scores
 from ragworth.errors import InputError, MetricError
 from ragworth.evaluation.manifest import build_manifest
 from ragworth.evaluation.state import EvaluationState
@@ -54,9 +54,10 @@ def write_output(state: EvaluationState, page_queries: int | None = None) -> Wri
     folder = space.path(space.results)
     results_record(folder).refuse_foreign(EXTRA_FILES)
     results.write(folder)
-    several = len(scores.distinct("system")) > 1
-    compared = compare(scores, baseline=space.baseline, seed=space.seed).differences if several else None
-    _write_tables(folder, {"summary.parquet": summarise(scores, seed=space.seed), "comparison.parquet": compared})
+    every_score = to_scores(results)
+    several = len(every_score.distinct("system")) > 1
+    compared = compare(every_score, baseline=space.baseline, seed=space.seed).differences if several else None
+    _write_tables(folder, {"summary.parquet": summarise(every_score, seed=space.seed), "comparison.parquet": compared})
     try:
         made = _write_page(results, folder, _metric_names(scores) if space.metrics else None, page_queries)
     except InputError:

@@ -57,6 +57,12 @@ class AnswerBook:
         return self._shown.get((system, query))
 
     @cached_property
+    def closed_book(self) -> frozenset[str]:
+        """Systems that are known to show nothing for any query."""
+        shown = {system for (system, _), passages in self._shown.items() if passages}
+        return frozenset(system for system, _ in self._shown if system not in shown)
+
+    @cached_property
     def _shown(self) -> Mapping[tuple[str, str], tuple[str, ...]]:
         found: dict[tuple[str, str], list[str]] = {}
         if self.contexts is not None:
@@ -92,14 +98,14 @@ class ContextSupport:
         return [f"what was shown is not known for {number}; partial correctness not applied to {them}"]
 
     def relevant(self, answer: Answer) -> bool | None:
-        """None if unknown, or meaningless because the answer had no context.
+        """None if unknown, or meaningless because the answer had no context, as in a closed-book system.
 
         A passage that nobody judged is not relevant, as in all metrics; where judging one failed and no other is
         relevant, there is no telling (`NoValue`).
         """
         judged = self._judged.get(answer.query)
         shown = self.book.shown(answer.system, answer.query)
-        if judged is None or shown is None or answer.system == NO_CONTEXT_SYSTEM:
+        if judged is None or shown is None or answer.system in (NO_CONTEXT_SYSTEM, *self.book.closed_book):
             return None if answer.system != ORACLE_SYSTEM else True
         values = [judged.get(passage, 0.0) for passage in shown]
         if any(value is not None and value >= self.level for value in values):
