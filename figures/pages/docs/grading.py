@@ -43,7 +43,7 @@ GRADERS = {
 @figure("python benchmarks/grading.py", seconds=150, needs=DATA)
 def people(run: Run) -> Shown:
     output = run.output("python benchmarks/grading.py")
-    graders, steps, _ = run.tables("python benchmarks/grading.py")
+    graders, steps, *_ = run.tables("python benchmarks/grading.py")
     yield "agreement", str(held_out(graders))
     shares = {reason: (answers, share) for reason, answers, share in steps.rows}
     rows = [(step, MEANINGS[step], *shares[reason]) for step, reason in STEPS.items()]
@@ -61,6 +61,13 @@ def people(run: Run) -> Shown:
     yield "precision", precision
     yield "recall", recall
     yield "found", str(int(right) + int(wrong))
+
+
+@figure("python benchmarks/grading.py --cases", seconds=2)
+def numbers(run: Run) -> Shown:
+    decided, declined = run.tables("python benchmarks/grading.py --cases")
+    yield "decided", str(decided)
+    yield "declined", str(declined)
 
 
 def held_out(graders: Table) -> Table:
