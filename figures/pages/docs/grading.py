@@ -15,6 +15,7 @@ STEPS = {
     "most words": "contains most words of",
     "a part": "is a part of",
     "letters": "contains the letters of",
+    "quantity": "gives the quantity of",
 }
 """The steps of the page by the reasons that the grader gives."""
 MEANINGS = {
@@ -28,6 +29,7 @@ MEANINGS = {
     "most words": "two thirds of its words, at least two, all of its numbers among them, within 30 words; "
     "long words by their first seven letters",
     "a part": 'the whole text is a run of the accepted answer\'s words: "Stanford" for "Stanford Cardinal"',
+    "quantity": "the same quantity in another unit, magnitude or rounding",
     "letters": 'eight or more letters, blanks aside: "gall bladder" in "gallbladder"',
 }
 GRADERS = {
