@@ -17,6 +17,7 @@ from ragworth.errors import InputError, JobStopped
 from ragworth.evaluation.checks import load_checked_inputs
 from ragworth.evaluation.inputs import EvaluationInputs
 from ragworth.evaluation.stage_cache import StageCache, StageResult, frame_digest
+from ragworth.graders.deterministic import DeterministicGrader
 from ragworth.tables import Contexts
 from ragworth.tables.parts import slices
 from tests.evaluation.samples import TOML, Models, change, run, statuses, tables, workspace
@@ -131,6 +132,11 @@ def test_labels_change_what_an_oracle_shows(tmp_path: Path, models: Models) -> N
 def test_another_setting_of_a_grader_grades_again(done: Path, models: Models) -> None:
     change(done, "deterministic = true", "deterministic = {partial = false}")
     assert fresh(done) == {"grade.deterministic"}
+
+
+def test_another_version_of_a_grader_grades_again(done: Path, models: Models, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(DeterministicGrader, "version", DeterministicGrader.version + 1)
+    assert "grade.deterministic" in fresh(done) and models.taken() == []
 
 
 def test_without_the_cache_everything_comes_from_the_store(done: Path, models: Models) -> None:

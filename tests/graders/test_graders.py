@@ -62,6 +62,28 @@ def test_deterministic_grades() -> None:
     assert all(graded.frame["why"])
 
 
+def test_what_words_cannot_decide_is_missing_and_never_wrong() -> None:
+    texts = ragworth.Collection.of(
+        queries={"query": ["q1", "q2"], "text": ["How much was it, in USD millions?", "Is it safe?"]},
+        answers={"query": ["q1", "q2"], "text": ["$1577.00", "Yes"]},
+    )
+    given = table(
+        ("x", "q1", 0, "It was $1,577 million."),
+        ("x", "q2", 0, "Well, that depends."),
+        ("y", "q2", 0, "Well, that depends."),
+        ("y", "q2", 1, "No."),
+    )
+    graded = ragworth.grade("deterministic", given, texts)
+    assert graded.frame.select("system", "query", "value", "status").rows() == [
+        ("x", "q1", 1.0, "ok"),
+        ("x", "q2", None, "undecided"),
+        ("y", "q2", -1.0, "ok"),
+    ]
+    assert graded.frame["reason"][1] == "says neither yes nor no clearly, for 'Yes'"
+    assert graded.frame.row(2, named=True)["repeats"] == 1, "the undecided repeat does not count"
+    assert any("undecided 1" in note for note in graded.notes)
+
+
 def test_a_correct_answer_without_a_relevant_passage_is_partially_correct() -> None:
     given = table(("x", "q1", 0, "Ann"), ("y", "q1", 0, "Ann"), ("z", "q1", 0, "Ann"), ("y", "q2", 0, "NO-RESPONSE"))
     shown = ragworth.Contexts(

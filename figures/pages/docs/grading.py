@@ -15,6 +15,7 @@ STEPS = {
     "most words": "contains most words of",
     "a part": "is a part of",
     "letters": "contains the letters of",
+    "quantity": "gives the quantity of",
 }
 """The steps of the page by the reasons that the grader gives."""
 MEANINGS = {
@@ -28,6 +29,7 @@ MEANINGS = {
     "most words": "two thirds of its words, at least two, all of its numbers among them, within 30 words; "
     "long words by their first seven letters",
     "a part": 'the whole text is a run of the accepted answer\'s words: "Stanford" for "Stanford Cardinal"',
+    "quantity": "the same quantity in another unit, magnitude or rounding",
     "letters": 'eight or more letters, blanks aside: "gall bladder" in "gallbladder"',
 }
 GRADERS = {
@@ -43,7 +45,7 @@ GRADERS = {
 @figure("python benchmarks/grading.py", seconds=150, needs=DATA)
 def people(run: Run) -> Shown:
     output = run.output("python benchmarks/grading.py")
-    graders, steps, _ = run.tables("python benchmarks/grading.py")
+    graders, steps, *_ = run.tables("python benchmarks/grading.py")
     yield "agreement", str(held_out(graders))
     shares = {reason: (answers, share) for reason, answers, share in steps.rows}
     rows = [(step, MEANINGS[step], *shares[reason]) for step, reason in STEPS.items()]
@@ -61,6 +63,13 @@ def people(run: Run) -> Shown:
     yield "precision", precision
     yield "recall", recall
     yield "found", str(int(right) + int(wrong))
+
+
+@figure("python benchmarks/grading.py --cases", seconds=2)
+def numbers(run: Run) -> Shown:
+    decided, declined = run.tables("python benchmarks/grading.py --cases")
+    yield "decided", str(decided)
+    yield "declined", str(declined)
 
 
 def held_out(graders: Table) -> Table:
