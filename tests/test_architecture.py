@@ -20,7 +20,7 @@ LAYERS: list[set[str]] = [
     {"errors", "interrupts", "resources", "registry", "limits", "storage", "parquet", "tables", "collection"},
     {"llm", "formats", "prompts", "config"},
     {"calls", "executors", "metrics", "stats", "interop"},
-    {"tasks", "inputs", "text_match", "prompt_table", "comparison", "scoring", "results"},
+    {"tasks", "inputs", "text_match", "prompt_table", "comparison", "scoring", "results", "exports"},
     {"annotators", "generation", "graders", "retrieval", "two_judges", "diagnosis", "report"},
     {"evaluation", "init", "fitting"},
     {"studies"},

@@ -40,6 +40,7 @@ _PUBLIC = {
     "score": "ragworth.scoring",
     "required": "ragworth.metrics.required_passages",
     "utilities": "ragworth.metrics.passage_utility",
+    "export": "ragworth.exports",
     "summarise": "ragworth.comparison",
     "compare": "ragworth.comparison",
     "correlate": "ragworth.comparison",
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
     from ragworth.comparison import compare, correlate, summarise
     from ragworth.errors import InputError, RagworthError
     from ragworth.evaluation.run import evaluate
+    from ragworth.exports import export
     from ragworth.formats import load, read_contexts, read_judgments, read_ratings, write
     from ragworth.generation.answer_files import read_answers
     from ragworth.generation.answering import answer
@@ -115,6 +117,7 @@ __all__ = [
     "compare",
     "correlate",
     "evaluate",
+    "export",
     "grade",
     "llm",
     "load",

@@ -24,6 +24,7 @@ COMMANDS = {
     "compare": "ragworth.cli.compare:command",
     "estimate": "ragworth.cli.estimate:command",
     "chunk": "ragworth.cli.chunk:command",
+    "export": "ragworth.cli.export:command",
     "required": "ragworth.cli.required:command",
     "metrics": "ragworth.cli.metrics:command",
     "annotate": "ragworth.cli.annotate:command",

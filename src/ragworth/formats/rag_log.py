@@ -24,6 +24,9 @@ from ragworth.tables import OK, Answers, Contexts, Judgments, Outcomes
 NO_ANSWER = "no-answer"
 """Status of an answer that the log does not have."""
 
+TRACE_SOURCE = "trace:"
+"""Before the id of a trace, the source of an answer from it."""
+
 NO_VALUE = "no-value"
 """Status of a grade that the log does not have."""
 
@@ -63,6 +66,7 @@ class LogRecord:
     accepted: accepted answers.
     relevant: passages known to be relevant, shown or not.
     outcomes: grades by name: a number, a word such as ``correct``, or None.
+    trace: id of the trace that the answer comes from.
     """
 
     place: int
@@ -76,6 +80,7 @@ class LogRecord:
     accepted: Sequence[str] = ()
     relevant: Sequence[LoggedPassage] = ()
     outcomes: Mapping[str, float | str | None] = field(default_factory=dict)
+    trace: str | None = None
 
 
 class _ShownContext(NamedTuple):
@@ -104,7 +109,7 @@ class LogBuilder:
         self.shown: dict[tuple[str, str], _ShownContext] = {}
         self.unrecorded: dict[tuple[str, str], int] = {}
         """Contexts that the log does not say anything about, with their places."""
-        self.answers: list[tuple[str, str, int, str | None, str, int]] = []
+        self.answers: list[tuple[str, str, int, str | None, str, int, str]] = []
         self.seen: set[tuple[str, str, int]] = set()
         self.judged: dict[tuple[int, str], float] = {}
         """By row and query: relevance of a passage shown."""
@@ -134,7 +139,8 @@ class LogBuilder:
         self._show((system, query), passages, record.place)
         if record.relevant:
             self.relevant.setdefault(query, []).extend(record.relevant)
-        self.answers.append((system, query, record.repeat, record.answer, record.status, record.place))
+        source = f"{TRACE_SOURCE}{record.trace}" if record.trace else self.source or "given"
+        self.answers.append((system, query, record.repeat, record.answer, record.status, record.place, source))
         for aspect, value in record.outcomes.items():
             self.outcomes.setdefault((system, query, aspect), []).append((value, record.place))
 
@@ -322,7 +328,7 @@ class LogBuilder:
             "repeat": [row[2] for row in rows],
             "text": pl.Series([row[3] for row in rows], dtype=pl.String),
             "status": [row[4] or (NO_ANSWER if row[3] is None else OK) for row in rows],
-            "source": [self.source or "given"] * len(rows),
+            "source": [row[6] for row in rows],
         }
         return Answers(columns, source=self.source)
 

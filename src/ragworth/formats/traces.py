@@ -82,6 +82,7 @@ def _read_trace(trace: str, steps: list[TraceStep], several: bool) -> LogRecord:
         passages=passages,
         answer=next((answer for answer in answers if answer is not None), None),
         outcomes=grades,
+        trace=trace,
     )
 
 
