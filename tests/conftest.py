@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.tiers import FIXTURES, PACKAGES, missing_package, quick_examples
+from tests.tiers import FIXTURES, PACKAGES, PROFILES, example_count, missing_package
 
-# Machines differ in speed, so no single example is timed. `make test` runs few examples: --hypothesis-profile quick.
-settings.register_profile("full", deadline=None, print_blob=True)
-settings.register_profile("quick", settings.get_profile("full"), max_examples=quick_examples(100))
+# Machines differ in speed, so no single example is timed.
+for profile in PROFILES:
+    settings.register_profile(profile, deadline=None, print_blob=True, max_examples=example_count(100, profile))
 settings.load_profile("full")
 
 # Models are built once for all tests and all workers, apart from the user's own cache.

@@ -19,7 +19,7 @@ import ragworth
 from ragworth.metrics import METRICS
 from ragworth.metrics.declaration import Metric, Parameter, ParameterValue
 from ragworth.tables import Contexts, Judgments, Ratings, Scores
-from tests.tiers import quick_examples
+from tests.tiers import example_count
 
 T = TypeVar("T")
 
@@ -119,13 +119,13 @@ def values(scores: Scores) -> dict[tuple[str, str, str], tuple[float | None, str
 
 
 def examples(number: int) -> settings:
-    """Run a test on so many random examples, or on fewer with the profile ``quick``.
+    """Run a test on so many random examples with the profile ``deep``, or on fewer with another one.
 
     Hypothesis doesn't explain failures here: it takes minutes and seldom helps.
     """
     phases = (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)
-    few = settings.get_current_profile_name() == "quick"
-    return settings(max_examples=quick_examples(number) if few else number, phases=phases, report_multiple_bugs=False)
+    number = example_count(number, settings.get_current_profile_name())
+    return settings(max_examples=number, phases=phases, report_multiple_bugs=False)
 
 
 class Dice:

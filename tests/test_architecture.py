@@ -17,10 +17,21 @@ ROOT = Path(ragworth.__file__).parent
 
 # From the bottom up. A package may import from its own layer and from the layers below it.
 LAYERS: list[set[str]] = [
-    {"errors", "interrupts", "resources", "registry", "limits", "storage", "parquet", "tables", "collection"},
+    {
+        "errors",
+        "interrupts",
+        "resources",
+        "registry",
+        "limits",
+        "storage",
+        "parquet",
+        "tables",
+        "collection",
+        "html_table",
+    },
     {"llm", "formats", "prompts", "config"},
     {"calls", "executors", "metrics", "stats", "interop"},
-    {"tasks", "inputs", "text_match", "prompt_table", "comparison", "scoring", "results", "exports"},
+    {"tasks", "inputs", "text_match", "prompt_table", "answer_outcomes", "comparison", "scoring", "results", "exports"},
     {"annotators", "generation", "graders", "retrieval", "two_judges", "diagnosis", "report"},
     {"evaluation", "init", "fitting"},
     {"studies"},

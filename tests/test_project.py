@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 import sys
 import tomllib
 from importlib.util import module_from_spec, spec_from_file_location
@@ -278,3 +280,60 @@ def test_the_metric_of_the_walk_through_works(walked_through: Declaration) -> No
     (half,) = answers(ragworth.score(shown(s="abcd"), KNOWN, [f"{walked_through.name}(p=0.5)@2"]))
     assert half == pytest.approx(0.5 * 0.5)  # b at rank 2
     assert "empty context" in walked_through.doc
+
+
+# The action and the GitLab job
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Path:
+    """A workspace without a model whose second system is worse, and ``ragworth`` as a command."""
+    folder = tmp_path / "gate"
+    folder.mkdir()
+    (folder / "qrels.txt").write_text("".join(f"q{n} 0 good{n} 1\n" for n in range(40)))
+    for name, order in (("one", ("good", "bad")), ("two", ("bad", "good"))):
+        lines = (f"q{n} Q0 {each}{n} {k} {3 - k} x\n" for n in range(40) for k, each in enumerate(order, 1))
+        (folder / f"{name}.run").write_text("".join(lines))
+    (folder / "ragworth.toml").write_text(
+        'title = "Gate"\n[collection]\nqrels = "qrels.txt"\n[systems]\none = {run = "one.run"}\n'
+        'two = {run = "two.run"}\n[metrics]\nuse = ["RR@5"]\n'
+    )
+    command = tmp_path / "bin" / "ragworth"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m ragworth "$@"\n')
+    command.chmod(0o755)
+    return folder
+
+
+def run_script(text: str, folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
+    path = os.pathsep.join([str(folder.parent / "bin"), os.environ["PATH"]])
+    given = {**os.environ, "PATH": path, "CI": "1", **env}
+    return subprocess.run(
+        ["bash", "-e", "-c", text], check=False, capture_output=True, text=True, cwd=folder, env=given
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="runs bash")
+def test_the_action_evaluates_and_fails_if_worse(gate: Path) -> None:
+    steps = {step.get("name"): step for step in parse(ROOT / "action.yml")["runs"]["steps"]}
+    summary = gate / "summary.md"
+    given = {"WORKSPACE": ".", "RESULTS": "found", "BASELINE": "", "GITHUB_STEP_SUMMARY": str(summary)}
+    done = run_script(steps["Evaluate"]["run"], gate, **given)
+    assert done.returncode == 0, done.stderr
+    assert "# Gate" in summary.read_text()
+    worse = run_script(steps["Compare"]["run"], gate, **given, NAMES="RR@5")
+    assert worse.returncode == 3, worse.stdout + worse.stderr
+    same = run_script(steps["Compare"]["run"], gate, **{**given, "BASELINE": "found"}, NAMES="RR@5")
+    assert same.returncode == 0, same.stdout + same.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="runs bash")
+def test_the_gitlab_job_evaluates_and_fails_if_worse(gate: Path) -> None:
+    job = parse(ROOT / "ci" / "gitlab.yml")["ragworth"]
+    script = "\n".join(line for line in job["script"] if not line.startswith("pip "))
+    given = {name: str(value) for name, value in job["variables"].items()}
+    assert run_script(script, gate, **given).returncode == 0
+    done = run_script(script, gate, **{**given, "RAGWORTH_FAIL_IF_WORSE": "RR@5"})
+    assert done.returncode == 3, done.stdout + done.stderr

@@ -16,9 +16,14 @@ FIXTURES = {"browser": "browser", "data": "real"}
 """Fixture → marker of every test that uses it."""
 
 
-def quick_examples(number: int) -> int:
-    """How many examples of a property test `make test` runs, where `make test-all` runs ``number``."""
-    return min(max(3, number // 8), 20)
+PROFILES = {"quick": (8, 20), "full": (3, 100), "deep": (1, None)}
+"""Hypothesis profile → which share of a test's examples it runs, and how many at most."""
+
+
+def example_count(number: int, profile: str) -> int:
+    """How many of a property test's ``number`` examples a profile runs; at least 3."""
+    share, most = PROFILES[profile]
+    return min(number, max(3, number // share), most or number)
 
 
 def missing_package(marker: str) -> str | None:

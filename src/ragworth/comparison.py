@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.errors import InputError, MetricError, RagworthError, format_list
+from ragworth.answer_outcomes import Direction, outcome_scores, outcome_type
+from ragworth.errors import InputError, MetricError, RagworthError, format_list, quote_short
+from ragworth.html_table import html_table
 from ragworth.metrics.ground_truth import query_numbers
 from ragworth.metrics.parsing import parse
 from ragworth.stats.bootstrap import mean_intervals
@@ -18,13 +20,104 @@ from ragworth.stats.correlation import CORRELATIONS
 from ragworth.stats.paired import TESTS, Test, holm, paired_p
 from ragworth.stats.power import detectable_difference
 from ragworth.stats.range_intervals import Bounds, difference_bounds
-from ragworth.tables import OK, Scores
+from ragworth.tables import OK, Outcomes, Scores
 
 Floats = npt.NDArray[np.float64]
 
 
 MIN_RESAMPLES = 100
 """Minimum number of resamples for a meaningful interval."""
+
+
+@runtime_checkable
+class HasScores(Protocol):
+    """Results of an evaluation: scores of metrics, and outcomes of answers."""
+
+    @property
+    def scores(self) -> Scores: ...
+
+    @property
+    def outcomes(self) -> Outcomes | None: ...
+
+    @property
+    def said(self) -> Mapping[str, pl.DataFrame]: ...
+
+
+@runtime_checkable
+class HasResults(Protocol):
+    """An evaluation."""
+
+    @property
+    def results(self) -> HasScores | None: ...
+
+
+Comparable = Scores | Outcomes | HasScores | HasResults
+"""What can be compared: scores, outcomes of answers, results, or an evaluation."""
+
+
+def to_scores(data: Comparable) -> Scores:
+    """Everything that can be compared as scores: outcomes of answers first, then metrics."""
+    if isinstance(data, Scores):
+        return data
+    if isinstance(data, Outcomes):
+        return outcome_scores(data)
+    if isinstance(data, HasScores):
+        answers = outcome_scores(data.outcomes, data.said) if data.outcomes is not None else Scores.of_parts([])
+        return Scores.of_parts([*answers.parts, *data.scores.parts], (*answers.notes, *data.scores.notes))
+    if isinstance(data, HasResults):
+        if data.results is None:
+            raise InputError(
+                "the evaluation has no results: it ended before its last stage", remedy="evaluate all of it"
+            )
+        return to_scores(data.results)
+    raise InputError(
+        f"{quote_short(type(data).__name__)} can't be compared",
+        expected="scores (ragworth.score), outcomes (ragworth.grade(…).table), results or an evaluation",
+    )
+
+
+class JoinedScores(NamedTuple):
+    """Scores from several places, and which systems to compare: None compares all with the first."""
+
+    scores: Scores
+    pairs: list[tuple[str, str]] | None = None
+
+
+def join_scores(named: Mapping[str, Comparable]) -> JoinedScores:
+    """Scores from several places, such as results of two versions.
+
+    If a system has scores of the same metric in two places, systems are called PLACE/SYSTEM, and each is compared with
+    the one of the same name in the first place.
+    """
+    tables = {name: to_scores(data) for name, data in named.items()}
+    notes = tuple(note for table in tables.values() for note in table.notes)
+    several = [table.distinct("system") for table in tables.values()]
+    if len(tables) < 2 or not _collide(list(tables.values())):
+        return JoinedScores(Scores.of_parts([part for table in tables.values() for part in table.parts], notes))
+    parts = [
+        part.with_columns(pl.format("{}/{}", pl.lit(name), "system").alias("system"))
+        for name, table in tables.items()
+        for part in table.parts
+    ]
+    first, *others = tables
+    base = several[0]
+    matched = [
+        (f"{first}/{system if system in base else base[0]}", f"{name}/{system}")
+        for name, systems in zip(others, several[1:], strict=True)
+        for system in systems
+    ]
+    return JoinedScores(Scores.of_parts(parts, notes), matched)
+
+
+def _collide(tables: Sequence[Scores]) -> bool:
+    """Whether two tables have scores of the same metric for the same system."""
+    seen: set[tuple[str, str]] = set()
+    for table in tables:
+        mine = {row for part in table.parts for row in part.select("system", "metric").unique().iter_rows()}
+        if mine & seen:
+            return True
+        seen |= mine
+    return False
 
 
 class ScoreMatrix(NamedTuple):
@@ -49,34 +142,52 @@ def score_matrices(scores: Scores) -> list[ScoreMatrix]:
     return result
 
 
-def higher_is_better(metric: str) -> bool:
-    """Direction of a metric, by its written form; metrics of other tools count as higher is better."""
+def direction(metric: str) -> Direction:
+    """Which way a metric or an outcome is better, by its name; unknown ones count as higher is better."""
     try:
-        return parse(metric).declaration.higher_is_better
+        return 1 if parse(metric).declaration.higher_is_better else -1
     except RagworthError:
-        return True
+        known = outcome_type(metric)
+        return known.direction if known is not None else 1
 
 
-def value_bounds(metric: str) -> Bounds | None:
-    """Lowest and highest value of a metric, by its written form; None for metrics of other tools."""
+def higher_is_better(metric: str) -> bool:
+    """Whether higher is better, or at least not worse."""
+    return direction(metric) >= 0
+
+
+def value_bounds(metric: str, values: Floats | None = None) -> Bounds | None:
+    """Lowest and highest value of a metric or an outcome, by its name; None if unknown.
+
+    An outcome of unknown name whose ``values`` are all 0 or 1 is a share.
+    """
     try:
         return parse(metric).bounds(np.inf)
     except RagworthError:
-        return None
+        known = outcome_type(metric)
+    if known is not None:
+        return known.bounds
+    binary = values is not None and bool((np.isnan(values) | (values == 0) | (values == 1)).all())
+    return (0.0, 1.0) if binary else None
 
 
-def summarise(scores: Scores, *, level: float = 0.95, resamples: int = 2000, seed: int = 0) -> pl.DataFrame:
+def summarise(data: Comparable, *, level: float = 0.95, resamples: int = 2000, seed: int = 0) -> pl.DataFrame:
     """Mean of each metric for each system, with an interval over queries.
 
     Returns metric, system, mean, low, high, n (queries with a value), total (queries) and missing (why the others have
     none, with counts). A mean of no values is null. The interval is null for fewer than two values, and if nearly all
-    values are equal and the metric has no finite range.
+    values are equal and the metric has no finite range. ``data`` is as in :func:`compare`.
     """
     _check_arguments(level, resamples, seed)
+    scores = to_scores(data)
     rows: list[dict[str, object]] = []
     for matrix in score_matrices(scores):
         interval = mean_intervals(
-            matrix.values, level=level, resamples=resamples, seed=seed, bounds=value_bounds(matrix.metric)
+            matrix.values,
+            level=level,
+            resamples=resamples,
+            seed=seed,
+            bounds=value_bounds(matrix.metric, matrix.values),
         )
         for i, system in enumerate(matrix.systems):
             values = matrix.values[:, i]
@@ -137,7 +248,8 @@ class Comparison(NamedTuple):
     Attributes
     ----------
     differences: metric, baseline, system, their means, difference, low, high, p, p_holm, wins, ties, losses,
-        n (queries with a value for both), total, detectable. Wins are queries on which ``system`` is better.
+        n (queries with a value for both), total, detectable. Wins are queries on which ``system`` is better; they and
+        losses are null for outcomes that are neither better nor worse, such as abstained.
     changes: the queries that changed most: metric, baseline, system, query, before, after, difference.
     test: the test behind the p-values.
     """
@@ -165,15 +277,49 @@ class Comparison(NamedTuple):
                 f"0 of {row['total']} queries have a value for both",
                 remedy="see why the values are missing: ragworth score",
             )
-        drop = pl.col("difference") < 0 if higher_is_better(metric) else pl.col("difference") > 0
-        return rows.filter(drop & (pl.col("p_holm") < alpha))
+        up = direction(metric)
+        if up == 0:
+            raise MetricError(
+                f"{metric} is neither better nor worse if it changes, so it can't be a gate",
+                expected="an outcome or a metric with a direction, such as correct or wrong",
+            )
+        return rows.filter((up * pl.col("difference") < 0) & (pl.col("p_holm") < alpha))
+
+    def _repr_html_(self) -> str:
+        """The differences as a small table, for notebooks."""
+        rows = [
+            {
+                "metric": row["metric"],
+                "system": f"{row['system']} − {row['baseline']}",
+                "difference": row["difference"],
+                "low": row["low"],
+                "high": row["high"],
+                "p (Holm)": row["p_holm"],
+                "n of N": f"{row['n']:,} of {row['total']:,}",
+                "detectable": row["detectable"],
+            }
+            for row in self.differences.iter_rows(named=True)
+        ]
+        caption = f"Differences, with {100 * self.level:g} % intervals ({self.test} test, Holm's correction)"
+        return html_table(pl.DataFrame(rows), caption)
+
+
+def is_different(row: Mapping[str, Any], alpha: float = 0.05) -> bool:
+    """Whether two systems differ significantly: by the test, and by the interval where there is one.
+
+    The interval allows for values that no query has shown yet and the test does not, so where few queries differ the
+    interval may hold 0 although p is small.
+    """
+    holds_zero = row["low"] is not None and row["low"] <= 0 <= row["high"]
+    return row["p_holm"] is not None and row["p_holm"] < alpha and not holds_zero
 
 
 def compare(
-    scores: Scores,
+    data: Comparable | Mapping[str, Comparable],
     *,
     baseline: str | None = None,
     all_pairs: bool = False,
+    pairs: Sequence[tuple[str, str]] | None = None,
     test: Test = "randomisation",
     family: Literal["metric", "all"] = "metric",
     level: float = 0.95,
@@ -185,8 +331,12 @@ def compare(
 
     Parameters
     ----------
+    data: scores, outcomes of answers, results or an evaluation; or a dict of several, by name. For outcomes called
+        ``grade``, the shares of correct, wrong and abstained answers are compared too. In a dict, if two have the same
+        systems, those are called NAME/SYSTEM and compared with their namesakes in the first.
     baseline: the system to compare the others with; the first by default.
     all_pairs: compare every system with every later one instead.
+    pairs: compare these systems only: (baseline, system).
     test: of the mean difference: randomisation, t, wilcoxon, sign, bootstrap or bounded. ``bounded`` keeps its level
         even if two systems have equal means but very different distributions, and needs metrics with a finite range.
     family: scope of Holm's correction: the systems compared by one metric, or all comparisons.
@@ -195,6 +345,7 @@ def compare(
     A query counts if both systems have a value for it.
     """
     _check_arguments(level, resamples, seed)
+    scores, matched = join_scores(data) if isinstance(data, Mapping) else JoinedScores(to_scores(data))
     if test not in TESTS:
         raise InputError(f"unknown test {test!r}", expected=format_list(list(TESTS), 9))
     if family not in ("metric", "all"):
@@ -206,8 +357,8 @@ def compare(
         )
     if baseline is not None and baseline not in systems:
         raise InputError(f"unknown baseline {baseline!r}", expected=format_list(systems, 12))
-    first = baseline if baseline is not None else systems[0]
-    pairs = list(combinations(systems, 2)) if all_pairs else [(first, s) for s in systems if s != first]
+    if pairs is None:
+        pairs = _pairs(systems, baseline, matched, all_pairs=all_pairs)
     rows: list[dict[str, object]] = []
     changed: list[pl.DataFrame] = []
     for matrix in score_matrices(scores):
@@ -216,7 +367,7 @@ def compare(
         if not here:
             continue
         pair_differences = np.stack([_rounded_difference(column[a], column[b]) for a, b in here], axis=1)
-        bounds = difference_bounds(value_bounds(matrix.metric))
+        bounds = difference_bounds(value_bounds(matrix.metric, matrix.values))
         if test == "bounded" and (bounds is None or not np.isfinite(bounds).all()):
             raise InputError(
                 f"the test 'bounded' needs the range of {matrix.metric}, which is infinite or unknown",
@@ -224,7 +375,7 @@ def compare(
                 remedy="use --test bootstrap, or leave the metric out",
             )
         interval = mean_intervals(pair_differences, level=level, resamples=resamples, seed=seed, bounds=bounds)
-        up = 1 if higher_is_better(matrix.metric) else -1
+        up = direction(matrix.metric)
         for i, (a, b) in enumerate(here):
             both = ~np.isnan(pair_differences[:, i])
             differences = pair_differences[both, i]
@@ -241,9 +392,9 @@ def compare(
                     "p": paired_p(differences, test, resamples=resamples, seed=seed, bounds=bounds)
                     if both.any()
                     else None,
-                    "wins": int((up * differences > 0).sum()),
+                    "wins": int((up * differences > 0).sum()) if up else None,
                     "ties": int((differences == 0).sum()),
-                    "losses": int((up * differences < 0).sum()),
+                    "losses": int((up * differences < 0).sum()) if up else None,
                     "n": int(both.sum()),
                     "total": len(both),
                     "detectable": detectable_difference(differences, alpha=1 - level).value,
@@ -253,6 +404,18 @@ def compare(
     if not rows:
         raise InputError("no metric was computed for at least two systems", expected="the same metrics for all systems")
     return Comparison(_add_holm(rows, family), pl.concat(changed), test, level, resamples, seed)
+
+
+def _pairs(
+    systems: Sequence[str], baseline: str | None, matched: list[tuple[str, str]] | None, *, all_pairs: bool
+) -> list[tuple[str, str]]:
+    """The systems to compare."""
+    if all_pairs:
+        return list(combinations(systems, 2))
+    if baseline is None and matched is not None:
+        return matched
+    first = baseline if baseline is not None else systems[0]
+    return [(first, system) for system in systems if system != first]
 
 
 def _rounded_difference(before: Floats, after: Floats) -> Floats:

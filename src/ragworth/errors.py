@@ -244,3 +244,11 @@ def with_article(noun: str) -> str:
 def format_count(number: int, noun: str, plural: str = "") -> str:
     """Format a number with its noun: ``1 query``, ``3 queries``."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def format_seconds(seconds: float) -> str:
+    """``42 s``, ``7 min``, ``3 h 20 min``."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"

@@ -28,7 +28,9 @@ from typing import Any
 import polars as pl
 
 from ragworth.collection import Collection
+from ragworth.comparison import summarise
 from ragworth.errors import FormatError, TableError, format_count, format_list, quote_short
+from ragworth.html_table import html_table
 from ragworth.parquet import read_parquet
 from ragworth.storage.file_record import RECORD_NAME as RECORD
 from ragworth.storage.file_record import FileRecord
@@ -80,12 +82,33 @@ class Results:
     manifest: Mapping[str, Any] = field(default_factory=dict)
     estimates: Mapping[str, pl.DataFrame] = field(default_factory=dict)
 
+    def _repr_html_(self) -> str:
+        """Means of outcomes and metrics as a small table, for notebooks."""
+        rows = [
+            {
+                "": row["metric"],
+                "system": row["system"],
+                "mean": row["mean"],
+                "low": row["low"],
+                "high": row["high"],
+                "n of N": f"{row['n']:,} of {row['total']:,}",
+                "missing": row["missing"],
+            }
+            for row in summarise(self).iter_rows(named=True)
+        ]
+        frame = pl.DataFrame(rows, schema_overrides=dict.fromkeys(("mean", "low", "high"), pl.Float64))
+        title = self.manifest.get("title")
+        caption = f"{title + ': ' if isinstance(title, str) and title else ''}means with 95 % intervals"
+        return html_table(
+            frame if any(row["missing"] for row in rows) else frame.drop("missing", strict=False), caption
+        )
+
     def write(self, folder: str | Path) -> None:
         """Write all of it to a folder; what an earlier evaluation wrote there and this one does not have is deleted.
 
         Files that ragworth did not write are never replaced or deleted: one that is in the way is an error.
         """
-        files = {f"{name}.parquet": table.parts for name in TABLES if (table := getattr(self, name)) is not None}
+        files = {f"{name}.parquet": table.file_parts for name in TABLES if (table := getattr(self, name)) is not None}
         files |= {f"{name}.parquet": [self.estimates[name]] for name in ESTIMATE_TABLES if name in self.estimates}
         files |= {f"texts/{name}.parquet": [getattr(self.collection, name)] for name in TEXT_TABLES}
         for name, frame in self.said.items():

@@ -186,7 +186,7 @@ def test_relevance_by_what_a_model_writes() -> None:
     assert column(found, "value") == {"p1": 1.0, "p2": 0.0}
     assert column(found, "raw") == {"p1": "YES", "p2": "No, it does not."}
     assert column(found, "p") == {"p1": None, "p2": None}
-    assert all(source.endswith("· parsed") for source in found.frame["source"])
+    assert all(source.endswith("· parsed · accepted answers shown") for source in found.frame["source"])
 
 
 # Likelihood

@@ -95,11 +95,11 @@ def test_rounds_of_all_pieces_go_together(monkeypatch: pytest.MonkeyPatch) -> No
             return super().choose(requests)
 
     list(run_programs(Job(Counting(share, batch=64)), (rounds(n, 2) for n in range(6))))
-    assert batches == [6, 12]
+    assert batches == [2, 4, 8, 4]  # the first batches are small
     batches.clear()
     monkeypatch.setattr(programs, "PROGRAM_WINDOW", 4)
     list(run_programs(Job(Counting(share, batch=64)), (rounds(n, 2) for n in range(6))))
-    assert batches == [4, 8, 2, 4]
+    assert batches == [2, 2, 4, 4, 2, 4]
 
 
 @pytest.mark.usefixtures("window")

@@ -8,7 +8,8 @@ import pytest
 
 from ragworth.calls.budget import JobTally, Price
 from ragworth.calls.job import Job
-from ragworth.calls.progress import LOG_INTERVAL, Progress, format_seconds
+from ragworth.calls.progress import LOG_INTERVAL, Progress
+from ragworth.errors import format_seconds
 from ragworth.llm.scripted import Scripted
 from tests.calls.samples import questions, share
 
@@ -61,9 +62,9 @@ def test_a_line_says_rate_time_left_store_and_failures() -> None:
 
 def test_slow_rates_have_a_decimal_and_money_is_shown_when_it_is_known() -> None:
     tally = JobTally(Price(1.0, 10.0), asked=5, distinct=5, done=5, prompt_tokens=500_000, new_tokens=50_000)
-    assert Progress().line(tally, 0, 10.0) == "5 calls · 0.5/s · 0 from the store · 0 failed · cost 1"
+    assert Progress().line(tally, 0, 10.0) == "5 calls · 0.5/s · 55,000 tokens/s · 0 from the store · 0 failed · cost 1"
     free = JobTally(Price(0.0, 0.0), asked=1, distinct=1, done=1)
-    assert Progress().line(free, 0, 2.0) == "1 call · 0.5/s · 0 from the store · 0 failed"
+    assert Progress().line(free, 0, 2.0) == "1 call · 0.5/s · 0 from the store · 0 failed · free"
 
 
 def test_what_was_not_looked_at_yet_counts_at_the_share_that_was_missing() -> None:

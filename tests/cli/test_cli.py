@@ -233,7 +233,7 @@ def test_a_gate_on_few_queries_says_so(tmp_path: Path) -> None:
     new.write_text("\n".join(Path(RUNS[2]).read_text().splitlines()[:100]))
     result = call("compare", "-q", QRELS, RUNS[0], str(new), "--fail-if-worse", "P@5", "--incomplete")
     assert result.exit_code == 0
-    assert "new was held against bm25 by P@5 on 10 of 40 queries only" in result.stderr
+    assert "new was compared with bm25 by P@5 on 10 of 40 queries only" in result.stderr
 
 
 def test_the_gate_never_prints_a_p_of_0() -> None:

@@ -89,7 +89,7 @@ def test_json_alone_is_on_standard_output(folder: Path) -> None:
     assert plan["stages"][0] == {
         "name": "annotate.abstention",
         "words": "22 requests, 22 distinct, 22 answered already; 0 calls to make, about 0 tokens to read and at most "
-        "0 to write; cost at most about 0",
+        "0 to write; free",
     }
 
 

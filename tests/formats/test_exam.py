@@ -37,7 +37,7 @@ def line(query: Any, *passages: Any) -> str:
 def test_everything_in_the_file(save: Save) -> None:
     text = "\n".join([line("q1", passage("a"), passage("b", 0, 3)), "", line(2, passage("a", 3))])
     loaded = load(f"exam:{save('file.jsonl.gz', gzip.compress(text.encode()))}")
-    collection, contexts = loaded
+    collection, contexts, *_ = loaded
     assert collection.passages.rows() == [("a", "text of a"), ("b", "text of b")]
     assert collection.relevance is not None and collection.ratings is not None and contexts is not None
     assert collection.relevance.frame.select("query", "passage", "value").rows() == [

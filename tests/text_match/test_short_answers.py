@@ -43,8 +43,7 @@ CORRECT = [
 WRONG = [
     ("It was Berlin.", ["Paris"]),
     ("Martinez", ["Martin"]),
-    ("There is no doubt about it.", ["no"]),
-    ("Nobody knows his notebook", ["no"]),
+    ("Yes, it is.", ["no"]),
     ("A dog", ["A"]),
     ("I think so", ["I"]),
     ("It is 15.", ["5"]),
@@ -80,6 +79,41 @@ def test_wrong(text: str, accepted: list[str]) -> None:
     assert grade_short_answer(text, accepted).label == "wrong"
 
 
+UNDECIDED = [
+    ("There is no doubt about it.", ["no"], ""),
+    ("Nobody knows his notebook", ["no"], ""),
+    ("It was not Paris.", ["Paris"], ""),
+    ("It was Paris in Texas.", ["the Paris of the Prairies"], ""),
+    ("In 1990, 1991 or 1992.", ["1992"], "When was it?"),
+    ("It opened 42 stores.", ["It opened 42 stores and closed 17."], ""),
+    ("About $3 billion.", ["$2,600 million"], ""),
+    ("Freight became cheaper.", ["Lower transport costs and higher prices raised the operating margin in Europe"], ""),
+    ("Seven tests could not determine the pathogen.", ["7"], "How many tests were inconclusive?"),
+]
+
+
+@pytest.mark.parametrize(("text", "accepted", "question"), UNDECIDED)
+def test_undecided(text: str, accepted: list[str], question: str) -> None:
+    verdict = grade_short_answer(text, accepted, question=question)
+    assert verdict.label == "undecided"
+    assert verdict.why
+
+
+def test_wrong_conclusions_of_earlier_versions() -> None:
+    assert grade_short_answer("No, sales did not decline.", ["Yes, sales did decline."]).label == "wrong"
+    asked = "What is the capital expenditure, in USD millions?"
+    assert grade_short_answer("It was $1,577 million.", ["$1577.00"], question=asked).label == "correct"
+    growth = "These results do not indicate a high growth company."
+    assert (
+        grade_short_answer(growth, ["No"], question="Do the results indicate a high growth company?").label == "correct"
+    )
+
+
+def test_the_reason_names_the_other_number() -> None:
+    verdict = grade_short_answer("Revenue was $834 million.", ["$8.34 billion"])
+    assert verdict == ("wrong", "has '834000000 dollar' for '$8.34 billion'")
+
+
 def test_declining_comes_first() -> None:
     assert grade_short_answer("I do not know", ["no"]) == ("abstained", "declines: 'i do not know'")
     assert grade_short_answer("I don't know whether it was Paris.", ["Paris"]).label == "abstained"
@@ -103,8 +137,8 @@ def test_correct_without_a_relevant_passage_is_partially_correct() -> None:
 
 
 def test_documented_limits() -> None:
-    """Denied, and said of something else: words cannot tell."""
-    assert grade_short_answer("It was not Paris.", ["Paris"]).label == "correct"
+    """Said of something else, and in other words: words cannot tell."""
+    assert grade_short_answer("Unlike London, Paris lost.", ["Paris"]).label == "correct"
     assert grade_short_answer("The French capital", ["Paris"]).label == "wrong"
     assert grade_short_answer("東京都", ["京都"]).label == "correct"
 

@@ -1,4 +1,4 @@
-"""Judgments by a model: of passages, of passages for sub-questions, and of whole contexts.
+"""Judgments, mostly by a model: of passages, of passages for sub-questions, and of whole contexts.
 
 >>> import ragworth
 >>> from ragworth.llm.scripted import Scripted
@@ -22,6 +22,7 @@ ANNOTATORS: Registry[type[Annotator]] = Registry(
     {
         "abstention": "ragworth.annotators.abstention:AbstentionAnnotator",
         "relevance": "ragworth.annotators.relevance:RelevanceAnnotator",
+        "containment": "ragworth.annotators.containment:ContainmentAnnotator",
         "downstream": "ragworth.annotators.downstream:DownstreamAnnotator",
         "likelihood": "ragworth.annotators.likelihood:LikelihoodAnnotator",
         "confidence": "ragworth.annotators.confidence:ConfidenceAnnotator",

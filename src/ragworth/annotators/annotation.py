@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from ragworth.annotators import ANNOTATORS
-from ragworth.annotators.contract import AnnotationItem, AnnotationResult, Annotator
+from ragworth.annotators.contract import NO_MODEL, AnnotationItem, AnnotationResult, Annotator
 from ragworth.calls.job import Job
 from ragworth.calls.store import Store
 from ragworth.collection import Collection
@@ -40,7 +41,7 @@ def annotate(
 
     Parameters
     ----------
-    kind: ``abstention``, ``relevance``, ``downstream``, ``likelihood``, ``confidence`` or ``ratings``.
+    kind: ``abstention``, ``relevance``, ``containment``, ``downstream``, ``likelihood``, ``confidence`` or ``ratings``.
     contexts: what systems show; None judges the passages that the collection has relevance labels for.
     collection: texts of queries and passages; accepted answers and sub-questions where the kind needs them.
     model: from `ragworth.llm`, or its written form; the embedded one by default.
@@ -52,8 +53,8 @@ def annotate(
     """
     if contexts is not None and not isinstance(contexts, Contexts):
         contexts = Contexts(contexts)
-    with Job(resolve_model(model), store) as job:
-        annotator = build_annotator(kind, job.card, collection, prompts, settings)
+    with nullcontext() if not ANNOTATORS.get(kind).asks else Job(resolve_model(model), store) as job:
+        annotator = build_annotator(kind, job.card if job is not None else NO_MODEL, collection, prompts, settings)
         things = annotation_items(annotator, contexts, collection, k)
         return run_task(annotator, sample_by_query(things, limit, sample, sample_seed), job)
 

@@ -46,6 +46,9 @@ PROMPT_SLOTS = {
 }
 """What prompts are filled with."""
 
+NO_MODEL = Card("none", "no model")
+"""The card of an annotator that asks nobody."""
+
 AnnotationUnit = Literal["passage", "rating", "context"]
 """What is judged: a passage for a query, a passage for a sub-question, or a whole context."""
 
@@ -98,6 +101,8 @@ class Annotator(Task[AnnotationItem, AspectValues, AnnotationResult]):
     """Names of the values."""
     prompts: ClassVar[tuple[str, ...]]
     """Names of the prompts it asks with."""
+    asks: ClassVar[bool] = True
+    """Whether it asks a model; one that only compares texts is built with `NO_MODEL`."""
     rounds: ClassVar[int] = 1
     """How often it asks about one thing, each time by what came before."""
     details: ClassVar[Mapping[str, Any]] = {}

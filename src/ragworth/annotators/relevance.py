@@ -10,6 +10,7 @@ import polars as pl
 
 from ragworth.annotators.contract import AnnotationItem, Annotator
 from ragworth.calls.programs import Program
+from ragworth.metrics.reader_judgments import ANSWERS_SHOWN
 from ragworth.tasks.answerability import ask_answerability
 from ragworth.tasks.findings import AspectValues, value_unless_cut
 from ragworth.tasks.labels import LabelMethod, LabelScale, ask_label, choose_label_method, label_method_option
@@ -25,7 +26,8 @@ class RelevanceAnnotator(Annotator):
 
     The value is the likelier label. ``p`` is the probability of YES among the labels, ``expected`` the mean of the
     grades weighted by their probabilities, ``mass`` how much probability the labels hold together. A model that was
-    taught to decline, such as the embedded one, is asked whether it answers from the passage (``answerability``).
+    taught to decline, such as the embedded one, is asked whether it answers from the passage (``answerability``): that
+    is the reader's own opinion, by which distraction can't be measured. With accepted answers, use ``containment``.
     """
 
     graded: bool = option(False, "grades 0 to 3, without looking at accepted answers")
@@ -69,9 +71,9 @@ class RelevanceAnnotator(Annotator):
             found = yield from ask_answerability(prompt, scale, self.card)
         else:
             found = yield from ask_label(prompt, scale, self.card, way, length=self.length)
+        shown = way != "answerability" and answers and "answers" in self.prompt(self.asked[0]).names
+        how = " · ".join([found.estimator, ANSWERS_SHOWN]) if shown else found.estimator
         detail = {"raw": found.raw, "mass": found.mass, "expected": found.expected, "cut": found.usage.cut}
         if found.probabilities is not None and not self.graded:
             detail |= {"p": found.probabilities[0] / (found.mass or 1.0), "expected": None}
-        return AspectValues(
-            {"relevance": value_unless_cut(found.value, found.usage, self.keep_cut)}, detail, found.estimator
-        )
+        return AspectValues({"relevance": value_unless_cut(found.value, found.usage, self.keep_cut)}, detail, how)

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ragworth.errors import InputError, format_count
+from ragworth.errors import InputError, format_count, format_seconds
 from ragworth.llm.contract import Card, Choose, Failure, Generate, Generated, Model, Request, Response, Score
 
 CHARACTERS_PER_TOKEN = 4
@@ -203,6 +203,8 @@ class CallPlan(NamedTuple):
     prompt_tokens: int
     most_new_tokens: int
     price: Price | None
+    seconds: float | None = None
+    """Estimated duration of the missing calls, if the model's pace is known."""
 
     @property
     def missing(self) -> int:
@@ -216,8 +218,11 @@ class CallPlan(NamedTuple):
     def __str__(self) -> str:
         cost = self.most_cost
         money = "cost unknown (no price given)" if cost is None else f"cost at most about {cost:.4g}"
+        if self.price == FREE:
+            money = "free"
+        duration = f"; about {format_seconds(self.seconds)}" if self.seconds and self.missing else ""
         return (
             f"{format_count(self.asked, 'request')}, {self.distinct:,} distinct, {self.cached:,} answered already; "
             f"{format_count(self.missing, 'call')} to make, about {self.prompt_tokens:,} tokens to read and at most "
-            f"{self.most_new_tokens:,} to write; {money}"
+            f"{self.most_new_tokens:,} to write; {money}{duration}"
         )

@@ -24,6 +24,7 @@ from ragworth.calls.budget import (
     upper_bound_tokens,
 )
 from ragworth.calls.deferred_interrupt import defer_interrupt
+from ragworth.calls.pace import expected_seconds, measure_pace, stored_pace
 from ragworth.calls.serialization import REQUEST_KINDS, call_key, model_digest, responses_from_json
 from ragworth.calls.store import Store
 from ragworth.errors import JobStopped, ModelError, StoreError, format_count
@@ -42,6 +43,9 @@ USUAL_REQUEST_TOKENS = 400
 
 MEMORY_REMEDY = "lower the model's context_length, batch_tokens or concurrency (-O NAME=VALUE)"
 """Remedy when a model runs out of memory."""
+
+FIRST_BATCH = 2
+"""Requests in the first batch of a job."""
 
 NOT_ASKED = "not-asked"
 """Status of a request left over when the budget was spent."""
@@ -113,6 +117,8 @@ class Job:
         self._seen = np.empty(0, np.uint64)
         """Sorted keys counted so far, eight bytes each because a job may have millions."""
         self._failures = 0
+        self._largest_batch = FIRST_BATCH
+        """Doubles with each batch, so that progress shows early even if a whole batch takes long."""
         self._pending: list[tuple[bytes, Request, Response | Failure]] = []
         self._most: dict[bytes, TokenEstimate] = {}
 
@@ -144,16 +150,28 @@ class Job:
     def plan(self, requests: Iterable[Request]) -> CallPlan:
         """Plan what `run` would do, without calling the model or loading weights."""
         asked = 0
-        missing: dict[bytes, TokenEstimate] = {}
+        wanted: dict[bytes, Request] = {}
         for request in requests:
             asked += 1
             self._check_abilities(request)
-            missing.setdefault(call_key(self._digest, request), estimate_tokens(request, self._choice))
+            wanted.setdefault(call_key(self._digest, request), request)
+        missing = {key: estimate_tokens(request, self._choice) for key, request in wanted.items()}
         distinct = len(missing)
         for key in self._find_known(list(missing)):
             del missing[key]
         read, written = (sum(part) for part in zip(*missing.values(), strict=True)) if missing else (0, 0)
-        return CallPlan(asked, distinct, distinct - len(missing), read, written, self.price)
+        seconds = self._expected_seconds([wanted[key] for key in missing])
+        return CallPlan(asked, distinct, distinct - len(missing), read, written, self.price, seconds)
+
+    def _expected_seconds(self, missing: list[Request]) -> float | None:
+        """Seconds that these calls will take, from the store or, for a model that is quick to start, a few calls."""
+        if not missing:
+            return None
+        pace = stored_pace(self._store, self._digest) if self._store is not None else {}
+        unknown = [request for request in missing if REQUEST_KINDS[type(request)] not in pace]
+        if unknown and getattr(self.model, "quick_to_start", False):
+            pace |= measure_pace(self.model, unknown)
+        return expected_seconds(missing, pace, self.model.concurrency)
 
     def peek(self, requests: Sequence[Request]) -> list[Response | Failure | None]:
         """Known outcomes of requests, or None if the model would have to be called. Nothing is counted."""
@@ -262,12 +280,12 @@ class Job:
         return outcomes
 
     def _end(self, work: Workers, keys: dict[int, bytes], outcomes: dict[bytes, Response | Failure]) -> None:
-        """Wait for calls under way, unless interrupted twice, and say how to continue."""
-        hurried = False
+        """Wait for calls under way, unless they are free or Ctrl-C came twice, and say how to continue."""
+        hurried = getattr(self.model, "abandons_calls", False)
         try:
             if (hurry := getattr(self.model, "hurry", None)) is not None:
                 hurry()
-            self._drain(work, keys, outcomes)
+            self._drain(work, keys, outcomes, wait=not hurried)
         except KeyboardInterrupt:
             hurried = True
         kept = "is kept: run the same again to go on" if self._store is not None else "was not kept: there is no store"
@@ -275,10 +293,12 @@ class Job:
             f"interrupted after {format_count(self.tally.calls, 'call')}; what was done {kept}", hurried
         )
 
-    def _drain(self, work: Workers, keys: dict[int, bytes], outcomes: dict[bytes, Response | Failure]) -> None:
+    def _drain(
+        self, work: Workers, keys: dict[int, bytes], outcomes: dict[bytes, Response | Failure], *, wait: bool = True
+    ) -> None:
         """Store the outcomes of calls under way; they are paid for."""
         self._commit([], keys, outcomes)  # an interrupt may have come before the last commit
-        while work.busy:
+        while wait and work.busy:
             self._commit(work.wait(0.2), keys, outcomes)
 
     def _queue(self, missing: dict[bytes, Request]) -> deque[Request]:
@@ -297,7 +317,8 @@ class Job:
         """
         batch: list[Request] = []
         bounded = self.limits != JobLimits(self.limits.calls)
-        size, room = max(1, self.model.batch), max(1, self.model.batch) * USUAL_REQUEST_TOKENS
+        size = max(1, min(self.model.batch, self._largest_batch))
+        room = size * USUAL_REQUEST_TOKENS
         while queue and len(batch) < size and (not batch or (type(queue[0]) is type(batch[0]) and room > 0)):
             request = queue[0]
             room -= sum(estimate_tokens(request))
@@ -309,6 +330,8 @@ class Job:
             self.tally.start(tokens)
             self._most[keys[id(request)]] = tokens
             batch.append(queue.popleft())
+        if len(batch) == self._largest_batch:
+            self._largest_batch *= 2
         return batch
 
     def _commit(

@@ -9,8 +9,8 @@ import sys
 import time
 from typing import TextIO
 
-from ragworth.calls.budget import JobTally
-from ragworth.errors import format_count
+from ragworth.calls.budget import FREE, JobTally
+from ragworth.errors import format_count, format_seconds
 
 LOG_INTERVAL = 30.0
 """Seconds between lines where the output is not a terminal."""
@@ -72,7 +72,7 @@ class Progress:
             self._stream.flush()
 
     def line(self, tally: JobTally, waiting: int, spent: float) -> str:
-        """``412 of 2,000 calls · 38/s · 42 s left · 1,204 from the store · 3 failed``."""
+        """``412 of 2,000 calls · 38/s · 42 s left · 9,120 tokens/s · 1,204 from the store · 3 failed``."""
         left = waiting
         if self._total is not None and tally.asked:
             # Requests not looked at yet, at the share that was missing so far.
@@ -83,9 +83,13 @@ class Progress:
             words, left = [f"{format_count(tally.calls, 'call')} so far"], 0
         if tally.calls and spent > 0:
             words += _pace_words(tally.calls / spent, left)
+            if tokens := tally.prompt_tokens + tally.new_tokens:
+                words.append(f"{tokens / spent:,.0f} tokens/s")
         words.append(f"{tally.cached:,} from the store")
         words.append(f"{tally.failed:,} failed")
-        if tally.cost:
+        if tally.price == FREE:
+            words.append("free")
+        elif tally.cost:
             words.append(f"cost {tally.cost:.4g}{' (estimated)' if tally.estimated else ''}")
         return self._title + " · ".join(words)
 
@@ -108,11 +112,3 @@ def _done_words(done: int, total: int, since: int, spent: float) -> str:
 def _pace_words(rate: float, left: int) -> list[str]:
     words = [f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s"]
     return [*words, f"{format_seconds(left / rate)} left"] if left else words
-
-
-def format_seconds(seconds: float) -> str:
-    """``42 s``, ``7 min``, ``3 h 20 min``."""
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"

@@ -18,6 +18,8 @@ COMMANDS = {
     "init": "ragworth.cli.init:command",
     "check": "ragworth.cli.check:command",
     "evaluate": "ragworth.cli.evaluate:command",
+    "report": "ragworth.cli.report:report_command",
+    "open": "ragworth.cli.report:open_command",
     "study": "ragworth.cli.study:command",
     "train": "ragworth.cli.train:command",
     "score": "ragworth.cli.score:command",

@@ -32,10 +32,10 @@ from ragworth.cli.task_output import aspect_summary, print_rows, result_options,
     short_help="Judge passages or contexts by asking a model.",
 )
 def command() -> None:
-    """Judge what systems show by asking a model: one command for each kind of judgment.
+    """Judge passages or contexts by asking a model, with one command for each kind of judgment.
 
     Texts come from JSONL runs, from --collection, or from --queries, --passages, --answers and --subquestions. Without
-    a run, the passages that have relevance labels are judged. The file that -o names is what ragworth score reads.
+    a run, the passages that have relevance labels are judged. Pass the output file (-o) to ragworth score.
 
     \b
     ragworth annotate abstention contexts.jsonl -o abstention.parquet
@@ -56,7 +56,11 @@ def command_for(kind: str) -> click.Command:
     )
     @reading_options
     @setting_options(options_of(chosen))
-    @click.option("--prompts", type=click.Path(file_okay=False), help="Folder of own prompts that replace ours.")
+    @click.option(
+        "--prompts",
+        type=click.Path(file_okay=False),
+        help="Folder with your own prompts; they replace the built-in ones.",
+    )
     @check_options
     @model_options
     @result_options
@@ -81,7 +85,7 @@ def annotate_files(
     **given: Any,
 ) -> None:
     """Read, check, judge, write."""
-    from ragworth.annotators import annotation
+    from ragworth.annotators import ANNOTATORS, annotation
     from ragworth.annotators.reliability import check_annotation as look_closer
     from ragworth.annotators.reliability import plan_annotation_and_checks
     from ragworth.errors import InputError
@@ -93,6 +97,9 @@ def annotate_files(
     calling = CallOptions(**{name: given.pop(name) for name in CallOptions.__dataclass_fields__})
     wanted = take_collection_options(given)
     found = read_collection(wanted)
+    if not ANNOTATORS.get(kind).asks:
+        _compare_texts(kind, found, wanted, given, output, look, calling)
+        return
     with ExitStack() as stack:
         asked = stack.enter_context(closing(open_named_model(model, settings)))
         work = stack.enter_context(open_job(asked, calling, None))
@@ -116,3 +123,21 @@ def annotate_files(
             if check:
                 print_check(lambda: look_closer(annotator, things, result, work, more), more, look, calling)
         stop_if_none(result.frame, "judgment")
+
+
+def _compare_texts(
+    kind: str, found: Any, wanted: Any, settings: dict[str, Any], output: str | None, look: str, calling: CallOptions
+) -> None:
+    """Judge without a model."""
+    from ragworth.annotators.annotation import annotate
+
+    if calling.dry_run:
+        click.echo("no model is asked")
+        return
+    print_notes(found.notes, calling.quiet)
+    sampling = {"limit": wanted.limit, "sample": wanted.sample, "sample_seed": wanted.sample_seed}
+    result = annotate(kind, found.contexts, found.collection, k=wanted.k, **sampling, **settings)
+    write_rows(result.frame, output)
+    print_notes(result.notes, calling.quiet)
+    print_rows(result.frame, look, aspect_summary(result.frame), None if calling.quiet else output)
+    stop_if_none(result.frame, "judgment")

@@ -42,16 +42,18 @@ class LateOptionsCommand(click.Command):
         return super().get_params(ctx)
 
 
-@click.command("answer", cls=LateOptionsCommand, short_help="Have a model answer from what each system shows.")
+@click.command("answer", cls=LateOptionsCommand, short_help="Answer every query from each system's passages.")
 @reading_options
-@click.option("--without", is_flag=True, help="Also answer without any context, as the system (none).")
-@click.option("--oracle", is_flag=True, help="Also answer from the oracle's context, as the system (oracle).")
-@click.option("--prompts", type=click.Path(file_okay=False), help="Folder of own prompts that replace ours.")
+@click.option("--without", is_flag=True, help="Also answer without context, as the system (none).")
+@click.option("--oracle", is_flag=True, help="Also answer from the oracle context, as the system (oracle).")
+@click.option(
+    "--prompts", type=click.Path(file_okay=False), help="Folder with your own prompts; they replace the built-in ones."
+)
 @click.option(
     "--contexts",
     type=click.Path(dir_okay=False),
     callback=check_parent_folder,
-    help="Write what was shown to this file, as a run.",
+    help="Write the contexts shown to this file, as a run.",
 )
 @model_options
 @result_options
@@ -68,11 +70,11 @@ def command(
     look: str,
     **given: Any,
 ) -> None:
-    """Have a model answer every query from the passages that each system shows for it.
+    """Answer every query from the passages that each system retrieved for it.
 
     Texts come from JSONL runs, from --collection, or from --queries and --passages. The oracle's context is the
     required subset where there are ratings, else all relevant passages. A system that shows nothing for a query is
-    asked with the same prompt, which then has no passages. The file that -o names is what ragworth grade reads.
+    asked with the same prompt, which then has no passages. Pass the output file (-o) to ragworth grade.
 
     \b
     ragworth answer contexts.jsonl -k 5 --without -o answers.parquet

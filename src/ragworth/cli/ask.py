@@ -23,28 +23,42 @@ LOW_MASS = 0.05
 """Probability of all labels together below which something is wrong with prompt, labels or model."""
 
 
-@click.command("ask", short_help="Ask a model a prompt for every row of a table.")
+@click.command("ask", short_help="Run a prompt on every row of a table.")
 @click.argument("prompt")
 @click.argument("rows")
 @model_options
-@click.option("--choose", "labels", metavar="A,B,…", help="Probabilities of these labels as the next words.")
-@click.option("--label", "exactly", multiple=True, help="One such label, blanks and commas and all; repeat for more.")
+@click.option("--choose", "labels", metavar="A,B,…", help="Return the probabilities of these labels.")
+@click.option("--label", "exactly", multiple=True, help="One such label, which may contain commas; repeat for more.")
 @click.option(
     "--estimator",
     type=click.Choice(["first-token", "sequence"]),
     default="first-token",
     show_default=True,
-    help="Probability of a label: by its first token, or by all of them.",
+    help="Take a label's probability from its first token, or from all of them.",
 )
-@click.option("--score", metavar="COLUMN", default="", help="Log-probability of the text in this column.")
-@click.option("--length", type=click.IntRange(1), default=256, show_default=True, help="Most tokens of a text.")
-@click.option("--temperature", type=click.FloatRange(0), default=0.0, show_default=True, help="0 is greedy.")
-@click.option("--top-p", type=click.FloatRange(0, 1, min_open=True), default=1.0, show_default=True, help="Nucleus.")
-@click.option("--stop", multiple=True, help="A text that ends the output; repeat for more.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of sampling.")
-@click.option("--n", type=click.IntRange(1), default=1, show_default=True, help="Samples for each row.")
-@click.option("--prompts", type=click.Path(file_okay=False), help="Folder of own prompts that replace ours.")
-@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write JSONL to this file, not the terminal.")
+@click.option("--score", metavar="COLUMN", default="", help="Return the log-probability of the text in this column.")
+@click.option(
+    "--length", type=click.IntRange(1), default=256, show_default=True, help="Maximum number of tokens to generate."
+)
+@click.option(
+    "--temperature", type=click.FloatRange(0), default=0.0, show_default=True, help="Sampling temperature; 0 is greedy."
+)
+@click.option(
+    "--top-p",
+    type=click.FloatRange(0, 1, min_open=True),
+    default=1.0,
+    show_default=True,
+    help="Nucleus sampling threshold.",
+)
+@click.option("--stop", multiple=True, help="Stop generating at this text; repeat for more.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Sampling seed.")
+@click.option("--n", type=click.IntRange(1), default=1, show_default=True, help="Samples per row.")
+@click.option(
+    "--prompts", type=click.Path(file_okay=False), help="Folder with your own prompts; they replace the built-in ones."
+)
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False), help="Write JSONL to this file instead of the terminal."
+)
 @call_options
 def command(
     prompt: str,
@@ -57,9 +71,9 @@ def command(
     output: str | None,
     **given: Any,
 ) -> None:
-    """Fill a prompt's slots from each row of a table (JSONL, CSV, TSV, Parquet), ask the model, write JSONL.
+    """Fill a prompt from each row of a table (JSONL, CSV, TSV, Parquet), ask the model, and write JSONL.
 
-    Each distinct request is asked once and kept at once; the same command goes on where it was left.
+    Each distinct request is sent once and stored at once; run the same command again to resume.
 
     \b
     ragworth ask relevance pairs.jsonl --choose YES,NO

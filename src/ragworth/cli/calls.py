@@ -10,17 +10,17 @@ from ragworth.cli.output import LOOKS, OutputTable, chosen_look, emit
 from ragworth.errors import StoreError, format_count
 
 
-@click.group("calls", short_help="Look after a store of calls.")
+@click.group("calls", short_help="Show, export, clean up or verify a call store.")
 def command() -> None:
     """Show, export, prune or verify a store of calls."""
 
 
-@command.command("show", short_help="What is in a store.")
+@command.command("show", short_help="Summarize a store.")
 @click.argument("store")
-@click.option("-f", "--format", "look", type=click.Choice(LOOKS), help="Look of the output.")
+@click.option("-f", "--format", "look", type=click.Choice(LOOKS), help="Output format.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to this file instead of the terminal.")
 def show(store: str, look: str | None, output: str | None) -> None:
-    """Calls, tokens and time by model and kind, and what failed.
+    """Show calls, tokens, time and errors by model and kind.
 
     \b
     ragworth calls show calls.sqlite
@@ -58,11 +58,11 @@ def show(store: str, look: str | None, output: str | None) -> None:
         )
 
 
-@command.command("export", short_help="All calls as JSONL.")
+@command.command("export", short_help="Write all calls as JSONL.")
 @click.argument("store")
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to this file instead of the terminal.")
 def export(store: str, output: str | None) -> None:
-    """Every call with its prompt, response and model, one JSON object a line.
+    """Write every call with its prompt, response and model, one JSON object per line.
 
     \b
     ragworth calls export calls.sqlite -o calls.jsonl
@@ -80,10 +80,10 @@ def export(store: str, output: str | None) -> None:
                 click.echo(to_jsonl(call, plain=True), nl=False)
 
 
-@command.command("verify", short_help="Check that a store is sound.")
+@command.command("verify", short_help="Check a store for damage.")
 @click.argument("store")
 def verify(store: str) -> None:
-    """Read everything: the file, every response, and whether each belongs to its request. Exit code 2 if not.
+    """Check the file, every response, and that each belongs to its request. Exit code 2 on damage.
 
     \b
     ragworth calls verify calls.sqlite
@@ -109,16 +109,18 @@ def verify(store: str) -> None:
     click.echo(f"{result.calls:,} calls are sound{rest}.")
 
 
-@command.command("prune", short_help="Take calls out of a store.")
+@command.command("prune", short_help="Delete calls from a store.")
 @click.argument("store")
-@click.option("--model", default="", help="Of this model or backend.")
-@click.option("--kind", type=click.Choice(["generate", "score", "choose"]), default=None, help="Of this kind.")
-@click.option("--older-than", type=click.FloatRange(0), metavar="DAYS", help="Made so many days ago or earlier.")
-@click.option("--errors", is_flag=True, help="Errors instead of answers.")
-@click.option("--prompts", is_flag=True, help="The prompts only; answers stay and are still found.")
-@click.option("--damaged", is_flag=True, help="What is damaged, as verify finds it, and nothing else.")
-@click.option("--dry-run", is_flag=True, help="Only say how many.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--model", default="", help="Only calls to this model or backend.")
+@click.option(
+    "--kind", type=click.Choice(["generate", "score", "choose"]), default=None, help="Only calls of this kind."
+)
+@click.option("--older-than", type=click.FloatRange(0), metavar="DAYS", help="Only calls at least this many days old.")
+@click.option("--errors", is_flag=True, help="Delete errors instead of responses.")
+@click.option("--prompts", is_flag=True, help="Delete only the prompts; responses are kept and still found.")
+@click.option("--damaged", is_flag=True, help="Delete only what verify reports as damaged.")
+@click.option("--dry-run", is_flag=True, help="Only print how many.")
+@click.option("--yes", is_flag=True, help="Don't ask for confirmation.")
 def prune(
     store: str,
     model: str,
@@ -130,9 +132,9 @@ def prune(
     dry_run: bool,
     yes: bool,
 ) -> None:
-    """Take out the calls that fit everything given. They will be asked and paid for again.
+    """Delete the calls that match all given conditions. They will be made and paid for again when needed.
 
-    --damaged also repairs a damaged file: it makes a new one of all answers that can be read, and keeps the old one
+    --damaged also repairs a damaged file: it writes all readable responses to a new file and keeps the old one
     under another name.
 
     \b

@@ -25,36 +25,36 @@ from ragworth.cli.task_output import check_parent_folder, check_rows_file
     type=click.Choice(["words", "tokens", "sentences"]),
     default="words",
     show_default=True,
-    help="What to count.",
+    help="Unit of --size and --overlap.",
 )
 @click.option(
-    "--size", type=click.IntRange(1), help="Units of a passage.  [default: 200 words, 256 tokens, 5 sentences]"
+    "--size", type=click.IntRange(1), help="Length of a passage.  [default: 200 words, 256 tokens, 5 sentences]"
 )
 @click.option(
-    "--overlap", type=click.IntRange(0), default=0, show_default=True, help="Units that the next one repeats."
+    "--overlap", type=click.IntRange(0), default=0, show_default=True, help="Overlap of consecutive passages."
 )
-@click.option("--paragraphs", is_flag=True, help="No passage goes across a blank line.")
+@click.option("--paragraphs", is_flag=True, help="Never let a passage cross a blank line.")
 @click.option(
     "--titles",
     type=click.Choice(["apart", "front"]),
     default="apart",
     show_default=True,
-    help="Keep a document's title in a column, or put it in front of each of its passages.",
+    help="Keep the document title in its own column, or put it before each passage.",
 )
 @click.option(
     "--tokenizer",
-    help=("Whose tokens: embedded, gguf:FILE, a tokenizer.json, or a folder that has one.  [default: words and marks]"),
+    help=("Tokenizer: embedded, gguf:FILE, a tokenizer.json, or a folder with one.  [default: words and marks]"),
 )
-@click.option("--name", default="", help="Name of this chunking, where several go into one file; a part of the ids.")
-@click.option("--add", is_flag=True, help="Keep passages of other names that are in the file already.")
-@click.option("-q", "--qrels", help="Relevance of the documents, to be that of their passages.")
+@click.option("--name", default="", help="Name of this chunking if a file holds several; becomes part of the ids.")
+@click.option("--add", is_flag=True, help="Keep the passages of other chunkings in the file.")
+@click.option("-q", "--qrels", help="Relevance labels of the documents, passed on to their passages.")
 @click.option(
     "--labels",
     type=click.Path(dir_okay=False),
     callback=check_parent_folder,
-    help="Write the passages' relevance to this file.",
+    help="Write the passages' relevance labels to this file.",
 )
-@click.option("--quiet", is_flag=True, help="Say nothing.")
+@click.option("--quiet", is_flag=True, help="Print nothing.")
 def command(
     documents: str, output: str, add: bool, qrels: str | None, labels: str | None, quiet: bool, **settings: Any
 ) -> None:

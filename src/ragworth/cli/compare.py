@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from ragworth.cli.comparables import split_comparables
 from ragworth.cli.output import OutputTable, chosen_look, emit, output_options, print_notes
 from ragworth.cli.scoring_options import ScoringOptions, narrowing_options, score_inputs, scoring_options
 
@@ -13,7 +14,7 @@ WORSE = 3
 """Exit code when a drop is significant."""
 
 
-@click.command("compare", short_help="Compare systems query by query, with tests.")
+@click.command("compare", short_help="Compare systems query by query, by metrics or answers, with tests.")
 @scoring_options
 @narrowing_options
 @click.option("-b", "--baseline", help="The system the others are compared with.  [default: the first]")
@@ -43,7 +44,7 @@ WORSE = 3
     "--fail-if-worse",
     metavar="METRIC",
     multiple=True,
-    help="Exit with 3 when a system is significantly worse than the baseline by this metric.",
+    help="Exit with 3 if a system is significantly worse than the baseline by this metric or outcome.",
 )
 @output_options
 def command(
@@ -61,7 +62,11 @@ def command(
     quiet: bool,
     **given: Any,
 ) -> None:
-    """Compare systems: differences with intervals, p-values, wins and losses, and what could have been seen.
+    """Compare systems: differences with intervals, p-values, wins and losses, and the smallest detectable difference.
+
+    Each RUN is a run to be scored, a folder of results, or a table of outcomes (system, query, aspect, value) or scores
+    (system, query, metric, value). Outcomes of answers have names like metrics: correct, wrong, abstained, grade, em,
+    f1, or what a file calls them. Without -m, all outcomes and scores of results are compared.
 
     "detectable" is the smallest true difference that this many queries show in four of five cases.
     CSV and Parquet hold the differences; the other looks hold means and changed queries too.
@@ -69,29 +74,28 @@ def command(
     \b
     ragworth compare --qrels qrels.txt -m nDCG@10 bm25.run dense.run rerank.run
     ragworth compare --qrels qrels.txt -m UDCG@5 -j abstention.csv old.run new.run --fail-if-worse UDCG@5
+    ragworth compare results --fail-if-worse correct
+    ragworth compare old=main/results new=branch/results -m correct
     """
     from ragworth import comparison
     from ragworth.report import summary_tables
-    from ragworth.scoring import split_metrics
 
     if baseline and all_pairs:
         raise click.UsageError("--all-pairs compares every two systems and has no --baseline")
     look = chosen_look(look, output, level)
-    gates = [str(metric) for part in split_metrics(fail_if_worse) for metric in part] if fail_if_worse else []
-    given["metrics"] = (*(given["metrics"] or (() if gates else ("nDCG@10",))), *gates)
-    scores = score_inputs(ScoringOptions(**given))
+    scores, pairs, gates = _read(given, fail_if_worse)
     print_notes(scores.notes, quiet)
     facts: dict[str, Any] = {"level": level, "resamples": resamples or 10_000, "seed": seed}
+    testing: dict[str, Any] = {"test": test, "family": family, **facts}
     result = comparison.compare(
         scores,
         baseline=baseline,
         all_pairs=all_pairs,
-        test=test,  # type: ignore[arg-type]
-        family=family,  # type: ignore[arg-type]
+        pairs=None if baseline or all_pairs else pairs,
         changes=changes,
-        **facts,
+        **testing,
     )
-    summary = comparison.summarise(scores, **facts)
+    summary = _with_groups(comparison.summarise(scores, **facts), scores, testing)
     resampled = (
         f", {result.resamples:,} resamples, seed {seed}" if test in ("randomisation", "bootstrap", "bounded") else ""
     )
@@ -112,6 +116,66 @@ def command(
         raise SystemExit(WORSE)
 
 
+def _read(given: dict[str, Any], fail_if_worse: tuple[str, ...]) -> tuple[Any, Any, list[str]]:
+    """Scores of everything, which systems to compare, and the gates in their written form."""
+    from ragworth import comparison
+    from ragworth.errors import MetricError, format_list
+
+    inputs = split_comparables(given["runs"], given["skip_bad_lines"])
+    tables: dict[str, Any] = {name: comparison.to_scores(table) for name, table in inputs.tables.items()}
+    known = list(dict.fromkeys(metric for table in tables.values() for metric in table.distinct("metric")))
+    gates = [name for each in fail_if_worse for name in _written(each, known)]
+    wanted = [*(name for each in given["metrics"] for name in _written(each, known)), *gates]
+    others = [name for name in wanted if name not in known]
+    if others and not inputs.runs and tables:
+        raise MetricError(
+            f"{format_list(others)} {'has' if len(others) == 1 else 'have'} no values here",
+            expected=format_list(known, 20),
+            remedy="name one of these, or give runs and judgments to compute it from",
+        )
+    if wanted:
+        tables = {name: table.having("metric", wanted) for name, table in tables.items()}
+    if inputs.runs or not tables:
+        given |= {"runs": inputs.runs, "metrics": tuple(others) or ("nDCG@10",)}
+        tables = {"runs": score_inputs(ScoringOptions(**given)), **tables}
+    return *comparison.join_scores(tables), gates
+
+
+def _written(metric: str, known: list[str]) -> list[str]:
+    """A metric or outcome as tables name it."""
+    from ragworth.errors import MetricError, format_list
+    from ragworth.scoring import split_metrics
+
+    if metric in known:
+        return [metric]
+    try:
+        return [str(each) for part in split_metrics((metric,)) for each in part]
+    except MetricError as error:
+        if not known:
+            raise
+        raise MetricError(f"{metric} has no values here", expected=format_list(known, 20)) from error
+
+
+def _with_groups(summary: Any, scores: Any, testing: dict[str, Any]) -> Any:
+    """Means of outcomes with groups: systems that share a letter are not significantly different."""
+    import polars as pl
+
+    from ragworth.answer_outcomes import outcome_type
+    from ragworth.report.page.rankings import rank_systems, read_means
+
+    outcomes = [name for name in scores.distinct("metric") if outcome_type(name) is not None]
+    if not outcomes or len(scores.distinct("system")) < 2:
+        return summary
+    means = read_means(summary)
+    rows = [
+        (name, system, letters)
+        for name in outcomes
+        for system, letters in rank_systems(scores, means, name, **testing).groups.of.items()
+    ]
+    groups = pl.DataFrame(rows, schema=["metric", "system", "group"], orient="row")
+    return summary.join(groups, on=["metric", "system"], how="left", maintain_order="left")
+
+
 def gate(result: Any, metrics: list[str], alpha: float) -> bool:
     """Whether any system is significantly worse than its baseline by one of the metrics; says which."""
     import polars as pl
@@ -122,18 +186,18 @@ def gate(result: Any, metrics: list[str], alpha: float) -> bool:
     for metric in metrics:
         for row in result.worse(metric, alpha).iter_rows(named=True):
             failed = True
-            summary_tables = f"{row['system']} is {abs(row['difference']):.4f} worse than {row['baseline']} by {metric}"
+            words = f"{row['system']} is {abs(row['difference']):.4f} worse than {row['baseline']} by {metric}"
             # The interval allows for unseen values and the test does not, so few differing queries may part them.
             doubt = row["low"] is not None and row["low"] <= 0 <= row["high"]
             but = "; its interval includes 0, because few queries differ: --test bounded allows for that"
             click.echo(
-                f"worse: {printable(summary_tables)} (Holm p {format_p_value(row['p_holm'])}{but if doubt else ''})",
+                f"worse: {printable(words)} (Holm p {format_p_value(row['p_holm'])}{but if doubt else ''})",
                 err=True,
             )
         partly = (pl.col("metric") == metric) & (pl.col("n") < pl.col("total"))
         for row in result.differences.filter(partly).iter_rows(named=True):
             click.echo(
-                f"note: {printable(row['system'])} was held against {printable(row['baseline'])} by {metric} "
+                f"note: {printable(row['system'])} was compared with {printable(row['baseline'])} by {metric} "
                 f"on {row['n']} of {row['total']} queries only",
                 err=True,
             )

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from ragworth.cli.comparables import ComparisonInputs, split_comparables
 from ragworth.cli.output import OutputTable, chosen_look, emit, output_options, print_notes
 from ragworth.cli.scoring_options import ScoringOptions, read_scoring_inputs, scoring_options
 
@@ -43,9 +44,12 @@ def command(
 
     \b
     ragworth estimate -q qrels.txt -j cheap.parquet --expensive dear.parquet -m UDCG@5 bm25.run dense.run
+    ragworth estimate results --expensive human.csv -m correct
+
+    Instead of runs, name results or tables of outcomes (system, query, aspect, value) to estimate grades of answers:
+    theirs are the cheap ones, and --expensive has better ones, such as people's, for some queries.
     """
     from ragworth import formats
-    from ragworth.report import summary_tables
     from ragworth.tables import Judgments
     from ragworth.two_judges import estimate
 
@@ -53,12 +57,16 @@ def command(
     if given["incomplete"]:
         raise click.UsageError("--incomplete is not for estimates: a query counts for all systems or for none")
     skip = given["skip_bad_lines"]
+    facts: dict[str, Any] = {"level": level, "resamples": resamples or 2000, "seed": seed}
+    inputs = split_comparables(given["runs"], skip)
+    if inputs.tables:
+        _emit(_estimate_answers(inputs, expensive, given["metrics"], skip, baseline, facts), look, output, facts, quiet)
+        return
     readings = [partial(formats.read_judgments, path, skip_bad_lines=skip) for path in expensive]
     found, dear = read_scoring_inputs(ScoringOptions(**given), readings)
     better, known = Judgments.concat(dear), Judgments.concat(found.judgments)
     twice = known.frame["aspect"].is_in(better.frame["aspect"].unique().to_list())
     cheap = known.frame.filter(twice) if twice.any() else known.frame  # which is refused, with what there is
-    facts: dict[str, Any] = {"level": level, "resamples": resamples or 2000, "seed": seed}
     result = estimate(
         found.contexts,
         Judgments.trusted(cheap, known.notes),
@@ -70,7 +78,36 @@ def command(
         baseline=baseline,
         **facts,
     )
-    print_notes(tuple(dict.fromkeys((*found.notes, *result.notes))), quiet)
+    result = result._replace(notes=tuple(dict.fromkeys((*found.notes, *result.notes))))
+    _emit(result, look, output, facts, quiet)
+
+
+def _estimate_answers(
+    inputs: ComparisonInputs,
+    expensive: tuple[str, ...],
+    names: tuple[str, ...],
+    skip: bool,
+    baseline: str | None,
+    facts: Any,
+) -> Any:
+    """Estimates for grades of answers."""
+    from ragworth.comparison import join_scores
+    from ragworth.formats import outcomes
+    from ragworth.two_judges import estimate_outcomes
+
+    if inputs.runs:
+        raise click.UsageError("give runs and judgments, or outcomes and results, not both")
+    cheap = join_scores(inputs.tables).scores
+    better = join_scores({path: outcomes.read(path, skip_bad_lines=skip) for path in expensive}).scores
+    return estimate_outcomes(cheap, better, names, baseline=baseline, **facts)
+
+
+def _emit(result: Any, look: str, output: str | None, facts: dict[str, Any], quiet: bool) -> None:
+    """Print or write estimates and differences."""
+    from ragworth.report import summary_tables
+
+    print_notes(result.notes, quiet)
+    level = facts["level"]
     sections = [OutputTable("estimates", "", result.frame, summary_tables.estimate_table(result.frame, level))]
     if result.differences.height:
         readable = summary_tables.estimated_difference_table(result.differences, level)

@@ -40,7 +40,7 @@ from ragworth.cli.task_output import (
     short_help="Grade answers: by comparing texts, or by asking a model.",
 )
 def command() -> None:
-    """Grade the answers that ragworth answer wrote, or others: one command for each way to grade.
+    """Grade answers, with one command for each grader.
 
     ANSWERS is a table with system, query and text (Parquet, CSV, TSV or JSONL). What was shown for each is known from
     the file of ragworth answer; of other answers, from the runs named after it, cut with --depth. Accepted
@@ -76,12 +76,14 @@ def command_for(kind: str) -> click.Command:
     ]
     if chosen.asks:
         folder = click.Path(file_okay=False)
-        prompts = click.option("--prompts", type=folder, help="Folder of own prompts that replace ours.")
+        prompts = click.option(
+            "--prompts", type=folder, help="Folder with your own prompts; they replace the built-in ones."
+        )
         people = click.option("--labels", help="With --check: grades by people: system, query, value or label.")
         decorators += [prompts, check_options, people, model_options, result_options, call_options]
     else:
         plan = click.option("--dry-run", is_flag=True, help="Say what would be graded, and grade nothing.")
-        quiet = click.option("--quiet", is_flag=True, help="No notes on standard error.")
+        quiet = click.option("--quiet", is_flag=True, help="Don't print notes.")
         decorators += [result_options, plan, quiet]
     for decorate in reversed(decorators):
         run = decorate(run)

@@ -18,8 +18,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 def model_options(function: F) -> F:
     """Which model."""
     options = [
-        click.option("-M", "--model", default="embedded", show_default=True, help="Model; see ragworth models."),
-        click.option("-O", "--option", "settings", multiple=True, metavar="NAME=VALUE", help="Option of the model."),
+        click.option("-M", "--model", default="embedded", show_default=True, help="Model to use; see ragworth models."),
+        click.option(
+            "-O", "--option", "settings", multiple=True, metavar="NAME=VALUE", help="Set an option of the model."
+        ),
     ]
     for option in reversed(options):
         function = option(function)
@@ -35,19 +37,19 @@ def call_options(function: F) -> F:
             default="calls.sqlite",
             show_default=True,
             type=click.Path(dir_okay=False),
-            help="Where every answer is kept, so that it is never paid for twice.",
+            help="Call store: keeps every response, so that no call is paid for twice.",
         ),
-        click.option("--dry-run", is_flag=True, help="Say what it would take, and ask nothing."),
-        click.option("--max-calls", type=click.IntRange(0), help="End after so many calls."),
-        click.option("--max-tokens", type=click.IntRange(0), help="End before more tokens are read and written."),
-        click.option("--max-cost", type=click.FloatRange(0), help="End before it costs more; needs --price."),
+        click.option("--dry-run", is_flag=True, help="Print what would be asked, without asking."),
+        click.option("--max-calls", type=click.IntRange(0), help="Stop after this many calls."),
+        click.option("--max-tokens", type=click.IntRange(0), help="Stop before using more than this many tokens."),
         click.option(
-            "--price", metavar="IN/OUT", help="What the endpoint charges for a million tokens read and written."
+            "--max-cost", type=click.FloatRange(0), help="Stop before spending more than this; needs --price."
         ),
+        click.option("--price", metavar="IN/OUT", help="The endpoint's price per million input and output tokens."),
         click.option(
-            "--wait", type=click.FloatRange(0, 86400), default=0, help="Seconds to wait for a store that is in use."
+            "--wait", type=click.FloatRange(0, 86400), default=0, help="Seconds to wait if the store is in use."
         ),
-        click.option("--quiet", is_flag=True, help="No progress on standard error."),
+        click.option("--quiet", is_flag=True, help="Don't show progress."),
     ]
     for option in reversed(options):
         function = option(function)

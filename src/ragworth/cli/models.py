@@ -5,13 +5,13 @@ from __future__ import annotations
 import click
 
 
-@click.command("models", short_help="List the kinds of models, or say what one can do.")
+@click.command("models", short_help="List the kinds of models, or describe one.")
 @click.argument("model", required=False)
-@click.option("-O", "--option", "settings", multiple=True, metavar="NAME=VALUE", help="Option of the model.")
+@click.option("-O", "--option", "settings", multiple=True, metavar="NAME=VALUE", help="Set an option of the model.")
 def command(model: str | None, settings: tuple[str, ...]) -> None:
     """List the kinds of models, or describe one: its identity, what it can do, how much it reads.
 
-    An endpoint is asked one small question to find out.
+    To find out, an endpoint gets one small request.
 
     \b
     ragworth models

@@ -34,9 +34,11 @@ def output_options(function: F) -> F:
             "--format",
             "look",
             type=click.Choice(LOOKS),
-            help="Look of the output.  [default: by --output, or text]",
+            help="Output format.  [default: by --output, or text]",
         ),
-        click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to this file, not the terminal."),
+        click.option(
+            "-o", "--output", type=click.Path(dir_okay=False), help="Write to this file instead of the terminal."
+        ),
         click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of intervals."),
         click.option(
             "--resamples",
@@ -44,7 +46,7 @@ def output_options(function: F) -> F:
             help="Bootstrap or randomisation resamples.  [default: 2000 to score, 10000 to compare]",
         ),
         click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of all resampling."),
-        click.option("--quiet", is_flag=True, help="No notes on standard error."),
+        click.option("--quiet", is_flag=True, help="Don't print notes."),
     ]
     for option in reversed(options):
         function = option(function)

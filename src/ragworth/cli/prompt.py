@@ -18,10 +18,12 @@ from ragworth.errors import PromptError
     "given",
     multiple=True,
     metavar="SLOT=VALUE",
-    help="Fill a slot: text, @FILE, JSON for a list; \\ before text that begins with @ or [.",
+    help="Fill a slot with text, @FILE or a JSON list; put \\ before text that begins with @ or [.",
 )
-@click.option("--prompts", type=click.Path(file_okay=False), help="Folder of own prompts that replace ours.")
-@click.option("--source", is_flag=True, help="The file as it is, to start your own from.")
+@click.option(
+    "--prompts", type=click.Path(file_okay=False), help="Folder with your own prompts; they replace the built-in ones."
+)
+@click.option("--source", is_flag=True, help="Print the prompt file, as a start for your own.")
 def command(name: str | None, given: tuple[str, ...], prompts: str | None, source: bool) -> None:
     """List the prompts, show one with its slots and version, or render it with values.
 

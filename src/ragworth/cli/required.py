@@ -7,14 +7,14 @@ import click
 from ragworth.cli.output import LOOKS, OutputTable, chosen_look, emit, print_notes
 
 
-@click.command("required", short_help="Which passages a long answer needs.")
+@click.command("required", short_help="Find the passages that a long answer needs.")
 @click.argument("ratings")
 @click.option("--eta", type=float, default=3.0, show_default=True, help="Lowest rating that counts as answered.")
 @click.option("--skip-bad-lines", is_flag=True, help="Leave out, count and report lines that cannot be read.")
-@click.option("-f", "--format", "look", type=click.Choice(LOOKS), help="Look of the output.")
+@click.option("-f", "--format", "look", type=click.Choice(LOOKS), help="Output format.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to this file instead of the terminal.")
 def command(ratings: str, eta: float, skip_bad_lines: bool, look: str | None, output: str | None) -> None:
-    """Class each rated passage: required, partially or fully redundant, or answering nothing.
+    """Classify each rated passage: required, partially or fully redundant, or answering nothing.
 
     \b
     ragworth required ratings.csv

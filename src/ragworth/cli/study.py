@@ -22,11 +22,11 @@ from ragworth.cli.trust_options import take_trust_options, trust_options
     short_help="Ask which metric, context or judge can be trusted.",
 )
 def command() -> None:
-    """Studies: one command for each question about metrics, contexts and judges.
+    """Run a study: one command for each question about metrics, contexts and judges.
 
-    A study of a workspace makes contexts on purpose, has them judged, answered and graded through the workspace's
-    store of calls, and says what came out. A study of a folder of results (an evaluation's, or one that the same study
-    wrote before) asks no model. Tables, figures and a page go to results/studies/NAME.
+    A study of a workspace builds contexts, has them judged, answered and graded through the workspace's call store,
+    and reports the findings. A study of a results folder (of an evaluation, or of an earlier run of the same study)
+    asks no model. Tables, figures and a page go to results/studies/NAME.
 
     \b
     ragworth study alignment examples/demo --dry-run
@@ -49,13 +49,16 @@ def command_for(kind: str) -> click.Command:
     @click.option("-m", "--metric", "metrics", multiple=True, help="Metric, such as UDCG@5; repeat for more.")
     @click.option("--limit", type=click.IntRange(1), help="Only the first so many queries.")
     @click.option("--all", "every", is_flag=True, help="All queries, whatever limit the workspace has.")
-    @click.option("--dry-run", is_flag=True, help="Say what it would take, and ask nothing.")
+    @click.option("--dry-run", is_flag=True, help="Print what would be asked, without asking.")
     @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
     @click.option("-o", "--output", type=click.Path(file_okay=False), help="Folder to write to.")
     @click.option(
-        "--wait", type=click.FloatRange(0, 86400), default=0, help="Seconds to wait for a workspace or store in use."
+        "--wait",
+        type=click.FloatRange(0, 86400),
+        default=0,
+        help="Seconds to wait if the workspace or store is in use.",
     )
-    @click.option("--quiet", is_flag=True, help="No progress and no notes on standard error.")
+    @click.option("--quiet", is_flag=True, help="Don't show progress or notes.")
     @trust_options
     def run(places: tuple[str, ...], dry_run: bool, **given: Any) -> None:
         from ragworth.calls.job import JobInterrupted

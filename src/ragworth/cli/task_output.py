@@ -32,7 +32,7 @@ def result_options(function: F) -> F:
             type=click.Choice(LOOKS),
             default="summary",
             show_default=True,
-            help="What to print: a summary, or all rows.",
+            help="Print a summary, or all rows.",
         ),
     ]
     for option in reversed(options):

@@ -17,11 +17,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 RESAMPLES = 2000
 
 
-@click.group("train", short_help="Learn weights of UDCG, or a metric's parameter, from outcomes.")
+@click.group("train", short_help="Learn UDCG weights, or a metric's parameter, from outcomes.")
 def command() -> None:
-    """Learn from outcomes which weights, or which value of a parameter, predict them best.
+    """Learn which weights, or which parameter value, predict the outcomes best.
 
-    CASE is a folder of results: what ragworth evaluate, or a study, wrote. No model is asked.
+    CASE is a results folder of ragworth evaluate or of a study. No model is asked.
     """
 
 
@@ -29,10 +29,10 @@ def learning_options(function: F) -> F:
     """The options that say what is learned from."""
     options = [
         click.option(
-            "--outcome", default="grade", show_default=True, help="Which outcomes, by their aspect; higher is better."
+            "--outcome", default="grade", show_default=True, help="Outcome aspect to predict; higher is better."
         ),
         click.option(
-            "--folds", type=click.IntRange(2), default=5, show_default=True, help="Parts for cross-validation."
+            "--folds", type=click.IntRange(2), default=5, show_default=True, help="Folds for cross-validation."
         ),
     ]
     for option in reversed(options):
@@ -50,16 +50,22 @@ def learning_options(function: F) -> F:
     callback=check_parent_folder,
     help="Write the weights to this JSON file.",
 )
-@click.option("-k", type=click.IntRange(1, 1000), default=5, show_default=True, help="Passages that are weighed.")
+@click.option("-k", type=click.IntRange(1, 1000), default=5, show_default=True, help="Number of passages to weight.")
 @click.option(
     "--variant",
     type=click.Choice(["full", "relevance", "binary"]),
     default="full",
     show_default=True,
-    help="Help and harm; help alone; or relevant passages counted as 1.",
+    help="Use utility and distraction, utility alone, or binary relevance.",
 )
 @click.option("--rel", type=float, default=1.0, show_default=True, help="Lowest relevance that counts as relevant.")
-@click.option("--transfer", "elsewhere", multiple=True, metavar="CASE", help="Test the weights here; repeat for more.")
+@click.option(
+    "--transfer",
+    "elsewhere",
+    multiple=True,
+    metavar="CASE",
+    help="Also test the weights on this case; repeat for more.",
+)
 @learning_options
 @click.option(
     "-f",
@@ -68,12 +74,12 @@ def learning_options(function: F) -> F:
     type=click.Choice(["text", "csv", "json", "markdown", "latex"]),
     default="text",
     show_default=True,
-    help="Look of what is printed.",
+    help="Output format.",
 )
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of intervals.")
 @click.option("--resamples", type=click.IntRange(100), default=RESAMPLES, show_default=True, help="Of the bootstrap.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of parts and resampling.")
-@click.option("--quiet", is_flag=True, help="No notes on standard error.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of folds and resampling.")
+@click.option("--quiet", is_flag=True, help="Don't print notes.")
 def udcg(
     cases: tuple[str, ...],
     output: str,
@@ -91,7 +97,7 @@ def udcg(
 ) -> None:
     """Learn the weights of UDCG from contexts of the same query with different outcomes.
 
-    The figure to trust is the one held out: each query is scored by weights that saw nothing of it.
+    Trust the held-out figure: each query is scored with weights learned from other queries.
 
     \b
     ragworth train udcg results/studies/alignment/cases/01 -o theta.json
@@ -124,15 +130,15 @@ def udcg(
 @command.command("sweep", short_help="Find the best value of a metric's parameter.")
 @click.argument("pattern", metavar="METRIC")
 @click.argument("cases", nargs=-1, required=True, metavar="CASE...")
-@click.option("--from", "low", type=float, help="Lowest value.  [default: the lowest that the parameter takes]")
-@click.option("--to", "high", type=float, help="Highest value.  [default: the highest that the parameter takes]")
-@click.option("--steps", type=click.IntRange(2, 1000), default=21, show_default=True, help="How many values.")
+@click.option("--from", "low", type=float, help="Lowest value.  [default: the parameter's minimum]")
+@click.option("--to", "high", type=float, help="Highest value.  [default: the parameter's maximum]")
+@click.option("--steps", type=click.IntRange(2, 1000), default=21, show_default=True, help="Number of values.")
 @click.option(
     "--measure",
     type=click.Choice(["spearman", "kendall", "kendall-c", "pearson"]),
     default="spearman",
     show_default=True,
-    help="The correlation.",
+    help="Correlation coefficient.",
 )
 @learning_options
 @output_options
@@ -154,7 +160,7 @@ def sweep(
 ) -> None:
     """Correlate a metric with the outcome for every value of one parameter, written as *.
 
-    The best value of a grid flatters itself; cross-validation chooses it on some queries and tests it on others.
+    The best value on a grid is optimistic, so cross-validation chooses it on some queries and tests it on others.
     CSV and Parquet hold the whole grid.
 
     \b

@@ -20,15 +20,15 @@ class TrustOptions(NamedTuple):
 def trust_options(function: F) -> F:
     """Where to write, and which keys and files may go to a server."""
     options = [
-        click.option("--results", type=click.Path(file_okay=False), help="Write results to this folder."),
-        click.option("--store", type=click.Path(dir_okay=False), help="Keep answers of models in this file."),
-        click.option("--cache", type=click.Path(file_okay=False), help="Keep what can be made again in this folder."),
+        click.option("--results", type=click.Path(file_okay=False), help="Results folder."),
+        click.option("--store", type=click.Path(dir_okay=False), help="Call store file."),
+        click.option("--cache", type=click.Path(file_okay=False), help="Cache folder."),
         click.option(
             "--allow-key",
             "allow_keys",
             multiple=True,
             metavar="NAME",
-            help="Let the workspace send this environment variable to the server it names it for; remembered.",
+            help="Allow the workspace to send this environment variable to the server it names; remembered.",
         ),
         click.option(
             "--allow-read",

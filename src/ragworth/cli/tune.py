@@ -9,13 +9,13 @@ import click
 from ragworth.cli.task_output import print_rows, result_options, write_rows
 
 
-@click.command("tune", short_help="Choose the key tokens of confidence by win rate.")
+@click.command("tune", short_help="Tune GroGU's key tokens by win rate.")
 @click.argument("confidence")
-@click.option("-q", "--qrels", help="Which passage is better: relevance, where passages were judged one by one.")
-@click.option("--outcomes", help="Which context is better: a table with system, query and value.")
-@click.option("--aspect", help="Which outcomes, where the table has several.")
-@click.option("--folds", type=click.IntRange(2), default=5, show_default=True, help="Parts for cross-validation.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of these parts.")
+@click.option("-q", "--qrels", help="Relevance labels, if single passages were judged.")
+@click.option("--outcomes", help="Outcomes of contexts: a table with system, query and value.")
+@click.option("--aspect", help="Outcome aspect, if the table has several.")
+@click.option("--folds", type=click.IntRange(2), default=5, show_default=True, help="Folds for cross-validation.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the folds.")
 @result_options
 def command(
     confidence: str,

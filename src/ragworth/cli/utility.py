@@ -7,14 +7,14 @@ import click
 from ragworth.cli.task_output import print_rows, result_options, write_rows
 
 
-@click.command("utility", short_help="Utility and class of every passage, from judgments.")
+@click.command("utility", short_help="Compute the utility and class of every passage from judgments.")
 @click.argument("judgments", nargs=-1, required=True)
-@click.option("--rel", type=float, default=1.0, show_default=True, help="Least relevance that counts as relevant.")
+@click.option("--rel", type=float, default=1.0, show_default=True, help="Lowest relevance that counts as relevant.")
 @result_options
 def command(judgments: tuple[str, ...], rel: float, output: str | None, look: str) -> None:
     """Utility, distracting effect and class (relevant, weak or hard distractor) of every passage.
 
-    They follow from judgments of relevance and abstention, and nobody is asked.
+    Computed from judgments of relevance and abstention; no model is asked.
 
     \b
     ragworth utility qrels.txt abstention.parquet

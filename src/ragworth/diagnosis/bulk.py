@@ -36,6 +36,7 @@ class Rows(NamedTuple):
     relevant, unlabelled: whether it is relevant, and whether that is unknown.
     kind: its place in KINDS; −1 where its utility is unknown.
     words: what its text hashes to; 0 without one.
+    own: whether the reader judged its relevance itself.
     """
 
     context: Ints
@@ -43,6 +44,7 @@ class Rows(NamedTuple):
     unlabelled: Bools
     kind: npt.NDArray[np.int8]
     words: Ints
+    own: Bools
 
 
 class Tally(NamedTuple):
@@ -89,7 +91,7 @@ def tallies(
     some = count(np.ones_like(rows.relevant)) > 0
     relevant, hard = count(rows.relevant) > 0, count(is_hard) > 0
     sure = relevant | (judged & (count(rows.unlabelled) == 0))
-    certain = hard | (judged & (count((rows.kind < 0) & ~rows.relevant) == 0))
+    certain = hard | (judged & (count((rows.kind < 0) & (~rows.relevant | rows.own)) == 0))
     correct, partial, abstained, wrong = (grades == i for i in range(len(GRADE_SCORES)))
     graded = grades >= 0
     found = {

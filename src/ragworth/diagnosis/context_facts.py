@@ -31,11 +31,13 @@ class PassageFacts(NamedTuple):
     rank: int
     relevant: bool | None
     utility: float | None
+    own: bool = False
+    """Whether the reader judged its relevance itself."""
 
     @property
     def hard(self) -> bool | None:
         """Whether it is a hard distractor."""
-        if self.relevant:
+        if self.relevant and not self.own:
             return False
         return None if self.utility is None else passage_kind(self.utility) == "misleading"
 
@@ -75,6 +77,8 @@ class ContextFacts:
     questions: Mapping[tuple[str, str], str]
     """Texts of sub-questions, by query and id."""
     eta: float
+    reader_judged: bool = False
+    """Whether the reader judged the relevance of a passage shown itself, so that it can't be caught being misled."""
 
     def answered(self, query: str, passage: str) -> set[str]:
         """Sub-questions that a passage answers."""
@@ -113,15 +117,17 @@ def gather_facts(
     queries = all_queries(contexts)
     for system in systems if systems is not None else contexts.systems:
         shown |= {(system, query): [] for query in queries}
-    for system, query, rank, passage, relevant, utility in known.rows.iter_rows():
-        shown[system, query].append(PassageFacts(passage, rank, relevant, utility))
+    columns = ["system", "query", "passage", "rank", "relevant", "utility", "own"]
+    for system, query, *facts in known.rows.select(columns).iter_rows():
+        shown[system, query].append(PassageFacts(*facts))
     answers, ungraded = graded_answers(outcomes, graded)
     texts = passages.select("passage", "text").iter_rows() if passages is not None else ()
     words = {passage: plain_words(text) for passage, text in texts}
     named = subquestions.select("query", "subquestion", "text").iter_rows() if subquestions is not None else ()
     questions = {(query, name): text for query, name, text in named}
     judged = frozenset(known.judged)
-    return ContextFacts(shown, judged, answers, grades_together(answers), ungraded, rated, words, questions, eta)
+    own = bool(known.rows["own"].any())
+    return ContextFacts(shown, judged, answers, grades_together(answers), ungraded, rated, words, questions, eta, own)
 
 
 def all_queries(contexts: Contexts) -> list[str]:

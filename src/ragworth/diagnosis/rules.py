@@ -14,6 +14,7 @@ import polars as pl
 
 from ragworth.diagnosis.context_facts import ContextFacts, PassageFacts
 from ragworth.errors import format_count, format_list, quote_short
+from ragworth.metrics.reader_judgments import READER_REASON
 
 FINDINGS = {
     "nothing-relevant": "nothing relevant retrieved",
@@ -229,6 +230,7 @@ def _available_facts(known: ContextFacts) -> dict[str, bool]:
     return {
         "relevance": bool(known.judged),
         "grades": bool(known.grades),
+        "reader-judged": known.reader_judged,
         "utility": any(each.utility is not None for passages in known.shown.values() for each in passages),
         "ratings": bool(known.ratings),
         "words": bool(known.words),
@@ -250,7 +252,7 @@ def _unexamined_findings(there: Set[str], ungraded: str, examined: set[str]) -> 
     words = {
         "relevance": "there are no relevance judgments",
         "grades": ungraded,
-        "utility": "there are no abstention probabilities",
+        "utility": f"it {READER_REASON}" if "reader-judged" in there else "there are no abstention probabilities",
         "ratings": "there are no ratings of sub-questions",
     }
     absent = {}

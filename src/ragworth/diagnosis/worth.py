@@ -7,6 +7,7 @@ from typing import NamedTuple
 import polars as pl
 
 from ragworth.metrics.passage_utility import utilities
+from ragworth.metrics.reader_judgments import reader_judged
 from ragworth.tables import OK, Contexts, Judgments, Ratings
 
 KEYS = ["query", "passage"]
@@ -17,7 +18,8 @@ class Worth(NamedTuple):
 
     Attributes
     ----------
-    rows: system, query, rank, passage, relevant, utility; null where it is not known.
+    rows: system, query, rank, passage, relevant, utility; null where it is not known; and own: whether the reader
+        judged its relevance itself, so that it can't be known whether the passage misleads.
     judged: queries of which it is known what is relevant.
     """
 
@@ -35,6 +37,8 @@ def worth(contexts: Contexts, judgments: Judgments | None, ratings: Ratings | No
     rows = contexts.frame.select("system", "query", "rank", "passage")
     rows = rows.join(known, on=KEYS, how="left", maintain_order="left")
     rows = rows.join(_utility(judgments, rel), on=KEYS, how="left", maintain_order="left")
+    own = reader_judged(judgments).unique().with_columns(own=pl.lit(True))
+    rows = rows.join(own, on=KEYS, how="left", maintain_order="left").with_columns(pl.col("own").fill_null(False))
     in_judged = rows.select(pl.col("query").is_in(judged.implode())).to_series()
     unlisted = pl.col("listed").is_null()
     rows = rows.with_columns(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from ragworth.collection import Collection
-from ragworth.comparison import compare, summarise
+from ragworth.comparison import compare, summarise, to_scores
 from ragworth.errors import InputError, MetricError
 from ragworth.evaluation.manifest import build_manifest
 from ragworth.evaluation.state import EvaluationState
@@ -18,6 +18,8 @@ from ragworth.metrics.parsing import parse
 from ragworth.report import page
 from ragworth.results import EXTRA_FILES, Results, results_record
 from ragworth.tables import Contexts, Outcomes, Scores
+
+REPORT = "report.html"
 
 
 class WrittenOutput(NamedTuple):
@@ -52,19 +54,36 @@ def write_output(state: EvaluationState, page_queries: int | None = None) -> Wri
     folder = space.path(space.results)
     results_record(folder).refuse_foreign(EXTRA_FILES)
     results.write(folder)
-    several = len(scores.distinct("system")) > 1
-    compared = compare(scores, baseline=space.baseline, seed=space.seed).differences if several else None
-    _write_tables(folder, {"summary.parquet": summarise(scores, seed=space.seed), "comparison.parquet": compared})
-    report = folder / "report.html"
-    named = _metric_names(scores) if space.metrics else None
-    most = {"queries": page_queries} if page_queries is not None else {}
+    every_score = to_scores(results)
+    several = len(every_score.distinct("system")) > 1
+    compared = compare(every_score, baseline=space.baseline, seed=space.seed).differences if several else None
+    _write_tables(folder, {"summary.parquet": summarise(every_score, seed=space.seed), "comparison.parquet": compared})
     try:
-        made = page.write(results, report, metrics=named, seed=space.seed, **most, **_thresholds(metrics))
+        made = _write_page(results, folder, _metric_names(scores) if space.metrics else None, page_queries)
     except InputError:
         if len(scores):
             raise
         return WrittenOutput(results, folder, None, None)  # grades alone, which are in the tables
-    return WrittenOutput(results, folder, report, made)
+    return WrittenOutput(results, folder, folder / REPORT, made)
+
+
+def write_report(folder: Path, *, metrics: Sequence[str] | None = None, page_queries: int | None = None) -> Path:
+    """Write the report of a results folder again, with these metrics or those of the evaluation; return its path."""
+    results = Results.read(folder)
+    if metrics is None:
+        settings = results.manifest.get("settings")
+        named = settings.get("metrics") if isinstance(settings, Mapping) else None
+        metrics = _metric_names(results.scores) if named else None
+    _write_page(results, folder, metrics, page_queries)
+    return folder / REPORT
+
+
+def _write_page(results: Results, folder: Path, metrics: Sequence[str] | None, page_queries: int | None) -> page.Page:
+    most = {"queries": page_queries} if page_queries is not None else {}
+    known = [metric for name in _metric_names(results.scores) if (metric := _try_parse(name)) is not None]
+    limits = _thresholds(known)
+    seed = results.manifest.get("seed", 0)
+    return page.write(results, folder / REPORT, metrics=metrics, seed=seed, **most, **limits)
 
 
 def _write_tables(folder: Path, frames: Mapping[str, pl.DataFrame | None]) -> None:

@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from ragworth import formats
 from ragworth.config import OutputPaths, Workspace
 from ragworth.errors import InputError, format_list
@@ -22,6 +24,7 @@ from ragworth.evaluation.stage_cache import STAGES_FOLDER, StageCache
 from ragworth.evaluation.stages import NEEDS, STAGES
 from ragworth.evaluation.state import Console, EvaluationState, SilentConsole
 from ragworth.formats.contract import LoadedCollection
+from ragworth.html_table import html_table
 from ragworth.inputs.sources import answer_anew, open_source, plan_records
 from ragworth.report import page
 from ragworth.results import Results
@@ -39,6 +42,13 @@ class Evaluation:
     folder: Path | None = None
     report: Path | None = None
     page: page.Page | None = None
+
+    def _repr_html_(self) -> str:
+        """The verdict and a picture, for notebooks; without a report, the stages."""
+        if self.page is not None:
+            return self.page._repr_html_()
+        rows = [{name: str(stage.get(name, "")) for name in ("name", "status", "seconds")} for stage in self.stages]
+        return html_table(pl.DataFrame(rows), "Stages")
 
 
 def evaluate(

@@ -1,1 +1,1 @@
-"""Answers of language models: compared with accepted ones, graded, and told from those that decline."""
+"""Have language models answer queries from contexts."""

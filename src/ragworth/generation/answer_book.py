@@ -1,4 +1,4 @@
-"""Answers looked up by system, query and repeat, with what each system showed."""
+"""Look up answers by system, query and repeat, with the passages each system showed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ragworth.tasks.text_lookup import TextLookup
 
 
 class Answer(NamedTuple):
-    """One answer, as the table has it."""
+    """One answer of the table."""
 
     system: str
     query: str
@@ -25,14 +25,14 @@ class Answer(NamedTuple):
 
     @property
     def words(self) -> str:
-        """The text; `NoValue` with the answer's own status where there is none."""
+        """Return the text; raises `NoValue` with the answer's status if there is none."""
         if self.text is None or self.status not in ANSWERED_STATUSES:
             raise NoValue(self.status, "there is no answer to grade", self.text or None)
         return self.text
 
 
 class AnswerBook:
-    """All answers. ``contexts`` says which passages each system showed, where that is known."""
+    """All answers. ``contexts``: the passages that each system showed, if known."""
 
     def __init__(self, answers: Answers, contexts: Contexts | None = None) -> None:
         self.answers = [
@@ -45,16 +45,22 @@ class AnswerBook:
             self._places.setdefault((each.system, each.query), {})[each.repeat] = each
 
     def partner(self, system: str, query: str, repeat: int) -> Answer | None:
-        """The same repeat of another system's answer; its only answer where it has but one."""
+        """Return the same repeat of another system's answer, or its only answer."""
         found = self._places.get((system, query), {})
         return next(iter(found.values())) if len(found) == 1 else found.get(repeat)
 
     def shown(self, system: str, query: str) -> tuple[str, ...] | None:
-        """The passages that a system showed for a query: none where it is known to have shown nothing.
+        """Return the passages that a system showed for a query; empty if it showed nothing.
 
         None where nothing is known, also of a system that is known to have shown something for other queries.
         """
         return self._shown.get((system, query))
+
+    @cached_property
+    def closed_book(self) -> frozenset[str]:
+        """Systems that are known to show nothing for any query."""
+        shown = {system for (system, _), passages in self._shown.items() if passages}
+        return frozenset(system for system, _ in self._shown if system not in shown)
 
     @cached_property
     def _shown(self) -> Mapping[tuple[str, str], tuple[str, ...]]:
@@ -80,7 +86,7 @@ class ContextSupport:
                 self._judged.setdefault(query, {})[passage] = value if status == OK else None
 
     def notes(self, answers: Sequence[Answer]) -> list[str]:
-        """Of how many answers nobody knows from what they were written, where that would matter."""
+        """Note the number of answers with unknown contexts, if that matters."""
         written = [each for each in answers if each.status in ANSWERED_STATUSES]
         lost = sum(
             each.system not in (NO_CONTEXT_SYSTEM, ORACLE_SYSTEM) and self.book.shown(each.system, each.query) is None
@@ -92,14 +98,14 @@ class ContextSupport:
         return [f"what was shown is not known for {number}; partial correctness not applied to {them}"]
 
     def relevant(self, answer: Answer) -> bool | None:
-        """None where it is not known, or makes no sense: an answer without any context is not measured by one.
+        """None if unknown, or meaningless because the answer had no context, as in a closed-book system.
 
         A passage that nobody judged is not relevant, as in all metrics; where judging one failed and no other is
         relevant, there is no telling (`NoValue`).
         """
         judged = self._judged.get(answer.query)
         shown = self.book.shown(answer.system, answer.query)
-        if judged is None or shown is None or answer.system == NO_CONTEXT_SYSTEM:
+        if judged is None or shown is None or answer.system in (NO_CONTEXT_SYSTEM, *self.book.closed_book):
             return None if answer.system != ORACLE_SYSTEM else True
         values = [judged.get(passage, 0.0) for passage in shown]
         if any(value is not None and value >= self.level for value in values):

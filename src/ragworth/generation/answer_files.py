@@ -1,4 +1,4 @@
-"""Answers that were written to a file, as `ragworth.answer` gives them."""
+"""Read answers from a file, in the form that `ragworth.answer` returns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ragworth.generation.writer import AnsweringResult, shown_contexts
 
 
 def read_answers(path: PathOrStr, *, skip_bad_lines: bool = False) -> AnsweringResult:
-    """Answers from Parquet, CSV, TSV or JSONL, with what was shown for each where the file says so.
+    """Read answers from Parquet, CSV, TSV or JSONL, with the passages shown if the file lists them.
 
     The file is one of ``ragworth answer``, or any with system, query and text. `ragworth.grade` takes what comes of it.
     """

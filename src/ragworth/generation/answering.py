@@ -1,4 +1,4 @@
-"""From contexts to answers: which ones are to be written, the job that asks for them, and the table they make.
+"""From contexts to answers: which to write, the job that asks for them, and their table.
 
 A system for which nothing was retrieved still has to answer: it is asked with the same prompt, which then has no
 passages, and how often that was so is in the notes.
@@ -49,7 +49,7 @@ def answer(
     sample_seed: int = 0,
     **settings: Any,
 ) -> AnsweringResult:
-    """Have a model answer every query from what each system shows.
+    """Answer every query from the passages that each system shows.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def build_writer(
     *,
     plan: bool = False,
 ) -> AnswerWriter:
-    """A writer with these settings. To plan, an endpoint is not even asked to count tokens."""
+    """Build a writer with these settings. For a plan, an endpoint isn't even asked to count tokens."""
     check_positive_count("k", k)
     writer = AnswerWriter(
         job.card, TextLookup(collection), prompts, k, **options_by_name(AnswerWriter, settings, "answer")
@@ -106,7 +106,7 @@ def answer_items(
     without: bool = False,
     oracle: bool = False,
 ) -> list[AnswerItem]:
-    """What is to be answered: every query of any of the systems, for each system."""
+    """List the answers to write: for each system, every query of any system."""
     if contexts is None and not (without or oracle):
         raise InputError(
             "there is nothing to answer from",

@@ -1,4 +1,4 @@
-"""The context that a perfect system would show: all relevant passages, or the required subset."""
+"""The oracle context, which a perfect system would show: all relevant passages, or the required subset."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ORACLE_SOURCES = ("auto", "ratings", "relevance")
 
 
 class OracleSelector:
-    """Which passages the best context of each query has.
+    """The oracle context of each query.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class OracleSelector:
         self.by = by if by != "auto" else ("ratings" if rated else "relevance")
 
     def check(self) -> None:
-        """Refuse a collection that has not what the oracle goes by."""
+        """Reject a collection without what the oracle needs."""
         if getattr(self.texts.collection, self.by) is None:
             raise InputError(
                 f"the oracle's context goes by {self.by}, and there is none",
@@ -51,7 +51,7 @@ class OracleSelector:
             )
 
     def passages(self, query: str) -> tuple[str, ...]:
-        """The passages of the best context; `NoValue` where it cannot be known, or has none."""
+        """Return the passages of the oracle context; raises `NoValue` if it is unknown or empty."""
         found = self._required(query) if self.by == "ratings" else self.texts.relevant(query, self.level)
         return found[: self.most]
 
@@ -72,7 +72,7 @@ class OracleSelector:
 
     @cached_property
     def _unsure(self) -> frozenset[str]:
-        """Queries of which some rating failed."""
+        """Queries with failed ratings."""
         return frozenset(self._ratings.filter(pl.col("status") != OK)["query"])
 
     @cached_property

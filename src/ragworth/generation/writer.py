@@ -1,4 +1,4 @@
-"""One answer: which passages are shown for it, how it is asked for, and what came of that."""
+"""Write one answer: the passages shown, the request, and its outcome."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from ragworth.text_match.citations import parse_citations
 from ragworth.text_match.lengths import WORD_COUNTER, TokenCounter
 
 NO_CONTEXT_SYSTEM = "(none)"
-"""The system that shows nothing: what the model knows by itself."""
+"""The system without context: what the model knows by itself."""
 
 ORACLE_SYSTEM = "(oracle)"
-"""The system that shows the best context there is."""
+"""The system that shows the oracle context."""
 
 
 class ShownPassage(NamedTuple):
-    """A passage of a context, with its rank in the system's own list."""
+    """A passage of a context, with its rank in the system's list."""
 
     id: str
     rank: int
 
 
 class AnswerItem(NamedTuple):
-    """An answer to be written."""
+    """An answer to write."""
 
     system: str
     query: str
@@ -78,28 +78,28 @@ passages that were cut off, and the prompt's tokens."""
 
 @dataclass(frozen=True)
 class AnsweringResult:
-    """Answers: the table that graders read, and a frame that has what is known of each beside it."""
+    """Answers: the table that graders read, and a frame with details of each."""
 
     table: Answers
     frame: pl.DataFrame
-    """The table's columns, then those of `DETAILS`; ``shown`` alone of answers that were read from a file."""
+    """The table's columns, then those of `DETAILS`; for answers from a file only ``shown``."""
     contexts: Contexts
-    """What was shown, in the order shown; the oracle's contexts too."""
+    """The contexts shown, in order, including oracle contexts."""
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class AnswerWriter(Task[AnswerItem, WrittenAnswer, AnsweringResult]):
-    """How answers are asked for. Its settings are options of ``ragworth answer``."""
+    """Writes answers. Its settings are options of ``ragworth answer``."""
 
     card: Card
     texts: TextLookup
     folder: str | Path | None = None
     """A user's own prompts."""
     k: int | None = None
-    """Passages shown at most."""
+    """Maximum number of passages shown."""
     counter: TokenCounter = WORD_COUNTER
-    """What counts the tokens of the oracle's context, where the length of answers is tied to it."""
+    """Counts the tokens of the oracle context, if the length of answers is tied to it."""
 
     prompt: str = option("answer", "prompt for a context: a name (answer, answer-cited, answer-long) or a file")
     alone: str = option("", "prompt for no context; by default that of the same name with -alone, or answer-alone")
@@ -148,7 +148,7 @@ class AnswerWriter(Task[AnswerItem, WrittenAnswer, AnsweringResult]):
         return prompts.load_prompt(name, self.folder, self.card.prompts)
 
     def shown(self, item: AnswerItem) -> tuple[ShownPassage, ...]:
-        """The passages of an answer in the order shown; `NoValue` where that cannot be known."""
+        """Return the passages of an answer in the order shown; raises `NoValue` if unknown."""
         if item.system == NO_CONTEXT_SYSTEM:
             return ()
         if item.system == ORACLE_SYSTEM:
@@ -172,7 +172,7 @@ class AnswerWriter(Task[AnswerItem, WrittenAnswer, AnsweringResult]):
         return self.seed + item.repeat if self.temperature > 0 else None
 
     def most_tokens(self, query: str) -> int:
-        """How long an answer to a query may be."""
+        """Maximum length of an answer to a query."""
         if not self.tie_length:
             return self.length
         texts = [self.texts.passage(name) for name in self.oracle.passages(query)]
@@ -212,7 +212,7 @@ class AnswerWriter(Task[AnswerItem, WrittenAnswer, AnsweringResult]):
         return AnsweringResult(Answers.trusted(frame, notes), frame, shown_contexts(frame), notes)
 
     def source(self, system: str) -> str:
-        """Where the answers of a system come from, in one line."""
+        """Describe the source of a system's answers in one line."""
         template = self.template_alone if system == NO_CONTEXT_SYSTEM else self.template
         how = [f"temperature {self.temperature:g}" if self.temperature else ""]
         if system not in (NO_CONTEXT_SYSTEM, ORACLE_SYSTEM):
@@ -259,7 +259,7 @@ def _row(
 
 
 def shown_contexts(frame: pl.DataFrame) -> Contexts:
-    """What was shown, out of the column ``shown`` of answers: a table of contexts."""
+    """Build a table of contexts from the ``shown`` column of answers."""
     known = frame.filter(pl.col("shown").is_not_null()).unique(["system", "query"], keep="first", maintain_order=True)
     empty = known.filter(pl.col("shown").list.len() == 0).select("system", "query").rows()
     rows = (
@@ -281,7 +281,7 @@ def _tie_notes(writer: AnswerWriter) -> list[str]:
 
 
 def _notes(frame: pl.DataFrame) -> list[str]:
-    """How many answers have a text, and what to know about those that have."""
+    """Notes on how many answers have a text, and on how they ended."""
     notes = []
     good = frame.filter(pl.col("status").is_in(ANSWERED_STATUSES))
     if good.height < frame.height:

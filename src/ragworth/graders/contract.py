@@ -44,6 +44,8 @@ class Grader:
     kind: ClassVar[str]
     title: ClassVar[str]
     """What it is, in one line."""
+    version: ClassVar[int] = 1
+    """Raised when the same answers get other values, so that a workspace grades them again."""
     aspects: ClassVar[tuple[str, ...]]
     """Names of the values."""
     asks: ClassVar[bool] = False

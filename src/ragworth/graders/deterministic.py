@@ -1,4 +1,4 @@
-"""``deterministic``: correct, abstained or wrong by comparing texts; asks no model.
+"""``deterministic``: correct, abstained, wrong or undecided by comparing texts; asks no model.
 
 Paper: Trappolini, Cuconasu et al., Redefining Retrieval Evaluation in the Era of LLMs (the three grades).
 """
@@ -15,9 +15,10 @@ import polars as pl
 from ragworth.calls.programs import NoValue
 from ragworth.generation.answer_book import Answer, ContextSupport
 from ragworth.graders.contract import Grader
+from ragworth.tables import UNDECIDED
 from ragworth.tasks.findings import AspectValues
 from ragworth.tasks.options import option
-from ragworth.text_match import short_answers
+from ragworth.text_match.short_answers import grade_short_answer
 
 CORRECT, PARTIAL, ABSTAINED, WRONG = "correct", "partially-correct", "abstained", "wrong"
 GRADER_VALUES = {CORRECT: 1.0, PARTIAL: 0.5, ABSTAINED: 0.0, WRONG: -1.0}
@@ -28,10 +29,11 @@ GRADER_VALUES = {CORRECT: 1.0, PARTIAL: 0.5, ABSTAINED: 0.0, WRONG: -1.0}
 class DeterministicGrader(Grader):
     """1 correct, 0.5 partially correct, 0 abstained, −1 wrong, against the accepted answers; ``label`` has the word.
 
-    An answer is correct that contains an accepted one, and abstains when it says so in one of many phrases. A correct
-    answer is partially correct when relevance is known, and so is what was shown, and no relevant passage is in it:
-    the model knew it by itself. (The answers of the system ``(none)``, which are shown nothing, keep their full
-    grade.)
+    An answer is correct if it gives an accepted one: its words, its yes or no, its quantities in any unit or magnitude.
+    It abstains when it says so in one of many phrases. What words can't decide is missing, with the status
+    ``undecided``. A correct answer is partially correct when relevance is known, and so is what was shown, and no
+    relevant passage is in it: the model knew it by itself. (The answers of the system ``(none)``, which are shown
+    nothing, keep their full grade.)
     """
 
     level: float = option(1.0, "lowest relevance that counts as relevant")
@@ -39,6 +41,7 @@ class DeterministicGrader(Grader):
 
     kind: ClassVar[str] = "deterministic"
     title: ClassVar[str] = "correct, abstained or wrong, by comparing texts"
+    version: ClassVar[int] = 2
     aspects: ClassVar[tuple[str, ...]] = ("grade",)
     labelled: ClassVar[bool] = True
     possible: ClassVar[Mapping[str, float]] = GRADER_VALUES
@@ -53,7 +56,9 @@ class DeterministicGrader(Grader):
 
     def value(self, answer: Answer) -> AspectValues:
         text, accepted = self.text(answer), self.texts.answers(answer.query)
-        verdict = short_answers.grade_short_answer(text, accepted)
+        verdict = grade_short_answer(text, accepted, question=self.texts.known_query(answer.query))
+        if verdict.label == UNDECIDED:
+            return AspectValues({"grade": NoValue(UNDECIDED, verdict.why)}, {"why": verdict.why})
         shown = self.support.relevant(answer) if self.partial and verdict.label == CORRECT else None
         label = PARTIAL if shown is False else verdict.label
         return AspectValues(

@@ -69,7 +69,9 @@ def open_model(rest: str, *, on_long: str = "error", context_length: int = CONTE
         notes=notes,
         prompts="fenced" if adapter is None else "plain",
     )
-    return Engine(card, lambda: load(path, threads=threads, adapter=adapter, known=not unexpected), batch=64)
+    return Engine(
+        card, lambda: load(path, threads=threads, adapter=adapter, known=not unexpected), batch=64, quick_to_start=True
+    )
 
 
 def _unexpected_weights(path: Path, adapter: Adapter | None) -> list[Path]:

@@ -140,6 +140,7 @@ class Declaration:
     reach: how far down the ranking it looks, in multiples of the cutoff.
     takes_cutoff: ``@k`` is allowed.
     minds_failures: a failed relevance judgment makes its value missing.
+    reader_may_judge: it means something even if the reader judged relevance itself.
     files: parameters that name files, which the caller reads.
     """
 
@@ -159,6 +160,7 @@ class Declaration:
     reach: int = 1
     takes_cutoff: bool = True
     minds_failures: bool = True
+    reader_may_judge: bool = True
     files: tuple[FileParameter, ...] = ()
 
     @property

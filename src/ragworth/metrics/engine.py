@@ -19,6 +19,7 @@ from ragworth.metrics.blocks import Block, Floats
 from ragworth.metrics.declaration import UNIVERSES, Metric, format_number
 from ragworth.metrics.ground_truth import ASPECT_SCALES, aspect_values, judged_values, query_numbers, rating_matrices
 from ragworth.metrics.parsing import parse
+from ragworth.metrics.reader_judgments import READER_JUDGED, READER_REASON, reader_judged
 from ragworth.tables import OK, Contexts, Judgments, Ratings, Scores, coercion
 from ragworth.tables.coercion import Data
 from ragworth.tables.duplicates import duplicate_rows
@@ -114,10 +115,43 @@ def score_tables(
         job = ScoringJob(mine, group, judgments, ratings, tokens, universe)
         notes += job.check_overlap(complete)
         parts |= job.scores(complete)
+    notes += _withdraw_reader_judged(parts, contexts, judgments, wanted, max_rank)
     if tokens is not None and any("tokens" in metric.needs for metric in wanted):
         notes.append(f"tokens counted by: {tokens.counter}")
     ordered = [parts[system, str(metric)] for system in shown.systems for metric in wanted]
     return Scores.of_parts(ordered, tuple(dict.fromkeys(notes)))
+
+
+def _withdraw_reader_judged(
+    parts: dict[tuple[str, str], pl.DataFrame],
+    contexts: Contexts,
+    judgments: Judgments | None,
+    metrics: Sequence[Metric],
+    max_rank: int | None,
+) -> list[str]:
+    """Replace values that say nothing, because the reader judged a passage shown itself, by the reason; with notes."""
+    mine = [metric for metric in metrics if not metric.declaration.reader_may_judge]
+    pairs = reader_judged(judgments) if mine else pl.DataFrame()
+    if not pairs.height:
+        return []
+    notes: list[str] = []
+    for metric in mine:
+        depths = [depth for depth in (metric.cutoff, max_rank) if depth is not None]
+        near = contexts.cut(min(depths)) if depths else contexts
+        hit = near.frame.join(pairs, on=["query", "passage"], how="semi").select("system", "query").unique()
+        withdrawn = 0
+        for (system, name), part in parts.items():
+            if name != str(metric):
+                continue
+            queries = hit.filter(pl.col("system") == system)["query"].implode()
+            mark = pl.col("query").is_in(queries) & (pl.col("status") == OK)
+            withdrawn += part.select(mark.sum()).item()
+            parts[system, name] = part.with_columns(
+                value=pl.when(~mark).then("value"), status=pl.when(mark).then(pl.lit(READER_JUDGED)).otherwise("status")
+            )
+        if withdrawn:
+            notes.append(f"{metric} of {format_count(withdrawn, 'context')} {READER_REASON}")
+    return notes
 
 
 def cut_contexts(shown: ShownContexts, max_rank: int | None) -> ShownContexts:

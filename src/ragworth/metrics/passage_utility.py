@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from ragworth.errors import TableError
+from ragworth.metrics.reader_judgments import READER_JUDGED, reader_judged
 from ragworth.tables import OK, Judgments
 from ragworth.tables.coercion import Data
 
@@ -20,7 +21,8 @@ def utilities(judgments: Judgments | Data, rel: float = 1.0, *, weak: float = WE
     ``relevant``, ``weak-distractor`` (effect below ``weak``), ``hard-distractor`` (above ``hard``) and ``distractor``.
 
     Returns query, passage, relevance, abstention, utility, distraction, class and status. If either judgment failed,
-    the utility is missing, and the status gives the reason.
+    the utility is missing, and the status gives the reason. If the model that declines or answers judged relevance
+    itself, utility and class would follow from its own opinion alone; they are missing too (``reader-judged``).
     """
     table = judgments if isinstance(judgments, Judgments) else Judgments(judgments)
     asked, judged = table.of("abstention"), table.of("relevance")
@@ -38,6 +40,8 @@ def utilities(judgments: Judgments | Data, rel: float = 1.0, *, weak: float = WE
         how="left",
         maintain_order="left",
     )
+    own = reader_judged(table).with_columns(_own=pl.lit(True)).unique()
+    both = both.join(own, on=keys, how="left", maintain_order="left")
     sure = 1 - pl.col("abstention")
     relevant = (pl.col("relevance") >= rel).fill_null(False)
     known = pl.col("status") == OK
@@ -46,6 +50,8 @@ def utilities(judgments: Judgments | Data, rel: float = 1.0, *, weak: float = WE
         both.with_columns(
             pl.when((pl.col("status") == OK) & (pl.col("_failed").fill_null(OK) != OK))
             .then(pl.col("_failed"))
+            .when((pl.col("status") == OK) & pl.col("_own").fill_null(False))
+            .then(pl.lit(READER_JUDGED))
             .otherwise(pl.col("status"))
             .alias("status")
         )

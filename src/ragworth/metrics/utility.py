@@ -155,11 +155,14 @@ def mean_utility(block: Block, k: float, rel: float) -> MetricResult:
     order_free=True,
     irrelevant_never_raises=False,
     whole_query=False,
+    reader_may_judge=False,
 )
 def distraction(block: Block, k: float, threshold: float, rel: float) -> MetricResult:
     """Share of hard distractors: irrelevant passages from which the model would answer anyway.
 
-    The distracting effect of an irrelevant passage is 1 − p_abstain. An empty context scores 0.
+    The distracting effect of an irrelevant passage is 1 − p_abstain. An empty context scores 0. If the reader judged
+    the relevance of a passage shown itself, there is no value (status ``reader-judged``): a model that finds a passage
+    irrelevant wouldn't answer from it, so the share would be 0 whatever is shown.
     """
     sure, unknown = answer_confidence(block, k)
     misleading = (sure > threshold) & ~(block.relevance[:, : block.upto(k)] >= rel)

@@ -59,8 +59,8 @@ def _grid(frame: pl.DataFrame) -> list[list[str]]:
 
 def _right_aligned(frame: pl.DataFrame) -> list[bool]:
     """Which columns are of numbers, or of what is made of numbers."""
-    made = ("interval", "p", "p_holm", "difference", "n of N", "won/tied/lost")
-    return [kind.is_numeric() or name.endswith(made) for name, kind in frame.schema.items()]
+    made = ("interval", " p", "p_holm", "difference", "n of N", "won/tied/lost")
+    return [kind.is_numeric() or f" {name}".endswith(made) for name, kind in frame.schema.items()]
 
 
 def _width(text: str) -> int:

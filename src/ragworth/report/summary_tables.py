@@ -15,12 +15,13 @@ def _interval(low: float | None, high: float | None, n: int) -> str:
 
 
 def summary_table(summary: pl.DataFrame, level: float) -> pl.DataFrame:
-    """Means with intervals, one row for each metric and system."""
+    """Means with intervals, and groups where there are any: one row for each metric and system."""
     percent = f"{100 * level:g} % interval"
     rows = [
         {
             "metric": row["metric"],
             "system": row["system"],
+            **({"group": row["group"]} if "group" in row else {}),
             "mean": row["mean"],
             percent: _interval(row["low"], row["high"], row["n"]),
             "n of N": f"{row['n']} of {row['total']}",
@@ -44,7 +45,7 @@ def difference_table(comparison: Comparison) -> pl.DataFrame:
             percent: _interval(row["low"], row["high"], row["n"]),
             "p": format_p_value(row["p"]),
             "Holm p": format_p_value(row["p_holm"]),
-            "won/tied/lost": f"{row['wins']}/{row['ties']}/{row['losses']}",
+            "won/tied/lost": "–" if row["wins"] is None else f"{row['wins']}/{row['ties']}/{row['losses']}",
             "n of N": f"{row['n']} of {row['total']}",
             "detectable": row["detectable"],
         }

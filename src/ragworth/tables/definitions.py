@@ -26,7 +26,7 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
-from ragworth.errors import TableError, format_count, format_names
+from ragworth.errors import TableError, format_count, format_names, quote_short
 from ragworth.tables import coercion
 from ragworth.tables.coercion import Data
 from ragworth.tables.parts import with_constant_text
@@ -46,6 +46,9 @@ TRUNCATED = "truncated"
 EMPTY_ANSWER = "empty-answer"
 """Status of an answer that contains only whitespace."""
 
+UNDECIDED = "undecided"
+"""Status of an outcome that a grader could not decide; it is missing, and never counts as wrong."""
+
 ANSWERED_STATUSES = (OK, TRUNCATED)
 """Statuses of answers that have a text to grade."""
 
@@ -56,6 +59,7 @@ class Contexts(Table):
     ``rank`` is the position shown, from 1. Without ranks, the order is trec_eval's: score descending, then passage id
     descending (``ties="float32"`` compares in single precision). A gap in the ranks is a passage that was shown but is
     unknown; it counts as unjudged. ``empty`` lists (system, query) pairs that retrieved nothing and so have no rows.
+    In a file, or in data given, such a pair is a row whose passage, rank and score are null.
     """
 
     empty: frozenset[tuple[str, str]] = frozenset()
@@ -87,6 +91,7 @@ class Contexts(Table):
         if ties not in ("float64", "float32"):
             raise TableError(f"invalid ties={ties!r}", expected="float64 or float32", file=source)
         frame = coercion.to_frame(data, source=source, nested=("query_id", "passage_id", "score"))
+        frame, nothing = _split_empty(frame, system, source)
         columns = [
             coercion.id_column(frame, "system", table=self.name, source=source)
             if coercion.find_id_column(frame, "system")
@@ -110,7 +115,16 @@ class Contexts(Table):
             bare = [query for query, items in data.items() if not items]
             ids = coercion.to_frame({"query": bare}, source=source)["query"]
             empty = [*empty, *((system, query) for query in coercion.text_ids(ids, source=source))]
-        self.empty = frozenset(empty)
+        self.empty = frozenset([*empty, *nothing])
+
+    @property
+    def file_parts(self) -> list[pl.DataFrame]:
+        """The rows, and one without a passage for each empty context."""
+        if not self.empty:
+            return self.parts
+        pairs = pl.DataFrame(sorted(self.empty), schema={"system": pl.String, "query": pl.String}, orient="row")
+        rest = {name: kind for name, kind in self.schema.items() if name not in pairs.columns}
+        return [*self.parts, pairs.with_columns(pl.lit(None, kind).alias(name) for name, kind in rest.items())]
 
     def __eq__(self, other: object) -> bool:
         return super().__eq__(other) and isinstance(other, Contexts) and self.empty == other.empty
@@ -170,6 +184,34 @@ class Contexts(Table):
         if tables and len(starts) == len(tables):
             contexts.starts = _concat_starts(starts)
         return contexts
+
+
+def _split_empty(frame: pl.DataFrame, system: str, source: str) -> tuple[pl.DataFrame, list[tuple[str, str]]]:
+    """Split off the rows that say that nothing was retrieved: those whose passage, rank and score are null."""
+    passage = coercion.find_id_column(frame, "passage")
+    if passage is None or not frame[passage].null_count():
+        return frame, []
+    blank = pl.all_horizontal(pl.col(n).is_null() for n in (passage, "rank", "score") if n in frame.columns)
+    bare, rest = frame.filter(blank), frame.filter(~blank)
+    named = coercion.find_id_column(frame, "system")
+    queries = coercion.id_column(bare, "query", table="contexts", source=source)
+    systems = (
+        coercion.id_column(bare, "system", table="contexts", source=source)
+        if named
+        else constant_column("system", system, bare.height)
+    )
+    pairs = pl.DataFrame([systems, queries])
+    keys = [pl.col(named) if named else pl.lit(system), pl.col(coercion.find_id_column(frame, "query") or "query")]
+    others = rest.select(key.cast(pl.String).alias(name) for key, name in zip(keys, pairs.columns, strict=True))
+    both = pairs.join(others, on=pairs.columns, how="semi")
+    if both.height:
+        raise TableError(
+            f"the context of {quote_short(both['system'][0])} for the query {quote_short(both['query'][0])} has "
+            "passages, and a row without one",
+            expected="a passage id in every row, or one row without an id if nothing was retrieved",
+            file=source,
+        )
+    return rest, pairs.rows()
 
 
 def _first_ranks(frame: pl.DataFrame, k: int) -> pl.DataFrame:

@@ -77,9 +77,14 @@ class Table:
     def write(self, path: str | Path) -> None:
         """Write the table as Parquet."""
         try:
-            self.frame.write_parquet(path)
+            parts.join_frames(self.file_parts).write_parquet(path)
         except OSError as error:
             raise TableError(f"cannot be written: {error.strerror or error}", file=str(path)) from error
+
+    @property
+    def file_parts(self) -> list[pl.DataFrame]:
+        """What a file of the table holds."""
+        return self.parts
 
     def distinct(self, column: str) -> list[str]:
         """Distinct values of a column, in order of appearance."""

@@ -1,1 +1,1 @@
-"""What annotators and graders have in common: texts by id, labels, settings, and rows with a value or a reason."""
+"""Shared parts of everything that asks a model: texts by id, labels, settings, and rows with a value or a reason."""

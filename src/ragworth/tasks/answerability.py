@@ -1,4 +1,4 @@
-"""How well a passage answers a question, by whether a reader answers from it or declines.
+"""Judge how well a passage answers a question by whether a reader answers from it or declines.
 
 A model that was taught to read and to decline is no judge: asked for a label, it says anything. What it can say is how
 likely it is to decline, and 1 less that is a judgment of relevance as good as it can give.
@@ -13,19 +13,19 @@ from ragworth.llm.contract import Card, Choose, Chosen, Prompt
 from ragworth.tasks.labels import LabelResult, LabelScale
 
 NO_RESPONSE_LABEL = "NO-RESPONSE"
-"""What prompts tell a model to say that declines."""
+"""What prompts tell a model to write if it declines."""
 
 REFUSAL_LABELS = ("I", "Sorry", "Unknown")
-"""How models begin that decline in other words. Where these cost nothing, their probability is looked at too."""
+"""How models begin when they decline in other words. If it costs nothing, their probability counts too."""
 
 
 def answerability_labels(card: Card) -> tuple[str, ...]:
-    """What to ask the probability of. An endpoint may have to be asked once more for each, so it is asked for one."""
+    """Labels whose probability is asked for. Each may cost an extra call to an endpoint, so endpoints get only one."""
     return (NO_RESPONSE_LABEL,) if card.endpoint else (NO_RESPONSE_LABEL, *REFUSAL_LABELS)
 
 
 def calibrate(p: float, card: Card) -> float:
-    """A probability of declining with its log-odds divided by the model's own temperature, where it has one."""
+    """Calibrate a probability of declining: divide its log-odds by the model's temperature, if it has one."""
     if card.declining is None or not 0 < p < 1:
         return p
     odds = (math.log(p) - math.log1p(-p)) / card.declining
@@ -34,7 +34,7 @@ def calibrate(p: float, card: Card) -> float:
 
 
 def ask_answerability(prompt: Prompt, scale: LabelScale, card: Card) -> Program[LabelResult]:
-    """A label from how likely the model is to answer: the share of the scale from its lowest value to its highest."""
+    """Turn the probability that the model answers into a value on the scale, from lowest to highest."""
     (outcome,) = yield [Choose(prompt, answerability_labels(card))]
     chosen = require_response(outcome, Chosen)
     answers = 1 - calibrate(min(1.0, chosen.probabilities[0]), card)

@@ -1,4 +1,4 @@
-"""What a task is: the one way in which ragworth asks a model.
+"""The interface of a task, which is the only way ragworth asks a model.
 
 Each item becomes a program that asks the model (`ragworth.calls.programs`) and returns a finding; the findings of all
 items become a result with a table. Annotators, the writer of answers and graders are tasks. `plan_task` and `run_task`
@@ -19,7 +19,7 @@ from ragworth.prompts.template import Template
 
 
 class TaskResult(Protocol):
-    """What every task gives: a row for each finding, with its value or the reason why there is none."""
+    """The result of a task: a row for each finding, with its value or the reason why it has none."""
 
     @property
     def frame(self) -> pl.DataFrame: ...
@@ -38,12 +38,12 @@ class Task(Generic[ItemT, FindingT, ResultT]):
 
     @property
     def turns(self) -> int:
-        """How often the model is asked about one item at most, each time by what came before."""
+        """Maximum number of rounds per item; each round depends on the responses to the one before."""
         return 1
 
     @property
     def templates(self) -> Mapping[str, Template]:
-        """The prompts it asks with, by name."""
+        """The prompts, by name."""
         return {}
 
     def program(self, item: ItemT) -> Program[FindingT]:
@@ -51,11 +51,11 @@ class Task(Generic[ItemT, FindingT, ResultT]):
         raise NotImplementedError
 
     def controls(self) -> Sequence[Program[FindingT]]:
-        """Programs to run besides, of which it is known what a fit model makes of them."""
+        """Extra programs whose expected result is known, to check that the model is fit for the task."""
         return ()
 
     def prepare(self, items: Sequence[ItemT]) -> None:
-        """Compute together what is slow one by one."""
+        """Compute in one batch what is slow item by item."""
 
     def collect(
         self,
@@ -63,7 +63,7 @@ class Task(Generic[ItemT, FindingT, ResultT]):
         findings: Iterable[FindingT | NoValue],
         controls: Sequence[FindingT | NoValue],
     ) -> ResultT:
-        """Make the result of all findings, which come in the order of the items."""
+        """Build the result from the findings, which are in the order of the items."""
         raise NotImplementedError
 
 
@@ -74,7 +74,7 @@ def plan_task(task: Task[ItemT, FindingT, ResultT], items: Sequence[ItemT], job:
 
 
 def run_task(task: Task[ItemT, FindingT, ResultT], items: Sequence[ItemT], job: Job | None) -> ResultT:
-    """Ask about all items. Without a job, the task must be one that asks nobody."""
+    """Run the task on all items. Without a job, the task must not ask a model."""
     controls = list(task.controls())
     task.prepare(items)
     programs = chain(controls, map(task.program, items))

@@ -1,4 +1,4 @@
-"""What came of judging something: values with where they come from, or the reason why there are none."""
+"""Findings: values and their source, or the reason why there are none."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ragworth.prompts.template import Template
 from ragworth.tables import OK
 
 CUT = "cut"
-"""Status of a passage of which only a part could be shown."""
+"""Status of a passage that was shown only in part."""
 
 
 VALUE_COLUMNS = {
@@ -25,20 +25,20 @@ VALUE_COLUMNS = {
     "reason": pl.String,
     "raw": pl.String,
 }
-"""What every row of a finding has, behind its keys."""
+"""Columns that every row of a finding has after its keys."""
 
 
 class AspectValues(NamedTuple):
-    """Values by aspect, each a number or the reason why there is none, and details to keep beside them."""
+    """Values by aspect, each a number or the reason why it is missing, and details to store with them."""
 
     values: Mapping[str, float | NoValue]
     detail: Mapping[str, Any] = {}
     estimator: str = ""
-    """How the values were estimated, where the model decides that."""
+    """How the values were estimated, if that depends on the model."""
 
 
 def require_abilities(card: Card, abilities: Sequence[str], purpose: str) -> None:
-    """Refuse a model that cannot do what is needed, before anything runs.
+    """Reject a model without the needed abilities before anything runs.
 
     An endpoint that was not asked yet, in a dry run, says of itself nothing; it is refused when it is asked.
     """
@@ -52,7 +52,7 @@ def require_abilities(card: Card, abilities: Sequence[str], purpose: str) -> Non
 
 
 def value_unless_cut(value: float, usage: Usage, keep: bool) -> float | NoValue:
-    """The value, or why it does not count: the model saw only a part of the passage, and such values are not wanted."""
+    """Return the value, or the reason why it doesn't count: the model saw only a part of the passage."""
     if usage.cut and not keep:
         what = f"{format_count(usage.cut, 'character')} of the passage did not fit into the model's context"
         return NoValue(CUT, what)
@@ -60,13 +60,13 @@ def value_unless_cut(value: float, usage: Usage, keep: bool) -> float | NoValue:
 
 
 def reject_cut_passage(usage: Usage, keep: bool, raw: str | None = None) -> None:
-    """Give up what the model made of a passage of which it saw only a part, unless that is to be kept."""
+    """Discard the finding if the model saw only a part of the passage, unless such findings are kept."""
     if isinstance(cut := value_unless_cut(0.0, usage, keep), NoValue):
         raise NoValue(cut.status, cut.detail, raw)
 
 
 def describe_source(card: Card, prompts: Sequence[Template], *how: str) -> str:
-    """Where a value comes from, in one line: model, prompts with their versions, and how it was asked."""
+    """Describe the source of a value in one line: model, prompts with versions, and method."""
     name = f"{card.backend}:{card.name}" if not card.name.startswith(card.backend) else card.name
     model = f"{name}@{card.revision[:12]}" if card.revision else name
     return " · ".join([model, *(f"{prompt.name}@{prompt.version}" for prompt in prompts), *filter(None, how)])
@@ -75,7 +75,7 @@ def describe_source(card: Card, prompts: Sequence[Template], *how: str) -> str:
 def aspect_rows(
     keys: Mapping[str, Any], aspects: Sequence[str], found: AspectValues | NoValue, source: str
 ) -> list[dict[str, Any]]:
-    """A row for each aspect, with its value or its reason; details stand in the first row."""
+    """Return a row for each aspect, with its value or reason; details go into the first row."""
     rows = []
     for number, aspect in enumerate(aspects):
         value = found if isinstance(found, NoValue) else found.values[aspect]
@@ -92,20 +92,20 @@ def aspect_rows(
 
 
 def frame_from_rows(rows: Sequence[Mapping[str, Any]], schema: Mapping[str, Any]) -> pl.DataFrame:
-    """Rows as a frame with these columns."""
+    """Build a frame of these columns from rows."""
     whole = [{name: _encodable(value) for name, value in row.items()} for row in rows]
     return pl.DataFrame(whole, schema=dict(schema), orient="row")
 
 
 def _encodable(value: Any) -> Any:
-    """A text of a model, which may end in half a character, as one that can be written."""
+    """Make a model's text writable: it may end in half a character."""
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-8", "replace").decode()
     return [_encodable(each) for each in value] if isinstance(value, list) else value
 
 
 def missing_notes(frame: pl.DataFrame, what: str) -> tuple[str, ...]:
-    """How many have a value, and why the others have none, in words; nothing where all have one."""
+    """Say how many have a value and why the others don't; empty if all have one."""
     reasons = Counter(frame.filter(pl.col("status") != OK)["status"].to_list())
     if not reasons:
         return ()

@@ -1,4 +1,4 @@
-"""Asking a model for one of a few labels: by their probabilities, or by reading what it writes."""
+"""Ask a model for one of a few labels: by their probabilities, or by parsing its text."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ _NEGATED = re.compile(
     r"\W+(?:\w+\W+){0,2}$",
     re.I,
 )
-"""What stands before a label that is not meant."""
+"""Words before a label that negate it."""
 
 _CONTINUES_AS_RANGE = re.compile(r"\s*(?:or|to|and|[-–−/]|(?:out\s+)?of)?\s*[\d½¼¾]", re.I)
 
 
 class LabelResult(NamedTuple):
-    """The label that a model gave, with what is known about its doubts."""
+    """The label a model gave, and how certain it was."""
 
     label: str
     value: float
     usage: Usage
     raw: str | None = None
-    """What it wrote, where it was asked to write."""
+    """What the model wrote, if it was asked to write."""
     probabilities: tuple[float, ...] | None = None
     expected: float | None = None
     """Mean of the values, weighted by the labels' probabilities."""
@@ -51,18 +51,18 @@ class LabelResult(NamedTuple):
 
 @dataclass(frozen=True)
 class LabelScale:
-    """Labels as the model is to write them, each with its value."""
+    """Labels as the model should write them, each with its value."""
 
     labels: tuple[str, ...]
     values: tuple[float, ...]
 
     @staticmethod
     def numbers(low: int, high: int) -> LabelScale:
-        """The whole numbers from one to another."""
+        """The whole numbers of a range."""
         return LabelScale(tuple(map(str, range(low, high + 1))), tuple(map(float, range(low, high + 1))))
 
     def parse(self, text: str) -> int | None:
-        """Which label a text gives: the one it begins with, or the only one in it, spelt as asked for.
+        """Find the label in a text: the one it begins with, or the only one in it, spelled as requested.
 
         Numbers beside it (``3 or 4``, ``4 out of 10``, ``3.5, where 5 is best``), another label (``YES or NO``), and a
         word before it that takes it back (``not CORRECT``, ``partially CORRECT``) leave none.
@@ -91,12 +91,12 @@ class LabelScale:
 
     @cached_property
     def schema(self) -> str:
-        """A JSON schema that allows the labels and nothing else."""
+        """A JSON schema that allows only the labels."""
         label = {"type": "string", "enum": list(self.labels)}
         return json.dumps({"type": "object", "properties": {"label": label}, "required": ["label"]})
 
     def _bare(self, text: str) -> str:
-        """A text out of which a share of the highest value (``4/5``, ``4 out of 5``) is taken as its number."""
+        """Reduce a share of the highest value (``4/5``, ``4 out of 5``) to its number."""
         low, high = map(re.escape, (self.labels[0], self.labels[-1]))
         text = re.sub(rf"(?<!\w){low}\s*(?:[-–−]|to)\s*{high}(?!\w)", " ", text) if self._counts else text
         return re.sub(rf"(?<![\d.,-])(\d)\s*(?:/|out of)\s*{re.escape(self.labels[-1])}(?![\d.,/]*\d)", r"\1", text)
@@ -112,7 +112,7 @@ class LabelScale:
 
 
 def label_method_option() -> str:
-    """The setting of a kind that can ask in both ways."""
+    """The setting of a kind that supports both methods."""
     return option(
         "auto", "by label probabilities, by what the model writes, or by whether it declines", choices=LABEL_METHODS
     )
@@ -122,7 +122,7 @@ LabelMethod = Literal["labels", "parsed", "answerability"]
 
 
 def choose_label_method(card: Card, how: str, purpose: str, *, answerable: bool = False) -> LabelMethod:
-    """How to ask this model: by probabilities where it tells them, else by what it writes.
+    """Choose the method for a model: by probabilities if it reports them, otherwise by parsing its text.
 
     ``answerable``: whether a passage can answer the question, so that a model that was taught to decline is asked that.
     """
@@ -141,7 +141,7 @@ def choose_label_method(card: Card, how: str, purpose: str, *, answerable: bool 
 def ask_label(
     prompt: Prompt, scale: LabelScale, card: Card, how: LabelMethod, *, length: int = 32
 ) -> Program[LabelResult]:
-    """One of the labels. Ties go to the label that comes first in the scale."""
+    """Ask for one of the labels. Ties go to the first label of the scale."""
     if how == "labels":
         (outcome,) = yield [Choose(prompt, scale.labels)]
         return _likeliest(require_response(outcome, Chosen), scale)
@@ -162,7 +162,7 @@ def _likeliest(chosen: Chosen, scale: LabelScale) -> LabelResult:
 
 
 def parse_label(made: Generated, scale: LabelScale) -> LabelResult:
-    """The label in what a model wrote; the reason, with the text, where there is none."""
+    """Parse the label from a model's text; raise the reason, with the text, if there is none."""
     output = made.outputs[0]
     number = scale.parse(_unwrap_json_label(output.text))
     if number is not None:
@@ -176,7 +176,7 @@ def parse_label(made: Generated, scale: LabelScale) -> LabelResult:
 
 
 def _unwrap_json_label(text: str) -> str:
-    """The label of a JSON object, where the text is one."""
+    """The label in a JSON object, if the text is one."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""A model, however it was given."""
+"""Open a model from whatever was given."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ragworth.llm.contract import Model
 
 
 def resolve_model(model: Model | str | None) -> Model:
-    """The model itself, the one of a written form such as ``hf:NAME``, or the embedded one for None."""
+    """Return the model itself, open one by its written form such as ``hf:NAME``, or the embedded one for None."""
     if model is None or isinstance(model, str):
         from ragworth.llm import llm
 

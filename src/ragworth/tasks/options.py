@@ -1,4 +1,4 @@
-"""Settings of annotators and graders: fields of a dataclass that say what they mean and what they may be.
+"""Settings of annotators and graders: dataclass fields with a description and constraints.
 
 The command line makes its options from them, so that a kind of judgment is one file.
 """
@@ -17,7 +17,7 @@ T = TypeVar("T")
 def option(
     default: T, help: str, *, choices: tuple[str, ...] = (), low: float | None = None, high: float | None = None
 ) -> T:
-    """A field with a meaning, and with what its value may be. A name that ends in ``_`` loses it on the way out."""
+    """Declare a setting, its description and constraints. A trailing ``_`` of the name is dropped outside Python."""
     about = {"help": help, "choices": choices, "low": low, "high": high}
     made: Any = field(default=default, kw_only=True, metadata=about)
     return made  # type: ignore[no-any-return]
@@ -29,7 +29,7 @@ def options_of(kind: type) -> list[Field[Any]]:
 
 
 def validate_options(thing: Any, kind: str) -> None:
-    """Refuse values that cannot be, all at once."""
+    """Reject invalid values, all at once."""
     wrong = []
     for each in options_of(type(thing)):
         value = getattr(thing, each.name)
@@ -41,7 +41,7 @@ def validate_options(thing: Any, kind: str) -> None:
 
 
 def _expected(each: Field[Any], value: Any) -> str:
-    """What the value of a setting may be, in words; nothing where this one may."""
+    """Say what the value of a setting may be; empty if this one is valid."""
     low, high, choices = (each.metadata[name] for name in ("low", "high", "choices"))
     if value is None and each.default is None:
         return ""
@@ -68,7 +68,7 @@ def _bounds(low: float | None, high: float | None) -> str:
 
 
 def options_by_name(kind: type, settings: dict[str, Any], name: str) -> dict[str, Any]:
-    """Settings by name; unknown names are an error."""
+    """Look up settings by name; unknown names are an error."""
     known = [each.name for each in options_of(kind)]
     strange = [each for each in settings if each not in known]
     if strange:

@@ -1,4 +1,4 @@
-"""Some of the queries: the first ones, or ones drawn at random."""
+"""Select some of the queries: the first ones, or a random sample."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ T = TypeVar("T", bound=HasQuery)
 
 
 def check_positive_count(name: str, value: Any) -> None:
-    """Refuse what is no number of things: a whole number from 1 on, or None for all of them."""
+    """Reject a count that isn't a positive whole number, or None for all."""
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
         raise InputError(f"{name} is {value!r}", expected="a whole number, 1 or more, or None for all")
 
@@ -28,7 +28,7 @@ def check_positive_count(name: str, value: Any) -> None:
 def sample_queries(
     queries: Iterable[str], limit: int | None = None, sample: int | None = None, seed: int = 0
 ) -> list[str]:
-    """The first ``limit`` of the distinct queries, or of ``sample`` of them drawn at random, in their order."""
+    """Return the first ``limit`` distinct queries, or a random ``sample`` of them, in their order."""
     check_positive_count("limit", limit)
     check_positive_count("sample", sample)
     every = list(dict.fromkeys(queries))
@@ -39,6 +39,6 @@ def sample_queries(
 
 
 def sample_by_query(things: Sequence[T], limit: int | None, sample: int | None, seed: int) -> list[T]:
-    """The things of the first ``limit`` queries, or of ``sample`` queries drawn at random."""
+    """Return the items of the first ``limit`` queries, or of a random ``sample`` of them."""
     kept = set(sample_queries((each.query for each in things), limit, sample, seed))
     return [each for each in things if each.query in kept]

@@ -1,4 +1,4 @@
-"""Numbers that say how far judges can be trusted, and the table they are shown in."""
+"""Checks of how far judges can be trusted, and their table."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ragworth.stats.correlation import spearman
 from ragworth.stats.resampling import ConfidenceInterval
 
 LOW_LABEL_MASS = 0.05
-"""Probability of all labels together below which a model does not take part in the choice."""
+"""If all labels together are less probable than this, the model isn't choosing among them."""
 
 
 class ReliabilityCheck(NamedTuple):
-    """One number about judgments, from ``n`` of ``total`` of them; or the reason why it cannot be had."""
+    """One check of judgments, from ``n`` of ``total`` of them, or the reason why it can't be computed."""
 
     check: str
     measure: str
@@ -32,13 +32,13 @@ class ReliabilityCheck(NamedTuple):
 
 
 def share_budget(job: Job | None, second: Job) -> None:
-    """Let a second job spend what the first one has left of its limits."""
+    """Give a second job what the first one left of its limits."""
     if job is not None and job.limits != JobLimits():
         second.limits = job.limits.less(job.tally)
 
 
 def mass_checks(frame: pl.DataFrame) -> list[ReliabilityCheck]:
-    """How much probability the labels hold together, where the model tells."""
+    """Check the total probability of the labels, if the model reports it."""
     if "mass" not in frame.columns or not frame["mass"].count():
         return []
     mass = frame["mass"].drop_nulls().to_numpy()
@@ -57,7 +57,7 @@ def mass_checks(frame: pl.DataFrame) -> list[ReliabilityCheck]:
 
 
 def judgment_warnings(frame: pl.DataFrame, what: str, column: str = "value") -> list[str]:
-    """Why judgments of a model may mean nothing, in words.
+    """Warn if a model's judgments may be meaningless.
 
     The labels hold next to no probability (column ``mass``, where there is one), or all judgments are the same.
     ``what`` is one of them in words, such as ``grade``.
@@ -80,7 +80,7 @@ def judgment_warnings(frame: pl.DataFrame, what: str, column: str = "value") -> 
 def agreement_checks(
     title: str, both: pl.DataFrame, *, labelled: bool, of: str = "", ordinal: bool = False
 ) -> list[ReliabilityCheck]:
-    """How far ``value`` and ``other`` of the same things agree: as labels, or as quantities. Resampled by ``query``.
+    """Agreement of ``value`` and ``other`` on the same items, as labels or as quantities. Resampled by ``query``.
 
     ``ordinal`` labels have an order and distances (ratings): near ones disagree less. Others are equal or not.
     """
@@ -106,7 +106,7 @@ def kappa(title: str, a: Any, b: Any, queries: Any, total: int, *, weighted: boo
 
 
 def table(checks: Sequence[ReliabilityCheck]) -> pl.DataFrame:
-    """Checks for people."""
+    """Format checks for display."""
     rows = [
         {
             "check": one.check,

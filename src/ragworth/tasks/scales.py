@@ -1,4 +1,4 @@
-"""Scales that several kinds of judgment share."""
+"""Rating scales shared by several kinds of judgment."""
 
 from __future__ import annotations
 

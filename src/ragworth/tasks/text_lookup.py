@@ -1,4 +1,4 @@
-"""Texts by id, or the reason why there is none."""
+"""Look up texts by id, or say why there is none."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Subquestion(NamedTuple):
 
 
 class TextLookup:
-    """The texts of a collection, looked up by id. What is not there raises `NoValue` with a status of its own."""
+    """The texts of a collection by id. A missing text raises `NoValue` with its own status."""
 
     def __init__(self, collection: Collection) -> None:
         self.collection = collection
@@ -38,6 +38,10 @@ class TextLookup:
             raise NoValue(NO_QUERY, f"the collection has no text for the query {query!r}")
         return text
 
+    def known_query(self, query: str) -> str:
+        """The text of a query, empty if there is none."""
+        return self._queries.get(query) or ""
+
     def passage(self, passage: str) -> str:
         text = self._passages.get(passage)
         if text is None:
@@ -47,14 +51,14 @@ class TextLookup:
         return text
 
     def answers(self, query: str) -> tuple[str, ...]:
-        """The accepted answers of a query; raises where there are none."""
+        """Return the accepted answers of a query; raises if there are none."""
         found = self.known_answers(query)
         if not found:
             raise NoValue(NO_ANSWERS, f"no answer is accepted for the query {query!r}")
         return found
 
     def known_answers(self, query: str) -> tuple[str, ...]:
-        """The accepted answers of a query, blank ones aside, if there are any."""
+        """Return the accepted answers of a query, without blank ones."""
         return self._answers.get(query, ())
 
     def subquestion(self, query: str, name: str) -> str:
@@ -70,7 +74,7 @@ class TextLookup:
         return found
 
     def relevant(self, query: str, level: float = 1.0) -> tuple[str, ...]:
-        """Ids of the passages judged relevant at a level or above, best first."""
+        """Return the ids of passages judged relevant at a level or above, best first."""
         found = tuple(passage for passage, value in self._relevance.get(query, ()) if value >= level)
         if not found:
             raise NoValue(NO_RELEVANT, f"no passage is judged relevant (at least {level:g}) to the query {query!r}")

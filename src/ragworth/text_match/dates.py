@@ -78,7 +78,7 @@ def tokens_with_dates(items: Sequence[TextPiece]) -> Iterator[str]:
     """The tokens of a text's items, with dates in words normalized."""
     at = 0
     while at < len(items):
-        tokens, width = _date(items, at)
+        tokens, width = date_at(items, at)
         if width:
             yield from tokens
             at += width
@@ -93,7 +93,7 @@ def tokens_with_dates(items: Sequence[TextPiece]) -> Iterator[str]:
         at += 1
 
 
-def _date(items: Sequence[TextPiece], at: int) -> tuple[list[str], int]:
+def date_at(items: Sequence[TextPiece], at: int) -> tuple[list[str], int]:
     """The tokens of a date in words at a position, and how many items it takes; 0 if there is none."""
     if items[at].kind == "word":
         return _month_first(items, at)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from ragworth.text_match.dates import MONTHS
+from ragworth.text_match.dates import MONTHS, TextPiece, tokens_with_dates
 from ragworth.text_match.overlap import SCRIPTS_WITHOUT_SPACES
-from ragworth.text_match.spelling import canonical_words
+from ragworth.text_match.plurals import singular
+from ragworth.text_match.spelling import read_pieces
 
 MATCH_WINDOW = 30
 """Maximum distance in words for the words of an answer to count as said together."""
@@ -23,11 +24,13 @@ MIN_WORD_SHARE = 2 / 3
 """Share of an answer's words that must occur if not all do: "Taylor Momsen" for "Taylor Michel Momsen"."""
 
 _ARTICLES = frozenset(("a", "an", "the"))
-_LITTLE_WORDS = """
+_LITTLE_TEXT = """
 of in on at by to for and or with from as is was were be it its his her their he she they that this which who into
 than not no yes
 """
-_LITTLE = frozenset(_LITTLE_WORDS.split())
+LITTLE_WORDS = frozenset(_LITTLE_TEXT.split())
+"""Words that say little by themselves."""
+
 # Leading words that don't change an answer.
 _LEADING_WORDS = """
 about approximately around almost nearly over more than in on at by from since circa c ca of to prior before after
@@ -56,8 +59,13 @@ class MatchableText(NamedTuple):
 
 def to_matchable(text: str) -> MatchableText:
     """Split a text into words; one that has only articles keeps them."""
-    tokens = canonical_words(text)
-    words = tuple(_singular(token) for token in tokens if token not in _ARTICLES) or tokens
+    return matchable_from(text, read_pieces(text))
+
+
+def matchable_from(text: str, pieces: Sequence[TextPiece]) -> MatchableText:
+    """The same of a text whose pieces are known."""
+    tokens = tuple(tokens_with_dates(pieces))
+    words = tuple(singular(token) for token in tokens if token not in _ARTICLES) or tokens
     return MatchableText(text, words, f" {' '.join(words)} ")
 
 
@@ -100,7 +108,7 @@ def _another_form(text: MatchableText, answer: MatchableText) -> bool:
 @lru_cache(maxsize=8192)
 def _forms(answer: str) -> tuple[MatchableText, ...]:
     return tuple(
-        form for form in map(to_matchable, _spellings(answer)) if form.words and not set(form.words) <= _LITTLE
+        form for form in map(to_matchable, _spellings(answer)) if form.words and not set(form.words) <= LITTLE_WORDS
     )
 
 
@@ -150,14 +158,14 @@ def _first_and_last(text: MatchableText, answer: MatchableText) -> bool:
 
 def _contains_most(text: MatchableText, answer: MatchableText) -> bool:
     """Two thirds of the answer's words, including all its numbers, occur close together in the text."""
-    wanted = {_stem(word) for word in answer.words if word not in _LITTLE}
-    if len(wanted) < 2 or any(map(_character, wanted)):
+    wanted = {stem_of(word) for word in answer.words if word not in LITTLE_WORDS}
+    if len(wanted) < 2 or any(map(is_character, wanted)):
         return False
     numbers = {word for word in wanted if _numeric(word)}
     need = max(2, math.ceil(MIN_WORD_SHARE * len(wanted)))
     seen: dict[str, int] = {}
     for place, word in enumerate(text.words):
-        stem = _stem(word)
+        stem = stem_of(word)
         if stem in wanted:
             seen[stem] = place
             near = {one for one, last in seen.items() if place - last < MATCH_WINDOW}
@@ -170,8 +178,8 @@ def _is_part(text: MatchableText, answer: MatchableText) -> bool:
     """The whole text is a meaningful part of the answer: "Stanford" for "Stanford Cardinal"."""
     if (
         text.line not in answer.line
-        or set(text.words) <= _LITTLE
-        or (len(text.words) == 1 and _character(text.words[0]))
+        or set(text.words) <= LITTLE_WORDS
+        or (len(text.words) == 1 and is_character(text.words[0]))
     ):
         return False
     return any(map(_numeric, text.words)) or not any(map(_numeric, answer.words))
@@ -199,7 +207,7 @@ def _numeric(word: str) -> bool:
     return word[0].isdigit() or word[0] == "-" or word in _MONTHS or _day(word)
 
 
-def _character(word: str) -> bool:
+def is_character(word: str) -> bool:
     """Whether a word is a single character of a script without blanks, which says little alone."""
     return _BLANKLESS.match(word) is not None
 
@@ -208,17 +216,6 @@ def _day(word: str) -> bool:
     return word[:3] == "day" and word[3:].isdigit()
 
 
-def _stem(word: str) -> str:
+def stem_of(word: str) -> str:
     """The beginning of a long word, so that "sharecropping" matches "sharecroppers"."""
     return word if _numeric(word) else word[:7]
-
-
-def _singular(word: str) -> str:
-    """Strip the s of an English plural."""
-    if len(word) < 4 or word[-1] != "s" or not word.isalpha():
-        return word
-    if word.endswith("ies") and len(word) > 4:
-        return f"{word[:-3]}y"
-    if word.endswith(("sses", "shes", "ches", "xes")):
-        return word[:-2]
-    return word if word.endswith(("ss", "us", "is")) else word[:-1]

@@ -47,10 +47,16 @@ def with_word_boundaries(pattern: str) -> str:
     return rf"(?<!\w)(?:{pattern})(?!\w)"
 
 
+NON_LATIN_LANGUAGES = frozenset(("Russian", "Arabic", "Hindi", "Chinese", "Japanese", "Korean"))
+"""Languages whose phrases can't occur in a text of ASCII characters."""
+
+
 @cache
-def refusal_patterns() -> RefusalPatterns:
-    """The table, compiled on first use."""
+def refusal_patterns(*, ascii_only: bool = False) -> RefusalPatterns:
+    """The table, compiled on first use; ``ascii_only`` leaves out phrases in other scripts, which saves time."""
     table = parse_phrases(files("ragworth.text_match").joinpath("refusal_phrases.txt").read_text(encoding="utf-8"))
+    if ascii_only:
+        table = {name: language for name, language in table.items() if name not in NON_LATIN_LANGUAGES}
     together = [
         re.compile("|".join(phrase for language in table.values() for phrase in language.phrases[kind]))
         for kind in PHRASE_KINDS
@@ -79,7 +85,7 @@ def parse_phrases(text: str) -> dict[str, LanguagePhrases]:
             language = table[line.strip("[]")] = LanguagePhrases({kind: [] for kind in PHRASE_KINDS}, [])
         elif kind == "word":
             name, _, choice = rest.partition(" = ")
-            words[f"{{{name}}}"] = f"({choice})"
+            words[f"{{{name}}}"] = f"({_with_words(choice, words)})"
         elif kind == "label":
             language.labels.append(normalise_for_phrases(rest))
         else:
@@ -87,10 +93,14 @@ def parse_phrases(text: str) -> dict[str, LanguagePhrases]:
     return table
 
 
-def _expression(phrase: str, words: dict[str, str]) -> str:
+def _with_words(phrase: str, words: dict[str, str]) -> str:
     for name, choice in words.items():
         phrase = phrase.replace(name, choice)
-    phrase = normalise_for_phrases(phrase).replace("(", "(?:")
+    return phrase
+
+
+def _expression(phrase: str, words: dict[str, str]) -> str:
+    phrase = normalise_for_phrases(_with_words(phrase, words)).replace("(", "(?:")
     # Words are separate on both sides of a gap; characters of scripts without blanks need not be.
     phrase = re.sub(r" ?… ?", lambda gap: _GAP + (r"\b" if " " in gap.group() else ""), phrase)
     return with_word_boundaries(phrase.replace(" ?", r"\s?").replace(" ", r"\s+"))

@@ -11,7 +11,12 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ragworth.text_match.refusal_phrases import normalise_for_phrases, refusal_patterns, with_word_boundaries
+from ragworth.text_match.refusal_phrases import (
+    RefusalPatterns,
+    normalise_for_phrases,
+    refusal_patterns,
+    with_word_boundaries,
+)
 
 # A period within a word, after a single letter or after a title doesn't end a sentence.
 _SENTENCE = re.compile(
@@ -55,7 +60,7 @@ def find_refusal(text: str, phrases: Sequence[str] = ()) -> RefusalMatch | None:
 def _by_sentence(seen: str, own: list[str]) -> RefusalMatch | None:
     whole = seen.strip().strip("\"'“”«»「」")
     said = _QUOTED.sub(" ", whole)
-    table = refusal_patterns()
+    table = refusal_patterns(ascii_only=said.isascii())
     found: RefusalMatch | None = None
     soft: RefusalMatch | None = None
     firm: int | None = None
@@ -63,10 +68,10 @@ def _by_sentence(seen: str, own: list[str]) -> RefusalMatch | None:
         words = sentence.strip(_EDGES)
         if not words or _INSTRUCTION.match(words):
             continue
-        declined = _declines(words, own)
+        declined = _declines(words, own, table)
         if declined is not None:
             match, language = declined
-            if firm is None and _takes_back(words[match.end() :], own):
+            if firm is None and _takes_back(words[match.end() :], own, table):
                 return None
             # A sentence that says nothing else is meant, whatever is explained after it.
             if found is None and len(words) - len(match.group()) <= len("no, "):
@@ -77,7 +82,7 @@ def _by_sentence(seen: str, own: list[str]) -> RefusalMatch | None:
         contrast = table.but.match(words)
         rest = words[contrast.end() :].lstrip(_EDGES) if contrast else words
         if excuse is not None:
-            if _takes_back(words[excuse.end() :], own):
+            if _takes_back(words[excuse.end() :], own, table):
                 return None
             soft = soft or RefusalMatch(excuse.group().strip(), "")
         elif table.aside.match(rest) or sentence.rstrip().endswith(("?", "？", "؟")):
@@ -88,22 +93,21 @@ def _by_sentence(seen: str, own: list[str]) -> RefusalMatch | None:
     return found or soft
 
 
-def _declines(sentence: str, own: Iterable[str]) -> tuple[re.Match[str], str] | None:
+def _declines(sentence: str, own: Iterable[str], table: RefusalPatterns) -> tuple[re.Match[str], str] | None:
     for phrase in own:
         match = re.search(with_word_boundaries(r"\s+".join(map(re.escape, phrase.split()))), sentence)
         if match:
             return match, ""
-    found = refusal_patterns().declines.search(sentence)
+    found = table.declines.search(sentence)
     if not found:
         return None
-    return found, next(name for name, one in refusal_patterns().by_language.items() if one.search(sentence))
+    return found, next(name for name, one in table.by_language.items() if one.search(sentence))
 
 
-def _takes_back(rest: str, own: Sequence[str]) -> bool:
+def _takes_back(rest: str, own: Sequence[str], table: RefusalPatterns) -> bool:
     """Whether the rest of a phrase's sentence answers after a "but"."""
-    table = refusal_patterns()
     contrast = table.but.search(rest)
     if not contrast:
         return False
     after = rest[contrast.end() :].lstrip(_EDGES)
-    return bool(after) and _declines(after, own) is None and not table.aside.match(after)
+    return bool(after) and _declines(after, own, table) is None and not table.aside.match(after)

@@ -1,25 +1,24 @@
-"""Grade a short answer without a model, deterministically: correct, abstained or wrong.
+"""Grade a short answer without a model, deterministically: correct, abstained, wrong or undecided.
 
 Abstention comes first: an answer that declines (:mod:`ragworth.text_match.refusals`) is abstained, even if it mentions
-an accepted answer. Otherwise it is correct if it gives an accepted answer (:mod:`ragworth.text_match.matching`: the
-words are contained, with numbers and dates in any spelling, or almost contained), and wrong if not.
-A correct answer written without any relevant passage in view is only partially correct (Trappolini et al.).
-
-Limits of words: an accepted answer that is said of something else, or denied ("it was not Paris"), counts as given,
-and a right answer in other words doesn't.
+an accepted answer. Otherwise it is correct if it gives an accepted answer and wrong if it contradicts them or says
+something else (:mod:`ragworth.text_match.facts`). Where the words can't tell, it is undecided; that is no grade, and
+counts as missing. A correct answer written without any relevant passage in view is only partially correct
+(Trappolini et al.).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from ragworth.errors import InputError, quote_short
-from ragworth.text_match.matching import match_answer, to_matchable
+from ragworth.text_match.facts import QuestionFacts, TextFacts, judge_answer, read_answer, read_question
 from ragworth.text_match.overlap import require_accepted
-from ragworth.text_match.refusals import find_refusal
+from ragworth.text_match.refusals import RefusalMatch, find_refusal
 
-GradeLabel = Literal["correct", "partially-correct", "abstained", "wrong"]
+GradeLabel = Literal["correct", "partially-correct", "abstained", "wrong", "undecided"]
 
 
 class ShortAnswerGrade(NamedTuple):
@@ -28,11 +27,17 @@ class ShortAnswerGrade(NamedTuple):
 
 
 def grade_short_answer(
-    text: str, accepted: Sequence[str], *, relevant_shown: bool | None = None, phrases: Sequence[str] = ()
+    text: str,
+    accepted: Sequence[str],
+    *,
+    question: str = "",
+    relevant_shown: bool | None = None,
+    phrases: Sequence[str] = (),
 ) -> ShortAnswerGrade:
     """Grade an answer against the accepted ones.
 
-    ``relevant_shown`` is whether a relevant passage was among those shown; if not, a correct answer is
+    ``question`` says what a number counts ("in USD millions") and what a yes or no is about; without it, more answers
+    are undecided. ``relevant_shown`` is whether a relevant passage was among those shown; if not, a correct answer is
     "partially-correct". ``phrases`` are further phrases that decline. A blank answer can't be graded, and a blank
     accepted answer would be contained in every text, so both are errors.
     """
@@ -46,15 +51,32 @@ def grade_short_answer(
     declined = find_refusal(text, phrases)
     # If declining is an accepted answer ("unknown", "none"), it is graded like any other.
     usable = accepted if declined is None else [answer for answer in accepted if find_refusal(answer, phrases)]
-    words = to_matchable(text)
+    facts, asked = TextFacts(text), read_question(question)
+    unclear, against = "", ""
     for answer in usable:
-        how = match_answer(words, answer)
-        if how is None:
-            continue
-        why = f"{how} {quote_short(answer)}"
-        if relevant_shown is False:
-            return ShortAnswerGrade("partially-correct", f"{why}, though no relevant passage was shown")
-        return ShortAnswerGrade("correct", why)
+        verdict = judge_answer(facts, answer, asked)
+        if verdict.kind == "given":
+            why = f"{verdict.why} {quote_short(answer)}"
+            if relevant_shown is False:
+                return ShortAnswerGrade("partially-correct", f"{why}, though no relevant passage was shown")
+            return ShortAnswerGrade("correct", why)
+        if verdict.kind == "unclear":
+            unclear = unclear or verdict.why
+        elif verdict.kind == "contradicted":
+            against = against or verdict.why
     if declined is not None:
+        mentioned = next((answer for answer in accepted if _mentions(facts, answer, asked, declined)), None)
+        if mentioned is not None:
+            return ShortAnswerGrade("undecided", f"has {quote_short(mentioned)}, but seems to decline")
         return ShortAnswerGrade("abstained", f"declines: {quote_short(declined.phrase)}")
-    return ShortAnswerGrade("wrong", f"gives none of the accepted answers ({len(accepted)})")
+    if unclear:
+        return ShortAnswerGrade("undecided", unclear)
+    return ShortAnswerGrade("wrong", against or f"gives none of the accepted answers ({len(accepted)})")
+
+
+def _mentions(text: TextFacts, answer: str, question: QuestionFacts, declined: RefusalMatch) -> bool:
+    """Whether a text that seems to decline, not in the first person, has an answer that the question has not."""
+    if not question.raw or declined.language in ("", "label") or re.match(r"i\b|we\b", declined.phrase):
+        return False
+    wanted = read_answer(answer).matchable
+    return bool(wanted.words) and wanted.line in text.matchable.line and wanted.line not in question.matchable.line

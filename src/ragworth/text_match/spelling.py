@@ -43,7 +43,7 @@ _PIECE = re.compile(
     | (?P<dotted>\d{{1,3}}(?:\.\d{{3}}){{2,}}(?![\d.]) | \d+(?:\.\d+){{2,}})
     | (?P<decade>\d+['’]?s\b)
     | (?P<place>(?:{_GROUPS}|\d+)(?:st|nd|rd|th)\b)
-    | (?P<number>(?P<minus>(?<![^\s(])[-−])?
+    | (?P<number>(?P<minus>(?<![^\s($€£¥])[-−])?
         (?:(?P<whole>{_GROUPS}|\d+)(?:\.(?P<fraction>\d+))?|(?<![\w.])\.(?P<bare>\d+)))
     | (?P<letters>(?<![\w.])[^\W\d_]\.(?:\ ?[^\W\d_]\.)*(?:\ ?[^\W\d_]\.|[^\W\d_]\b(?!['’])))
     | (?P<word>[^\W\d_](?:\+\+?|\#)(?!\w) | {_LETTER}{_INNER}*(?:['’]{_LETTER}{_INNER}*)*)
@@ -55,8 +55,20 @@ _PIECE = re.compile(
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
 
+# Accounting's negative amounts: $(5) and ($5).
+_BRACKETED_MONEY = re.compile(r"(?:(?<=\s)|^)(?=\(?[$€£¥])\(?([$€£¥]) ?\(? ?(\d[\d,.]*) ?\)")
+# A minus before a currency sign belongs to the number: -$5.
+_MINUS_MONEY = re.compile(r"(?<![^\s(])[-−] ?([$€£¥]) ?(?=[\d.])")
+_POWER = re.compile(
+    r"(?:(?<![\w.])(?P<factor>\d+(?:\.\d+)?)\s?[×x*·]\s?)?(?<![\w.,])10"
+    r"(?:\^\{?(?P<exponent>[-−]?\d{1,2})\}?|(?P<raised>⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,2}))(?!\w)"
+    r"|(?<![\w.])(?P<digits>\d(?:\.\d+(?=[eE])|(?=[eE][-+])))[eE](?P<shift>[-+−]?\d{1,2})(?!\w)"
+)
+_SUPERSCRIPTS = str.maketrans("⁻−⁰¹²³⁴⁵⁶⁷⁸⁹", "--0123456789")
 _SIGNS = {"%": "%", "$": "dollar", "€": "euro", "£": "pound", "¥": "yen", "&": "and"}
 _CURRENCIES = {"dollars": "dollar", "usd": "dollar", "euros": "euro", "eur": "euro", "pounds": "pound", "gbp": "pound"}
+_POSSESSIVES = ("'s", "’s", "'S", "’S")
+_APOSTROPHES = dict.fromkeys(map(ord, "'’\u200c\u200d"))
 _WARS = {"wwi": "1", "ww1": "1", "wwii": "2", "ww2": "2"}
 # Words before a Roman numeral that make even a single letter one: "World War I", "Part V".
 _HEADS = frozenset(
@@ -89,7 +101,29 @@ _ACCENTED = re.compile("([A-Za-z])[\u0300-\u036f]+")
 
 def canonical_words(text: str) -> tuple[str, ...]:
     """The words of a text in lower case, without accents and punctuation, with numbers and dates normalized."""
-    return tuple(tokens_with_dates(list(_read_numbers(list(_pieces(fold_accents(text)))))))
+    return tuple(tokens_with_dates(read_pieces(text)))
+
+
+def read_pieces(text: str) -> list[TextPiece]:
+    """The words, numbers and marks of a text in sequence, with numbers normalized."""
+    folded = _MINUS_MONEY.sub(r"\1-", _BRACKETED_MONEY.sub(r"-\1\2", fold_accents(_spell_powers(text))))
+    return list(_read_numbers(list(_pieces(folded))))
+
+
+def _spell_powers(text: str) -> str:
+    """Write scientific notation as plain digits: 2.5 × 10^6, 10¹⁴, 3.2e-19."""
+    return _POWER.sub(_plain_power, text) if "10" in text or "e" in text or "E" in text else text
+
+
+def _plain_power(found: re.Match[str]) -> str:
+    factor = found["factor"] or found["digits"] or "1"
+    exponent = int((found["exponent"] or found["raised"] or found["shift"]).translate(_SUPERSCRIPTS))
+    whole, _, fraction = factor.partition(".")
+    digits, point = whole + fraction, len(whole) + exponent
+    if point <= 0:
+        return plain_number("0", "0" * -point + digits)
+    digits = digits.ljust(point, "0")
+    return plain_number(digits[:point], digits[point:])
 
 
 def fold_accents(text: str) -> str:
@@ -145,8 +179,8 @@ def _amount(found: re.Match[str]) -> str:
 
 
 def _split_word(raw: str) -> Iterator[TextPiece]:
-    word = re.sub(r"['’]s$", "", raw, flags=re.IGNORECASE)
-    value = re.sub(r"['’\u200c\u200d]", "", word).casefold()
+    word = raw[:-2] if raw[-2:] in _POSSESSIVES else raw
+    value = word.translate(_APOSTROPHES).casefold()
     if value in _WARS:
         yield from (
             TextPiece("word", "world", raw),

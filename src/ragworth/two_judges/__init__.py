@@ -19,6 +19,7 @@ from ragworth.two_judges.estimates import (
     estimate,
     estimate_warnings,
 )
+from ragworth.two_judges.outcomes import estimate_outcomes
 from ragworth.two_judges.scores import PARTLY_JUDGED, metrics_reading
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "PARTLY_JUDGED",
     "EstimationResult",
     "estimate",
+    "estimate_outcomes",
     "estimate_warnings",
     "metrics_reading",
 ]

@@ -107,8 +107,8 @@ def estimate(
     asked = judged_metrics(metrics, judged.aspects, folder)
     both = judged.scored(asked)
     alone = summarise(Scores.trusted(both), level=level, resamples=resamples, seed=seed)
-    frame = _estimates(both, alone, {each.name: judged.bought(each) for each in asked}, level)
-    return EstimationResult(frame, _differences(both, baseline, level), (*judged.notes, *estimate_warnings(frame)))
+    frame = estimate_means(both, alone, {each.name: judged.bought(each) for each in asked}, level)
+    return EstimationResult(frame, compare_estimates(both, baseline, level), (*judged.notes, *estimate_warnings(frame)))
 
 
 def _table(data: Judgments | Data) -> Judgments:
@@ -138,7 +138,10 @@ def estimate_warnings(frame: pl.DataFrame) -> list[str]:
     return [f"{format_list(about, 3)}: {words}" for words, about in told.items()]
 
 
-def _estimates(both: pl.DataFrame, alone: pl.DataFrame, bought: dict[str, pl.DataFrame], level: float) -> pl.DataFrame:
+def estimate_means(
+    both: pl.DataFrame, alone: pl.DataFrame, bought: dict[str, pl.DataFrame], level: float
+) -> pl.DataFrame:
+    """Estimates by metric and system, from scores with ``dear`` and ``use``."""
     means = {(row["metric"], row["system"]): row for row in alone.iter_rows(named=True)}
     why = _reasons(both)
     rows: list[dict[str, object]] = []
@@ -171,7 +174,8 @@ def _estimates(both: pl.DataFrame, alone: pl.DataFrame, bought: dict[str, pl.Dat
     return pl.DataFrame(rows, schema=ESTIMATE_COLUMNS)
 
 
-def _differences(both: pl.DataFrame, baseline: str | None, level: float) -> pl.DataFrame:
+def compare_estimates(both: pl.DataFrame, baseline: str | None, level: float) -> pl.DataFrame:
+    """Estimated differences from a baseline, query by query."""
     parts = [pl.DataFrame(schema=DIFFERENCE_COLUMNS)]
     for f, y in _sides(both):
         base = f.systems.index(baseline) if baseline is not None else 0

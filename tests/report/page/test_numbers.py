@@ -17,8 +17,10 @@ from ragworth.comparison import compare
 from ragworth.report import page
 from ragworth.report.document import Figure
 from ragworth.report.page import curves, explorer
-from ragworth.report.page.overview import MetricMean, _sentence
+from ragworth.report.page.overview import _sentence
 from ragworth.report.page.prediction import outcome_predictions
+from ragworth.report.page.rankings import MetricMean
+from ragworth.report.page.sections.answers import outcome_table
 from ragworth.report.page.sections.verdict import leaderboard as leaderboard_table
 from ragworth.report.renderers.html import render_block
 from ragworth.report.renderers.pack import unpack_json
@@ -53,17 +55,18 @@ def test_what_the_model_does_not_read_is_not_shown() -> None:
 def test_shares_say_how_many_they_are_from() -> None:
     made = page.build(results(["UDCG@3"], GRADES))
     two = standing(made, "two")
-    # r w x and h w r, x not judged: one of five misleads. A partially correct answer is not a correct one.
+    # r w x and h w r, x not judged: one of five misleads. A partially correct answer is right, if without support.
     assert (two.misleading, two.judged, two.shown) == (pytest.approx(1 / 5), 5, 6)
-    assert (two.correct, two.wrong, two.graded, two.answers) == (0.0, 0.0, 1, 2)
+    assert (two.correct, two.wrong, two.graded, two.answers) == (1.0, 0.0, 1, 2)
     assert two.sentence.endswith(
-        "20 % of its passages mislead (5 of 6 judged); 0 % of the answers from them are correct and 0 % wrong "
-        "(1 of 2 graded)."
+        "20 % of its passages mislead (5 of 6 judged); 100 % of its answers are correct and 0 % wrong (1 of 2 graded)."
     )
     board = render_block(leaderboard_table(made.overview, set()))
     assert '20 %<small title="passages" class="warn">5 of 6</small>' in board
-    assert '0 %<small title="answers" class="warn">1 of 2</small>' in board
-    assert '50 %<small title="answers">2 of 2</small>' in board
+    assert made.answers is not None
+    answers = render_block(outcome_table(made.answers))
+    assert '<small class="warn">1 of 2: 1 empty-answer </small>' in answers
+    assert "<small>2 of 2</small>" in answers
 
 
 def test_several_answers_to_a_query_are_counted_one_by_one() -> None:
@@ -174,7 +177,7 @@ def test_one_system_and_one_query_make_a_report() -> None:
     made = page.build(alone)
     assert standing(made, "two").sentence == (
         "two has a mean nDCG@3 of 1.00, no interval from one query; 0 % of its passages mislead (2 of 3 judged); "
-        "100 % of the answers from them are correct and 0 % wrong."
+        "100 % of its answers are correct and 0 % wrong."
     )
     assert "1 of 1" in made.html
 
@@ -212,10 +215,10 @@ def test_a_difference_that_all_pairs_together_hide_is_not_said_to_be_too_small_t
     means = {name: {"m": MetricMean(0.5, 0.4, 0.6, 8, 8, "")} for name in ("a", "b")}
     row = {"difference": 0.158, "low": 0.1, "high": 0.2, "p": 0.0078, "p_holm": 0.078, "detectable": 0.033, "n": 8}
     hidden = _sentence("m", "a", "b", means, {("a", "b"): row})
-    assert "cannot be told from a by m once all 1 pairs are compared: difference 0.16" in hidden
-    assert "would show" not in hidden
+    assert "is not significantly different from a by m once all 1 pairs are compared: difference 0.16" in hidden
+    assert "would be detected" not in hidden
     small = _sentence("m", "a", "b", means, {("a", "b"): row | {"p": 0.3, "p_holm": 0.3}})
-    assert small.endswith("with 8 queries like these one of 0.033 would show")
+    assert small.endswith("with 8 queries like these, a difference of 0.033 would be detected")
 
 
 def test_a_mean_says_why_it_has_no_interval() -> None:
@@ -235,7 +238,7 @@ def test_no_difference_is_claimed_where_its_interval_includes_0(up: int) -> None
     assert "includes 0" in said
     assert "0.031" in said
     clear = _sentence("m", "a", "b", means, {("a", "b"): row | {"n": 20, "low": up * 0.01, "high": up * 0.12}})
-    assert clear.startswith(f"scores 0.05 {'more' if up > 0 else 'less'} than a by m, 95 % interval")
+    assert clear.startswith(f"{'beats' if up > 0 else 'trails'} a by 0.05 m, 95 % interval")
 
 
 def test_systems_share_a_letter_where_their_sentence_finds_no_difference() -> None:

@@ -67,11 +67,23 @@ class Engine:
     """A model that runs in this process."""
 
     concurrency = 1
+    abandons_calls = True
+    """After Ctrl-C nobody waits for the batch under way: it is free, and may take long."""
 
-    def __init__(self, card: Card, load: Callable[[], LoadedModel], *, batch: int = 64, share: bool = True) -> None:
+    def __init__(
+        self,
+        card: Card,
+        load: Callable[[], LoadedModel],
+        *,
+        batch: int = 64,
+        share: bool = True,
+        quick_to_start: bool = False,
+    ) -> None:
         self.card = card
         self.batch = batch
         self.share = share
+        self.quick_to_start = quick_to_start
+        """Whether a plan may make a few calls to measure the model's pace."""
         self._load = load
         self._loaded: LoadedModel | None = None
         self._lock = threading.RLock()

@@ -9,7 +9,8 @@ from typing import Any
 import polars as pl
 
 from ragworth.errors import format_count, format_list
-from ragworth.report.page.overview import Overview, format_signed
+from ragworth.report.page.overview import Overview
+from ragworth.report.page.rankings import format_signed
 from ragworth.results import ESTIMATE_TABLES, Results
 from ragworth.two_judges import estimate_warnings
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from pathlib import Path
 
 import polars as pl
@@ -12,7 +13,8 @@ import polars as pl
 from ragworth.diagnosis import ETA, ContextFacts, Diagnosis, Examiner
 from ragworth.errors import FormatError, InputError
 from ragworth.report.charts.drawing import render_svg
-from ragworth.report.document import Document
+from ragworth.report.document import Bullets, Document, Paragraph, TableBlock
+from ragworth.report.page.answers import build_answers
 from ragworth.report.page.chosen import MAX_QUERIES, chosen_queries
 from ragworth.report.page.depths import shown_depth
 from ragworth.report.page.explorer import build_explorer
@@ -23,7 +25,7 @@ from ragworth.report.page.query_blocks import QueryBlocks
 from ragworth.report.page.sections import build_document, studies
 from ragworth.report.page.survey import Survey, build_survey
 from ragworth.report.page.view import ReportView
-from ragworth.report.renderers.html import render_page
+from ragworth.report.renderers.html import render_block, render_page
 from ragworth.report.renderers.markdown import render_markdown
 from ragworth.results import Results, results_record
 
@@ -48,6 +50,16 @@ class Page(ReportView):
     def markdown(self) -> str:
         """The same as Markdown, but for the explorer."""
         return render_markdown(self.document)
+
+    def _repr_html_(self) -> str:
+        """The first section and its picture, for notebooks; without scripts, so that it shows anywhere."""
+        top, *_ = self.document.sections
+        blocks = [render_block(block) for block in top.blocks if isinstance(block, Paragraph | Bullets | TableBlock)]
+        wanted = ("grades", "means")
+        drawn = {each.name: each for each in self.pictures.figures if each.name in wanted}
+        figure = next((drawn[name] for name in wanted if name in drawn), None)
+        picture = render_svg(figure.panels[0].spec) if figure is not None else ""
+        return f"<h3>{escape(self.title)}</h3>{''.join(blocks)}{picture}"
 
     def write(self, path: str | Path) -> None:
         """Write ``path`` (the page), the same as Markdown beside it, and its figures in a folder ``figures``.
@@ -105,6 +117,7 @@ def build(
         facts,
         known,
         view,
+        build_answers(results, seed),
         diagnosis,
         build_figures(FigureSources(results, known, view, seed)),
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ragworth.errors import RagworthError
 from ragworth.metrics.parsing import parse
-from ragworth.report.page.overview import evaluation_settings
+from ragworth.report.page.rankings import evaluation_settings
 from ragworth.results import Results
 
 DEEPEST = 20
@@ -15,7 +15,7 @@ DEEPEST = 20
 
 def shown_depth(results: Results) -> int | None:
     """How many passages the model is shown; metrics may look deeper. None where the settings do not say."""
-    k = evaluation_settings(results).get("k")
+    k = evaluation_settings(results.manifest).get("k")
     return k if isinstance(k, int) and not isinstance(k, bool) and k > 0 else None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ragworth.metrics.reader_judgments import READER_REASON
 from ragworth.report.page.overview import Overview
 from ragworth.report.page.survey import Survey
 from ragworth.results import Results
@@ -20,6 +21,11 @@ class FigureSources:
     survey: Survey
     overview: Overview
     seed: int
+
+    @property
+    def no_utility(self) -> str:
+        """Why no passage has a utility."""
+        return f"it {READER_REASON}" if self.survey.reader_judged else NO_UTILITY
 
     @property
     def systems(self) -> list[str]:

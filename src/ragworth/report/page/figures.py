@@ -15,8 +15,9 @@ from ragworth.report.charts.rows import dot_chart, outcome_chart
 from ragworth.report.document import ChartPanel, Figure
 from ragworth.report.page import curves
 from ragworth.report.page.charts import cross_chart
-from ragworth.report.page.figure_sources import KIND_COLORS, NO_UTILITY, FigureSources
-from ragworth.report.page.overview import RESAMPLES, MetricMean
+from ragworth.report.page.figure_sources import KIND_COLORS, FigureSources
+from ragworth.report.page.overview import RESAMPLES
+from ragworth.report.page.rankings import MetricMean
 from ragworth.report.page.relations import agreement_figure, prediction_figure, utility_figure
 from ragworth.stats.bootstrap import mean_intervals
 
@@ -71,7 +72,7 @@ def kinds_figure(given: FigureSources) -> Figure | str:
     """What the passages shown do to the model."""
     counts = given.survey.kinds
     if not counts:
-        return NO_UTILITY
+        return given.no_utility
     frame = _shares_frame(counts, given.systems, PASSAGE_KINDS)
     caption = (
         "Passages shown, by utility u: helpful (u ≥ 0.2), harmless (|u| < 0.2), distracting (−0.8 ≤ u ≤ −0.2) and "
@@ -102,7 +103,7 @@ def ranks_figure(given: FigureSources) -> Figure | str:
     """Mean utility at each rank."""
     found = given.survey.ranks
     if not found.columns:
-        return NO_UTILITY
+        return given.no_utility
     best_first = {system: i for i, system in enumerate(given.systems)}
     order = sorted(range(len(found.columns)), key=lambda i: (best_first[found.columns[i][0]], found.columns[i][1]))
     columns, values = [found.columns[i] for i in order], found.values[:, order]

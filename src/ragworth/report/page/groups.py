@@ -1,4 +1,4 @@
-"""Which systems cannot be told apart: as letters where they are few, as places where letters would be too many."""
+"""Which systems are not significantly different: as letters, or as places if letters would be too many."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 MAX_LETTERED = 9
-"""Letters that a person still reads; with more, a system names the places of those that it cannot be told from."""
+"""Letters that a person still reads; with more, a system names the places of those it doesn't differ from."""
 
 ALONE = "≠"
-"""What is said of a system that can be told from all others, where places are named."""
+"""What stands beside a system that differs from all others, where places are named."""
 
 
 class SystemGroups(NamedTuple):
@@ -23,8 +23,8 @@ class SystemGroups(NamedTuple):
     def words(self) -> str:
         """How to read it."""
         if self.lettered:
-            return "Systems that share a letter cannot be told apart"
-        return f"A system cannot be told from those at the places after ≈ (its own among them; {ALONE}: from none)"
+            return "Systems that share a letter are not significantly different"
+        return f"A system is not significantly different from those at the places after ≈ ({ALONE}: differs from all)"
 
 
 def group_systems(order: Sequence[str], different: set[tuple[str, str]]) -> SystemGroups:

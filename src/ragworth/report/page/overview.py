@@ -1,43 +1,36 @@
-"""The top of the report: which system is worth most to the model, how sure that is, and what it cost."""
+"""What the passages of each system are worth to the model, how sure that is, and what it cost."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 
-from ragworth.comparison import compare, higher_is_better, summarise
+from ragworth.comparison import higher_is_better, is_different, summarise
 from ragworth.errors import InputError, format_list
-from ragworth.report.page.groups import SystemGroups, group_systems
+from ragworth.metrics.reader_judgments import READER_REASON
+from ragworth.report.page.groups import SystemGroups
+from ragworth.report.page.rankings import (
+    ALPHA,
+    LEVEL,
+    TEST,
+    MetricMean,
+    chosen_baseline,
+    format_signed,
+    rank_systems,
+    read_means,
+)
 from ragworth.report.page.survey import Survey
 from ragworth.report.render import format_p_value
 from ragworth.results import Results
 from ragworth.stats.range_intervals import TOO_FEW
 from ragworth.tables import Scores
 
-LEVEL, ALPHA = 0.95, 0.05
+RIGHT_GRADES = ("correct", "partially-correct")
 RESAMPLES = 2000
 """Of intervals of means."""
-
-
-class MetricMean(NamedTuple):
-    """A metric's mean for one system, with its interval and how many queries it is from."""
-
-    mean: float | None
-    low: float | None
-    high: float | None
-    n: int
-    total: int
-    missing: str
-
-    @property
-    def ends(self) -> str:
-        """The ends of the interval, or why several queries give none; empty for a single one."""
-        if self.low is None or self.high is None:
-            return "too few differ" if self.n > 1 else ""
-        return f"[{format_signed(self.low, 3)}, {format_signed(self.high, 3)}]"
 
 
 @dataclass(frozen=True)
@@ -47,25 +40,23 @@ class Standing:
     system: str
     means: Mapping[str, MetricMean]
     group: str
-    """Which systems it cannot be told from: letters that they share, or their places."""
+    """Which systems it isn't significantly different from: letters that they share, or their places."""
     sentence: str
     misleading: float | None
-    """Share of passages that are hard distractors."""
+    """Share of passages that are hard distractors; None where it can't be measured."""
+    unmeasured: str
+    """Why that is so; empty where it isn't known or where there is a share."""
     judged: int
     """Passages shown whose utility is known."""
     shown: int
     correct: float | None
-    """Share of answers that are; those that are only partially correct are not among them."""
+    """Share of answers that are right, with or without support by a passage shown."""
     wrong: float | None
     graded: int
     """Answers that have a grade."""
     answers: int
     read: float | None
     """Tokens that the model read for an answer, in the mean."""
-
-    def count(self, share: str) -> tuple[int, int]:
-        """How many passages or answers a share is from, and of how many."""
-        return (self.judged, self.shown) if share == "misleading" else (self.graded, self.answers)
 
 
 @dataclass(frozen=True)
@@ -103,58 +94,25 @@ def build_overview(results: Results, known: Survey, metrics: Sequence[str] | Non
     names = chosen_metrics(results.scores, metrics)
     main = names[0]
     scores = results.scores.having("metric", names)
-    means: dict[str, dict[str, MetricMean]] = {system: {} for system in results.contexts.systems}
-    for row in summarise(scores, level=LEVEL, resamples=RESAMPLES, seed=seed).iter_rows(named=True):
-        facts = [row[name] for name in ("mean", "low", "high", "n", "total", "missing")]
-        means.setdefault(row["system"], {})[row["metric"]] = MetricMean(*facts)
-    up = 1 if higher_is_better(main) else -1
-    order = sorted(means, key=lambda system: _sort_key(_mean(means[system], main), up))
-    wanted = evaluation_settings(results).get("baseline")
-    baseline = wanted if isinstance(wanted, str) and wanted in means else order[0]
-    pairs = len(order) * (len(order) - 1) // 2
-    # Enough resamples for a small p-value to survive the correction over all pairs.
-    resamples = max(10_000, 40 * pairs)
-    one = scores.having("metric", [main])
-    versus: dict[tuple[str, str], dict[str, Any]] = {}
-    if len(one.distinct("system")) > 1:
-        compared = compare(one, all_pairs=True, level=LEVEL, resamples=resamples, seed=seed)
-        for row in compared.differences.iter_rows(named=True):
-            versus[row["baseline"], row["system"]] = row
-    known_order = [system for system in order if _mean(means[system], main) is not None]
-    groups = group_systems(known_order, {pair for pair, row in versus.items() if _is_different(row)})
+    summary = summarise(scores, level=LEVEL, resamples=RESAMPLES, seed=seed)
+    means = read_means(summary, results.contexts.systems)
+    ranking = rank_systems(scores, means, main, seed)
+    baseline = chosen_baseline(results.manifest, ranking.order)
     standings = [
         _standing(
             results,
             known,
             system,
             means[system],
-            groups.of.get(system, "–"),
-            _sentence(main, baseline, system, means, versus),
+            ranking.groups.of.get(system, "–"),
+            _sentence(main, baseline, system, means, ranking.versus),
         )
-        for system in order
+        for system in ranking.order
     ]
     queries = len(known.queries)
-    return Overview(main, names, standings, groups, queries, baseline, "randomisation", pairs, resamples, seed)
-
-
-def evaluation_settings(results: Results) -> Mapping[str, Any]:
-    """The settings of the evaluation."""
-    found = results.manifest.get("settings")
-    return found if isinstance(found, Mapping) else {}
-
-
-def _mean(means: Mapping[str, MetricMean], metric: str) -> float | None:
-    return means[metric].mean if metric in means else None
-
-
-def _sort_key(mean: float | None, up: int) -> tuple[bool, float]:
-    """Where a system goes: the best first, those without a value last."""
-    return mean is None, -up * (mean or 0.0)
-
-
-def format_signed(value: float, digits: int = 2) -> str:
-    """A number with a minus sign that is one; what rounds to 0 is 0."""
-    return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")
+    return Overview(
+        main, names, standings, ranking.groups, queries, baseline, TEST, ranking.pairs, ranking.resamples, seed
+    )
 
 
 def _interval_words(low: float | None, high: float | None, n: int) -> tuple[str, int]:
@@ -163,20 +121,6 @@ def _interval_words(low: float | None, high: float | None, n: int) -> tuple[str,
         return "no interval from one query" if n < 2 else TOO_FEW, 2
     digits = 2 if high - low >= 0.05 else 3
     return f"{100 * LEVEL:g} % interval {format_signed(low, digits)} to {format_signed(high, digits)}", digits
-
-
-def _is_different(row: Mapping[str, Any]) -> bool:
-    """Whether two systems differ significantly: by the test, and by the interval where there is one.
-
-    The interval allows for values that no query has shown yet and the test does not, so where few queries differ the
-    interval may hold 0 although p is small.
-    """
-    return row["p_holm"] is not None and row["p_holm"] < ALPHA and not holds_zero(row)
-
-
-def holds_zero(row: Mapping[str, Any]) -> bool:
-    """Whether the interval of a difference holds 0; where there is no interval, it doesn't."""
-    return row["low"] is not None and row["low"] <= 0 <= row["high"]
 
 
 def _sentence(
@@ -204,23 +148,22 @@ def _sentence(
     if row["p_holm"] >= ALPHA:
         every = f" once all {len(versus)} pairs are compared" if row["p"] < ALPHA else ""
         words = (
-            f"cannot be told from {baseline} by {main}{every}: difference {format_signed(difference, digits)}, {span}"
+            f"is not significantly different from {baseline} by {main}{every}: "
+            f"difference {format_signed(difference, digits)}, {span}"
         )
         if row["detectable"] and not every:  # by itself; where all pairs together decide, it takes more
-            words += f"; with {row['n']:,} queries like these one of {format_signed(row['detectable'], 3)} would show"
+            size = format_signed(row["detectable"], 3)
+            words += f"; with {row['n']:,} queries like these, a difference of {size} would be detected"
         return words
-    if not _is_different(row):
+    if not is_different(row):
         return (
             f"is not clearly different from {baseline} by {main}: difference {format_signed(difference, digits)}, "
-            f"{span}, "
-            f"which includes 0; the test alone finds a difference (p {format_p_value(row['p_holm'])}), but too few "
-            "queries "
-            "differ to rely on it"
+            f"{span}, which includes 0; the test alone finds a difference (p {format_p_value(row['p_holm'])}), but too "
+            "few queries differ to rely on it"
         )
-    more = f"{format_signed(abs(difference), digits)} {'more' if difference > 0 else 'less'}"
-    if main.startswith("UDCG"):
-        return f"is worth {more} to this model than {baseline} by {main}, {span}"
-    return f"scores {more} than {baseline} by {main}, {span}"
+    better = (difference > 0) == higher_is_better(main)
+    size = format_signed(abs(difference), digits)
+    return f"{'beats' if better else 'trails'} {baseline} by {size} {main}, {span}"
 
 
 def _standing(
@@ -230,20 +173,25 @@ def _standing(
     misleading = share_of(known.kinds[system, "misleading"], judged)
     answers = sum(number for (name, _), number in known.grades.items() if name == system)
     graded = answers - known.grades[system, None]
-    correct, wrong = (share_of(known.grades[system, grade], graded) for grade in ("correct", "wrong"))
+    correct = share_of(sum(known.grades[system, grade] for grade in RIGHT_GRADES), graded)
+    wrong = share_of(known.grades[system, "wrong"], graded)
     parts = [f"{system} {sentence}"]
+    unmeasured = READER_REASON if misleading is None and known.reader_judged[system] else ""
     if misleading is not None:
         some = f" ({judged:,} of {passages:,} judged)" if judged < passages else ""
         parts.append(f"{100 * misleading:.0f} % of its passages mislead{some}")
+    elif unmeasured:
+        parts.append(f"how many of its passages mislead {unmeasured}")
     if correct is not None and wrong is not None:
         some = f" ({graded:,} of {answers:,} graded)" if graded < answers else ""
-        parts.append(f"{100 * correct:.0f} % of the answers from them are correct and {100 * wrong:.0f} % wrong{some}")
+        parts.append(f"{100 * correct:.0f} % of its answers are correct and {100 * wrong:.0f} % wrong{some}")
     return Standing(
         system,
         means,
         group,
         "; ".join(parts) + ".",
         misleading,
+        unmeasured,
         judged,
         passages,
         correct,

@@ -15,8 +15,8 @@ from ragworth.report.charts.rows import dot_chart
 from ragworth.report.document import ChartPanel, Figure
 from ragworth.report.page import prediction
 from ragworth.report.page.charts import scatter_chart
-from ragworth.report.page.figure_sources import KIND_COLORS, NO_UTILITY, FigureSources
-from ragworth.report.page.overview import format_signed
+from ragworth.report.page.figure_sources import KIND_COLORS, FigureSources
+from ragworth.report.page.rankings import format_signed
 from ragworth.report.page.survey import MAX_POINTS
 
 
@@ -24,10 +24,10 @@ def utility_figure(given: FigureSources) -> Figure | str:
     """Relevance labels against utility, a point for each judged passage."""
     judgments = given.results.judgments
     if judgments is None or not judgments.of("abstention").height:
-        return NO_UTILITY
+        return given.no_utility
     points, total = given.survey.points
     if not total:
-        return "no passage has a utility"
+        return given.no_utility if given.survey.reader_judged else "no passage has a utility"
     rng = np.random.default_rng(given.seed)
     if points.height > MAX_POINTS:
         points = points[np.sort(rng.choice(points.height, MAX_POINTS, replace=False))]

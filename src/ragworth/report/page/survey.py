@@ -60,6 +60,8 @@ class Survey:
     points: UtilityPoints
     passages: int
     """Different passages shown."""
+    reader_judged: Counter[str]
+    """By system, passages shown whose relevance the reader judged itself."""
     examiner: Examiner
     found: npt.NDArray[np.uint8]
     """Findings of each context as bits, in the order of FINDINGS: systems × queries."""
@@ -91,6 +93,7 @@ class _SurveyBuilder:
         """By place of the system and rank, the utility for each query."""
         self.points: list[pl.DataFrame] = []
         self.total = 0
+        self.reader_judged: Counter[str] = Counter()
         self.examiner = Examiner()
         self.found = np.zeros((len(blocks.systems), len(blocks.queries)), dtype=np.uint8)
         self.words = hashed_words(blocks.results.collection.passages)
@@ -110,6 +113,7 @@ class _SurveyBuilder:
             frame["relevant"].is_null().to_numpy(),
             kinds_of(utility),
             self._words(frame["passage"]),
+            frame["own"].to_numpy(),
         )
         self._add_sizes(rows, shape)
         self._add_ranks(block, rows, frame["rank"].to_numpy(), utility)
@@ -117,7 +121,10 @@ class _SurveyBuilder:
         answers = graded_answers(block.outcomes, block.graded).answers
         self.grades.update((system, grade) for (system, _), grades in answers.items() for grade in grades)
         grades = grades_together(answers)
+        own = frame.filter("own")
+        self.reader_judged.update(dict(own.group_by("system").len().iter_rows()))
         there = {
+            "reader-judged": own.height,
             "relevance": len(judged),
             "grades": grades,
             "utility": (rows.kind >= 0).any(),
@@ -199,6 +206,7 @@ class _SurveyBuilder:
             self._ranks(),
             UtilityPoints(pl.concat(self.points).select(list(POINT_SCHEMA)), self.total),
             pl.concat([part["passage"] for part in blocks.contexts.parts]).n_unique(),
+            self.reader_judged,
             self.examiner,
             self.found,
         )

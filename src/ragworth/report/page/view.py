@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ragworth.diagnosis import ContextFacts, Diagnosis
+from ragworth.report.page.answers import AnswerOverview
 from ragworth.report.page.budget import TwoJudgesSummary, summarise_two_judges
 from ragworth.report.page.figures import FigureSet
 from ragworth.report.page.overview import Overview
@@ -27,6 +28,7 @@ class ReportView:
     facts: ContextFacts
     survey: Survey
     overview: Overview
+    answers: AnswerOverview | None
     diagnosis: Diagnosis
     pictures: FigureSet
 

@@ -18,7 +18,7 @@ from markupsafe import Markup, escape
 import ragworth
 from ragworth.errors import MissingExtraError
 from ragworth.report.charts.theme import themes
-from ragworth.report.document import Cell, Document, DocumentBlock, Figure, Section, TextSpan
+from ragworth.report.document import Cell, Document, DocumentBlock, Figure, Section, TableBlock, TextSpan
 from ragworth.report.render import format_cell
 from ragworth.report.renderers.pack import pack_json, source_hash
 
@@ -88,8 +88,12 @@ def render_text(value: Cell) -> Markup:
 
 
 def attributes(**given: str) -> Markup:
-    """Attributes of an element, those that are not empty; ``class_`` is class."""
-    made = [Markup(' {}="{}"').format(key.rstrip("_"), _shown(value)) for key, value in given.items() if value]
+    """Attributes of an element, those that are not empty; ``class_`` is class, and ``data_label`` is data-label."""
+    made = [
+        Markup(' {}="{}"').format(key.rstrip("_").replace("_", "-"), _shown(value))
+        for key, value in given.items()
+        if value
+    ]
     return Markup("").join(made)
 
 
@@ -98,6 +102,12 @@ def _shown(value: object) -> object:
     if isinstance(value, Markup):
         return value
     return f"{value:.3f}".replace("-", "−") if isinstance(value, float) else format_cell(value)
+
+
+def _label(table: TableBlock, column: int) -> str:
+    """What a cell of a leaderboard is called where a phone shows its row as a card."""
+    title = table.columns[column].title
+    return title if table.style == "board" and isinstance(title, str) else ""
 
 
 def _figure_style(figure: Figure) -> str:
@@ -138,6 +148,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     made.globals |= {"render": render_block, "text": render_text, "attributes": attributes}
+    made.globals |= {"label": _label}
     made.globals |= {"figure_style": _figure_style, "panel_style": _panel_style}
     made.filters |= {"plain": _plain, "lines": _lines, "address": quote}
     return made

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from ragworth.report.document import Document
-from ragworth.report.page.sections import budget, diagnosis, explorer, figures, provenance, studies, verdict
+from ragworth.report.page.sections import answers, budget, diagnosis, explorer, figures, provenance, studies, verdict
 from ragworth.report.page.view import ReportView
 
 SECTIONS = (
+    answers.section,
     verdict.section,
     budget.section,
     figures.section,

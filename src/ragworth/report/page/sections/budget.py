@@ -18,7 +18,7 @@ from ragworth.report.document import (
     TextSpan,
 )
 from ragworth.report.page.budget import Row
-from ragworth.report.page.overview import LEVEL, format_signed
+from ragworth.report.page.rankings import LEVEL, format_signed
 from ragworth.report.page.view import ReportView
 
 METHOD_NOTE = (

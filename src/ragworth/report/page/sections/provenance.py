@@ -26,6 +26,9 @@ from ragworth.report.page.costs import stage_table
 from ragworth.report.page.view import ReportView
 from ragworth.results import TABLES, Results
 
+ROWS_AT_A_TIME = 1_000_000
+"""Rows grouped together, which bounds the memory that it takes."""
+
 SHOWN_ELSEWHERE = {"title", "name", "systems", "stages", "prompts"}
 
 
@@ -94,11 +97,12 @@ def value_sources(results: Results) -> pl.DataFrame:
             continue
         aspect = pl.col("aspect") if "aspect" in table.schema else pl.lit("")
         counts = [
-            part.group_by(aspect.alias("aspect"), "source", maintain_order=True).agg(
+            rows.group_by(aspect.alias("aspect"), "source", maintain_order=True).agg(
                 pl.len().cast(pl.Int64).alias("rows"),
                 (pl.col("status") == "ok").sum().cast(pl.Int64).alias("with a value"),
             )
             for part in table.parts
+            for rows in part.iter_slices(ROWS_AT_A_TIME)
         ]
         both = pl.concat(counts).group_by("aspect", "source", maintain_order=True).sum()
         parts.append(both.select(pl.lit(name).alias("table"), "aspect", "source", "rows", "with a value"))

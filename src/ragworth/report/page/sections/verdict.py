@@ -1,8 +1,9 @@
-"""Which system is worth most to the model: a sentence each, the leaderboard, the cost, and what each system is."""
+"""What the passages are worth to the model: a sentence each, the leaderboard, the cost, and what each system is."""
 
 from __future__ import annotations
 
 from ragworth.errors import format_count
+from ragworth.metrics.reader_judgments import READER_JUDGED, READER_REASON
 from ragworth.report.document import (
     Bullets,
     Cell,
@@ -15,7 +16,8 @@ from ragworth.report.document import (
     TextSpan,
 )
 from ragworth.report.page.costs import total_cost
-from ragworth.report.page.overview import MetricMean, Overview, Standing, format_signed
+from ragworth.report.page.overview import Overview, Standing
+from ragworth.report.page.rankings import MetricMean, format_signed
 from ragworth.report.page.view import ReportView
 
 SHOWN = 6
@@ -36,12 +38,13 @@ def lead(view: ReportView) -> str:
 
 
 def section(view: ReportView) -> Section:
-    """The top of the report."""
+    """What the passages are worth; the top of the report if no answer has an outcome."""
     overview = view.overview
     sentences: list[RichText] = [
         [TextSpan(each.system, "strong"), each.sentence.removeprefix(each.system)] for each in overview.standings
     ]
     blocks = [
+        *([Paragraph(reader_note(view), "note warn")] if view.survey.reader_judged else []),
         Bullets(sentences, "verdicts", ordered=True, shown=SHOWN, unit="system"),
         Heading("Leaderboard", 2),
         leaderboard(overview, {each.name for each in view.systems if each.notes}),
@@ -50,7 +53,21 @@ def section(view: ReportView) -> Section:
         Heading("Systems", id="systems"),
         _systems(view),
     ]
-    return Section("verdict", "Verdict", blocks)
+    if view.answers is None:
+        return Section("verdict", "Verdict", blocks)
+    return Section("verdict", "What the passages are worth", blocks, "Passages")
+
+
+def reader_note(view: ReportView) -> str:
+    """What can't be concluded where the reader judged relevance itself."""
+    own, shown = view.survey.reader_judged, view.survey.shown
+    n, total = sum(own.values()), sum(shown(system) for system in own)
+    return (
+        f"Which passages mislead {READER_REASON} ({n:,} of {total:,} shown). A model that finds a passage irrelevant "
+        "doesn't answer from it, so it never seems to be misled. For the same reason UDCG shows here how readily the "
+        "model answers, not whether it should. To measure both, add relevance labels or accepted answers, or let "
+        "another model judge relevance."
+    )
 
 
 def leaderboard(view: Overview, noted: set[str]) -> TableBlock:
@@ -59,6 +76,8 @@ def leaderboard(view: Overview, noted: set[str]) -> TableBlock:
     ``noted``: systems of which something was noticed that belongs to their numbers; they are marked.
     """
     extra = [name for name in EXTRA if any(getattr(each, EXTRA[name]) is not None for each in view.standings)]
+    if "misleading" not in extra and any(each.unmeasured for each in view.standings):
+        extra = ["misleading", *extra]
     names = [view.main, *extra, *view.metrics[1:]]
     rows: list[list[Cell]] = []
     for place, each in enumerate(view.standings, 1):
@@ -72,18 +91,17 @@ def leaderboard(view: Overview, noted: set[str]) -> TableBlock:
     return TableBlock(f"{counts}, ordered by {view.main}", columns, rows, "board")
 
 
-EXTRA = {"misleading": "misleading", "correct": "correct", "wrong": "wrong", "tokens read": "read"}
+EXTRA = {"misleading": "misleading", "tokens read": "read"}
 """Columns besides metrics, and the fields of :class:`Standing` that they show."""
 
 
 def _extra_cell(each: Standing, name: str) -> Cell:
     value = getattr(each, EXTRA[name])
     if value is None:
-        return "–"
+        return ["–", TextSpan(READER_JUDGED, "warn", title=each.unmeasured)] if name == "misleading" else "–"
     if name == "tokens read":
         return f"{value:,.0f}"
-    n, total = each.count(name)
-    return [f"{100 * value:.0f} %", count(n, total, "passages" if name == "misleading" else "answers")]
+    return [f"{100 * value:.0f} %", count(each.judged, each.shown, "passages")]
 
 
 def count(n: int, total: int, title: str) -> TextSpan:
@@ -105,7 +123,7 @@ def comparison_note(view: Overview) -> str:
         f"In brackets the 95 % interval of the mean over queries. {view.groups.words} "
         f"by {view.main}: paired {view.test} tests of all {format_count(view.pairs, 'pair')} ({view.resamples:,} "
         f"resamples, seed {view.seed}), Holm's correction, 5 % level. n of N: queries that have a value; "
-        "passages that were judged, and answers that were graded."
+        "passages that were judged."
     )
 
 

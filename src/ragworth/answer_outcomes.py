@@ -1,0 +1,152 @@
+"""Outcomes of answers as scores, so that they are compared like metrics.
+
+A three-way grade (1 correct, 0.5 partially correct, 0 abstained, −1 wrong) gives three outcomes besides itself:
+
+========= ===================================== =========
+outcome   value for a query                     better
+========= ===================================== =========
+correct   share of its answers that are right   higher
+wrong     share that is wrong                   lower
+abstained share that declines                   neither
+========= ===================================== =========
+
+A partially correct answer is right, though no passage that was shown supports it, so it counts as correct here. An
+answer without a grade is missing: it is never counted as wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+import polars as pl
+
+from ragworth.tables import OK, Outcomes, Scores
+
+Direction = Literal[1, 0, -1]
+"""1 if higher is better, −1 if lower is, 0 if neither."""
+
+UNIT = (0.0, 1.0)
+GRADE, HUMAN = "grade", "human"
+THREE_WAY = [1.0, 0.5, 0.0, -1.0]
+"""Values of three-way grades."""
+OUR_GRADERS = r"^deterministic|\bgrade(-swapped)?@"
+"""Sources of grades that are known to be three-way."""
+SEVERAL_ANSWERS = "several-answers"
+"""Status of a share that can't be computed, because only the mean grade of several answers is known."""
+
+
+class OutcomeType(NamedTuple):
+    """What a value means, which direction is better, and the lowest and highest value (None if unknown)."""
+
+    title: str
+    direction: Direction = 1
+    bounds: tuple[float, float] | None = UNIT
+
+
+OUTCOME_TYPES = {
+    "correct": OutcomeType("answers that are correct"),
+    "wrong": OutcomeType("answers that are wrong", -1),
+    "abstained": OutcomeType("answers that decline", 0),
+    GRADE: OutcomeType("grade: 1 correct, 0.5 partially correct, 0 abstained, −1 wrong", 1, (-1.0, 1.0)),
+    "em": OutcomeType("exact match with an accepted answer"),
+    "f1": OutcomeType("token F1 with the closest accepted answer"),
+    "containment": OutcomeType("answers that contain an accepted answer"),
+    "rouge-l": OutcomeType("ROUGE-L with the closest accepted answer"),
+    "ideal": OutcomeType("how much of an ideal answer it holds, 1 to 5", 1, (1.0, 5.0)),
+    "coverage": OutcomeType("share of the sub-questions that it answers"),
+    "density": OutcomeType("sub-questions answered, by length", 1, None),
+    "bertscore": OutcomeType("similarity to an accepted answer, by an encoder", 1, None),
+    "utility": OutcomeType("gain over the answer without a context", 1, None),
+    **{name: OutcomeType("how sure the model is", 0, None) for name in ("PPL", "KeyPPL", "Entropy", "KeyEntropy")},
+}
+SHARES = ("correct", "wrong", "abstained")
+"""What follows from a three-way grade."""
+
+
+def outcome_type(name: str) -> OutcomeType | None:
+    """What is known of an outcome by its name, also with a grader's or a judge's name before it; None if nothing."""
+    while name not in OUTCOME_TYPES:
+        _, hyphen, name = name.partition("-")
+        if not hyphen:
+            return None
+    return OUTCOME_TYPES[name]
+
+
+def outcome_scores(outcomes: Outcomes, said: Mapping[str, pl.DataFrame] | None = None) -> Scores:
+    """Outcomes as scores: the aspects as metrics, and the shares that follow from grades.
+
+    ``said``: what graders said (`Results.said`), with the value of ``each`` answer where a query has several.
+    """
+    aspects = outcomes.distinct("aspect")
+    parts: list[pl.DataFrame] = []
+    for aspect in aspects:
+        rows = outcomes.having("aspect", [aspect]).frame
+        shares = _shares(rows, aspect, said or {})
+        prefix = aspect.removesuffix(GRADE) if _is_grade(aspect) else f"{aspect}-"
+        for name, part in shares.items():
+            free = f"{prefix}{name}" if f"{prefix}{name}" not in aspects else f"{aspect}-{name}"
+            parts.append(_as_scores(part, free))
+        parts.append(_as_scores(rows, aspect))
+    return Scores.of_parts(parts, outcomes.notes)
+
+
+def main_outcome(names: list[str]) -> str | None:
+    """The outcome that says best which system answers better: people's labels, then correctness, then the others."""
+    useful = [name for name in names if (kind := outcome_type(name)) is None or kind.direction == 1]
+    wanted = (f"{HUMAN}-correct", HUMAN, "correct", GRADE, "em", "f1")
+    people = [name for name in useful if HUMAN in name.lower()]
+    return next((name for name in (*wanted[:2], *people, *wanted[2:], *useful) if name in useful), None)
+
+
+def _is_grade(aspect: str) -> bool:
+    return aspect == GRADE or aspect.endswith(f"-{GRADE}")
+
+
+def _as_scores(rows: pl.DataFrame, name: str) -> pl.DataFrame:
+    return rows.select("system", "query", pl.lit(name).alias("metric"), "value", "status")
+
+
+def _single_values(rows: pl.DataFrame, aspect: str, said: Mapping[str, pl.DataFrame]) -> pl.Series | None:
+    """The grades of the single answers behind each row, in the order of the rows; None if they aren't known."""
+    keys = ["system", "query"]
+    for frame in said.values():
+        if {*keys, "aspect", "each"} <= set(frame.columns):
+            mine = frame.filter(pl.col("aspect") == aspect).select(*keys, "each")
+            if mine.height:
+                return rows.select(keys).join(mine, on=keys, how="left", maintain_order="left")["each"]
+    return None
+
+
+def _shares(rows: pl.DataFrame, aspect: str, said: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """Shares of correct, wrong and abstained answers; nothing if the outcome isn't a three-way grade.
+
+    Of grades that are only 0 and 1 and aren't known to be three-way, 0 may mean wrong as well as abstained, so only
+    the share of correct answers is known.
+    """
+    if not (_is_grade(aspect) or HUMAN in aspect.lower()):
+        return {}
+    each = _single_values(rows, aspect, said)
+    ours = each is not None or bool(rows["source"].str.contains(OUR_GRADERS).any())
+    each = rows.select(pl.concat_list("value")).to_series() if each is None else each
+    values = each.explode().drop_nulls().unique()
+    if not values.is_in(THREE_WAY).all() and not (ours and values.is_between(-1.0, 1.0).all()):
+        return {}
+    names: tuple[str, ...] = SHARES
+    if not ours and not (values == -1.0).any():
+        if not len(values) or not values.is_in([0.0, 1.0]).all() or not _is_grade(aspect):
+            return {}
+        names = SHARES[:1]
+    exact = each.list.eval(pl.element().is_null() | pl.element().is_in(THREE_WAY)).list.all()
+    known = (rows["status"] == OK) & exact
+    status = pl.when((pl.col("status") == OK) & ~exact).then(pl.lit(SEVERAL_ANSWERS)).otherwise("status")
+    return {
+        name: rows.with_columns(value=pl.when(known).then(each.list.eval(_COUNTED[name]).list.mean()), status=status)
+        for name in names
+    }
+
+
+_COUNTED = {
+    name: held.cast(pl.Float64)
+    for name, held in zip(SHARES, (pl.element() >= 0.5, pl.element() == -1.0, pl.element() == 0.0), strict=True)
+}

@@ -1,0 +1,244 @@
+"""Which system answers better, and how sure that is: outcomes of answers, compared like metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ragworth.answer_outcomes import SHARES, main_outcome, outcome_scores, outcome_type
+from ragworth.comparison import Comparison, compare, is_different, score_matrices, summarise
+from ragworth.errors import format_list
+from ragworth.generation.writer import ORACLE_SYSTEM
+from ragworth.report.page.rankings import (
+    ALPHA,
+    LEVEL,
+    TEST,
+    MetricMean,
+    Ranking,
+    chosen_baseline,
+    format_signed,
+    rank_systems,
+    read_means,
+)
+from ragworth.results import Results
+from ragworth.tables import Scores
+
+RESAMPLES = 2000
+"""Of intervals of means."""
+
+
+@dataclass(frozen=True)
+class AnswerStanding:
+    """One system: its means by outcome, its group, and a sentence."""
+
+    system: str
+    means: Mapping[str, MetricMean]
+    group: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class AnswerOverview:
+    """All systems with graded answers, best first.
+
+    Attributes
+    ----------
+    main: the outcome that systems are ordered by.
+    outcomes: all that are shown, the main one first.
+    shares: those whose values are shares, which are shown in percent.
+    comparison: every outcome of every system against the baseline's; None with a single system.
+    notes: what to know of the numbers.
+    """
+
+    main: str
+    outcomes: list[str]
+    shares: frozenset[str]
+    headline: str
+    standings: list[AnswerStanding]
+    ranking: Ranking
+    baseline: str
+    comparison: Comparison | None
+    notes: list[str]
+
+    def words(self, outcome: str, value: float) -> str:
+        """A value as a person reads it."""
+        return value_words(value, outcome in self.shares)
+
+
+def build_answers(results: Results, seed: int) -> AnswerOverview | None:
+    """Compare the outcomes of answers; None if there are none."""
+    if results.outcomes is None or not len(results.outcomes):
+        return None
+    scores = outcome_scores(results.outcomes, results.said)
+    names = [name for name in scores.distinct("metric") if _is_shown(name)]
+    main = main_outcome(names)
+    if main is None:
+        return None
+    names = [main, *(name for name in names if name != main)]
+    scores = scores.having("metric", names)
+    means = read_means(summarise(scores, level=LEVEL, resamples=RESAMPLES, seed=seed))
+    shares = frozenset(matrix.metric for matrix in score_matrices(scores) if _is_share(matrix.metric, matrix.values))
+    ranking = rank_systems(scores, means, main, seed)
+    rivals = [system for system in ranking.order if system != ORACLE_SYSTEM] or ranking.order
+    baseline = chosen_baseline(results.manifest, rivals)
+    written = _Sentences(ranking, means, main, main in shares)
+    standings = [
+        AnswerStanding(system, means[system], ranking.groups.of.get(system, "–"), written.of(system, baseline))
+        for system in ranking.order
+    ]
+    return AnswerOverview(
+        main,
+        names,
+        shares,
+        written.headline(rivals),
+        standings,
+        ranking,
+        baseline,
+        _comparison(scores, ranking, baseline, seed),
+        _notes(results, means, main, names),
+    )
+
+
+def _is_shown(name: str) -> bool:
+    """Whether an outcome says something of answers; how sure the model is doesn't."""
+    known = outcome_type(name)
+    return known is None or known.direction != 0 or name.endswith("abstained")
+
+
+def _is_share(name: str, values: Any) -> bool:
+    binary = bool((np.isnan(values) | (values == 0) | (values == 1)).all())
+    return binary or name.rpartition("-")[2] in SHARES
+
+
+def _comparison(scores: Scores, ranking: Ranking, baseline: str, seed: int) -> Comparison | None:
+    """Every outcome against the baseline's; for the main one, p is corrected over all pairs, as for the groups."""
+    if len(scores.distinct("system")) < 2:
+        return None
+    found = compare(scores, baseline=baseline, test=TEST, level=LEVEL, seed=seed, changes=0)
+    known = {system: ranking.difference(baseline, system) for system in ranking.order}
+    corrected = {system: row["p_holm"] for system, row in known.items() if row is not None}
+    main = pl.col("metric") == ranking.metric
+    over_all = pl.col("system").replace_strict(corrected, default=None, return_dtype=pl.Float64)
+    return found._replace(
+        differences=found.differences.with_columns(p_holm=pl.when(main).then(over_all).otherwise("p_holm"))
+    )
+
+
+def _notes(
+    results: Results, means: Mapping[str, Mapping[str, MetricMean]], main: str, names: Sequence[str]
+) -> list[str]:
+    notes = []
+    totals = {mine[main].total for mine in means.values() if main in mine}
+    if len(totals) > 1:
+        notes.append(
+            "The systems were graded on different numbers of questions. Each mean is over the system's own questions; "
+            "differences are over those that both systems have."
+        )
+    grades = (
+        results.outcomes.having("aspect", ["grade"]).frame["value"] if results.outcomes is not None else pl.Series()
+    )
+    if "correct" in names and (grades == 0.5).any():
+        notes.append("Correct includes answers that no passage shown supports (“partially correct” in the figures).")
+    return notes
+
+
+def value_words(value: float, share: bool) -> str:
+    """A share in percent, or a number."""
+    return f"{100 * value:.0f} %" if share else format_signed(value, 3)
+
+
+def interval_words(low: float | None, high: float | None, share: bool, *, points: bool = False) -> str:
+    """An interval in words; empty if there is none."""
+    if low is None or high is None:
+        return ""
+    digits = 0 if high - low >= 0.02 else 1
+    ends = [format_signed(100 * end, digits) if share else format_signed(end, 3) for end in (low, high)]
+    return f"{100 * LEVEL:g} % interval {ends[0]} to {ends[1]}{(' points' if points else ' %') if share else ''}"
+
+
+class _Sentences:
+    """What is said of systems by the main outcome."""
+
+    def __init__(self, ranking: Ranking, means: Mapping[str, Mapping[str, MetricMean]], main: str, share: bool) -> None:
+        self.ranking, self.main, self.share = ranking, main, share
+        self.means = {system: mine[main] for system, mine in means.items() if main in mine}
+
+    def value(self, system: str) -> str:
+        """The mean in words, such as ``81 % correct`` or ``a mean f1 of 0.610``."""
+        mean = self.means[system].mean
+        assert mean is not None
+        words = value_words(mean, self.share)
+        if not self.share:
+            return f"a mean {self.main} of {words}"
+        return f"{words} correct" if self.main == "correct" else f"{words} by {self.main}"
+
+    def verdict(self, system: str) -> str:
+        """The same as a clause, such as ``81 % of its answers are correct``."""
+        words = self.value(system)
+        return (
+            words.replace(" correct", " of its answers are correct")
+            if words.endswith(" correct")
+            else f"it has {words}"
+        )
+
+    def of(self, system: str, baseline: str) -> str:
+        """A system against the one that it is compared with."""
+        mine = self.means.get(system)
+        if mine is None or mine.mean is None:
+            return f"{system}: no answer has a value of {self.main}{f' ({mine.missing})' if mine else ''}."
+        span = interval_words(mine.low, mine.high, self.share)
+        words = f"{system}: {self.value(system)}{f' ({span})' if span else ''}"
+        row = self.ranking.difference(baseline, system)
+        return f"{words}{self._versus(baseline, row) if row is not None else ''}."
+
+    def _versus(self, baseline: str, row: Mapping[str, Any]) -> str:
+        if row["difference"] is None:
+            return f"; it can't be compared with {baseline}: no question has a value for both"
+        span = interval_words(row["low"], row["high"], self.share, points=True)
+        size, difference = self._points(abs(row["difference"])), self._points(row["difference"])
+        if is_different(row, ALPHA):
+            return f"; {size} {'above' if row['difference'] > 0 else 'below'} {baseline}{f' ({span})' if span else ''}"
+        facts = [f"difference {difference}", span]
+        if row["p_holm"] < ALPHA:
+            facts.append("the test alone finds a difference, but too few answers differ to rely on it")
+        elif row["p"] < ALPHA:
+            facts.append(
+                f"p is below 0.05 for this pair alone, but not after correcting for {self.ranking.pairs} pairs"
+            )
+        elif row["detectable"]:
+            facts.append(
+                f"with {row['n']:,} questions like these, a difference of {self._points(row['detectable'])} would be "
+                "detected"
+            )
+        return f"; not significantly different from {baseline} ({'; '.join(filter(None, facts))})"
+
+    def _points(self, difference: float) -> str:
+        digits = 0 if abs(difference) >= 0.01 else 1
+        return f"{format_signed(100 * difference, digits)} points" if self.share else format_signed(difference, 3)
+
+    def headline(self, systems: Sequence[str]) -> str:
+        """Which system answers better, and how sure that is."""
+        order = [system for system in systems if system in self.means and self.means[system].mean is not None]
+        if not order:
+            return f"No answer has a value of {self.main}."
+        best, *others = order
+        if not others:
+            span = interval_words(self.means[best].low, self.means[best].high, self.share)
+            return f"{best}: {self.verdict(best)}{f' ({span})' if span else ''}."
+        rows = {other: self.ranking.difference(other, best) for other in others}
+        behind = [other for other, row in rows.items() if row is not None and is_different(row, ALPHA)]
+        level = [other for other in others if other not in behind]
+        if not level:
+            than = behind[0] if len(behind) == 1 else "every other system"
+            return f"{best} answers best: {self.verdict(best)}, significantly more than with {than}."
+        if not behind:
+            other = level[0] if len(level) == 1 else "any other system"
+            return f"{best} leads: {self.verdict(best)}. But it is not significantly better than {other}."
+        return (
+            f"{best} leads: {self.verdict(best)}. It is significantly better than {format_list(behind, 4)}, but not "
+            f"than {format_list(level, 4)}."
+        )

@@ -1,0 +1,110 @@
+"""Systems ordered by one metric or outcome: means with intervals, all pairwise comparisons, and groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from ragworth.comparison import compare, higher_is_better, is_different
+from ragworth.report.page.groups import SystemGroups, group_systems
+from ragworth.stats.paired import Test
+from ragworth.tables import Scores
+
+LEVEL, ALPHA = 0.95, 0.05
+TEST: Test = "randomisation"
+
+
+class MetricMean(NamedTuple):
+    """A metric's mean for one system, with its interval and how many queries it is from."""
+
+    mean: float | None
+    low: float | None
+    high: float | None
+    n: int
+    total: int
+    missing: str
+
+    @property
+    def ends(self) -> str:
+        """The ends of the interval, or why several queries give none; empty for a single one."""
+        if self.low is None or self.high is None:
+            return "too few differ" if self.n > 1 else ""
+        return f"[{format_signed(self.low, 3)}, {format_signed(self.high, 3)}]"
+
+
+def format_signed(value: float, digits: int = 2) -> str:
+    """A number with a minus sign that is one; what rounds to 0 is 0."""
+    return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")
+
+
+Means = Mapping[str, Mapping[str, MetricMean]]
+"""By system and metric."""
+
+
+def read_means(summary: pl.DataFrame, systems: Iterable[str] = ()) -> dict[str, dict[str, MetricMean]]:
+    """The rows of a summary by system and metric; ``systems`` are there even without a value."""
+    means: dict[str, dict[str, MetricMean]] = {system: {} for system in systems}
+    for row in summary.iter_rows(named=True):
+        facts = [row[name] for name in ("mean", "low", "high", "n", "total", "missing")]
+        means.setdefault(row["system"], {})[row["metric"]] = MetricMean(*facts)
+    return means
+
+
+class Ranking(NamedTuple):
+    """Systems by one metric.
+
+    Attributes
+    ----------
+    order: the systems, best first; those without a value last.
+    versus: the comparison of every two systems, by their names.
+    """
+
+    metric: str
+    order: list[str]
+    versus: Mapping[tuple[str, str], Mapping[str, Any]]
+    groups: SystemGroups
+    pairs: int
+    resamples: int
+
+    def difference(self, baseline: str, system: str) -> dict[str, Any] | None:
+        """The comparison of a system with another one: difference, low and high are system − baseline."""
+        if (row := self.versus.get((baseline, system))) is not None:
+            return dict(row)
+        if (row := self.versus.get((system, baseline))) is None:
+            return None
+        ends = (None, None) if row["low"] is None else (-row["high"], -row["low"])
+        turned = {"difference": None if row["difference"] is None else -row["difference"]}
+        return {**row, **turned, "low": ends[0], "high": ends[1]}
+
+
+def rank_systems(scores: Scores, means: Means, metric: str, seed: int, **testing: Any) -> Ranking:
+    """Order systems by the mean of a metric, and group those that are not significantly different."""
+    up = 1 if higher_is_better(metric) else -1
+    known = {system: mine[metric].mean for system, mine in means.items() if metric in mine}
+    order = sorted(means, key=lambda system: (known.get(system) is None, -up * (known.get(system) or 0.0)))
+    pairs = len(order) * (len(order) - 1) // 2
+    # Enough resamples for a small p-value to survive the correction over all pairs.
+    given: dict[str, Any] = {"level": LEVEL, "resamples": max(10_000, 40 * pairs), "test": TEST} | testing
+    one = scores.having("metric", [metric])
+    versus: dict[tuple[str, str], Mapping[str, Any]] = {}
+    if len(one.distinct("system")) > 1:
+        for row in compare(one, all_pairs=True, seed=seed, changes=0, **given).differences.iter_rows(named=True):
+            versus[row["baseline"], row["system"]] = row
+    valued = [system for system in order if known.get(system) is not None]
+    alpha = 1 - given["level"]
+    groups = group_systems(valued, {pair for pair, row in versus.items() if is_different(row, alpha)})
+    return Ranking(metric, order, versus, groups, pairs, given["resamples"])
+
+
+def evaluation_settings(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The settings of the evaluation."""
+    found = manifest.get("settings")
+    return found if isinstance(found, Mapping) else {}
+
+
+def chosen_baseline(manifest: Mapping[str, Any], order: Sequence[str]) -> str:
+    """The system that others are compared with: that of the settings, else the best."""
+    wanted = evaluation_settings(manifest).get("baseline")
+    return wanted if isinstance(wanted, str) and wanted in order else order[0]

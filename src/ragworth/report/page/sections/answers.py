@@ -1,0 +1,82 @@
+"""Which system answers better: a sentence each, every outcome with intervals, and all differences."""
+
+from __future__ import annotations
+
+from ragworth.errors import format_count
+from ragworth.report import summary_tables
+from ragworth.report.document import (
+    Bullets,
+    Cell,
+    Details,
+    DocumentBlock,
+    Notes,
+    Paragraph,
+    RichText,
+    Section,
+    TableBlock,
+    TableColumn,
+    TextSpan,
+)
+from ragworth.report.page.answers import AnswerOverview, interval_words
+from ragworth.report.page.rankings import TEST, MetricMean
+from ragworth.report.page.view import ReportView
+
+SHOWN = 6
+"""Systems with a sentence; the others have theirs on request."""
+
+
+def section(view: ReportView) -> Section | None:
+    """The top of the report; None if no answer has an outcome."""
+    found = view.answers
+    if found is None:
+        return None
+    sentences: list[RichText] = [
+        [TextSpan(each.system, "strong"), each.sentence.removeprefix(each.system)] for each in found.standings
+    ]
+    blocks: list[DocumentBlock] = [
+        Paragraph(found.headline, "first"),
+        Bullets(sentences, "verdicts", ordered=True, shown=SHOWN, unit="system"),
+        outcome_table(found),
+        Paragraph(_note(found), "note"),
+    ]
+    blocks += [Notes(found.notes, "note")] if found.notes else []
+    if found.comparison is not None:
+        title = f"Differences from {found.baseline}, question by question"
+        table = summary_tables.difference_table(found.comparison)
+        blocks.append(Details(title, [TableBlock.of(table, title)]))
+    return Section("answers", "Which system answers better", blocks, "Answers")
+
+
+def outcome_table(found: AnswerOverview) -> TableBlock:
+    """Means of every outcome with intervals, groups, and n of N."""
+    rows: list[list[Cell]] = [
+        [
+            [TextSpan(str(place), "place"), f" {each.system}"],
+            TextSpan(each.group, "group", title=found.ranking.groups.words),
+            *(_mean(found, name, each.means.get(name)) for name in found.outcomes),
+        ]
+        for place, each in enumerate(found.standings, 1)
+    ]
+    columns = [TableColumn("System"), TableColumn("Group"), *(TableColumn(name, True) for name in found.outcomes)]
+    return TableBlock(f"Answers, ordered by {found.main}", columns, rows, "board")
+
+
+def _mean(found: AnswerOverview, name: str, mean: MetricMean | None) -> Cell:
+    if mean is None or mean.mean is None:
+        return ["–", TextSpan(mean.missing if mean is not None else "not graded", "small")]
+    ends = interval_words(mean.low, mean.high, name in found.shares).partition("interval ")[2]
+    number = f"{mean.n:,} of {mean.total:,}"
+    count = TextSpan(number, "small") if mean.n == mean.total else TextSpan(f"{number}: {mean.missing} ", "warn")
+    return [found.words(name, mean.mean), TextSpan(f"[{ends}]" if ends else mean.ends, "small"), count]
+
+
+def _note(found: AnswerOverview) -> str:
+    words = "In brackets the 95 % interval of the mean over questions. n of N: questions that have a value; the others "
+    words += "are missing and count neither as correct nor as wrong."
+    if found.comparison is None:
+        return words
+    return (
+        f"{words} {found.ranking.groups.words} by {found.main}: paired {TEST} tests of all "
+        f"{format_count(found.ranking.pairs, 'pair')} ({found.ranking.resamples:,} resamples), Holm's correction, 5 % "
+        "level. For the other outcomes, Holm's correction is over the systems compared."
+    )

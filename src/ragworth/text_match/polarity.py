@@ -1,0 +1,140 @@
+"""Does a text say yes or no? By its first word, its last, or by restating or denying what was asked.
+
+Restating and denying are read in English only. In other languages a text says yes or no with a word for it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ragworth.text_match.directions import DIRECTIONS, NEGATIONS
+from ragworth.text_match.plurals import singular
+from ragworth.text_match.spelling import canonical_words
+
+_YES = "yes|yeah|yep|ja|oui|sí|si|sì|sim|da|да|tak|evet|نعم|हाँ|हां|はい|是的|是|네|예"
+_NO = "no|nope|nein|non|não|nao|nee|нет|nie|hayır|لا|नहीं|いいえ|不是|否|아니요|아니오"
+_SURE = "absolutely|certainly|definitely|indeed|correct|of course|true|that is correct|that's correct"
+_DENIAL = (
+    "not really|not at all|not yet|not exactly|unfortunately,? not|absolutely not|certainly not|definitely not|"
+    "of course not|i don't think so|false|incorrect|never|no longer"
+)
+# What may follow the word: the end, a mark, or a new clause. "No doubt" and "no sales" don't say no.
+_STOP = r"(?=\s*(?:$|[^\w\s'’])|\s+(?:it|they|he|she|there|this|that|we|i|the)\b)"
+_LEAD = r"^\W*(?:(?:the |my |final |short )*answer(?: is)?\W+)?"
+_LEADS_YES = re.compile(rf"(?i){_LEAD}(?:(?:{_YES}){_STOP}|(?:{_SURE})(?!\s+not)\b)")
+_LEADS_NO = re.compile(rf"(?i){_LEAD}(?:(?:{_NO}){_STOP}|(?:{_DENIAL})\b)")
+_SAYS_YES = re.compile(r"(?i)(?:[.!?:\n*\"]\W*|\b(?:so|is|therefore|thus|hence)\W+)yes(?=\W*(?:[,.;!?\n*\"]|$))")
+_SAYS_NO = re.compile(r"(?i)(?:[.!?:\n*\"]\W*|\b(?:so|is|therefore|thus|hence)\W+)no(?=\W*(?:[,.;!?\n*\"]|$))")
+_ASKS = re.compile(
+    r"(?i)(?:^|[.,;:!?]\s+)(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|may|might|must)\b"
+)
+_SENTENCE_END = re.compile(r"(?<=[.!?;:\n])\s+")
+
+# Pairs of words that say the opposite of each other.
+_OPPOSITE_WORDS = """
+above below, over under, more less, more fewer, longer shorter, larger smaller, greater smaller, higher lower,
+before after, win lose, won lost, win lost, qualify fail, qualified failed, first last, early late, true false,
+same different, open closed, allowed banned, legal illegal, strong weak, healthy weak, positive negative, buy sell,
+profitable loss, accept reject, accepted rejected, passed failed, alive dead, rich poor, fast slow
+"""
+_OPPOSITES = {
+    pair
+    for one, other in (words.split() for words in _OPPOSITE_WORDS.replace("\n", " ").split(","))
+    for pair in ((one, other), (other, one))
+}
+_PREFIXES = ("in", "im", "un", "dis", "non", "ir", "il")
+_STEM = 6
+_REACH = 4
+MIN_RESTATED = 0.5
+"""Share of the question's words that a sentence must repeat to restate or deny it."""
+
+_FUNCTION_WORDS = """
+a an the is are was were be been being do does did done has have had can could will would should may might must of in
+on at by to for and or with from as it its he she they them his her their there this that these those ever any still
+yet also than which who what when where how if so then i we you our your but not no
+"""
+_FUNCTION = frozenset(_FUNCTION_WORDS.split())
+_DOUBTS = frozenset(
+    (
+        "hardly",
+        "barely",
+        "scarcely",
+        "partly",
+        "partially",
+        "sometimes",
+        "whether",
+        "unless",
+        "may",
+        "information",
+        "mention",
+        "evidence",
+    )
+)
+
+
+class StatedPolarity(NamedTuple):
+    """A yes or no at the start of an accepted answer, and what follows it."""
+
+    positive: bool
+    rest: str
+
+
+def read_polarity(answer: str) -> StatedPolarity | None:
+    """The yes or no that an accepted answer begins with; None if it is no answer to a yes/no question."""
+    for positive, words in ((True, _YES), (False, _NO)):
+        match = re.match(rf"(?i)\W*(?:{words}){_STOP}\W*", answer)
+        if match:
+            return StatedPolarity(positive, answer[match.end() :])
+    return None
+
+
+def text_polarity(text: str, question: str, statement: str) -> bool | None:
+    """Whether a text says yes or no to a question, or else to a statement; None if that isn't clear."""
+    positive, negative = _LEADS_YES.match(text) is not None, _LEADS_NO.match(text) is not None
+    stated = restated_polarity(text, (question if _ASKS.search(question) else "") if question else statement)
+    if positive != negative:
+        contradicted = (_SAYS_NO if positive else _SAYS_YES).search(text) is not None
+        return None if contradicted or (stated is not None and stated != positive) else positive
+    positive, negative = _SAYS_YES.search(text) is not None, _SAYS_NO.search(text) is not None
+    if positive != negative:
+        return None if stated is not None and stated != positive else positive
+    return None if positive else stated
+
+
+def restated_polarity(text: str, question: str) -> bool | None:
+    """Whether a text restates (True) or denies (False) what a question asks, in its first two sentences."""
+    asked = _content(canonical_words(question))
+    if not asked or NEGATIONS.intersection(canonical_words(question)):
+        return None
+    for sentence in _SENTENCE_END.split(text.strip())[:2]:
+        words = [singular(word) for word in canonical_words(sentence)]
+        stems = {word[:_STEM] for word in words}
+        kept = asked.keys() & stems
+        flipped = {stem for stem, word in asked.items() if stem not in stems and _has_opposite(word, words)}
+        if len(kept) + len(flipped) < MIN_RESTATED * len(asked):
+            continue
+        if _DOUBTS.intersection(words):
+            return None
+        negations = [place for place, word in enumerate(words) if word in NEGATIONS]
+        denied = len(negations)
+        if any(_has_opposite(word, words[place : place + _REACH]) for place in negations for word in asked.values()):
+            return None
+        return None if denied + len(flipped) > 1 else not denied and not flipped
+    return None
+
+
+def _content(words: Sequence[str]) -> dict[str, str]:
+    found = (singular(word) for word in words if word not in _FUNCTION and not word.isdigit())
+    return {word[:_STEM]: word for word in found}
+
+
+def _has_opposite(word: str, words: Sequence[str]) -> bool:
+    direction = DIRECTIONS.get(word, 0)
+    return any(
+        (word, other) in _OPPOSITES
+        or (direction and DIRECTIONS.get(other, 0) == -direction)
+        or any(other.startswith(prefix + word[:_STEM]) for prefix in _PREFIXES)
+        for other in words
+    )

@@ -1,0 +1,88 @@
+"""Answers graded twice: by a cheap grader for all queries, and by a better one, such as people, for some of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from ragworth.answer_outcomes import GRADE, HUMAN, outcome_type
+from ragworth.comparison import Comparable, summarise, to_scores
+from ragworth.errors import InputError, MetricError, format_count, format_list, quote_short
+from ragworth.tables import OK, Scores
+from ragworth.two_judges.estimates import EstimationResult, compare_estimates, estimate_means, estimate_warnings
+
+KEYS = ["system", "query", "metric"]
+
+
+def estimate_outcomes(
+    cheap: Comparable,
+    expensive: Comparable,
+    outcomes: Sequence[str] = (),
+    *,
+    baseline: str | None = None,
+    level: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+) -> EstimationResult:
+    """Mean of each outcome as the expensive grader would have it for all queries, from a sample of them.
+
+    Parameters
+    ----------
+    cheap: outcomes of all answers: a table, results or an evaluation.
+    expensive: outcomes of the same systems for some queries, which must have been drawn at random. Labels called
+        ``human`` that are 0 or 1 are compared with ``correct``.
+    outcomes: those to estimate; all that both have by default.
+    baseline, level, resamples, seed: as in `estimate`.
+    """
+    every, better = to_scores(cheap), _as_named(to_scores(expensive))
+    shared = [name for name in every.distinct("metric") if name in better.distinct("metric")]
+    wanted = list(outcomes) or shared
+    if not wanted or not set(wanted) <= set(shared):
+        strange = format_list([name for name in wanted if name not in shared]) or "no outcome"
+        raise MetricError(
+            f"{strange} {'is' if len(wanted) < 2 else 'are'} graded twice",
+            expected=f"outcomes that both have: {format_list(shared, 12) or 'none'} (cheap: "
+            f"{format_list(every.distinct('metric'), 12)}; expensive: {format_list(better.distinct('metric'), 12)})",
+        )
+    every, better = every.having("metric", wanted), better.having("metric", wanted)
+    if baseline is not None and baseline not in every.distinct("system"):
+        known = format_list(every.distinct("system"), 12)
+        raise InputError(f"there is no system {quote_short(baseline)} to compare with", expected=known)
+    both = _side_by_side(every, better)
+    bought = both.filter(pl.col("use").is_not_null()).select(*KEYS, passage="system", aspect="metric")
+    if not bought.height:
+        raise InputError(
+            "no answer that the expensive grader graded was graded by the cheap one",
+            remedy="check that both write the ids of systems and queries the same way",
+        )
+    alone = summarise(Scores.trusted(both.select(list(Scores.schema))), level=level, resamples=resamples, seed=seed)
+    frame = estimate_means(both, alone, {name: bought.filter(pl.col("metric") == name) for name in wanted}, level)
+    notes = [*every.notes, *better.notes]
+    if strange := better.frame.join(every.frame, on=KEYS, how="anti").select("system", "query").n_unique():
+        notes.append(f"{format_count(strange, 'answer')} that only the expensive grader graded")
+    return EstimationResult(frame, compare_estimates(both, baseline, level), (*notes, *estimate_warnings(frame)))
+
+
+def _as_named(scores: Scores) -> Scores:
+    """People's labels under the names that graders use."""
+    names = scores.distinct("metric")
+    bare = {name: name.removeprefix(f"{HUMAN}-") for name in names}
+    if HUMAN in bare:
+        bare[HUMAN] = GRADE if f"{HUMAN}-correct" in names else "correct"
+    elif len(names) == 1 and outcome_type(names[0]) is None and scores.frame["value"].drop_nulls().is_in([0, 1]).all():
+        bare[names[0]] = "correct"  # the only label, and it says yes or no
+    frames = [part.with_columns(pl.col("metric").replace(bare)) for part in scores.parts]
+    return Scores.of_parts(frames, scores.notes)
+
+
+def _side_by_side(every: Scores, better: Scores) -> pl.DataFrame:
+    """Every value of the cheap grader; ``dear`` is the expensive one's where ``use`` is ok, and null otherwise.
+
+    ``use`` is null outside the sample, and says why a query in it is of no use.
+    """
+    dear = better.frame.select(*KEYS, dear="value", dear_status="status")
+    both = every.frame.join(dear, on=KEYS, how="left", maintain_order="left")
+    reason = pl.when(pl.col("status") != OK).then("status").otherwise("dear_status")
+    both = both.with_columns(use=pl.when(pl.col("dear_status").is_not_null()).then(reason))
+    return both.with_columns(dear=pl.when(pl.col("use") == OK).then("dear")).drop("dear_status")

@@ -1,0 +1,67 @@
+"""``ragworth report`` and ``ragworth open``."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from ragworth.cli import main
+
+SCORING = Path(__file__).parents[2] / "examples" / "scoring"
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small workspace that needs no model, evaluated."""
+    folder = tmp_path_factory.mktemp("workspace")
+    shutil.copy(SCORING / "qrels.txt", folder)
+    for name in ("bm25", "dense"):
+        shutil.copy(SCORING / "runs" / f"{name}.run", folder)
+    (folder / "ragworth.toml").write_text(
+        'title = "Gate"\n[collection]\nqrels = "qrels.txt"\n[systems]\nbm25 = {run = "bm25.run"}\n'
+        'dense = {run = "dense.run"}\n[metrics]\nuse = ["nDCG@5", "P@5"]\n'
+    )
+    done = CliRunner().invoke(main, ["evaluate", str(folder), "--quiet"])
+    assert done.exit_code == 0, done.output
+    return folder
+
+
+def test_a_report_is_written_again_from_its_tables(workspace: Path) -> None:
+    page = workspace / "results" / "report.html"
+    before = page.read_text()
+    page.unlink()
+    done = CliRunner().invoke(main, ["report", str(workspace)])
+    assert done.exit_code == 0, done.output
+    assert page.read_text() == before
+
+
+def test_other_metrics_can_come_first(workspace: Path) -> None:
+    done = CliRunner().invoke(main, ["report", str(workspace / "results"), "-m", "P@5"])
+    assert done.exit_code == 0, done.output
+    text = (workspace / "results" / "report.md").read_text()
+    assert "P@5" in text
+    assert "nDCG@5" not in text
+
+
+def test_open_shows_the_report_or_says_where_it_is(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+
+    def browser(url: str) -> bool:
+        opened.append(url)
+        return len(opened) == 1
+
+    monkeypatch.setattr("webbrowser.open", browser)
+    first, second = (CliRunner().invoke(main, ["open", str(workspace)]) for _ in range(2))
+    assert opened == [(workspace / "results" / "report.html").resolve().as_uri()] * 2
+    assert first.output == ""
+    assert str(workspace / "results" / "report.html") in second.output
+
+
+@pytest.mark.parametrize("command", ["report", "open"])
+def test_a_folder_without_results_is_an_error(command: str, tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, [command, str(tmp_path)])
+    assert done.exit_code == 2
+    assert "ragworth evaluate" in done.output

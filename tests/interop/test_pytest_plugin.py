@@ -1,0 +1,86 @@
+"""The pytest plug-in: a stored baseline, and a failure with the table."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+GATE = '''
+import ragworth
+import polars as pl
+from pathlib import Path
+
+
+def evaluated(shift):
+    """40 queries with two passages each; ``shift`` puts the relevant one second."""
+    qrels = "".join(f"q{n} 0 good{n} 1\\n" for n in range(40))
+    lines = "".join(
+        f"q{n} Q0 {name}{n} {rank} {3 - rank} run\\n"
+        for n in range(40)
+        for rank, name in enumerate(("bad", "good") if n < shift else ("good", "bad"), 1)
+    )
+    folder = Path(__file__).parent / "gate"
+    folder.mkdir(exist_ok=True)
+    (folder / "qrels.txt").write_text(qrels)
+    (folder / "one.run").write_text(lines)
+    (folder / "ragworth.toml").write_text(
+        'title = "Gate"\\n[collection]\\nqrels = "qrels.txt"\\n[systems]\\none = {run = "one.run"}\\n'
+        '[metrics]\\nuse = ["RR@5", "P@2"]\\n'
+    )
+    return ragworth.evaluate(folder)
+
+
+def test_gate(ragworth_baseline):
+    shift = int((Path(__file__).parent / "shift").read_text())
+    ragworth_baseline.check(evaluated(shift), NAMES)
+'''
+
+
+def run(folder: Path, shift: int, *options: str, names: str = '"RR@5"') -> subprocess.CompletedProcess[str]:
+    (folder / "test_gate.py").write_text(GATE.replace("NAMES", names))
+    (folder / "shift").write_text(str(shift))
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    # The entry point of an installed ragworth is the same module, which can't be loaded twice.
+    plugin = ["-p", "no:ragworth", "-p", "ragworth.interop.pytest_plugin", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", "-q", *plugin, *options, str(folder)]
+    paths = os.pathsep.join([str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])])
+    env = {**os.environ, "PYTHONPATH": paths}
+    env.pop("PYTEST_ADDOPTS", None)
+    return subprocess.run(command, check=False, capture_output=True, text=True, cwd=folder, env=env, timeout=300)
+
+
+def test_a_baseline_is_stored_and_a_loss_fails_with_the_table(tmp_path: Path) -> None:
+    missing = run(tmp_path, 0)
+    assert missing.returncode == 1
+    assert "run pytest --ragworth-update and commit it" in missing.stdout
+    stored = run(tmp_path, 0, "--ragworth-update")
+    assert stored.returncode == 0, stored.stdout
+    assert (tmp_path / "ragworth-baseline" / "test_gate-test_gate" / "manifest.json").is_file()
+    same = run(tmp_path, 1, names='"RR@5", "P@2"')
+    assert same.returncode == 0, same.stdout
+    worse = run(tmp_path, 30)
+    assert worse.returncode == 1
+    assert "significantly worse than the baseline by RR@5" in worse.stdout
+    assert "now/one" in worse.stdout and "-0.375" in worse.stdout
+    assert "Traceback" not in worse.stdout
+
+
+def test_what_is_no_evaluation_is_an_error(tmp_path: Path) -> None:
+    from ragworth.interop.pytest_plugin import BaselineGate
+
+    with pytest.raises(TypeError, match="pass an evaluation"):
+        BaselineGate(tmp_path).check({"not": "results"}, "correct")
+    with pytest.raises(pytest.fail.Exception, match="name at least one"):
+        BaselineGate(tmp_path).check(_empty_results())
+
+
+def _empty_results() -> object:
+    from ragworth.results import Results
+
+    return object.__new__(Results)

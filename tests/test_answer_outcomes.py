@@ -1,0 +1,148 @@
+"""Outcomes of answers as scores: what follows from grades, what is missing, and how they are compared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+from ragworth.answer_outcomes import main_outcome, outcome_scores
+from ragworth.comparison import compare, direction, join_scores, summarise, to_scores, value_bounds
+from ragworth.errors import InputError, MetricError
+from ragworth.tables import Outcomes, Scores
+
+
+def outcomes(values: dict[str, list[float | None]], aspect: str = "grade", **more: Any) -> Outcomes:
+    """By system, a value for each query; None was not decided."""
+    rows = [
+        {
+            "system": system,
+            "query": f"q{i}",
+            "aspect": aspect,
+            "value": value,
+            "status": "ok" if value is not None else "undecided",
+            **more,
+        }
+        for system, each in values.items()
+        for i, value in enumerate(each)
+    ]
+    return Outcomes(pl.DataFrame(rows, schema_overrides={"value": pl.Float64}))
+
+
+def by_metric(scores: Scores) -> dict[str, list[float | None]]:
+    return {name: scores.having("metric", [name]).frame["value"].to_list() for name in scores.distinct("metric")}
+
+
+def test_a_grade_gives_shares_and_an_undecided_answer_is_missing() -> None:
+    scores = outcome_scores(outcomes({"rag": [1, 0.5, 0, -1, None]}))
+    assert by_metric(scores) == {
+        "correct": [1, 1, 0, 0, None],  # without support, and right all the same
+        "wrong": [0, 0, 0, 1, None],
+        "abstained": [0, 0, 1, 0, None],
+        "grade": [1, 0.5, 0, -1, None],
+    }
+    assert scores.frame.filter(pl.col("query") == "q4")["status"].to_list() == ["undecided"] * 4
+    row = summarise(outcomes({"rag": [1, 0.5, 0, -1, None]})).row(0, named=True)
+    assert (row["metric"], row["mean"], row["n"], row["total"]) == ("correct", 0.5, 4, 5)
+    assert row["missing"] == "1 undecided"
+
+
+def test_zero_and_one_alone_may_mean_wrong_as_well_as_abstained() -> None:
+    assert by_metric(outcome_scores(outcomes({"rag": [1, 0]}))) == {"correct": [1, 0], "grade": [1, 0]}
+    assert list(by_metric(outcome_scores(outcomes({"rag": [1, 0, 0.5]})))) == ["grade"]
+    ours = outcomes({"rag": [1, 0]}, source="deterministic ← answers.jsonl")
+    assert by_metric(outcome_scores(ours))["abstained"] == [0, 1]
+
+
+@pytest.mark.parametrize("values", [[5.0, 3.0], [0.7, -1.0], [0.2, 0.9]], ids=str)
+def test_numbers_on_another_scale_give_no_shares(values: list[float]) -> None:
+    assert list(by_metric(outcome_scores(outcomes({"rag": [*values]})))) == ["grade"]
+
+
+def test_people_may_grade_three_ways_or_two() -> None:
+    assert list(by_metric(outcome_scores(outcomes({"rag": [1, 0]}, "human")))) == ["human"]
+    three = by_metric(outcome_scores(outcomes({"rag": [1, -1, 0]}, "human")))
+    assert three["human-correct"] == [1, 0, 0] and three["human-abstained"] == [0, 0, 1]
+
+
+def test_grades_of_another_grader_keep_its_name() -> None:
+    both = [outcomes({"rag": [1, -1]}).frame, outcomes({"rag": [-1, -1]}, "judge-grade").frame]
+    found = by_metric(outcome_scores(Outcomes(pl.concat(both))))
+    assert (found["correct"], found["judge-correct"]) == ([1, 0], [0, 0])
+    assert (direction("judge-wrong"), direction("judge-correct"), direction("judge-abstained")) == (-1, 1, 0)
+    assert value_bounds("judge-grade") == (-1, 1)
+
+
+def test_an_outcome_that_is_given_is_not_overwritten() -> None:
+    both = [outcomes({"rag": [1, -1]}).frame, outcomes({"rag": [0, 0]}, "correct").frame]
+    found = by_metric(outcome_scores(Outcomes(pl.concat(both))))
+    assert found["correct"] == [0, 0] and found["grade-correct"] == [1, 0]
+
+
+def test_several_answers_to_a_query_are_counted_one_by_one() -> None:
+    table = outcomes({"rag": [0.0, 1 / 3]}, source="deterministic")
+    said = pl.DataFrame(
+        {"system": "rag", "query": ["q0", "q1"], "aspect": "grade", "each": [[1.0, -1.0], [1.0, 1.0, -1.0]]}
+    )
+    assert by_metric(outcome_scores(table, {"grade": said}))["correct"] == [0.5, pytest.approx(2 / 3)]
+    alone = outcome_scores(table).having("metric", ["wrong"]).frame
+    assert alone["status"].to_list() == ["ok", "several-answers"]  # the mean of a third doesn't say how many are wrong
+
+
+def test_people_go_before_graders() -> None:
+    assert main_outcome(["correct", "wrong", "human"]) == "human"
+    assert main_outcome(["wrong", "abstained", "grade", "correct", "em"]) == "correct"
+    assert main_outcome(["em", "f1"]) == "em"
+    assert main_outcome(["wrong", "abstained", "PPL"]) is None
+
+
+# Comparison
+
+
+def test_correctness_is_compared_with_interval_and_test() -> None:
+    made = compare(outcomes({"closed-book": [-1] * 30 + [1] * 10, "rag": [1] * 35 + [-1] * 5}))
+    row = made.differences.filter(pl.col("metric") == "correct").row(0, named=True)
+    assert row["difference"] == pytest.approx(25 / 40)
+    assert 0 < row["low"] < row["difference"] < row["high"] and row["p_holm"] < 0.001
+    assert made.worse("correct").is_empty()
+    assert made.worse("wrong").is_empty()
+    back = compare(outcomes({"rag": [1] * 35 + [-1] * 5, "closed-book": [-1] * 30 + [1] * 10}))
+    assert back.worse("correct").height == back.worse("wrong").height == 1
+
+
+def test_wins_follow_the_direction_and_abstaining_has_none() -> None:
+    made = compare(outcomes({"a": [-1, 0, 1], "b": [1, 1, 1]}))
+    rows = {row["metric"]: row for row in made.differences.iter_rows(named=True)}
+    assert (rows["wrong"]["wins"], rows["wrong"]["losses"]) == (1, 0)
+    assert (rows["abstained"]["wins"], rows["abstained"]["losses"]) == (None, None)
+    with pytest.raises(MetricError, match="neither better nor worse"):
+        made.worse("abstained")
+
+
+def test_the_same_system_in_two_places_is_compared_with_itself() -> None:
+    old, new = outcomes({"rag": [1, 1, 1], "other": [1, 0, 1]}), outcomes({"rag": [1, -1, -1], "other": [1, 0, 1]})
+    scores, pairs = join_scores({"main": old, "branch": new})
+    assert pairs == [("main/rag", "branch/rag"), ("main/other", "branch/other")]
+    made = compare({"main": old, "branch": new}).differences.filter(pl.col("metric") == "correct")
+    assert made.select("baseline", "system", "difference").rows() == [
+        ("main/rag", "branch/rag", pytest.approx(-2 / 3)),
+        ("main/other", "branch/other", 0.0),
+    ]
+    assert set(scores.distinct("system")) == {"main/rag", "main/other", "branch/rag", "branch/other"}
+
+
+def test_different_systems_in_two_places_keep_their_names() -> None:
+    scores, pairs = join_scores({"a": outcomes({"rag": [1, 0]}), "b": outcomes({"closed-book": [0, 0]})})
+    assert (scores.distinct("system"), pairs) == (["rag", "closed-book"], None)
+
+
+def test_what_cannot_be_compared_is_said() -> None:
+    with pytest.raises(InputError, match="'int' can't be compared"):
+        to_scores(3)  # type: ignore[arg-type]
+
+
+def test_a_comparison_in_a_notebook_escapes_names() -> None:
+    html = compare(outcomes({"<b>a": [1, 0], "b": [1, 1]}))._repr_html_()
+    assert "&lt;b&gt;a" in html and "<b>a" not in html
+    assert html.startswith("<table>") and "correct" in html
