@@ -146,9 +146,8 @@ def workspaces(folder: Path, block: Block) -> None:
             systems = 'qrels = "qrels.txt"\n[systems]\nbm25 = "bm25 % 5"\nrandom = "random % 5"\n'
             top, head, rest = own.partition("\n[")
             (folder / "help-desk" / "ragworth.toml").write_text(top + "\n" + TEXTS + systems + head + rest)
-    if " log" in block.text:
-        (folder / "log").mkdir()
-        shutil.copy(EXAMPLES / "judging" / "contexts.jsonl", folder / "log")
+    if " log.jsonl" in block.text:
+        shutil.copy(EXAMPLES / "judging" / "contexts.jsonl", folder / "log.jsonl")
     if " labelled" in block.text:
         (folder / "labelled").mkdir()
         shutil.copy(EXAMPLES / "judging" / "contexts.jsonl", folder / "labelled")

@@ -78,7 +78,7 @@ def test_a_limit_that_leaves_out_nothing_changes_nothing(done: Path, models: Mod
     assert models.taken() == []
     with pytest.raises(InputError, match="limit is 0"):
         evaluate(done, limit=0)
-    with pytest.raises(InputError, match="a limit is given"):
+    with pytest.raises(InputError, match="a limit or a sample is given"):
         evaluate(done, limit=1, every=True)
 
 
