@@ -59,8 +59,8 @@ def estimate_outcomes(
     alone = summarise(Scores.trusted(both.select(list(Scores.schema))), level=level, resamples=resamples, seed=seed)
     frame = estimate_means(both, alone, {name: bought.filter(pl.col("metric") == name) for name in wanted}, level)
     notes = [*every.notes, *better.notes]
-    if strange := better.frame.join(every.frame, on=KEYS, how="anti").select("system", "query").n_unique():
-        notes.append(f"{format_count(strange, 'answer')} that only the expensive grader graded")
+    if others := better.frame.join(every.frame, on=KEYS, how="anti").select("system", "query").n_unique():
+        notes.append(f"{format_count(others, 'answer')} that only the expensive grader graded")
     return EstimationResult(frame, compare_estimates(both, baseline, level), (*notes, *estimate_warnings(frame)))
 
 
