@@ -39,9 +39,11 @@ def estimate_outcomes(
     shared = [name for name in every.distinct("metric") if name in better.distinct("metric")]
     wanted = list(outcomes) or shared
     if not wanted or not set(wanted) <= set(shared):
-        strange = format_list([name for name in wanted if name not in shared]) or "no outcome"
+        strange = [name for name in wanted if name not in shared]
         raise MetricError(
-            f"{strange} {'is' if len(wanted) < 2 else 'are'} graded twice",
+            f"{format_list(strange)} {'is' if len(strange) == 1 else 'are'} not graded twice"
+            if strange
+            else "no outcome is graded twice",
             expected=f"outcomes that both have: {format_list(shared, 12) or 'none'} (cheap: "
             f"{format_list(every.distinct('metric'), 12)}; expensive: {format_list(better.distinct('metric'), 12)})",
         )
