@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -13,7 +14,7 @@ from ragworth.errors import InputError, MetricError
 from ragworth.tables import Outcomes, Scores
 
 
-def outcomes(values: dict[str, list[float | None]], aspect: str = "grade", **more: Any) -> Outcomes:
+def outcomes(values: Mapping[str, Sequence[float | None]], aspect: str = "grade", **more: Any) -> Outcomes:
     """By system, a value for each query; None was not decided."""
     rows = [
         {

@@ -70,9 +70,9 @@ def test_given_emptiness_does_not_undo_what_was_recorded() -> None:
     assert [book.shown("x", query) for query in RIGHT] == [("a",), (), ()]
 
 
-def test_nothing_but_empty_lists() -> None:
+def test_a_closed_book_system_is_not_measured_by_the_context_it_never_has() -> None:
     found = graded(rows("x", {"q1": [], "q2": []}))
-    assert found.frame["label"].to_list() == ["partially-correct"] * 2
+    assert found.frame["label"].to_list() == ["correct"] * 2
 
 
 def test_no_note_where_it_would_not_matter() -> None:

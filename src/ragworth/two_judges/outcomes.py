@@ -39,9 +39,11 @@ def estimate_outcomes(
     shared = [name for name in every.distinct("metric") if name in better.distinct("metric")]
     wanted = list(outcomes) or shared
     if not wanted or not set(wanted) <= set(shared):
-        strange = format_list([name for name in wanted if name not in shared]) or "no outcome"
+        strange = [name for name in wanted if name not in shared]
         raise MetricError(
-            f"{strange} {'is' if len(wanted) < 2 else 'are'} graded twice",
+            f"{format_list(strange)} {'is' if len(strange) == 1 else 'are'} not graded twice"
+            if strange
+            else "no outcome is graded twice",
             expected=f"outcomes that both have: {format_list(shared, 12) or 'none'} (cheap: "
             f"{format_list(every.distinct('metric'), 12)}; expensive: {format_list(better.distinct('metric'), 12)})",
         )
@@ -59,8 +61,8 @@ def estimate_outcomes(
     alone = summarise(Scores.trusted(both.select(list(Scores.schema))), level=level, resamples=resamples, seed=seed)
     frame = estimate_means(both, alone, {name: bought.filter(pl.col("metric") == name) for name in wanted}, level)
     notes = [*every.notes, *better.notes]
-    if strange := better.frame.join(every.frame, on=KEYS, how="anti").select("system", "query").n_unique():
-        notes.append(f"{format_count(strange, 'answer')} that only the expensive grader graded")
+    if others := better.frame.join(every.frame, on=KEYS, how="anti").select("system", "query").n_unique():
+        notes.append(f"{format_count(others, 'answer')} that only the expensive grader graded")
     return EstimationResult(frame, compare_estimates(both, baseline, level), (*notes, *estimate_warnings(frame)))
 
 
