@@ -209,7 +209,7 @@ def open_rag_eval() -> None:
         "query_id,query\n" + "".join(f"q{i},{q}\n" for i, (q, _, _) in enumerate(QUESTIONS))
     )
 
-    class Fixed(connector.Connector):  # type: ignore[misc]
+    class Fixed(connector.Connector):  # type: ignore[misc, name-defined]
         def process_query(self, query: dict[str, str], run_idx: int = 1) -> list[dict[str, object]]:
             number = int(query["queryId"][1:])
             answer = QUESTIONS[number][2]
@@ -298,7 +298,7 @@ def phoenix() -> None:
 def langfuse() -> None:
     from langfuse.api.commons.types.score import Score  # noqa: F401 (that the package has what the file describes)
 
-    traces = [
+    traces: list[dict[str, Any]] = [
         {
             "id": f"trace-{i}",
             "name": "rag",
@@ -346,7 +346,7 @@ def langfuse() -> None:
     _write("langfuse/traces.json", traces)
     with (folder("langfuse") / "observations.jsonl").open("w") as stream:
         for trace in traces:
-            for each in trace["observations"]:  # type: ignore[attr-defined]
+            for each in trace["observations"]:
                 row = {
                     "id": each["id"],
                     "trace_id": each["traceId"],

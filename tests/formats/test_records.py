@@ -14,7 +14,7 @@ from ragworth.formats import load, load_records
 from ragworth.formats.contract import LoadedCollection
 from tests.formats.make_files import HERE
 
-ROWS = [
+ROWS: list[dict[str, Any]] = [
     {"user_input": "Who?", "retrieved_contexts": ["Ines did it.", "Otto"], "response": "Ines", "reference": "Ines"},
     {"user_input": "When?", "retrieved_contexts": ["In 1958."], "response": 1958, "reference": "1958"},
 ]
