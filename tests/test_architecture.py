@@ -35,7 +35,7 @@ LAYERS: list[set[str]] = [
     {"annotators", "generation", "graders", "retrieval", "two_judges", "diagnosis", "report"},
     {"evaluation", "init", "fitting"},
     {"studies"},
-    {"cli", "__main__"},
+    {"cli", "__main__", "pytest_plugin"},
 ]
 LAYER = {package: number for number, packages in enumerate(LAYERS) for package in packages}
 MUTUAL = (

@@ -467,7 +467,7 @@ def test_every_line_of_the_template_can_be_switched_on(tmp_path: Path) -> None:
     space = config.read(tmp_path)
     assert len(space.systems) == 7
     assert len(space.grades) == 7
-    assert len(space.judgments) == 6
+    assert len(space.judgments) == 7
     (tmp_path / "ragworth.toml").write_text(template_text(), encoding="utf-8")
     assert config.read(tmp_path).answers is None
 

@@ -165,7 +165,7 @@ def test_confidence_in_contexts(folder: Path, relative: bool, batch: int, a: flo
         for name, value in expected(query, tuple(shown), relative, a).items()
     }
     # What is left of two perplexities has the rounding of both.
-    assert found == pytest.approx(reference, abs=5e-5, rel=1e-5)
+    assert found == pytest.approx(reference, abs=2e-4, rel=1e-5)
     assert len({round(value, 9) for value in found.values()}) > 4, "key measures must differ from the plain ones"
 
 

@@ -88,7 +88,12 @@ def test_runs_and_outcomes_of_the_same_systems_go_together(tmp_path: Path) -> No
     given = results(["nDCG@3"], GRADES)
     given.write(tmp_path / "results")
     folder = tmp_path / "results"
-    files: list[str | Path] = [folder / "contexts.parquet", folder / "outcomes.parquet", "-j", folder / "judgments.parquet"]
+    files: list[str | Path] = [
+        folder / "contexts.parquet",
+        folder / "outcomes.parquet",
+        "-j",
+        folder / "judgments.parquet",
+    ]
     made = call("compare", *files, "-m", "P@3", "-m", "grade", "-f", "json")
     assert made.exit_code == 0, made.stderr
     assert [row["metric"] for row in json.loads(made.stdout)["differences"]] == ["P@3", "grade"]

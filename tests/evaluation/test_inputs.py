@@ -48,7 +48,9 @@ def test_everything_is_written(tmp_path: Path, models: Models, undrawn: list[dic
     assert set(found.collection.passages["passage"]) == set(found.contexts.frame["passage"])
     written = tables(folder / "results")
     assert {"summary.parquet", "comparison.parquet"} <= written.keys()
-    assert written["summary.parquet"]["metric"].unique(maintain_order=True).to_list() == ["UDCG@2", "nDCG@2"]
+    summarised = written["summary.parquet"]["metric"].unique(maintain_order=True).to_list()
+    assert summarised[-2:] == ["UDCG@2", "nDCG@2"]
+    assert {"correct", "wrong", "abstained", "judge-correct"} <= set(summarised[:-2])
     assert undrawn == [{"metrics": ["UDCG@2", "nDCG@2"], "seed": 0, "level": 1.0}]
 
 

@@ -79,6 +79,7 @@ class Job:
     watcher: receives the tally after every batch.
     wait: seconds to wait for another process that writes to the store.
     only_plan: make no calls, not even to ask an endpoint for its capabilities.
+    measure_pace: a plan may call a model that is quick to start, to measure how long calls take.
     """
 
     def __init__(
@@ -92,9 +93,11 @@ class Job:
         executor: Executor | None = None,
         wait: float = 0.0,
         only_plan: bool = False,
+        measure_pace: bool = True,
     ) -> None:
         self.model = model
         self._only_plan = only_plan
+        self._measures_pace = measure_pace
         self._store = Store(store) if isinstance(store, str | Path) else store
         if self._store is not None and self._store is not store:
             self._closing = weakref.finalize(self, self._store.close)
@@ -148,7 +151,7 @@ class Job:
             return known
 
     def plan(self, requests: Iterable[Request]) -> CallPlan:
-        """Plan what `run` would do, without calling the model or loading weights."""
+        """Plan what `run` would do. Calls are made only to measure the pace."""
         asked = 0
         wanted: dict[bytes, Request] = {}
         for request in requests:
@@ -169,7 +172,7 @@ class Job:
             return None
         pace = stored_pace(self._store, self._digest) if self._store is not None else {}
         unknown = [request for request in missing if REQUEST_KINDS[type(request)] not in pace]
-        if unknown and getattr(self.model, "quick_to_start", False):
+        if unknown and self._measures_pace and getattr(self.model, "quick_to_start", False):
             pace |= measure_pace(self.model, unknown)
         return expected_seconds(missing, pace, self.model.concurrency)
 

@@ -42,7 +42,9 @@ def command(
     console = None if quiet else WorkLine()
     with interruptible():
         space = open_inputs(inputs, columns, paths, answer_again=answer_again, quiet=quiet)
-        found = plan_evaluation(space, limit=limit, sample=sample, every=every, console=console, consent=consent)
+        found = plan_evaluation(
+            space, limit=limit, sample=sample, every=every, console=console, consent=consent, measure_pace=False
+        )
     if quiet:
         return
     for line in [*describe_inputs(found.material), *(f"note: {note}" for note in found.notes)]:

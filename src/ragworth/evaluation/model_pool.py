@@ -58,11 +58,14 @@ class ModelPool:
     """All models that a workspace names, over one store; closed with it.
 
     ``wait``: seconds to wait for another process that writes to the store. ``consent``: what the user allows the
-    workspace beyond what any may do.
+    workspace beyond what any may do. ``measure_pace``: plans may measure how long calls take.
     """
 
-    def __init__(self, space: Workspace, wait: float = 0.0, consent: Consent | None = None) -> None:
+    def __init__(
+        self, space: Workspace, wait: float = 0.0, consent: Consent | None = None, *, measure_pace: bool = True
+    ) -> None:
         self.space = space
+        self._measures_pace = measure_pace
         self.wait = wait
         self.guard = ConsentGuard(space, consent or Consent())
         budget = space.budget
@@ -93,7 +96,15 @@ class ModelPool:
                 "the cost is limited, but what the endpoint charges is not known",
                 remedy="say it under [budget]: price = [READ, WRITTEN], for a million tokens each",
             )
-        job = Job(model, self._stored(plan), limits=self.limits, price=price, wait=self.wait, only_plan=plan)
+        job = Job(
+            model,
+            self._stored(plan),
+            limits=self.limits,
+            price=price,
+            wait=self.wait,
+            only_plan=plan,
+            measure_pace=self._measures_pace,
+        )
         try:
             yield job
         finally:

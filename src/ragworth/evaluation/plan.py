@@ -32,12 +32,14 @@ def plan_evaluation(
     scores: bool = True,
     console: Console | None = None,
     consent: Consent | None = None,
+    measure_pace: bool = True,
 ) -> EvaluationPlan:
     """What evaluating would take. Systems are retrieved, since what they show is what is asked about.
 
     That may take long, where passages are encoded: ``console`` is told. ``scores``: some are to be computed.
+    ``measure_pace``: a model that is quick to start may be called to measure how long calls take.
     """
-    with ModelPool(space, consent=consent) as models:
+    with ModelPool(space, consent=consent, measure_pace=measure_pace) as models:
         material = load_checked_inputs(space, models, limit=limit, sample=sample, every=every, scores=scores)
         cache = StageCache(space.path(space.cache) / STAGES_FOLDER)
         plan: list[StagePlan] = []

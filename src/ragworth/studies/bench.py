@@ -24,6 +24,7 @@ from ragworth.evaluation.state import Console, EvaluationState, SilentConsole, S
 from ragworth.graders.grading import GRADERS
 from ragworth.metrics.engine import Tokens
 from ragworth.metrics.parsing import parse
+from ragworth.registry import Registry
 from ragworth.results import Results
 from ragworth.scoring import score
 from ragworth.studies.contract import Case
@@ -236,24 +237,20 @@ class Bench:
         return state
 
     def _took(self, state: EvaluationState, kind: str, part: str) -> None:
-        if kind in state.said:
-            frame = state.said[kind]
-            unit = ANNOTATORS.get(kind).unit
-            if unit == "rating":
-                self.ratings = Ratings.trusted(frame.select(list(Ratings.schema)))
-            elif "passage" in frame.columns:
-                self.judgments.append(frame)
-            else:
-                self.outcomes += state.outcomes[len(self._given_outcomes()) :]
+        self.judgments += [table.frame for table in state.judgments[len(self.material.given) :]]
+        self.outcomes += state.outcomes[len(self._given_outcomes()) :]
+        if kind in state.said and ANNOTATORS.get(kind).unit == "rating":
+            self.ratings = Ratings.trusted(state.said[kind].select(list(Ratings.schema)))
         self._remember(state, part)
 
     def _remember(self, state: EvaluationState, part: str) -> None:
         if self.plan is not None and state.plan is not None:
             # A study may annotate and answer more than once: its own name for the step says which time this is.
             own = {"annotate": part, "answer": part}
+            asking: dict[str, Registry[Any]] = {"annotate": ANNOTATORS, "grade": GRADERS}
             for name, words in state.plan:
                 stage, dot, kind = name.partition(".")
-                if stage == "grade" and not GRADERS.get(kind).asks:
+                if stage in asking and not asking[stage].get(kind).asks:
                     continue
                 self.plan.append(StagePlan(f"{own.get(stage, stage)}{dot}{kind}", words))
         self._stages += state.stages

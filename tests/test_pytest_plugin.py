@@ -47,7 +47,7 @@ def run(folder: Path, shift: int, *options: str, names: str = '"RR@5"') -> subpr
     (folder / "shift").write_text(str(shift))
     (folder / "pytest.ini").write_text("[pytest]\n")
     # The entry point of an installed ragworth is the same module, which can't be loaded twice.
-    plugin = ["-p", "no:ragworth", "-p", "ragworth.interop.pytest_plugin", "-p", "no:cacheprovider"]
+    plugin = ["-p", "no:ragworth", "-p", "ragworth.pytest_plugin", "-p", "no:cacheprovider"]
     command = [sys.executable, "-m", "pytest", "-q", *plugin, *options, str(folder)]
     paths = os.pathsep.join([str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])])
     env = {**os.environ, "PYTHONPATH": paths}
@@ -72,7 +72,7 @@ def test_a_baseline_is_stored_and_a_loss_fails_with_the_table(tmp_path: Path) ->
 
 
 def test_what_is_no_evaluation_is_an_error(tmp_path: Path) -> None:
-    from ragworth.interop.pytest_plugin import BaselineGate
+    from ragworth.pytest_plugin import BaselineGate
 
     with pytest.raises(TypeError, match="pass an evaluation"):
         BaselineGate(tmp_path).check({"not": "results"}, "correct")
