@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import polars as pl
@@ -80,14 +81,40 @@ class ContextFacts:
     reader_judged: bool = False
     """Whether the reader judged the relevance of a passage shown itself, so that it can't be caught being misled."""
 
-    def answered(self, query: str, passage: str) -> set[str]:
+    def answered(self, query: str, passage: str) -> Set[str]:
         """Sub-questions that a passage answers."""
-        rated = self.ratings.get(query, {}).get(passage, {})
-        return {name for name, value in rated.items() if value is not None and value >= self.eta}
+        return self._answered.get(query, {}).get(passage, frozenset())
 
-    def unrated(self, query: str, passage: str) -> set[str]:
+    def unrated(self, query: str, passage: str) -> Set[str]:
         """Sub-questions of which it is not known whether a passage answers them, because the rating failed."""
-        return {name for name, value in self.ratings.get(query, {}).get(passage, {}).items() if value is None}
+        return self._unrated.get(query, {}).get(passage, frozenset())
+
+    @cached_property
+    def answerable(self) -> Mapping[str, Mapping[str, bool]]:
+        """By query, whether some rated passage answers each sub-question."""
+        found: dict[str, dict[str, bool]] = {}
+        for query, rated in self.ratings.items():
+            names = dict.fromkeys(name for values in rated.values() for name in values)
+            some = frozenset[str]().union(*self._answered[query].values())
+            found[query] = {name: name in some for name in names}
+        return found
+
+    @cached_property
+    def _answered(self) -> Mapping[str, Mapping[str, frozenset[str]]]:
+        return self._rated(lambda value: value is not None and value >= self.eta)
+
+    @cached_property
+    def _unrated(self) -> Mapping[str, Mapping[str, frozenset[str]]]:
+        return self._rated(lambda value: value is None)
+
+    def _rated(self, holds: Callable[[float | None], bool]) -> dict[str, dict[str, frozenset[str]]]:
+        """By query and passage, the sub-questions whose rating fulfils a condition."""
+        return {
+            query: {
+                passage: frozenset(n for n, value in each.items() if holds(value)) for passage, each in rated.items()
+            }
+            for query, rated in self.ratings.items()
+        }
 
 
 def gather_facts(

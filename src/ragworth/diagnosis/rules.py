@@ -159,13 +159,13 @@ def _coverage_findings(known: ContextFacts, query: str, passages: Sequence[Passa
             yield ContextFinding("redundant", _duplicates_detail(known, passages))
         return
     yield from _redundancy_findings(known, query, passages)
-    answered = set().union(*(known.answered(query, each.passage) for each in passages))
+    answered = set[str]().union(*(known.answered(query, each.passage) for each in passages))
     shown = {each.passage for each in passages}
-    names = list(dict.fromkeys(name for values in rated.values() for name in values))
-    can = [name for name in names if any(name in known.answered(query, passage) for passage in rated)]
+    names = known.answerable[query]
+    can = [name for name, answerable in names.items() if answerable]
     # A rating that failed leaves open whether what is shown answers, or whether something that is not shown would.
     here, elsewhere = (
-        set().union(*(known.unrated(query, passage) for passage in rated if (passage in shown) is among))
+        set[str]().union(*(known.unrated(query, passage) for passage in rated if (passage in shown) is among))
         for among in (True, False)
     )
     lacking = [name for name in can if name not in answered | here]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 MAX_LETTERED = 9
@@ -29,42 +29,49 @@ class SystemGroups(NamedTuple):
 
 def group_systems(order: Sequence[str], different: set[tuple[str, str]]) -> SystemGroups:
     """Groups of systems in their order, best first; ``different`` has the pairs that differ significantly."""
-    parts = _split_groups(order, different)
+    alike = {
+        system: {other for other in order if other != system and not {(system, other), (other, system)} & different}
+        for system in order
+    }
+    parts = list(islice(_largest_groups(alike, frozenset(), list(order), []), MAX_LETTERED + 1))
     if len(parts) > MAX_LETTERED:
-        return SystemGroups(group_places(order, different), False)
-    return SystemGroups(_assign_letters(order, parts), True)
-
-
-def group_letters(order: Sequence[str], different: set[tuple[str, str]]) -> dict[str, str]:
-    """Groups of systems of which no two differ significantly, as letters, the best group first."""
-    return _assign_letters(order, _split_groups(order, different))
-
-
-def _assign_letters(order: Sequence[str], parts: Sequence[set[str]]) -> dict[str, str]:
-    return {system: "".join(_letter(i) for i, part in enumerate(parts) if system in part) for system in order}
-
-
-def _split_groups(order: Sequence[str], different: set[tuple[str, str]]) -> list[set[str]]:
-    """Starts from one group of all; each significant pair splits those that hold both; one inside another goes."""
-    groups: list[set[str]] = [set(order)]
-    for a, b in different:
-        split = [part for group in groups for part in ((group - {a}, group - {b}) if {a, b} <= group else (group,))]
-        distinct = [group for i, group in enumerate(split) if group not in split[:i]]
-        groups = [group for group in distinct if not any(group < other for other in distinct)]
+        return SystemGroups(_places(order, alike), False)
     place = {system: i for i, system in enumerate(order)}
-    return sorted(groups, key=lambda group: sorted(place[system] for system in group))
+    parts.sort(key=lambda group: sorted(place[system] for system in group))
+    letters = {system: "".join(_letter(i) for i, part in enumerate(parts) if system in part) for system in order}
+    return SystemGroups(letters, True)
+
+
+def _largest_groups(
+    alike: Mapping[str, set[str]], group: frozenset[str], candidates: list[str], excluded: list[str]
+) -> Iterator[frozenset[str]]:
+    """Groups of systems that are all alike and can't be extended (maximal cliques, by Bron and Kerbosch).
+
+    There may be exponentially many: take as many as are needed.
+    """
+    if not candidates and not excluded:
+        yield group
+        return
+    pivot = max([*candidates, *excluded], key=lambda system: sum(other in alike[system] for other in candidates))
+    for system in [each for each in candidates if each not in alike[pivot]]:
+        near = alike[system]
+        yield from _largest_groups(
+            alike, group | {system}, [c for c in candidates if c in near], [e for e in excluded if e in near]
+        )
+        candidates = [each for each in candidates if each != system]
+        excluded = [*excluded, system]
 
 
 def _letter(number: int) -> str:
     return chr(ord("a") + number) if number < 26 else f"({number + 1})"
 
 
-def group_places(order: Sequence[str], different: set[tuple[str, str]]) -> dict[str, str]:
+def _places(order: Sequence[str], alike: Mapping[str, set[str]]) -> dict[str, str]:
     """For each system the places, from 1, of all that do not differ significantly from it; itself is among them."""
     found: dict[str, str] = {}
     for system in order:
-        alike = [i for i, other in enumerate(order, 1) if not {(system, other), (other, system)} & different]
-        found[system] = f"≈ {_ranges(alike)}" if len(alike) > 1 else ALONE
+        places = [i for i, other in enumerate(order, 1) if other == system or other in alike[system]]
+        found[system] = f"≈ {_ranges(places)}" if len(places) > 1 else ALONE
     return found
 
 
