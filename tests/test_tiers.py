@@ -6,6 +6,7 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -92,7 +93,9 @@ def needs(path: Path) -> Iterator[Need]:
         yield from (Need(package, place, frozenset(markers)) for package in imported(node))
 
 
-NEEDS = [need for path in sorted((ROOT / "tests").rglob("test_*.py")) for need in needs(path)]
+@cache
+def all_needs() -> list[Need]:
+    return [need for path in sorted((ROOT / "tests").rglob("test_*.py")) for need in needs(path)]
 
 
 def test_make_test_deselects_every_marker() -> None:
@@ -112,7 +115,7 @@ def test_make_test_installs_nothing_that_a_marker_needs() -> None:
 
 @pytest.mark.parametrize("marker", PACKAGES)
 def test_a_test_that_imports_a_heavy_package_is_marked(marker: str) -> None:
-    found = [need for need in NEEDS if need.package.partition(".")[0] in PACKAGES[marker]]
+    found = [need for need in all_needs() if need.package.partition(".")[0] in PACKAGES[marker]]
     assert [need for need in found if marker not in need.markers] == []
 
 

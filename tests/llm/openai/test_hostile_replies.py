@@ -8,7 +8,7 @@ import threading
 import time
 import tracemalloc
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -64,19 +64,25 @@ def packed(data: bytes, form: int = 31) -> bytes:
 @pytest.mark.parametrize(
     ("body", "encoding", "detail"),
     [
-        (packed(zeros(96)), "gzip, gzip", "one layer"),
-        (zeros(96), "gzip", "more than 4 MiB"),
-        (zeros(96, 15), "deflate", "more than 4 MiB"),
-        (zeros(96, -15), "deflate", "more than 4 MiB"),
+        (lambda: packed(zeros(96)), "gzip, gzip", "one layer"),
+        (lambda: zeros(96), "gzip", "more than 4 MiB"),
+        (lambda: zeros(96, 15), "deflate", "more than 4 MiB"),
+        (lambda: zeros(96, -15), "deflate", "more than 4 MiB"),
     ],
 )
 def test_a_small_reply_that_stands_for_a_large_one(
-    server: Endpoint, model: OpenAIModel, monkeypatch: pytest.MonkeyPatch, body: bytes, encoding: str, detail: str
+    server: Endpoint,
+    model: OpenAIModel,
+    monkeypatch: pytest.MonkeyPatch,
+    body: Callable[[], bytes],
+    encoding: str,
+    detail: str,
 ) -> None:
     monkeypatch.setattr(http, "MAX_REPLY", 4 << 20)
+    act = Act(body=body(), headers={"Content-Encoding": encoding})
     tracemalloc.start()
     try:
-        found = ask(server, model, Act(body=body, headers={"Content-Encoding": encoding}))
+        found = ask(server, model, act)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
