@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -22,6 +23,9 @@ HEAD_BYTES = 1 << 18
 
 HEAD_ROWS = 20
 """Rows that are looked at."""
+
+MAX_DEPTH = 200
+"""Nesting of JSON beyond which its beginning is not looked at."""
 
 PLACES = re.compile(r"\.(gz|zst)$", re.IGNORECASE)
 OPENERS = {"[": "]", "{": "}"}
@@ -174,11 +178,11 @@ def _first_values(text: str) -> list[Any]:
 def _close_json(text: str) -> list[Any]:
     """Parse JSON that was cut off, without its last, unfinished values."""
     stack: list[str] = []
-    cuts: list[tuple[int, str]] = []
+    cuts: deque[tuple[int, str]] = deque(maxlen=40)
     in_string = False
     marks = re.compile(r'["\\\[\]{},]')
     place = 0
-    while match := marks.search(text, place):
+    while len(stack) < MAX_DEPTH and (match := marks.search(text, place)):
         sign, place = match[0], match.end()
         if in_string:
             if sign == "\\":
@@ -196,7 +200,7 @@ def _close_json(text: str) -> list[Any]:
             if not stack or stack.pop() != sign:
                 break
             cuts.append((place, "".join(reversed(stack))))
-    for end, closing in reversed(cuts[-40:]):
+    for end, closing in reversed(cuts):
         try:
             return [json.loads(text[:end] + closing)]
         except (ValueError, RecursionError):
