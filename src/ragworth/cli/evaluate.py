@@ -19,7 +19,7 @@ from ragworth.cli.progress import WorkLine
 from ragworth.cli.trust_options import TrustOptions, take_trust_options, trust_options
 
 STAGES = click.Choice(["retrieve", "annotate", "answer", "grade", "score", "report"])
-TABLE_COLUMNS = ("system", "group", "misleading", "correct", "wrong")
+TABLE_COLUMNS = ("system", "group", "misleading")
 """Columns of the leaderboard beside those of metrics."""
 
 
@@ -102,26 +102,57 @@ def wanted_stages(only: str | None, until: str | None) -> Sequence[str]:
 
 def _run(space: Any, as_json: bool, quiet: bool, chosen: Mapping[str, Any], trust: TrustOptions) -> None:
     from ragworth.evaluation.run import evaluate
-    from ragworth.report.render import printable, render
+    from ragworth.report.render import printable
 
     found = evaluate(space, console=None if quiet else StageLines(), consent=trust.consent, **chosen)
     if as_json:
         click.echo(json.dumps(evaluation_record(found), ensure_ascii=False, indent=1))
     elif found.page is not None and found.report is not None:
-        table = leaderboard(found.page)
-        if sys.stdout.isatty():
-            table = fit_leaderboard(table, shutil.get_terminal_size().columns)
-        click.echo(render(table, "text").decode(), nl=False)
-        click.echo()
-        for standing in found.page.overview.standings:
-            click.echo(printable(standing.sentence))
-        click.echo(f"\nReport: {printable(display_path(found.report))}")
+        if found.page.answers is not None:
+            click.echo(printable(found.page.answers.headline))
+            _print_standings(answer_table(found.page.answers), found.page.answers.standings)
+            click.echo()
+        if found.page.answers is None or found.page.survey.passages:
+            _print_standings(leaderboard(found.page), found.page.overview.standings)
+            click.echo()
+        click.echo(f"Report: {printable(display_path(found.report))}")
     elif found.folder is not None:
         click.echo(f"Results: {printable(display_path(found.folder))}")
 
 
+def _print_standings(table: Any, standings: Sequence[Any]) -> None:
+    from ragworth.report.render import printable, render
+
+    if sys.stdout.isatty():
+        table = fit_leaderboard(table, shutil.get_terminal_size().columns)
+    click.echo(render(table, "text").decode(), nl=False)
+    click.echo()
+    for standing in standings:
+        click.echo(printable(standing.sentence))
+
+
+def answer_table(found: Any) -> Any:
+    """The systems, best first, with the main outcomes of their answers."""
+    import polars as pl
+
+    from ragworth.report.page.answers import interval_words
+
+    def cell(name: str, mean: Any) -> str:
+        if mean is None or mean.mean is None:
+            return "–"
+        ends = interval_words(mean.low, mean.high, name in found.shares).partition("interval ")[2]
+        some = f"{mean.n:,} of {mean.total:,}" if mean.n < mean.total else ""
+        return " ".join(filter(None, (found.words(name, mean.mean), ends and f"[{ends}]", some)))
+
+    return pl.DataFrame(
+        {"system": each.system, "group": each.group}
+        | {name: cell(name, each.means.get(name)) for name in found.outcomes[:4]}
+        for each in found.standings
+    )
+
+
 def leaderboard(page: Any) -> Any:
-    """The systems, best first, with the main metrics and what came of the answers."""
+    """The systems, best first, with the main metrics."""
     import polars as pl
 
     view = page.overview
@@ -188,8 +219,23 @@ def evaluation_record(found: Any) -> dict[str, Any]:
         }
         for each in view.standings
     ]
+    made |= {"answers": answer_record(found.page.answers)} if found.page.answers is not None else {}
     made |= {"metric": view.main, "queries": view.queries, "baseline": view.baseline, "systems": systems}
     return made | {"results": str(found.folder), "report": str(found.report)}
+
+
+def answer_record(found: Any) -> dict[str, Any]:
+    """Which system answers better, for machines."""
+    systems = [
+        {
+            "system": each.system,
+            "group": each.group,
+            "outcomes": {name: mean._asdict() for name, mean in each.means.items()},
+            "sentence": each.sentence,
+        }
+        for each in found.standings
+    ]
+    return {"outcome": found.main, "baseline": found.baseline, "headline": found.headline, "systems": systems}
 
 
 def display_path(path: Path) -> str:

@@ -10,7 +10,7 @@ import polars as pl
 
 from ragworth.collection import Collection
 from ragworth.comparison import compare, summarise, to_scores
-from ragworth.errors import InputError, MetricError
+from ragworth.errors import MetricError
 from ragworth.evaluation.manifest import build_manifest
 from ragworth.evaluation.state import EvaluationState
 from ragworth.metrics.declaration import Metric
@@ -58,12 +58,9 @@ def write_output(state: EvaluationState, page_queries: int | None = None) -> Wri
     several = len(every_score.distinct("system")) > 1
     compared = compare(every_score, baseline=space.baseline, seed=space.seed).differences if several else None
     _write_tables(folder, {"summary.parquet": summarise(every_score, seed=space.seed), "comparison.parquet": compared})
-    try:
-        made = _write_page(results, folder, _metric_names(scores) if space.metrics else None, page_queries)
-    except InputError:
-        if len(scores):
-            raise
-        return WrittenOutput(results, folder, None, None)  # grades alone, which are in the tables
+    if not len(every_score):
+        return WrittenOutput(results, folder, None, None)
+    made = _write_page(results, folder, _metric_names(scores) if space.metrics else None, page_queries)
     return WrittenOutput(results, folder, folder / REPORT, made)
 
 

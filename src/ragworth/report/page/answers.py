@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ragworth.answer_outcomes import SHARES, main_outcome, outcome_scores, outcome_type
+from ragworth.answer_outcomes import HUMAN, SHARES, main_outcome, outcome_scores, outcome_type
 from ragworth.comparison import Comparison, compare, is_different, score_matrices, summarise
 from ragworth.errors import format_list
 from ragworth.generation.writer import ORACLE_SYSTEM
@@ -74,11 +74,10 @@ def build_answers(results: Results, seed: int) -> AnswerOverview | None:
     if results.outcomes is None or not len(results.outcomes):
         return None
     scores = outcome_scores(results.outcomes, results.said)
-    names = [name for name in scores.distinct("metric") if _is_shown(name)]
-    main = main_outcome(names)
-    if main is None:
+    names = shown_outcomes(scores)
+    if not names:
         return None
-    names = [main, *(name for name in names if name != main)]
+    main = names[0]
     scores = scores.having("metric", names)
     means = read_means(summarise(scores, level=LEVEL, resamples=RESAMPLES, seed=seed))
     shares = frozenset(matrix.metric for matrix in score_matrices(scores) if _is_share(matrix.metric, matrix.values))
@@ -101,6 +100,13 @@ def build_answers(results: Results, seed: int) -> AnswerOverview | None:
         _comparison(scores, ranking, baseline, seed),
         _notes(results, means, main, names),
     )
+
+
+def shown_outcomes(scores: Scores) -> list[str]:
+    """The outcomes that the report shows, the main one first; none if no outcome says which system is better."""
+    names = [name for name in scores.distinct("metric") if _is_shown(name)]
+    main = main_outcome(names)
+    return [main, *(name for name in names if name != main)] if main is not None else []
 
 
 def _is_shown(name: str) -> bool:
@@ -167,6 +173,14 @@ class _Sentences:
         self.ranking, self.main, self.share = ranking, main, share
         self.means = {system: mine[main] for system, mine in means.items() if main in mine}
 
+    @property
+    def _by(self) -> str | None:
+        """Who says what is correct, in words; None if the main outcome isn't the share of correct answers."""
+        grader, _, last = self.main.rpartition("-")
+        if last != "correct":
+            return None
+        return " by people's grades" if grader == HUMAN else f" by {grader}" if grader else ""
+
     def value(self, system: str) -> str:
         """The mean in words, such as ``81 % correct`` or ``a mean f1 of 0.610``."""
         mean = self.means[system].mean
@@ -174,16 +188,14 @@ class _Sentences:
         words = value_words(mean, self.share)
         if not self.share:
             return f"a mean {self.main} of {words}"
-        return f"{words} correct" if self.main == "correct" else f"{words} by {self.main}"
+        return f"{words} correct{self._by}" if self._by is not None else f"{words} by {self.main}"
 
     def verdict(self, system: str) -> str:
         """The same as a clause, such as ``81 % of its answers are correct``."""
         words = self.value(system)
-        return (
-            words.replace(" correct", " of its answers are correct")
-            if words.endswith(" correct")
-            else f"it has {words}"
-        )
+        if self.share and self._by is not None:
+            return words.replace(" correct", " of its answers are correct", 1)
+        return f"it has {words}"
 
     def of(self, system: str, baseline: str) -> str:
         """A system against the one that it is compared with."""

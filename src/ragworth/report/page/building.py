@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
 
 import polars as pl
 
+from ragworth.answer_outcomes import outcome_scores
 from ragworth.diagnosis import ETA, ContextFacts, Diagnosis, Examiner
 from ragworth.errors import FormatError, InputError
 from ragworth.report.charts.drawing import render_svg
 from ragworth.report.document import Bullets, Document, Paragraph, TableBlock
-from ragworth.report.page.answers import build_answers
+from ragworth.report.page.answers import build_answers, shown_outcomes
 from ragworth.report.page.chosen import MAX_QUERIES, chosen_queries
 from ragworth.report.page.depths import shown_depth
 from ragworth.report.page.explorer import build_explorer
 from ragworth.report.page.figure_sources import FigureSources
-from ragworth.report.page.figures import build_figures
+from ragworth.report.page.figures import ANSWER_FIGURES, FIGURE_BUILDERS, build_figures
 from ragworth.report.page.overview import build_overview
 from ragworth.report.page.query_blocks import QueryBlocks
 from ragworth.report.page.sections import build_document, studies
@@ -28,6 +29,7 @@ from ragworth.report.page.view import ReportView
 from ragworth.report.renderers.html import render_block, render_page
 from ragworth.report.renderers.markdown import render_markdown
 from ragworth.results import Results, results_record
+from ragworth.tables import Contexts, Outcomes
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,10 @@ def build(
     """
     if queries < 1:
         raise InputError(f"the explorer would hold {queries} queries", expected="1 or more")
+    titles: Sequence[str] = tuple(FIGURE_BUILDERS)
+    if not len(results.scores) and results.outcomes is not None:
+        titles = ANSWER_FIGURES
+        results, metrics = _scored_by_outcomes(results, results.outcomes)
     k = shown_depth(results)
     blocks = QueryBlocks(results, results.contexts if k is None else results.contexts.cut(k), level, eta)
     known = build_survey(blocks, seed)
@@ -119,8 +125,26 @@ def build(
         view,
         build_answers(results, seed),
         diagnosis,
-        build_figures(FigureSources(results, known, view, seed)),
+        build_figures(FigureSources(results, known, view, seed), titles),
     )
+
+
+def _scored_by_outcomes(results: Results, outcomes: Outcomes) -> tuple[Results, list[str]]:
+    """Results without metrics: outcomes of answers take their place, and systems without contexts show nothing.
+
+    Returns the outcomes to show as well.
+    """
+    scores = outcome_scores(outcomes, results.said)
+    names = shown_outcomes(scores)
+    if not names:
+        raise InputError("there are no scores to report", expected="results of at least one metric or graded answers")
+    scores = scores.having("metric", names)
+    contexts = results.contexts
+    pairs = {pair for part in scores.parts for pair in part.select("system", "query").unique().iter_rows()}
+    shown = {pair for part in contexts.parts for pair in part.select("system", "query").unique().iter_rows()}
+    every = Contexts.of_parts(contexts.parts, contexts.notes)
+    every.empty = frozenset((contexts.empty | pairs) - shown)
+    return replace(results, scores=scores, contexts=every), names
 
 
 def _explorer_facts(blocks: QueryBlocks, known: Survey, chosen: pl.Series) -> tuple[ContextFacts, Diagnosis]:

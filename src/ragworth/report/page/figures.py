@@ -215,9 +215,13 @@ FIGURE_BUILDERS: dict[str, Callable[[FigureSources], Figure | str]] = {
 }
 
 
-def build_figures(given: FigureSources) -> FigureSet:
-    """All that the tables allow."""
-    made = {title: make(given) for title, make in FIGURE_BUILDERS.items()}
+ANSWER_FIGURES = ("Metrics by system", "Correct, abstained, wrong")
+"""Those that need no metrics of passages."""
+
+
+def build_figures(given: FigureSources, titles: Sequence[str] = tuple(FIGURE_BUILDERS)) -> FigureSet:
+    """All of these figures that the tables allow."""
+    made = {title: FIGURE_BUILDERS[title](given) for title in titles}
     return FigureSet(
         [each for each in made.values() if isinstance(each, Figure)],
         {title: each for title, each in made.items() if isinstance(each, str)},

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from ragworth.report.document import Document
-from ragworth.report.page.sections import answers, budget, diagnosis, explorer, figures, provenance, studies, verdict
+from ragworth.report.page.sections import (
+    answers,
+    budget,
+    diagnosis,
+    explorer,
+    figures,
+    people,
+    provenance,
+    studies,
+    verdict,
+)
 from ragworth.report.page.view import ReportView
 
 SECTIONS = (
     answers.section,
+    people.section,
     verdict.section,
     budget.section,
     figures.section,

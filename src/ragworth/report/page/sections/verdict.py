@@ -30,16 +30,18 @@ def lead(view: ReportView) -> str:
     given = [each for each in models if isinstance(each, dict)] if isinstance(models, list) else []
     names = dict.fromkeys(str(each["name"]) for each in given if "name" in each)
     asked = f", read by {', '.join(names)}" if names else ""
+    shown = format_count(view.survey.passages, "different passage") if view.survey.passages else "no passages"
     return (
         f"{format_count(len(view.overview.standings), 'system')} on "
-        f"{format_count(view.overview.queries, 'query', 'queries')}, "
-        f"{format_count(view.survey.passages, 'different passage')} shown{asked}."
+        f"{format_count(view.overview.queries, 'query', 'queries')}, {shown} shown{asked}."
     )
 
 
-def section(view: ReportView) -> Section:
-    """What the passages are worth; the top of the report if no answer has an outcome."""
+def section(view: ReportView) -> Section | None:
+    """What the passages are worth; the top of the report if no answer has an outcome. None if there are no passages."""
     overview = view.overview
+    if view.answers is not None and not view.survey.passages:
+        return None
     sentences: list[RichText] = [
         [TextSpan(each.system, "strong"), each.sentence.removeprefix(each.system)] for each in overview.standings
     ]
@@ -98,7 +100,8 @@ EXTRA = {"misleading": "misleading", "tokens read": "read"}
 def _extra_cell(each: Standing, name: str) -> Cell:
     value = getattr(each, EXTRA[name])
     if value is None:
-        return ["–", TextSpan(READER_JUDGED, "warn", title=each.unmeasured)] if name == "misleading" else "–"
+        own = name == "misleading" and each.unmeasured
+        return ["–", TextSpan(READER_JUDGED, "warn", title=each.unmeasured)] if own else "–"
     if name == "tokens read":
         return f"{value:,.0f}"
     return [f"{100 * value:.0f} %", count(each.judged, each.shown, "passages")]

@@ -1,0 +1,89 @@
+"""Whether automatic grades agree with people's, where answers have both."""
+
+from __future__ import annotations
+
+from ragworth.answer_outcomes import GRADE, HUMAN
+from ragworth.errors import format_count, format_list
+from ragworth.graders.agreement import GradeAgreement, RankingFlip, grade_agreement
+from ragworth.report.document import Cell, DocumentBlock, Paragraph, Section, TableBlock, TableColumn, TextSpan
+from ragworth.report.page.rankings import format_signed
+from ragworth.report.page.view import ReportView
+from ragworth.tables import Outcomes
+
+
+def section(view: ReportView) -> Section | None:
+    """Agreement, and a warning if the automatic grades would change the ranking; None without grades by both."""
+    found = _agreements(view.results.outcomes)
+    if not found:
+        return None
+    blocks: list[DocumentBlock] = [_conclusion(each) for each in found]
+    blocks.append(_table(found))
+    return Section("people", "Do the automatic grades agree with people?", blocks, "People")
+
+
+def _agreements(outcomes: Outcomes | None) -> list[GradeAgreement]:
+    if outcomes is None:
+        return []
+    aspects = outcomes.distinct("aspect")
+    people = sorted((name for name in aspects if HUMAN in name.lower()), key=lambda name: name != HUMAN)
+    graders = [name for name in aspects if name not in people and (name == GRADE or name.endswith(f"-{GRADE}"))]
+    if not people:
+        return []
+    human = Outcomes.trusted(outcomes.having("aspect", people[:1]).frame)
+    found = [grade_agreement(outcomes.having("aspect", [name]), human) for name in graders]
+    return [each for several in found for each in several if each.n or each.undecided]
+
+
+def _conclusion(found: GradeAgreement) -> Paragraph:
+    if not found.n or found.accuracy is None:
+        return Paragraph(f"{found.aspect}: no answer that people graded has an automatic grade.", "note warn")
+    kappa = _kappa(found)
+    both = format_count(found.n, "answer")
+    words = f"{found.aspect} agrees with people on {100 * found.accuracy:.0f} % of {both} graded by both (κ {kappa})."
+    if found.undecided:
+        words += f" {format_count(found.undecided, 'more answer')} that people graded {_have(found.undecided)} none."
+    if not found.changes_ranking:
+        return Paragraph(words, "note")
+    pairs = format_list([_flip(each) for each in found.flips], 4)
+    return Paragraph(f"{words} It would change the ranking: {pairs}. Trust people's grades here.", "note warn")
+
+
+def _have(number: int) -> str:
+    return "has" if number == 1 else "have"
+
+
+def _flip(flip: RankingFlip) -> str:
+    return f"people prefer {flip.better} to {flip.worse}, the automatic grades {flip.worse} to {flip.better}"
+
+
+def _kappa(found: GradeAgreement) -> str:
+    kappa = found.kappa
+    if kappa.value is None:
+        return f"undefined: {kappa.reason}"
+    ends = kappa.interval
+    if ends is None:
+        return format_signed(kappa.value)
+    return f"{format_signed(kappa.value)}, 95 % interval {format_signed(ends.low)} to {format_signed(ends.high)}"
+
+
+def _table(found: list[GradeAgreement]) -> TableBlock:
+    """Means by people and by the automatic grades, of the same answers, in people's order."""
+    rows: list[list[Cell]] = [
+        [
+            each.aspect,
+            system.system,
+            [format_signed(system.human, 3), TextSpan(f"{system.n_human:,} answers", "small")],
+            "–"
+            if system.automatic is None
+            else [format_signed(system.automatic, 3), TextSpan(f"{system.n_automatic:,} answers", "small")],
+        ]
+        for each in found
+        for system in each.systems
+    ]
+    columns = [
+        TableColumn("Grades"),
+        TableColumn("System"),
+        TableColumn("People", True),
+        TableColumn("Automatic", True),
+    ]
+    return TableBlock("Mean grade of the answers that people graded", columns, rows, "people")
