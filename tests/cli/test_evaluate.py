@@ -39,7 +39,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     made = workspace(tmp_path / "w", SCRIPTED.replace("judge = true", 'judge = {model = "scripted:choose.json"}'))
     (made / "choose.json").write_text(json.dumps({"*": {"NO-RESPONSE": 0.25, "CORRECT": 0.7, "INCORRECT": 0.1}}))
     (made / "write.json").write_text(json.dumps({"*": "Ann"}))
-    monkeypatch.setattr("ragworth.report.page.building.build_figures", lambda sources: FigureSet([], {}))
+    monkeypatch.setattr("ragworth.report.page.building.build_figures", lambda *sources: FigureSet([], {}))
     monkeypatch.setattr("ragworth.report.page.building.Page.write", drawn)
     monkeypatch.delenv("CI", raising=False)
     monkeypatch.chdir(tmp_path)
@@ -62,8 +62,12 @@ def test_stages_on_one_side_and_the_table_on_the_other(folder: Path) -> None:
     ]
     assert re.search(r"^annotate\.abstention: done · 22 calls · \d+\.\d s$", done.stderr, re.M)
     table = done.stdout.splitlines()
-    assert table[0].split() == ["system", "group", "UDCG@2", "nDCG@2", "misleading", "correct", "wrong"]
-    assert {table[2].split()[0], table[3].split()[0]} == {"first", "second"}
+    assert "of its answers are correct" in table[0]
+    assert table[1].split() == ["system", "group", "correct", "wrong", "abstained", "grade"]
+    assert {table[3].split()[0], table[4].split()[0]} == {"first", "second"}
+    passages = next(number for number, line in enumerate(table) if "UDCG@2" in line)
+    assert table[passages].split() == ["system", "group", "UDCG@2", "nDCG@2", "misleading"]
+    assert {table[passages + n].split()[0] for n in (2, 3)} == {"first", "second"}
     assert table[-1] == "Report: w/results/report.html"
     again = run()
     assert "answer: as before" in again.stderr
@@ -78,8 +82,10 @@ def test_quiet_says_nothing_on_the_way(folder: Path) -> None:
 
 def test_json_alone_is_on_standard_output(folder: Path) -> None:
     found = json.loads(run("--json").stdout)
-    assert {"stages", "metric", "queries", "baseline", "systems", "results", "report"} == found.keys()
+    assert {"stages", "answers", "metric", "queries", "baseline", "systems", "results", "report"} == found.keys()
     assert found["metric"] == "UDCG@2"
+    assert found["answers"]["outcome"] == "correct"
+    assert found["answers"]["systems"][0]["outcomes"]["correct"]["n"] == 3
     assert {each["system"] for each in found["systems"]} == {"first", "second"}
     mean = found["systems"][0]["metrics"]["nDCG@2"]
     assert mean.keys() == {"mean", "low", "high", "n", "total", "missing"}
@@ -126,10 +132,10 @@ def test_options_that_contradict_each_other(options: tuple[str, ...], dry: tuple
 
 def test_a_narrow_terminal_gets_fewer_metrics_and_short_names() -> None:
     names = [f"{'long ' * 12}{letter}" for letter in "ab"]
-    row = {"group": "a", "UDCG@5": "0.600 [0.500, 0.700]", "nDCG@5": "0.600 [0.500, 0.700]", "wrong": "5 %"}
+    row = {"group": "a", "UDCG@5": "0.600 [0.500, 0.700]", "nDCG@5": "0.600 [0.500, 0.700]", "misleading": "5 %"}
     table = pl.DataFrame([{"system": name} | row for name in names])
     assert fit_leaderboard(table, 200).equals(table)
-    assert fit_leaderboard(table, 110).columns == ["system", "group", "UDCG@5", "wrong"]
+    assert fit_leaderboard(table, 110).columns == ["system", "group", "UDCG@5", "misleading"]
     assert fit_leaderboard(table, 110)["system"].to_list() == names
     assert fit_leaderboard(table, 80)["system"].to_list() == ["a", "b"]
 

@@ -33,5 +33,5 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         return page.build(results, **given)
 
     monkeypatch.setattr("ragworth.report.page.write", write)
-    monkeypatch.setattr("ragworth.report.page.building.build_figures", lambda sources: FigureSet([], {}))
+    monkeypatch.setattr("ragworth.report.page.building.build_figures", lambda *sources: FigureSet([], {}))
     return built

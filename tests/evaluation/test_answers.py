@@ -115,7 +115,7 @@ def test_a_closed_book_system_is_compared_by_peoples_labels(
     )
     assert grade["value"].to_list() == [1.0]
     first, *_ = found.page.document.sections
-    assert (first.id, found.page.document.sections[1].title) == ("answers", "What the passages are worth")
+    assert (first.id, found.page.document.sections[2].title) == ("answers", "What the passages are worth")
     summary = pl.read_parquet(closed_book / "results" / "comparison.parquet")
     assert {"human", "correct", "wrong", "UDCG@2"} <= set(summary["metric"])
 

@@ -155,6 +155,23 @@ def test_answers_and_grades_without_contexts(
     assert statuses(made.stages)["score"] == "skipped"
     assert len(answers(found)) == 12
     assert means(found, "grade") == {"a": 1.0, "b": -1.0}
+    assert made.page is not None and made.page.answers is not None
+    assert made.page.answers.headline.startswith("a answers best: 100 % of its answers are correct")
+    shown = [section.id for section in made.page.document.sections]
+    assert shown[0] == "answers" and "verdict" not in shown
+    assert "no passages shown" in made.page.document.lead
+
+
+def test_automatic_grades_that_disagree_with_people_are_warned_of(
+    folder: Path, models: Models, undrawn: list[object]
+) -> None:
+    rows = [(system, query, float(system == "closed")) for system in ("rag", "closed") for query in QUESTIONS]
+    pl.DataFrame(rows, schema=["system", "query", "human"], orient="row").write_csv(folder / "labels.csv")
+    page = evaluate(folder).page
+    assert page is not None and page.answers is not None
+    assert page.answers.main == "human-correct" or page.answers.main == "human"
+    assert "grade agrees with people on 17 % of 12 answers" in page.markdown
+    assert "people prefer closed to rag, the automatic grades rag to closed" in page.markdown
 
 
 def test_the_model_answers_again_only_if_asked(folder: Path, models: Models) -> None:

@@ -93,7 +93,7 @@ MOMENTS = [
     ("retrieve", 1),
     ("keep", 1),  # contexts are there, and not written
     ("call", 7),  # annotate
-    ("call", 18),
+    ("call", 12),
     ("keep", 1),
     ("call", 3),  # answer
     ("keep", 2),  # grade, by words

@@ -44,6 +44,17 @@ def test_long_tables_are_read_as_they_are(tmp_path: Path) -> None:
 
 def test_a_table_without_numbers_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "words.csv"
-    path.write_text("system,query,verdict\na,1,good\n")
-    with pytest.raises(FormatError, match=r"no column of numbers among .*verdict"):
+    path.write_text("system,query,remark\na,1,good\n")
+    with pytest.raises(FormatError, match=r"no column of numbers among .*remark"):
+        outcomes.read(path)
+
+
+def test_grades_in_words_are_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text("system,query,label,comment\na,1,Correct Answer,good\na,2,refused,\nb,1,wrong,bad\nb,2,,\n")
+    assert rows(path) == [("a", "1", "human", 1.0), ("a", "2", "human", 0.0), ("b", "1", "human", -1.0)]
+    path.write_text("system,query,aspect,value\na,1,grade,correct\na,2,grade,wrong\n")
+    assert rows(path) == [("a", "1", "grade", 1.0), ("a", "2", "grade", 0.0)]
+    path.write_text("system,query,label\na,1,correct\na,2,splendid\n")
+    with pytest.raises(FormatError, match="the label is not a number"):
         outcomes.read(path)

@@ -8,7 +8,6 @@ in different queries are made unique.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -18,6 +17,7 @@ import polars as pl
 from ragworth.collection import Collection, text_id
 from ragworth.errors import FormatError, format_count, format_list, quote_short
 from ragworth.formats.contract import LoadedCollection
+from ragworth.formats.grade_words import GRADE_WORDS, grade_numbers, unknown_words
 from ragworth.formats.values import WrongLineError
 from ragworth.tables import OK, Answers, Contexts, Judgments, Outcomes
 
@@ -29,16 +29,6 @@ TRACE_SOURCE = "trace:"
 
 NO_VALUE = "no-value"
 """Status of a grade that the log does not have."""
-
-GRADE_WORDS: dict[str, tuple[str, ...]] = {
-    "correct": ("correct", "correct answer", "right", "true", "yes", "pass", "passed", "c", "accurate", "good"),
-    "partially-correct": ("partially correct", "partially-correct", "partial", "partially_correct", "p"),
-    "abstained": ("abstained", "abstain", "refused", "refusal", "no answer", "failed to answer", "unanswered", "n"),
-    "wrong": ("wrong", "incorrect", "incorrect answer", "false", "no", "fail", "failed", "i", "inaccurate", "bad"),
-}
-GRADES = {word: grade for grade, words in GRADE_WORDS.items() for word in words}
-THREE_WAY = {"correct": 1.0, "partially-correct": 0.5, "abstained": 0.0, "wrong": -1.0}
-"""Values of grades in words if some of them say more than correct or wrong; as graders give them."""
 
 MIN_CONTAINED = 30
 """Characters of the shorter of two texts at least, if one is said to be part of the other."""
@@ -361,8 +351,8 @@ class LogBuilder:
         self, aspect: str, values: list[tuple[float | str | None, int]], notes: list[str]
     ) -> list[float | None] | None:
         """Turn grades into numbers; words such as correct have the values that graders give."""
-        words = Counter(value.strip().lower() for value, _ in values if isinstance(value, str) and value.strip())
-        if unknown := [word for word in words if word not in GRADES]:
+        words = [value for value, _ in values if isinstance(value, str)]
+        if unknown := unknown_words(words):
             where, few = (
                 (f"{self.source}: " if self.source else ""),
                 format_list([quote_short(w, 24) for w in unknown], 3),
@@ -376,12 +366,8 @@ class LogBuilder:
                 f"{where}{aspect!r} was not read as a grade: it has {few}, not numbers or words like 'correct'"
             )
             return None
-        grades = {GRADES[word] for word in words}
-        scale = THREE_WAY if grades & {"partially-correct", "abstained"} else {"correct": 1.0, "wrong": 0.0}
-        return [
-            (scale[GRADES[value.strip().lower()]] if value.strip() else None) if isinstance(value, str) else value
-            for value, _ in values
-        ]
+        numbers = iter(grade_numbers(words))
+        return [next(numbers) if isinstance(value, str) else value for value, _ in values]
 
     def _places(self, places: Iterable[int]) -> str:
         numbers = sorted(places)

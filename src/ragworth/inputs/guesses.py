@@ -73,7 +73,7 @@ def guess_kinds(head: FileHead) -> list[Guess]:
     if (guess := _guess_trec(head, [line.split() for line in rows])) is not None:
         return [guess]
     if head.file.plain.endswith(TABLE_SUFFIXES):
-        frame, _ = read_table(head.sample, skip_bad_lines=True)
+        frame, _ = read_table(head.sample, words=outcomes.WORD_COLUMNS, skip_bad_lines=True)
         return [_guess_by_columns(head, "table", set(frame.columns), frame)]
     try:
         records = [json.loads(line) for line in lines]
