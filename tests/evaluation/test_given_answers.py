@@ -170,7 +170,7 @@ def test_automatic_grades_that_disagree_with_people_are_warned_of(
     page = evaluate(folder).page
     assert page is not None and page.answers is not None
     assert page.answers.main == "human-correct" or page.answers.main == "human"
-    assert "grade agrees with people on 17 % of 12 answers" in page.markdown
+    assert "equal people's for 17 % of the 12 answers" in page.markdown
     assert "people prefer closed to rag, the automatic grades rag to closed" in page.markdown
 
 

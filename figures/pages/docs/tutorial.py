@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from figures.declare import MODEL, Shown, figure
@@ -30,10 +31,18 @@ def help_desk(run: Run) -> Path:
 
 
 def printed(output: str, *systems: str) -> str:
-    """The leaderboard that the command prints, or some of its rows."""
-    lines = output.partition("\n\n")[0].splitlines()
-    rows = [line for line in lines[2:] if not systems or line.split()[0] in systems]
-    return "\n".join(["```", *(line.rstrip() for line in (*lines[:2], *rows)), "```"])
+    """What the command prints of answers and of passages, without sentences; or some rows of the two tables."""
+    answers, _, passages, *_ = output.split("\n\n")
+    return "```\n" + "\n\n".join(some_rows(each, systems) for each in (answers, passages)) + "\n```"
+
+
+def some_rows(text: str, systems: Sequence[str]) -> str:
+    """A table, with the line above it; with systems, only its head and their rows."""
+    lines = [line.rstrip() for line in text.splitlines()]
+    rule = next(number for number, line in enumerate(lines) if line.startswith("─"))
+    if systems:
+        lines = lines[rule - 1 : rule + 1] + [line for line in lines[rule + 1 :] if line.split()[0] in systems]
+    return "\n".join(lines)
 
 
 @figure("the commands of the page, from `mkdir help-desk` on", seconds=300, needs=MODEL)

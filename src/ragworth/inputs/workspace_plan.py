@@ -315,7 +315,11 @@ class _WorkspacePlanner:
                 f"there are many queries: the first {FIRST_LIMIT} are evaluated until limit is taken out"
             )
         if not readable and self.names:
-            plan.lacking.append("texts of queries and passages: nothing is asked of a model without them")
+            plan.lacking.append(
+                "passages: answers are compared, and nothing is said of what passages are worth"
+                if texts.queries.height and self.answered
+                else "texts of queries and passages: nothing is asked of a model without them"
+            )
         graded = self.answered or "grades" in plan.tables or "answers" in plan.tables
         if not known and not readable and not self._rated() and not graded:
             plan.lacking.append("relevance labels, judgments or ratings: no metric can be computed without them")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ragworth.answer_outcomes import GRADE, HUMAN
 from ragworth.errors import format_count, format_list
 from ragworth.graders.agreement import GradeAgreement, RankingFlip, grade_agreement
-from ragworth.report.document import Cell, DocumentBlock, Paragraph, Section, TableBlock, TableColumn, TextSpan
+from ragworth.report.document import Cell, DocumentBlock, Paragraph, Section, TableBlock, TableColumn
 from ragworth.report.page.rankings import format_signed
 from ragworth.report.page.view import ReportView
 from ragworth.tables import Outcomes
@@ -39,13 +39,14 @@ def _conclusion(found: GradeAgreement) -> Paragraph:
         return Paragraph(f"{found.aspect}: no answer that people graded has an automatic grade.", "note warn")
     kappa = _kappa(found)
     both = format_count(found.n, "answer")
-    words = f"{found.aspect} agrees with people on {100 * found.accuracy:.0f} % of {both} graded by both (κ {kappa})."
+    words = f"The automatic grades ({found.aspect}) equal people's for {100 * found.accuracy:.0f} % of the {both} "
+    words += f"that have both (κ {kappa})."
     if found.undecided:
         words += f" {format_count(found.undecided, 'more answer')} that people graded {_have(found.undecided)} none."
     if not found.changes_ranking:
         return Paragraph(words, "note")
     pairs = format_list([_flip(each) for each in found.flips], 4)
-    return Paragraph(f"{words} It would change the ranking: {pairs}. Trust people's grades here.", "note warn")
+    return Paragraph(f"{words} They would change the ranking: {pairs}. Trust people's grades here.", "note warn")
 
 
 def _have(number: int) -> str:
@@ -72,18 +73,13 @@ def _table(found: list[GradeAgreement]) -> TableBlock:
         [
             each.aspect,
             system.system,
-            [format_signed(system.human, 3), TextSpan(f"{system.n_human:,} answers", "small")],
-            "–"
-            if system.automatic is None
-            else [format_signed(system.automatic, 3), TextSpan(f"{system.n_automatic:,} answers", "small")],
+            format_signed(system.human, 3),
+            "–" if system.automatic is None else format_signed(system.automatic, 3),
+            f"{system.n_automatic:,} of {system.n_human:,}",
         ]
         for each in found
         for system in each.systems
     ]
-    columns = [
-        TableColumn("Grades"),
-        TableColumn("System"),
-        TableColumn("People", True),
-        TableColumn("Automatic", True),
-    ]
+    names = ("People", "Automatic", "Graded by both")
+    columns = [TableColumn("Grades"), TableColumn("System"), *(TableColumn(name, True) for name in names)]
     return TableBlock("Mean grade of the answers that people graded", columns, rows, "people")

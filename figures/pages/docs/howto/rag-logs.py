@@ -1,0 +1,38 @@
+"""docs/howto/rag-logs.md: files that the tools themselves wrote, each evaluated with one command."""
+
+import shutil
+import time
+
+from figures.declare import CLOCK, MODEL, Shown, figure
+from figures.running import ROOT, Run
+from figures.tables import table
+
+FILES = {
+    "ragas": ("ragas/dataset.jsonl", "ragas/result.csv"),
+    "deepeval": ("deepeval/test_run.json", "deepeval/goldens.csv"),
+    "RAGChecker": ("ragchecker/inputs.json", "ragchecker/results.json"),
+    "open-rag-eval": ("open_rag_eval/answers.csv",),
+    "LangChain": ("langchain/chain_results.json",),
+    "LlamaIndex": ("llamaindex/responses.json",),
+    "Haystack": ("haystack/answers.json",),
+    "inspect_ai": ("inspect_ai/log.json",),
+    "OpenTelemetry": ("otlp/traces.json",),
+    "Phoenix": ("phoenix/spans.parquet",),
+    "Langfuse": ("langfuse/traces.json",),
+}
+
+
+@figure("ragworth evaluate FILE, for each file in tests/formats/files", seconds=240, needs=(CLOCK, MODEL))
+def verdicts(run: Run) -> Shown:
+    rows = []
+    for tool, names in FILES.items():
+        for name in names:
+            folder = run.work / "logs" / name.replace("/", "-")
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            path = shutil.copy(ROOT / "tests" / "formats" / "files" / name, folder)
+            run.forget(folder)
+            begun = time.perf_counter()
+            said = run.output(f"ragworth evaluate {path} --quiet").partition("\n")[0]
+            rows.append((tool, f"`ragworth evaluate {path.name}`", said, f"{time.perf_counter() - begun:.0f} s"))
+    yield "", str(table(("from", "command", "what it says first", "time"), rows, "lllr"))
