@@ -44,7 +44,7 @@ class Evaluated:
 
     def diagnosis(self, finding: str, system: str) -> Count:
         """How many queries of a system have a finding, of how many."""
-        n, _, of = self.section("Diagnosis").cell(finding, system).partition(" of ")
+        n, _, of = self.section("Diagnosis").cell(system, finding).partition(" of ")
         return Count(int(n), int(of))
 
     def section(self, title: str) -> Table:

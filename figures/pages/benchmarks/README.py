@@ -149,15 +149,17 @@ def within(times: tuple[str, str, str]) -> str:
 
 @figure("python benchmarks/load.py 10000 100000 1000000", seconds=1200, needs=CLOCK)
 def load(run: Run) -> Shown:
-    found = run.tables(f"python benchmarks/load.py {run.pick('10000', '50')} --folder {{work}}/load")
-    if not run.quick:
-        some = "--only check --only score --only compare"
-        found += run.tables(f"python benchmarks/load.py 100000 1000000 {some} --folder {{work}}/load")
+    found = run.tables(f"python benchmarks/load.py {run.pick('10000 100000 1000000', '50')} --folder {{work}}/load")
     rows = []
     for queries, command, cpu, _, peak in (row for part in found for row in part.rows):
         old_cpu, old_peak = BEFORE.get((queries, command), ("–", "–"))
         rows.append((queries, command, old_cpu, cpu, old_peak, peak))
     yield "", str(table(("queries", "command", "CPU s before", "now", "peak MB before", "now"), rows, "rlrrrr"))
+
+
+@figure("python benchmarks/first_verdict.py", seconds=200, needs=(CLOCK, MODEL))
+def verdict(run: Run) -> Shown:
+    yield "", str(run.table(f"python benchmarks/first_verdict.py --questions {run.pick('30', '2')}"))
 
 
 @figure("python benchmarks/retrieval.py", seconds=400, needs=(CLOCK, PEERS))
