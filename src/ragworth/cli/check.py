@@ -14,7 +14,7 @@ from ragworth.cli.trust_options import take_trust_options, trust_options
 
 @click.command("check", short_help="Validate a workspace or files without asking a model.")
 @input_options
-@click.option("--quiet", is_flag=True, help="Say nothing where all is well.")
+@click.option("--quiet", is_flag=True, help="Print nothing if all is well.")
 @trust_options
 def command(
     inputs: tuple[str, ...],
@@ -29,9 +29,9 @@ def command(
     """Read everything that a ragworth.toml names, or files as they are, and report everything that is wrong at once.
 
     Files, ids, pipelines, settings, metrics, models and paths are checked. No language model is asked or loaded, and
-    nothing is written but the cache. Systems do retrieve, since what they show is what would be asked about: passages
-    are encoded and cross-encoders run, on this machine, where a pipeline has them. What they gave is kept, and
-    ragworth evaluate goes on from it. Exit code 2 where something is wrong.
+    nothing is written except the cache. Systems retrieve, because what they show is what a model would be asked about;
+    encoders and cross-encoders of pipelines run on this machine. The results are cached, and ragworth evaluate
+    continues from them. The exit code is 2 if something is wrong.
     """
     from ragworth.cli.progress import WorkLine
     from ragworth.evaluation.plan import plan_evaluation

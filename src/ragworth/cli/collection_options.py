@@ -46,8 +46,8 @@ def reading_options(function: F) -> F:
         click.option("-q", "--qrels", multiple=True, help="Relevance judgments: TREC qrels, BEIR folder or table."),
         click.option("-r", "--ratings", help="Ratings of sub-questions: table or TREC sub-topic qrels."),
         click.option("-k", "--depth", "k", type=click.IntRange(1), help="Only the first k passages of each context."),
-        click.option("--limit", type=click.IntRange(1), help="Only the first so many queries."),
-        click.option("--sample", type=click.IntRange(1), help="Only so many queries, drawn at random."),
+        click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N queries."),
+        click.option("--sample", type=click.IntRange(1), metavar="N", help="Only N queries, drawn at random."),
         click.option("--sample-seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of that draw."),
         click.option("--skip-bad-lines", is_flag=True, help="Leave out, count and report lines that cannot be read."),
     ]

@@ -69,7 +69,7 @@ def command(
     f1, or what a file calls them. Without -m, all outcomes and scores of results are compared.
 
     "detectable" is the smallest true difference that this many queries show in four of five cases.
-    CSV and Parquet hold the differences; the other looks hold means and changed queries too.
+    CSV and Parquet have the differences; the other formats have means and changed queries too.
 
     \b
     ragworth compare --qrels qrels.txt -m nDCG@10 bm25.run dense.run rerank.run

@@ -35,15 +35,15 @@ def command(
     quiet: bool,
     **given: Any,
 ) -> None:
-    """Judge on a budget: what the mean would be if the expensive judge had judged everything, from a sample.
+    """Estimate the mean that an expensive judge would give for all queries, from its judgments of a sample.
 
-    The cheap judge (-j, -q) has judged all that is shown, the expensive one the same for some queries, drawn at
-    random. "effective" is how many queries the sample alone would have needed for an interval as short; "judged" are
-    expensive judgments, "saved" those that so many queries would have taken besides. "cheap alone" is off by however
-    the cheap judge errs. CSV and Parquet hold the means; the other looks hold the differences too.
+    The cheap judge (-j, -q) has judged everything shown, the expensive one everything for some queries, drawn at
+    random. "effective" is the number of queries that the sample alone would have needed for an interval this short.
+    "judged" counts expensive judgments, and "saved" how many more that would have taken. "cheap alone" has the cheap
+    judge's bias. CSV and Parquet have the means; the other formats have the differences too.
 
     \b
-    ragworth estimate -q qrels.txt -j cheap.parquet --expensive dear.parquet -m UDCG@5 bm25.run dense.run
+    ragworth estimate -q qrels.txt -j cheap.parquet --expensive expensive.parquet -m UDCG@5 bm25.run dense.run
     ragworth estimate results --expensive human.csv -m correct
 
     Instead of runs, name results or tables of outcomes (system, query, aspect, value) to estimate grades of answers:

@@ -32,7 +32,7 @@ TABLE_COLUMNS = ("system", "group", "misleading")
     type=click.IntRange(1),
     help="Most queries that the report lists one by one; its counts are always of all.  [default: 5000]",
 )
-@click.option("--dry-run", is_flag=True, help="Say what it would take, and ask nothing.")
+@click.option("--dry-run", is_flag=True, help="Print what it would take, and ask nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option(
     "--wait", type=click.FloatRange(0, 86400), default=0, help="Seconds to wait for a workspace or store in use."

@@ -22,9 +22,11 @@ def input_options(function: F) -> F:
             metavar="FIELD=COLUMN",
             help="What a log calls a field: question, answer, passages, accepted, system, …; repeat for more.",
         ),
-        click.option("--limit", type=click.IntRange(1), help="Only the first so many queries."),
-        click.option("--sample", type=click.IntRange(1), help="Only so many queries, drawn at random by the seed."),
-        click.option("--all", "every", is_flag=True, help="All queries, whatever limit the workspace has."),
+        click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N queries."),
+        click.option(
+            "--sample", type=click.IntRange(1), metavar="N", help="Only N queries, drawn at random with the seed."
+        ),
+        click.option("--all", "every", is_flag=True, help="All queries, even if the workspace has a limit."),
         click.option(
             "--answer-again", is_flag=True, help="Let the model answer, and ignore answers and grades in logs."
         ),

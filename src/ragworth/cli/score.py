@@ -33,7 +33,7 @@ def command(
 ) -> None:
     """Score runs: every metric for every system, mean with its interval, or query by query.
 
-    With --correlate, CSV and Parquet hold the correlations; the other looks hold both tables.
+    With --correlate, CSV and Parquet have the correlations; the other formats have both tables.
 
     \b
     ragworth score --qrels qrels.txt -m nDCG@10 -m AP bm25.run dense.run

@@ -161,7 +161,7 @@ def sweep(
     """Correlate a metric with the outcome for every value of one parameter, written as *.
 
     The best value on a grid is optimistic, so cross-validation chooses it on some queries and tests it on others.
-    CSV and Parquet hold the whole grid.
+    CSV and Parquet have the whole grid.
 
     \b
     ragworth train sweep 'UDCG(gamma=*)@5' results
