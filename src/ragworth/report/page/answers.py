@@ -11,7 +11,6 @@ import polars as pl
 
 from ragworth.answer_outcomes import HUMAN, SHARES, main_outcome, outcome_scores, outcome_type
 from ragworth.comparison import Comparison, compare, is_different, score_matrices, summarise
-from ragworth.errors import format_list
 from ragworth.generation.writer import ORACLE_SYSTEM
 from ragworth.report.page.rankings import (
     ALPHA,
@@ -251,6 +250,13 @@ class _Sentences:
             other = level[0] if len(level) == 1 else "any other system"
             return f"{best} leads: {self.verdict(best)}. But it is not significantly better than {other}."
         return (
-            f"{best} leads: {self.verdict(best)}. It is significantly better than {format_list(behind, 4)}, but not "
-            f"than {format_list(level, 4)}."
+            f"{best} leads: {self.verdict(best)}. It is significantly better than {_join_names(behind)}, but not "
+            f"than {_join_names(level)}."
         )
+
+
+def _join_names(names: Sequence[str]) -> str:
+    """Names in a sentence: a, b and c; of many, the first ones."""
+    if len(names) > 4:
+        return f"{', '.join(names[:3])} and {len(names) - 3} others"
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
