@@ -277,9 +277,6 @@ class _QuantityReader:
     def _noun(self, at: int) -> str:
         return self._at(at) if self._kind(at) == "word" else ""
 
-    def _raw(self, at: int) -> str:
-        return self.pieces[at].raw if 0 <= at < len(self.pieces) else ""
-
     def _kind(self, at: int) -> str:
         return self.pieces[at].kind if 0 <= at < len(self.pieces) else ""
 
