@@ -2,6 +2,7 @@
 
 import shutil
 import time
+from pathlib import Path
 
 from figures.declare import CLOCK, MODEL, Shown, figure
 from figures.running import ROOT, Run
@@ -30,7 +31,7 @@ def verdicts(run: Run) -> Shown:
             folder = run.work / "logs" / name.replace("/", "-")
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
-            path = shutil.copy(ROOT / "tests" / "formats" / "files" / name, folder)
+            path = Path(shutil.copy(ROOT / "tests" / "formats" / "files" / name, folder))
             run.forget(folder)
             begun = time.perf_counter()
             said = run.output(f"ragworth evaluate {path} --quiet").partition("\n")[0]
