@@ -397,13 +397,18 @@ def compare(
                     "losses": int((up * differences < 0).sum()) if up else None,
                     "n": int(both.sum()),
                     "total": len(both),
-                    "detectable": detectable_difference(differences, alpha=1 - level).value,
+                    "detectable": _possible(detectable_difference(differences, alpha=1 - level).value, bounds),
                 }
             )
             changed.append(_largest_changes(matrix, a, b, column, changes))
     if not rows:
         raise InputError("no metric was computed for at least two systems", expected="the same metrics for all systems")
     return Comparison(_add_holm(rows, family), pl.concat(changed), test, level, resamples, seed)
+
+
+def _possible(difference: float | None, bounds: tuple[float, float] | None) -> float | None:
+    """A difference that this metric can have; None for a larger one."""
+    return None if difference is None or (bounds is not None and difference > bounds[1]) else difference
 
 
 def _pairs(

@@ -13,6 +13,9 @@ from ragworth.cli.scoring_options import ScoringOptions, narrowing_options, scor
 WORSE = 3
 """Exit code when a drop is significant."""
 
+LEAST_SHARE = 0.9
+"""Values that a system needs, as a share of its baseline's, to pass a gate."""
+
 
 @click.command("compare", short_help="Compare systems query by query, by metrics or answers, with tests.")
 @scoring_options
@@ -44,7 +47,7 @@ WORSE = 3
     "--fail-if-worse",
     metavar="METRIC",
     multiple=True,
-    help="Exit with 3 if a system is significantly worse than the baseline by this metric or outcome.",
+    help="Exit with 3 if a system is significantly worse than the baseline by this metric or outcome, or lacks values.",
 )
 @output_options
 def command(
@@ -112,7 +115,7 @@ def command(
     if look in ("csv", "parquet"):
         sections = sections[1:]
     emit(sections, look, output, {"test": test, "family": family} | facts)
-    if gate(result, gates, 1 - level):
+    if gate(result, gates, 1 - level) | lacks_values(result, summary, gates):
         raise SystemExit(WORSE)
 
 
@@ -174,6 +177,23 @@ def _with_groups(summary: Any, scores: Any, testing: dict[str, Any]) -> Any:
     ]
     groups = pl.DataFrame(rows, schema=["metric", "system", "group"], orient="row")
     return summary.join(groups, on=["metric", "system"], how="left", maintain_order="left")
+
+
+def lacks_values(result: Any, summary: Any, metrics: list[str]) -> bool:
+    """Whether a system has values for so much fewer queries than its baseline that a gate can't tell; says which."""
+    from ragworth.errors import format_count
+    from ragworth.report.render import printable
+
+    counts = {(row["metric"], row["system"]): row["n"] for row in summary.iter_rows(named=True)}
+    failed = False
+    for row in result.differences.iter_rows(named=True):
+        mine, other = (counts.get((row["metric"], row[side]), 0) for side in ("system", "baseline"))
+        if row["metric"] in metrics and mine < LEAST_SHARE * other:
+            failed = True
+            some = format_count(mine, "query", "queries")
+            words = f"{row['system']} has a value of {row['metric']} for {some}, {row['baseline']} for {other:,}"
+            click.echo(f"missing: {printable(words)}, so it may be worse; grade the others", err=True)
+    return failed
 
 
 def gate(result: Any, metrics: list[str], alpha: float) -> bool:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ragworth.answer_outcomes import HUMAN, SHARES, main_outcome, outcome_scores, outcome_type
+from ragworth.answer_outcomes import HUMAN, SHARES, UNIT, main_outcome, outcome_scores, outcome_type
 from ragworth.comparison import Comparison, compare, is_different, score_matrices, summarise
+from ragworth.errors import format_count
 from ragworth.generation.writer import ORACLE_SYSTEM
 from ragworth.report.page.rankings import (
     ALPHA,
@@ -78,7 +79,7 @@ def build_answers(results: Results, seed: int) -> AnswerOverview | None:
         return None
     main = names[0]
     scores = scores.having("metric", names)
-    means = read_means(summarise(scores, level=LEVEL, resamples=RESAMPLES, seed=seed))
+    means = _of_all_questions(read_means(summarise(scores, level=LEVEL, resamples=RESAMPLES, seed=seed)), scores)
     shares = frozenset(matrix.metric for matrix in score_matrices(scores) if _is_share(matrix.metric, matrix.values))
     ranking = rank_systems(scores, means, main, seed)
     rivals = [system for system in ranking.order if system != ORACLE_SYSTEM] or ranking.order
@@ -97,15 +98,41 @@ def build_answers(results: Results, seed: int) -> AnswerOverview | None:
         ranking,
         baseline,
         _comparison(scores, ranking, baseline, seed),
-        _notes(results, means, main, names),
+        _notes(results, means, main, names, ranking),
     )
 
 
 def shown_outcomes(scores: Scores) -> list[str]:
     """The outcomes that the report shows, the main one first; none if no outcome says which system is better."""
     names = [name for name in scores.distinct("metric") if _is_shown(name)]
-    main = main_outcome(names)
+    main = main_outcome(_covering(scores.having("metric", names))) or main_outcome(names)
     return [main, *(name for name in names if name != main)] if main is not None else []
+
+
+def _covering(scores: Scores) -> list[str]:
+    """Outcomes that every system has for at least half of the questions, in their order."""
+    systems, total = len(scores.distinct("system")), len(scores.distinct("query"))
+    found = []
+    for matrix in score_matrices(scores):
+        counts = (~np.isnan(matrix.values)).sum(axis=0)
+        if len(counts) == systems and (2 * counts >= total).all():
+            found.append(matrix.metric)
+    return found
+
+
+def _of_all_questions(
+    means: Mapping[str, Mapping[str, MetricMean]], scores: Scores
+) -> dict[str, dict[str, MetricMean]]:
+    """Means with the number of all questions as N: a question that a system's data lack is missing, too."""
+    total = len(scores.distinct("query"))
+    found: dict[str, dict[str, MetricMean]] = {}
+    for system, mine in means.items():
+        found[system] = {}
+        for name, mean in mine.items():
+            lacking = f"{total - mean.total:,} not in its data" if mean.total < total else ""
+            words = ", ".join(filter(None, (mean.missing, lacking)))
+            found[system][name] = mean._replace(total=total, missing=words)
+    return found
 
 
 def _is_shown(name: str) -> bool:
@@ -115,8 +142,10 @@ def _is_shown(name: str) -> bool:
 
 
 def _is_share(name: str, values: Any) -> bool:
-    binary = bool((np.isnan(values) | (values == 0) | (values == 1)).all())
-    return binary or name.rpartition("-")[2] in SHARES
+    known = outcome_type(name)
+    if known is not None and known.bounds != UNIT:
+        return False
+    return name.rpartition("-")[2] in SHARES or bool((np.isnan(values) | (values == 0) | (values == 1)).all())
 
 
 def _comparison(scores: Scores, ranking: Ranking, baseline: str, seed: int) -> Comparison | None:
@@ -134,15 +163,21 @@ def _comparison(scores: Scores, ranking: Ranking, baseline: str, seed: int) -> C
 
 
 def _notes(
-    results: Results, means: Mapping[str, Mapping[str, MetricMean]], main: str, names: Sequence[str]
+    results: Results,
+    means: Mapping[str, Mapping[str, MetricMean]],
+    main: str,
+    names: Sequence[str],
+    ranking: Ranking,
 ) -> list[str]:
     notes = []
-    totals = {mine[main].total for mine in means.values() if main in mine}
-    if len(totals) > 1:
+    if ranking.shared is not None:
         notes.append(
-            "The systems were graded on different numbers of questions. Each mean is over the system's own questions; "
-            "differences are over those that both systems have."
+            "The systems have grades for different questions. Each mean is over the system's own questions. "
+            "Systems are ordered by the questions that all of them have; differences are over those that both have."
         )
+    best = main_outcome(list(names))
+    if best is not None and HUMAN in best and HUMAN not in main:
+        notes.append(f"People's grades cover only some systems or questions, so systems are ordered by {main}.")
     grades = (
         results.outcomes.having("aspect", ["grade"]).frame["value"] if results.outcomes is not None else pl.Series()
     )
@@ -180,21 +215,37 @@ class _Sentences:
             return None
         return " by people's grades" if grader == HUMAN else f" by {grader}" if grader else ""
 
-    def value(self, system: str) -> str:
+    def value(self, system: str, mean: float | None = None) -> str:
         """The mean in words, such as ``81 % correct`` or ``a mean f1 of 0.610``."""
-        mean = self.means[system].mean
+        mean = self.means[system].mean if mean is None else mean
         assert mean is not None
         words = value_words(mean, self.share)
         if not self.share:
             return f"a mean {self.main} of {words}"
         return f"{words} correct{self._by}" if self._by is not None else f"{words} by {self.main}"
 
-    def verdict(self, system: str) -> str:
-        """The same as a clause, such as ``81 % of its answers are correct``."""
-        words = self.value(system)
-        if self.share and self._by is not None:
-            return words.replace(" correct", " of its answers are correct", 1)
-        return f"it has {words}"
+    def verdict(self, system: str, *, several: bool = False) -> str:
+        """The same as a clause, such as ``81 % of its answers are correct``; of the questions that all share."""
+        mine, shared = self.means[system], self.ranking.shared
+        common = shared.means.get(system) if shared is not None else None
+        words, whose = self.value(system, common), "their" if several else "its"
+        if not self.share or self._by is None:
+            return f"{'they have' if several else 'it has'} {words}"
+        if common is None and mine.n < mine.total:
+            whose = f"the {mine.n:,} of {whose} {mine.total:,}"
+            return words.replace(" correct", f" of {whose} answers that have a grade are correct", 1)
+        return words.replace(" correct", f" of {whose} answers are correct", 1)
+
+    def _coverage(self, mine: MetricMean) -> list[str]:
+        """How many answers a mean is from if some have no grade, and what it could be for all of them."""
+        if mine.n == mine.total or mine.mean is None:
+            return []
+        words = f"{mine.n:,} of {mine.total:,} have a grade"
+        if self.share and mine.n < 0.9 * mine.total:
+            right, open_ = mine.mean * mine.n, mine.total - mine.n
+            low, high = 100 * right / mine.total, 100 * (right + open_) / mine.total
+            words += f", so {low:.0f} to {high:.0f} % of all"
+        return [words]
 
     def of(self, system: str, baseline: str) -> str:
         """A system against the one that it is compared with."""
@@ -202,7 +253,8 @@ class _Sentences:
         if mine is None or mine.mean is None:
             return f"{system}: no answer has a value of {self.main}{f' ({mine.missing})' if mine else ''}."
         span = interval_words(mine.low, mine.high, self.share)
-        words = f"{system}: {self.value(system)}{f' ({span})' if span else ''}"
+        facts = "; ".join(filter(None, [span, *self._coverage(mine)]))
+        words = f"{system}: {self.value(system)}{f' ({facts})' if facts else ''}"
         row = self.ranking.difference(baseline, system)
         return f"{words}{self._versus(baseline, row) if row is not None else ''}."
 
@@ -211,15 +263,21 @@ class _Sentences:
             return f"; it can't be compared with {baseline}: no question has a value for both"
         span = interval_words(row["low"], row["high"], self.share, points=True)
         size, difference = self._points(abs(row["difference"])), self._points(row["difference"])
+        shared = format_count(row["n"], "question")
+        both = f"over the {shared} that both have" if row["n"] < row["total"] else ""
         if is_different(row, ALPHA):
-            return f"; {size} {'above' if row['difference'] > 0 else 'below'} {baseline}{f' ({span})' if span else ''}"
-        facts = [f"difference {difference}", span]
+            known = "; ".join(filter(None, (span, both)))
+            side = "above" if row["difference"] > 0 else "below"
+            return f"; {size} {side} {baseline}{f' ({known})' if known else ''}"
+        facts = [f"difference {difference}", both, span]
         if row["p_holm"] < ALPHA:
             facts.append("the test alone finds a difference, but too few answers differ to rely on it")
         elif row["p"] < ALPHA:
             facts.append(
                 f"p is below 0.05 for this pair alone, but not after correcting for {self.ranking.pairs} pairs"
             )
+        elif row["low"] is not None and row["low"] * row["high"] > 0:
+            facts.append(f"the interval leaves out 0, but the test doesn't confirm it: p = {row['p']:.2g}")
         elif row["detectable"]:
             facts.append(
                 f"with {row['n']:,} questions like these, a difference of {self._points(row['detectable'])} would be "
@@ -236,16 +294,36 @@ class _Sentences:
         order = [system for system in systems if system in self.means and self.means[system].mean is not None]
         if not order:
             return f"No answer has a value of {self.main}."
+        shared = self.ranking.shared
+        left = [system for system in order if shared is not None and system in shared.left_out]
+        ranked = [system for system in order if system not in left]
+        if shared is not None and not shared.n and len(ranked) > 1:
+            return f"The systems can't be ranked: no question has a value of {self.main} for all of them."
+        words = self._leader(ranked)
+        if shared is not None and shared.n < shared.total and len(ranked) > 1:
+            every = "both" if len(ranked) == 2 else "all of them"
+            words += f" This is over the {shared.n:,} of {shared.total:,} questions that have a grade for {every}."
+        if left:
+            verb = "isn't" if len(left) == 1 else "aren't"
+            words += f" {_join_names(left)} {verb} ranked, with grades for fewer than half of the questions."
+        if bare := [system for system in systems if system not in order]:
+            words += f" {_join_names(bare)} {'has' if len(bare) == 1 else 'have'} no value of {self.main}."
+        return words
+
+    def _leader(self, order: Sequence[str]) -> str:
         best, *others = order
         if not others:
             span = interval_words(self.means[best].low, self.means[best].high, self.share)
             return f"{best}: {self.verdict(best)}{f' ({span})' if span else ''}."
         rows = {other: self.ranking.difference(other, best) for other in others}
+        equal = [other for other, row in rows.items() if row is not None and row["difference"] == 0]
+        if len(equal) == len(others):
+            return f"{_join_names([best, *equal])} answer equally well: {self.verdict(best, several=True)}."
         behind = [other for other, row in rows.items() if row is not None and is_different(row, ALPHA)]
         level = [other for other in others if other not in behind]
         if not level:
             than = behind[0] if len(behind) == 1 else "every other system"
-            return f"{best} answers best: {self.verdict(best)}, significantly more than with {than}."
+            return f"{best} answers best: {self.verdict(best)}, significantly more than for {than}."
         if not behind:
             other = level[0] if len(level) == 1 else "any other system"
             return f"{best} leads: {self.verdict(best)}. But it is not significantly better than {other}."

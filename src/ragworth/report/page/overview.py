@@ -94,6 +94,9 @@ def build_overview(results: Results, known: Survey, metrics: Sequence[str] | Non
     names = chosen_metrics(results.scores, metrics)
     main = names[0]
     scores = results.scores.having("metric", names)
+    bare = [system for system in results.contexts.systems if not known.shown(system)] if known.passages else []
+    if bare:  # a metric of passages says nothing of systems that show none
+        scores = scores.having("system", [system for system in scores.distinct("system") if system not in bare])
     summary = summarise(scores, level=LEVEL, resamples=RESAMPLES, seed=seed)
     means = read_means(summary, results.contexts.systems)
     ranking = rank_systems(scores, means, main, seed)
@@ -132,6 +135,8 @@ def _sentence(
 ) -> str:
     """What a system is worth, against the one that it is compared with."""
     mine = means[system].get(main)
+    if not means[system]:
+        return "shows no passages"
     if mine is None or mine.mean is None:
         return f"has no value of {main}"
     row = versus.get((baseline, system))

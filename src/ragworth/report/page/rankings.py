@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import polars as pl
 
-from ragworth.comparison import compare, higher_is_better, is_different
+from ragworth.comparison import compare, higher_is_better, is_different, score_matrices
 from ragworth.report.page.groups import SystemGroups, group_systems
 from ragworth.stats.paired import Test
 from ragworth.tables import Scores
@@ -52,13 +53,29 @@ def read_means(summary: pl.DataFrame, systems: Iterable[str] = ()) -> dict[str, 
     return means
 
 
+class SharedMeans(NamedTuple):
+    """Means over the queries for which all systems have a value, so that they can be ranked.
+
+    Attributes
+    ----------
+    n: how many such queries there are, of ``total``.
+    left_out: systems with a value for fewer than half of the queries; they are not ranked.
+    """
+
+    means: Mapping[str, float]
+    n: int
+    total: int
+    left_out: frozenset[str]
+
+
 class Ranking(NamedTuple):
     """Systems by one metric.
 
     Attributes
     ----------
-    order: the systems, best first; those without a value last.
+    order: the systems, best first; those with few values, and then those without any, last.
     versus: the comparison of every two systems, by their names.
+    shared: what systems were ordered by if they have values for different queries; None if all have the same.
     """
 
     metric: str
@@ -67,6 +84,7 @@ class Ranking(NamedTuple):
     groups: SystemGroups
     pairs: int
     resamples: int
+    shared: SharedMeans | None = None
 
     def difference(self, baseline: str, system: str) -> dict[str, Any] | None:
         """The comparison of a system with another one: difference, low and high are system − baseline."""
@@ -83,11 +101,16 @@ def rank_systems(scores: Scores, means: Means, metric: str, seed: int, **testing
     """Order systems by the mean of a metric, and group those that are not significantly different."""
     up = 1 if higher_is_better(metric) else -1
     known = {system: mine[metric].mean for system, mine in means.items() if metric in mine}
-    order = sorted(means, key=lambda system: (known.get(system) is None, -up * (known.get(system) or 0.0)))
+    one = scores.having("metric", [metric])
+    shared = _shared_means(one)
+    values = {**known, **(shared.means if shared is not None else {})}
+    few = shared.left_out if shared is not None else frozenset()
+    order = sorted(
+        means, key=lambda system: (known.get(system) is None, system in few, -up * (values.get(system) or 0.0))
+    )
     pairs = len(order) * (len(order) - 1) // 2
     # Enough resamples for a small p-value to survive the correction over all pairs.
     given: dict[str, Any] = {"level": LEVEL, "resamples": max(10_000, 40 * pairs), "test": TEST} | testing
-    one = scores.having("metric", [metric])
     versus: dict[tuple[str, str], Mapping[str, Any]] = {}
     if len(one.distinct("system")) > 1:
         for row in compare(one, all_pairs=True, seed=seed, changes=0, **given).differences.iter_rows(named=True):
@@ -95,7 +118,26 @@ def rank_systems(scores: Scores, means: Means, metric: str, seed: int, **testing
     valued = [system for system in order if known.get(system) is not None]
     alpha = 1 - given["level"]
     groups = group_systems(valued, {pair for pair, row in versus.items() if is_different(row, alpha)})
-    return Ranking(metric, order, versus, groups, pairs, given["resamples"])
+    return Ranking(metric, order, versus, groups, pairs, given["resamples"], shared)
+
+
+def _shared_means(scores: Scores) -> SharedMeans | None:
+    """Means over the queries that all systems have a value for; None if that is all queries, or one system's."""
+    found = score_matrices(scores)
+    if not found:
+        return None
+    (matrix,) = found
+    there = ~np.isnan(matrix.values)
+    total = len(there)
+    some = [i for i in range(len(matrix.systems)) if there[:, i].any()]
+    if len(some) < 2 or there[:, some].all():
+        return None
+    most = max(int(there[:, i].sum()) for i in some)
+    ranked = [i for i in some if 2 * there[:, i].sum() >= min(total, 2 * most)]
+    rows = there[:, ranked].all(axis=1)
+    means = {matrix.systems[i]: float(matrix.values[rows, i].mean()) for i in ranked} if rows.any() else {}
+    left = frozenset(matrix.systems[i] for i in some if i not in ranked)
+    return SharedMeans(means, int(rows.sum()), total, left)
 
 
 def evaluation_settings(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
