@@ -145,3 +145,12 @@ def test_a_report_shows_its_verdict_and_a_picture() -> None:
     html = made._repr_html_()
     assert "<h3>&lt;b&gt;</h3>" in html and "<svg" in html and "<script" not in html
     assert made.answers is not None and made.answers.headline in html
+
+
+def test_a_gate_fails_if_most_answers_are_missing(tmp_path: Path) -> None:
+    frame = grades({"old": 20}, n=20)
+    crashed = grades({"new": 0}, n=20, undecided=19)
+    path = save(pl.concat([frame, crashed]), tmp_path / "o.csv")
+    made = call("compare", path, "--fail-if-worse", "correct")
+    assert made.exit_code == 3
+    assert "new has a value of correct for 1 query, old for 20" in made.stderr

@@ -203,7 +203,7 @@ class Workspace(TomlTable):
     def spec(self, text: str) -> str:
         """A path that may carry its format in front (``beir:FOLDER``), from the folder of the file."""
         form, colon, rest = text.partition(":")
-        if colon and re.fullmatch(r"[a-z_]{2,}", form):
+        if colon and re.fullmatch(r"[a-z_-]{2,}", form):
             return text if form == "ir_datasets" else f"{form}:{self.folder / rest}"
         return str(self.folder / text)
 

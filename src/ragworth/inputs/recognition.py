@@ -140,7 +140,7 @@ def _path_spec(head: FileHead, kind: FileKind, form: str) -> str:
 
 def unambiguous_path(name: str) -> str:
     """A path whose beginning is not taken for a format."""
-    return f"./{name}" if re.match(r"[a-z_]{2,}:", name) else name
+    return f"./{name}" if re.match(r"[a-z_-]{2,}:", name) else name
 
 
 FileReader = Callable[[Path, FileForm, bool], tuple[pl.DataFrame, Collection]]

@@ -108,7 +108,7 @@ def build_overview(results: Results, known: Survey, metrics: Sequence[str] | Non
             system,
             means[system],
             ranking.groups.of.get(system, "–"),
-            _sentence(main, baseline, system, means, ranking.versus),
+            "shows no passages" if system in bare else _sentence(main, baseline, system, means, ranking.versus),
         )
         for system in ranking.order
     ]
@@ -135,8 +135,6 @@ def _sentence(
 ) -> str:
     """What a system is worth, against the one that it is compared with."""
     mine = means[system].get(main)
-    if not means[system]:
-        return "shows no passages"
     if mine is None or mine.mean is None:
         return f"has no value of {main}"
     row = versus.get((baseline, system))

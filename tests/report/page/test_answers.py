@@ -1,0 +1,80 @@
+"""Which system answers better: also where systems have grades for different questions, few grades, or the same ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import polars as pl
+
+from ragworth.report.page.answers import AnswerOverview, build_answers
+from ragworth.tables import OK, Outcomes
+from tests.report.page.small_samples import GRADES, results
+
+Grades = Sequence[float | None]
+
+
+def overview(aspects: Mapping[str, Mapping[str, Grades]]) -> AnswerOverview:
+    """By aspect and system, the grades of the questions q0, q1, …; None where an answer has none."""
+    rows = [
+        (system, f"q{number:02}", aspect, value, OK if value is not None else "undecided", "deterministic")
+        for aspect, systems in aspects.items()
+        for system, values in systems.items()
+        for number, value in enumerate(values)
+    ]
+    outcomes = Outcomes(pl.DataFrame(rows, schema=Outcomes.schema, orient="row"))
+    found = build_answers(replace(results(["nDCG@3"], GRADES), outcomes=outcomes, said={}, manifest={}), 0)
+    assert found is not None
+    return found
+
+
+def test_systems_with_different_questions_are_ranked_by_those_they_share() -> None:
+    """On all its questions b has more right answers; of the six that both have, a has six and b two."""
+    a = [-1.0] * 8 + [1.0] * 6 + [None] * 6
+    b = [None] * 8 + [1.0] * 2 + [-1.0] * 4 + [1.0] * 6
+    found = overview({"grade": {"b": b, "a": a}})
+    assert [each.system for each in found.standings] == ["a", "b"]
+    assert found.headline.startswith("a ")
+    assert "the 6 of 20 questions that have a grade for both" in found.headline
+    assert "14 of 20 have a grade, so 30 to 60 % of all" in found.standings[0].sentence
+    assert "over the 6 questions that both have" in found.standings[1].sentence
+    assert "different questions" in found.notes[0]
+
+
+def test_a_system_with_few_grades_does_not_lead() -> None:
+    lucky = [1.0, 1.0] + [None] * 18
+    found = overview({"grade": {"lucky": lucky, "good": [1.0] * 18 + [-1.0] * 2, "poor": [1.0] * 10 + [-1.0] * 10}})
+    assert found.headline.startswith("good answers best: 90 % of its answers are correct")
+    assert found.headline.endswith("lucky isn't ranked, with grades for fewer than half of the questions.")
+    assert found.standings[-1].system == "lucky"
+    assert "would be detected" not in found.standings[-1].sentence  # it would be more than 100 points
+
+
+def test_systems_without_a_common_question_are_not_ranked() -> None:
+    found = overview({"grade": {"a": [1.0] * 10 + [None] * 10, "b": [None] * 10 + [-1.0] * 10}})
+    assert found.headline == "The systems can't be ranked: no question has a value of correct for all of them."
+
+
+def test_equal_systems_do_not_lead() -> None:
+    found = overview({"grade": {"a": [1.0, -1.0] * 10, "b": [1.0, -1.0] * 10}})
+    assert found.headline == "a and b answer equally well: 50 % of their answers are correct."
+    assert "grade" not in found.shares
+
+
+def test_ungraded_answers_are_counted_and_their_systems_named() -> None:
+    found = overview({"grade": {"a": [None] * 20, "b": [1.0] * 7 + [None] * 13}})
+    assert found.headline.startswith("b: 100 % of the 7 of its 20 answers that have a grade are correct")
+    assert found.headline.endswith("a has no value of correct.")
+    assert "7 of 20 have a grade, so 35 to 100 % of all" in found.standings[0].sentence
+
+
+def test_people_who_graded_one_system_alone_do_not_decide() -> None:
+    right, wrong = [1.0] * 15 + [-1.0] * 5, [1.0] * 6 + [-1.0] * 14
+    found = overview({"grade": {"rag": right, "closed": wrong}, "human": {"rag": [1.0] * 20}})
+    assert found.main == "correct"
+    assert "People's grades cover only some systems or questions" in " ".join(found.notes)
+
+
+def test_an_interval_that_leaves_out_0_without_a_significant_test_is_explained() -> None:
+    found = overview({"grade": {"a": [1.0] * 20, "b": [1.0] * 15 + [-1.0] * 5}})
+    assert "the interval leaves out 0, but the test doesn't confirm it: p = 0.06" in found.standings[1].sentence
