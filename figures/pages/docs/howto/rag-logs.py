@@ -23,6 +23,13 @@ FILES = {
 }
 
 
+def verdict(output: str) -> str:
+    """The first sentence: of the answers, which is above their table, or of the passages, which is below theirs."""
+    first, *below = output.split("\n\n")
+    sentence = (below[0] if first.startswith("system ") else first).partition("\n")[0]
+    return sentence.partition(";")[0].rstrip(".")
+
+
 @figure("ragworth evaluate FILE, for each file in tests/formats/files", seconds=240, needs=(CLOCK, MODEL))
 def verdicts(run: Run) -> Shown:
     rows = []
@@ -34,6 +41,6 @@ def verdicts(run: Run) -> Shown:
             path = Path(shutil.copy(ROOT / "tests" / "formats" / "files" / name, folder))
             run.forget(folder)
             begun = time.perf_counter()
-            said = run.output(f"ragworth evaluate {path} --quiet").partition("\n")[0]
+            said = verdict(run.output(f"ragworth evaluate {path} --quiet"))
             rows.append((tool, f"`ragworth evaluate {path.name}`", said, f"{time.perf_counter() - begun:.0f} s"))
     yield "", str(table(("from", "command", "what it says first", "time"), rows, "lllr"))
