@@ -131,7 +131,7 @@ def _spellings(answer: str) -> Iterator[str]:
 def _same_amount(text: MatchableText, answer: MatchableText) -> bool:
     """The answer is a number with its unit, and the text has the number: "291" for "291 episodes"."""
     first, *rest = answer.words
-    if not rest or not _numeric(first) or any(map(_numeric, rest)):
+    if not rest or not (first[0].isdigit() or first[0] == "-") or any(map(_numeric, rest)):
         return False
     followed = (after for word, after in zip(text.words, (*text.words[1:], ""), strict=True) if word == first)
     # "24 days" is not "24 hours".

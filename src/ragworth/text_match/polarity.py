@@ -9,7 +9,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ragworth.text_match.directions import DIRECTIONS, NEGATIONS
+from ragworth.text_match.directions import NEGATIONS
+from ragworth.text_match.opposites import has_opposite
 from ragworth.text_match.plurals import singular
 from ragworth.text_match.spelling import canonical_words
 
@@ -32,19 +33,6 @@ _ASKS = re.compile(
 )
 _SENTENCE_END = re.compile(r"(?<=[.!?;:\n])\s+")
 
-# Pairs of words that say the opposite of each other.
-_OPPOSITE_WORDS = """
-above below, over under, more less, more fewer, longer shorter, larger smaller, greater smaller, higher lower,
-before after, win lose, won lost, win lost, qualify fail, qualified failed, first last, early late, true false,
-same different, open closed, allowed banned, legal illegal, strong weak, healthy weak, positive negative, buy sell,
-profitable loss, accept reject, accepted rejected, passed failed, alive dead, rich poor, fast slow
-"""
-_OPPOSITES = {
-    pair
-    for one, other in (words.split() for words in _OPPOSITE_WORDS.replace("\n", " ").split(","))
-    for pair in ((one, other), (other, one))
-}
-_PREFIXES = ("in", "im", "un", "dis", "non", "ir", "il")
 _STEM = 6
 _REACH = 4
 MIN_RESTATED = 0.5
@@ -112,14 +100,14 @@ def restated_polarity(text: str, question: str) -> bool | None:
         words = [singular(word) for word in canonical_words(sentence)]
         stems = {word[:_STEM] for word in words}
         kept = asked.keys() & stems
-        flipped = {stem for stem, word in asked.items() if stem not in stems and _has_opposite(word, words)}
+        flipped = {stem for stem, word in asked.items() if stem not in stems and has_opposite(word, words)}
         if len(kept) + len(flipped) < MIN_RESTATED * len(asked):
             continue
         if _DOUBTS.intersection(words):
             return None
         negations = [place for place, word in enumerate(words) if word in NEGATIONS]
         denied = len(negations)
-        if any(_has_opposite(word, words[place : place + _REACH]) for place in negations for word in asked.values()):
+        if any(has_opposite(word, words[place : place + _REACH]) for place in negations for word in asked.values()):
             return None
         return None if denied + len(flipped) > 1 else not denied and not flipped
     return None
@@ -128,13 +116,3 @@ def restated_polarity(text: str, question: str) -> bool | None:
 def _content(words: Sequence[str]) -> dict[str, str]:
     found = (singular(word) for word in words if word not in _FUNCTION and not word.isdigit())
     return {word[:_STEM]: word for word in found}
-
-
-def _has_opposite(word: str, words: Sequence[str]) -> bool:
-    direction = DIRECTIONS.get(word, 0)
-    return any(
-        (word, other) in _OPPOSITES
-        or (direction and DIRECTIONS.get(other, 0) == -direction)
-        or any(other.startswith(prefix + word[:_STEM]) for prefix in _PREFIXES)
-        for other in words
-    )
