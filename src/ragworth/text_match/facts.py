@@ -33,6 +33,7 @@ from ragworth.text_match.plurals import singular
 from ragworth.text_match.polarity import StatedPolarity, read_polarity, text_polarity
 from ragworth.text_match.quantities import Quantity, QuestionHints, read_hints, read_quantities
 from ragworth.text_match.quantity_match import QuantityFinding, compare, find_quantities
+from ragworth.text_match.short_forms import may_be_short_form
 from ragworth.text_match.spelling import read_pieces
 
 FactKind = Literal["given", "contradicted", "unclear", "absent"]
@@ -151,6 +152,13 @@ read_question = lru_cache(maxsize=8192)(QuestionFacts)
 
 def judge_answer(text: TextFacts, answer: str, question: QuestionFacts) -> FactVerdict:
     """Whether a text gives one accepted answer."""
+    verdict = _judge(text, answer, question)
+    if verdict.kind == "absent" and may_be_short_form(text.raw, answer):
+        return FactVerdict("unclear", f"may be short for, or another form of, {quote_short(answer)}")
+    return verdict
+
+
+def _judge(text: TextFacts, answer: str, question: QuestionFacts) -> FactVerdict:
     wanted = read_answer(answer)
     if wanted.polarity is not None:
         return _judge_polarity(text, wanted, wanted.polarity, question)
