@@ -21,6 +21,7 @@ _INITIALS = re.compile(r"((?:\b[A-Z]\.?\s?)+)(?<=[.\s])\s?([A-Z][a-z]\w+)")
 _AT_LEAST = frozenset(("least", "minimum", "more", "over", "above", "greater", "exceed", "exceeding"))
 _AT_MOST = frozenset(("most", "maximum", "less", "fewer", "under", "below"))
 _BOUND_DISTANCE = 3
+_MIN_STATEMENT = 4
 _RATIO = re.compile(r"(?<![\d:.,–-])(\d{1,3})\s?[:–-]\s?(\d{1,3})(?![\d:–-])")
 
 
@@ -60,12 +61,12 @@ def find_contrast(answer: ComparedText, text: ComparedText, question: Collection
     if _opposed(answer, near):
         return "says the opposite of"
     if _negations_differ(answer, near, question):
-        return "denies what is not denied in, or the reverse,"
+        return "differs by a negation from"
     if _swapped_sides(answer, text):
         return "has the words in another order than"
     if _lacks_listed(answer, text):
         return "has only a part of"
-    if _initials_differ(answer, text) or _name_replaced(answer, text, question) or _counts_others(answer, text):
+    if _initials_differ(answer, text) or _replaced(answer, text, question) or _counts_others(answer, text):
         return "has another name or word than"
     if _ratio_reversed(answer, text):
         return "has the reverse of"
@@ -145,11 +146,16 @@ def _initials(raw: str) -> dict[str, set[str]]:
     return found
 
 
-def _name_replaced(answer: ComparedText, text: ComparedText, question: Collection[str]) -> bool:
-    """Whether another name stands in the place of a missing one: "Paris, Texas" for "Paris, France"."""
+def _replaced(answer: ComparedText, text: ComparedText, question: Collection[str]) -> bool:
+    """Whether another name stands in the place of a missing one: "Paris, Texas" for "Paris, France".
+
+    In a statement, another word: "the landlord pays" for "the tenant pays".
+    """
     known = {*answer.stems, *map(stem_of, question)}
+    statement = answer.raw.rstrip().endswith(".") and len(answer.words) > _MIN_STATEMENT
     for at, stem in enumerate(answer.stems):
-        if stem in text.stems or not answer.pieces[at].raw[:1].isupper():
+        named = answer.pieces[at].raw[:1].isupper()
+        if stem in text.stems or not (named or (statement and _is_content(stem))):
             continue
         for step in (-1, 1):
             beside = _beside(answer, at, step)
@@ -157,15 +163,16 @@ def _name_replaced(answer: ComparedText, text: ComparedText, question: Collectio
                 continue
             places = [place for place, each in enumerate(text.stems) if each == answer.stems[beside]]
             others = [_beside(text, place, -step) for place in places]
-            if others and all(_is_other_name(text, each, answer.words[at], known) for each in others):
+            if others and all(_is_other(text, each, answer.words[at], known, named=named) for each in others):
                 return True
     return False
 
 
-def _is_other_name(text: ComparedText, at: int | None, name: str, known: Collection[str]) -> bool:
+def _is_other(text: ComparedText, at: int | None, name: str, known: Collection[str], *, named: bool) -> bool:
     if at is None or text.stems[at] in known or not _is_content(text.stems[at]):
         return False
-    return text.pieces[at].raw[:1].isupper() and not _abbreviates(*sorted((name, text.words[at]), key=len))
+    other_name = text.pieces[at].raw[:1].isupper()
+    return (other_name or not named) and not _abbreviates(*sorted((name, text.words[at]), key=len))
 
 
 def _abbreviates(short: str, word: str) -> bool:

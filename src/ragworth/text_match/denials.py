@@ -8,11 +8,13 @@ from collections.abc import Iterator
 DENIAL_REACH = 50
 """Characters before an answer in which a word that denies it may stand."""
 
+_STEM = 6
 _LINK = r"(?:a |an |the |in |on |by |from |after )?$"
 _DENIES = re.compile(rf"(?:\b(?:not|never|rather than|instead of|unlike)|\w+n['’]t)\s+(?:\w+\s+){{0,2}}?{_LINK}")
 _SETS_APART = re.compile(
     r"\b(?:except(?: for| in)?|excluding|other than|apart from|aside from|but not|used to be|formerly|previously|"
-    r"no longer|(?:up|down|rose|fell|rising|falling|increased|decreased) from|compared (?:with|to)|versus|vs\.?)\s+"
+    r"no longer|(?:up|down|rose|fell|rising|falling|increased|decreased)(?: [^.;]{0,30})? from|"
+    r"(?:all|any\w*|every\w*|none|nobody|nothing|no one)(?: [^.;]{0,20})? but|compared (?:with|to)|versus|vs\.?)\s+"
     rf"(?:about |approximately |around |roughly )?{_LINK}"
 )
 _ONLY = re.compile(r"\bnot\s+(?:only|just|merely|until|unlike|least)\b")
@@ -33,7 +35,7 @@ def is_set_apart(text: str, answer: str, question: str) -> bool:
     said, asked = text.lower(), question.lower()
     before = [_SETS_APART.search(said[max(0, start - DENIAL_REACH) : start]) for start, _ in _places(text, answer)]
     # A question for the exception or the former state is answered by it.
-    return bool(before) and all(found is not None and found.group().split()[0] not in asked for found in before)
+    return bool(before) and all(found is not None and found.group()[:_STEM] not in asked for found in before)
 
 
 def _places(text: str, answer: str) -> Iterator[tuple[int, int]]:

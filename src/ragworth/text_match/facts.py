@@ -204,7 +204,7 @@ def _judge_match(
     """The words are there; is it what the text says?"""
     against = next((each for each in findings if each.status in ("conflict", "opposite")), None)
     verbatim = how in ("contains", "contains another form of")
-    if against is not None and (not verbatim or not any(each.status == "given" for each in findings)):
+    if against is not None and (not verbatim or not any(each.status in ("given", "coarse") for each in findings)):
         return FactVerdict("contradicted", _other_quantity(wanted, text, against))
     if how == "is a part of" and any(each.status == "missing" for each in findings):
         return FactVerdict("unclear", f"has only a part of {quote_short(wanted.raw)}")

@@ -37,6 +37,7 @@ _ASKS = re.compile(
 )
 # They have a "no" and deny nothing.
 _IDIOMS = re.compile(r"(?i)\bno (?:problem|doubt|question|wonder|worries|matter)\b")
+_NON = re.compile(r"(?i)\bnon-(?=\w)")
 _SENTENCE_END = re.compile(r"(?<=[.!?;:\n])\s+")
 
 _STEM = 6
@@ -58,6 +59,8 @@ _DOUBTS = frozenset(
         "hardly",
         "barely",
         "scarcely",
+        "only",
+        "except",
         "partly",
         "partially",
         "sometimes",
@@ -102,6 +105,7 @@ def text_polarity(text: str, question: str, statement: str) -> bool | None:
 
 def restated_polarity(text: str, question: str) -> bool | None:
     """Whether a text restates (True) or denies (False) what a question asks, in its first two sentences."""
+    text, question = _NON.sub("non", text), _NON.sub("non", question)
     asked = _content(canonical_words(question))
     if not asked or NEGATIONS.intersection(canonical_words(question)):
         return None

@@ -137,6 +137,8 @@ class _QuantityReader:
     def _ordinal(self, at: int) -> Quantity:
         value = float(self.pieces[at].value)
         noun = self._noun(at + 1)
+        if self._at(at - 1) == "a" and value > 2 and self._ends_part(at):
+            return Quantity("number", 1 / value, 0, at, at + 1)
         if noun == "century" and value < 100:
             return Quantity("year", 100 * (value - 1), 1, at, at + 2, high=100 * value - 1)
         return Quantity("ordinal", value, 1, at, at + 1, noun=noun)
@@ -216,7 +218,10 @@ class _QuantityReader:
         """Whether "one" and an ordinal are a fraction: "one eighth of it", but not "one third party"."""
         if self.pieces[at].raw.lower() != "one" or self._kind(at + 1) != "place":
             return False
-        return self.pieces[at + 1].raw.isalpha() and self._at(at + 2) in ("of", "", ".", ",", "%")
+        return self._ends_part(at + 1)
+
+    def _ends_part(self, at: int) -> bool:
+        return self.pieces[at].raw.isalpha() and self._at(at + 1) in ("of", "", ".", ",")
 
     def _quotient(self, at: int) -> float | None:
         if self._at(at + 1) != "/" or self._kind(at + 2) != "number" or self._at(at + 3) == "/":

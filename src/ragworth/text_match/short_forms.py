@@ -15,14 +15,16 @@ def may_be_short_form(text: str, answer: str) -> bool:
     """Whether one may be an acronym of the other, or both may say that there is none."""
     if _NONE.fullmatch(answer):
         return _SAYS_NONE.search(text) is not None
-    return _spells_out(answer, text, whole=True) or _spells_out(text, answer, whole=False)
+    acronyms = {_letters(found.group()) for found in _ACRONYM.finditer(text)}
+    short = _ACRONYM.fullmatch(answer.strip())
+    return _initials(answer) in acronyms or (short is not None and _letters(short.group()) in _initials(text))
 
 
-def _spells_out(long: str, short: str, *, whole: bool) -> bool:
-    """Whether the initials of capitalized words of one text, or of all of it, are an acronym in the other."""
-    acronyms = {found.group().replace(".", "") for found in _ACRONYM.finditer(short)}
-    if not acronyms:
-        return False
-    words = [word for word in _WORD.findall(long) if word.lower() not in _SKIPPED]
-    initials = "".join(word[0] if word[0].isupper() and not word.isupper() else " " for word in words)
-    return initials in acronyms if whole else any(acronym in initials for acronym in acronyms)
+def _letters(acronym: str) -> str:
+    return acronym.replace(".", "")
+
+
+def _initials(text: str) -> str:
+    """The initials of capitalized words, with a blank for every other word."""
+    words = [word for word in _WORD.findall(text) if word.lower() not in _SKIPPED]
+    return "".join(word[0] if word[0].isupper() and not word.isupper() else " " for word in words)
