@@ -55,7 +55,8 @@ def numeric_date_tokens(raw: str) -> list[str]:
     """The tokens of a date in digits.
 
     Dots separate day, month and year in this order. Of two numbers before a slash, one above 12 is the day; if both
-    could be, the date is ambiguous and stays three numbers (**Choice**). So does anything that is not a date.
+    could be and they differ, the date is ambiguous and stays three numbers (**Choice**). So does anything that is not a
+    date.
     """
     numbers = re.findall(r"\d+", raw)
     if len(numbers[0]) == 4:
@@ -63,7 +64,7 @@ def numeric_date_tokens(raw: str) -> list[str]:
         day = rest[0] if rest else ""
     else:
         first, second, year = numbers
-        if "." in raw or int(first) > 12:
+        if "." in raw or int(first) > 12 or int(first) == int(second):
             day, month = first, second
         elif int(second) > 12:
             month, day = first, second
@@ -72,6 +73,16 @@ def numeric_date_tokens(raw: str) -> list[str]:
     if not 1 <= int(month) <= 12 or (day and not 1 <= int(day) <= 31):
         return numbers
     return _tokens(year, _ENGLISH[int(month) - 1], day)
+
+
+def readings_of_date(tokens: Sequence[str]) -> list[set[str]]:
+    """The dates that the tokens of one may mean: two if it is ambiguous, "04/09/1998"."""
+    if len(tokens) != 3 or not all(token.isdecimal() for token in tokens):
+        return [set(tokens)]
+    first, second, year = tokens
+    if not (1 <= int(first) <= 12 and 1 <= int(second) <= 12):
+        return [set(tokens)]
+    return [set(_tokens(year, _ENGLISH[int(month) - 1], day)) for day, month in ((first, second), (second, first))]
 
 
 def tokens_with_dates(items: Sequence[TextPiece]) -> Iterator[str]:

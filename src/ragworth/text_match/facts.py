@@ -17,7 +17,9 @@ from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple
 
 from ragworth.errors import quote_short
+from ragworth.text_match.contrasts import ComparedText, bounds_opposed, find_contrast
 from ragworth.text_match.dates import TextPiece
+from ragworth.text_match.denials import is_denied, is_set_apart
 from ragworth.text_match.directions import DIRECTIONS, NEGATIONS
 from ragworth.text_match.matching import (
     LITTLE_WORDS,
@@ -31,6 +33,7 @@ from ragworth.text_match.plurals import singular
 from ragworth.text_match.polarity import StatedPolarity, read_polarity, text_polarity
 from ragworth.text_match.quantities import Quantity, QuestionHints, read_hints, read_quantities
 from ragworth.text_match.quantity_match import QuantityFinding, compare, find_quantities
+from ragworth.text_match.short_forms import may_be_short_form
 from ragworth.text_match.spelling import read_pieces
 
 FactKind = Literal["given", "contradicted", "unclear", "absent"]
@@ -54,9 +57,6 @@ between through there has have had will would been also because due mainly
 """
 _NO_FACTS = frozenset(_EMPTY_TEXT.split()) | LITTLE_WORDS | DIRECTIONS.keys()
 
-
-DENIAL_REACH = 50
-"""Characters before an answer in which a word that denies it may stand."""
 
 MAX_ALTERNATIVE_GAP = 3
 """Words between a quantity and another one after an "or"."""
@@ -89,6 +89,10 @@ class TextFacts:
     def tokens(self) -> list[str]:
         """The pieces as words and marks, in the positions that quantities have."""
         return [piece.raw if piece.kind == "break" else piece.value for piece in self.pieces]
+
+    @cached_property
+    def compared(self) -> ComparedText:
+        return ComparedText(self.raw, self.pieces)
 
     @cached_property
     def stems(self) -> frozenset[str]:
@@ -148,6 +152,13 @@ read_question = lru_cache(maxsize=8192)(QuestionFacts)
 
 def judge_answer(text: TextFacts, answer: str, question: QuestionFacts) -> FactVerdict:
     """Whether a text gives one accepted answer."""
+    verdict = _judge(text, answer, question)
+    if verdict.kind == "absent" and may_be_short_form(text.raw, answer):
+        return FactVerdict("unclear", f"may be short for, or another form of, {quote_short(answer)}")
+    return verdict
+
+
+def _judge(text: TextFacts, answer: str, question: QuestionFacts) -> FactVerdict:
     wanted = read_answer(answer)
     if wanted.polarity is not None:
         return _judge_polarity(text, wanted, wanted.polarity, question)
@@ -193,20 +204,48 @@ def _judge_match(
     """The words are there; is it what the text says?"""
     against = next((each for each in findings if each.status in ("conflict", "opposite")), None)
     verbatim = how in ("contains", "contains another form of")
-    if against is not None and (not verbatim or not any(each.status == "given" for each in findings)):
+    if against is not None and (not verbatim or not any(each.status in ("given", "coarse") for each in findings)):
         return FactVerdict("contradicted", _other_quantity(wanted, text, against))
     if how == "is a part of" and any(each.status == "missing" for each in findings):
         return FactVerdict("unclear", f"has only a part of {quote_short(wanted.raw)}")
     if _swapped(text, wanted, findings):
         kind: FactKind = "unclear" if wanted.is_long else "contradicted"
         return FactVerdict(kind, f"has the numbers of {quote_short(wanted.raw)} for other things")
-    if _denied(text, wanted) and not question.denies and not NEGATIONS.intersection(wanted.tokens):
-        return FactVerdict("unclear", f"denies {quote_short(wanted.raw)}, or seems to")
+    doubt = _find_denial(text, wanted, question) or _find_doubt(text, wanted, findings)
+    if not doubt and how != "contains":
+        doubt = _find_contrast(text, wanted, question)
+    return FactVerdict("unclear", doubt) if doubt else FactVerdict("given", how)
+
+
+def _find_denial(text: TextFacts, wanted: TextFacts, question: QuestionFacts) -> str:
+    if question.denies:
+        return ""
+    if is_denied(text.raw, wanted.raw) and not NEGATIONS.intersection(wanted.tokens):
+        return f"denies {quote_short(wanted.raw)}, or seems to"
+    if is_set_apart(text.raw, wanted.raw, question.raw):
+        return f"has {quote_short(wanted.raw)} as an exception, or to compare"
+    return ""
+
+
+def _find_doubt(text: TextFacts, wanted: TextFacts, findings: Sequence[QuantityFinding]) -> str:
+    """Why a text that has the numbers or words of an answer may not give it."""
     if any(_is_alternative(text, each) for each in findings):
-        return FactVerdict("unclear", f"has {quote_short(wanted.raw)} as one of several")
-    if not verbatim and _names_reversed(text, wanted):
-        return FactVerdict("unclear", f"has the names of {quote_short(wanted.raw)} in another order")
-    return FactVerdict("given", how)
+        return f"has {quote_short(wanted.raw)} as one of several"
+    if any(_bounds_opposed(text, wanted, each) for each in findings):
+        return f"has the opposite bound of {quote_short(wanted.raw)}"
+    if wanted.matchable.line not in text.matchable.line and _names_reversed(text, wanted):
+        return f"has the names of {quote_short(wanted.raw)} in another order"
+    return ""
+
+
+def _find_contrast(text: TextFacts, wanted: TextFacts, question: QuestionFacts) -> str:
+    contrast = find_contrast(wanted.compared, text.compared, question.tokens)
+    return f"{contrast} {quote_short(wanted.raw)}" if contrast else ""
+
+
+def _bounds_opposed(text: TextFacts, wanted: TextFacts, finding: QuantityFinding) -> bool:
+    said = finding.match
+    return said is not None and bounds_opposed(wanted.tokens, finding.wanted.start, text.tokens, said.start)
 
 
 def _judge_facts(
@@ -233,8 +272,9 @@ def _judge_facts(
         if needed and not wanted.is_long:
             return FactVerdict("absent")
     if wanted.is_long:
-        if facts and shared >= MIN_FACT_SHARE and not _opposed(text, wanted):
-            return FactVerdict("given", "has the facts of")
+        if facts and shared >= MIN_FACT_SHARE:
+            doubt = _find_contrast(text, wanted, question)
+            return FactVerdict("unclear", doubt) if doubt else FactVerdict("given", "has the facts of")
         return FactVerdict("unclear", f"may say {quote_short(wanted.raw)} in other words")
     if facts and shared and not findings:
         return FactVerdict("unclear", f"has some words of {quote_short(wanted.raw)}")
@@ -246,10 +286,9 @@ def _judge_given(text: TextFacts, wanted: TextFacts, findings: Sequence[Quantity
     if _swapped(text, wanted, findings):
         kind: FactKind = "unclear" if wanted.is_long else "contradicted"
         return FactVerdict(kind, f"has the numbers of {quote_short(wanted.raw)} for other things")
-    if any(_is_alternative(text, each) for each in findings):
-        return FactVerdict("unclear", f"has {quote_short(wanted.raw)} as one of several")
-    if _names_reversed(text, wanted):
-        return FactVerdict("unclear", f"has the names of {quote_short(wanted.raw)} in another order")
+    doubt = _find_doubt(text, wanted, findings)
+    if doubt:
+        return FactVerdict("unclear", doubt)
     if shared < (MIN_LABEL_SHARE if not wanted.is_long or len(findings) > 1 else MIN_FACT_SHARE):
         return FactVerdict("unclear", f"has the numbers of {quote_short(wanted.raw)}, and few of its words")
     return FactVerdict("given", "gives the quantity of" if len(findings) == 1 else "gives the quantities of")
@@ -285,33 +324,6 @@ def _other_quantity(wanted: TextFacts, text: TextFacts, finding: QuantityFinding
     said = finding.match
     words = " ".join(text.tokens[said.start : said.end]) if said else ""
     return f"has {quote_short(words)} for {quote_short(wanted.raw)}"
-
-
-def _opposed(text: TextFacts, wanted: TextFacts) -> bool:
-    """Whether all that one says goes up goes down in the other."""
-    one = {DIRECTIONS[word] for word in wanted.matchable.words if word in DIRECTIONS}
-    other = {DIRECTIONS[word] for word in text.matchable.words if word in DIRECTIONS}
-    return len(one) == len(other) == 1 and one != other
-
-
-_DENIES = re.compile(
-    r"(?:\b(?:not|never|rather than|instead of|unlike)|\w+n['’]t)\s+(?:\w+\s+){0,2}?"
-    r"(?:a |an |the |in |on |by |from |after )?$"
-)
-_ONLY = re.compile(r"\bnot\s+(?:only|just|merely|until|unlike|least)\b")
-
-
-def _denied(text: TextFacts, wanted: TextFacts) -> bool:
-    """Whether every place where the answer stands verbatim is denied: "it was not Paris"."""
-    answer, said = wanted.raw.strip().strip(".").lower(), text.raw.lower()
-    place = said.find(answer) if answer else -1
-    found = place >= 0
-    while place >= 0:
-        before = said[max(0, place - DENIAL_REACH) : place]
-        if not _DENIES.search(before) or _ONLY.search(before):
-            return False
-        place = said.find(answer, place + 1)
-    return found
 
 
 def _is_alternative(text: TextFacts, finding: QuantityFinding) -> bool:

@@ -13,9 +13,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ragworth.text_match.dates import MONTHS, TextPiece, tokens_with_dates
+from ragworth.text_match.numerals import ROMAN
 from ragworth.text_match.overlap import SCRIPTS_WITHOUT_SPACES
 from ragworth.text_match.plurals import singular
-from ragworth.text_match.spelling import read_pieces
+from ragworth.text_match.spelling import canonical_words, read_pieces
 
 MATCH_WINDOW = 30
 """Maximum distance in words for the words of an answer to count as said together."""
@@ -44,8 +45,13 @@ gram kilogram ton l liter litre gallon degree c f kelvin mph
 _UNITS = frozenset(_UNIT_WORDS.split())
 _MONTHS = frozenset(MONTHS.values())
 _YEAR = re.compile(r"1\d{3}|20\d{2}")
+_SLASH_DATE = re.compile(r"\d/\d{1,2}/\d{4}")
 _BLANKLESS = re.compile(f"[{SCRIPTS_WITHOUT_SPACES}]")
 _ASIDE = re.compile(r"\([^()]*\)")
+_UMLAUT = re.compile("[äöüßÄÖÜ]")
+_DIGRAPHS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
+_MONARCH = re.compile(r"\b([A-Z][a-z]+) ([IVX]+)\b")
+_NAMED_MONARCH = re.compile(r"\b([A-Z][a-z]+) the ([A-Z][a-z]*(?:st|nd|rd|th|First|Second|Third))\b")
 _OR = re.compile(r"\bor\b|;", re.IGNORECASE)
 
 
@@ -102,7 +108,10 @@ def _contains(text: MatchableText, answer: MatchableText) -> bool:
 
 
 def _another_form(text: MatchableText, answer: MatchableText) -> bool:
-    return any(form.words and form.line in text.line for form in _forms(answer.raw))
+    lines = [text.line]
+    if _UMLAUT.search(text.raw):
+        lines.append(to_matchable(_spell_umlauts(text.raw)).line)
+    return any(form.line in line for form in (*_forms(answer.raw), answer) for line in lines)
 
 
 @lru_cache(maxsize=8192)
@@ -113,8 +122,17 @@ def _forms(answer: str) -> tuple[MatchableText, ...]:
 
 
 def _spellings(answer: str) -> Iterator[str]:
-    """Variants of an answer: without brackets, either side of an "or", before a comma, and without leading words."""
+    """Variants of an answer: without brackets, either side of an "or", before a comma, without leading words.
+
+    Also with umlauts as two letters, and with the number of a monarch in words: "Henry the Eighth".
+    """
     bare = _ASIDE.sub(" ", answer)
+    if _UMLAUT.search(answer):
+        yield _spell_umlauts(answer)
+    if _MONARCH.search(bare):
+        yield _MONARCH.sub(lambda found: f"{found[1]} {ROMAN.get(found[2].lower(), found[2])}th", bare)
+    if _NAMED_MONARCH.search(bare):
+        yield _NAMED_MONARCH.sub(lambda found: f"{found[1]} {canonical_words(found[2])[0].removesuffix('th')}", bare)
     if bare != answer:
         yield bare
     if _OR.search(bare):
@@ -128,10 +146,14 @@ def _spellings(answer: str) -> Iterator[str]:
         yield " ".join(words)
 
 
+def _spell_umlauts(text: str) -> str:
+    return text.translate(_DIGRAPHS)
+
+
 def _same_amount(text: MatchableText, answer: MatchableText) -> bool:
     """The answer is a number with its unit, and the text has the number: "291" for "291 episodes"."""
     first, *rest = answer.words
-    if not rest or not _numeric(first) or any(map(_numeric, rest)):
+    if not rest or not (first[0].isdigit() or first[0] == "-") or any(map(_numeric, rest)):
         return False
     followed = (after for word, after in zip(text.words, (*text.words[1:], ""), strict=True) if word == first)
     # "24 days" is not "24 hours".
@@ -142,7 +164,7 @@ def _coarser_date(text: MatchableText, answer: MatchableText) -> bool:
     """The answer is a date, of which the text gives only the year, or month and year."""
     months = _MONTHS.intersection(answer.words)
     said = _MONTHS.intersection(text.words)
-    if not months or not said <= months or any(map(_day, text.words)):
+    if not months or not said <= months or any(map(_day, text.words)) or _SLASH_DATE.search(text.raw):
         return False
     years = {word for word in text.words if _YEAR.fullmatch(word)}
     return len(years) == 1 and years <= set(answer.words)

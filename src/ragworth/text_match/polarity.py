@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ragworth.text_match.directions import DIRECTIONS, NEGATIONS
+from ragworth.text_match.opposites import has_opposite
 from ragworth.text_match.plurals import singular
-from ragworth.text_match.spelling import canonical_words
+from ragworth.text_match.spelling import canonical_words, read_pieces
 
 _YES = "yes|yeah|yep|ja|oui|sí|si|sì|sim|da|да|tak|evet|نعم|हाँ|हां|はい|是的|是|네|예"
 _NO = "no|nope|nein|non|não|nao|nee|нет|nie|hayır|لا|नहीं|いいえ|不是|否|아니요|아니오"
@@ -25,26 +26,20 @@ _STOP = r"(?=\s*(?:$|[^\w\s'’])|\s+(?:it|they|he|she|there|this|that|we|i|the)
 _LEAD = r"^\W*(?:(?:the |my |final |short )*answer(?: is)?\W+)?"
 _LEADS_YES = re.compile(rf"(?i){_LEAD}(?:(?:{_YES}){_STOP}|(?:{_SURE})(?!\s+not)\b)")
 _LEADS_NO = re.compile(rf"(?i){_LEAD}(?:(?:{_NO}){_STOP}|(?:{_DENIAL})\b)")
-_SAYS_YES = re.compile(r"(?i)(?:[.!?:\n*\"]\W*|\b(?:so|is|therefore|thus|hence)\W+)yes(?=\W*(?:[,.;!?\n*\"]|$))")
-_SAYS_NO = re.compile(r"(?i)(?:[.!?:\n*\"]\W*|\b(?:so|is|therefore|thus|hence)\W+)no(?=\W*(?:[,.;!?\n*\"]|$))")
+_SAYS_YES = re.compile(
+    r"(?i)(?:[.!?:\n*\"]\W*|\b(?:so|is|therefore|thus|hence)\W+)(?:yes|true)(?=\W*(?:[,.;!?\n*\"]|$))"
+)
+_SAYS_NO = re.compile(
+    r"(?i)(?:[.!?:\n*\"]\W*|\b(?:so|is|therefore|thus|hence)\W+)(?:no|false)(?=\W*(?:[,.;!?\n*\"]|$))"
+)
 _ASKS = re.compile(
     r"(?i)(?:^|[.,;:!?]\s+)(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|may|might|must)\b"
 )
+# They have a "no" and deny nothing.
+_IDIOMS = re.compile(r"(?i)\bno (?:problem|doubt|question|wonder|worries|matter)\b")
+_NON = re.compile(r"(?i)\bnon-(?=\w)")
 _SENTENCE_END = re.compile(r"(?<=[.!?;:\n])\s+")
 
-# Pairs of words that say the opposite of each other.
-_OPPOSITE_WORDS = """
-above below, over under, more less, more fewer, longer shorter, larger smaller, greater smaller, higher lower,
-before after, win lose, won lost, win lost, qualify fail, qualified failed, first last, early late, true false,
-same different, open closed, allowed banned, legal illegal, strong weak, healthy weak, positive negative, buy sell,
-profitable loss, accept reject, accepted rejected, passed failed, alive dead, rich poor, fast slow
-"""
-_OPPOSITES = {
-    pair
-    for one, other in (words.split() for words in _OPPOSITE_WORDS.replace("\n", " ").split(","))
-    for pair in ((one, other), (other, one))
-}
-_PREFIXES = ("in", "im", "un", "dis", "non", "ir", "il")
 _STEM = 6
 _REACH = 4
 MIN_RESTATED = 0.5
@@ -55,12 +50,17 @@ a an the is are was were be been being do does did done has have had can could w
 on at by to for and or with from as it its he she they them his her their there this that these those ever any still
 yet also than which who what when where how if so then i we you our your but not no
 """
+_PREPOSITIONS = frozenset(
+    ("in", "on", "at", "by", "to", "for", "of", "from", "during", "as", "with", "between", "since", "than")
+)
 _FUNCTION = frozenset(_FUNCTION_WORDS.split())
 _DOUBTS = frozenset(
     (
         "hardly",
         "barely",
         "scarcely",
+        "only",
+        "except",
         "partly",
         "partially",
         "sometimes",
@@ -82,8 +82,8 @@ class StatedPolarity(NamedTuple):
 
 
 def read_polarity(answer: str) -> StatedPolarity | None:
-    """The yes or no that an accepted answer begins with; None if it is no answer to a yes/no question."""
-    for positive, words in ((True, _YES), (False, _NO)):
+    """The yes or no (true or false) that an accepted answer begins with; None if it has none."""
+    for positive, words in ((True, f"{_YES}|true"), (False, f"{_NO}|false")):
         match = re.match(rf"(?i)\W*(?:{words}){_STOP}\W*", answer)
         if match:
             return StatedPolarity(positive, answer[match.end() :])
@@ -105,36 +105,53 @@ def text_polarity(text: str, question: str, statement: str) -> bool | None:
 
 def restated_polarity(text: str, question: str) -> bool | None:
     """Whether a text restates (True) or denies (False) what a question asks, in its first two sentences."""
+    text, question = _NON.sub("non", text), _NON.sub("non", question)
     asked = _content(canonical_words(question))
     if not asked or NEGATIONS.intersection(canonical_words(question)):
         return None
-    for sentence in _SENTENCE_END.split(text.strip())[:2]:
+    predicate = _predicate(question)
+    for sentence in _SENTENCE_END.split(_IDIOMS.sub("", text).strip())[:2]:
         words = [singular(word) for word in canonical_words(sentence)]
         stems = {word[:_STEM] for word in words}
         kept = asked.keys() & stems
-        flipped = {stem for stem, word in asked.items() if stem not in stems and _has_opposite(word, words)}
+        flipped = {stem for stem, word in asked.items() if stem not in stems and has_opposite(word, words)}
         if len(kept) + len(flipped) < MIN_RESTATED * len(asked):
             continue
-        if _DOUBTS.intersection(words):
+        if _DOUBTS.intersection(words) or not all(_is_said(word, words) for word in predicate):
             return None
         negations = [place for place, word in enumerate(words) if word in NEGATIONS]
         denied = len(negations)
-        if any(_has_opposite(word, words[place : place + _REACH]) for place in negations for word in asked.values()):
+        if any(has_opposite(word, words[place : place + _REACH]) for place in negations for word in asked.values()):
             return None
         return None if denied + len(flipped) > 1 else not denied and not flipped
     return None
 
 
+def _predicate(question: str) -> list[str]:
+    """The words that a sentence must have to answer a question: what is asked of its first word.
+
+    Names may be left out, and so may what follows a preposition: "in 2020", "to shareholders".
+    """
+    core: list[str] = []
+    names = set()
+    for piece in read_pieces(question):
+        if piece.value in _PREPOSITIONS and len(core) > 1:
+            break
+        if piece.kind == "word" and piece.value not in _FUNCTION:
+            core.append(singular(piece.value))
+            if piece.raw[:1].isupper():
+                names.add(core[-1])
+    return [word for word in core[1:] if word not in names] or core[-1:]
+
+
+def _is_said(word: str, words: Sequence[str]) -> bool:
+    """Whether a sentence has a word, one of the same direction ("fell" for "declined"), or its opposite."""
+    direction = DIRECTIONS.get(word)
+    return any(
+        other[:_STEM] == word[:_STEM] or (direction and DIRECTIONS.get(other) == direction) for other in words
+    ) or has_opposite(word, words)
+
+
 def _content(words: Sequence[str]) -> dict[str, str]:
     found = (singular(word) for word in words if word not in _FUNCTION and not word.isdigit())
     return {word[:_STEM]: word for word in found}
-
-
-def _has_opposite(word: str, words: Sequence[str]) -> bool:
-    direction = DIRECTIONS.get(word, 0)
-    return any(
-        (word, other) in _OPPOSITES
-        or (direction and DIRECTIONS.get(other, 0) == -direction)
-        or any(other.startswith(prefix + word[:_STEM]) for prefix in _PREFIXES)
-        for other in words
-    )

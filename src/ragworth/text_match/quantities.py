@@ -15,6 +15,7 @@ from ragworth.text_match.plurals import singular
 from ragworth.text_match.units import MAGNITUDES, Unit, find_unit, readings_as_written
 
 QuantityKind = Literal["number", "ordinal", "year", "date"]
+Role = Literal["", "change", "level"]
 
 _HEDGE_WORDS = """
 about around approximately approx roughly nearly almost circa ca over under above some estimated estimate than least
@@ -29,6 +30,7 @@ _DECADE = re.compile(r"(\d{3}0)s")
 _FISCAL_YEAR = re.compile(r"fy(\d{4})")
 _YEAR = re.compile(r"1[0-9]{3}|20[0-9]{2}")
 _DASHES = frozenset("–—")
+_ROLES: dict[str, Role] = {"by": "change", "from": "level", "to": "level"}
 MAX_SPAN = 20
 """Years of a span whose end is written in two digits."""
 
@@ -37,7 +39,8 @@ class Quantity(NamedTuple):
     """A number with what is said of it. ``high`` is the end of a range, ``step`` the last place that is written.
 
     ``units`` are the readings of its unit, none for a plain number; ``noun`` is the word that follows a plain number.
-    ``tokens`` are those of a date. ``direction`` is 1 or −1 if it is said to be a rise or a fall.
+    ``tokens`` are those of a date. ``direction`` is 1 or −1 if it is said to be a rise or a fall. ``role`` is whether
+    it is by how much something changed, or from or to which level.
     """
 
     kind: QuantityKind
@@ -52,6 +55,7 @@ class Quantity(NamedTuple):
     noun: str = ""
     direction: int = 0
     tokens: tuple[str, ...] = ()
+    role: Role = ""
 
 
 def read_quantities(pieces: Sequence[TextPiece]) -> tuple[Quantity, ...]:
@@ -90,7 +94,10 @@ class _QuantityReader:
                 found[-1] = joined
             else:
                 found.append(quantity)
-        return [each._replace(direction=self._direction(each)) for each in found]
+        return [each._replace(direction=self._direction(each), role=self._role(each)) for each in found]
+
+    def _role(self, quantity: Quantity) -> Role:
+        return _ROLES.get(self._at(quantity.start - 1), "")
 
     def _direction(self, quantity: Quantity) -> int:
         return 1 if self._at(quantity.start - 1) == "+" else direction_at(self.words, quantity.start, quantity.end)
@@ -115,6 +122,9 @@ class _QuantityReader:
         if match := _DECADE.fullmatch(value):
             first = float(match[1])
             return Quantity("year", first, 1, at, at + 1, high=first + (99 if match[1].endswith("00") else 9))
+        if value in ("a", "an") and self.words[at + 2 : at + 5] == ["and", "a", "half"]:
+            units, width = find_unit(self.words, at + 1)
+            return Quantity("number", 1.5, 0, at, at + 5, units) if width == 1 else None
         if value in _TIMES:
             return Quantity("number", _TIMES[value], 1, at, at + 1, noun="time")
         if value in _PARTS and before in ("a", "one", "") and after in ("of", ""):
@@ -127,6 +137,8 @@ class _QuantityReader:
     def _ordinal(self, at: int) -> Quantity:
         value = float(self.pieces[at].value)
         noun = self._noun(at + 1)
+        if self._at(at - 1) == "a" and value > 2 and self._ends_part(at):
+            return Quantity("number", 1 / value, 0, at, at + 1)
         if noun == "century" and value < 100:
             return Quantity("year", 100 * (value - 1), 1, at, at + 2, high=100 * value - 1)
         return Quantity("ordinal", value, 1, at, at + 1, noun=noun)
@@ -141,6 +153,8 @@ class _QuantityReader:
         fraction, width = self._fraction(at)
         if width:
             value, step, end = fraction, 0.0, at + width
+            if self._at(end) in MAGNITUDES:
+                value, scaled, end = value * MAGNITUDES[self._at(end)], True, end + 1
         if self._at(at - 1) in ("minus", "negative"):
             value = -abs(value)
         units, end, magnitude = self._unit(at, end)
@@ -189,12 +203,25 @@ class _QuantityReader:
         part = _PLURAL_PARTS.get(self.pieces[at + 1].value) if at + 1 < len(self.pieces) else None
         if part and first < part:
             return first / part, 2
+        if self._is_one_part(at):
+            return 1 / float(self.pieces[at + 1].value), 2
+        if self.words[at + 1 : at + 4] == ["and", "a", "half"]:
+            return first + 0.5, 4
         quotient = self._quotient(at)
         if quotient is not None:
             return quotient, 3
         if self._kind(at + 1) == "number" and (rest := self._quotient(at + 1)) is not None:
             return first + rest, 4
         return 0.0, 0
+
+    def _is_one_part(self, at: int) -> bool:
+        """Whether "one" and an ordinal are a fraction: "one eighth of it", but not "one third party"."""
+        if self.pieces[at].raw.lower() != "one" or self._kind(at + 1) != "place":
+            return False
+        return self._ends_part(at + 1)
+
+    def _ends_part(self, at: int) -> bool:
+        return self.pieces[at].raw.isalpha() and self._at(at + 1) in ("of", "", ".", ",")
 
     def _quotient(self, at: int) -> float | None:
         if self._at(at + 1) != "/" or self._kind(at + 2) != "number" or self._at(at + 3) == "/":
@@ -219,8 +246,10 @@ class _QuantityReader:
         return Quantity("number", 3600 * hours + 60 * minutes + seconds, 1, at, at + 5, (Unit("time", 1.0),))
 
     def _join(self, first: Quantity, second: Quantity) -> Quantity | None:
-        """One quantity of two: a range ("5–7 %"), or parts of a measure ("6 ft 3 in")."""
+        """One quantity of two: a range ("5–7 %"), a measure in parts ("6 ft 3 in"), or a value and error ("5 ± 1")."""
         between = self.words[first.end : second.start]
+        if between == ["±"]:
+            return second._replace(kind="number", value=first.value, step=first.step, start=first.start)
         compound = self._compound(first, second, between)
         if compound is not None:
             return compound
@@ -275,7 +304,7 @@ class _QuantityReader:
         return self.words[at] if 0 <= at < len(self.words) else ""
 
     def _noun(self, at: int) -> str:
-        return self._at(at) if self._kind(at) == "word" else ""
+        return self._at(at) if self._kind(at) == "word" and self._at(at) != "of" else ""
 
     def _kind(self, at: int) -> str:
         return self.pieces[at].kind if 0 <= at < len(self.pieces) else ""

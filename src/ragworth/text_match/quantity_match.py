@@ -11,8 +11,9 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
+from ragworth.text_match.dates import readings_of_date
 from ragworth.text_match.quantities import Quantity, QuestionHints
-from ragworth.text_match.units import Unit
+from ragworth.text_match.units import KELVIN, Unit
 
 Comparison = Literal["same", "opposite", "coarse", "different", "incomparable"]
 QuantityStatus = Literal["given", "opposite", "coarse", "conflict", "missing"]
@@ -105,11 +106,28 @@ def compare(wanted: Quantity, said: Quantity, hints: QuestionHints) -> Compariso
         return "same" if wanted.value == said.value and near else "incomparable"
     if wanted.high is not None or said.high is not None:
         return _compare_ranges(wanted, said, hints)
-    return _compare_numbers(wanted, said, hints)
+    found = _compare_numbers(wanted, said, hints)
+    if found == "different" and {wanted.role, said.role} == {"change", "level"}:
+        return "incomparable"
+    return "coarse" if found == "different" and _may_be_same_time(wanted, said) else found
+
+
+def _may_be_same_time(wanted: Quantity, said: Quantity) -> bool:
+    """Whether one is a time of day and the other its hour: "3 pm" and the 15 of "15:00"."""
+    times = [each for each in (wanted, said) if any(unit.dimension == "time of day" for unit in each.units)]
+    plain = [each for each in (wanted, said) if not each.units]
+    return len(times) == len(plain) == 1 and plain[0].value % 12 == times[0].value // 60 % 12
 
 
 def _compare_dates(wanted: Quantity, said: Quantity) -> Comparison:
-    one, other = set(_date_tokens(wanted)), set(_date_tokens(said))
+    if wanted.tokens and wanted.tokens == said.tokens:
+        return "same"
+    ours, theirs = readings_of_date(_date_tokens(wanted)), readings_of_date(_date_tokens(said))
+    found = {_compare_readings(one, other) for one in ours for other in theirs}
+    return next(iter(found)) if len(found) == 1 else "coarse"
+
+
+def _compare_readings(one: set[str], other: set[str]) -> Comparison:
     if not one or not other:
         return "incomparable"
     shared = {_part(token) for token in one} & {_part(token) for token in other}
@@ -203,6 +221,20 @@ def _compare_plain(wanted: Quantity, said: Quantity) -> Comparison:
     return next((each for each in ("same", "opposite", "coarse", "different") if each in found), "incomparable")
 
 
+def _in_kelvin(wanted: Quantity, said: Quantity) -> list[tuple[Quantity, Quantity]]:
+    """Readings of a number with a K, which is read as thousands, beside a temperature: "351.5 K"."""
+    if not wanted.units and said.units:
+        return [(one, other) for other, one in _in_kelvin(said, wanted)]
+    if said.units or not said.scaled:
+        return []
+    kelvin = said._replace(value=said.value / 1e3, step=said.step / 1e3, units=(KELVIN,), scaled=False)
+    return [
+        (_convert(wanted, unit, KELVIN), _convert(kelvin, KELVIN, unit))
+        for unit in wanted.units
+        if unit.dimension == KELVIN.dimension
+    ]
+
+
 def _readings(wanted: Quantity, said: Quantity) -> list[tuple[Quantity, Quantity]]:
     """Both quantities in comparable units, in every reading of them."""
     if wanted.units and said.units:
@@ -213,7 +245,7 @@ def _readings(wanted: Quantity, said: Quantity) -> list[tuple[Quantity, Quantity
             # Another currency: the numbers are comparable, and must not be the same.
             return [(wanted, said._replace(value=math.inf))]
         return []
-    plain = [(wanted, said)]
+    plain = [(wanted, said), *_in_kelvin(wanted, said)]
     if _PERCENT in wanted.units and abs(said.value) <= 2 and not said.noun:
         return [*plain, (wanted, said._replace(value=said.value * _RATIO, step=said.step * _RATIO))]
     if _PERCENT in said.units and not wanted.units and abs(wanted.value) <= 2 and not wanted.noun:

@@ -12,6 +12,7 @@ text                                              tokens
 $5; 5 dollars                                     ``5 dollar``
 5 June 1987; June 5th, 1987; 1987-06-05           ``1987 june day5``
 World War II; World War Two; WW2                  ``world war 2``
+Q3; third quarter                                 ``3th quarter``
 ================================================  ======================
 
 A date is written year, month, day, so that each part that people use alone (the year, month and year, month and day)
@@ -40,6 +41,7 @@ _GROUPS = r"\d{1,3}(?:,\d{3})+(?!\d)|\d{1,3}(?:[ \u00a0\u2009\u202f]\d{3})+(?!\d
 _PIECE = re.compile(
     rf"""
       (?P<date>{NUMERIC_DATE})
+    | (?P<comma>(?<![\d.,])\d{{1,3}}(?:\.\d{{3}})+,\d{{1,2}}(?![\d.,]\d|\d))
     | (?P<dotted>\d{{1,3}}(?:\.\d{{3}}){{2,}}(?![\d.]) | \d+(?:\.\d+){{2,}})
     | (?P<decade>\d+['’]?s\b)
     | (?P<place>(?:{_GROUPS}|\d+)(?:st|nd|rd|th)\b)
@@ -48,7 +50,7 @@ _PIECE = re.compile(
     | (?P<letters>(?<![\w.])[^\W\d_]\.(?:\ ?[^\W\d_]\.)*(?:\ ?[^\W\d_]\.|[^\W\d_]\b(?!['’])))
     | (?P<word>[^\W\d_](?:\+\+?|\#)(?!\w) | {_LETTER}{_INNER}*(?:['’]{_LETTER}{_INNER}*)*)
     | (?P<character>[{SCRIPTS_WITHOUT_SPACES}][{_MARKS}\u0e31\u0e34-\u0e3a\u0e47-\u0e4e]*)
-    | (?P<sign>[%$€£¥&])
+    | (?P<sign>[%$€£¥₹&])
     | (?P<joint>[-‐‑\s])
     | (?P<other>.)
     """,
@@ -65,10 +67,11 @@ _POWER = re.compile(
     r"|(?<![\w.])(?P<digits>\d(?:\.\d+(?=[eE])|(?=[eE][-+])))[eE](?P<shift>[-+−]?\d{1,2})(?!\w)"
 )
 _SUPERSCRIPTS = str.maketrans("⁻−⁰¹²³⁴⁵⁶⁷⁸⁹", "--0123456789")
-_SIGNS = {"%": "%", "$": "dollar", "€": "euro", "£": "pound", "¥": "yen", "&": "and"}
+_SIGNS = {"%": "%", "$": "dollar", "€": "euro", "£": "pound", "¥": "yen", "₹": "rupee", "&": "and"}
 _CURRENCIES = {"dollars": "dollar", "usd": "dollar", "euros": "euro", "eur": "euro", "pounds": "pound", "gbp": "pound"}
 _POSSESSIVES = ("'s", "’s", "'S", "’S")
 _APOSTROPHES = dict.fromkeys(map(ord, "'’\u200c\u200d"))
+_QUARTERS = {"q1": "1", "q2": "2", "q3": "3", "q4": "4"}
 _WARS = {"wwi": "1", "ww1": "1", "wwii": "2", "ww2": "2"}
 # Words before a Roman numeral that make even a single letter one: "World War I", "Part V".
 _HEADS = frozenset(
@@ -159,6 +162,9 @@ def _pieces(text: str) -> Iterator[TextPiece]:
             yield TextPiece("place", plain_number(re.sub(r"\D", "", raw)), raw)
         elif kind == "decade":
             yield TextPiece("word", re.sub(r"\W", "", raw).lower(), raw)
+        elif kind == "comma":
+            digits, _, fraction = raw.replace(".", "").partition(",")
+            yield TextPiece("number", plain_number(digits, fraction), f"{digits}.{fraction}")
         elif kind == "dotted":
             groups = raw.split(".")
             whole = len(groups[0]) <= 3 and all(len(group) == 3 for group in groups[1:])
@@ -187,6 +193,8 @@ def _split_word(raw: str) -> Iterator[TextPiece]:
             TextPiece("word", "war", raw),
             TextPiece("number", _WARS[value], raw),
         )
+    elif value in _QUARTERS:
+        yield from (TextPiece("place", _QUARTERS[value], raw), TextPiece("word", "quarter", raw))
     else:
         yield TextPiece("word", _CURRENCIES.get(value, value), word)
 
@@ -233,7 +241,7 @@ def _scaled(items: list[TextPiece], at: int) -> tuple[TextPiece, int]:
     """The number at a position, times a following scale word ("3.5 million"), and the index of the next item."""
     item = items[at]
     following = items[at + 1].value if at + 1 < len(items) and items[at + 1].kind == "word" else ""
-    shift = {"hundred": 2, "bn": 9, **SCALES}.get(following, 0)
+    shift = {"hundred": 2, "lakh": 5, "crore": 7, "bn": 9, **SCALES}.get(following, 0)
     if not shift:
         return item, at + 1
     sign, digits = ("-", item.value[1:]) if item.value.startswith("-") else ("", item.value)

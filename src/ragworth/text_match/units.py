@@ -134,6 +134,7 @@ count 1e6     m, mn, mln, mio, millionen, millones, milione, milioni, milhao, mi
 count 1e9     b, bn, mrd, milliarde, milliarden, milliard, miliardo, miliardi, mld
 count 1e12    tn
 """
+KELVIN = Unit("temperature", 1.0, -273.15)
 _SHIFTED = {
     "°f": Unit("temperature", 5 / 9, -160 / 9),
     "f": Unit("temperature", 5 / 9, -160 / 9),
@@ -141,7 +142,7 @@ _SHIFTED = {
     "degree f": Unit("temperature", 5 / 9, -160 / 9),
     "fahrenheit": Unit("temperature", 5 / 9, -160 / 9),
     "degree": Unit("temperature", 5 / 9, -160 / 9),
-    "kelvin": Unit("temperature", 1.0, -273.15),
+    "kelvin": KELVIN,
 }
 LONGEST = 4
 """Tokens of the longest name: "gram per cubic centimetre"."""

@@ -1,0 +1,214 @@
+"""Find what tells a text apart from an answer whose words it has for the most part.
+
+"Low blood pressure" has two of the three words of "high blood pressure", and is its opposite.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+
+from ragworth.text_match.dates import TextPiece
+from ragworth.text_match.directions import NEGATIONS
+from ragworth.text_match.matching import LITTLE_WORDS, stem_of
+from ragworth.text_match.opposites import has_opposite
+from ragworth.text_match.plurals import singular
+
+_ENDS = frozenset(".;!?\n")
+_PIVOTS = ("than", "not")
+_LIST = re.compile(r",?\s+and\s+|\s*[,;&]\s*")
+_INITIALS = re.compile(r"((?:\b[A-Z]\.?\s?)+)(?<=[.\s])\s?([A-Z][a-z]\w+)")
+_AT_LEAST = frozenset(("least", "minimum", "more", "over", "above", "greater", "exceed", "exceeding"))
+_AT_MOST = frozenset(("most", "maximum", "less", "fewer", "under", "below"))
+_BOUND_DISTANCE = 3
+_MIN_STATEMENT = 4
+_RATIO = re.compile(r"(?<![\d:.,–-])(\d{1,3})\s?[:–-]\s?(\d{1,3})(?![\d:–-])")
+
+
+class ComparedText:
+    """The pieces of a text as words, as stems, and by sentence."""
+
+    def __init__(self, raw: str, pieces: Sequence[TextPiece]) -> None:
+        self.raw = raw
+        self.pieces = [each for each in pieces if each.raw.strip()]
+        self.words = [each.raw if each.kind == "break" else singular(each.value) for each in self.pieces]
+        self.stems = [stem_of(word) for word in self.words]
+
+    def closest_sentences(self, stems: Collection[str]) -> list[str]:
+        """The words of the sentence that has most of the stems; of several, if it is a tie."""
+        shared = {
+            number: len({stem_of(word) for word in words} & set(stems))
+            for number, words in enumerate(self._sentences())
+        }
+        most = max(shared.values(), default=0)
+        closest = [words for number, words in enumerate(self._sentences()) if most and shared[number] == most]
+        return [word for words in closest for word in words]
+
+    def _sentences(self) -> list[list[str]]:
+        sentences: list[list[str]] = [[]]
+        for word in self.words:
+            if word in _ENDS:
+                sentences.append([])
+            else:
+                sentences[-1].append(word)
+        return sentences
+
+
+def find_contrast(answer: ComparedText, text: ComparedText, question: Collection[str]) -> str:
+    """What a text says otherwise than an answer; empty if nothing is found."""
+    content = {stem for stem in answer.stems if _is_content(stem)}
+    near = text.closest_sentences(content)
+    if _opposed(answer, near):
+        return "says the opposite of"
+    if _negations_differ(answer, near, question):
+        return "differs by a negation from"
+    if _swapped_sides(answer, text):
+        return "has the words in another order than"
+    if _lacks_listed(answer, text):
+        return "has only a part of"
+    if _initials_differ(answer, text) or _replaced(answer, text, question) or _counts_others(answer, text):
+        return "has another name or word than"
+    if _ratio_reversed(answer, text):
+        return "has the reverse of"
+    return ""
+
+
+def bounds_opposed(answer: Sequence[str], at: int, text: Sequence[str], text_at: int) -> bool:
+    """Whether one number is a lower bound and the other an upper one: "at least 5" and "at most 5"."""
+    return _bound(answer, at) * _bound(text, text_at) < 0
+
+
+def _bound(words: Sequence[str], at: int) -> int:
+    before = words[max(0, at - _BOUND_DISTANCE) : at]
+    sign = next((1 if word in _AT_LEAST else -1 for word in reversed(before) if word in _AT_LEAST | _AT_MOST), 0)
+    return -sign if NEGATIONS.intersection(before) else sign
+
+
+def _is_content(stem: str) -> bool:
+    return stem[0].isalnum() and stem not in LITTLE_WORDS and stem not in NEGATIONS
+
+
+def _opposed(answer: ComparedText, near: Sequence[str]) -> bool:
+    others = set(near) - set(answer.words)
+    return any(has_opposite(word, others) for word in set(answer.words) - set(near))
+
+
+def _negations_differ(answer: ComparedText, near: Sequence[str], question: Collection[str]) -> bool:
+    """Whether only one of them denies; in the text, a negation counts between words of the answer."""
+    if not NEGATIONS.isdisjoint(question):
+        return False
+    if not NEGATIONS.isdisjoint(answer.words):
+        return NEGATIONS.isdisjoint(near)
+    shared = [place for place, word in enumerate(near) if stem_of(word) in answer.stems and _is_content(word)]
+    return bool(shared) and not NEGATIONS.isdisjoint(near[shared[0] : shared[-1]])
+
+
+def _swapped_sides(answer: ComparedText, text: ComparedText) -> bool:
+    """Whether what stands before and after a "than" or "not" has changed places."""
+    for pivot in _PIVOTS:
+        if pivot in answer.words and pivot in text.words:
+            left, right = _sides(answer, pivot)
+            text_left, text_right = _sides(text, pivot)
+            if (left - right) & (text_right - text_left) and (right - left) & (text_left - text_right):
+                return True
+    return False
+
+
+def _sides(text: ComparedText, pivot: str) -> tuple[set[str], set[str]]:
+    at = text.words.index(pivot)
+    left, right = ({stem for stem in stems if stem.isalnum()} for stems in (text.stems[:at], text.stems[at + 1 :]))
+    return left, right
+
+
+def _lacks_listed(answer: ComparedText, text: ComparedText) -> bool:
+    """Whether a part of a list is missing: "flour and sugar" for "flour, sugar and eggs"."""
+    if "and" not in answer.words or "or" in answer.words:
+        return False
+    parts = [{stem_of(singular(word)) for word in re.findall(r"\w+", part.lower())} for part in _LIST.split(answer.raw)]
+    for place, part in enumerate(parts):
+        others = set().union(*parts[:place], *parts[place + 1 :])
+        own = {stem for stem in part - others if _is_content(stem)} & set(answer.stems)
+        if own and own.isdisjoint(text.stems):
+            return True
+    return False
+
+
+def _initials_differ(answer: ComparedText, text: ComparedText) -> bool:
+    """Whether a name has other initials: "George H. W. Bush" and "George W. Bush"."""
+    ours, theirs = _initials(answer.raw), _initials(text.raw)
+    return any(name in theirs and initials not in theirs[name] for name in ours for initials in ours[name])
+
+
+def _initials(raw: str) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for match in _INITIALS.finditer(raw):
+        found.setdefault(match[2].lower(), set()).add(re.sub(r"[.\s]", "", match[1]))
+    return found
+
+
+def _replaced(answer: ComparedText, text: ComparedText, question: Collection[str]) -> bool:
+    """Whether another name stands in the place of a missing one: "Paris, Texas" for "Paris, France".
+
+    In a statement, another word: "the landlord pays" for "the tenant pays".
+    """
+    known = {*answer.stems, *map(stem_of, question)}
+    statement = answer.raw.rstrip().endswith(".") and len(answer.words) > _MIN_STATEMENT
+    for at, stem in enumerate(answer.stems):
+        named = answer.pieces[at].raw[:1].isupper()
+        if stem in text.stems or not (named or (statement and _is_content(stem))):
+            continue
+        for step in (-1, 1):
+            beside = _beside(answer, at, step)
+            if beside is None or answer.pieces[beside].kind == "number":
+                continue
+            places = [place for place, each in enumerate(text.stems) if each == answer.stems[beside]]
+            others = [_beside(text, place, -step) for place in places]
+            if others and all(_is_other(text, each, answer.words[at], known, named=named) for each in others):
+                return True
+    return False
+
+
+def _is_other(text: ComparedText, at: int | None, name: str, known: Collection[str], *, named: bool) -> bool:
+    if at is None or text.stems[at] in known or not _is_content(text.stems[at]):
+        return False
+    other_name = text.pieces[at].raw[:1].isupper()
+    return (other_name or not named) and not _abbreviates(*sorted((name, text.words[at]), key=len))
+
+
+def _abbreviates(short: str, word: str) -> bool:
+    """Whether a name may be short for another, or be written almost like it: "J", "Ltd", "Susi" for "Susi1"."""
+    rest = iter(word)
+    return short[0] == word[0] and (short[:3] == word[:3] or all(letter in rest for letter in short))
+
+
+def _counts_others(answer: ComparedText, text: ComparedText) -> bool:
+    """Whether a number counts things of another sort: "30 calendar days" for "30 business days"."""
+    ours, theirs = _counted(answer), _counted(text)
+    return any(key in theirs and theirs[key].isdisjoint(sorts) for key, sorts in ours.items())
+
+
+def _counted(text: ComparedText) -> dict[tuple[str, str], set[str]]:
+    found: dict[tuple[str, str], set[str]] = {}
+    kinds = [each.kind for each in text.pieces]
+    for at in range(len(kinds) - 2):
+        if kinds[at : at + 3] == ["number", "word", "word"] and text.words[at + 1] not in LITTLE_WORDS:
+            found.setdefault((text.stems[at], text.stems[at + 2]), set()).add(text.stems[at + 1])
+    return found
+
+
+def _ratio_reversed(answer: ComparedText, text: ComparedText) -> bool:
+    """Whether a ratio or score stands the other way round: "1:2" for "2:1"."""
+    ours, theirs = _ratios(answer.raw), _ratios(text.raw)
+    return any((second, first) in theirs and (first, second) not in theirs for first, second in ours)
+
+
+def _ratios(raw: str) -> set[tuple[str, str]]:
+    return {(match[1], match[2]) for match in _RATIO.finditer(raw)}
+
+
+def _beside(text: ComparedText, at: int, step: int) -> int | None:
+    """The next word in a direction, commas aside."""
+    at += step
+    if 0 <= at < len(text.words) and text.words[at] == ",":
+        at += step
+    return at if 0 <= at < len(text.words) and text.words[at][:1].isalnum() else None

@@ -1,0 +1,53 @@
+"""Find whether a text denies an answer that it names, or names it only to compare: "it was not Paris"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+DENIAL_REACH = 50
+"""Characters before an answer in which a word that denies it may stand."""
+
+_STEM = 6
+_LINK = r"(?:a |an |the |in |on |by |from |after )?$"
+_DENIES = re.compile(rf"(?:\b(?:not|never|rather than|instead of|unlike)|\w+n['’]t)\s+(?:\w+\s+){{0,2}}?{_LINK}")
+_SETS_APART = re.compile(
+    r"\b(?:except(?: for| in)?|excluding|other than|apart from|aside from|but not|used to be|formerly|previously|"
+    r"no longer|(?:up|down|rose|fell|rising|falling|increased|decreased)(?: [^.;]{0,30})? from|"
+    r"(?:all|any\w*|every\w*|none|nobody|nothing|no one)(?: [^.;]{0,20})? but|compared (?:with|to)|versus|vs\.?)\s+"
+    rf"(?:about |approximately |around |roughly )?{_LINK}"
+)
+_ONLY = re.compile(r"\bnot\s+(?:only|just|merely|until|unlike|least)\b")
+_DENIED_AFTER = re.compile(
+    r"\s*,?\s*(?:is|was|are|were|has|have|had|did|does|do|can|could|will|would)"
+    r"(?:n['’]t|\s+(?:not|never|no longer))\b(?!\s+(?:only|just|merely))"
+)
+
+
+def is_denied(text: str, answer: str) -> bool:
+    """Whether a text denies an answer in every place where it stands verbatim."""
+    said, places = text.lower(), list(_places(text, answer))
+    return bool(places) and all(_denied_at(said, start, end) for start, end in places)
+
+
+def is_set_apart(text: str, answer: str, question: str) -> bool:
+    """Whether an answer stands only as an exception, as what was, or as what is compared with."""
+    said, asked = text.lower(), question.lower()
+    before = [_SETS_APART.search(said[max(0, start - DENIAL_REACH) : start]) for start, _ in _places(text, answer)]
+    # A question for the exception or the former state is answered by it.
+    return bool(before) and all(found is not None and found.group()[:_STEM] not in asked for found in before)
+
+
+def _places(text: str, answer: str) -> Iterator[tuple[int, int]]:
+    said, wanted = text.lower(), answer.strip().strip(".").lower()
+    place = said.find(wanted) if wanted else -1
+    while place >= 0:
+        yield place, place + len(wanted)
+        place = said.find(wanted, place + 1)
+
+
+def _denied_at(said: str, start: int, end: int) -> bool:
+    before = said[max(0, start - DENIAL_REACH) : start]
+    if _DENIED_AFTER.match(said, end):
+        return True
+    return _DENIES.search(before) is not None and _ONLY.search(before) is None

@@ -1,0 +1,30 @@
+"""Find where a text may give an answer in a form that shares no word with it: "NYC", "none" for "0"."""
+
+from __future__ import annotations
+
+import re
+
+_NONE = re.compile(r"(?i)\W*(?:0|zero|none|no[ -]?one|nobody|nothing)\W*")
+_SAYS_NONE = re.compile(r"(?i)\b(?:no|none|zero|no[ -]?one|nobody|nothing|never|without|not any|n['’]t any)\b")
+_ACRONYM = re.compile(r"\b(?:[A-Z]\.?){2,6}(?!\w)")
+_WORD = re.compile(r"\w+")
+_SKIPPED = frozenset(("of", "the", "and", "for", "in", "de"))
+
+
+def may_be_short_form(text: str, answer: str) -> bool:
+    """Whether one may be an acronym of the other, or both may say that there is none."""
+    if _NONE.fullmatch(answer):
+        return _SAYS_NONE.search(text) is not None
+    acronyms = {_letters(found.group()) for found in _ACRONYM.finditer(text)}
+    short = _ACRONYM.fullmatch(answer.strip())
+    return _initials(answer) in acronyms or (short is not None and _letters(short.group()) in _initials(text))
+
+
+def _letters(acronym: str) -> str:
+    return acronym.replace(".", "")
+
+
+def _initials(text: str) -> str:
+    """The initials of capitalized words, with a blank for every other word."""
+    words = [word for word in _WORD.findall(text) if word.lower() not in _SKIPPED]
+    return "".join(word[0] if word[0].isupper() and not word.isupper() else " " for word in words)

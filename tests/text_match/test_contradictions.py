@@ -1,0 +1,202 @@
+"""Answers that share words with the accepted one and say something else, or share none and say the same.
+
+A case is a question, an accepted answer and an answer. None of them may be graded the wrong way; where words can't
+tell, the grade is undecided.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from ragworth.text_match.short_answers import grade_short_answer
+
+CASE = ("question", "accepted", "answer")
+
+OPPOSITE = [
+    ("", "raised rates by 25 basis points", "It cut rates by 25 basis points."),
+    ("", "less than 10 mg", "more than 10 mg"),
+    ("", "at most 5", "at least 5"),
+    ("", "no more than 3 tablets", "at least 3 tablets"),
+    ("", "high blood pressure", "low blood pressure"),
+    ("", "The left kidney was removed.", "The right kidney was removed."),
+    ("", "Employees may not share passwords.", "Employees may share passwords."),
+    ("", "may not share passwords", "may share passwords"),
+    ("", "covers theft and fire, but not flood", "covers flood but not theft and fire"),
+    ("", "The seller is liable, not the buyer.", "The buyer is liable, not the seller."),
+    ("", "Plan A is cheaper than plan B.", "Plan B is cheaper than plan A."),
+    (
+        "",
+        "Margins fell because of higher freight costs and a stronger dollar.",
+        "Margins rose because of higher freight costs and a stronger dollar.",
+    ),
+    (
+        "",
+        "Margins fell because of higher freight costs and a stronger dollar.",
+        "Margins fell because of lower freight costs and a weaker dollar.",
+    ),
+    ("", "2:1", "1:2"),
+]
+OTHER_THING = [
+    ("", "Brazil won 2-0", "Germany won 2-0"),
+    ("", "The tenant pays for repairs.", "The landlord pays for repairs."),
+    ("", "Steve Jobs and Steve Wozniak", "It was Steve Jobs."),
+    ("", "flour, sugar and eggs", "flour and sugar"),
+    ("", "George W. Bush", "George H. W. Bush"),
+    ("", "George H. W. Bush", "George W. Bush"),
+    ("", "Paris, France", "Paris, Texas"),
+    ("", "30 business days", "30 calendar days"),
+]
+OTHER_ROLE = [
+    (
+        "What was revenue in 2022?",
+        "$4.2 billion",
+        "Revenue was $3.9 billion in 2022, up from $4.2 billion in 2021.",
+    ),
+    (
+        "What was net income in 2023?",
+        "$12 million",
+        "Net income rose to $15 million in 2023 from $12 million in 2022.",
+    ),
+    (
+        "What is the total debt?",
+        "$2.5 billion",
+        "Total debt was $2.1 billion, compared with $2.5 billion a year earlier.",
+    ),
+    ("Who is the CEO of Google?", "Tim Cook", "Tim Cook is not the CEO; it is Sundar Pichai."),
+    ("What is the capital?", "Canberra", "It used to be Canberra; now it's Melbourne."),
+    ("Which segment grew?", "Cloud", "Every segment except Cloud grew."),
+    ("Which country withdrew?", "Norway", "All countries but Norway withdrew."),
+]
+
+
+@pytest.mark.parametrize(CASE, [*OPPOSITE, *OTHER_THING, *OTHER_ROLE])
+def test_shared_words_are_not_the_answer(question: str, accepted: str, answer: str) -> None:
+    assert grade_short_answer(answer, [accepted], question=question).label == "undecided"
+
+
+SAME_FACTS = [
+    ("Who won?", "Barack Obama", "It was Barack Obama, not John McCain."),
+    ("What was net income in 2023?", "$15 million", "It was $15 million in 2023, versus $12 million in 2022."),
+    ("What was the former capital?", "Bonn", "It was formerly Bonn."),
+    ("Which country did not sign?", "Norway", "Every country except Norway signed."),
+    ("", "George W. Bush", "President George W. Bush"),
+    ("", "Hugh S. Johnson", "Hugh Samuel Johnson"),
+    ("", "Phoenix Mills Limited", "Phoenix Mills Ltd"),
+    ("", "Carol Ann Susi", "She was played by Carol Ann Susi1."),
+    ("", "Paris, France", "Paris"),
+    ("", "flour, sugar and eggs", "eggs, flour and sugar"),
+    ("", "more than 10 mg", "over 10 mg"),
+    ("", "at least 5", "no less than 5"),
+    ("", "2:1", "They won 2:1."),
+    ("", "30 business days", "30 days"),
+]
+
+
+@pytest.mark.parametrize(CASE, SAME_FACTS)
+def test_the_same_in_a_similar_form_is_correct(question: str, accepted: str, answer: str) -> None:
+    assert grade_short_answer(answer, [accepted], question=question).label == "correct"
+
+
+OTHER_FORM = [
+    ("", "March 3, 2021", "3/3/2021"),
+    ("", "5,730 years", "5730 ± 40 years"),
+    ("", "78.4 °C", "351.5 K"),
+    ("", "15 million °C", "15 million degrees"),
+    ("", "90 minutes", "an hour and a half"),
+    ("", "90 minutes", "one and a half hours"),
+    ("", "2.5 million", "two and a half million"),
+    ("", "12.5%", "About one eighth of it."),
+    ("", "1/3", "a third"),
+    ("", "10:30", "10:30 am"),
+    ("", "€1.234,56", "1234.56 euros"),
+    ("", "₹5 crore", "50 million rupees"),
+    ("", "Q3", "In the third quarter."),
+    ("", "Henry VIII", "Henry the Eighth"),
+    ("", "Henry the Eighth", "Henry VIII"),
+    ("", "München", "Muenchen"),
+    ("", "Koeln", "Köln"),
+]
+
+
+@pytest.mark.parametrize(CASE, OTHER_FORM)
+def test_the_same_in_another_form_is_correct(question: str, accepted: str, answer: str) -> None:
+    assert grade_short_answer(answer, [accepted], question=question).label == "correct"
+
+
+MAYBE_THE_SAME = [
+    ("", "September 4, 1998", "04/09/1998"),
+    ("", "September 4, 1998", "9/4/1998"),
+    ("", "Headcount fell from 500 to 450.", "Headcount dropped by 50, to 450."),
+    ("When does it open?", "3 pm", "15:00"),
+    ("When does it open?", "9:00", "9 am"),
+    ("How many incidents were there?", "0", "There were no incidents."),
+    ("Who won?", "No one", "Nobody won."),
+    ("", "New York City", "NYC"),
+    ("", "WHO", "the World Health Organization"),
+]
+
+
+@pytest.mark.parametrize(CASE, MAYBE_THE_SAME)
+def test_what_may_be_the_same_is_undecided(question: str, accepted: str, answer: str) -> None:
+    assert grade_short_answer(answer, [accepted], question=question).label == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("accepted", "answer"),
+    [
+        ("5 April 2020", "04/06/2020"),
+        ("15 March 2020", "03/15/2021"),
+        ("3 pm", "16:00"),
+        ("Q3", "Q4"),
+        ("Henry VIII", "Henry the Seventh"),
+        ("₹5 crore", "₹5 lakh"),
+        ("50 °C", "50 K"),
+        ("0", "There were 3 incidents."),
+        ("New York City", "LA"),
+    ],
+)
+def test_another_quantity_or_name_stays_wrong(accepted: str, answer: str) -> None:
+    assert grade_short_answer(answer, [accepted]).label == "wrong"
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "says"),
+    [
+        ("Are refunds allowed?", "Refunds are prohibited.", "no"),
+        ("Are refunds allowed?", "Refunds are forbidden.", "no"),
+        ("Was the merger approved?", "The merger was rejected.", "no"),
+        ("Was the merger approved?", "The merger was blocked by the regulator.", "no"),
+        ("Did the firm miss guidance?", "The firm met its guidance.", "no"),
+        ("Is the contract renewable?", "The contract is non-renewable.", "no"),
+        ("Is the drug safe?", "No problem, it is safe.", "yes"),
+        ("Did sales decline?", "Sales fell sharply.", "yes"),
+        ("Was the bill passed?", "The bill was defeated.", ""),
+        ("Was the merger approved?", "The merger was not completed.", ""),
+        ("Are dogs allowed?", "Only guide dogs are allowed.", ""),
+        ("Can employees work remotely?", "Employees must work on site.", ""),
+    ],
+)
+def test_yes_or_no_needs_the_predicate_of_the_question(question: str, answer: str, says: str) -> None:
+    for accepted in ("Yes", "No"):
+        expected = "undecided" if not says else "correct" if accepted.lower() == says else "wrong"
+        assert grade_short_answer(answer, [accepted], question=question).label == expected
+
+
+@pytest.mark.parametrize(
+    ("accepted", "answer", "label"),
+    [
+        ("true", "Yes", "correct"),
+        ("True", "The statement is true.", "correct"),
+        ("false", "No.", "correct"),
+        ("false", "Yes", "wrong"),
+        ("Yes", "That is false.", "wrong"),
+        ("No, it is unsafe.", "No problem, it is safe.", "wrong"),
+    ],
+)
+def test_true_and_false_say_yes_and_no(accepted: str, answer: str, label: str) -> None:
+    assert grade_short_answer(answer, [accepted], question="Is the drug safe?").label == label
+
+
+@pytest.mark.parametrize("answer", ["Das steht nicht in den Dokumenten.", "No encontré esa información."])
+def test_refusals_in_german_and_spanish(answer: str) -> None:
+    assert grade_short_answer(answer, ["München"]).label == "abstained"
