@@ -17,7 +17,15 @@ import polars as pl
 from ragworth.collection import Collection, text_id
 from ragworth.errors import FormatError, format_count, format_list, quote_short
 from ragworth.formats.contract import LoadedCollection
-from ragworth.formats.grade_words import GRADE_WORDS, grade_numbers, unknown_words
+from ragworth.formats.grade_words import (
+    KNOWN_ASPECTS,
+    Grade,
+    GradeError,
+    ReadGrades,
+    expected_grades,
+    read_grades,
+    source_of,
+)
 from ragworth.formats.values import WrongLineError
 from ragworth.tables import OK, Answers, Contexts, Judgments, Outcomes
 
@@ -69,7 +77,7 @@ class LogRecord:
     status: str = ""
     accepted: Sequence[str] = ()
     relevant: Sequence[LoggedPassage] = ()
-    outcomes: Mapping[str, float | str | None] = field(default_factory=dict)
+    outcomes: Mapping[str, Grade] = field(default_factory=dict)
     trace: str | None = None
 
 
@@ -104,7 +112,7 @@ class LogBuilder:
         self.judged: dict[tuple[int, str], float] = {}
         """By row and query: relevance of a passage shown."""
         self.relevant: dict[str, list[LoggedPassage]] = {}
-        self.outcomes: dict[tuple[str, str, str], list[tuple[float | str | None, int]]] = {}
+        self.outcomes: dict[tuple[str, str, str], list[tuple[Grade, int]]] = {}
         self.repeated_passages = 0
         self.different_repeats = 0
 
@@ -326,15 +334,18 @@ class LogBuilder:
         rows: list[tuple[str, str, str, float | None, str, str]] = []
         for aspect in dict.fromkeys(key[2] for key in self.outcomes):
             part = {key: values for key, values in self.outcomes.items() if key[2] == aspect}
-            numbers = self._numbers(aspect, [value for values in part.values() for value in values], notes)
-            if numbers is None:
+            grades = self._read_grades(aspect, [value for values in part.values() for value in values], notes)
+            if grades is None:
                 continue
             rows += self._ungraded(aspect, part)
-            taken = iter(numbers)
+            number = 0
             for key, values in part.items():
-                of_key = [number for _ in values if (number := next(taken)) is not None]
+                places = [i for i in range(number, number + len(values)) if grades.values[i] is not None]
+                number += len(values)
+                of_key = [value for i in places if (value := grades.values[i]) is not None]
                 mean = sum(of_key) / len(of_key) if of_key else None
-                rows.append((*key, mean, OK if of_key else NO_VALUE, self.source or "given"))
+                source = source_of(self.source or "given", [i in grades.words for i in places], of_key)
+                rows.append((*key, mean, OK if of_key else NO_VALUE, source))
         if not any(row[3] is not None for row in rows):
             return None
         return Outcomes(pl.DataFrame(rows, schema=Outcomes.schema, orient="row"), source=self.source)
@@ -347,27 +358,32 @@ class LogBuilder:
         keys = dict.fromkeys((row[0], row[1], aspect) for row in self.answers if row[0] in systems)
         return [(*key, None, NO_VALUE, self.source or "given") for key in keys if key not in graded]
 
-    def _numbers(
-        self, aspect: str, values: list[tuple[float | str | None, int]], notes: list[str]
-    ) -> list[float | None] | None:
-        """Turn grades into numbers; words such as correct have the values that graders give."""
-        words = [value for value, _ in values if isinstance(value, str)]
-        if unknown := unknown_words(words):
-            where, few = (
-                (f"{self.source}: " if self.source else ""),
-                format_list([quote_short(w, 24) for w in unknown], 3),
-            )
-            if aspect in self.grades:
-                words_known = format_list([repr(words[0]) for words in GRADE_WORDS.values()])
-                raise FormatError(
-                    f"{aspect!r} has {few}", file=self.source, expected=f"numbers, true or false, or {words_known}"
+    def _read_grades(self, aspect: str, values: list[tuple[Grade, int]], notes: list[str]) -> ReadGrades | None:
+        """Turn grades into numbers. A column without any grade is something else, and noted."""
+        found = read_grades([value for value, _ in values], aspect)
+        where = f"{self.source}: " if self.source else ""
+        if found.unknown:
+            few = format_list(list(dict.fromkeys(quote_short(values[i][0], 24) for i in found.unknown)), 3)
+            some = aspect in KNOWN_ASPECTS and any(value is not None for value in found.values)
+            if some or aspect in self.grades:
+                first = values[found.unknown[0]]
+                raise GradeError(
+                    f"{aspect!r} has {few}, which is no grade",
+                    file=self.source,
+                    line=first[1] if self.unit == "line" else None,
+                    more=(self._places(values[i][1] for i in found.unknown),),
+                    expected=expected_grades(),
+                    remedy="fix these grades, or leave them empty",
                 )
             notes.append(
                 f"{where}{aspect!r} was not read as a grade: it has {few}, not numbers or words like 'correct'"
             )
             return None
-        numbers = iter(grade_numbers(words))
-        return [next(numbers) if isinstance(value, str) else value for value, _ in values]
+        if found.missing:
+            which = self._places(values[i][1] for i in found.missing)
+            few = format_list(list(dict.fromkeys(quote_short(values[i][0], 24) for i in found.missing)), 3)
+            notes.append(f"{where}{which} without a grade {aspect!r}: it says {few}; missing, not wrong")
+        return found
 
     def _places(self, places: Iterable[int]) -> str:
         numbers = sorted(places)

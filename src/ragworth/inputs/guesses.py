@@ -73,7 +73,7 @@ def guess_kinds(head: FileHead) -> list[Guess]:
     if (guess := _guess_trec(head, [line.split() for line in rows])) is not None:
         return [guess]
     if head.file.plain.endswith(TABLE_SUFFIXES):
-        frame, _ = read_table(head.sample, words=outcomes.WORD_COLUMNS, skip_bad_lines=True)
+        frame, _ = read_table(head.sample, words=outcomes.GRADE_COLUMNS, skip_bad_lines=True)
         return [_guess_by_columns(head, "table", set(frame.columns), frame)]
     try:
         records = [json.loads(line) for line in lines]
@@ -130,7 +130,7 @@ def _guess_by_columns(head: FileHead, form: FileForm, columns: set[str], frame: 
             return Guess("run", form)
     elif system and query and "text" in columns:
         return Guess("written", form)
-    elif system and query and form == "table" and frame is not None and outcomes.numeric_columns(frame):
+    elif system and query and form == "table" and frame is not None and outcomes.is_outcome_table(frame):
         return Guess("outcomes", form)
     elif query and part and "text" in columns:
         return Guess("subquestions", form)
