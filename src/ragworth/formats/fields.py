@@ -214,8 +214,13 @@ def as_answer(value: Any, what: str = "answer") -> str | None:
 
 
 def as_texts(value: Any, what: str = "answer", *, cells: bool = False) -> list[str]:
-    """A text, or a list of texts. In cells of tables, a list may be written as JSON or as Python writes it."""
+    """A text, or a list of texts; an answer may be true or false, for yes or no.
+
+    In cells of tables, a list may be written as JSON or as Python writes it.
+    """
     value = parse_cell(value, what) if cells else _plain_value(value)
+    if isinstance(value, bool) and what == "answer":
+        return ["Yes" if value else "No"]
     if value is None or isinstance(value, str | int | float):
         text = as_answer(value, what)
         return [text] if text else []

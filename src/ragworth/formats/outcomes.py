@@ -11,6 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
+from ragworth.collection import plain_text, text_id
 from ragworth.errors import FormatError, format_count, format_list, format_names, quote_short
 from ragworth.formats.csv import UNNAMED, read_text_csv
 from ragworth.formats.files import PathOrStr
@@ -25,7 +26,7 @@ from ragworth.formats.grade_words import (
     read_grades,
 )
 from ragworth.tables import Outcomes
-from ragworth.tables.coercion import ID_ALIASES
+from ragworth.tables.coercion import ID_ALIASES, find_id_column
 
 INDEXES = {UNNAMED, "__index_level_0__"}
 """Names of columns that number the rows of a pandas data frame."""
@@ -40,16 +41,30 @@ GRADE_COLUMNS = (*LABEL_COLUMNS, HUMAN, "grade", "correct", "is_correct", "corre
 SIDE_COLUMNS = ("annotator", "rater", "confidence", "minutes", "seconds", "time", "duration", "comment", "comments")
 """Numbers beside a grade that say nothing about the answer; so do columns that end in ``_id``."""
 
+QUESTION_COLUMNS = ("question", "question_text", "query_text", "user_input", "user_query")
+"""Names of columns that have the text of a question, where there is no id."""
+
 IDS = {name for kind in ("system", "query") for name in ID_ALIASES[kind]}
 
 
 def read(path: PathOrStr, *, skip_bad_lines: bool = False) -> Outcomes:
     """Read the outcomes of a file. Empty cells are noted, and several grades by people for an answer are averaged."""
     frame, notes = read_table(path, words=GRADE_COLUMNS, skip_bad_lines=skip_bad_lines)
+    frame = _with_query(frame)
     found = _Reader(str(path), frame, [*notes])
     long = found.long() if "aspect" in frame.columns else found.wide()
     long = _average_people(long, str(path), found.notes)
     return Outcomes(long, source=str(path), notes=tuple(found.notes))
+
+
+def _with_query(frame: pl.DataFrame) -> pl.DataFrame:
+    """The table with ids of questions, derived from their texts if it has only these."""
+    column = next((name for name in QUESTION_COLUMNS if name in frame.columns), None)
+    if find_id_column(frame, "query") is not None or column is None:
+        return frame
+    texts = frame[column].cast(pl.String).fill_null("")
+    ids = [text_id(plain_text(text)) for text in texts]
+    return frame.with_columns(pl.Series("query", ids, dtype=pl.String)).drop(column)
 
 
 def is_outcome_table(frame: pl.DataFrame) -> bool:
@@ -198,13 +213,10 @@ def _more(lines: Sequence[int]) -> str:
 
 def _average_people(frame: pl.DataFrame, path: str, notes: list[str]) -> pl.DataFrame:
     """Average several grades by people for the same answer."""
-    ids = {
-        kind: next((alias for alias in ID_ALIASES[kind] if alias in frame.columns), None)
-        for kind in ("system", "query")
-    }
-    if None in ids.values() or "value" not in frame.columns or "status" in frame.columns:
+    ids = [find_id_column(frame, kind) for kind in ("system", "query")]
+    keys = [*(name for name in ids if name is not None), "aspect"]
+    if len(keys) < 3 or "value" not in frame.columns or {"status", "repeat"} & set(frame.columns):
         return frame
-    keys = [*(name for name in ids.values() if name is not None), "aspect"]
     people = frame["aspect"].cast(pl.String).str.to_lowercase().str.contains(HUMAN, literal=True)
     mine = frame.filter(people)
     several = mine.group_by(keys).len().filter(pl.col("len") > 1).height
