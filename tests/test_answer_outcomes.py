@@ -11,6 +11,7 @@ import pytest
 from ragworth.answer_outcomes import main_outcome, outcome_scores
 from ragworth.comparison import compare, direction, join_scores, summarise, to_scores, value_bounds
 from ragworth.errors import InputError, MetricError
+from ragworth.formats.grade_words import IN_WORDS
 from ragworth.tables import Outcomes, Scores
 
 
@@ -63,8 +64,26 @@ def test_numbers_on_another_scale_give_no_shares(values: list[float]) -> None:
 
 def test_people_may_grade_three_ways_or_two() -> None:
     assert list(by_metric(outcome_scores(outcomes({"rag": [1, 0]}, "human")))) == ["human"]
-    three = by_metric(outcome_scores(outcomes({"rag": [1, -1, 0]}, "human")))
+    words = f"labels.csv{IN_WORDS}"
+    three = by_metric(outcome_scores(outcomes({"rag": [1, -1, 0]}, "human", source=words)))
     assert three["human-correct"] == [1, 0, 0] and three["human-abstained"] == [0, 0, 1]
+    two = by_metric(outcome_scores(outcomes({"rag": [1, -1]}, "human", source=words)))
+    assert list(two) == ["human-correct", "human-wrong", "human"]
+
+
+def test_of_people_s_numbers_nobody_knows_which_abstained() -> None:
+    assert list(by_metric(outcome_scores(outcomes({"rag": [1, -1, 0]}, "human")))) == ["human"]
+    assert list(by_metric(outcome_scores(outcomes({"rag": [1, -1]}, "human")))) == [
+        "human-correct",
+        "human-wrong",
+        "human",
+    ]
+    both = [
+        outcomes({"a": [1, 0]}, "human").frame,
+        outcomes({"b": [1, -1]}, "human", source=f"b.csv{IN_WORDS}").frame,
+    ]
+    mixed = by_metric(outcome_scores(Outcomes(pl.concat(both, how="diagonal"))))
+    assert mixed["human-correct"] == [1, 0, 1, 0] and "human-wrong" not in mixed
 
 
 def test_grades_of_another_grader_keep_its_name() -> None:

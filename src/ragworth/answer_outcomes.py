@@ -21,6 +21,7 @@ from typing import Literal, NamedTuple
 
 import polars as pl
 
+from ragworth.formats.grade_words import IN_WORDS, MEAN_OF_WORDS
 from ragworth.tables import OK, Outcomes, Scores
 
 Direction = Literal[1, 0, -1]
@@ -122,7 +123,7 @@ def _shares(rows: pl.DataFrame, aspect: str, said: Mapping[str, pl.DataFrame]) -
     """Shares of correct, wrong and abstained answers; nothing if the outcome isn't a three-way grade.
 
     Of grades that are only 0 and 1 and aren't known to be three-way, 0 may mean wrong as well as abstained, so only
-    the share of correct answers is known.
+    the share of correct answers is known. People's grades are known to be three-way if they were words.
     """
     if not (_is_grade(aspect) or HUMAN in aspect.lower()):
         return {}
@@ -130,20 +131,34 @@ def _shares(rows: pl.DataFrame, aspect: str, said: Mapping[str, pl.DataFrame]) -
     ours = each is not None or bool(rows["source"].str.contains(OUR_GRADERS).any())
     each = rows.select(pl.concat_list("value")).to_series() if each is None else each
     values = each.explode().drop_nulls().unique()
-    if not values.is_in(THREE_WAY).all() and not (ours and values.is_between(-1.0, 1.0).all()):
+    mean_of_words = rows["source"].str.ends_with(MEAN_OF_WORDS)
+    single = each.filter(~mean_of_words).explode().drop_nulls().unique()
+    if not single.is_in(THREE_WAY).all() and not (ours and values.is_between(-1.0, 1.0).all()):
         return {}
-    names: tuple[str, ...] = SHARES
-    if not ours and not (values == -1.0).any():
-        if not len(values) or not values.is_in([0.0, 1.0]).all() or not _is_grade(aspect):
-            return {}
-        names = SHARES[:1]
-    exact = each.list.eval(pl.element().is_null() | pl.element().is_in(THREE_WAY)).list.all()
+    names = SHARES if ours else _known_shares(rows, aspect, single)
+    exact = each.list.eval(pl.element().is_null() | pl.element().is_in(THREE_WAY)).list.all() & ~mean_of_words
     known = (rows["status"] == OK) & exact
     status = pl.when((pl.col("status") == OK) & ~exact).then(pl.lit(SEVERAL_ANSWERS)).otherwise("status")
     return {
         name: rows.with_columns(value=pl.when(known).then(each.list.eval(_COUNTED[name]).list.mean()), status=status)
         for name in names
     }
+
+
+def _known_shares(rows: pl.DataFrame, aspect: str, values: pl.Series) -> tuple[str, ...]:
+    """The shares that follow from grades that no grader of ours gave."""
+    graded = rows.drop_nulls("value")
+    words = graded["source"].str.ends_with(IN_WORDS) | graded["source"].str.ends_with(MEAN_OF_WORDS)
+    zero = bool((values == 0.0).any())
+    if words.all() and len(words):
+        return SHARES if zero else SHARES[:2]
+    numbers = graded.filter(~words)["value"]
+    binary = bool(numbers.is_in([0.0, 1.0]).all()) and len(values) > 0
+    if _is_grade(aspect):
+        return SHARES if (values == -1.0).any() else SHARES[:1] if binary else ()
+    if binary:  # of numbers alone, the mean is the share
+        return SHARES[:1] if words.any() else ()
+    return SHARES[:2] if numbers.is_in([1.0, -1.0]).all() and not zero else ()
 
 
 _COUNTED = {

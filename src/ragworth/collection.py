@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -178,6 +179,9 @@ def merge_collections(parts: Sequence[Collection]) -> Collection:
             texts |= {kind: frames[0]} if frames else {}
             continue
         every = pl.concat(frames).unique(maintain_order=True)
+        if kind == "queries":  # blanks don't make another question
+            blank = every["text"].str.replace_all(r"\s+", " ").str.strip_chars()
+            every = every.filter(pl.struct("query", blank.alias("plain")).is_first_distinct())
         duplicates = duplicate_rows(every, keys)
         if len(duplicates):
             row = every.row(int(duplicates[0]), named=True)
@@ -194,6 +198,20 @@ def merge_collections(parts: Sequence[Collection]) -> Collection:
         ratings=ratings[0] if ratings else None,
         notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
     )
+
+
+def plain_text(text: str) -> str:
+    """A text in NFC and with single blanks: other blanks don't make another text."""
+    return " ".join((text if text.isascii() else unicodedata.normalize("NFC", text)).split())
+
+
+def match_questions(rows: pl.DataFrame, queries: pl.DataFrame) -> pl.DataFrame:
+    """Rows about questions by their text, with the ids that these questions have."""
+    ids = dict(queries.select("query", "text").iter_rows())
+    known = {name: query for query, text in ids.items() for name in (plain_text(text), text_id(plain_text(text)))}
+    wanted = {query: known.get(plain_text(query)) for query in rows["query"].unique() if query not in ids}
+    found = {query: name for query, name in wanted.items() if name is not None and name != query}
+    return rows.with_columns(pl.col("query").replace(found)) if found else rows
 
 
 def text_id(text: str) -> str:

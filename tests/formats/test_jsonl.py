@@ -110,7 +110,7 @@ BAD = {
     "passage twice": (line(retrieved_context=[{"doc_id": "d"}] * 2), "twice"),
     "query twice": (line(query_id="q0"), "occurs twice for system"),
     "other question before": (line(query_id="q0", system="s", query="who?"), "has a different text"),
-    "other answers before": (line(system="s", query_id="q0", answers=["no"]), "has different answers"),
+    "other answers before": (line(system="s", query_id="q0", answers=["no"]), "is 'no', but 'so' on line 1"),
     "not UTF-8": ("\udcff", "this is not JSON"),
 }
 

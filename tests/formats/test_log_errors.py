@@ -11,7 +11,9 @@ import pytest
 
 from ragworth.errors import SURFACE, FormatError
 from ragworth.formats import load, load_records
+from ragworth.formats.contract import LoadedCollection
 from ragworth.formats.detection import detect
+from ragworth.formats.grade_words import GradeError
 from tests.formats.make_files import HERE
 
 Save = Callable[[str, str | bytes], Path]
@@ -129,6 +131,67 @@ def test_a_column_of_other_words_is_no_grade(save: Save) -> None:
     assert any("'human' was not read as a grade: it has 'history'" in note for note in loaded.answers.notes)
     with pytest.raises(FormatError, match="'history'"):
         load(save("log.csv", text), {"correct": "label"})
+
+
+def answers_of(save: Save, *rows: dict[str, object]) -> LoadedCollection:
+    return load(save("log.jsonl", "".join(json.dumps(each) + "\n" for each in rows)))
+
+
+def asked(system: str, response: object, **more: object) -> dict[str, object]:
+    return {"system": system, "question": "Who?", "response": response, "reference": "Ines", **more}
+
+
+def test_a_system_without_any_answer_stays(save: Save) -> None:
+    found = answers_of(save, asked("a", "Ines"), asked("b", None)).answers
+    assert found is not None
+    assert found.frame.select("system", "status").rows() == [("a", "ok"), ("b", "no-answer")]
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        *((text, "no-answer") for text in ("nan", "None", "null", "<NA>")),
+        ("Error: 429 Too Many Requests", "error"),
+        ("Traceback (most recent call last):\n  File ...", "error"),
+        ("openai.RateLimitError: Rate limit reached", "error"),
+        ("Error bars show the interval.", "ok"),
+        ("None of them.", "ok"),
+    ],
+)
+def test_the_text_of_a_missing_value_is_no_answer(save: Save, text: str, status: str) -> None:
+    found = answers_of(save, asked("a", "Ines"), asked("b", text)).answers
+    assert found is not None
+    assert found.frame["status"].to_list() == ["ok", status]
+    assert any("1 record (line 2) with" in note for note in found.notes) == (status != "ok")
+
+
+def test_none_is_an_answer_where_it_is_accepted(save: Save) -> None:
+    found = answers_of(save, asked("a", "None", reference="None")).answers
+    assert found is not None and found.frame["status"].to_list() == ["ok"]
+
+
+def test_a_reference_that_says_nothing_is_none_and_true_means_yes(save: Save) -> None:
+    rows = [asked("a", "x", reference="N/A"), asked("a", "y", question="Is it?", reference=False)]
+    loaded = answers_of(save, *rows)
+    assert loaded.collection.answers["text"].to_list() == ["No"]
+    assert loaded.answers is not None and "1 record (line 1) with an accepted answer" in loaded.answers.notes[0]
+
+
+def test_blanks_make_no_other_question_or_answer(save: Save) -> None:
+    loaded = answers_of(save, asked("a", "x"), asked("b", "y", question=" Who? ", reference="Ines "))
+    assert loaded.collection.queries.height == loaded.collection.answers.height == 1
+    with pytest.raises(FormatError, match=r"line 2: the accepted answer to 'Who\?' is 'Ada', but 'Ines' on line 1"):
+        answers_of(save, asked("a", "x"), asked("b", "y", reference="Ada"))
+
+
+def test_a_grade_that_is_none_is_missing_and_another_word_an_error(save: Save) -> None:
+    graded = [asked("a", "x", human_label="correct"), asked("b", "y", human_label="n/a")]
+    loaded = answers_of(save, *graded)
+    assert loaded.outcomes is not None and loaded.answers is not None
+    assert loaded.outcomes.frame["value"].to_list() == [1.0, None]
+    assert any("1 record (line 2) without a grade 'human': it says 'n/a'" in note for note in loaded.answers.notes)
+    with pytest.raises(GradeError, match=r"log.jsonl, line 2: 'human' has 'splendid', which is no grade"):
+        answers_of(save, graded[0], asked("b", "y", human_label="splendid"))
 
 
 UNKNOWN = "Frage_ID,User Utterance,Bot says,Found chunks,Gold\n1,Wer?,Ines,\"['a']\",Ines\n"

@@ -7,8 +7,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from ragworth.answer_outcomes import outcome_scores
 from ragworth.errors import FormatError
 from ragworth.formats import outcomes
+from ragworth.formats.grade_words import GradeError
 
 
 def rows(path: Path) -> list[tuple[object, ...]]:
@@ -54,7 +56,43 @@ def test_grades_in_words_are_numbers(tmp_path: Path) -> None:
     path.write_text("system,query,label,comment\na,1,Correct Answer,good\na,2,refused,\nb,1,wrong,bad\nb,2,,\n")
     assert rows(path) == [("a", "1", "human", 1.0), ("a", "2", "human", 0.0), ("b", "1", "human", -1.0)]
     path.write_text("system,query,aspect,value\na,1,grade,correct\na,2,grade,wrong\n")
-    assert rows(path) == [("a", "1", "grade", 1.0), ("a", "2", "grade", 0.0)]
-    path.write_text("system,query,label\na,1,correct\na,2,splendid\n")
-    with pytest.raises(FormatError, match="the label is not a number"):
+    assert rows(path) == [("a", "1", "grade", 1.0), ("a", "2", "grade", -1.0)]
+    path.write_text("system,query,correct\na,1,Y\na,2,N\n")
+    assert rows(path) == [("a", "1", "correct", 1.0), ("a", "2", "correct", 0.0)]
+    path.write_text("system,query,label\na,1,80%\na,2,0.5\n")
+    assert rows(path) == [("a", "1", "human", 0.8), ("a", "2", "human", 0.5)]
+
+
+def test_a_label_that_is_no_grade_is_an_error_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text("system,query,label,score\na,1,correct,1\na,2,splendid,2\na,3,splendid,2\n")
+    with pytest.raises(GradeError, match=r"labels.csv, line 3: the label is 'splendid', .*also on line 4") as caught:
         outcomes.read(path)
+    assert "'wrong'" in str(caught.value)
+
+
+def test_a_label_that_says_nothing_is_missing_and_noted(tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text("system,query,human_label,confidence\na,1,correct,3\na,2,unsure,1\nb,1,n/a,1\nb,2,,1\n")
+    assert rows(path) == [("a", "1", "human", 1.0)]
+    said, empty, beside = sorted(outcomes.read(path).notes, key=len, reverse=True)
+    assert "2 rows without a 'human_label' (lines 3, 4): it says 'unsure', 'n/a'; missing, not wrong" in said
+    assert "confidence" in empty + beside and "1 empty cell in 'human_label'" in empty + beside
+
+
+def test_the_simplest_table_of_labels_has_people_s(tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text("system,query,value,annotator\na,1,1,7\na,2,0,8\n")
+    assert rows(path) == [("a", "1", "human", 1.0), ("a", "2", "human", 0.0)]
+
+
+def test_several_grades_by_people_are_averaged_and_noted(tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text("system,query,label\na,1,correct\na,1,wrong\na,2,wrong\na,2,wrong\nb,1,correct\n")
+    found = outcomes.read(path)
+    assert rows(path) == [("a", "1", "human", 0.0), ("a", "2", "human", -1.0), ("b", "1", "human", 1.0)]
+    assert any(
+        "2 answers have several grades by people, which are averaged; they differ for 1" in n for n in found.notes
+    )
+    shares = outcome_scores(found).having("metric", ["human-wrong"]).frame
+    assert shares.select("value", "status").rows() == [(None, "several-answers"), (1.0, "ok"), (0.0, "ok")]

@@ -293,7 +293,7 @@ def test_answers_without_contexts(save: Save) -> None:
     )
     assert loaded.contexts is None
     assert loaded.outcomes is not None
-    assert loaded.outcomes.frame.select("aspect", "value").rows() == [("human", 1.0), ("human", 0.0)]
+    assert loaded.outcomes.frame.select("aspect", "value").rows() == [("human", 1.0), ("human", -1.0)]
 
 
 def test_concatenated_and_long_documents(save: Save) -> None:

@@ -46,6 +46,8 @@ def test_people_who_say_correct_or_not() -> None:
     (found,) = grade_agreement(automatic, outcomes({"a": [1, 1, 0, 1]}, "human"))
     assert found.binary and found.human_aspect == "human"
     assert found.accuracy == pytest.approx(3 / 4)
+    (same,) = grade_agreement(automatic, outcomes({"a": [1, 1, -1, 1]}, "human"))  # wrong in words
+    assert same.binary and same.accuracy == found.accuracy and same.kappa.value == found.kappa.value
 
 
 def test_automatic_grades_that_change_the_order() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ragworth.cli.input_options import check_amount_options, input_options, open_inputs, quoted_inputs
+from ragworth.cli.input_options import check_amount_options, input_options, open_with_plan, quoted_inputs
 from ragworth.cli.trust_options import take_trust_options, trust_options
 
 
@@ -34,6 +34,7 @@ def command(
     continues from them. The exit code is 2 if something is wrong.
     """
     from ragworth.cli.progress import WorkLine
+    from ragworth.errors import format_count
     from ragworth.evaluation.plan import plan_evaluation
     from ragworth.report.render import printable
 
@@ -41,7 +42,7 @@ def command(
     paths, consent = take_trust_options(chosen)
     console = None if quiet else WorkLine()
     with interruptible():
-        space = open_inputs(inputs, columns, paths, answer_again=answer_again, quiet=quiet)
+        space, files = open_with_plan(inputs, columns, paths, answer_again=answer_again, quiet=quiet)
         found = plan_evaluation(
             space, limit=limit, sample=sample, every=every, console=console, consent=consent, measure_pace=False
         )
@@ -51,7 +52,9 @@ def command(
         click.echo(printable(line))
     for stage in found.stages:
         click.echo(f"{stage.name}: {stage.words}")
-    click.echo(printable(f"All is well. Next: ragworth evaluate{quoted_inputs(inputs, columns)}"))
+    unused = len(files.unused) if files is not None else 0
+    state = f"{format_count(unused, 'file')} not used (see above)" if unused else "All is well"
+    click.echo(printable(f"{state}. Next: ragworth evaluate{quoted_inputs(inputs, columns)}"))
 
 
 def check_limit_options(limit: int | None, every: bool) -> None:
@@ -90,4 +93,6 @@ def describe_inputs(material: Any) -> list[str]:
     parts = [format_count(number, noun, plural) for number, noun, plural in numbers if number]
     systems = [name if name.isprintable() else quote_short(name) for name in material.written]
     lines = [f"collection: {', '.join(parts)}", f"systems: {format_list(systems, 30)}"]
-    return [*lines, *(f"note: {note}" for note in material.notes)]
+    tables = [table for table in (material.answers, material.outcomes) if table is not None]
+    notes = dict.fromkeys([*material.notes, *(note for table in tables for note in table.notes)])
+    return [*lines, *(f"note: {note}" for note in notes)]

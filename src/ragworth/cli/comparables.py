@@ -55,7 +55,7 @@ def _read_table(path: str, skip_bad_lines: bool) -> Any | None:
     if not path.removesuffix(".gz").removesuffix(".zst").lower().endswith(TABLE_ENDINGS):
         return None
     try:
-        frame, notes = read_table(path, words=outcomes.WORD_COLUMNS, skip_bad_lines=skip_bad_lines)
+        frame, notes = read_table(path, words=outcomes.GRADE_COLUMNS, skip_bad_lines=skip_bad_lines)
     except RagworthError:
         return None  # the reader of runs says what is wrong
     if find_id_column(frame, "passage") is not None or find_id_column(frame, "query") is None:

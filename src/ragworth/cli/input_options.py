@@ -56,6 +56,13 @@ def parse_mapping(pairs: Sequence[str]) -> dict[str, str]:
 
 def open_inputs(inputs: Sequence[str], columns: Sequence[str], paths: Any, *, answer_again: bool, quiet: bool) -> Any:
     """The workspace to evaluate. What was found in files without a ``ragworth.toml`` goes to standard error."""
+    return open_with_plan(inputs, columns, paths, answer_again=answer_again, quiet=quiet)[0]
+
+
+def open_with_plan(
+    inputs: Sequence[str], columns: Sequence[str], paths: Any, *, answer_again: bool, quiet: bool
+) -> tuple[Any, Any]:
+    """The workspace to evaluate, and how files without a ``ragworth.toml`` were understood (None with one)."""
     from ragworth.inputs.sources import answer_anew, open_source
 
     found = open_source(inputs or (".",), parse_mapping(columns), paths)
@@ -63,7 +70,7 @@ def open_inputs(inputs: Sequence[str], columns: Sequence[str], paths: Any, *, an
     if found.plan is not None and not quiet:
         print_plan(found.plan)
         click.echo(_printable(describe_asking(space)), err=True)
-    return space
+    return space, found.plan
 
 
 def describe_asking(space: Any) -> str:

@@ -56,15 +56,18 @@ def replaced_notes(logs: Sequence[LoadedCollection]) -> list[str]:
     return [f"answers and grades in the data are replaced, as asked: {few}"] if names else []
 
 
-def missing_answer_notes(answers: AnsweringResult | None, queries: Sequence[str]) -> list[str]:
-    """Queries that a system has no answer to, although it has some to others."""
+def missing_answer_notes(
+    answers: AnsweringResult | None, queries: Sequence[str], texts: pl.DataFrame | None = None
+) -> list[str]:
+    """Queries that a system has no answer to, although it has some to others. ``texts``: of questions without ids."""
+    questions = dict(texts.filter(pl.col("query").str.starts_with("text:")).iter_rows()) if texts is not None else {}
     notes: list[str] = []
     if answers is not None:
         known = answers.frame.group_by("system", maintain_order=True).agg(pl.col("query").unique())
         for system, answered in known.iter_rows():
             lacking = [query for query in queries if query not in set(answered)]
             if lacking:
-                few = format_list([quote_short(query, 24) for query in lacking], 3)
+                few = format_list([quote_short(questions.get(query, query), 40) for query in lacking], 3)
                 number = f"{len(lacking):,} of {format_count(len(queries), 'query', 'queries')}"
                 notes.append(Note(f"{system}: no answer to {number} ({few}); none is made up", system=system))
     return notes

@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from ragworth import formats
-from ragworth.collection import Collection, merge_collections
+from ragworth.collection import Collection, match_questions, merge_collections
 from ragworth.config import TaskConfig, Workspace, names_every_system
 from ragworth.errors import InputError, UnknownNameError, format_count, format_list, quote_short
 from ragworth.evaluation.given_answers import join_answers, join_outcomes, missing_answer_notes, replaced_notes
@@ -165,7 +165,11 @@ def load_inputs(
         )
         problems.of(partial(check_no_conflicts, [labels, *sources]), "judgments", "files")
     again = space.answers is not None and space.answers.replace
-    graded = [each for each in outcomes if each is not None]
+    graded = [
+        Outcomes.trusted(match_questions(each.frame, texts.queries), each.notes)
+        for each in outcomes
+        if each is not None
+    ]
     results = problems.of(partial(join_outcomes, graded, [] if again else systems.logs), "grades", "files")
     written = problems.of(partial(join_answers, answers, [] if again else systems.logs), "answers", "file")
     _name_bare_systems(systems, [each for each in (results, _table(answers)) if each is not None])
@@ -198,7 +202,7 @@ def load_inputs(
         {kind: scope.judgments(each) for kind, each in better.items() if each is not None},
         len(queries) < found,
     )
-    notes += missing_answer_notes(material.answers, queries)
+    notes += missing_answer_notes(material.answers, queries, texts.queries.select("query", "text"))
     if systems.bare and systems.made:
         few = format_list([quote_short(name, 24) for name in systems.bare], 3)
         notes.append(f"the data doesn't say what {few} showed: metrics of passages leave it out")

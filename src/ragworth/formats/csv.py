@@ -10,6 +10,7 @@ import csv
 import io
 import re
 from collections.abc import Collection
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +32,7 @@ WIDE_COLUMNS = {name for names in Judgments.wide.values() for name in names}
 UNNAMED = "Unnamed: 0"
 """What pandas calls a column whose header is empty: the index of a data frame."""
 
+NOT_UTF8 = "not UTF-8 text"
 Ints = np.typing.NDArray[np.int64]
 
 
@@ -54,7 +56,11 @@ def read_csv(
     names, separator = _read_header(path, data)
     rows = _parse_fast(data, names, separator) or _parse_by_row(path, data, names, separator)
     frame, bad = _convert_numbers(rows if numbers is None else _renumber(rows, numbers), required, words)
-    if bad and not skip_bad_lines:
+    if bad and not (skip_bad_lines and frame.height):
+        if all(each.found.startswith(NOT_UTF8) for each in bad):
+            raise bad_lines_error(path, bad, "UTF-8").copy(
+                remedy=f"save it as UTF-8, such as: iconv -f windows-1252 -t utf-8 {Path(path).name} > utf8.csv"
+            )
         raise bad_lines_error(path, bad, f"{format_names(names)}, as in the header")
     if not frame.height:
         raise FormatError("no rows: the file is empty", file=str(path), expected="a header line and rows")
@@ -159,7 +165,7 @@ def _parse_by_row(path: PathOrStr, data: bytes, names: list[str], separator: str
                 found = f"{format_count(len(row), 'field')} instead of {len(names)} in"
                 bad.append(BadLine(line, f"{found} {quote_short(separator.join(row), 60)}"))
             elif not _is_text(row):
-                bad.append(BadLine(line, f"not UTF-8 text: {quote_short(separator.join(row), 60)}"))
+                bad.append(BadLine(line, f"{NOT_UTF8}: {quote_short(separator.join(row), 60)}"))
             else:
                 rows.append([cell or None for cell in row])
                 lines.append(line)

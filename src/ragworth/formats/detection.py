@@ -110,12 +110,9 @@ def _closest(sample: FileSample) -> Format | None:
 
 def guess_columns(sample: FileSample) -> dict[str, str]:
     """A mapping that may be right: by the words in the names of columns, and by what is in them."""
-    known = {
-        field: column
-        for field, column in FieldFinder(NAMES).keys(dict.fromkeys(sample.columns)).items()
-        if field in FIELDS
-    }
-    free = [column for column in sample.columns if column not in known.values()]
+    found = FieldFinder(NAMES).keys(dict.fromkeys(sample.columns))
+    known = {field: column for field, column in found.items() if field in FIELDS}
+    free = [column for column in sample.columns if column not in found.values()]  # a grade is no answer
     for field in ("accepted", "passages", "question", "answer", "query"):
         if field not in known and (column := _guess_column(field, free, sample)):
             known[field] = column

@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ragworth.errors import FormatError, Hint, format_names, quote_short
+from ragworth.formats.grade_words import Grade
 from ragworth.formats.rag_log import LoggedPassage, LogRecord
 from ragworth.formats.values import WrongLineError, as_id, as_number, as_text
 
@@ -213,8 +214,13 @@ def as_answer(value: Any, what: str = "answer") -> str | None:
 
 
 def as_texts(value: Any, what: str = "answer", *, cells: bool = False) -> list[str]:
-    """A text, or a list of texts. In cells of tables, a list may be written as JSON or as Python writes it."""
+    """A text, or a list of texts; an answer may be true or false, for yes or no.
+
+    In cells of tables, a list may be written as JSON or as Python writes it.
+    """
     value = parse_cell(value, what) if cells else _plain_value(value)
+    if isinstance(value, bool) and what == "answer":
+        return ["Yes" if value else "No"]
     if value is None or isinstance(value, str | int | float):
         text = as_answer(value, what)
         return [text] if text else []
@@ -323,19 +329,19 @@ def _given(value: Any) -> bool:
     return value is not None and not (isinstance(value, float) and math.isnan(value))
 
 
-def as_grade(value: Any, what: str) -> float | str | None:
+def as_grade(value: Any, what: str) -> Grade:
     """A grade: a number, true or false, or a word."""
     value = _plain_value(value)
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     if isinstance(value, bool):
-        return float(value)
+        return value
     if isinstance(value, str):
         try:
             number = float(value)
         except ValueError:
             return value
-        return as_number(number, what)
+        return value if math.isnan(number) else as_number(number, what)
     return as_number(value, what)
 
 

@@ -1,29 +1,102 @@
-"""Grades in words, such as "Correct Answer", as numbers."""
+"""Grades in words, such as "Correct Answer", as numbers. A word has the same value in every file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ragworth.errors import FormatError, format_list
 
 GRADE_WORDS: dict[str, tuple[str, ...]] = {
-    "correct": ("correct", "correct answer", "right", "true", "yes", "pass", "passed", "c", "accurate", "good"),
+    "correct": ("correct", "correct answer", "right", "true", "yes", "y", "pass", "passed", "c", "accurate", "good"),
     "partially-correct": ("partially correct", "partially-correct", "partial", "partially_correct", "p"),
-    "abstained": ("abstained", "abstain", "refused", "refusal", "no answer", "failed to answer", "unanswered", "n"),
-    "wrong": ("wrong", "incorrect", "incorrect answer", "false", "no", "fail", "failed", "i", "inaccurate", "bad"),
+    "abstained": ("abstained", "abstain", "refused", "refusal", "no answer", "failed to answer", "unanswered"),
+    "wrong": ("wrong", "incorrect", "incorrect answer", "false", "no", "n", "fail", "failed", "i", "inaccurate", "bad"),
 }
 GRADES = {word: grade for grade, words in GRADE_WORDS.items() for word in words}
 THREE_WAY = {"correct": 1.0, "partially-correct": 0.5, "abstained": 0.0, "wrong": -1.0}
-"""Values of grades in words if some of them say more than correct or wrong; as graders give them."""
+"""Values of grades in words, as graders give them."""
+
+YES_OR_NO = {**THREE_WAY, "wrong": 0.0}
+"""Values where the name of the grade is a question, such as: is the answer correct?"""
+YES_OR_NO_ASPECTS = frozenset(("correct", "is_correct", "correctness", "wrong", "abstained", "is_abstained"))
+TRUTH_WORDS = frozenset(("true", "false", "yes", "no", "y", "n"))
+GRADE_NAMES = frozenset(("grade", "label", "verdict", "annotation", "value"))
+"""Names of grades. No elsewhere, such as for "helpful", is 0; in a grade it means wrong."""
+
+KNOWN_ASPECTS = frozenset(("human", "grade", "correct", "abstained"))
+"""Names that only grades have. Where some grades of these can be read, the others are mistakes."""
+
+MISSING_WORDS = frozenset(
+    ["", "n/a", "na", "n.a.", "<na>", "none", "nan", "null", "unsure", "not sure", "?", "-", "–", "skip", "blank"]
+)
+"""What people write where they gave no grade."""
+
+IN_WORDS = " (grades in words)"
+"""After the source of a grade that was a word: its value is known to be one of the three-way scale."""
+
+MEAN_OF_WORDS = " (mean of grades in words)"
+"""After the source of the mean of several grades in words that differ."""
+
+PERCENT = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*%")
+Grade = float | bool | str | None
 
 
-def unknown_words(values: Iterable[str]) -> list[str]:
-    """Words that are no grades, each once."""
-    words = dict.fromkeys(value.strip().lower() for value in values)
-    return [word for word in words if word and word not in GRADES]
+class GradeError(FormatError):
+    """Grades that can't be read. Going on without them would change what is compared."""
 
 
-def grade_numbers(values: Sequence[str]) -> list[float | None]:
-    """Numbers of grades in known words; None for blanks. If all are correct or wrong, they are 1 and 0."""
-    words = [value.strip().lower() for value in values]
-    grades = {GRADES[word] for word in words if word}
-    scale = THREE_WAY if grades & {"partially-correct", "abstained"} else {"correct": 1.0, "wrong": 0.0}
-    return [scale[GRADES[word]] if word else None for word in words]
+class ReadGrades(NamedTuple):
+    """Grades as numbers, and by position: which are words, which say that there is no grade, which are unknown."""
+
+    values: list[float | None]
+    words: set[int]
+    missing: list[int]
+    unknown: list[int]
+
+
+def read_grades(cells: Sequence[Grade], aspect: str | Sequence[str]) -> ReadGrades:
+    """Read grades: numbers, percentages, true or false, and words. ``aspect``: of all of them, or of each."""
+    found = ReadGrades([], set(), [], [])
+    names = [aspect] * len(cells) if isinstance(aspect, str) else aspect
+    for number, (cell, name) in enumerate(zip(cells, names, strict=True)):
+        word = str(cell).strip().lower() if isinstance(cell, bool | str) else ""
+        if isinstance(cell, bool | str) and word in GRADES:
+            found.words.add(number)
+            found.values.append(_scale(name.lower(), word)[GRADES[word]])
+            continue
+        value = _number(word) if isinstance(cell, str) else cell
+        found.values.append(value)
+        if isinstance(cell, str) and value is None:
+            # An empty cell is missing, too, but nobody wrote anything there.
+            (found.missing if word in MISSING_WORDS else found.unknown).append(number)
+    return found
+
+
+def _scale(aspect: str, word: str) -> dict[str, float]:
+    graded = "human" in aspect or aspect in GRADE_NAMES or aspect.endswith("-grade")
+    return YES_OR_NO if aspect in YES_OR_NO_ASPECTS or (word in TRUTH_WORDS and not graded) else THREE_WAY
+
+
+def _number(text: str) -> float | None:
+    if percent := PERCENT.fullmatch(text):
+        return float(percent[1]) / 100
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if abs(value) < float("inf") else None
+
+
+def expected_grades() -> str:
+    """What may stand in a column of grades, in words."""
+    words = format_list([repr(words[0]) for words in GRADE_WORDS.values()])
+    return f"numbers, percentages, true or false, yes or no, or {words}; n/a or nothing where there is no grade"
+
+
+def source_of(source: str, words: Sequence[bool], values: Sequence[float]) -> str:
+    """The source of a grade that is the mean of ``values``; ``words`` says which of them were words."""
+    if not words or not all(words):
+        return source
+    return source + (IN_WORDS if len(set(values)) == 1 else MEAN_OF_WORDS)

@@ -12,6 +12,7 @@ from typing import Any
 from ragworth.errors import quote_short
 from ragworth.formats.contract import FileSample
 from ragworth.formats.fields import FIELDS, FieldFinder, as_grade, as_passages, as_repeat, as_row, as_texts
+from ragworth.formats.grade_words import Grade
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import LogFormat, Reject
 from ragworth.formats.rag_log import LoggedPassage, LogRecord
@@ -20,6 +21,8 @@ from ragworth.formats.values import WrongLineError, as_dict, as_id
 from ragworth.tables.definitions import TRUNCATED
 
 NAMES = {name: FIELDS[name] for name in ("passages", "passage_ids", "relevant", "relevant_ids", "system")}
+LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+"""Values of inspect_ai's grades, as its accuracy counts them: correct, partially correct, incorrect, no answer."""
 
 
 def _recognise(sample: FileSample) -> bool:
@@ -93,13 +96,14 @@ def _read_output(sample: Mapping[str, Any]) -> tuple[str | None, str]:
     return answer, TRUNCATED if cut and answer is not None else ""
 
 
-def _read_scores(scores: Any) -> dict[str, float | str | None]:
-    grades: dict[str, float | str | None] = {}
+def _read_scores(scores: Any) -> dict[str, Grade]:
+    grades: dict[str, Grade] = {}
     for name, score in (as_row(scores) or {}).items():
         value = as_dict(score, f"the score {name}").get("value")
         for part, each in value.items() if isinstance(value, Mapping) else [("", value)]:
             if not isinstance(each, list):
-                grades[f"{name}/{part}" if part else str(name)] = as_grade(each, str(name))
+                grade = LETTERS.get(each) if isinstance(each, str) and each in LETTERS else as_grade(each, str(name))
+                grades[f"{name}/{part}" if part else str(name)] = grade
     return grades
 
 

@@ -24,6 +24,9 @@ HEAD_BYTES = 1 << 18
 HEAD_ROWS = 20
 """Rows that are looked at."""
 
+MAX_REPORTED = 1000
+"""Bad rows after which a file isn't read to its end."""
+
 MAX_DEPTH = 200
 """Nesting of JSON beyond which its beginning is not looked at."""
 
@@ -209,13 +212,21 @@ def _close_json(text: str) -> list[Any]:
 
 
 def reject_row(rows: LogRows, bad: list[BadLine], place: int, found: str, *, skip: bool, expected: str) -> None:
-    """Note a row that can't be used; without ``skip``, raise an error."""
+    """Note a row that can't be used; without ``skip``, raise an error once there are many."""
     bad.append(BadLine(place, found))
     check_bad_lines(rows.source, bad)
-    if skip:
-        return
+    if not skip and len(bad) >= MAX_REPORTED:
+        raise bad_rows_error(rows, bad, expected)
+
+
+def bad_rows_error(rows: LogRows, bad: list[BadLine], expected: str) -> FormatError:
+    """The error for all rows that can't be used."""
+    bad = sorted(bad, key=lambda each: each.line)
     error = bad_lines_error(rows.source, bad, expected)
-    raise error if rows.unit == "line" else error.copy(found=f"{rows.unit} {place}: {found}", line=None)
+    if rows.unit == "line":
+        return error
+    more = tuple(text.replace("line", rows.unit, 1) for text in error.more)
+    return error.copy(found=f"{rows.unit} {bad[0].line}: {bad[0].found}", line=None, more=more)
 
 
 def unpack_rows(rows: LogRows, unpack: Callable[[Any], Iterable[Any] | None]) -> LogRows:

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any
 
 from ragworth.collection import Collection, text_id
-from ragworth.errors import BadLine, FormatError, format_count, quote_short
+from ragworth.errors import BadLine, FormatError, Hint, format_count, quote_short
 from ragworth.formats.columns import skipped_note
 from ragworth.formats.contract import FileSample, Format, LoadedCollection
-from ragworth.formats.fields import FieldFinder, Names, as_passage, as_row, read_record
+from ragworth.formats.fields import FieldFinder, Names, as_passage, as_row, plain_name, quote_argument, read_record
 from ragworth.formats.files import PathOrStr, run_name
-from ragworth.formats.log_files import LogRows, read_log, reject_row, unpack_rows
-from ragworth.formats.rag_log import LogBuilder, LogRecord
+from ragworth.formats.log_files import LogRows, bad_rows_error, read_log, reject_row, unpack_rows
+from ragworth.formats.rag_log import TWICE, LogBuilder, LogRecord
 from ragworth.formats.values import WrongLineError
 from ragworth.tables import Contexts
 from ragworth.tables.ranking import Ties
+
+SYSTEM_COLUMNS = ("model", "model_name", "llm", "method", "variant", "version", "config", "experiment", "approach")
+"""Names of columns that may name the systems."""
 
 Reject = Callable[[int, str], None]
 """Reports a row that can't be used, by place and reason."""
@@ -96,7 +100,7 @@ class LogFormat:
     ) -> LoadedCollection:
         """Read a file."""
         bad: list[BadLine] = []
-        rows = read_log(path, bad, skip=skip_bad_lines, expected=self.expected)
+        rows = read_log(path, bad, skip=True, expected=self.expected)  # all bad lines are reported together
         return self._build(rows, bad, columns, system or run_name(path), skip_bad_lines)
 
     def load_rows(
@@ -126,12 +130,15 @@ class LogFormat:
             first = list(islice(values, 1))
             rows = rows._replace(values=chain(first, values))
             if first and self.is_document(first[0][1]):
-                return _load_documents(rows, bad, reject)
+                documents = _load_documents(rows, bad, reject)
+                self._check_bad(rows, bad, finder, skip)
+                return documents
         for record in self.parse(rows, finder, reject):
             try:
                 builder.add(record)
             except WrongLineError as error:
                 reject(record.place, str(error))
+        self._check_bad(rows, bad, finder, skip)
         if not builder.seen:
             finder.check_mapped(rows.source)
             why = f" except for {format_count(len(bad), 'bad ' + rows.unit)}" if bad else ""
@@ -139,6 +146,23 @@ class LogFormat:
         finder.check_mapped(rows.source)
         notes = (f"{rows.source}: {note}" if rows.source else note for note in finder.notes)
         return builder.build((*_skipped_note(rows, bad), *notes))
+
+    def _check_bad(self, rows: LogRows, bad: list[BadLine], finder: FieldFinder, skip: bool) -> None:
+        """Raise an error with all rows that can't be used."""
+        if not bad or skip:
+            return
+        error = bad_rows_error(rows, bad, self.expected)
+        column = next((key for key in finder.seen if plain_name(key) in SYSTEM_COLUMNS), None)
+        if column is not None and any(TWICE in each.found for each in bad) and "system" not in finder.columns:
+            error = error.copy(
+                remedy=Hint(
+                    f"if {column!r} names the systems: --map {quote_argument(f'system={column}')}",
+                    f"if {column!r} names the systems, write under [columns]: system = {json.dumps(column)}",
+                    f"if {column!r} names the systems: columns={json.dumps({'system': column})}",
+                    option="columns",
+                )
+            )
+        raise error
 
     def read_contexts(
         self,

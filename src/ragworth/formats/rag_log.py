@@ -9,20 +9,48 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import polars as pl
 
-from ragworth.collection import Collection, text_id
+from ragworth.collection import Collection, plain_text, text_id
 from ragworth.errors import FormatError, format_count, format_list, quote_short
 from ragworth.formats.contract import LoadedCollection
-from ragworth.formats.grade_words import GRADE_WORDS, grade_numbers, unknown_words
+from ragworth.formats.grade_words import (
+    KNOWN_ASPECTS,
+    Grade,
+    GradeError,
+    ReadGrades,
+    expected_grades,
+    read_grades,
+    source_of,
+)
 from ragworth.formats.values import WrongLineError
 from ragworth.tables import OK, Answers, Contexts, Judgments, Outcomes
+from ragworth.tables.definitions import TRUNCATED
 
 NO_ANSWER = "no-answer"
 """Status of an answer that the log does not have."""
+
+ERROR = "error"
+"""Status of an answer that is the message of an error."""
+
+NO_ANSWER_TEXTS = frozenset(("nan", "NaN", "None", "null", "NULL", "<NA>"))
+"""How programs write a missing value as text."""
+
+NO_REFERENCE = frozenset(("N/A", "n/a", "nan", "NaN", "null", "NULL", "<NA>"))
+"""How files write that there is no accepted answer. "None" may be one."""
+
+ERROR_TEXT = re.compile(
+    r"Traceback \(most recent call last\)"
+    r"|\[?(?:Error|ERROR|Exception)\b\]?\s*(?::|\d{3}\b)"
+    r"|[\w.]*(?:API\w*|RateLimit|Timeout|Connection|HTTP\w*|InternalServer|Authentication|BadRequest)Error\b\s*[:(]"
+    r"|(?:HTTP\S*\s+)?(?:429 Too Many|500 Internal|502 Bad|503 Service|504 Gateway|401 Unauth|403 Forbidden)"
+)
+"""Beginnings of messages that programs write in place of an answer."""
+
+TWICE = "occurs twice"
 
 TRACE_SOURCE = "trace:"
 """Before the id of a trace, the source of an answer from it."""
@@ -69,7 +97,7 @@ class LogRecord:
     status: str = ""
     accepted: Sequence[str] = ()
     relevant: Sequence[LoggedPassage] = ()
-    outcomes: Mapping[str, float | str | None] = field(default_factory=dict)
+    outcomes: Mapping[str, Grade] = field(default_factory=dict)
     trace: str | None = None
 
 
@@ -104,7 +132,11 @@ class LogBuilder:
         self.judged: dict[tuple[int, str], float] = {}
         """By row and query: relevance of a passage shown."""
         self.relevant: dict[str, list[LoggedPassage]] = {}
-        self.outcomes: dict[tuple[str, str, str], list[tuple[float | str | None, int]]] = {}
+        self.outcomes: dict[tuple[str, str, str], list[tuple[Grade, int]]] = {}
+        self.no_answers: dict[str, list[int]] = {}
+        """Places of texts that are no answers, by what they say."""
+        self.no_references: list[int] = []
+        self.accepted_places: dict[str, int] = {}
         self.repeated_passages = 0
         self.different_repeats = 0
 
@@ -112,33 +144,63 @@ class LogBuilder:
         """Add a record; one that can't be used raises a :class:`WrongLineError` and changes nothing."""
         if record.query is None and not record.question:
             raise WrongLineError("the record has neither a question nor the id of one")
-        system, query = record.system or self.system, record.query or text_id(record.question or "")
+        record = self._without_blanks(record)
+        system, query = record.system or self.system, record.query or text_id(plain_text(record.question or ""))
         if (system, query, record.repeat) in self.seen:
             name = quote_short(record.question or query, 40) if record.query is None else quote_short(query, 24)
             raise WrongLineError(
-                f"query {name} occurs twice for system {quote_short(system, 24)}"
+                f"query {name} {TWICE} for system {quote_short(system, 24)}"
                 + ("" if self.strict else "; if these are answers of several systems, map the column that names them")
             )
         self._check_texts(query, record)
         passages = self._distinct(record, query)
         self.seen.add((system, query, record.repeat))
         if record.question is not None:
-            self.queries[query] = record.question
+            self.queries.setdefault(query, record.question)
         if record.accepted:
-            self.accepted[query] = record.accepted
+            self.accepted.setdefault(query, record.accepted)
+            self.accepted_places.setdefault(query, record.place)
         self._show((system, query), passages, record.place)
         if record.relevant:
             self.relevant.setdefault(query, []).extend(record.relevant)
         source = f"{TRACE_SOURCE}{record.trace}" if record.trace else self.source or "given"
-        self.answers.append((system, query, record.repeat, record.answer, record.status, record.place, source))
+        answer, status = self._read_answer(record)
+        self.answers.append((system, query, record.repeat, answer, status, record.place, source))
         for aspect, value in record.outcomes.items():
             self.outcomes.setdefault((system, query, aspect), []).append((value, record.place))
 
+    def _without_blanks(self, record: LogRecord) -> LogRecord:
+        """The record without accepted answers that say that there is none, such as "N/A"."""
+        known = [text for text in record.accepted if text.strip() not in NO_REFERENCE]
+        if len(known) == len(record.accepted):
+            return record
+        self.no_references.append(record.place)
+        return replace(record, accepted=known)
+
     def _check_texts(self, query: str, record: LogRecord) -> None:
-        if record.question is not None and self.queries.get(query, record.question) != record.question:
+        question = self.queries.get(query)
+        if record.question is not None and question is not None and plain_text(question) != plain_text(record.question):
             raise WrongLineError(f"the query {quote_short(query, 24)} has a different text on an earlier {self.unit}")
-        if record.accepted and self.accepted.get(query, record.accepted) != record.accepted:
-            raise WrongLineError(f"the query {quote_short(query, 24)} has different answers on an earlier {self.unit}")
+        before = self.accepted.get(query, record.accepted)
+        if record.accepted and sorted(map(plain_text, before)) != sorted(map(plain_text, record.accepted)):
+            name = quote_short(record.question or question or query, 60)
+            here, there = (
+                format_list([quote_short(text, 24) for text in each], 3) for each in (record.accepted, before)
+            )
+            raise WrongLineError(
+                f"the accepted answer to {name} is {here}, but {there} on {self.unit} {self.accepted_places[query]}"
+            )
+
+    def _read_answer(self, record: LogRecord) -> tuple[str | None, str]:
+        """The answer and its status; the text of a missing value or of an error is no answer."""
+        text = (record.answer or "").strip()
+        if text in NO_ANSWER_TEXTS and text not in record.accepted:
+            self.no_answers.setdefault(f"with the answer {text!r}", []).append(record.place)
+            return None, record.status if record.status != TRUNCATED else ""
+        if ERROR_TEXT.match(text):
+            self.no_answers.setdefault("with an error message for an answer", []).append(record.place)
+            return None, ERROR
+        return record.answer, record.status
 
     def _distinct(self, record: LogRecord, query: str) -> list[LoggedPassage] | None:
         """The passages with ids, each once."""
@@ -189,6 +251,9 @@ class LogBuilder:
         contexts = self._contexts(made)
         answers = self._answer_table(made)
         outcomes = self._outcome_table(made)
+        if self.no_references:
+            which = self._places(self.no_references)
+            made.append(f"{self.source}: {which} with an accepted answer such as 'N/A'; read as none")
         every = tuple(made)
         pairs = [(query, text) for query, texts in self.accepted.items() for text in texts]
         collection = Collection.of(
@@ -261,7 +326,7 @@ class LogBuilder:
         shown: dict[str, dict[str, str]] = {}
         for _, query, _, name, _ in self.rows:
             if query in self.relevant:
-                shown.setdefault(query, {})[name] = _plain(self.texts.get(name, ""))
+                shown.setdefault(query, {})[name] = plain_text(self.texts.get(name, ""))
         values: dict[tuple[str, str], float] = {}
         unseen: dict[str, str] = {}
         hits = total = 0
@@ -304,14 +369,17 @@ class LogBuilder:
         return Contexts(frame, source=self.source, empty=empty)
 
     def _answer_table(self, notes: list[str]) -> Answers | None:
-        answering = {row[0] for row in self.answers if row[3] is not None or row[4]}
-        rows = [row for row in self.answers if row[0] in answering]
-        if not rows:
+        rows = self.answers
+        if not any(row[3] is not None or row[4] for row in rows):
             return None
         missing = [row for row in rows if row[3] is None]
         if missing:
             which = self._places(row[5] for row in missing)
             notes.append(f"{self.source}: {which} of {len(rows):,} without an answer; missing, not wrong")
+        notes += [
+            f"{self.source}: {self._places(places)} {said}; read as no answer: missing, not wrong"
+            for said, places in self.no_answers.items()
+        ]
         columns = {
             "system": [row[0] for row in rows],
             "query": [row[1] for row in rows],
@@ -326,15 +394,18 @@ class LogBuilder:
         rows: list[tuple[str, str, str, float | None, str, str]] = []
         for aspect in dict.fromkeys(key[2] for key in self.outcomes):
             part = {key: values for key, values in self.outcomes.items() if key[2] == aspect}
-            numbers = self._numbers(aspect, [value for values in part.values() for value in values], notes)
-            if numbers is None:
+            grades = self._read_grades(aspect, [value for values in part.values() for value in values], notes)
+            if grades is None:
                 continue
             rows += self._ungraded(aspect, part)
-            taken = iter(numbers)
+            number = 0
             for key, values in part.items():
-                of_key = [number for _ in values if (number := next(taken)) is not None]
+                places = [i for i in range(number, number + len(values)) if grades.values[i] is not None]
+                number += len(values)
+                of_key = [value for i in places if (value := grades.values[i]) is not None]
                 mean = sum(of_key) / len(of_key) if of_key else None
-                rows.append((*key, mean, OK if of_key else NO_VALUE, self.source or "given"))
+                source = source_of(self.source or "given", [i in grades.words for i in places], of_key)
+                rows.append((*key, mean, OK if of_key else NO_VALUE, source))
         if not any(row[3] is not None for row in rows):
             return None
         return Outcomes(pl.DataFrame(rows, schema=Outcomes.schema, orient="row"), source=self.source)
@@ -347,27 +418,32 @@ class LogBuilder:
         keys = dict.fromkeys((row[0], row[1], aspect) for row in self.answers if row[0] in systems)
         return [(*key, None, NO_VALUE, self.source or "given") for key in keys if key not in graded]
 
-    def _numbers(
-        self, aspect: str, values: list[tuple[float | str | None, int]], notes: list[str]
-    ) -> list[float | None] | None:
-        """Turn grades into numbers; words such as correct have the values that graders give."""
-        words = [value for value, _ in values if isinstance(value, str)]
-        if unknown := unknown_words(words):
-            where, few = (
-                (f"{self.source}: " if self.source else ""),
-                format_list([quote_short(w, 24) for w in unknown], 3),
-            )
-            if aspect in self.grades:
-                words_known = format_list([repr(words[0]) for words in GRADE_WORDS.values()])
-                raise FormatError(
-                    f"{aspect!r} has {few}", file=self.source, expected=f"numbers, true or false, or {words_known}"
+    def _read_grades(self, aspect: str, values: list[tuple[Grade, int]], notes: list[str]) -> ReadGrades | None:
+        """Turn grades into numbers. A column without any grade is something else, and noted."""
+        found = read_grades([value for value, _ in values], aspect)
+        where = f"{self.source}: " if self.source else ""
+        if found.unknown:
+            few = format_list(list(dict.fromkeys(quote_short(values[i][0], 24) for i in found.unknown)), 3)
+            some = aspect in KNOWN_ASPECTS and any(value is not None for value in found.values)
+            if some or aspect in self.grades:
+                first = values[found.unknown[0]]
+                raise GradeError(
+                    f"{aspect!r} has {few}, which is no grade",
+                    file=self.source,
+                    line=first[1] if self.unit == "line" else None,
+                    more=(self._places(values[i][1] for i in found.unknown),),
+                    expected=expected_grades(),
+                    remedy="fix these grades, or leave them empty",
                 )
             notes.append(
                 f"{where}{aspect!r} was not read as a grade: it has {few}, not numbers or words like 'correct'"
             )
             return None
-        numbers = iter(grade_numbers(words))
-        return [next(numbers) if isinstance(value, str) else value for value, _ in values]
+        if found.missing:
+            which = self._places(values[i][1] for i in found.missing)
+            few = format_list(list(dict.fromkeys(quote_short(values[i][0], 24) for i in found.missing)), 3)
+            notes.append(f"{where}{which} without a grade {aspect!r}: it says {few}; missing, not wrong")
+        return found
 
     def _places(self, places: Iterable[int]) -> str:
         numbers = sorted(places)
@@ -377,15 +453,11 @@ class LogBuilder:
         return f"{format_count(len(numbers), noun)} ({self.unit} {few})"
 
 
-def _plain(text: str) -> str:
-    return re.sub(r"\s+", " ", text).strip()
-
-
 def _is_same(passage: LoggedPassage, name: str, text: str) -> bool:
     """Whether a passage that is known to be relevant is the one shown under this name."""
     if passage.id is not None:
         return passage.id == name
-    wanted = _plain(passage.text or "")
+    wanted = plain_text(passage.text or "")
     if not wanted or not text:
         return False
     return wanted == text or (min(len(wanted), len(text)) >= MIN_CONTAINED and (wanted in text or text in wanted))

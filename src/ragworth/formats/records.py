@@ -50,6 +50,8 @@ def read_rows(data: Any, source: str = "") -> MemoryRows:
             remedy="to read a file, use ragworth.load(path)" if isinstance(data, str) else "",
             file=source,
         )
+    if not held:
+        raise TableError("the list is empty", expected="a list of dicts, one for each answer", file=source)
     return _make_rows(held)
 
 

@@ -19,6 +19,9 @@ MAX_LABELS = 10
 """Distinct values above which they are no labels, so that κ says nothing."""
 
 NOT_LABELS = f"there are more than {MAX_LABELS} different values, so they are no labels"
+BINARY_SCALES = (CORRECT_OR_NOT, {1.0, -1.0})
+"""Values of people who only said correct or not, as numbers or in words."""
+
 RESAMPLES = 1000
 
 
@@ -105,9 +108,11 @@ def _paired_aspects(automatic: pl.DataFrame, human: pl.DataFrame) -> list[tuple[
 
 def _agreement(automatic: pl.DataFrame, human: pl.DataFrame, aspect: str, other: str) -> GradeAgreement:
     values = set(human["value"].to_list())
-    binary = values <= CORRECT_OR_NOT and not set(automatic["value"].to_list()) <= CORRECT_OR_NOT
+    binary = any(values <= scale and not set(automatic["value"].to_list()) <= scale for scale in BINARY_SCALES)
     if binary:
-        automatic = automatic.with_columns(value=(pl.col("value") > 0).cast(pl.Float64))
+        human, automatic = (
+            frame.with_columns(value=(pl.col("value") > 0).cast(pl.Float64)) for frame in (human, automatic)
+        )
     both = human.select(*KEYS, pl.col("value").alias("human")).join(
         automatic.select(*KEYS, "value"), on=KEYS, how="left", maintain_order="left"
     )

@@ -73,7 +73,7 @@ def guess_kinds(head: FileHead) -> list[Guess]:
     if (guess := _guess_trec(head, [line.split() for line in rows])) is not None:
         return [guess]
     if head.file.plain.endswith(TABLE_SUFFIXES):
-        frame, _ = read_table(head.sample, words=outcomes.WORD_COLUMNS, skip_bad_lines=True)
+        frame, _ = read_table(head.sample, words=outcomes.GRADE_COLUMNS, skip_bad_lines=True)
         return [_guess_by_columns(head, "table", set(frame.columns), frame)]
     try:
         records = [json.loads(line) for line in lines]
@@ -82,6 +82,8 @@ def guess_kinds(head: FileHead) -> list[Guess]:
         reason = "one JSON document; JSON lines are read" if single else "it is none of the known formats"
         raise UnknownKindError(reason) from error
     if records and isinstance(records[0], list):
+        if any(isinstance(each, dict) for each in records[0]):
+            raise UnknownKindError("nothing known has the keys of its records")
         return [Guess("exam", "exam")]
     return _guess_by_keys(head, [row for row in records if isinstance(row, dict)])
 
@@ -116,6 +118,7 @@ def _guess_by_columns(head: FileHead, form: FileForm, columns: set[str], frame: 
     system, query, passage, part = (
         any(alias in columns for alias in ID_ALIASES[name]) for name in ("system", "query", "passage", "subquestion")
     )
+    asked = bool(columns & set(outcomes.QUESTION_COLUMNS))
     wide = {aspect for aspect, names in Judgments.wide.items() if set(names) & columns}
     if query and passage and part and columns & {"value", "rating"}:
         return Guess("ratings", form)
@@ -130,7 +133,7 @@ def _guess_by_columns(head: FileHead, form: FileForm, columns: set[str], frame: 
             return Guess("run", form)
     elif system and query and "text" in columns:
         return Guess("written", form)
-    elif system and query and form == "table" and frame is not None and outcomes.numeric_columns(frame):
+    elif system and (query or asked) and form == "table" and frame is not None and outcomes.is_outcome_table(frame):
         return Guess("outcomes", form)
     elif query and part and "text" in columns:
         return Guess("subquestions", form)

@@ -15,6 +15,7 @@ from ragworth.errors import FormatError, InputError, RagworthError
 from ragworth.formats import answers as written
 from ragworth.formats import outcomes, texts
 from ragworth.formats.contract import LoadedCollection
+from ragworth.formats.grade_words import GradeError
 from ragworth.inputs.file_heads import TABLE_SUFFIXES, FileHead
 from ragworth.inputs.guesses import KIND_NAMES, FileForm, FileKind, Guess, TextKind, UnknownKindError, guess_kinds
 from ragworth.inputs.runs import applicable_columns, find_log_format, queries_of, systems_of
@@ -114,6 +115,8 @@ def _confirm_guess(head: FileHead, guess: Guess) -> RecognisedFile | None:
     skip = not head.whole and not head.file.plain.endswith(".parquet")  # the beginning may end within a row
     try:
         frame, more = READERS[guess.kind](head.sample, guess.form, skip)
+    except GradeError:
+        raise
     except RagworthError as error:
         reason = error.found if isinstance(error, InputError) else str(error)
         line = f"line {error.line}: " if isinstance(error, InputError) and error.line else ""

@@ -15,6 +15,7 @@ from ragworth.config import WORKSPACE_FILE, AnswerConfig, OutputPaths, Workspace
 from ragworth.errors import InputError, format_list
 from ragworth.formats.contract import LoadedCollection
 from ragworth.formats.files import run_name
+from ragworth.formats.grade_words import GradeError
 from ragworth.inputs.beir_folders import BeirFolder, group_beir_files, read_beir_folder
 from ragworth.inputs.file_heads import CandidateFile, list_folder, read_head
 from ragworth.inputs.problems import Problems
@@ -22,6 +23,8 @@ from ragworth.inputs.recognition import RecognisedFile, recognise_file, recognis
 from ragworth.inputs.workspace_plan import WorkspacePlan, plan_workspace
 
 NO_PATHS = OutputPaths()
+MANIFEST = "manifest.json"
+"""The file that every folder of results has."""
 
 
 class Source(NamedTuple):
@@ -39,6 +42,8 @@ def open_source(
     ``columns`` maps our names of fields to those of the logs.
     """
     named = [Path(path) for path in paths]
+    for path in named:
+        _check_no_results(path)
     if len(named) == 1 and (named[0].suffix == ".toml" or (named[0] / WORKSPACE_FILE).exists()):
         space = config.read(named[0], output)
         return Source(replace(space, columns={**space.columns, **(columns or {})}))
@@ -47,6 +52,16 @@ def open_source(
         _check_found(plan, named[0])
         return Source(_workspace(plan, named[0], output, named[0].resolve().name), plan)
     return _open_files(named, columns, output)
+
+
+def _check_no_results(path: Path) -> None:
+    """Refuse the results of an evaluation."""
+    if (path / MANIFEST).is_file() and not (path / WORKSPACE_FILE).exists():
+        raise InputError(
+            "these are the results of an evaluation, not data to evaluate",
+            file=str(path),
+            remedy=f"`ragworth report {path}` writes their report, `ragworth compare {path} …` compares them",
+        )
 
 
 def answer_anew(space: Workspace) -> Workspace:
@@ -144,6 +159,8 @@ def inspect_folder(folder: Path, columns: Mapping[str, str] | None = None) -> Wo
                     found += recognise_file(begun, columns)
                 elif file.telling or file.plain.endswith(".txt"):
                     unused.append(f"{file.name}: it is no text in UTF-8")
+            except GradeError as error:
+                raise error.copy(file=str(file.path)) from error  # it may be about a copy of the file's beginning
             except InputError as error:
                 if file.telling:
                     advice = f"; {error.remedy}" if error.hint.option == "columns" else ""

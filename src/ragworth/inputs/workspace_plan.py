@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TypeAlias
 
-from ragworth.collection import Collection, merge_collections
+from ragworth.collection import Collection, match_questions, merge_collections
 from ragworth.config import EVERY_SYSTEM
 from ragworth.errors import TableError, format_list, quote_short
 from ragworth.formats.files import run_name
@@ -267,7 +267,8 @@ class _WorkspacePlanner:
         """Answers of systems and outcomes of answers that are there already."""
         seen: set[tuple[str, ...]] = set()
         outcomes: list[str] = []
-        for each in [*self._of("written"), *self._of("outcomes")]:
+        for found in [*self._of("written"), *self._of("outcomes")]:
+            each = found._replace(frame=match_questions(found.frame, self.texts.queries))
             rows = set(each.frame.select("system", "query", "aspect").iter_rows()) if each.kind == "outcomes" else set()
             if self.names and not self.names & set(each.frame["system"]):
                 few = format_list(
@@ -278,9 +279,11 @@ class _WorkspacePlanner:
                 self._leave(each, f"{self.plan.tables['answers']['file']} is used")
             elif rows & seen:
                 self._leave(each, "it has outcomes that another file has, too")
-            elif self._adds(each) and each.kind == "written":
+            elif not self._adds(each):
+                continue
+            elif each.kind == "written":
                 self._use(each, "answers", "file", each.spec)
-            elif each.kind == "outcomes":
+            else:
                 seen |= rows
                 outcomes.append(each.spec)
                 self._use(each, "grades", "files", outcomes)
