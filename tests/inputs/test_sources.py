@@ -1,0 +1,98 @@
+"""Files and folders as users have them: labels that are found, and errors that say what to do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import ragworth
+from ragworth.cli import main
+from ragworth.errors import FormatError, InputError
+from ragworth.formats.grade_words import GradeError
+from ragworth.inputs.sources import open_source
+
+QUESTIONS = {"q0": "Who built the mill?", "q1": "Who built the dam?"}
+
+
+def write_logs(folder: Path, labels: str) -> Path:
+    for system in ("rag", "closed"):
+        rows = [{"query_id": q, "question": text, "answer": "Ann", "reference": "Ann"} for q, text in QUESTIONS.items()]
+        (folder / f"{system}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "human.csv").write_text(labels)
+    return folder
+
+
+def check(path: Path) -> str:
+    found = CliRunner().invoke(main, ["check", str(path)])
+    assert found.exit_code == 0, found.output
+    return found.output
+
+
+def test_labels_are_joined_by_the_text_of_the_question(tmp_path: Path) -> None:
+    rows = "".join(f"{text} ,rag,correct\n" for text in QUESTIONS.values())
+    said = check(write_logs(tmp_path, f"question,system,label\n{rows}"))
+    assert "2 given grades" in said and "All is well" in said
+
+
+def test_a_folder_with_labels_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    folder = write_logs(tmp_path, "system,query,human_label\nrag,q0,correct\nrag,q1,splendid\n")
+    with pytest.raises(GradeError, match=r"human.csv, line 3: the human_label is 'splendid'"):
+        open_source([folder])
+
+
+def test_all_is_not_well_if_a_file_is_not_used(tmp_path: Path) -> None:
+    said = check(write_logs(tmp_path, "system,query,label\nother,q0,correct\n"))
+    assert "All is well" not in said and "1 file not used" in said
+
+
+def test_results_are_no_data(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text("{}")
+    with pytest.raises(InputError, match="results of an evaluation") as caught:
+        open_source([tmp_path])
+    assert "ragworth report" in caught.value.remedy
+
+
+def test_a_table_in_another_encoding(tmp_path: Path) -> None:
+    path = tmp_path / "latin.csv"
+    path.write_bytes("question,response,reference\nWer? é,Ann,Ann\n".encode("cp1252"))
+    with pytest.raises(FormatError, match=r"latin.csv, line 2: not UTF-8 text") as caught:
+        open_source([path])
+    assert "UTF-8" in caught.value.remedy
+
+
+def test_a_json_list_of_unknown_records_is_to_be_mapped(tmp_path: Path) -> None:
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps([{"Frage": "Wer?", "Antwort": "Ann", "Gold": "Ann"}] * 2))
+    with pytest.raises(FormatError, match="Frage, Antwort, Gold") as caught:
+        open_source([path])
+    assert "--map question=Frage" in caught.value.hint.command
+
+
+def test_a_grade_is_never_proposed_as_an_accepted_answer(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("Frage,bot,label,correct\nWer?,Ann,1,1\n")
+    with pytest.raises(FormatError) as caught:
+        open_source([path])
+    assert "accepted" not in caught.value.remedy
+
+
+def test_all_bad_lines_are_in_one_error_with_the_column_of_the_systems(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    rows = [f"{text},{model},Ann" for text in QUESTIONS.values() for model in ("a", "b")]
+    path.write_text("\n".join(["question,model,response", *rows]) + "\n")
+    with pytest.raises(FormatError, match=r"line 3: .*occurs twice") as caught:
+        open_source([path])
+    assert "line 5" in caught.value.more[0] and "system=model" in caught.value.hint.command
+    path = tmp_path / "log.jsonl"
+    path.write_text('{"question": "a?", "response": "x"}\n{"question": "b?" "response"}\n{"question": "c?"\n')
+    with pytest.raises(FormatError, match="line 2: this is not JSON") as caught:
+        open_source([path])
+    assert "line 3" in caught.value.more[0]
+
+
+def test_an_empty_list_is_said_to_be_empty() -> None:
+    with pytest.raises(InputError, match="the list is empty"):
+        ragworth.evaluate([])
