@@ -163,9 +163,11 @@ def _fill_queries(made: Contexts, setting: StepContext) -> Contexts:
 
 def _in_order(made: Contexts, setting: StepContext) -> bool:
     """Whether contexts contain only requested queries, in order, as those of files mostly do."""
-    if made.starts is None:
+    queries, ranks = (pl.concat([part[name] for part in made.parts]) for name in ("query", "rank"))
+    again = (queries == queries.shift()).fill_null(False)
+    if not ((ranks > ranks.shift()) | ~again).fill_null(True).all():
         return False
-    heads = pl.concat([part["query"] for part in made.parts]).gather(made.starts[:-1])
+    heads = queries.filter(~again)
     numbers = setting.queries.select("query").with_row_index("number")
     found = heads.to_frame().join(numbers, on="query", how="left", maintain_order="left")["number"]
     return not found.null_count() and bool((found.slice(1) > found.slice(0, max(len(found) - 1, 0))).all())
