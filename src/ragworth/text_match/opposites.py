@@ -39,9 +39,7 @@ cheap cheaper cheapest | expensive costlier dearer
 hot hotter warm warmer | cold colder cool cooler
 mandatory compulsory required | optional voluntary
 guilty | innocent acquitted
-hire hired | fire fired
 enable enabled | disable disabled
-start started begin began | stop stopped end ended
 left | right
 north northern | south southern
 east eastern | west western
