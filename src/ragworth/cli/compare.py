@@ -193,7 +193,9 @@ def lacks_values(result: Any, summary: Any, metrics: list[str]) -> bool:
             failed = True
             some = format_count(mine, "query", "queries")
             words = f"{row['system']} has a value of {row['metric']} for {some}, {row['baseline']} for {other:,}"
-            click.echo(f"missing: {printable(words)}, so it may be worse; grade the others, or give --incomplete", err=True)
+            click.echo(
+                f"missing: {printable(words)}, so it may be worse; grade the others, or give --incomplete", err=True
+            )
     return failed
 
 
