@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ragworth.errors import InputError
-from ragworth.graders.agreement import NOT_LABELS, grade_agreement
+from ragworth.graders.agreement import NOT_LABELS, OTHER_SCALE, grade_agreement
 from ragworth.tables import Outcomes
 
 
@@ -78,6 +78,13 @@ def test_quantities_have_no_kappa() -> None:
     values = {"a": [number / 20 for number in range(20)]}
     (found,) = grade_agreement(outcomes(values, "f1"), outcomes(values, "f1"))
     assert found.kappa.value is None and found.kappa.reason == NOT_LABELS and found.accuracy is None
+
+
+def test_another_scale_has_no_kappa_and_still_a_ranking() -> None:
+    human = outcomes({"a": [5, 5, 1], "b": [1, 2, 1]}, "human")
+    (found,) = grade_agreement(outcomes({"a": [1, 1, -1], "b": [-1, -1, -1]}), human)
+    assert found.accuracy is None and found.kappa.reason == OTHER_SCALE
+    assert [each.system for each in found.systems] == ["a", "b"] and not found.changes_ranking
 
 
 def test_nothing_in_common() -> None:

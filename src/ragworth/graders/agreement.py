@@ -22,6 +22,10 @@ NOT_LABELS = f"there are more than {MAX_LABELS} different values, so they are no
 BINARY_SCALES = (CORRECT_OR_NOT, {1.0, -1.0})
 """Values of people who only said correct or not, as numbers or in words."""
 
+OTHER_SCALE = "people's grades are on another scale"
+GRADE_VALUES = {1.0, 0.5, 0.0, -1.0}
+"""Values of three-way grades."""
+
 RESAMPLES = 1000
 
 
@@ -118,8 +122,11 @@ def _agreement(automatic: pl.DataFrame, human: pl.DataFrame, aspect: str, other:
     )
     known = both.drop_nulls("value")
     a, b = known["value"].to_numpy(), known["human"].to_numpy()
-    if len({*a.tolist(), *b.tolist()}) > MAX_LABELS:
-        kappa = Kappa(None, NOT_LABELS, None, known.height, both.height - known.height)
+    reason = NOT_LABELS if len({*a.tolist(), *b.tolist()}) > MAX_LABELS else ""
+    if set(automatic["value"].to_list()) <= GRADE_VALUES and not values <= GRADE_VALUES:
+        reason = OTHER_SCALE
+    if reason:
+        kappa = Kappa(None, reason, None, known.height, both.height - known.height)
     else:
         kappa = cohen_kappa(a, b, groups=known["query"].to_numpy(), resamples=RESAMPLES)
     systems = _system_means(both)

@@ -35,12 +35,14 @@ def _agreements(outcomes: Outcomes | None) -> list[GradeAgreement]:
 
 
 def _conclusion(found: GradeAgreement) -> Paragraph:
-    if not found.n or found.accuracy is None:
+    if not found.n:
         return Paragraph(f"{found.aspect}: no answer that people graded has an automatic grade.", "note warn")
-    kappa = _kappa(found)
     both = format_count(found.n, "answer")
-    words = f"The automatic grades ({found.aspect}) equal people's for {100 * found.accuracy:.0f} % of the {both} "
-    words += f"that have both (κ {kappa})."
+    if found.accuracy is None:
+        words = f"Single automatic grades ({found.aspect}) can't be compared with people's: {found.kappa.reason}."
+    else:
+        words = f"The automatic grades ({found.aspect}) equal people's for {100 * found.accuracy:.0f} % of the {both} "
+        words += f"that have both (κ {_kappa(found)})."
     if found.undecided:
         words += f" {format_count(found.undecided, 'more answer')} that people graded {_have(found.undecided)} none."
     if not found.changes_ranking:
