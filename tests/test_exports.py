@@ -91,6 +91,17 @@ def test_a_ragas_dataset_is_read_back(tmp_path: Path) -> None:
     assert loaded.collection.answers.rows() == [("q1", "Ines")]
 
 
+@pytest.mark.parametrize(
+    ("source", "there"),
+    [("qrels.txt", True), ("containment of an accepted answer", False), ("openai:m · relevance@1f", False)],
+)
+def test_only_labels_are_reference_contexts(source: str, there: bool, tmp_path: Path) -> None:
+    rows = {"query": ["q1"], "passage": ["d1"], "aspect": ["relevance"], "value": [1.0], "source": [source]}
+    ragworth.export(results(judgments=ragworth.Judgments(rows)), tmp_path / "dataset.jsonl", "ragas")
+    first = json.loads((tmp_path / "dataset.jsonl").read_text().splitlines()[0])
+    assert ("reference_contexts" in first) is there
+
+
 def test_a_folder_of_results(tmp_path: Path) -> None:
     results().write(tmp_path / "results")
     run = CliRunner().invoke(

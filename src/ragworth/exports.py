@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import polars as pl
+
 from ragworth.collection import Collection
 from ragworth.errors import InputError, format_count, format_list, quote_short
 from ragworth.formats import load
@@ -24,6 +26,9 @@ from ragworth.results import Results
 from ragworth.tables import OK, Answers, Contexts, Judgments, Outcomes, Scores
 
 Target = Literal["otel", "langfuse", "ragas"]
+
+NOT_LABELLED = r" · |^containment "
+"""Sources of relevance by a model, or by a match with accepted answers."""
 
 
 class _Exportable(NamedTuple):
@@ -203,10 +208,11 @@ def _write_ragas(given: _Exportable, notes: list[str]) -> Iterator[str]:
 
 
 def _relevant(given: _Exportable, texts: dict[str, str]) -> dict[str, list[str]]:
-    """Texts of the passages labelled as relevant, by query."""
+    """Texts of the passages labelled as relevant, by query; what a model or a match of words says is no label."""
     found: dict[str, list[str]] = {}
     if given.relevance is not None:
-        for query, passage, value in given.relevance.of("relevance").select("query", "passage", "value").iter_rows():
+        labels = given.relevance.of("relevance").filter(~pl.col("source").str.contains(NOT_LABELLED))
+        for query, passage, value in labels.select("query", "passage", "value").iter_rows():
             if value is not None and value > 0 and passage in texts:
                 found.setdefault(query, []).append(texts[passage])
     return found
