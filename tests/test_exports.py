@@ -98,8 +98,8 @@ def test_a_ragas_dataset_is_read_back(tmp_path: Path) -> None:
 def test_only_labels_are_reference_contexts(source: str, there: bool, tmp_path: Path) -> None:
     rows = {"query": ["q1"], "passage": ["d1"], "aspect": ["relevance"], "value": [1.0], "source": [source]}
     ragworth.export(results(judgments=ragworth.Judgments(rows)), tmp_path / "dataset.jsonl", "ragas")
-    first = json.loads((tmp_path / "dataset.jsonl").read_text().splitlines()[0])
-    assert ("reference_contexts" in first) is there
+    lines = [json.loads(line) for line in (tmp_path / "dataset.jsonl").read_text().splitlines()]
+    assert {line["query_id"]: "reference_contexts" in line for line in lines} == {"q1": there, "q2": False}
 
 
 def test_a_folder_of_results(tmp_path: Path) -> None:
