@@ -58,6 +58,7 @@ def blocks(language: str) -> list[Block]:
 
 TUTORIAL = [block for block in blocks("(?:sh|toml)") if block.page == "docs/tutorial.md"]
 SHELL = [block for block in blocks("sh") if block.page != "docs/tutorial.md"]
+LONG_COMMANDS = re.compile(r"ragworth (evaluate|study|train|compare main=|estimate results)")
 (JUDGING,) = [block for block in SHELL if "annotate confidence" in block.text]
 
 
@@ -201,7 +202,12 @@ def run(line: str) -> str:
     return result.stdout
 
 
-@pytest.mark.parametrize("block", SHELL, ids=str)
+def timed(block: Block) -> Any:
+    """A block as a parameter; one that evaluates or studies takes seconds."""
+    return pytest.param(block, id=str(block), marks=[pytest.mark.slow] if LONG_COMMANDS.search(block.text) else [])
+
+
+@pytest.mark.parametrize("block", map(timed, SHELL))
 def test_commands_run(block: Block, folder: Path, stand_in: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """One after the other: each may read what those before it wrote."""
     if "ragworth evaluate gate" in block.text:  # whose last command fails if the new system is worse
