@@ -207,7 +207,7 @@ def timed(block: Block) -> Any:
     return pytest.param(block, id=str(block), marks=[pytest.mark.slow] if LONG_COMMANDS.search(block.text) else [])
 
 
-@pytest.mark.parametrize("block", map(timed, SHELL))
+@pytest.mark.parametrize("block", [timed(block) for block in SHELL])
 def test_commands_run(block: Block, folder: Path, stand_in: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """One after the other: each may read what those before it wrote."""
     if "ragworth evaluate gate" in block.text:  # whose last command fails if the new system is worse
