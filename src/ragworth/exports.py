@@ -22,13 +22,11 @@ from ragworth.errors import InputError, format_count, format_list, quote_short
 from ragworth.formats import load
 from ragworth.formats.files import create_file
 from ragworth.formats.rag_log import TRACE_SOURCE
+from ragworth.metrics.reader_judgments import UNLABELLED_SOURCES
 from ragworth.results import Results
 from ragworth.tables import OK, Answers, Contexts, Judgments, Outcomes, Scores
 
 Target = Literal["otel", "langfuse", "ragas"]
-
-NOT_LABELLED = r" · |^containment "
-"""Sources of relevance by a model, or by a match with accepted answers."""
 
 
 class _Exportable(NamedTuple):
@@ -211,7 +209,7 @@ def _relevant(given: _Exportable, texts: dict[str, str]) -> dict[str, list[str]]
     """Texts of the passages labelled as relevant, by query; what a model or a match of words says is no label."""
     found: dict[str, list[str]] = {}
     if given.relevance is not None:
-        labels = given.relevance.of("relevance").filter(~pl.col("source").str.contains(NOT_LABELLED))
+        labels = given.relevance.of("relevance").filter(~pl.col("source").str.contains(UNLABELLED_SOURCES))
         for query, passage, value in labels.select("query", "passage", "value").iter_rows():
             if value is not None and value > 0 and passage in texts:
                 found.setdefault(query, []).append(texts[passage])

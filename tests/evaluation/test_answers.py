@@ -40,6 +40,7 @@ def test_accepted_answers_go_before_the_readers_opinion(
     statuses = found.results.scores.having("metric", ["Distraction@2"]).frame["status"]
     assert set(statuses) == {"ok"}
     assert found.page.overview.standings[0].misleading is not None
+    assert "relevant passages that no system found" in found.page.markdown
 
 
 def test_without_accepted_answers_what_misleads_has_a_status_and_never_0_percent(

@@ -11,6 +11,9 @@ import polars as pl
 
 from ragworth.tables import Judgments
 
+UNLABELLED_SOURCES = r" · |^containment "
+"""Sources of relevance by a model and its prompt, or by a match with accepted answers."""
+
 READER_JUDGED = "reader-judged"
 """Status of what can't be measured because the reader judged relevance itself."""
 

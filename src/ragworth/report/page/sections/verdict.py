@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ragworth.errors import format_count
-from ragworth.metrics.reader_judgments import READER_JUDGED, READER_REASON
+from ragworth.metrics.reader_judgments import READER_JUDGED, READER_REASON, UNLABELLED_SOURCES
 from ragworth.report.document import (
     Bullets,
     Cell,
@@ -47,6 +47,7 @@ def section(view: ReportView) -> Section | None:
     ]
     blocks = [
         *([Paragraph(reader_note(view), "note warn")] if view.survey.reader_judged else []),
+        *([Paragraph(UNLABELLED_NOTE, "note")] if _is_unlabelled(view) else []),
         Bullets(sentences, "verdicts", ordered=True, shown=SHOWN, unit="system"),
         Heading("Leaderboard", 2),
         leaderboard(overview, {each.name for each in view.systems if each.notes}),
@@ -58,6 +59,19 @@ def section(view: ReportView) -> Section | None:
     if view.answers is None:
         return Section("verdict", "Verdict", blocks)
     return Section("verdict", "What the passages are worth", blocks, "Passages")
+
+
+UNLABELLED_NOTE = (
+    "No passage has a label: a model, or a match with the accepted answers, says which are relevant, and only of "
+    "passages that some system shows. So recall and nDCG don't know of relevant passages that no system found."
+)
+
+
+def _is_unlabelled(view: ReportView) -> bool:
+    """Whether relevance is known, and none of it comes from labels."""
+    judgments = view.results.judgments
+    sources = judgments.of("relevance")["source"].unique() if judgments is not None else None
+    return sources is not None and len(sources) > 0 and bool(sources.str.contains(UNLABELLED_SOURCES).all())
 
 
 def reader_note(view: ReportView) -> str:
