@@ -69,6 +69,12 @@ def test_only_queries_that_both_have_count() -> None:
     assert (row["n"], row["total"], row["difference"], row["mean_baseline"]) == (1, 3, 1.0, 0.0)
 
 
+def test_a_system_with_far_fewer_values_is_lacking() -> None:
+    full: list[float | None] = [0.5] * 20
+    result = ragworth.compare(scores_of({"a": full, "b": [*full[:17], *[None] * 3], "c": [*full[:18], None, None]}))
+    assert result.lacking("nDCG@10").select("system", "n_baseline", "n_system").rows() == [("b", 20, 17)]
+
+
 def test_nothing_in_common_is_null() -> None:
     row = ragworth.compare(scores_of({"a": [0.0, None], "b": [None, 1.0]})).differences.row(0, named=True)
     assert (row["n"], row["difference"], row["p"], row["p_holm"]) == (0, None, None, None)

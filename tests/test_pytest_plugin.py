@@ -69,6 +69,16 @@ def test_a_baseline_is_stored_and_a_loss_fails_with_the_table(tmp_path: Path) ->
     assert "Traceback" not in worse.stdout
 
 
+def test_missing_values_fail(tmp_path: Path) -> None:
+    from ragworth.pytest_plugin import BaselineGate
+
+    BaselineGate(tmp_path / "base", update=True).check(_results(0), "correct")
+    gate = BaselineGate(tmp_path / "base")
+    gate.check(_results(1), "correct")
+    with pytest.raises(pytest.fail.Exception, match="far fewer values than in the baseline for correct"):
+        gate.check(_results(15), "correct")
+
+
 def test_what_is_no_evaluation_is_an_error(tmp_path: Path) -> None:
     from ragworth.pytest_plugin import BaselineGate
 
@@ -84,3 +94,10 @@ def _empty_results() -> object:
     from ragworth.results import Results
 
     return object.__new__(Results)
+
+
+def _results(undecided: int) -> object:
+    from tests.report.page.small_samples import results
+
+    grades = {("one", f"q{n}"): None if n < undecided else 1.0 for n in range(20)}
+    return results(["P@2"], grades)

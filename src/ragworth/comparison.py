@@ -51,6 +51,9 @@ class HasResults(Protocol):
     def results(self) -> HasScores | None: ...
 
 
+LEAST_SHARE = 0.9
+"""Values that a system needs, as a share of its baseline's, to pass a gate."""
+
 Comparable = Scores | Outcomes | HasScores | HasResults
 """What can be compared: scores, outcomes of answers, results, or an evaluation."""
 
@@ -261,6 +264,11 @@ class Comparison(NamedTuple):
     resamples: int
     seed: int
 
+    def lacking(self, metric: str) -> pl.DataFrame:
+        """Rows in which a system has so many fewer values than its baseline that it may be worse for all we know."""
+        few = pl.col("n_system") < LEAST_SHARE * pl.col("n_baseline")
+        return self.differences.filter((pl.col("metric") == metric) & few)
+
     def worse(self, metric: str, alpha: float = 0.05) -> pl.DataFrame:
         """Rows in which a system is significantly worse than its baseline by this metric."""
         rows = self.differences.filter(pl.col("metric") == metric)
@@ -396,6 +404,8 @@ def compare(
                     "ties": int((differences == 0).sum()),
                     "losses": int((up * differences < 0).sum()) if up else None,
                     "n": int(both.sum()),
+                    "n_baseline": int((~np.isnan(column[a])).sum()),
+                    "n_system": int((~np.isnan(column[b])).sum()),
                     "total": len(both),
                     "detectable": _possible(detectable_difference(differences, alpha=1 - level).value, bounds),
                 }
@@ -444,6 +454,8 @@ DIFFERENCE_SCHEMA: dict[str, type[pl.DataType]] = {
     "ties": pl.Int64,
     "losses": pl.Int64,
     "n": pl.Int64,
+    "n_baseline": pl.Int64,
+    "n_system": pl.Int64,
     "total": pl.Int64,
     "detectable": pl.Float64,
 }

@@ -23,6 +23,7 @@ Each error says what was found, where, what was expected and what to do about it
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -220,6 +221,16 @@ def quote_short(text: object, width: int = QUOTE_WIDTH) -> str:
     """Quote ``text`` on one line, escaping control characters and truncating long input."""
     shown = repr(text if isinstance(text, str) else str(text))
     return shown if len(shown) <= width else f"{shown[: width - 2]}…{shown[0]}"
+
+
+def format_cell(value: object) -> str:
+    """A value as a person reads it: four decimals, a dash for null, control characters escaped."""
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return f"{value:.4f}" if math.isfinite(value) else str(value)
+    text = str(value)
+    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def format_list(items: list[str], most: int = MAX_NAMED) -> str:

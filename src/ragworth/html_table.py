@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from html import escape
 
 import polars as pl
+
+from ragworth.errors import format_cell
 
 MAX_ROWS = 50
 """Rows of a table that a notebook shows."""
@@ -29,9 +30,4 @@ def _cell(element: str, value: object, numeric: bool) -> str:
 
 
 def _text(value: object) -> str:
-    if value is None:
-        return "–"
-    if isinstance(value, float):
-        return f"{value:.4f}" if math.isfinite(value) else str(value)
-    text = str(value)
-    return escape(text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text))
+    return escape(format_cell(value))

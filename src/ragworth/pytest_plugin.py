@@ -68,7 +68,10 @@ class BaselineGate:
         compared = compare({"baseline": Results.read(self.folder), "now": results})
         worse = [name for name in names if compared.worse(name, alpha).height]
         if worse:
-            pytest.fail(_describe(compared, worse), pytrace=False)
+            pytest.fail(_describe(compared, worse, "significantly worse than the baseline by"), pytrace=False)
+        lacking = [name for name in names if compared.lacking(name).height]
+        if lacking:
+            pytest.fail(_describe(compared, lacking, "far fewer values than in the baseline for"), pytrace=False)
         return compared
 
 
@@ -83,15 +86,12 @@ def _results(found: Any) -> Results:
     return results
 
 
-def _describe(compared: Comparison, worse: Sequence[str]) -> str:
-    """The differences by the metrics that got worse, as a table."""
+def _describe(compared: Comparison, names: Sequence[str], problem: str) -> str:
+    """What is wrong by these metrics, with their differences as a table."""
     import polars as pl
 
     from ragworth.report.render import render
     from ragworth.report.summary_tables import difference_table
 
-    shown = compared._replace(differences=compared.differences.filter(pl.col("metric").is_in(list(worse))))
-    return (
-        f"significantly worse than the baseline by {', '.join(worse)}:\n\n"
-        + render(difference_table(shown), "text").decode()
-    )
+    shown = compared._replace(differences=compared.differences.filter(pl.col("metric").is_in(list(names))))
+    return f"{problem} {', '.join(names)}:\n\n" + render(difference_table(shown), "text").decode()

@@ -154,3 +154,11 @@ def test_a_gate_fails_if_most_answers_are_missing(tmp_path: Path) -> None:
     made = call("compare", path, "--fail-if-worse", "correct")
     assert made.exit_code == 3
     assert "new has a value of correct for 1 query, old for 20" in made.stderr
+
+
+def test_a_gate_fails_if_an_input_has_no_values_of_it(tmp_path: Path) -> None:
+    old = save(grades({"old": 20}), tmp_path / "old.csv")
+    new = save(grades({"new": 20}).with_columns(aspect=pl.lit("f1")), tmp_path / "new.csv")
+    made = call("compare", old, new, "--fail-if-worse", "correct")
+    assert made.exit_code == 2
+    assert "new has no values of correct" in made.stderr and "f1" in made.stderr

@@ -243,3 +243,19 @@ def test_every_problem_of_every_file_is_in_one_error(folder: Path) -> None:
     text = str(caught.value)
     assert text.startswith("3 problems\n")
     assert all(name in text for name in ("odd.csv", "bad.jsonl, line 1", "nowhere.run"))
+
+
+def test_outcomes_that_rank_no_system_give_tables_without_a_report(tmp_path: Path) -> None:
+    rows = [
+        {"system": system, "question": question, "response": "It was Bob.", "length": 3}
+        for system in ("a", "b")
+        for question, _ in QUESTIONS.values()
+    ]
+    (tmp_path / "log.json").write_text(json.dumps(rows))
+    pl.DataFrame(
+        [(system, query, 3.0) for system in ("a", "b") for query in QUESTIONS],
+        schema=["system", "query", "abstained"],
+        orient="row",
+    ).write_csv(tmp_path / "labels.csv")
+    made = evaluate(tmp_path)
+    assert made.page is None

@@ -13,9 +13,6 @@ from ragworth.cli.scoring_options import ScoringOptions, narrowing_options, scor
 WORSE = 3
 """Exit code when a drop is significant."""
 
-LEAST_SHARE = 0.9
-"""Values that a system needs, as a share of its baseline's, to pass a gate."""
-
 
 @click.command("compare", short_help="Compare systems query by query, by metrics or answers, with tests.")
 @scoring_options
@@ -115,7 +112,7 @@ def command(
     if look in ("csv", "parquet"):
         sections = sections[1:]
     emit(sections, look, output, {"test": test, "family": family} | facts)
-    lacking = not given["incomplete"] and lacks_values(result, summary, gates)
+    lacking = not given["incomplete"] and lacks_values(result, gates)
     if gate(result, gates, 1 - level) or lacking:
         raise SystemExit(WORSE)
 
@@ -137,12 +134,23 @@ def _read(given: dict[str, Any], fail_if_worse: tuple[str, ...]) -> tuple[Any, A
             expected=format_list(known, 20),
             remedy="name one of these, or give runs and judgments to compute it from",
         )
+    _check_gates(tables, [gate for gate in gates if gate in known])
     if wanted:
         tables = {name: table.having("metric", wanted) for name, table in tables.items()}
     if inputs.runs or not tables:
         given |= {"runs": inputs.runs, "metrics": tuple(others) or ("nDCG@10",)}
         tables = {"runs": score_inputs(ScoringOptions(**given)), **tables}
     return *comparison.join_scores(tables), gates
+
+
+def _check_gates(tables: dict[str, Any], gates: list[str]) -> None:
+    """An input without a gated outcome would be left out of the comparison, and the gate would pass."""
+    from ragworth.errors import MetricError, format_list
+
+    for name, table in tables.items():
+        there = table.distinct("metric")
+        if lacking := [gate for gate in gates if gate not in there]:
+            raise MetricError(f"{name} has no values of {format_list(lacking)}", expected=format_list(there, 20))
 
 
 def _written(metric: str, known: list[str]) -> list[str]:
@@ -180,23 +188,17 @@ def _with_groups(summary: Any, scores: Any, testing: dict[str, Any]) -> Any:
     return summary.join(groups, on=["metric", "system"], how="left", maintain_order="left")
 
 
-def lacks_values(result: Any, summary: Any, metrics: list[str]) -> bool:
-    """Whether a system has values for so much fewer queries than its baseline that a gate can't tell; says which."""
+def lacks_values(result: Any, metrics: list[str]) -> bool:
+    """Whether a system has too few values for a gate; says which."""
     from ragworth.errors import format_count
     from ragworth.report.render import printable
 
-    counts = {(row["metric"], row["system"]): row["n"] for row in summary.iter_rows(named=True)}
-    failed = False
-    for row in result.differences.iter_rows(named=True):
-        mine, other = (counts.get((row["metric"], row[side]), 0) for side in ("system", "baseline"))
-        if row["metric"] in metrics and mine < LEAST_SHARE * other:
-            failed = True
-            some = format_count(mine, "query", "queries")
-            words = f"{row['system']} has a value of {row['metric']} for {some}, {row['baseline']} for {other:,}"
-            click.echo(
-                f"missing: {printable(words)}, so it may be worse; grade the others, or give --incomplete", err=True
-            )
-    return failed
+    rows = [row for metric in metrics for row in result.lacking(metric).iter_rows(named=True)]
+    for row in rows:
+        some, other = format_count(row["n_system"], "query", "queries"), f"{row['n_baseline']:,}"
+        words = f"{row['system']} has a value of {row['metric']} for {some}, {row['baseline']} for {other}"
+        click.echo(f"missing: {printable(words)}, so it may be worse; grade the others, or give --incomplete", err=True)
+    return bool(rows)
 
 
 def gate(result: Any, metrics: list[str], alpha: float) -> bool:

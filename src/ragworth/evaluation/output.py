@@ -16,6 +16,7 @@ from ragworth.evaluation.state import EvaluationState
 from ragworth.metrics.declaration import Metric
 from ragworth.metrics.parsing import parse
 from ragworth.report import page
+from ragworth.report.page.answers import shown_outcomes
 from ragworth.results import EXTRA_FILES, Results, results_record
 from ragworth.tables import Contexts, Outcomes, Scores
 
@@ -58,7 +59,7 @@ def write_output(state: EvaluationState, page_queries: int | None = None) -> Wri
     several = len(every_score.distinct("system")) > 1
     compared = compare(every_score, baseline=space.baseline, seed=space.seed).differences if several else None
     _write_tables(folder, {"summary.parquet": summarise(every_score, seed=space.seed), "comparison.parquet": compared})
-    if not len(every_score):
+    if not len(scores) and not shown_outcomes(every_score):
         return WrittenOutput(results, folder, None, None)
     made = _write_page(results, folder, _metric_names(scores) if space.metrics else None, page_queries)
     return WrittenOutput(results, folder, folder / REPORT, made)

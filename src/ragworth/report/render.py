@@ -16,7 +16,7 @@ from unicodedata import combining, east_asian_width
 
 import polars as pl
 
-from ragworth.errors import FormatError
+from ragworth.errors import FormatError, format_cell
 from ragworth.formats.spreadsheet import write_csv
 
 Look = Literal["text", "csv", "json", "markdown", "latex", "parquet"]
@@ -28,16 +28,6 @@ ENDINGS: dict[str, Look] = {
     ".tex": "latex",
     ".parquet": "parquet",
 }
-
-
-def format_cell(value: object) -> str:
-    """A value as a person reads it: four decimals, nothing for null, control characters escaped."""
-    if value is None:
-        return "–"
-    if isinstance(value, float):
-        return f"{value:.4f}" if math.isfinite(value) else str(value)
-    text = str(value)
-    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def printable(text: str) -> str:

@@ -9,10 +9,9 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.errors import MissingExtraError
+from ragworth.errors import MissingExtraError, format_cell
 from ragworth.report.charts.names import shorten_names
 from ragworth.report.charts.theme import MARK
-from ragworth.report.render import format_cell
 
 ROW_HEIGHT = 24
 """Height of a system's row."""

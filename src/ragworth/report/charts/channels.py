@@ -7,11 +7,10 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.errors import TableError, format_list
+from ragworth.errors import TableError, format_cell, format_list
 from ragworth.report.charts.base import Spec, escape_frame, load_altair
 from ragworth.report.charts.names import shorten_names
 from ragworth.report.charts.theme import DASHES, SHAPES, theme_color
-from ragworth.report.render import format_cell
 
 HUES = 8
 """Colours that the theme has for groups; the ninth group has the first colour with another dash or shape."""

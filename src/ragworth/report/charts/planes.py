@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
+from ragworth.errors import format_cell
 from ragworth.report.charts.base import Spec, chart_data, finish_chart, load_altair
 from ragworth.report.charts.channels import (
     HUES,
@@ -24,7 +25,6 @@ from ragworth.report.charts.channels import (
     x_axis,
 )
 from ragworth.report.charts.theme import theme_color
-from ragworth.report.render import format_cell
 
 HEIGHT = 280
 TICKS = 16

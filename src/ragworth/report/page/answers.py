@@ -16,6 +16,7 @@ from ragworth.generation.writer import ORACLE_SYSTEM
 from ragworth.report.page.rankings import (
     ALPHA,
     LEVEL,
+    RESAMPLES,
     TEST,
     MetricMean,
     Ranking,
@@ -26,9 +27,6 @@ from ragworth.report.page.rankings import (
 )
 from ragworth.results import Results
 from ragworth.tables import Scores
-
-RESAMPLES = 2000
-"""Of intervals of means."""
 
 
 @dataclass(frozen=True)

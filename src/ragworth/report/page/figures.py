@@ -16,8 +16,7 @@ from ragworth.report.document import ChartPanel, Figure
 from ragworth.report.page import curves
 from ragworth.report.page.charts import cross_chart
 from ragworth.report.page.figure_sources import KIND_COLORS, FigureSources
-from ragworth.report.page.overview import RESAMPLES
-from ragworth.report.page.rankings import MetricMean
+from ragworth.report.page.rankings import RESAMPLES, MetricMean
 from ragworth.report.page.relations import agreement_figure, prediction_figure, utility_figure
 from ragworth.stats.bootstrap import mean_intervals
 

@@ -15,6 +15,7 @@ from ragworth.report.page.groups import SystemGroups
 from ragworth.report.page.rankings import (
     ALPHA,
     LEVEL,
+    RESAMPLES,
     TEST,
     MetricMean,
     chosen_baseline,
@@ -29,8 +30,6 @@ from ragworth.stats.range_intervals import TOO_FEW
 from ragworth.tables import Scores
 
 RIGHT_GRADES = ("correct", "partially-correct")
-RESAMPLES = 2000
-"""Of intervals of means."""
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,9 @@ from ragworth.stats.paired import Test
 from ragworth.tables import Scores
 
 LEVEL, ALPHA = 0.95, 0.05
+RESAMPLES = 2000
+"""Of intervals of means."""
+
 TEST: Test = "randomisation"
 
 

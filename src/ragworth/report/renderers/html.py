@@ -16,10 +16,9 @@ from urllib.parse import quote
 from markupsafe import Markup, escape
 
 import ragworth
-from ragworth.errors import MissingExtraError
+from ragworth.errors import MissingExtraError, format_cell
 from ragworth.report.charts.theme import themes
 from ragworth.report.document import Cell, Document, DocumentBlock, Figure, Section, TableBlock, TextSpan
-from ragworth.report.render import format_cell
 from ragworth.report.renderers.pack import pack_json, source_hash
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
+from ragworth.errors import format_cell
 from ragworth.report import document as doc
-from ragworth.report.render import escape_markdown, format_cell, markdown_grid
+from ragworth.report.render import escape_markdown, markdown_grid
 
 
 def render_markdown(document: doc.Document) -> str:

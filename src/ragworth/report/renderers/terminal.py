@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ragworth.errors import format_count
+from ragworth.errors import format_cell, format_count
 from ragworth.report.document import (
     Bullets,
     Cell,
@@ -16,7 +16,7 @@ from ragworth.report.document import (
     TableBlock,
     TextSpan,
 )
-from ragworth.report.render import format_cell, printable, text_grid
+from ragworth.report.render import printable, text_grid
 
 ROWS = 24
 """Rows of a table that are printed."""

@@ -5,13 +5,11 @@ from __future__ import annotations
 from ragworth.errors import format_count
 from ragworth.report import summary_tables
 from ragworth.report.document import (
-    Bullets,
     Cell,
     Details,
     DocumentBlock,
     Notes,
     Paragraph,
-    RichText,
     Section,
     TableBlock,
     TableColumn,
@@ -19,10 +17,8 @@ from ragworth.report.document import (
 )
 from ragworth.report.page.answers import AnswerOverview, interval_words
 from ragworth.report.page.rankings import TEST, MetricMean
+from ragworth.report.page.sections.verdict import sentence_list
 from ragworth.report.page.view import ReportView
-
-SHOWN = 6
-"""Systems with a sentence; the others have theirs on request."""
 
 
 def section(view: ReportView) -> Section | None:
@@ -30,12 +26,9 @@ def section(view: ReportView) -> Section | None:
     found = view.answers
     if found is None:
         return None
-    sentences: list[RichText] = [
-        [TextSpan(each.system, "strong"), each.sentence.removeprefix(each.system)] for each in found.standings
-    ]
     blocks: list[DocumentBlock] = [
         Paragraph(found.headline, "first"),
-        Bullets(sentences, "verdicts", ordered=True, shown=SHOWN, unit="system"),
+        sentence_list(found.standings),
         outcome_table(found),
         Paragraph(_note(found), "note"),
     ]

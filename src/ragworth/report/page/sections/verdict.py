@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ragworth.errors import format_count
 from ragworth.metrics.reader_judgments import READER_JUDGED, READER_REASON, UNLABELLED_SOURCES
 from ragworth.report.document import (
@@ -15,6 +17,7 @@ from ragworth.report.document import (
     TableColumn,
     TextSpan,
 )
+from ragworth.report.page.answers import AnswerStanding
 from ragworth.report.page.costs import total_cost
 from ragworth.report.page.overview import Overview, Standing
 from ragworth.report.page.rankings import MetricMean, format_signed
@@ -42,13 +45,10 @@ def section(view: ReportView) -> Section | None:
     overview = view.overview
     if view.answers is not None and not view.survey.passages:
         return None
-    sentences: list[RichText] = [
-        [TextSpan(each.system, "strong"), each.sentence.removeprefix(each.system)] for each in overview.standings
-    ]
     blocks = [
         *([Paragraph(reader_note(view), "note warn")] if view.survey.reader_judged else []),
         *([Paragraph(UNLABELLED_NOTE, "note")] if _is_unlabelled(view) else []),
-        Bullets(sentences, "verdicts", ordered=True, shown=SHOWN, unit="system"),
+        sentence_list(overview.standings),
         Heading("Leaderboard", 2),
         leaderboard(overview, {each.name for each in view.systems if each.notes}),
         Paragraph(comparison_note(overview), "note"),
@@ -59,6 +59,14 @@ def section(view: ReportView) -> Section | None:
     if view.answers is None:
         return Section("verdict", "Verdict", blocks)
     return Section("verdict", "What the passages are worth", blocks, "Passages")
+
+
+def sentence_list(standings: Iterable[Standing | AnswerStanding]) -> Bullets:
+    """A sentence for each system, with its name first."""
+    sentences: list[RichText] = [
+        [TextSpan(each.system, "strong"), each.sentence.removeprefix(each.system)] for each in standings
+    ]
+    return Bullets(sentences, "verdicts", ordered=True, shown=SHOWN, unit="system")
 
 
 UNLABELLED_NOTE = (
