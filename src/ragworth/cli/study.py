@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from ragworth.cli.check import check_limit_options
 from ragworth.cli.evaluate import StageLines, display_path
@@ -38,16 +39,24 @@ def command() -> None:
 def command_for(kind: str) -> click.Command:
     """The command of a study."""
     from ragworth.studies import STUDIES
+    from ragworth.studies.contract import OURS
     from ragworth.tasks.options import options_of
 
     chosen = STUDIES.get(kind)
-    paper = f"After {chosen.paper}." if chosen.paper else ""
+    papers = [f"{name}: {design.paper}." for name, design in chosen.published.items()]
+    paper = "Published designs (--protocol): " + " ".join(papers) if papers else ""
 
     @click.command(kind, help=help_text(chosen, paper), short_help=kind_title(chosen))
     @click.argument("places", nargs=-1, metavar="[WORKSPACE|RESULTS]...")
     @setting_options(options_of(chosen))
     @click.option("-m", "--metric", "metrics", multiple=True, help="Metric, such as UDCG@5; repeat for more.")
-    @click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N queries.")
+    @click.option(
+        "--protocol",
+        type=click.Choice([OURS, *chosen.published]),
+        default=OURS,
+        help="Our design, or a published one; options that you give replace its settings.",
+    )
+    @click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N queries that can be studied.")
     @click.option("--all", "every", is_flag=True, help="All queries, even if the workspace has a limit.")
     @click.option("--dry-run", is_flag=True, help="Print what would be asked, without asking.")
     @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
@@ -64,6 +73,11 @@ def command_for(kind: str) -> click.Command:
         from ragworth.calls.job import JobInterrupted
 
         check_limit_options(given["limit"], given["every"])
+        # A setting that isn't given is that of the protocol.
+        source = click.get_current_context().get_parameter_source
+        for each in options_of(chosen):
+            if source(each.name) is ParameterSource.DEFAULT:
+                del given[each.name]
         paths, consent = take_trust_options(given)
         if paths and len(places) > 1:
             raise click.UsageError("--results, --store and --cache are for one workspace; study them one by one")
@@ -109,7 +123,7 @@ def _run(kind: str, places: tuple[str, ...], as_json: bool, quiet: bool, **given
     if as_json:
         click.echo(json.dumps(study_record(found), ensure_ascii=False, indent=1))
         return
-    click.echo(study_text(found.shown), nl=False)
+    click.echo(study_text(found.findings), nl=False)
     if found.page is not None:
         click.echo(f"\nPage: {printable(display_path(found.page))}")
 

@@ -219,6 +219,12 @@ class Step:
     scored: ClassVar[bool] = True
     """Whether its order comes from scores, which it returns with the passages."""
 
+    control: ClassVar[bool] = False
+    """Whether it is for comparison only: it draws at random, goes by labels, or spoils the order."""
+
+    asks_model: ClassVar[bool] = False
+    """Whether it calls a language model."""
+
     def __post_init__(self) -> None:
         validate_options(self, self.kind)
         self.check()

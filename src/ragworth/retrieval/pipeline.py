@@ -64,6 +64,16 @@ class Pipeline:
             expected='a step, a written form such as "bm25 >> reversed % 10", or a retriever: a function, an object',
         )
 
+    @property
+    def is_control(self) -> bool:
+        """Whether it is for comparison only: some step is a control."""
+        return any(step.control or any(each.is_control for each in step.contained) for step in self.steps)
+
+    @property
+    def asks_model(self) -> bool:
+        """Whether some step calls a language model."""
+        return any(step.asks_model or any(each.asks_model for each in step.contained) for step in self.steps)
+
     def complete(self) -> Pipeline:
         """Return the pipeline if it can run, i.e. begins with a step that retrieves."""
         if self.steps[0].place == "behind":

@@ -16,6 +16,7 @@ from ragworth.annotators import ANNOTATORS
 from ragworth.collection import WORD_UNIT, Collection
 from ragworth.config import AnswerConfig, ModelSpec, TaskConfig, Workspace
 from ragworth.evaluation import stages
+from ragworth.evaluation.default_metrics import default_metrics
 from ragworth.evaluation.inputs import EvaluationInputs
 from ragworth.evaluation.manifest import build_manifest
 from ragworth.evaluation.model_pool import ModelPool
@@ -27,8 +28,8 @@ from ragworth.metrics.parsing import parse
 from ragworth.registry import Registry
 from ragworth.results import Results
 from ragworth.scoring import score
-from ragworth.studies.contract import Case
-from ragworth.studies.pool import PassagePool, contexts_from_lists
+from ragworth.studies.contract import Case, Study
+from ragworth.studies.pool import CandidatePool, choose_retriever, contexts_from_lists, lists_by_system
 from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings, Scores
 
 FOLDER = "studies"
@@ -42,17 +43,33 @@ class PlanComplete(Exception):  # noqa: N818 (nothing went wrong)
     """Nothing more can be said before the model was asked."""
 
 
-def fit_workspace(space: Workspace, judges: Sequence[str], *, answers: bool) -> Workspace:
+def fit_workspace(space: Workspace, study: Study) -> Workspace:
     """The workspace as a study needs it: with kinds of judgment, answers and grades that it may not name itself."""
-    more = {kind: TaskConfig() for kind in judges if kind not in space.judgments}
+    more = {kind: TaskConfig() for kind in study.judges if kind not in space.judgments}
     writing = space.answers if space.answers is not None and space.answers.file is None else AnswerConfig()
-    return replace(
+    # Answers are graded against those of the oracle if the workspace has them compared with an ideal answer.
+    ideal = space.grades.get("ideal")
+    oracle = ideal is not None and ideal.settings.get("ideal", "oracle") == "oracle"
+    made = replace(
         space,
         judgments={**space.judgments, **more},
-        answers=replace(writing, oracle=False, replace=True) if answers else None,
-        grades=(dict(space.grades) or {GRADER: TaskConfig()}) if answers else {},
-        graded=() if answers else space.graded,  # outcomes in files are of other contexts
+        answers=replace(writing, oracle=oracle, replace=True) if study.answers else None,
+        grades=(dict(space.grades) or {GRADER: TaskConfig()}) if study.answers else {},
+        graded=() if study.answers else space.graded,  # outcomes in files are of other contexts
     )
+    return study.fit(_with_tasks(made, study.design.tasks if study.design is not None else {}))
+
+
+def _with_tasks(space: Workspace, tasks: Mapping[str, Mapping[str, Any]]) -> Workspace:
+    """The workspace with the settings that a published design has for its tasks."""
+    judgments, grades, answers = dict(space.judgments), dict(space.grades), space.answers
+    for name, settings in tasks.items():
+        for known in (judgments, grades):
+            if name in known:
+                known[name] = replace(known[name], settings={**known[name].settings, **settings})
+        if name == "answers" and answers is not None:
+            answers = replace(answers, task=replace(answers.task, settings={**answers.task.settings, **settings}))
+    return replace(space, judgments=judgments, grades=grades, answers=answers)
 
 
 @dataclass
@@ -65,13 +82,15 @@ class Bench:
 
     material: EvaluationInputs
     models: ModelPool
-    study: str
+    study: Study
     name: str
     console: Console = field(default_factory=SilentConsole)
     plan: list[StagePlan] | None = None
     """What would be asked, where nothing is to be asked; None where it is."""
     metrics: tuple[str, ...] = ()
     """Those that the user wants; none: those that the study takes."""
+    limit: int | None = None
+    """How many queries to study at most, of those that can be."""
     judgments: list[pl.DataFrame] = field(default_factory=list)
     outcomes: list[Outcomes] = field(default_factory=list)
     ratings: Ratings | None = None
@@ -96,19 +115,30 @@ class Bench:
         self._remember(state, "pool")
         return state.contexts
 
-    def pool(self, depth: int) -> PassagePool:
-        """What contexts can be made of: the first passages that the workspace's systems found.
+    def pool(self, depth: int, retriever: str | None = None, level: float = 1.0) -> CandidatePool:
+        """What contexts can be made of: the first passages that one retriever found.
 
-        Where there are no labels, and the workspace has relevance judged, these passages are judged first.
+        If there are no labels, and the workspace has relevance judged, these passages are judged first.
         """
-        pool = PassagePool.of(self.material, self.retrieved(), depth)
-        if pool.labels or "relevance" not in self.space.judgments:
-            return pool
-        self.judge(["relevance"], contexts_from_lists({"pool": pool.found}), "pool")
-        labels: dict[str, dict[str, float]] = {}
-        for (query, passage), value in self.known("relevance").items():
-            labels.setdefault(query, {})[passage] = value
-        return replace(pool, labels=labels)
+        shown = self.retrieved()
+        lists = lists_by_system(shown)[choose_retriever(self.material, shown, retriever)]
+        found = {query: lists.get(query, [])[:depth] for query in self.material.setting.ids}
+        labels = self.material.setting.labels
+        if not labels and "relevance" in self.space.judgments:
+            self.judge(["relevance"], contexts_from_lists({"pool": found}), "pool")
+            labels = {}
+            for (query, passage), value in self.known("relevance").items():
+                labels.setdefault(query, {})[passage] = value
+        answered = frozenset(self.collection.answers["query"])
+        return CandidatePool(
+            self.collection,
+            found,
+            labels,
+            level,
+            self.space.seed,
+            answered if self.study.needs_answers else None,
+            self.limit,
+        )
 
     def judge(
         self, kinds: Sequence[str], contexts: Contexts, part: str = "judged", *, model: ModelSpec | None = None
@@ -134,7 +164,7 @@ class Bench:
     def known(self, aspect: str) -> dict[tuple[str, str], float]:
         """Values of an aspect by query and passage: those of files and those that the model gave.
 
-        Raises `Planned` where nothing is to be asked and the model was not asked before.
+        Raises `PlanComplete` where nothing is to be asked and the model was not asked before.
         """
         tables = [*(table.frame for table in self.material.given), *self.judgments]
         wanted = (pl.col("aspect") == aspect) & pl.col("value").is_not_null()
@@ -146,6 +176,22 @@ class Bench:
         if not found and self.plan is not None:
             raise PlanComplete
         return found
+
+    def has_unasked(self, aspects: Sequence[str], shown: Mapping[str, Sequence[str]]) -> bool:
+        """Whether a plan can't know what the model will say of some of these passages, by query."""
+        if self.plan is None:
+            return False
+        pairs = {(query, passage) for query, passages in shown.items() for passage in passages}
+        tables = [*(table.frame for table in self.material.given), *self.judgments]
+        return any(
+            pairs
+            - {
+                row
+                for table in tables
+                for row in table.filter(pl.col("aspect") == aspect)["query", "passage"].iter_rows()
+            }
+            for aspect in aspects
+        )
 
     def answer(
         self, contexts: Contexts, part: str = "answered", *, model: ModelSpec | None = None, without: bool = False
@@ -209,12 +255,22 @@ class Bench:
         frame = pl.concat([table.select(list(Judgments.schema)) for table in tables])
         return Judgments.trusted(frame.unique(["query", "passage", "aspect"], keep="first", maintain_order=True))
 
-    def default_metrics(self, k: int) -> list[str]:
-        """The metrics that what is known allows, over contexts of k passages."""
-        known = set()
+    def metrics_at(self, k: int) -> list[str]:
+        """The metrics of contexts of k passages: the user's, those of the published design, or the default ones.
+
+        The passages shown are all that there is to rank, so ideal rankings are those of the context.
+        """
+        if self.metrics:
+            return list(self.metrics)
+        have: set[str] = set()
         if (found := self.all_judgments()) is not None:
-            known = set(found.frame["aspect"].unique())
-        return metrics_for(known, k, rated=(self.ratings or self.collection.ratings) is not None)
+            have |= set(found.frame["aspect"].unique())
+        have |= {"ratings"} if (self.ratings or self.collection.ratings) is not None else set()
+        have |= {"tokens"} if self.collection.passages.height else set()
+        if self.study.design is not None and self.study.design.metrics:
+            chosen = [f"{name}@{k}" for name in self.study.design.metrics]
+            return [name for name in chosen if set(parse(name).needs) <= have]
+        return [ideal_of_context(name) for name in default_metrics(have, k, required=False)]
 
     def _possible(self, metrics: Sequence[str], contexts: Contexts) -> list[str]:
         """Metrics of the study's own choice, without those that need ratings where no query studied is rated."""
@@ -227,7 +283,7 @@ class Bench:
 
     def _state(self, contexts: Contexts | None, part: str) -> EvaluationState:
         """A state of its own for a step, whose contexts are read whole."""
-        folder = self.space.path(self.space.cache) / FOLDER / self.study / part
+        folder = self.space.path(self.space.cache) / FOLDER / self.study.kind / part
         plan: list[StagePlan] | None = None if self.plan is None else []
         state = EvaluationState(self.material, self.models, StageCache(folder), self.console, plan=plan)
         if contexts is not None:
@@ -269,14 +325,9 @@ def _with_model(task: TaskConfig, model: ModelSpec | None) -> TaskConfig:
     return task if model is None else replace(task, model=model)
 
 
-def metrics_for(known: set[str], k: int, *, rated: bool = False) -> list[str]:
-    """The metrics that judgments of these aspects allow, over contexts of k passages."""
-    made: list[str] = []
-    if {"relevance", "abstention"} <= known:
-        made += [f"UDCG@{k}", f"UDCG(gamma=0)@{k}", f"Utility@{k}", f"Distraction@{k}"]
-    if "relevance" in known:
-        names = ("nDCG", "P", "R", "RR", "AP", "Success", "F", "F_e", "T", "T_u")
-        made += [f"{name}@{k}" for name in names]
-    made += [f"eRAG@{k}"] if "downstream" in known else []
-    made += [f"Likelihood@{k}"] if "likelihood" in known else []
-    return made + ([f"Cov@{k}", f"alpha_nDCG@{k}"] if rated else [])
+def ideal_of_context(name: str) -> str:
+    """A metric whose ideal ranking is that of the passages shown; any other as it is."""
+    metric = parse(name)
+    if "ideal" not in metric.values:
+        return name
+    return str(metric.declaration.bind(metric.cutoff, **{**dict(metric.parameters), "ideal": "retrieved"}))

@@ -1,10 +1,10 @@
 """What a study is: the whole contract, on one screen.
 
-A study is a frozen dataclass in a file of its own and one line in `STUDIES`. Its fields made with `setting` are its
-settings, in Python and as options of the command line. `run` makes contexts for one workspace and has them judged,
-answered and graded by a `Bench`; `take` starts from tables that are there, so that no model is needed; `find` says
-what all cases together come to. What every study does alike (reading, checking, writing, the page) is done around it
-(`running`).
+A study is a frozen dataclass in a file of its own and one line in `STUDIES`. Its fields made with `option` are its
+settings, in Python and on the command line. `run` makes contexts from one workspace and has them judged, answered and
+graded by a `Bench`; `take` starts from existing tables, so no model is needed; `examine` writes what one case shows to
+the page, mostly with `contrast` (arms side by side) and `prediction` (metrics against outcomes). Reading, checking,
+writing and the page are the same for every study (`run.py`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ import polars as pl
 
 from ragworth.errors import InputError
 from ragworth.results import Results
-from ragworth.tasks.options import option, validate_options
+from ragworth.stats.estimate import Resampling
+from ragworth.studies.page import StudyPage, TableText
+from ragworth.tasks.options import option, options_of, validate_options
 
 if TYPE_CHECKING:
     from ragworth.config import Workspace
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
 
 MEASURES = ("spearman", "kendall", "kendall-c", "pearson")
 """Correlations that studies may take; ``kendall`` is τ-b, ``kendall-c`` τ-c."""
+
+OURS = "ours"
+"""The protocol of a study if none is named."""
 
 DESIGN = {"system": pl.String}
 
@@ -38,10 +43,10 @@ class Case:
     Attributes
     ----------
     name: what the case is called in tables and figures.
-    results: contexts, judgments, outcomes, scores; a context is one (system, query), so that ten contexts of a query
-        are ten systems.
-    design: what each system is: ``system``, and the columns that a study gives it (position, size, kind, …). Empty
-        where the systems are those of somebody's runs.
+    results: contexts, judgments, outcomes, scores. A context is one (system, query), so ten contexts of a query are ten
+        systems.
+    design: what each system is: ``system``, and the columns that a study gives it (position, size, kind, …). Empty if
+        the systems are those of an evaluation.
     left_out: queries that were left out before anything was asked, by reason.
     """
 
@@ -50,9 +55,32 @@ class Case:
     design: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=DESIGN))
     left_out: Mapping[str, int] = field(default_factory=dict)
 
-    def designed(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Rows of systems, with what their systems are."""
-        return frame.join(self.design, on="system", how="inner", maintain_order="left")
+    @property
+    def is_designed(self) -> bool:
+        """Whether a study made the contexts."""
+        return self.design.width > 1
+
+
+@dataclass(frozen=True)
+class Published:
+    """The published design of a study.
+
+    Attributes
+    ----------
+    paper: which one, with tables and figures.
+    settings: of the study.
+    metrics: without their cutoff; none: those of the study.
+    queries: how many the paper studies for each collection; None: all.
+    tasks: settings of the tasks (``answers``, or the name of an annotator or grader).
+    differences: what is still different here.
+    """
+
+    paper: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    metrics: tuple[str, ...] = ()
+    queries: int | None = None
+    tasks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    differences: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -61,61 +89,115 @@ class Study:
 
     resamples: int = option(2000, "resamples of the bootstrap", low=100)
     level: float = option(0.95, "confidence level of intervals", low=0.5, high=0.999)
-    seed: int = option(0, "seed of resampling; contexts are drawn by the seed of the workspace", low=0)
+    seed: int = option(0, "seed of resampling; contexts are drawn with the seed of the workspace", low=0)
+    protocol: str = field(default=OURS, kw_only=True)
 
     kind: ClassVar[str]
     title: ClassVar[str]
     """What it asks, in one line."""
-    paper: ClassVar[str] = ""
-    """Where its procedure comes from."""
+    question: ClassVar[str]
+    """The title of its page."""
+    published: ClassVar[Mapping[str, Published]] = {}
+    """Published designs by the name of their protocol; the first is that of ``--protocol paper``."""
+    why_ours: ClassVar[str] = ""
+    """Why the default differs from the published design."""
     judges: ClassVar[tuple[str, ...]] = ()
     """Kinds of judgment that it needs besides those of the workspace."""
     answers: ClassVar[bool] = True
     """Whether it has answers written and graded."""
     labels: ClassVar[bool] = True
     """Whether it needs relevance labels."""
+    needs_relevant: ClassVar[bool] = True
+    """Whether it can only use queries with a relevant passage."""
 
     def __post_init__(self) -> None:
         validate_options(self, self.kind)
         self.check()
 
     def check(self) -> None:
-        """Refuse settings that do not go together."""
+        """Refuse settings that don't go together."""
 
     def fit(self, space: Workspace) -> Workspace:
-        """The workspace with settings of judgments, answers and grades that this study cannot do without."""
+        """The workspace with the settings of judgments, answers and grades that this study needs."""
         return space
 
     def run(self, bench: Bench) -> Case:
-        """Make contexts of one workspace, and have them judged, answered and graded."""
+        """Make contexts from one workspace, and have them judged, answered and graded."""
         raise InputError(
             f"{self.kind} makes no contexts of its own",
             remedy=f"name a folder of results: ragworth study {self.kind} DIR",
         )
 
     def reads(self, place: Path) -> Case | None:
-        """A case out of a file that is neither a workspace nor results; None where the study takes no such file."""
+        """A case from a file that is neither a workspace nor results; None if the study takes no such file."""
         return None
 
     def take(self, case: Case) -> Case:
-        """A case out of results that are there: an evaluation's, or those that this study wrote before.
+        """A case from existing results: those of an evaluation, or those that this study wrote before.
 
-        Refuses what the study cannot be made of. `case.design` is empty where the results are an evaluation's.
+        Refuses results that the study can't use. `case.design` is empty if they are those of an evaluation.
         """
-        if case.design.width < 2:
+        if not case.is_designed:
             raise InputError(
                 f"{case.name}: these are results of an evaluation, and {self.kind} needs contexts made on purpose",
                 remedy=f"name the workspace, or results that ragworth study {self.kind} wrote before",
             )
         return case
 
-    def find(self, cases: Sequence[Case]) -> Findings:
-        """What the cases come to."""
+    def tables(self) -> Mapping[str, TableText]:
+        """The tables of its page, in order."""
         raise NotImplementedError
+
+    def examine(self, case: Case, page: StudyPage) -> None:
+        """Write what one case shows to the page."""
+        raise NotImplementedError
+
+    def finish(self, page: StudyPage) -> None:
+        """Write what all cases together show: mostly figures."""
+
+    def find(self, cases: Sequence[Case]) -> Findings:
+        """What the cases show."""
+        page = StudyPage(self, cases)
+        for case in cases:
+            page.leave_out(case, case.left_out)
+            self.examine(case, page)
+        self.finish(page)
+        return page.findings()
+
+    @property
+    def needs_answers(self) -> bool:
+        """Whether it can only use queries with accepted answers."""
+        return self.answers
+
+    @property
+    def plan(self) -> Resampling:
+        return Resampling(self.level, self.resamples, self.seed)
+
+    @property
+    def design(self) -> Published | None:
+        """The published design that it follows; None if it follows ours."""
+        return self.published.get(self.protocol)
 
     @property
     def settings(self) -> dict[str, Any]:
         """All settings, by name."""
-        from ragworth.tasks.options import options_of
+        return {each.name: getattr(self, each.name) for each in options_of(type(self))} | {"protocol": self.protocol}
 
-        return {each.name: getattr(self, each.name) for each in options_of(type(self))}
+    def protocol_notes(self) -> list[str]:
+        """Which design this is, what differs from the paper's, and why."""
+        if self.design is not None:
+            left = f" Still different: {'; '.join(self.design.differences)}." if self.design.differences else ""
+            return [f"Protocol {self.protocol}: the design of {self.design.paper}.{left}"]
+        first = next(iter(self.published), "")
+        return [f"Protocol ours. {self.why_ours} --protocol {first} runs the published design."] if first else []
+
+
+@dataclass(frozen=True)
+class PoolStudy(Study):
+    """A study that makes its contexts from what a retriever found."""
+
+    depth: int = option(
+        25, "number of passages from the top of the ranking that contexts are made of", low=1, high=10_000
+    )
+    retriever: str | None = option(None, "system whose passages are used; by default the first that isn't a control")
+    outcome: str | None = option(None, "outcome to go by; by default the grade")

@@ -1,75 +1,73 @@
 """``ideal``: if passages could be chosen by the best possible judgment, by which judgment should it be?
 
-All of the first d passages of a query are judged; an oracle for each kind of judgment shows the model the k best; the
+All of the first passages of a query are judged; an oracle for each kind of judgment shows the model the k best; the
 answers are graded.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import combinations
 from typing import ClassVar
 
 import polars as pl
 
 from ragworth.errors import InputError, format_count
-from ragworth.report.study import Findings, StudyFigure, StudyTable
-from ragworth.studies.arms import (
-    CONTRASTED,
-    SHARE,
-    Arms,
-    Contrast,
-    arms_figure,
-    arms_of,
-    arms_table,
-    contrast,
-    contrasts,
-    corrected,
-    left_out_rows_of,
-    no_queries_error,
-    of_design,
-    p_words,
-)
 from ragworth.studies.bench import Bench, PlanComplete
-from ragworth.studies.contract import Case, Study
-from ragworth.studies.plan_gaps import has_unasked
-from ragworth.studies.pool import PassagePool, contexts_from_lists
-from ragworth.studies.sentences import left_out_rows
+from ragworth.studies.contract import Case, PoolStudy, Published
+from ragworth.studies.contrast import (
+    CONTRAST_NOTE,
+    SHARE,
+    OutcomeGrid,
+    arm_rows,
+    check_design,
+    compare_arms,
+    contrast_rows,
+    contrast_words,
+    outcome_figure,
+    outcome_grid,
+)
+from ragworth.studies.page import StudyPage, TableText
+from ragworth.studies.pool import Unusable, contexts_from_lists
 from ragworth.tasks.options import option
 
 ORACLES = {
-    "relevance": "relevant passages, in the order found, then others",
+    "relevance": "relevant passages in the order found, then others",
     "erag": "the downstream score (eRAG), highest first",
     "utility": "the utility u = R·(1 − p_abstain), highest first",
 }
 NEEDS = {"relevance": "", "erag": "downstream", "utility": "abstention"}
 """The aspect that each oracle reads besides relevance."""
-
-Values = dict[tuple[str, str], float]
+REMEDY = "retrieve more passages, give accepted answers, or see why passages could not be judged: ragworth annotate"
 
 
 @dataclass(frozen=True)
-class IdealStudy(Study):
+class IdealStudy(PoolStudy):
     """Which kind of judgment makes the best oracle.
 
-    The first d passages that were found are judged, and for each kind of judgment an oracle picks the k best: by
-    binary relevance (relevant ones in the order found, then others), by the downstream score (eRAG), by utility;
-    equals stay in the order found. All oracles pick from the same passages: one that could not be judged by some
-    kind is no candidate for any. Queries without accepted answers, or with no more than k candidates, are left out
-    and counted; those without a relevant passage stay, since a good context then makes the model abstain.
+    The first passages that the retriever found are judged, and for each kind of judgment an oracle picks the k best: by
+    binary relevance (relevant ones in the order found, then others), by the downstream score (eRAG), by utility; equals
+    stay in the order found. All oracles pick from the same passages: one that could not be judged by some kind is no
+    candidate for any. Queries without accepted answers, or with no more than k candidates, are left out and counted;
+    those without a relevant passage stay, since a good context then makes the model abstain.
     """
 
     k: int = option(5, "passages that an oracle picks", low=1, high=1000)
-    depth: int = option(25, "passages from the top that it picks from", low=2, high=10_000)
-    erag: bool = option(True, "an oracle by the downstream score too: an answer from each passage alone")
-    outcome: str | None = option(None, "which outcome to compare; the grade where there is one")
+    erag: bool = option(True, "include an oracle by the downstream score: an answer from each passage alone")
 
     kind: ClassVar[str] = "ideal"
     title: ClassVar[str] = "which judgment makes the best oracle"
-    paper: ClassVar[str] = "Trappolini et al., Redefining Retrieval Evaluation in the Era of LLMs, Tables 2 and 6"
-    judges: ClassVar[tuple[str, ...]] = ("abstention", "downstream")
+    question: ClassVar[str] = "Ideal: which judgment makes the best oracle?"
+    published: ClassVar[Mapping[str, Published]] = {
+        "paper": Published(
+            "Trappolini et al., Redefining Retrieval Evaluation in the Era of LLMs, Tables 2 and 6",
+            {"k": 5, "depth": 25, "erag": True},
+            queries=1000,
+            differences=("passages that some judge could not judge are no candidates for any oracle",),
+        )
+    }
+    why_ours: ClassVar[str] = "It is the published design, on all queries."
+    needs_relevant: ClassVar[bool] = False
 
     def check(self) -> None:
         if self.depth <= self.k:
@@ -79,171 +77,114 @@ class IdealStudy(Study):
     def oracles(self) -> list[str]:
         return [name for name in ORACLES if name != "erag" or self.erag]
 
+    @property
+    def judges(self) -> tuple[str, ...]:  # type: ignore[override]
+        return tuple(NEEDS[name] for name in self.oracles if NEEDS[name])
+
     def run(self, bench: Bench) -> Case:
-        pool = bench.pool(self.depth)
-        left: Counter[str] = Counter()
-        found = {query: self._found(pool, query, left) for query in pool.queries}
-        found = {query: passages for query, passages in found.items() if passages}
-        if not found:
-            raise no_queries_error(left, "retrieve more passages, or give accepted answers")
-        aspects = [NEEDS[name] for name in self.oracles if NEEDS[name]]
-        bench.judge(aspects, contexts_from_lists({"pool": found}))
-        pairs = [(query, passage) for query, passages in found.items() for passage in passages]
-        if bench.plan is not None and any(has_unasked(bench, aspect, pairs) for aspect in aspects):
-            # What would be picked is not known before; how many contexts at most is.
-            some = {
-                name: {q: shown[at : at + self.k] for q, shown in found.items()} for at, name in enumerate(self.oracles)
-            }
-            bench.answer(contexts_from_lists(some), "answered-at-most")
+        pool = bench.pool(self.depth, self.retriever)
+
+        def candidates(query: str) -> dict[str, list[str]]:
+            pool.check_answered(query)
+            if len(pool.found[query]) <= self.k:
+                raise Unusable(f"no more than {format_count(self.k, 'passage')} found")
+            return {"pool": pool.found[query]}
+
+        judged = pool.draw(["pool"], candidates, REMEDY)
+        found = judged.shown["pool"]
+        bench.judge(self.judges, judged.contexts)
+        if bench.has_unasked(self.judges, found):
+            # What the oracles pick isn't known yet; the largest number of contexts is.
+            most = {o: {q: shown[at : at + self.k] for q, shown in found.items()} for at, o in enumerate(self.oracles)}
+            bench.answer(contexts_from_lists(most), "answered-at-most")
             raise PlanComplete
-        values = {aspect: bench.known(aspect) for aspect in aspects}
-        picked = self._picked(pool, found, values, left)
-        contexts = contexts_from_lists(picked)
-        bench.answer(contexts)
+        values = {aspect: bench.known(aspect) for aspect in self.judges}
+
+        def worth(oracle: str, query: str, passage: str) -> float:
+            relevant = pool.is_relevant(query, passage)
+            if oracle == "relevance":
+                return float(relevant)
+            value = values[NEEDS[oracle]][query, passage]
+            return value if oracle == "erag" else (1 if relevant else -1) * (1 - value)
+
+        def pick(query: str) -> dict[str, list[str]]:
+            known = [each for each in found[query] if all((query, each) in some for some in values.values())]
+            if len(known) <= self.k:
+                raise Unusable(f"no more than {format_count(self.k, 'passage')} that could be judged")
+            return {
+                oracle: sorted(known, key=lambda each: worth(oracle, query, each), reverse=True)[: self.k]
+                for oracle in self.oracles
+            }
+
+        drawn = pool.draw(self.oracles, pick, REMEDY, judged.left, list(found))
+        bench.answer(drawn.contexts)
         design = pl.DataFrame({"system": self.oracles, "oracle": [ORACLES[name] for name in self.oracles]})
-        return bench.case(contexts, design, bench.default_metrics(self.k), left)
-
-    def _found(self, pool: PassagePool, query: str, left: Counter[str]) -> list[str]:
-        why = "no accepted answers" if query in pool.without_answers else ""
-        if not why and len(pool.found[query]) <= self.k:
-            why = f"no more than {format_count(self.k, 'passage')} found"
-        left.update([why] if why else [])
-        return [] if why else pool.found[query]
-
-    def _picked(
-        self, pool: PassagePool, found: dict[str, list[str]], values: dict[str, Values], left: Counter[str]
-    ) -> dict[str, dict[str, list[str]]]:
-        """What each oracle shows for each query."""
-        picked: dict[str, dict[str, list[str]]] = {name: {} for name in self.oracles}
-        for query, passages in found.items():
-            judged = [each for each in passages if all((query, each) in known for known in values.values())]
-            if len(judged) <= self.k:
-                left[f"no more than {format_count(self.k, 'passage')} that could be judged"] += 1
-                continue
-            for name in self.oracles:
-                worth = _worth(name, pool, query, values.get(NEEDS[name], {}))
-                picked[name][query] = sorted(judged, key=worth, reverse=True)[: self.k]
-        if not any(picked.values()):
-            raise no_queries_error(left, "see why passages could not be judged: ragworth judge")
-        return picked
+        return bench.case(drawn.contexts, design, bench.metrics_at(self.k), drawn.left)
 
     def take(self, case: Case) -> Case:
-        return of_design(case, self.kind, "oracle")
+        return check_design(case, self.kind, "oracle")
 
-    def find(self, cases: Sequence[Case]) -> Findings:
-        every = [_OracleCase(self, case) for case in cases]
-        tables = [each.table() for each in every]
-        queries = sum(len(each.arms.queries) for each in every)
-        return Findings(
-            "Ideal: which judgment makes the best oracle?",
-            f"The model answered {format_count(queries, 'query', 'queries')} from the "
-            f"{format_count(_shown(cases), 'passage')} "
-            "that an oracle picked by each kind of judgment.",
-            tuple(sentence for each in every for sentence in each.sentences()),
-            (
-                StudyTable(
-                    "outcomes",
-                    "What became of the answers",
-                    pl.concat(tables, how="diagonal"),
-                    "low and high: of the share of correct answers, or of the mean; with_relevant: share of the "
-                    "contexts that hold a relevant passage",
-                ),
-                StudyTable(
-                    "differences",
-                    "Oracles against each other",
-                    pl.concat([contrasts(each.case, each.contrasts) for each in every]),
-                    f"{CONTRASTED}; p_holm: corrected by Holm for the pairs of oracles of a case, for each measure",
-                ),
+    def tables(self) -> Mapping[str, TableText]:
+        return {
+            "outcomes": TableText(
+                "What became of the answers",
+                "low and high: of the share of correct answers, or of the mean; with_relevant: share of the contexts "
+                "that hold a relevant passage",
             ),
-            (
-                StudyFigure(
-                    "outcomes",
-                    "What became of the answers, by oracle",
-                    "Each oracle picks from the same passages; what it goes by is all that differs.",
-                    arms_figure(tables, "oracle", every[0].arms.what),
-                ),
+            "differences": TableText(
+                "Oracles against each other",
+                f"{CONTRAST_NOTE}; p by Wilcoxon's signed-rank test, p_holm corrected by Holm for the pairs of oracles",
             ),
-            left_out_rows([row for each in every for row in left_out_rows_of(each.case, each.arms)]),
+        }
+
+    def examine(self, case: Case, page: StudyPage) -> None:
+        grid = outcome_grid(case, case.design["system"].to_list(), self.outcome)
+        page.leave_out(case, {"no outcome in every context": grid.missing})
+        size = int(case.results.contexts.frame["rank"].max() or 0)  # type: ignore[arg-type]
+        page.lead(
+            case,
+            f"the model answered {format_count(len(grid.queries), 'query', 'queries')} from the "
+            f"{format_count(size, 'passage')} that an oracle picked by each kind of judgment.",
         )
-
-
-def _shown(cases: Sequence[Case]) -> int:
-    """Passages of a context."""
-    return max(int(case.results.contexts.frame["rank"].max() or 0) for case in cases)  # type: ignore[arg-type]
-
-
-def _worth(name: str, pool: PassagePool, query: str, values: Values) -> Callable[[str], float]:
-    """What a passage is worth to an oracle."""
-    if name == "relevance":
-        return lambda passage: float(pool.is_relevant(query, passage))
-    if name == "erag":
-        return lambda passage: values[query, passage]
-    return lambda passage: (1 if pool.is_relevant(query, passage) else -1) * (1 - values[query, passage])
-
-
-class _OracleCase:
-    """The oracles of one case."""
-
-    def __init__(self, study: IdealStudy, case: Case) -> None:
-        self.study, self.case = study, case
-        self.arms: Arms = arms_of(case, case.design["system"].to_list(), study.outcome)
-        arms = self.arms
-        measures = {"grade": arms.values} if arms.graded else {arms.aspect: arms.values}
-        if arms.graded:
-            measures |= {kind: arms.of(kind) for kind in ("correct", "wrong")}
-        bounds = {"grade": (-1.0, 1.0), "correct": SHARE, "wrong": SHARE} if arms.graded else {}
-        self.contrasts: list[Contrast] = [
-            contrast(measure, (arms.names[a], values[:, a]), (arms.names[b], values[:, b]), study, bounds.get(measure))
-            for measure, values in measures.items()
-            for b, a in combinations(range(len(arms.names)), 2)
-        ]
-
-    def table(self) -> pl.DataFrame:
-        arms = self.arms
-        table = arms_table(self.case, "oracle", arms, self.study, {name: name for name in arms.names})
-        share = pl.Series("with_relevant", [self._with_relevant(name) for name in arms.names], dtype=pl.Float64)
-        return table.with_columns(share)
-
-    def _with_relevant(self, name: str) -> float | None:
-        """Share of an oracle's contexts that hold a relevant passage; None where there are no labels."""
-        if self.case.results.judgments is None:
-            return None
-        shown = self.case.results.contexts.frame.filter(
-            (pl.col("system") == name) & pl.col("query").is_in(self.arms.queries)
+        rows = arm_rows(grid, "oracle", {name: name for name in grid.arms}, self.plan)
+        page.add(
+            "outcomes", case, [row | {"with_relevant": _with_relevant(case, grid, str(row["oracle"]))} for row in rows]
         )
-        labels = self.case.results.judgments.frame.filter((pl.col("aspect") == "relevance") & (pl.col("value") >= 1))
-        hits = shown.join(labels, on=["query", "passage"], how="semi")["query"].n_unique()
-        return hits / len(self.arms.queries)
+        measures = {"grade" if grid.graded else grid.aspect: (grid.values, (-1.0, 1.0) if grid.graded else None)}
+        told = [grid.aspect]
+        if grid.graded:
+            told = ["correct", "wrong"]
+            measures |= {kind: (grid.share(kind), SHARE) for kind in told}
+        found = compare_arms(measures, grid.arms, self.plan)
+        page.add("differences", case, contrast_rows(found))
+        page.say(case, _best(grid))
+        for first, second in dict.fromkeys((one.first, one.second) for one in found):
+            mine = [one for one in found if (one.first, one.second) == (first, second) and one.measure in told]
+            words = "; ".join(contrast_words(grid, one, self.plan.alpha) for one in mine)
+            page.say(case, f"the {first} oracle against the {second} oracle: {words}.")
 
-    def sentences(self) -> list[str]:
-        """Which oracle is best, then every pair of them."""
-        arms = self.arms
-        average = [round(float(each), 12) for each in arms.worth.mean(axis=0)]
-        best = [name for name, each in zip(arms.names, average, strict=True) if each == max(average)]
-        who = f"the {best[0]} oracle has" if len(best) == 1 else f"the oracles {' and '.join(best)} have"
-        who = "all oracles have" if len(best) == len(arms.names) else who
-        what = f"the same {arms.what}" if len(best) == len(arms.names) else f"the highest {arms.what}"
-        over = format_count(len(arms.queries), "query", "queries")
-        words = [f"{self.case.name}: {who} {what}, {arms.say(max(average))} over {over}."]
-        told = ("correct", "wrong") if arms.graded else (arms.aspect,)
-        found = dict(zip(((one.measure, one.first, one.second) for one in self.contrasts), self._said(), strict=True))
-        pairs = dict.fromkeys((one.first, one.second) for one in self.contrasts)
-        for first, second in pairs:
-            said = "; ".join(found[measure, first, second] for measure in told)
-            words.append(f"{self.case.name}: {first} against {second}: {said}.")
-        return words
+    def finish(self, page: StudyPage) -> None:
+        caption = "All oracles pick from the same passages; only what they go by differs."
+        spec = outcome_figure(page.table("outcomes"), "oracle", "accuracy")
+        page.draw("outcomes", "What became of the answers, by oracle", caption, spec)
 
-    def _said(self) -> list[str]:
-        """Each contrast in a few words."""
-        words = []
-        for one, p in zip(self.contrasts, corrected(self.contrasts), strict=True):
-            value = one.found.value or 0.0
-            if not one.found.wins and not one.found.losses:
-                words.append(f"{one.measure} the same for every query")
-                continue
-            gap = f"{'−' if value < 0 else '+' if value > 0 else ''}{self.arms.gap(value)}"
-            sure = "" if p < 1 - self.study.level else ", which may be chance"
-            words.append(
-                f"{one.measure} {gap} {self.arms.span(one.found.interval)}, Wilcoxon {p_words(p)} after Holm{sure}"
-            )
-        return words
+
+def _with_relevant(case: Case, grid: OutcomeGrid, arm: str) -> float | None:
+    """Share of an oracle's contexts that hold a relevant passage; None if there are no labels."""
+    if case.results.judgments is None:
+        return None
+    mine = (pl.col("system") == arm) & pl.col("query").is_in(grid.queries)
+    labels = case.results.judgments.frame.filter((pl.col("aspect") == "relevance") & (pl.col("value") >= 1))
+    hits = (
+        case.results.contexts.frame.filter(mine).join(labels, on=["query", "passage"], how="semi")["query"].n_unique()
+    )
+    return hits / len(grid.queries)
+
+
+def _best(grid: OutcomeGrid) -> str:
+    means = grid.means()
+    best = [name for name, each in zip(grid.arms, means, strict=True) if each == max(means)]
+    if len(best) == len(grid.arms):
+        return f"all oracles have the same {grid.what}, {grid.say(max(means))} {grid.over}."
+    who = f"the {best[0]} oracle has" if len(best) == 1 else f"the oracles {' and '.join(best)} have"
+    return f"{who} the highest {grid.what}, {grid.say(max(means))} {grid.over}."

@@ -1,36 +1,57 @@
-"""What contexts can be made of: for each query the passages that systems found, with their labels."""
+"""What contexts are made of: for each query the passages that one retriever found, with their labels."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import zip_longest
 from random import Random
+from typing import NamedTuple
 
 import polars as pl
 
+from ragworth.calls.programs import NoValue
 from ragworth.collection import Collection
+from ragworth.errors import InputError, UnknownNameError
 from ragworth.evaluation.inputs import EvaluationInputs
+from ragworth.retrieval import Pipeline
 from ragworth.retrieval.contract import unscored_contexts
 from ragworth.tables import Contexts
+from ragworth.tasks.text_lookup import TextLookup
+from ragworth.text_match.matching import match_answer, to_matchable
+
+Shown = dict[str, dict[str, list[str]]]
+"""Contexts by arm and query: the passages in the order shown."""
+
+SPARE = 30
+"""Passages drawn at random beyond those needed, because some may hold an accepted answer."""
 
 
-def interleaved(lists: Sequence[Sequence[str]]) -> list[str]:
-    """The first of each list, then the second of each, …, each passage once."""
-    return list(dict.fromkeys(each for row in zip_longest(*lists) for each in row if each is not None))
+class Unusable(Exception):  # noqa: N818 (it is counted, not reported)
+    """Why a query can't be studied."""
+
+
+class DrawnContexts(NamedTuple):
+    """Contexts, and the queries that were left out, by reason."""
+
+    shown: Shown
+    left: Counter[str]
+
+    @property
+    def contexts(self) -> Contexts:
+        return contexts_from_lists(self.shown)
 
 
 @dataclass(frozen=True, eq=False)
-class PassagePool:
+class CandidatePool:
     """Passages to make contexts of.
 
     Attributes
     ----------
-    found: for each query the first ``depth`` passages that the workspace's systems found, in their order (of several
-        systems the first of each, then the second of each, …).
-    labels: relevance by query and passage; a passage that nobody judged is not relevant.
-    level: lowest label that is relevant.
+    found: for each query the first ``depth`` passages that one retriever found, in its order.
+    labels: relevance by query and passage; a passage that nobody judged isn't relevant.
+    limit: draw contexts for so many queries at most; None: for all.
     """
 
     collection: Collection
@@ -38,20 +59,11 @@ class PassagePool:
     labels: dict[str, dict[str, float]]
     level: float = 1.0
     seed: int = 0
-    without_answers: frozenset[str] = field(default=frozenset())
-    """Queries that have no accepted answers."""
-
-    @classmethod
-    def of(cls, material: EvaluationInputs, contexts: Contexts, depth: int, level: float = 1.0) -> PassagePool:
-        setting = material.setting
-        lists: dict[str, dict[str, list[str]]] = {query: {} for query in setting.ids}
-        rows = contexts.frame.sort("rank", maintain_order=True).select("query", "system", "passage")
-        for query, system, passage in rows.iter_rows():
-            lists[query].setdefault(system, []).append(passage)
-        found = {query: interleaved(list(some.values()))[:depth] for query, some in lists.items()}
-        known = set(material.collection.answers["query"])
-        without = frozenset(query for query in setting.ids if query not in known)
-        return cls(material.collection, found, setting.labels, level, material.workspace.seed, without)
+    answered: frozenset[str] | None = None
+    """Queries with accepted answers; None if answers aren't needed."""
+    limit: int | None = None
+    held: Counter[str] = field(default_factory=Counter)
+    """How many passages were passed over because they hold an accepted answer, by arm."""
 
     @property
     def queries(self) -> list[str]:
@@ -69,43 +81,150 @@ class PassagePool:
         label = self.labels.get(query, {}).get(passage)
         return label is not None and label >= self.level
 
-    def relevant(self, query: str, *, fill: bool = True) -> list[str]:
-        """Relevant passages: those that were found, in their order, then (``fill``) others, highest label first."""
-        first = [each for each in self.found[query] if self.is_relevant(query, each)]
-        if not fill:
-            return first
-        labels, known = self.labels.get(query, {}), self._known
-        rest = sorted(
-            ((label, each) for each, label in labels.items() if label >= self.level and each in known), reverse=True
-        )
-        return [*first, *(each for _, each in sorted(rest, reverse=True) if each not in first)]
+    def retrieved(self, query: str) -> list[str]:
+        """Relevant passages that were found, in their order."""
+        return [each for each in self.found[query] if self.is_relevant(query, each)]
+
+    def relevant(self, query: str) -> list[str]:
+        """Relevant passages: those that were found, in their order, then others with a text, highest label first."""
+        first = self.retrieved(query)
+        labels = self.labels.get(query, {})
+        rest = sorted((label, each) for each, label in labels.items() if label >= self.level and each in self._known)
+        return [*first, *(each for _, each in reversed(rest) if each not in first)]
+
+    def first_relevant(self, query: str) -> str:
+        """The relevant passage that was found first; if none was found, the one with the highest label."""
+        self.check_answered(query)
+        if not (known := self.relevant(query)):
+            raise Unusable("no relevant passage")
+        return known[0]
+
+    def gold(self, query: str) -> str:
+        """The relevant passage with a text that has the highest label; of equals the one found first."""
+        self.check_answered(query)
+        labels = self.labels.get(query, {})
+        known = [each for each in self.relevant(query) if self.has_text(each)]
+        if not known:
+            raise Unusable("no relevant passage")
+        return max(known, key=lambda each: labels[each])
 
     def others(self, query: str) -> list[str]:
-        """Passages that were found and are not relevant, in their order."""
+        """Passages that were found and aren't relevant, in their order."""
         return [each for each in self.found[query] if not self.is_relevant(query, each)]
 
-    def random(self, query: str, number: int, chance: Random) -> list[str]:
+    def random(self, query: str, number: int, rng: Random) -> list[str]:
         """Passages of the collection at random: none that was found for the query, and none that has a label for it."""
         from ragworth.retrieval.steps.random_sample import sample_passages
 
         taken = {*self.found[query], *self.labels.get(query, {})}
-        drawn = sample_passages(self.passages, number + len(taken), chance)
+        drawn = sample_passages(self.passages, number + len(taken), rng)
         return [each for each in drawn if each not in taken][:number]
 
-    def dice(self, what: str, query: str) -> Random:
-        """Dice of a query for one purpose: another query, or another purpose, changes nothing."""
-        return Random(f"{what} {self.seed} {query}".encode("utf-8", "surrogatepass"))
+    def without_answer(self, arm: str, query: str, passages: Sequence[str], number: int) -> list[str]:
+        """The first passages with a text in which no accepted answer is found; those that hold one are counted."""
+        found: list[str] = []
+        for each in passages:
+            if len(found) == number:
+                break
+            holds = self._holds_answer(query, each)
+            self.held[arm] += holds is True
+            if holds is False:
+                found.append(each)
+        return found
+
+    def check_answered(self, query: str) -> None:
+        if self.answered is not None and query not in self.answered:
+            raise Unusable("no accepted answers")
+
+    def rng(self, purpose: str, query: str) -> Random:
+        """Random numbers of a query for one purpose: another query, or another purpose, changes nothing."""
+        return Random(f"{purpose} {self.seed} {query}".encode("utf-8", "surrogatepass"))
+
+    def draw(
+        self,
+        arms: Sequence[str],
+        build: Callable[[str], Mapping[str, list[str]]],
+        remedy: str,
+        left: Counter[str] | None = None,
+        queries: Sequence[str] | None = None,
+    ) -> DrawnContexts:
+        """Contexts of each arm for each query. ``build`` raises `Unusable` for a query that can't be studied."""
+        shown: Shown = {arm: {} for arm in arms}
+        left = Counter() if left is None else left
+        used = 0
+        for query in self.queries if queries is None else queries:
+            if self.limit is not None and used >= self.limit:
+                break
+            try:
+                made = build(query)
+            except Unusable as why:
+                left[str(why)] += 1
+                continue
+            used += 1
+            for arm, passages in made.items():
+                shown[arm][query] = passages
+        if not used:
+            raise no_queries_error(left, remedy)
+        return DrawnContexts(shown, left)
+
+    def _holds_answer(self, query: str, passage: str) -> bool | None:
+        """None if there is no text to look at."""
+        try:
+            text = to_matchable(self._texts.passage(passage))
+        except NoValue:
+            return None
+        return any(match_answer(text, answer) is not None for answer in self._texts.known_answers(query))
+
+    @cached_property
+    def _texts(self) -> TextLookup:
+        return TextLookup(self.collection)
 
     @cached_property
     def _known(self) -> frozenset[str]:
         return frozenset(self.passages)
 
 
-def contexts_from_lists(contexts: dict[str, dict[str, list[str]]]) -> Contexts:
-    """Contexts by system and query: the passages in the order shown."""
+def choose_retriever(material: EvaluationInputs, contexts: Contexts, wanted: str | None) -> str:
+    """The system whose passages are the candidates: the one that is named, or the first that isn't a control."""
+    known = contexts.systems
+    if wanted is not None:
+        if wanted not in known:
+            raise UnknownNameError("system", wanted, known)
+        return wanted
+    real = [name for name in known if not _is_control(material.systems.get(name))]
+    if not real:
+        raise InputError(
+            "all systems are controls (random, oracle, reversed, …), so nobody retrieves candidates",
+            file=str(material.workspace.file),
+            remedy="add a retriever under [systems], or name one of them: --retriever",
+        )
+    return real[0]
+
+
+def _is_control(system: Pipeline | Contexts | None) -> bool:
+    return isinstance(system, Pipeline) and system.is_control
+
+
+def lists_by_system(contexts: Contexts) -> Shown:
+    """What each system shows for each query, in its order."""
+    found: Shown = {system: {} for system in contexts.systems}
+    rows = contexts.frame.sort("rank", maintain_order=True).select("system", "query", "passage")
+    for system, query, passage in rows.iter_rows():
+        found[system].setdefault(query, []).append(passage)
+    return found
+
+
+def contexts_from_lists(contexts: Shown) -> Contexts:
+    """Contexts as a table."""
     tables = []
     for system, rows in contexts.items():
         table = unscored_contexts(rows.items()).renamed(system)
         table.empty = frozenset((system, query) for query, shown in rows.items() if not shown)
         tables.append(table)
     return Contexts.concat(tables)
+
+
+def no_queries_error(left: Mapping[str, int], remedy: str) -> InputError:
+    """That no query can be studied, with the reasons counted."""
+    reasons = ", ".join(f"{why}: {count:,}" for why, count in left.items()) or "there are none"
+    return InputError(f"no query is left to study ({reasons})", remedy=remedy)

@@ -20,6 +20,7 @@ from ragworth.evaluation.model_pool import ModelPool
 from ragworth.evaluation.state import Console, SilentConsole, StagePlan
 from ragworth.graders.grading import GRADERS
 from ragworth.report.study import Findings
+from ragworth.retrieval import Pipeline
 from ragworth.scoring import split_metrics
 from ragworth.studies import STUDIES
 from ragworth.studies.bench import GRADER, Bench, PlanComplete, fit_workspace
@@ -34,7 +35,7 @@ from ragworth.studies.cases import (
     reads_file,
     write_all,
 )
-from ragworth.studies.contract import Case, Study
+from ragworth.studies.contract import OURS, Case, Study
 from ragworth.tasks.options import options_by_name as settings_given
 
 
@@ -47,11 +48,6 @@ class StudyResult:
     folder: Path | None = None
     page: Path | None = None
 
-    @property
-    def shown(self) -> Findings:
-        """What it says, as people read it: the words of a study of one case need not name it every time."""
-        return _alone(self.findings, f"{self.cases[0].name}: ") if len(self.cases) == 1 else self.findings
-
 
 def study(
     name: str,
@@ -60,6 +56,7 @@ def study(
     metrics: Sequence[str] = (),
     limit: int | None = None,
     every: bool = False,
+    protocol: str = OURS,
     output: str | Path | None = None,
     keep: bool = True,
     console: Console | None = None,
@@ -76,7 +73,9 @@ def study(
     places: workspaces (files or folders), for each of which contexts are made and asked about; or folders of results,
         an evaluation's or those of an earlier study (below its ``cases``), for which no model is asked.
     metrics: written forms; by default those that what is known allows.
-    limit, every: only the first queries, or all, as in `ragworth.evaluate`.
+    limit, every: only the first queries that can be studied, or all, as in `ragworth.evaluate`.
+    protocol: ``ours``, or ``paper`` for the published design (some studies have more than one). Settings that are given
+        replace those of the design.
     output: folder to write to; by default ``studies/NAME`` in the results of the first place.
     keep: write tables, figures and the page; False only returns them.
     console: who is told how it goes.
@@ -85,7 +84,8 @@ def study(
     consent: keys and files outside of its folder that a workspace may use besides what any workspace may.
     settings: those of the study; ``ragworth study NAME --help`` lists them.
     """
-    chosen = _build_study(name, settings)
+    chosen = build_study(name, settings, protocol)
+    limit = _limit(chosen, limit, every)
     if metrics:
         split_metrics(list(metrics))  # refuses names that nobody knows, before anything is spent
     where = [Path(each) for each in ([places] if isinstance(places, str | Path) else places)]
@@ -111,13 +111,17 @@ def study(
         ]
     )
     findings = chosen.find(cases)
-    findings = replace(findings, settings={**provenance(chosen, cases, metrics), **findings.settings})
+    findings = replace(
+        findings,
+        notes=(*chosen.protocol_notes(), *findings.notes),
+        settings={**provenance(chosen, cases, metrics), **findings.settings},
+    )
     made = StudyResult(findings, tuple(cases))
     if not keep:
         return made
     # Tables that were there already stay as they are, where they are.
     fresh = [case for case, space in zip(cases, spaces, strict=True) if space is not None]
-    return replace(made, folder=folder, page=write_all(made.shown, fresh, chosen.kind, folder))
+    return replace(made, folder=folder, page=write_all(findings, fresh, chosen.kind, folder))
 
 
 def plan_study(
@@ -127,12 +131,14 @@ def plan_study(
     metrics: Sequence[str] = (),
     limit: int | None = None,
     every: bool = False,
+    protocol: str = OURS,
     paths: OutputPaths = OutputPaths(),  # noqa: B008 (it cannot change)
     consent: Consent | None = None,
     **settings: Any,
 ) -> list[StagePlan]:
     """What a study would take; nothing is asked of a model."""
-    chosen, found = _build_study(name, settings), []
+    chosen, found = build_study(name, settings, protocol), []
+    limit = _limit(chosen, limit, every)
     for place in map(Path, places):
         if _read(chosen, place, metrics, limit) is not None:
             continue
@@ -141,15 +147,25 @@ def plan_study(
             material = _ready(chosen, space, models, limit, every)
             plan: list[StagePlan] = []
             with suppress(PlanComplete):
-                chosen.run(Bench(material, models, chosen.kind, space.title, plan=plan, metrics=tuple(metrics)))
+                chosen.run(Bench(material, models, chosen, space.title, plan=plan, metrics=tuple(metrics), limit=limit))
             several = f"{space.title}: " if len(places) > 1 else ""
             found += [StagePlan(f"{several}{stage.name}", stage.words) for stage in plan]
     return found
 
 
-def _build_study(name: str, settings: dict[str, Any]) -> Study:
+def build_study(name: str, settings: dict[str, Any], protocol: str = OURS) -> Study:
+    """A study with its settings: those that are given, then those of a published design."""
     kind = STUDIES.get(name)
-    return kind(**settings_given(kind, settings, name))
+    known = (OURS, *kind.published)
+    if protocol not in known:
+        raise InputError(f"{name} has no protocol {protocol!r}", expected=format_list(list(known)))
+    base = dict(kind.published[protocol].settings) if protocol != OURS else {}
+    return kind(**{**base, **settings_given(kind, settings, name)}, protocol=protocol)
+
+
+def _limit(chosen: Study, limit: int | None, every: bool) -> int | None:
+    """How many queries to study: as many as the user says, or as the published design has."""
+    return limit if limit is not None or every or chosen.design is None else chosen.design.queries
 
 
 def _read(chosen: Study, place: Path, metrics: Sequence[str], limit: int | None) -> Case | None:
@@ -163,14 +179,14 @@ def _space(chosen: Study, place: Path, metrics: Sequence[str], paths: OutputPath
     """A workspace as the study needs it. What metrics need is checked with all else that it says."""
     if (problem := missing_place_error(place)) is not None:
         raise problem
-    space = chosen.fit(fit_workspace(config.read(place, paths), chosen.judges, answers=chosen.answers))
+    space = fit_workspace(config.read(place, paths), chosen)
     # Of a metric that reads a file the path starts where the command is called, not in the workspace.
     return replace(space, metrics=tuple(metric for metric in metrics if not reads_file(metric)))
 
 
 def _ready(chosen: Study, space: Workspace, models: ModelPool, limit: int | None, every: bool) -> EvaluationInputs:
     """Everything read and found to fit together; what the study cannot do without is refused here."""
-    material = _first(load_checked_inputs(space, models, every=every or limit is not None), chosen, limit)
+    material = _usable(load_checked_inputs(space, models, every=every or limit is not None), chosen, limit)
     if chosen.labels and not material.setting.labels and "relevance" not in space.judgments:
         raise InputError(
             f"{chosen.kind} needs relevance labels",
@@ -203,24 +219,21 @@ def _ready(chosen: Study, space: Workspace, models: ModelPool, limit: int | None
     return material
 
 
-def _alone(findings: Findings, name: str) -> Findings:
-    """The words of a study of one case, which need not name it every time."""
+def _usable(material: EvaluationInputs, chosen: Study, limit: int | None) -> EvaluationInputs:
+    """Without the queries that can't be studied, so that a limit counts those that can.
 
-    def bare(text: str) -> str:
-        rest = text.removeprefix(name)
-        return rest[:1].upper() + rest[1:] if rest != text else text
-
-    sentences, notes = tuple(map(bare, findings.sentences)), tuple(map(bare, findings.notes))
-    return replace(findings, sentences=sentences, notes=notes)
-
-
-def _first(material: EvaluationInputs, chosen: Study, limit: int | None) -> EvaluationInputs:
-    """The first queries that can be studied: where answers are graded and some have accepted ones, only those count."""
+    If a model retrieves or labels passages, only as many queries are passed on as are wanted: others would be paid for.
+    """
     if limit is None:
         return material
-    known = set(material.collection.answers["query"]) if chosen.answers else set()
-    usable = [query for query in material.queries if query in known or not known]
-    return replace(material, queries=tuple(usable[:limit]))
+    answered, labels = set(material.collection.answers["query"]), material.setting.labels
+    usable = list(material.queries)
+    if chosen.needs_answers and answered:
+        usable = [query for query in usable if query in answered]
+    if chosen.labels and chosen.needs_relevant and labels:
+        usable = [query for query in usable if any(label >= 1 for label in labels.get(query, {}).values())]
+    asks = not labels or any(isinstance(each, Pipeline) and each.asks_model for each in material.systems.values())
+    return replace(material, queries=tuple(usable[:limit] if asks else usable))
 
 
 def _run(
@@ -237,4 +250,6 @@ def _run(
     with ModelPool(space, wait, consent) as models:
         material = _ready(chosen, space, models, limit, every)
         with workspace_lock(space, wait):
-            return chosen.run(Bench(material, models, chosen.kind, space.title, console, metrics=tuple(metrics)))
+            return chosen.run(
+                Bench(material, models, chosen, space.title, console, metrics=tuple(metrics), limit=limit)
+            )

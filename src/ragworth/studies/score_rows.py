@@ -44,6 +44,13 @@ class ScoreRows(NamedTuple):
         """The number of each row's query."""
         return np.unique(np.array(self.queries, dtype=object).astype(str), return_inverse=True)[1].reshape(-1)
 
+    def grid(self, values: Floats) -> Floats:
+        """A value for each row, as queries × systems; NaN where there is no row."""
+        systems, system = np.unique(np.array(self.systems, dtype=object).astype(str), return_inverse=True)
+        made = np.full((int(self.units.max(initial=-1)) + 1, len(systems)), np.nan)
+        made[self.units, system.reshape(-1)] = values
+        return made
+
     def only(self, keep: npt.NDArray[np.bool_]) -> ScoreRows:
         """Some of the rows."""
         at = np.flatnonzero(keep)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import ClassVar, NamedTuple, TypeAlias
 
 from ragworth import prompts
 from ragworth.calls.programs import NoValue, Program, combine_programs
@@ -53,6 +53,8 @@ class LlmReranker(Reranker):
     """A re-ranker that calls a model about each list, in one or more rounds."""
 
     model: str = named("", "model to ask; by default the evaluation's")
+
+    asks_model: ClassVar[bool] = True
 
     def models(self) -> tuple[str, ...]:
         """The models it calls."""

@@ -24,6 +24,7 @@ class LabelledStep(Step):
     place: ClassVar[Place] = "either"
     needs: ClassVar[tuple[Need, ...]] = ("relevance",)
     scored: ClassVar[bool] = False
+    control: ClassVar[bool] = True
 
     def judged(self, setting: StepContext, query: str, *, relevant: bool) -> list[str]:
         """Passages judged relevant, or irrelevant: highest label first, ties by id descending."""

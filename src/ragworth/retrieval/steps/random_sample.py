@@ -42,6 +42,7 @@ class Random(Step):
     seed: int = named(0, "changes the random passages, in addition to the global seed", low=0)
 
     kind: ClassVar[str] = "random"
+    control: ClassVar[bool] = True
     title: ClassVar[str] = "random passages of the collection"
     place: ClassVar[Place] = "first"
     scored: ClassVar[bool] = False

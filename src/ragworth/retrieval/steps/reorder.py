@@ -18,6 +18,7 @@ class Reversed(Step):
     """Retrieved passages in reverse order. Their scores, which no longer match the order, are dropped."""
 
     kind: ClassVar[str] = "reversed"
+    control: ClassVar[bool] = True
     title: ClassVar[str] = "retrieved passages in reverse order"
     place: ClassVar[Place] = "behind"
     scored: ClassVar[bool] = False
@@ -36,6 +37,7 @@ class Shuffled(Step):
     seed: int = named(0, "changes the random order, in addition to the global seed", low=0)
 
     kind: ClassVar[str] = "shuffled"
+    control: ClassVar[bool] = True
     title: ClassVar[str] = "retrieved passages in random order"
     place: ClassVar[Place] = "behind"
     scored: ClassVar[bool] = False

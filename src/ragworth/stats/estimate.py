@@ -1,0 +1,110 @@
+"""One type for every estimate: a value with its interval, its test and its counts, or the reason why it has none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ragworth.stats.bootstrap import mean_intervals
+from ragworth.stats.paired import Test, compare_paired, holm
+from ragworth.stats.power import detectable_difference
+from ragworth.stats.range_intervals import Bounds
+from ragworth.stats.resampling import ConfidenceInterval
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Floats = npt.NDArray[np.float64]
+
+
+class Resampling(NamedTuple):
+    """How intervals are made: one plan for all estimates of an analysis."""
+
+    level: float = 0.95
+    resamples: int = 2000
+    seed: int = 0
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """As keyword arguments of the functions in this package."""
+        return self._asdict()
+
+    @property
+    def alpha(self) -> float:
+        return 1 - self.level
+
+
+class Estimate(NamedTuple):
+    """A value with everything needed to judge it.
+
+    Attributes
+    ----------
+    value: None if it is undefined; ``reason`` then says why.
+    low, high: confidence interval; None if there is none.
+    p: of the test that belongs to the value; ``p_holm`` corrected for the estimates of one family.
+    n: number of units (mostly queries) that it is from; ``n_left_out`` that could not be used.
+    reason: why the value or its interval is missing, or units are left out; or empty.
+    counts: what else was counted, such as wins, ties and losses.
+    detectable: for a difference, the smallest true one that n units show with probability 0.8.
+    """
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    p_holm: float | None = None
+    n: int = 0
+    n_left_out: int = 0
+    reason: str = ""
+    counts: Mapping[str, int] = {}
+    detectable: float | None = None
+
+    @property
+    def interval(self) -> ConfidenceInterval | None:
+        return ConfidenceInterval(self.low, self.high) if self.low is not None and self.high is not None else None
+
+    def is_significant(self, alpha: float) -> bool:
+        """Whether the value differs from that of no effect: by the corrected p if there is one."""
+        p = self.p_holm if self.p_holm is not None else self.p
+        return self.value is not None and p is not None and p < alpha
+
+    @classmethod
+    def of(cls, found: Any, *, unit: str = "queries") -> Estimate:
+        """What a function of this package returns, as an estimate; ``unit`` names the field that counts its units."""
+        interval: ConfidenceInterval | None = found.interval
+        low, high = interval if interval is not None else (None, None)
+        left: Mapping[str, int] | int = getattr(found, "left_out", None) or getattr(found, "missing", 0)
+        why = found.reason
+        if not isinstance(left, int):
+            why = why or ", ".join(f"{reason}: {count:,}" for reason, count in left.items())
+            left = sum(left.values())
+        p = getattr(found, "p", None) if found.value is not None else None
+        names = ("wins", "ties", "losses", "concordant", "discordant", "tied", "even")
+        counts = {name: getattr(found, name) for name in names if hasattr(found, name)}
+        n = getattr(found, unit) if hasattr(found, unit) else found.n
+        return cls(found.value, low, high, p, None, n, left, why, counts)
+
+
+def mean_estimates(values: Floats, plan: Resampling, bounds: Bounds | None = None) -> list[Estimate]:
+    """The mean of each column over its rows (queries), whose values lie within ``bounds``; NaN is left out."""
+    made = []
+    for column, span in zip(values.T, mean_intervals(values, **plan.options, bounds=bounds).spans(), strict=True):
+        known = column[~np.isnan(column)]
+        low, high = span if span is not None else (None, None)
+        mean = float(known.mean()) if len(known) else None
+        made.append(Estimate(mean, low, high, n=len(known), n_left_out=len(column) - len(known)))
+    return made
+
+
+def difference(first: Floats, second: Floats, test: Test, plan: Resampling, bounds: Bounds | None = None) -> Estimate:
+    """The mean of the first minus that of the second over paired units; ``bounds`` are those of either side."""
+    found = Estimate.of(compare_paired(second, first, test, **plan.options, bounds=bounds), unit="n")
+    return found._replace(detectable=detectable_difference(first - second, alpha=plan.alpha).value)
+
+
+def correct_by_holm(found: Sequence[Estimate]) -> list[Estimate]:
+    """The same estimates, with p corrected by Holm for all of them."""
+    p = holm(np.array([np.nan if one.p is None else one.p for one in found], dtype=np.float64))
+    return [one._replace(p_holm=None if np.isnan(each) else float(each)) for one, each in zip(found, p, strict=True)]

@@ -1,0 +1,143 @@
+"""Systems by their means over queries: whether a metric ranks them as an outcome does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ragworth.stats.correlation import MEASURES, Measure, kendall, missing_reason
+from ragworth.stats.estimate import Estimate, Resampling
+from ragworth.stats.pooled import JACKKNIFED, ONE_QUERY, UNSTEADY
+from ragworth.stats.resampling import expanded_interval, fisher_z_interval, resample_counts, standard_error
+from ragworth.stats.within_query import query_correlations
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+Sides = tuple[Floats, Floats]
+"""A metric and an outcome, each queries × systems; NaN where there is none."""
+
+FEWEST = 3
+"""Fewer systems can't be ranked in a meaningful way."""
+FEW = f"fewer than {FEWEST} systems with both values"
+NOTHING = "no query has both values for every system"
+CHUNK = 512
+STEP = 256
+"""Resamples whose means are held at a time."""
+
+
+class CommonGrid(NamedTuple):
+    """What two measures (queries × systems) can be compared over.
+
+    ``systems`` have some value of both; ``queries`` have both for all of these systems.
+    """
+
+    systems: Bools
+    queries: Bools
+
+    def of(self, values: Floats) -> Floats:
+        """Those of the values."""
+        return values[self.queries][:, self.systems]
+
+
+def common_grid(x: Floats, y: Floats) -> CommonGrid:
+    """The systems and queries of which both measures have values."""
+    there = np.asarray(~(np.isnan(x).all(axis=0) | np.isnan(y).all(axis=0)))
+    whole = np.asarray(~(np.isnan(x[:, there]).any(axis=1) | np.isnan(y[:, there]).any(axis=1)))
+    return CommonGrid(there, whole)
+
+
+def rank_systems(x: Floats, y: Floats, plan: Resampling) -> Estimate:
+    """Kendall's τ-b of the systems' means by two measures (queries × systems); queries are resampled.
+
+    A system without any value takes no part; a query in which some other lacks one is left out, so that all means are
+    over the same queries. ``n`` counts queries, ``counts`` the systems.
+    """
+    both = common_grid(x, y)
+    x, y = both.of(x), both.of(y)
+    counts, queries, lost = {"systems": x.shape[1]}, len(x), int((~both.queries).sum())
+    none = Estimate(n=queries, n_left_out=lost, counts=counts)
+    if x.shape[1] < FEWEST or not queries:
+        return none._replace(reason=FEW if x.shape[1] < FEWEST else NOTHING)
+    first, second = x.mean(axis=0).round(12), y.mean(axis=0).round(12)
+    if reason := missing_reason(first, second, "kendall", ("the measure of contexts", "the measure of answers")):
+        return none._replace(reason=reason)
+    draws = [
+        _taus(weights @ x / queries, weights @ y / queries)
+        for weights in resample_counts(queries, plan.resamples, plan.seed, CHUNK)
+    ]
+    span = expanded_interval(np.concatenate(draws), queries, plan.level)
+    low, high = span if span is not None else (None, None)
+    return none._replace(value=kendall(first, second), low=low, high=high)
+
+
+def correlate_systems(sides: Sequence[Sides], measure: Measure, plan: Resampling) -> Estimate:
+    """The correlation of the systems' means of a metric and an outcome, averaged over several such pairs.
+
+    The pairs are of the same queries in the same order, which are resampled for all at once. The interval is Student's
+    on Fisher's scale, with the standard error of the bootstrap over queries or of the jackknife, as for correlations
+    over all rows (:mod:`ragworth.stats.pooled`). ``n`` counts systems.
+    """
+    known = [common_grid(x, y) for x, y in sides]
+    systems = min(int(each.systems.sum()) for each in known)
+    some = np.any([each.queries for each in known], axis=0)
+    count, lost = int(some.sum()), int((~some).sum())
+    parts = [_Part(each.of(x), each.of(y), each.queries[some]) for (x, y), each in zip(sides, known, strict=True)]
+    none = Estimate(n=systems, n_left_out=lost)
+    for part in parts:
+        if reason := part.missing_reason(measure):
+            return none._replace(reason=reason)
+    none = none._replace(value=float(np.mean([part.correlation(measure) for part in parts])))
+    if count < 2:
+        return none._replace(reason=ONE_QUERY)
+
+    def weighted(weights: Floats) -> Floats:
+        return np.asarray(np.mean([part.weighted(weights, measure) for part in parts], axis=0))
+
+    draws = [weighted(weights) for weights in resample_counts(count, plan.resamples, plan.seed, STEP)]
+    without = weighted(1.0 - np.eye(count)) if count <= JACKKNIFED else np.empty(0)
+    error = standard_error(np.concatenate(draws), without)
+    if error is None or none.value is None:
+        return none._replace(reason=UNSTEADY)
+    low, high = fisher_z_interval(none.value, error, count, plan.level)
+    return none._replace(low=low, high=high)
+
+
+class _Part(NamedTuple):
+    """A metric and an outcome without gaps, and which of all queries they are of."""
+
+    x: Floats
+    y: Floats
+    there: Bools
+
+    def means(self) -> Sides:
+        x, y = (np.round(each.mean(axis=0), 12) for each in (self.x, self.y))
+        return x, y
+
+    def missing_reason(self, measure: Measure) -> str:
+        if self.x.shape[1] < FEWEST or not len(self.x):
+            return FEW if self.x.shape[1] < FEWEST else NOTHING
+        return missing_reason(*self.means(), measure, ("the metric", "the outcome"))
+
+    def correlation(self, measure: Measure) -> float:
+        return float(MEASURES[measure](*self.means()))
+
+    def weighted(self, weights: Floats, measure: Measure) -> Floats:
+        """The correlation for each way to count all queries (ways × queries); NaN if none of these is drawn."""
+        mine = weights[:, self.there]
+        total = mine.sum(axis=1, keepdims=True)
+        with np.errstate(invalid="ignore"):
+            a, b = (np.round(mine @ each / total, 12) for each in (self.x, self.y))
+        way = np.repeat(np.arange(len(weights)), self.x.shape[1])
+        return query_correlations(a.reshape(-1, 1), b.reshape(-1), way, measure=measure).values[:, 0]
+
+
+def _taus(x: Floats, y: Floats) -> Floats:
+    """Kendall's τ-b of each row of two arrays; NaN where a row is constant."""
+    a, b = np.triu_indices(x.shape[1], 1)
+    of_x, of_y = (np.sign((v[:, a] - v[:, b]).round(12)) for v in (x, y))
+    untied = np.sqrt(np.abs(of_x).sum(axis=1) * np.abs(of_y).sum(axis=1))
+    net = (of_x * of_y).sum(axis=1)
+    return np.asarray(np.divide(net, untied, out=np.full(len(x), np.nan), where=untied > 0))

@@ -1,0 +1,234 @@
+"""Arms of an experiment: contexts of the same queries that differ in one thing, and what became of the answers.
+
+An arm is a system of a case. Only queries with an outcome in every arm count, so that differences between arms never
+come from different queries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ragworth.errors import InputError, format_count
+from ragworth.report.study.charts import bar_chart, outcome_chart
+from ragworth.stats.estimate import Estimate, Resampling, correct_by_holm, difference, mean_estimates
+from ragworth.stats.paired import Test
+from ragworth.stats.range_intervals import Bounds
+from ragworth.studies.contract import Case
+from ragworth.studies.page import columns
+from ragworth.studies.score_rows import GRADE, aspect_of
+from ragworth.studies.wording import p_words, signed
+from ragworth.tables import OK
+
+Floats = npt.NDArray[np.float64]
+
+KINDS = {"correct": 1.0, "partial": 0.5, "abstained": 0.0, "wrong": -1.0}
+"""What can become of an answer, best first, with its grade."""
+
+SHARE: Bounds = (0.0, 1.0)
+NO_OUTCOME = "no outcome in every context"
+
+CONTRAST_NOTE = (
+    "first minus second; wins: queries in which the first is higher; detectable: the smallest true difference that "
+    "this many queries show with probability 0.8"
+)
+
+
+def is_grade(aspect: str, values: Floats) -> bool:
+    """Whether an outcome is a three-way grade: by its name, and by all of its values."""
+    named = aspect == GRADE or aspect.endswith(f"-{GRADE}")
+    return named and bool(np.isin(values, list(KINDS.values())).all())
+
+
+class OutcomeGrid(NamedTuple):
+    """Outcomes of some arms, queries × arms, for the queries that have one in every arm; ``missing`` lack one."""
+
+    arms: list[str]
+    queries: list[str]
+    values: Floats
+    aspect: str
+    missing: int
+
+    @property
+    def graded(self) -> bool:
+        return is_grade(self.aspect, self.values)
+
+    @property
+    def worth(self) -> Floats:
+        """What is averaged: for grades whether the answer is correct, otherwise the outcome itself."""
+        return self.share("correct") if self.graded else self.values
+
+    @property
+    def bounds(self) -> Bounds | None:
+        return SHARE if self.graded else None
+
+    @property
+    def what(self) -> str:
+        """What the average is called."""
+        return "accuracy" if self.graded else f"mean {self.aspect}"
+
+    @property
+    def over(self) -> str:
+        return f"over {format_count(len(self.queries), 'query', 'queries')}"
+
+    def share(self, kind: str) -> Floats:
+        """1 where an answer is of a kind."""
+        return np.asarray(self.values == KINDS[kind], dtype=np.float64)
+
+    def means(self) -> list[float]:
+        return [round(float(each), 12) for each in self.worth.mean(axis=0)]
+
+    def say(self, value: float) -> str:
+        """An average in words: grades in per cent."""
+        return f"{100 * value:.1f} %" if self.graded else signed(value)
+
+    def interval(self, one: Estimate) -> str:
+        scale, digits = (100, 1) if self.graded else (1, 2)
+        span = one.interval
+        return (
+            "(no interval)"
+            if span is None
+            else f"[{signed(scale * span.low, digits)}, {signed(scale * span.high, digits)}]"
+        )
+
+    def gap(self, value: float) -> str:
+        """A difference in words, without its sign: grades in percentage points."""
+        return f"{abs(100 * value):.1f} points" if self.graded else signed(abs(value))
+
+    def power(self, least: float | None) -> str:
+        """What this many queries can show, in words; nothing if that isn't known, or more than is possible."""
+        if least is None or (self.graded and least > 1):
+            return ""
+        return f"; this many queries show a true difference of {self.gap(least)} with probability 0.8"
+
+
+def outcome_grid(case: Case, arms: Sequence[str], wanted: str | None) -> OutcomeGrid:
+    """The outcomes of some systems of a case."""
+    aspect = aspect_of(case.results.outcomes, wanted, case.name)
+    assert case.results.outcomes is not None
+    frame = case.results.outcomes.frame.filter((pl.col("aspect") == aspect) & (pl.col("status") == OK))
+    asked = case.results.contexts.frame.filter(pl.col("system").is_in(list(arms)))["query"].unique(maintain_order=True)
+    values = matrix(frame, arms, asked.to_list())
+    there = np.asarray(~np.isnan(values).any(axis=1))
+    if not there.any():
+        raise InputError(
+            f"{case.name}: none of {len(asked):,} queries has an outcome {aspect!r} in every context",
+            remedy="see why the answers have no grades: outcomes.parquet, column status",
+        )
+    queries = [query for query, known in zip(asked, there, strict=True) if known]
+    return OutcomeGrid(list(arms), queries, values[there], aspect, int((~there).sum()))
+
+
+def matrix(frame: pl.DataFrame, systems: Sequence[str], queries: Sequence[str]) -> Floats:
+    """Values of a frame (system, query, value) as queries × systems; NaN where there is none."""
+    row, column = ({name: at for at, name in enumerate(names)} for names in (queries, systems))
+    made = np.full((len(queries), len(systems)), np.nan)
+    for system, query, value in frame.select("system", "query", "value").iter_rows():
+        if system in column and query in row and value is not None:
+            made[row[query], column[system]] = value
+    return made
+
+
+def arm_rows(grid: OutcomeGrid, label: str, shown: Mapping[str, object], plan: Resampling) -> list[dict[str, object]]:
+    """A row for each arm: for grades the share of each kind, otherwise the mean, with its interval.
+
+    ``shown`` says what stands for each arm in the column ``label``.
+    """
+    rows = []
+    for at, (name, mean) in enumerate(zip(grid.arms, mean_estimates(grid.worth, plan, grid.bounds), strict=True)):
+        shares = {kind: float(grid.share(kind)[:, at].mean()) for kind in KINDS} if grid.graded else {}
+        row: dict[str, object] = {label: shown[name], **(shares or {"mean": mean.value})}
+        rows.append(row | {"low": mean.low, "high": mean.high, "queries": mean.n})
+    return rows
+
+
+def outcome_figure(table: pl.DataFrame, label: str, what: str) -> dict[str, Any]:
+    """Stacked bars of the shares of each arm; bars of the means if an outcome isn't a grade. ``table``: arm_rows."""
+    group = [pl.col("case").alias("group")] if table["case"].n_unique() > 1 else []
+    name = pl.col(label).cast(pl.String).alias("label")
+    if "correct" in table.columns and table["correct"].null_count() == 0:
+        kinds = [kind for kind in KINDS if kind != "partial" or table["partial"].sum()]
+        count = pl.col("contexts" if "contexts" in table.columns else "queries")
+        parts = pl.concat(
+            table.select(
+                name,
+                pl.lit(kind).alias("kind"),
+                pl.col(kind).alias("share"),
+                (pl.col(kind) * count).round().cast(pl.Int64).alias("count"),
+                *group,
+            )
+            for kind in kinds
+        )
+        order = table.select(name, *group)
+        return outcome_chart(order.join(parts, on=order.columns, maintain_order="left"))
+    mean = pl.coalesce(pl.col("^(correct|mean)$")).alias("value")
+    return bar_chart(table.select(name, mean, "low", "high", pl.col("queries").alias("n"), *group), what)
+
+
+class Contrast(NamedTuple):
+    """Two arms compared query by query: the estimate is of the first minus the second."""
+
+    measure: str
+    first: str
+    second: str
+    estimate: Estimate
+
+
+def compare_arms(
+    measures: Mapping[str, tuple[Floats, Bounds | None]],
+    arms: Sequence[str],
+    plan: Resampling,
+    test: Test = "wilcoxon",
+    pairs: Iterable[tuple[int, int]] | None = None,
+) -> list[Contrast]:
+    """Pairs of arms (all by default, the later against the earlier) by each measure; Holm within a measure."""
+    chosen = list(pairs) if pairs is not None else [(b, a) for a, b in combinations(range(len(arms)), 2)]
+    found = []
+    for measure, (values, bounds) in measures.items():
+        estimates = [difference(values[:, a], values[:, b], test, plan, bounds) for a, b in chosen]
+        for (a, b), one in zip(chosen, correct_by_holm(estimates), strict=True):
+            found.append(Contrast(measure, arms[a], arms[b], one))
+    return found
+
+
+def contrast_rows(found: Iterable[Contrast]) -> list[dict[str, object]]:
+    return [
+        {"measure": one.measure, "first": one.first, "second": one.second}
+        | columns(one.estimate, "difference", "p", "p_holm", "counts", "detectable")
+        for one in found
+    ]
+
+
+def contrast_words(grid: OutcomeGrid, one: Contrast, alpha: float, test: str = "Wilcoxon") -> str:
+    """A contrast in a few words."""
+    found = one.estimate
+    if not found.counts["wins"] and not found.counts["losses"]:
+        return f"{one.measure} the same for every query"
+    value = found.value or 0.0
+    sign = "−" if value < 0 else "+" if value > 0 else ""
+    sure = "" if found.is_significant(alpha) else ", which may be chance"
+    p = found.p_holm if found.p_holm is not None else found.p
+    return f"{one.measure} {sign}{grid.gap(value)} {grid.interval(found)}, {test} {p_words(p or 0.0)} after Holm{sure}"
+
+
+def metric_grids(case: Case, grid: OutcomeGrid) -> dict[str, Floats]:
+    """The scores of each metric for the same queries and arms."""
+    frames = case.results.scores.frame.group_by("metric", maintain_order=True)
+    return {str(metric): matrix(part, grid.arms, grid.queries) for (metric,), part in frames}
+
+
+def check_design(case: Case, kind: str, column: str) -> Case:
+    """Refuse contexts that this study did not make."""
+    if column in case.design.columns and case.design.height:
+        return case
+    studied = case.design.width > 1 or bool(case.results.manifest.get("study"))
+    other = "another study made these contexts" if studied else "these are results of an evaluation"
+    raise InputError(
+        f"{case.name}: {other}, and {kind} needs contexts of its own",
+        remedy=f"name the workspace, or results that ragworth study {kind} wrote before (its folder cases/01)",
+    )

@@ -1,0 +1,119 @@
+"""The page of a study while it is written: rows of tables, sentences, figures and what was left out, case by case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import polars as pl
+
+from ragworth.report.study import Findings, StudyFigure, StudyTable
+from ragworth.report.study.findings import QUERIES, left_out_table
+from ragworth.stats.estimate import Estimate
+
+if TYPE_CHECKING:
+    from ragworth.studies.contract import Case, Study
+
+Row = Mapping[str, object]
+
+
+class TableText(NamedTuple):
+    """What stands above and below a table. ``aside``: too long for a terminal."""
+
+    title: str
+    note: str = ""
+    aside: bool = False
+
+
+class StudyPage:
+    """Collects what a study finds in each case."""
+
+    def __init__(self, study: Study, cases: Sequence[Case]) -> None:
+        self.study, self.cases = study, cases
+        self.several = len(cases) > 1
+        self._frames: dict[str, list[pl.DataFrame]] = {}
+        self._sentences: list[str] = []
+        self._leads: list[str] = []
+        self._notes: list[str] = []
+        self._figures: list[StudyFigure] = []
+        self._left_out: list[tuple[str, str, int, str]] = []
+
+    def lead(self, case: Case, text: str) -> None:
+        """What was done in a case, in one sentence."""
+        self._leads.append(self._of(case, text))
+
+    def say(self, case: Case, *sentences: str) -> None:
+        """What came out; the most important first."""
+        self._sentences += [self._of(case, each) for each in sentences if each]
+
+    def note(self, case: Case, *notes: str) -> None:
+        self._notes += [self._of(case, each) for each in notes if each]
+
+    def leave_out(self, case: Case, reasons: Mapping[str, int], unit: str = QUERIES) -> None:
+        """Count what was left out, by reason."""
+        self._left_out += [(case.name, reason, number, unit) for reason, number in reasons.items() if number]
+
+    def add(self, table: str, case: Case, rows: Iterable[Row] | pl.DataFrame) -> pl.DataFrame:
+        """Rows of a case for a table of the study, which are returned as a table of their own."""
+        frame = rows if isinstance(rows, pl.DataFrame) else make_table(rows)
+        made = frame.select(pl.lit(case.name).alias("case"), pl.all())
+        if made.height:
+            self._frames.setdefault(table, []).append(made)
+        return made
+
+    def table(self, name: str) -> pl.DataFrame:
+        """A table with the rows of all cases so far."""
+        frames = self._frames.get(name, [])
+        return pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame()
+
+    def draw(self, name: str, title: str, caption: str, spec: dict[str, Any], case: Case | None = None) -> None:
+        """Add a figure: of one case, or of all."""
+        if case is not None and self.several:
+            name, title = f"{name}-{self.cases.index(case) + 1}", f"{title}: {case.name}"
+        self._figures.append(StudyFigure(name, title, caption, spec))
+
+    @property
+    def group(self) -> list[pl.Expr]:
+        """The column by which figures tell cases apart, if there are several."""
+        return [pl.col("case").alias("group")] if self.several else []
+
+    def findings(self) -> Findings:
+        texts = self.study.tables()
+        return Findings(
+            self.study.question,
+            " ".join(self._leads),
+            tuple(self._sentences),
+            tuple(
+                StudyTable(name, text.title, self.table(name), text.note, text.aside)
+                for name, text in texts.items()
+                if name in self._frames
+            ),
+            tuple(self._figures),
+            left_out_table(self._left_out),
+            tuple(dict.fromkeys(self._notes)),
+        )
+
+    def _of(self, case: Case, text: str) -> str:
+        if self.several:
+            return f"{case.name}: {text}"
+        first = text.partition(" ")[0].rstrip(",;:")
+        return text[:1].upper() + text[1:] if first.isalpha() and first.islower() else text
+
+
+def make_table(rows: Iterable[Row]) -> pl.DataFrame:
+    """Rows as a table; NaN is no value, and a column without any value is one of numbers."""
+    frame = pl.DataFrame(list(rows), infer_schema_length=None)
+    return frame.with_columns(pl.col(pl.Null).cast(pl.Float64), pl.col(pl.Float64).fill_nan(None))
+
+
+def columns(one: Estimate, value: str, *more: str, unit: str = "queries") -> dict[str, object]:
+    """An estimate as columns of a table: value, interval, what is named in ``more``, and the number of its units.
+
+    ``more``: p, p_holm, counts, detectable, left out (with its reasons).
+    """
+    made: dict[str, object] = {value: one.value, "low": one.low, "high": one.high}
+    made |= {name: getattr(one, name) for name in ("p", "p_holm") if name in more}
+    made |= one.counts if "counts" in more else {}
+    made |= {unit: one.n}
+    made |= {"detectable": one.detectable} if "detectable" in more else {}
+    return made | ({"left out": one.n_left_out, "why": one.reason} if "left out" in more else {})
