@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 import pytest
 from scipy import stats
@@ -15,14 +16,25 @@ import ragworth
 from ragworth.errors import InputError
 from ragworth.formats.theta import Theta
 from ragworth.results import Results
-from ragworth.studies.alignment import draw
-from ragworth.studies.alignment_results import CaseAlignment
-from ragworth.studies.pool import PassagePool
+from ragworth.stats.estimate import Resampling
+from ragworth.studies.alignment import draw_contexts
+from ragworth.studies.pool import CandidatePool
+from ragworth.studies.prediction import Prediction
 from ragworth.studies.run import plan_study
 from ragworth.studies.score_rows import ScoreRows
 from ragworth.tables import Outcomes
 from tests.studies.conftest import Opened
 from tests.studies.simulated import Reader, collection
+
+
+def predict(
+    metrics: list[str],
+    values: npt.NDArray[np.float64],
+    outcome: npt.NDArray[np.float64],
+    queries: list[str],
+    systems: list[str],
+) -> Prediction:
+    return Prediction(ScoreRows(metrics, values, outcome, queries, systems, "grade"), "spearman", Resampling())
 
 
 def by_metric(found: ragworth.studies.run.StudyResult) -> dict[str, dict[str, object]]:
@@ -35,13 +47,11 @@ def test_a_reader_that_sums_up_what_helps_and_misleads_is_predicted_best_by_udcg
 ) -> None:
     opened.reader = Reader(gamma=1 / 3, threshold=0.5, noise=0.05)
     place = collection(tmp_path / "w", queries=120)
-    found = ragworth.study("alignment", place, keep=False)
-    assert found.findings.sentences[0].startswith("w: use UDCG@5: Spearman ρ 0.")
-    values = {name: float(row["correlation"]) for name, row in by_metric(found).items()}  # type: ignore[arg-type]
-    assert values["UDCG@5"] > max(values["UDCG(gamma=0)@5"], values["Utility@5"]) > values["P@5"] > values["RR@5"]
-    assert found.shown.sentences[0].startswith("Use UDCG@5: ")
-    worse = found.findings.tables[1].frame.filter(pl.col("p_holm") < 0.05)["metric"].to_list()
-    assert {"UDCG(gamma=0)@5", "Utility@5", "nDCG@5", "RR@5", "P@5"} <= set(worse)
+    wanted = ["UDCG@5", "UDCG(gamma=0)@5", "nDCG(ideal=retrieved)@5", "RR@5", "P@5"]
+    found = ragworth.study("alignment", place, keep=False, metrics=wanted)
+    assert found.findings.sentences[0].startswith("Use UDCG@5: Spearman ρ 0.")
+    worse = found.findings.tables[1].frame.filter(pl.col("p_holm") < 0.05)["second"].to_list()
+    assert {"UDCG(gamma=0)@5", "nDCG(ideal=retrieved)@5", "RR@5", "P@5"} <= set(worse)
 
 
 @pytest.mark.slow
@@ -139,6 +149,11 @@ def test_several_collections_stand_side_by_side(tmp_path: Path, opened: Opened) 
     assert found.findings.tables[0].frame["case"].unique(maintain_order=True).to_list() == ["one", "two"]
     assert [sentence.split(":")[0] for sentence in found.findings.sentences] == ["one", "two"]
     assert len(found.findings.figures) == 3
+    tables = {table.name: table.frame for table in found.findings.tables}
+    mine = tables["alignment"].filter(metric="UDCG@5")["correlation"]
+    average = tables["average"].filter(metric="UDCG@5").row(0, named=True)
+    assert average["correlation"] == pytest.approx(mine.mean()) and average["low"] < mine.mean() < average["high"]
+    assert "UDCG@5 − nDCG(ideal=retrieved)@5" in tables["average"]["metric"]
 
 
 @pytest.mark.slow
@@ -165,13 +180,13 @@ def test_queries_that_cannot_be_studied_are_counted_by_reason(tmp_path: Path, op
     (place / "run.txt").write_text("\n".join(run) + "\n", encoding="utf-8")
     left = ragworth.study("alignment", place, keep=False).findings.left_out
     found = {row["reason"]: row["queries"] for row in left.to_dicts()}
-    assert found["no relevant passage"] == 1 and found["fewer than 5 passages that are not relevant"] == 1
+    assert found["no relevant passage retrieved"] == 2
 
 
 def test_a_reader_that_never_changes_its_mind_is_told(tmp_path: Path, opened: Opened) -> None:
     opened.reader = Reader(threshold=9.0)
     found = ragworth.study("alignment", collection(tmp_path / "w", queries=6), keep=False)
-    assert found.findings.sentences == ("w: no metric has a correlation with the outcome: no query has a correlation.",)
+    assert found.findings.sentences == ("No metric has a correlation with the outcome: no query has a correlation.",)
     assert found.findings.left_out["queries"].sum() == 6
     assert found.findings.tables[0].frame["correlation"].null_count() == found.findings.tables[0].frame.height
 
@@ -224,10 +239,8 @@ def test_a_metric_that_is_mostly_constant_is_not_the_best(tmp_path: Path) -> Non
             rows.append((f"q{query}", f"c{context}", 1.0 if good else float(context % 2) / 2, rare, usual))
     values = np.array([row[3:] for row in rows])
     outcome = np.array([row[2] for row in rows])
-    found = CaseAlignment(
-        "x", ScoreRows(["rare", "usual"], values, outcome, [r[0] for r in rows], [r[1] for r in rows], "grade")
-    )
-    assert found.found[0].queries == 10 and found.found[1].queries == 40
+    found = predict(["rare", "usual"], values, outcome, [r[0] for r in rows], [r[1] for r in rows])
+    assert found.within[0].n == 10 and found.within[1].n == 40
     assert found.rows.metrics[found.best] == "usual"
     assert "over 40 of 40 queries" in found.sentence()
 
@@ -244,11 +257,11 @@ def test_a_metric_that_is_behind_where_both_have_a_value_is_not_called_better(tm
             easy = query >= 25
             first = context + (0.0 if easy else draw.normal(0, 6))
             values.append((first, 0.0 if easy else context + draw.normal(0, 2)))
-    rows = ScoreRows(["all", "hard"], np.array(values), np.array(outcome), queries, systems, "grade")
-    found = CaseAlignment("x", rows)
+    found = predict(["all", "hard"], np.array(values), np.array(outcome), queries, systems)
     best = found.rows.metrics[found.best]
-    ((_, gap, p),) = found.compared
-    assert best == "all" and found.found[1].queries == 25 and gap.value is not None and gap.value < 0 and p < 0.05
+    ((_, _, gap),) = found.compared
+    assert best == "all" and found.within[1].n == 25 and gap.value is not None and gap.value < 0
+    assert gap.is_significant(0.05)
     assert "behind hard" in found.sentence() and "better than hard" not in found.sentence()
 
 
@@ -257,8 +270,8 @@ def test_metrics_that_go_the_wrong_way_are_told() -> None:
     outcome = draw.integers(-1, 2, 300).astype(float)
     queries, systems = [f"q{n // 6}" for n in range(300)], [f"c{n % 6}" for n in range(300)]
     values = np.stack([-outcome + draw.normal(0, 1, 300), -outcome + draw.normal(0, 2, 300)], 1)
-    found = CaseAlignment("x", ScoreRows(["a", "b"], values, outcome, queries, systems, "grade"))
-    assert found.sentence().startswith("x: the metrics go against the outcome") and "least so b" in found.sentence()
+    found = predict(["a", "b"], values, outcome, queries, systems)
+    assert found.sentence().startswith("the metrics go against the outcome") and "least so b" in found.sentence()
 
 
 def test_metrics_that_rank_alike_are_corrected_for_as_one() -> None:
@@ -267,10 +280,10 @@ def test_metrics_that_rank_alike_are_corrected_for_as_one() -> None:
     one, other = outcome + draw.normal(0, 1, 300), outcome + draw.normal(0, 2, 300)
     queries = [f"q{n // 6}" for n in range(300)]
     systems = [f"c{n % 6}" for n in range(300)]
-    two = CaseAlignment("x", ScoreRows(["a", "b"], np.stack([one, other], 1), outcome, queries, systems, "grade"))
+    two = predict(["a", "b"], np.stack([one, other], 1), outcome, queries, systems)
     more = np.stack([one, other, 2 * other, other**3], 1)
-    four = CaseAlignment("x", ScoreRows(["a", "b", "b2", "b3"], more, outcome, queries, systems, "grade"))
-    assert [p for _, _, p in four.compared] == [two.compared[0][2]] * 3
+    four = predict(["a", "b", "b2", "b3"], more, outcome, queries, systems)
+    assert [one.p_holm for _, _, one in four.compared] == [two.compared[0][2].p_holm] * 3
 
 
 def test_changed_weights_are_scored_anew(tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -359,7 +372,97 @@ def test_drawing_for_one_query_does_not_depend_on_the_others() -> None:
     texts = ragworth.Collection(passages=pl.DataFrame(passages))
     labels = {query: {"p0": 1.0, "p1": 1.0} for query in ("a", "b")}
     found = {query: [f"p{n}" for n in range(25)] for query in ("a", "b")}
-    both, _ = draw(PassagePool(texts, found, labels), 6, 5)
-    alone, _ = draw(PassagePool(texts, {"b": found["b"]}, labels), 6, 5)
+    both, _ = draw_contexts([CandidatePool(texts, found, labels)], 6, 5)
+    alone, _ = draw_contexts([CandidatePool(texts, {"b": found["b"]}, labels)], 6, 5)
     assert all(both[name]["b"] == alone[name]["b"] for name in both)
     assert len({tuple(both[name]["a"]) for name in both}) > 3
+
+
+def with_control(place: Path) -> Path:
+    """The workspace with a random control before its retriever."""
+    file = place / "ragworth.toml"
+    text = file.read_text(encoding="utf-8").replace("[systems]\n", '[systems]\nrandom = "random % 30"\n')
+    file.write_text(text, encoding="utf-8")
+    return place
+
+
+def test_candidates_come_from_one_retriever_and_never_from_a_control(tmp_path: Path, opened: Opened) -> None:
+    place = with_control(collection(tmp_path / "w", queries=6, far=0))
+    ranked = [line.split() for line in (place / "run.txt").read_text(encoding="utf-8").splitlines()]
+    top = {(query, passage) for query, _, passage, rank, *_ in ranked if int(rank) <= 25}
+    shown = ragworth.study("alignment", place, keep=False).cases[0].results.contexts.frame
+    assert set(shown.select("query", "passage").iter_rows()) <= top
+    other = ragworth.study("alignment", place, keep=False, retriever="random", sampling="plain")
+    assert not set(other.cases[0].results.contexts.frame.select("query", "passage").iter_rows()) <= top
+    with pytest.raises(InputError, match="'frist'"):
+        ragworth.study("alignment", place, keep=False, retriever="frist")
+
+
+def test_relevant_passages_that_nobody_retrieved_are_not_shown(tmp_path: Path, opened: Opened) -> None:
+    place = collection(tmp_path / "w", queries=6)
+    lines = (place / "run.txt").read_text(encoding="utf-8").splitlines()
+    (place / "run.txt").write_text("\n".join(each for each in lines if "gold0" not in each) + "\n", encoding="utf-8")
+    shown = ragworth.study("alignment", place, keep=False).cases[0].results.contexts.frame["passage"]
+    assert shown.str.contains("gold").any() and not shown.str.contains("gold0").any()
+
+
+def test_plain_sampling_draws_without_labels_in_the_order_found(tmp_path: Path, opened: Opened) -> None:
+    place = collection(tmp_path / "w", queries=6)
+    found = ragworth.study(
+        "alignment", place, keep=False, protocol="crux", contexts=12, depth=18, metrics=["nDCG@10", "R@10"]
+    )
+    case = found.cases[0]
+    rank = {
+        (query, passage): int(at)
+        for query, _, passage, at, *_ in map(str.split, (place / "run.txt").read_text(encoding="utf-8").splitlines())
+    }
+    for (_, query), part in case.results.contexts.frame.sort("rank").group_by("system", "query", maintain_order=True):
+        places = [rank[str(query), passage] for passage in part["passage"]]
+        assert places == sorted(places) and len(places) == 10 and places[-1] <= 18
+    assert case.results.judgments is not None and "abstention" not in set(case.results.judgments.frame["aspect"])
+    pairs = next(table.frame for table in found.findings.tables if table.name == "agreement")
+    assert "grade" in set(pairs["second"])
+    assert "systems" in {table.name for table in found.findings.tables}
+    assert found.findings.notes[0].startswith("Protocol crux: the design of Ju et al.")
+
+
+def test_balanced_contexts_are_drawn_as_if_at_random_given_that_some_are_relevant() -> None:
+    """With 1 of 25 relevant, other passages appear equally often: none is preferred."""
+    passages = {"passage": [f"p{n}" for n in range(25)], "text": ["x"] * 25}
+    texts = ragworth.Collection(passages=pl.DataFrame(passages))
+    labels = {"q": {f"p{n}": 1.0 for n in range(10)}}
+    pool = CandidatePool(texts, {"q": [f"p{n}" for n in range(25)]}, labels)
+    drawn, _ = draw_contexts([pool], 2000, 5)
+    counts = [sum(f"p{n}" in each for n in range(10) for each in [drawn[arm]["q"]]) for arm in drawn]
+    assert counts[1::2] == [0] * 1000
+    expected = 5 * 10 / 25 / (1 - stats.hypergeom(25, 10, 5).pmf(0))
+    assert np.mean(counts[::2]) == pytest.approx(expected, abs=0.1) and min(counts[::2]) == 1
+
+
+def test_a_published_protocol_sets_what_is_not_given(tmp_path: Path, opened: Opened) -> None:
+    from ragworth.studies.run import build_study
+
+    paper = build_study("alignment", {"k": 3}, "paper")
+    assert (paper.settings["k"], paper.settings["depth"], paper.protocol) == (3, 25, "paper")
+    with pytest.raises(InputError, match="no protocol 'papre'"):
+        build_study("alignment", {}, "papre")
+    found = ragworth.study("alignment", collection(tmp_path / "w", queries=6), keep=False, protocol="paper")
+    assert set(by_metric(found)) >= {"nDCG(ideal=retrieved)@5", "AP(ideal=retrieved)@5", "RR@5", "Success@5", "eRAG@5"}
+    assert found.findings.settings["settings"]["protocol"] == "paper"
+
+
+def test_a_limit_counts_queries_that_can_be_studied(tmp_path: Path, opened: Opened) -> None:
+    place = collection(tmp_path / "w", queries=10)
+    lines = (place / "run.txt").read_text(encoding="utf-8").splitlines()
+    kept = [each for each in lines if not (each[:4] in ("q000", "q001") and "gold" in each)]
+    (place / "run.txt").write_text("\n".join(kept) + "\n", encoding="utf-8")
+    found = ragworth.study("alignment", place, keep=False, limit=4)
+    assert sorted(set(found.cases[0].results.contexts.frame["query"])) == ["q002", "q003", "q004", "q005"]
+
+
+def test_a_plan_refuses_what_the_study_would(tmp_path: Path, opened: Opened) -> None:
+    place = collection(tmp_path / "w", queries=6, relevant=1)
+    lines = (place / "run.txt").read_text(encoding="utf-8").splitlines()
+    (place / "run.txt").write_text("\n".join(each for each in lines if "gold" not in each) + "\n", encoding="utf-8")
+    with pytest.raises(InputError, match="no relevant passage retrieved: 6"):
+        plan_study("alignment", [place])

@@ -86,7 +86,7 @@ def test_utility_wins_over_relevance_by_what_the_tables_say(tmp_path: Path, open
         order = np.argsort(raw, kind="stable")
         steps = np.minimum(np.maximum.accumulate(np.array(raw)[order] * [3, 2, 1]), 1)
         assert mine["p_holm"].to_numpy()[order] == pytest.approx(steps)
-    assert found.findings.sentences[0].startswith("w: the utility oracle has the highest accuracy")
+    assert found.findings.sentences[0].startswith("The utility oracle has the highest accuracy")
 
 
 def test_queries_without_a_relevant_passage_stay_and_those_without_a_choice_do_not(

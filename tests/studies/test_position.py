@@ -57,14 +57,14 @@ def test_the_planted_curve_is_found(tmp_path: Path, opened: Opened) -> None:
     order = np.argsort(p)
     steps = np.maximum.accumulate(np.array(p)[order] * np.arange(5, 0, -1))
     assert differences["p_holm"].to_numpy()[order] == pytest.approx(np.minimum(steps, 1))
-    assert found.findings.sentences[0].startswith("w: position matters: accuracy ")
+    assert found.findings.sentences[0].startswith("Position matters: accuracy ")
     assert "at position 1, " in found.findings.sentences[0] and "at position 3," in found.findings.sentences[0]
 
 
 def test_a_reader_that_does_not_mind_is_not_said_to(tmp_path: Path, opened: Opened) -> None:
     opened.reader = Reader(noise=0.0)
     found = ragworth.study("position", collection(tmp_path / "w", queries=30), keep=False)
-    assert found.findings.sentences[0].startswith("w: it cannot be told whether position matters: accuracy ")
+    assert found.findings.sentences[0].startswith("It can't be told whether position matters: accuracy ")
     assert "at every position" in found.findings.sentences[0] and "p = 1.000" in found.findings.sentences[0]
     assert found.findings.tables[1].frame["difference"].to_list() == [0.0] * 5
 
@@ -80,7 +80,7 @@ def test_metrics_by_position_and_those_that_are_blind(tmp_path: Path, opened: Op
     ):
         assert metrics.filter(pl.col("metric") == name)["mean"].to_list() == pytest.approx(values)
     sight = {row["metric"]: row for row in found.findings.tables[3].frame.to_dicts()}
-    assert {name for name, row in sight.items() if row["blind"]} == {"UDCG@5", "P@5", "Success@5"}
+    assert {name for name, row in sight.items() if row["blind"]} == {"UDCG@5", "Distraction@5", "P@5", "R@5"}
     assert sight["P@5"]["correlation"] is None and sight["P@5"]["why"]
     graded, values = grades(found.cases[0]), []
     for query in sorted({query for _, query in graded}):
@@ -89,7 +89,9 @@ def test_metrics_by_position_and_those_that_are_blind(tmp_path: Path, opened: Op
             values.append(stats.spearmanr([5, 4, 3, 2, 1], outcome).statistic)
     assert sight["RR@5"]["correlation"] == pytest.approx(np.mean(values)) and sight["RR@5"]["queries"] == len(values)
     assert sight["RR@5"]["correlation"] > 0.5
-    assert any("UDCG@5, P@5, Success@5 are blind to position" in each for each in found.findings.sentences)
+    assert any(
+        "UDCG@5, Distraction@5, P@5, R@5 do not depend on the position" in each for each in found.findings.sentences
+    )
 
 
 def test_a_metric_of_which_lower_is_better_is_turned_and_rounding_is_no_sight(tmp_path: Path, opened: Opened) -> None:
@@ -118,8 +120,8 @@ def test_a_metric_without_a_value_at_some_position_is_told(tmp_path: Path, opene
     frame = frame.with_columns(pl.when(~gone).then(pl.col("value")).alias("value"))
     case = replace(first.cases[0], results=replace(first.cases[0].results, scores=Scores.trusted(frame)))
     found = Position().find([case])
-    assert found.notes == ("w: P@5 has no value at positions 2, 4, and is left out",)
-    assert set(found.tables[2].frame["metric"]) == {"RR@5"} and not first.findings.notes
+    assert found.notes == ("P@5 has no value at positions 2, 4, and is left out",)
+    assert set(found.tables[2].frame["metric"]) == {"RR@5"} and len(first.findings.notes) == 1
 
 
 def test_some_positions_of_a_longer_context(tmp_path: Path, opened: Opened) -> None:
@@ -155,7 +157,7 @@ def test_asked_once_and_taken_again_without_a_model(
 def test_several_cases_have_a_figure_together(tmp_path: Path, opened: Opened) -> None:
     places = [collection(tmp_path / name, queries=8, seed=at) for at, name in enumerate(("one", "two"))]
     found = ragworth.study("position", places, keep=False, k=3)
-    assert [figure.name for figure in found.findings.figures] == ["answers", "position-1", "position-2"]
+    assert [figure.name for figure in found.findings.figures] == ["position-1", "position-2", "answers"]
     assert found.findings.tables[0].frame["case"].unique(maintain_order=True).to_list() == ["one", "two"]
 
 

@@ -7,7 +7,7 @@ query the metric is correlated with the grades. From results of an evaluation, t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import cycle
 from math import comb
 from random import Random
@@ -21,7 +21,7 @@ from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, PoolStudy, Published
 from ragworth.studies.page import StudyPage, TableText, columns
 from ragworth.studies.pool import CandidatePool, DrawnContexts, Unusable
-from ragworth.studies.prediction import Prediction, draw_agreement, draw_correlations
+from ragworth.studies.prediction import Prediction, average_rows, draw_agreement, draw_correlations
 from ragworth.studies.score_rows import ScoreRows, rows_of
 from ragworth.studies.wording import MEASURE_NAMES, parse_names
 from ragworth.tasks.options import option
@@ -96,7 +96,9 @@ class Alignment(PoolStudy):
         kinds = [kind for kind in bench.space.judgments if kind != "abstention" or self.abstention]
         bench.judge(kinds, drawn.contexts)
         bench.answer(drawn.contexts)
-        design = pl.DataFrame({"system": list(drawn.shown)}).with_columns(size=pl.lit(self.k))
+        design = pl.DataFrame({"system": list(drawn.shown), "size": [self.k] * self.contexts})
+        if self.sampling == "balanced":
+            design = design.with_columns(relevant=pl.int_range(pl.len()) % 2 == 0)
         return bench.case(drawn.contexts, design, bench.metrics_at(self.k), drawn.left)
 
     def take(self, case: Case) -> Case:
@@ -119,6 +121,11 @@ class Alignment(PoolStudy):
                 f"{measure} with the outcome, over all contexts",
                 "what makes one query easier than another counts here too; intervals over queries",
             ),
+            "average": TableText(
+                "Averaged over the cases",
+                "the mean of the cases' correlations within queries, each case counting the same; queries resampled "
+                "within their case; p of no correlation, or of no difference",
+            ),
             "systems": TableText(
                 "Kendall τ-b of the mean over queries, over contexts drawn alike",
                 "each context that is drawn for every query counts as a system; intervals over queries",
@@ -127,8 +134,8 @@ class Alignment(PoolStudy):
         }
 
     def examine(self, case: Case, page: StudyPage) -> None:
-        rows = rows_of(case.results, self.outcome, name=case.name)
-        found = Prediction(rows, self.measure, self.plan)  # type: ignore[arg-type]
+        found = self._predict(case)
+        rows = found.rows
         queries = format_count(len(set(rows.queries)), "query", "queries")
         page.lead(
             case,
@@ -148,6 +155,10 @@ class Alignment(PoolStudy):
         also = rows.aspect if self.sampling == "plain" else ""
         draw_agreement(page, case, rows, "kendall" if self.measure == "kendall" else "spearman", also)
 
+    def _predict(self, case: Case) -> Prediction:
+        rows = rows_of(case.results, self.outcome, name=case.name)
+        return Prediction(rows, self.measure, self.plan)  # type: ignore[arg-type]
+
     def _over_systems(self, rows: ScoreRows) -> Iterator[dict[str, object]]:
         outcome = rows.grid(rows.outcome)
         for at, name in enumerate(rows.metrics):
@@ -155,6 +166,11 @@ class Alignment(PoolStudy):
             yield {"metric": name} | columns(one, "τ-b", "counts", "left out")
 
     def finish(self, page: StudyPage) -> None:
+        if page.several:
+            every = [
+                Prediction(rows_of(c.results, self.outcome, name=c.name), self.measure, self.plan) for c in page.cases
+            ]  # type: ignore[arg-type]
+            page.add("average", replace(page.cases[0], name="all"), average_rows(every))
         draw_correlations(page, page.table("alignment"), MEASURE_NAMES[self.measure])
 
 

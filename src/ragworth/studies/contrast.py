@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from ragworth.annotators.token_confidence import MEASURES
 from ragworth.errors import InputError, format_count
 from ragworth.report.study.charts import bar_chart, outcome_chart
 from ragworth.stats.estimate import Estimate, Resampling, correct_by_holm, difference, mean_estimates
@@ -220,6 +221,15 @@ def metric_grids(case: Case, grid: OutcomeGrid) -> dict[str, Floats]:
     """The scores of each metric for the same queries and arms."""
     frames = case.results.scores.frame.group_by("metric", maintain_order=True)
     return {str(metric): matrix(part, grid.arms, grid.queries) for (metric,), part in frames}
+
+
+def confidence_grids(case: Case, arms: Sequence[str], queries: Sequence[str]) -> dict[str, Floats]:
+    """The model's confidence in each context by each measure, queries × arms; empty if it was not asked for."""
+    if case.results.outcomes is None:
+        return {}
+    good = case.results.outcomes.frame.filter(pl.col("status") == OK)
+    known = set(good["aspect"].unique())
+    return {name: matrix(good.filter(pl.col("aspect") == name), arms, queries) for name in MEASURES if name in known}
 
 
 def check_design(case: Case, kind: str, column: str) -> Case:

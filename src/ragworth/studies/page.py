@@ -56,9 +56,10 @@ class StudyPage:
     def add(self, table: str, case: Case, rows: Iterable[Row] | pl.DataFrame) -> pl.DataFrame:
         """Rows of a case for a table of the study, which are returned as a table of their own."""
         frame = rows if isinstance(rows, pl.DataFrame) else make_table(rows)
+        if not frame.height:
+            return frame
         made = frame.select(pl.lit(case.name).alias("case"), pl.all())
-        if made.height:
-            self._frames.setdefault(table, []).append(made)
+        self._frames.setdefault(table, []).append(made)
         return made
 
     def table(self, name: str) -> pl.DataFrame:
@@ -89,9 +90,14 @@ class StudyPage:
                 if name in self._frames
             ),
             tuple(self._figures),
-            left_out_table(self._left_out),
+            self._left_out_table(),
             tuple(dict.fromkeys(self._notes)),
         )
+
+    def _left_out_table(self) -> pl.DataFrame:
+        """What was left out; with its unit if some rows don't count queries."""
+        made = left_out_table(self._left_out)
+        return made.drop("unit") if (made["unit"] == QUERIES).all() else made
 
     def _of(self, case: Case, text: str) -> str:
         if self.several:

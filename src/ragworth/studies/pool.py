@@ -13,7 +13,7 @@ import polars as pl
 
 from ragworth.calls.programs import NoValue
 from ragworth.collection import Collection
-from ragworth.errors import InputError, UnknownNameError
+from ragworth.errors import InputError, format_list
 from ragworth.evaluation.inputs import EvaluationInputs
 from ragworth.retrieval import Pipeline
 from ragworth.retrieval.contract import unscored_contexts
@@ -189,7 +189,7 @@ def choose_retriever(material: EvaluationInputs, contexts: Contexts, wanted: str
     known = contexts.systems
     if wanted is not None:
         if wanted not in known:
-            raise UnknownNameError("system", wanted, known)
+            raise InputError(f"there is no system {wanted!r} to take passages from", expected=format_list(known, 12))
         return wanted
     real = [name for name in known if not _is_control(material.systems.get(name))]
     if not real:

@@ -1,196 +1,286 @@
 """``position``: does it matter where in the context the relevant passage stands?
 
-One relevant passage is moved through the context, among the same others in the same order; what the model makes of each
-place is set beside what metrics give for it.
+One relevant passage is moved through the context, among the same others in the same order. What the model makes of each
+position is compared with what metrics give for it.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 import polars as pl
 
-from ragworth.errors import InputError, format_count
-from ragworth.report.study import Findings, StudyFigure, StudyTable
+from ragworth.annotators.token_confidence import MEASURES as CONFIDENCES
+from ragworth.comparison import higher_is_better, value_bounds
+from ragworth.errors import InputError, format_count, format_list
 from ragworth.report.study.charts import curve_chart
-from ragworth.studies.arms import CONTRASTED, contrasts, left_out_rows_of, no_queries_error, of_design
+from ragworth.stats.estimate import Estimate, mean_estimates
+from ragworth.stats.within_query import within_query_correlations
 from ragworth.studies.bench import Bench
-from ragworth.studies.contract import MEASURES, Case, Study
-from ragworth.studies.number_lists import numbers
-from ragworth.studies.pool import PassagePool, contexts_from_lists
-from ragworth.studies.position_results import PositionCase
-from ragworth.studies.sentences import left_out_rows, measure_words
+from ragworth.studies.contract import MEASURES, Case, PoolStudy, Published
+from ragworth.studies.contrast import (
+    CONTRAST_NOTE,
+    Contrast,
+    Floats,
+    OutcomeGrid,
+    arm_rows,
+    check_design,
+    compare_arms,
+    confidence_grids,
+    contrast_rows,
+    metric_grids,
+    outcome_grid,
+)
+from ragworth.studies.page import StudyPage, TableText, columns
+from ragworth.studies.pool import Unusable
+from ragworth.studies.score_rows import DIGITS
+from ragworth.studies.wording import MEASURE_NAMES, p_words, parse_numbers, signed
 from ragworth.tasks.options import option
 
-HOW = (
-    "planned in advance: the first position against each other one, and the mean of the two ends against the mean of "
-    "those between; p_holm: corrected by Holm for all of them"
-)
+DRAWN = 7
+"""Metrics drawn beside the answers; more would hide each other."""
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class Position(Study):
+class Position(PoolStudy):
     """Whether it matters where the relevant passage stands.
 
     The first relevant passage of a query is moved through positions 1 to k among the first k − 1 others that were
-    found, which keep their order. Position matters where, after Holm's correction, the first position differs from
-    another one, or the two ends differ from the positions between them (Wilcoxon over queries).
+    found, which keep their order. Position matters if, after Holm's correction, the first position differs from another
+    one, or the two ends differ from the positions between them (Wilcoxon over queries).
     """
 
     k: int = option(5, "passages of a context, one of them relevant", low=2, high=1000)
-    depth: int = option(25, "passages from the top that the others are taken from", low=1, high=10_000)
-    positions: str | None = option(None, "positions to try, such as 1,5,10; all of them where none are named")
+    positions: str | None = option(None, "positions to try, such as 1,5,10; by default all")
     measure: str = option("spearman", "correlation of metrics with the outcome over positions", choices=MEASURES)
-    outcome: str | None = option(None, "which outcome to compare; the grade where there is one")
 
     kind: ClassVar[str] = "position"
     title: ClassVar[str] = "whether it matters where the relevant passage stands"
-    paper: ClassVar[str] = (
-        "Trappolini et al., Redefining Retrieval Evaluation in the Era of LLMs, Figure 1; with --k 10 --positions "
-        "1,5,10 the layouts of the paper on grounding utility (GroGU), section 4.3"
-    )
+    question: ClassVar[str] = "Position: does it matter where the relevant passage stands?"
+    published: ClassVar[Mapping[str, Published]] = {
+        "paper": Published(
+            "Trappolini et al., Redefining Retrieval Evaluation in the Era of LLMs, Figure 1",
+            {"k": 5, "depth": 25},
+            ("nDCG(ideal=retrieved)", "AP(ideal=retrieved)", "RR", "P"),
+            queries=500,
+            differences=("the paper doesn't say how many passages a context has, nor how the others are chosen",),
+        ),
+        "grogu": Published(
+            "Hua et al., Evaluating the Utility of Grounding Documents, section 4.3",
+            {"k": 10, "positions": "1,5,10", "depth": 25},
+        ),
+    }
+    why_ours: ClassVar[str] = "It adds the metrics that an evaluation shows, tests, and all queries."
     judges: ClassVar[tuple[str, ...]] = ("abstention",)
 
     def check(self) -> None:
         if self.depth < self.k - 1:
-            raise InputError(f"{self.depth} passages cannot hold {self.k - 1} others", expected="depth ≥ k − 1")
+            raise InputError(f"{self.depth} passages can't hold {self.k - 1} others", expected="depth ≥ k − 1")
         if len(self.places) < 2:
             raise InputError("one position has nothing to be compared with", expected="two positions or more")
 
     @property
     def places(self) -> list[int]:
-        if self.positions is None:
-            return list(range(1, self.k + 1))
-        return numbers(self.positions, "positions", self.k)
+        return (
+            list(range(1, self.k + 1)) if self.positions is None else parse_numbers(self.positions, "positions", self.k)
+        )
 
     def run(self, bench: Bench) -> Case:
-        left: Counter[str] = Counter()
-        contexts = contexts_from_lists(self._shown(bench.pool(self.depth), left))
-        bench.judge(list(bench.space.judgments), contexts)
-        bench.answer(contexts)
-        design = pl.DataFrame({"system": [_name(place) for place in self.places], "position": self.places})
-        return bench.case(contexts, design, _metrics(bench, self.k), left)
+        pool = bench.pool(self.depth, self.retriever)
+        arms = {f"p{place:02d}": place for place in self.places}
 
-    def _shown(self, pool: PassagePool, left: Counter[str]) -> dict[str, dict[str, list[str]]]:
-        shown: dict[str, dict[str, list[str]]] = {_name(place): {} for place in self.places}
-        for query in pool.queries:
-            relevant, others = pool.relevant(query), pool.others(query)[: self.k - 1]
-            if why := self._unfit(pool, query, relevant, others):
-                left[why] += 1
-                continue
-            for place in self.places:
-                shown[_name(place)][query] = [*others[: place - 1], relevant[0], *others[place - 1 :]]
-        if not any(shown.values()):
-            raise no_queries_error(left, "retrieve more passages, give more labels, or show fewer (--k)")
-        return shown
+        def build(query: str) -> dict[str, list[str]]:
+            gold, others = pool.first_relevant(query), pool.others(query)[: self.k - 1]
+            if len(others) < self.k - 1:
+                some = format_count(self.k - 1, "passage")
+                raise Unusable(f"fewer than {some} that {'is' if self.k == 2 else 'are'} not relevant")
+            return {arm: [*others[: at - 1], gold, *others[at - 1 :]] for arm, at in arms.items()}
 
-    def _unfit(self, pool: PassagePool, query: str, relevant: list[str], others: list[str]) -> str:
-        if query in pool.without_answers:
-            return "no accepted answers"
-        if not relevant:
-            return "no relevant passage"
-        few = len(others) < self.k - 1
-        return (
-            f"fewer than {format_count(self.k - 1, 'passage')} that {'is' if self.k == 2 else 'are'} not relevant"
-            if few
-            else ""
-        )
+        drawn = pool.draw(list(arms), build, "retrieve more passages, give more labels, or show fewer (--k)")
+        bench.judge(list(bench.space.judgments), drawn.contexts)
+        bench.answer(drawn.contexts)
+        design = pl.DataFrame({"system": list(arms), "position": self.places})
+        return bench.case(drawn.contexts, design, bench.metrics_at(self.k), drawn.left)
 
     def take(self, case: Case) -> Case:
-        return of_design(case, self.kind, "position")
+        return check_design(case, self.kind, "position")
 
-    def find(self, cases: Sequence[Case]) -> Findings:
-        every = [PositionCase(self, case) for case in cases]
-        tables = [each.table() for each in every]
-        queries = sum(len(each.arms.queries) for each in every)
-        return Findings(
-            "Position: does it matter where the relevant passage stands?",
-            f"One relevant passage of {format_count(queries, 'query', 'queries')} was moved through the context, "
-            "among the "
-            "same others in the same order; the model answered from each.",
-            tuple(sentence for each in every for sentence in each.sentences()),
-            (
-                StudyTable(
-                    "outcomes",
-                    "What became of the answers, by position of the relevant passage",
-                    pl.concat(tables, how="diagonal"),
-                    "low and high: of the share of correct answers, or of the mean",
-                ),
-                StudyTable(
-                    "differences",
-                    "Positions against each other",
-                    pl.concat([contrasts(each.case, each.contrasts) for each in every]),
-                    f"{HOW}. {CONTRASTED}",
-                ),
-                StudyTable(
-                    "metrics",
-                    "Metrics by position",
-                    pl.concat([each.metrics() for each in every], how="diagonal"),
-                    "mean over queries at each position",
-                ),
-                StudyTable(
-                    "sight",
-                    "What metrics see of the position",
-                    pl.concat([each.sight() for each in every]),
-                    "blind: the same at every position of every query; correlation: mean "
-                    f"{measure_words(self.measure)} with the outcome over the positions of a query, positive where "
-                    "a metric sees what the model does, whatever its direction",
-                ),
+    def tables(self) -> Mapping[str, TableText]:
+        return {
+            "outcomes": TableText(
+                "What became of the answers, by position of the relevant passage",
+                "low and high: of the share of correct answers, or of the mean",
             ),
-            tuple(self._figures(every, tables)),
-            left_out_rows([row for each in every for row in left_out_rows_of(each.case, each.arms)]),
-            tuple(note for each in every for note in each.notes),
+            "differences": TableText(
+                "Positions against each other",
+                "planned in advance: the first position against each other one, and the mean of the two ends against "
+                f"the mean of those between. {CONTRAST_NOTE}; p by Wilcoxon's signed-rank test, p_holm corrected by "
+                "Holm for all of them",
+            ),
+            "metrics": TableText("Metrics by position", "mean over queries at each position"),
+            "sight": TableText(
+                "What metrics see of the position",
+                f"blind: the same at every position of every query; correlation: mean {MEASURE_NAMES[self.measure]} "
+                "with the outcome over the positions of a query, positive if the metric follows the answers",
+            ),
+        }
+
+    def examine(self, case: Case, page: StudyPage) -> None:
+        design = case.design.sort("position")
+        places: list[int] = design["position"].to_list()
+        grid = outcome_grid(case, design["system"].to_list(), self.outcome)
+        page.leave_out(case, {"no outcome in every context": grid.missing})
+        page.lead(
+            case,
+            f"one relevant passage of {format_count(len(grid.queries), 'query', 'queries')} was moved through the "
+            "context, among the same others in the same order; the model answered from each.",
         )
+        table = page.add(
+            "outcomes", case, arm_rows(grid, "position", dict(zip(grid.arms, places, strict=True)), self.plan)
+        )
+        found = self._contrasts(grid, places)
+        page.add("differences", case, contrast_rows(found))
+        seen = self._seen(case, grid, places, page)
+        page.add(
+            "metrics",
+            case,
+            [
+                {"metric": metric, "position": place} | columns(one, "mean")
+                for metric, values in seen.items()
+                for place, one in zip(places, mean_estimates(values, self.plan, value_bounds(metric)), strict=True)
+            ],
+        )
+        page.add("sight", case, self._sight(grid, seen))
+        page.say(case, *self._sentences(grid, places, found), *_seen_sentences(seen, places))
+        self._draw(page, case, grid, table, places, seen)
 
-    def _figures(self, every: Sequence[PositionCase], tables: Sequence[pl.DataFrame]) -> list[StudyFigure]:
-        figures = []
-        if len(every) > 1:
-            lines = [_line(table, str(table["case"][0])) for table in tables]
-            caption = f"{self.level:.0%} intervals over queries."
-            spec = curve_chart(pl.concat(lines), "position of the relevant passage", every[0].arms.what)
-            figures.append(StudyFigure("answers", "The answers by position", caption, spec))
-        for number, (each, table) in enumerate(zip(every, tables, strict=True), 1):
-            drawn, more = each.drawn()
-            others = f" {format_count(more, 'more metric')} in the table." if more else ""
-            title = "The answers and the metrics by position"
-            figures.append(
-                StudyFigure(
-                    "position" if len(every) == 1 else f"position-{number}",
-                    title if len(every) == 1 else f"{title}: {each.case.name}",
-                    f"{each.arms.what.capitalize()} with its {self.level:.0%} interval over queries, and the means of "
-                    f"metrics.{others}",
-                    curve_chart(
-                        pl.concat([_line(table, each.arms.what), drawn]), "position of the relevant passage", "mean"
-                    ),
-                )
+    def finish(self, page: StudyPage) -> None:
+        if page.several:
+            table = page.table("outcomes")
+            value = pl.coalesce(pl.col("^(correct|mean)$")).alias("value")
+            names = [pl.col("case").alias("line"), pl.col("position").alias("place"), value, "low", "high"]
+            spec = curve_chart(
+                table.select(*names, pl.col("queries").alias("n")), "position of the relevant passage", "mean"
             )
-        return figures
+            page.draw("answers", "The answers by position", f"{self.level:.0%} intervals over queries.", spec)
+
+    def _contrasts(self, grid: OutcomeGrid, places: list[int]) -> list[Contrast]:
+        """The first position against each other one, and the ends against the middle."""
+        worth, names = grid.worth, [f"position {place}" for place in places]
+        pairs = [(0, at) for at in range(1, len(names))]
+        if len(names) > 2:
+            ends, middle = worth[:, [0, -1]].mean(axis=1), worth[:, 1:-1].mean(axis=1)
+            worth, names = np.column_stack([worth, ends, middle]), [*names, "the two ends", "the positions between"]
+            pairs.append((len(names) - 2, len(names) - 1))
+        return compare_arms({grid.what: (worth, grid.bounds)}, names, self.plan, pairs=pairs)
+
+    def _seen(self, case: Case, grid: OutcomeGrid, places: list[int], page: StudyPage) -> dict[str, Floats]:
+        """Metrics and confidences with a value at every position; others are named in a note."""
+        found = metric_grids(case, grid) | confidence_grids(case, grid.arms, grid.queries)
+        for metric, values in found.items():
+            lost = [str(place) for place, gone in zip(places, np.isnan(values).T, strict=True) if gone.all()]
+            if lost:
+                where = f"position{'s' if len(lost) > 1 else ''} {format_list(lost, 12)}"
+                page.note(
+                    case,
+                    f"{metric} has no value at {where if len(lost) < len(places) else 'any position'}, and is left out",
+                )
+        return {metric: values for metric, values in found.items() if not np.isnan(values).all(axis=0).any()}
+
+    def _sight(self, grid: OutcomeGrid, seen: dict[str, Floats]) -> list[dict[str, object]]:
+        if not seen:
+            return []
+        signs = {m: 1.0 if m in CONFIDENCES or higher_is_better(m) else -1.0 for m in seen}
+        count, places = grid.values.shape
+        found = within_query_correlations(
+            np.stack([np.round(signs[m] * values, DIGITS).reshape(-1) for m, values in seen.items()], axis=1),
+            grid.values.reshape(-1),
+            np.repeat(np.arange(count), places),
+            measure=self.measure,  # type: ignore[arg-type]
+            **self.plan.options,
+        )
+        return [
+            {"metric": metric, "blind": _is_blind(seen[metric])} | columns(Estimate.of(one), "correlation", "left out")
+            for metric, one in zip(seen, found, strict=True)
+        ]
+
+    def _sentences(self, grid: OutcomeGrid, places: list[int], found: list[Contrast]) -> list[str]:
+        means = grid.means()
+        best, worst = means.index(max(means)), means.index(min(means))
+        spread = (
+            f"{grid.what} {grid.say(means[best])} at position {places[best]}, {grid.say(means[worst])} at position "
+            f"{places[worst]}"
+            if means[best] > means[worst]
+            else f"{grid.what} {grid.say(means[0])} at every position"
+        )
+        sure = [one for one in found if one.estimate.is_significant(self.plan.alpha)]
+        if not sure:
+            least = [one.estimate.detectable for one in found if one.estimate.detectable is not None]
+            p = min((one.estimate.p_holm for one in found if one.estimate.p_holm is not None), default=1.0)
+            return [
+                f"it can't be told whether position matters: {spread}, {grid.over}; smallest Wilcoxon {p_words(p)} "
+                f"after Holm{grid.power(max(least, default=None))}."
+            ]
+        told = [
+            f"{grid.what} at {one.first} is {grid.gap(one.estimate.value or 0.0)} "
+            f"{'higher' if (one.estimate.value or 0.0) > 0 else 'lower'} than at {one.second} "
+            f"{grid.interval(one.estimate)}, Wilcoxon {p_words(one.estimate.p_holm or 0.0)} after Holm."
+            for one in sure
+        ]
+        return [f"position matters: {spread}, {grid.over}.", *told]
+
+    def _draw(
+        self,
+        page: StudyPage,
+        case: Case,
+        grid: OutcomeGrid,
+        table: pl.DataFrame,
+        places: list[int],
+        seen: dict[str, Floats],
+    ) -> None:
+        """The answers with their interval, and the means of the first metrics; those that agree share a line."""
+        value = "correct" if "correct" in table.columns else "mean"
+        answers = table.select(
+            pl.lit(grid.what).alias("line"),
+            pl.col("position").alias("place"),
+            pl.col(value).alias("value"),
+            "low",
+            "high",
+            pl.col("queries").alias("n"),
+        )
+        alike: dict[tuple[float, ...], list[str]] = {}
+        for metric, values in seen.items():
+            if metric not in CONFIDENCES:
+                alike.setdefault(tuple(float(each) for each in np.nanmean(values, axis=0).round(9)), []).append(metric)
+        shown = list(alike.items())[:DRAWN]
+        lines = [
+            {"line": format_list(names, 4), "place": place, "value": mean}
+            for means, names in shown
+            for place, mean in zip(places, means, strict=True)
+        ]
+        more = len(seen) - sum(len(names) for _, names in shown)
+        caption = f"{grid.what.capitalize()} with its {self.level:.0%} interval over queries, and the means of metrics."
+        caption += f" {format_count(more, 'more metric')} in the table." if more else ""
+        both = pl.concat([answers, pl.DataFrame(lines)], how="diagonal") if lines else answers
+        spec = curve_chart(both, "position of the relevant passage", "mean")
+        page.draw("position", "The answers and the metrics by position", caption, spec, case)
 
 
-def _name(place: int) -> str:
-    return f"p{place:02d}"
+def _is_blind(values: Floats) -> bool:
+    known = values[~np.isnan(values).all(axis=1)]
+    return bool((np.nanmax(known, axis=1) - np.nanmin(known, axis=1) <= ROUNDING).all())
 
 
-def _metrics(bench: Bench, k: int) -> list[str]:
-    """Metrics to set beside the answers; ideal rankings are of the context, which holds one relevant passage."""
-    known = set(bench.default_metrics(k))
-    first = [f"UDCG@{k}", f"nDCG(ideal=retrieved)@{k}", f"AP(ideal=retrieved)@{k}", f"RR@{k}", f"P@{k}", f"Success@{k}"]
-    return [each for each in first if each in known or "ideal" in each] + [
-        each for each in (f"eRAG@{k}", f"Likelihood@{k}", f"Cov@{k}", f"alpha_nDCG@{k}") if each in known
+def _seen_sentences(seen: dict[str, Floats], places: list[int]) -> list[str]:
+    """Which metrics don't see the position, and how the others change."""
+    blind = [metric for metric, values in seen.items() if _is_blind(values)]
+    means = {metric: np.nanmean(values, axis=0) for metric, values in seen.items() if metric not in blind}
+    told = [f"{metric} ({signed(float(each[0]))} → {signed(float(each[-1]))})" for metric, each in means.items()]
+    return [
+        f"{format_list(blind, 20)} {'do' if len(blind) > 1 else 'does'} not depend on the position." if blind else "",
+        f"from position {places[0]} to {places[-1]}, these change: {format_list(told, 20)}." if told else "",
     ]
-
-
-def _line(table: pl.DataFrame, name: str) -> pl.DataFrame:
-    """The answers as a line of a figure."""
-    value = "correct" if "correct" in table.columns else "mean"
-    return table.select(
-        pl.lit(name).alias("line"),
-        pl.col("position").alias("place"),
-        pl.col(value).alias("value"),
-        "low",
-        "high",
-        pl.col("queries").alias("n"),
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -12,13 +12,15 @@ import polars as pl
 
 from ragworth.errors import format_count, format_list
 from ragworth.report.study.charts import dot_chart, heat_chart
+from ragworth.stats.bootstrap import bootstrap_means
 from ragworth.stats.correlation import Measure, correlation
 from ragworth.stats.estimate import Estimate, Resampling, correct_by_holm
 from ragworth.stats.pooled import pooled_correlations, pooled_gaps
-from ragworth.stats.within_query import within_query_correlations, within_query_gaps
+from ragworth.stats.resampling import expanded_interval, expanded_p
+from ragworth.stats.within_query import query_correlations, within_query_correlations, within_query_gaps
 from ragworth.studies.contract import Case
 from ragworth.studies.page import StudyPage, columns
-from ragworth.studies.score_rows import ScoreRows
+from ragworth.studies.score_rows import Floats, ScoreRows
 from ragworth.studies.wording import MEASURE_NAMES, between, signed
 
 MAIN = "UDCG"
@@ -47,6 +49,12 @@ class Prediction:
             rows.values, rows.outcome, rows.units, measure=self.measure, **self.plan.options
         )
         return [Estimate.of(one) for one in found]
+
+    @cached_property
+    def by_query(self) -> Floats:
+        """The correlation within each query, queries × metrics; NaN where there is none."""
+        rows = self.rows
+        return query_correlations(rows.values, rows.outcome, rows.units, measure=self.measure).values
 
     @cached_property
     def pooled(self) -> list[Estimate]:
@@ -103,7 +111,7 @@ class Prediction:
     def _first(self, name: str) -> int | None:
         """The first metric of a family."""
         names = self.rows.metrics
-        return next((at for at, each in enumerate(names) if each.partition("@")[0].partition("(")[0] == name), None)
+        return next((at for at, each in enumerate(names) if _family(each) == name), None)
 
     def within_rows(self) -> Iterator[dict[str, object]]:
         for at in self.order:
@@ -145,6 +153,34 @@ class Prediction:
         if told["better"]:
             words += f" On the queries that both have, it is behind {format_list(told['better'], 20)}."
         return words + (f" With {best.n} queries this is only a hint." if best.n < FEWEST else "")
+
+
+def average_rows(every: Sequence[Prediction]) -> Iterator[dict[str, object]]:
+    """The correlation within queries of each metric that all cases have, averaged over the cases; and UDCG − nDCG.
+
+    Queries are resampled in each case, and every case counts the same.
+    """
+    shared = [name for name in every[0].rows.metrics if all(name in each.rows.metrics for each in every)]
+    grids = {name: [each.by_query[:, [each.rows.metrics.index(name)]] for each in every] for name in shared}
+    main = {kind: next((n for n in shared if _family(n) == kind), None) for kind in (MAIN, "nDCG")}
+    if (first := main[MAIN]) is not None and (second := main["nDCG"]) is not None:
+        pairs = zip(grids[first], grids[second], strict=True)
+        grids[f"{first} − {second}"] = [a - b for a, b in pairs]
+    for name, parts in grids.items():
+        known = [part[~np.isnan(part).any(axis=1)] for part in parts]
+        if not all(len(part) for part in known):
+            continue
+        plan, n = every[0].plan, sum(len(part) for part in known)
+        draws = np.mean(
+            [bootstrap_means(part, plan.resamples, plan.seed + at)[:, 0] for at, part in enumerate(known)], axis=0
+        )
+        low, high = expanded_interval(draws, n, plan.level) or (None, None)
+        value = float(np.mean([part.mean() for part in known]))
+        yield {"metric": name} | columns(Estimate(value, low, high, expanded_p(draws, n), n=n), "correlation", "p")
+
+
+def _family(name: str) -> str:
+    return name.partition("@")[0].partition("(")[0]
 
 
 def draw_correlations(page: StudyPage, table: pl.DataFrame, measure: str) -> None:

@@ -113,7 +113,7 @@ def study(
     findings = chosen.find(cases)
     findings = replace(
         findings,
-        notes=(*chosen.protocol_notes(), *findings.notes),
+        notes=(*(chosen.protocol_notes() if any(case.is_designed for case in cases) else ()), *findings.notes),
         settings={**provenance(chosen, cases, metrics), **findings.settings},
     )
     made = StudyResult(findings, tuple(cases))
