@@ -34,7 +34,6 @@ _NEGATED = re.compile(
 
 _CONTINUES_AS_RANGE = re.compile(r"\s*(?:or|to|and|[-–−/]|(?:out\s+)?of)?\s*[\d½¼¾]", re.I)
 
-
 _FIELD_END = r"""\s*(?=\}|,\s*\}|,\s*["'][^"'\n]*["']\s*:|`{3}|\Z)"""
 """What follows the value of a JSON field, unlike that of the format in the instructions: ``"grade": "A" or "B"``."""
 
@@ -84,24 +83,24 @@ class LabelScale:
         The reply to a prompt with one label, or none, isn't read as a label: see `REPLY_KEYS_BY_LABELS`.
         """
         reply, known = template.reply, REPLY_KEYS_BY_LABELS.get(len(self.labels), REPLY_KEYS)
-        unused = [key for key in reply.declared if key not in known]
         words = [word.casefold() for word in self.meanings or self.labels]
         declared = [meaning.casefold() for _, meaning in reply.labels]
-        unknown = [meaning for _, meaning in reply.labels if meaning.casefold() not in words]
-        missing = [word for word in words if word not in declared] if declared else []
-        problem = f"[reply] declares {format_list(unused)}, which nothing uses for this prompt" if unused else ""
-        if unknown or missing:
-            problem = problem or (
-                f"a label means {format_list(unknown)}" if unknown else f"no label means {format_list(missing)}"
-            )
-        elif len(self.labels) == 1 and len(declared) > 1:
-            problem = problem or f"{len(declared)} labels mean {words[0]}"
+        unused = [key for key in reply.declared if key not in known]
+        unknown = [meaning for meaning in declared if meaning not in words]
+        missing = [word for word in words if declared and word not in declared]
+        problem, remedy = "", "declare each of these meanings"
+        if unused:
+            problem = f"[reply] declares {format_list(unused)}, which nothing uses for this prompt"
+            remedy = f"remove {format_list(unused)}"
+        elif unknown or missing:
+            problem = f"a label means {format_list(unknown)}" if unknown else f"no label means {format_list(missing)}"
+        elif len(words) == 1 < len(declared):
+            problem = f"{len(declared)} labels mean {words[0]}"
         if problem:
             example = ", ".join(f"LABEL = {word}" for word in words)
-            expected = f"labels: {example}" if "labels" in known else "no section [reply]"
-            remedy = f"remove {format_list(unused)} from [reply]" if unused else "give every meaning a label"
+            expected = f"labels: {example}" if words else "no section [reply]"
             raise PromptError(problem, file=template.file, line=reply.line, expected=expected, remedy=remedy)
-        return replace(self, reply=reply)
+        return replace(self, reply=reply) if reply.declared else self
 
     @cached_property
     def written(self) -> dict[str, int]:
@@ -122,10 +121,11 @@ class LabelScale:
 
     def _match_label(self, value: str) -> int | None:
         """The label that a value is, or begins with before a colon or the like (``A: relevant``)."""
+        value = re.sub(r"(?<=\d)\.0+\b", "", self._bare(value)).strip()
         begins = [
             number
             for label, number in self.written.items()
-            if re.match(rf"\W*{re.escape(label)}(?:\.0)?\s*(?:$|[:.()–-](?!\d))", value, re.I)
+            if re.match(rf"{re.escape(label)}\s*(?:$|[:.()–-](?!\d))", value, re.I)
         ]
         others = [n for label, n in self.written.items() if re.search(rf"(?<!\w){re.escape(label)}(?!\w)", value)]
         return begins[0] if begins and set(others) <= {begins[0]} else None
