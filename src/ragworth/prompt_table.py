@@ -113,7 +113,8 @@ def _request(template: Template, row: Mapping[str, Any], way: AskOptions) -> Req
     if way.labels:
         return Choose(prompt, way.labels, way.estimator)  # type: ignore[arg-type]
     if not way.score:
-        return Generate(prompt, way.max_tokens, way.temperature, way.top_p, way.stop, way.seed, way.n)
+        stop = tuple(dict.fromkeys((*way.stop, *template.reply.stop)))
+        return Generate(prompt, way.max_tokens, way.temperature, way.top_p, stop, way.seed, way.n)
     if not isinstance(row.get(way.score), str):
         raise InputError(f"no text in the column {way.score!r}", expected="a text to score")
     return Score(prompt, row[way.score])

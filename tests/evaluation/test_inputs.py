@@ -16,8 +16,21 @@ from ragworth.errors import InputError, PromptError
 from ragworth.evaluation.model_pool import resolve_model_path
 from ragworth.evaluation.plan import plan_evaluation
 from ragworth.evaluation.run import Evaluation
-from ragworth.llm.contract import Choose
-from tests.evaluation.samples import PASSAGES, QUERIES, TOML, Models, change, lines, run, statuses, tables, workspace
+from ragworth.llm.contract import Choose, Request
+from ragworth.prompts import load_prompt
+from tests.evaluation.samples import (
+    PASSAGES,
+    QUERIES,
+    TOML,
+    Models,
+    change,
+    lines,
+    run,
+    said,
+    statuses,
+    tables,
+    workspace,
+)
 
 
 def results(folder: Path) -> Results:
@@ -385,6 +398,28 @@ def test_own_prompts(tmp_path: Path, models: Models) -> None:
     (folder / "mine" / "grade.txt").write_text("[user]\n{{query}} {{#answers}}{{.}}{{/answers}} OTHER {{answer}}")
     found = statuses(evaluate(folder, until="score").stages)
     assert [name for name, status in found.items() if status == "done"] == ["load", "grade.judge"]
+
+
+def test_the_papers_prompts_for_a_workspace_or_a_task(
+    tmp_path: Path, models: Models, undrawn: list[dict[str, Any]]
+) -> None:
+    models.script = lambda request: '{"reason": "x", "grade": "A"}' if "JSON" in user_turn(request) else said(request)
+    folder = workspace(tmp_path / "w", TOML.replace("judge = true", 'judge = {prompt = "papers/grade"}'))
+    evaluate(folder, until="score")
+    asked = [user_turn(request) for _, request in models.taken()]
+    assert any("JSON" in text for text in asked) and not any("Documents:" in text for text in asked)
+    change(folder, "[metrics]", '[paths]\nprompts = "papers"\n\n[metrics]')
+    found = evaluate(folder)
+    asked = [user_turn(request) for _, request in models.taken()]
+    assert any("Documents:" in text for text in asked), "now for abstention and answers too"
+    assert found.results is not None
+    grade = found.results.manifest["prompts"]["grade"]
+    assert grade["version"] == load_prompt("papers/grade").version
+    assert grade["reply"]["field"] == "grade"
+
+
+def user_turn(request: Request) -> str:
+    return request.prompt.messages[-1].content
 
 
 def test_a_run_of_other_queries_is_refused_and_so_is_one_of_other_passages(tmp_path: Path, models: Models) -> None:

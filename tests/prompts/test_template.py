@@ -19,8 +19,8 @@ from tests.conftest import Save
 
 def template(text: str, name: str = "mine") -> Template:
     """A template out of a text, without a file."""
-    about, messages = parse_template(text, f"{name}.txt")
-    return Template(name, about, tuple(messages), "v", f"{name}.txt")
+    about, messages, reply = parse_template(text, f"{name}.txt")
+    return Template(name, about, tuple(messages), "v", f"{name}.txt", reply)
 
 
 def said(text: str, **values: object) -> str:
@@ -462,7 +462,7 @@ def test_a_set_of_prompts_is_chosen_by_name_or_by_model(save: Save) -> None:
     assert load_prompt("answer", own, "plain").file == str(own / "answer.txt")
     with pytest.raises(PromptError) as error:
         load_prompt("answer", "nowhere")
-    assert error.value.expected == "a folder of prompts, NAME.txt each, or fenced or plain"
+    assert error.value.expected == "a folder of prompts, NAME.txt each, or fenced, plain, papers"
 
 
 def test_every_shipped_prompt_is_tried_below() -> None:

@@ -18,9 +18,9 @@ from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.llm.contract import Choose, Chosen, Generate, Generated, Prompt
 from ragworth.llm.sampled import wilson_interval
 from ragworth.tables import OK
-from ragworth.tasks.answerability import NO_RESPONSE_LABEL, answerability_labels, calibrate
+from ragworth.tasks.answerability import answerability_labels, calibrate, declining_label
 from ragworth.tasks.findings import AspectValues, require_abilities, value_unless_cut
-from ragworth.tasks.options import option
+from ragworth.tasks.options import option, prompt_option
 from ragworth.text_match.refusals import find_refusal
 
 UNFIT_MODEL = "unfit-model"
@@ -36,6 +36,7 @@ class AbstentionAnnotator(Annotator):
     probabilities. Which one was used is in the source of every value.
     """
 
+    prompt: str = prompt_option("abstention")
     estimator: Literal["first-token", "sequence", "sampled"] = option(
         "first-token", "how p is estimated", choices=("first-token", "sequence", "sampled")
     )
@@ -82,9 +83,13 @@ class AbstentionAnnotator(Annotator):
         prompt = self.ask("abstention", query=query, passage=passage)
         return (yield from (self._sampled(prompt) if self.estimator == "sampled" else self._read(prompt)))
 
+    @property
+    def _label(self) -> str:
+        return declining_label(self.template("abstention"))
+
     def _read(self, prompt: Prompt) -> Program[AspectValues]:
         estimator = cast(Literal["first-token", "sequence"], self.estimator)
-        (outcome,) = yield [Choose(prompt, answerability_labels(self.card), estimator)]
+        (outcome,) = yield [Choose(prompt, answerability_labels(self.card, self._label), estimator)]
         chosen = require_response(outcome, Chosen)
         p, *others = chosen.probabilities
         detail: dict[str, Any] = {"p": p, "low": chosen.low[0], "high": chosen.high[0], "cut": chosen.usage.cut}
@@ -95,16 +100,17 @@ class AbstentionAnnotator(Annotator):
         return AspectValues({"abstention": value_unless_cut(value, chosen.usage, self.keep_cut)}, detail, how)
 
     def _sampled(self, prompt: Prompt) -> Program[AspectValues]:
-        request = Generate(prompt, 48, temperature=self.temperature, seed=self.seed, n=self.samples)
+        reply, label = self.template("abstention").reply, self._label.upper()
+        request = Generate(prompt, 48, temperature=self.temperature, stop=reply.stop, seed=self.seed, n=self.samples)
         (outcome,) = yield [request]
         made = require_response(outcome, Generated)
-        texts = [output.text.strip() for output in made.outputs]
+        texts = [reply.trim(output).text.strip() for output in made.outputs]
         raw = "\n".join(filter(None, texts))
         said = [text for text in texts if text]
         if not said:
             raise NoValue("empty-answer", "the model wrote nothing in any sample", raw)
-        exact = sum(text.upper().startswith(NO_RESPONSE_LABEL) for text in said)
-        others = sum(find_refusal(text) is not None for text in said if not text.upper().startswith(NO_RESPONSE_LABEL))
+        exact = sum(text.upper().startswith(label) for text in said)
+        others = sum(find_refusal(text) is not None for text in said if not text.upper().startswith(label))
         share = (exact + others) / len(said)
         low, high = wilson_interval(exact + others, len(said))
         parts = {"p": share, "declines": others / len(said), "answers": 1 - share, "low": low, "high": high}

@@ -8,7 +8,7 @@ options, in Python and on the command line. `program` asks the model about one i
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -21,6 +21,7 @@ from ragworth.errors import PromptError, format_list
 from ragworth.llm.contract import Card, Prompt
 from ragworth.prompts.template import Template
 from ragworth.tables import Judgments, Outcomes, Ratings, Table
+from ragworth.tasks.answerability import DECLINING
 from ragworth.tasks.contract import Task
 from ragworth.tasks.findings import (
     VALUE_COLUMNS,
@@ -30,6 +31,7 @@ from ragworth.tasks.findings import (
     frame_from_rows,
     missing_notes,
 )
+from ragworth.tasks.labels import NO_LABELS, LabelScale
 from ragworth.tasks.options import validate_options
 from ragworth.tasks.reliability import judgment_warnings
 from ragworth.tasks.text_lookup import TextLookup
@@ -101,6 +103,8 @@ class Annotator(Task[AnnotationItem, AspectValues, AnnotationResult]):
     """Names of the values."""
     prompts: ClassVar[tuple[str, ...]]
     """Names of the prompts it asks with."""
+    scales: ClassVar[Mapping[str, LabelScale]] = {}
+    """Labels of the replies, by the names of the prompts that ask for one."""
     asks: ClassVar[bool] = True
     """Whether it asks a model; one that only compares texts is built with `NO_MODEL`."""
     rounds: ClassVar[int] = 1
@@ -124,25 +128,31 @@ class Annotator(Task[AnnotationItem, AspectValues, AnnotationResult]):
         validate_options(self, self.kind)
         self.check()
         for name in self.asked:
-            self._fits(self.prompt(name))
+            self._fits(name, self.template(name))
 
-    def _fits(self, template: Template) -> None:
-        """Refuse a prompt that lacks a slot, or has one that nothing is known for, before anything is asked."""
-        known = self._known(template)
-        lacking = [slot for slot in self.slots if slot in known and slot not in template.names]
-        strange = [slot for slot, what in template.slots.items() if slot not in known and what != "optional list"]
+    def _fits(self, name: str, template: Template) -> None:
+        """Refuse a prompt that lacks a slot, has one that nothing is known for, or declares another kind of reply."""
+        known = PROMPT_SLOTS.get(name, self.slots)
+        names = template.names | ({"passage"} if "passages" in template.names else set())
+        lacking = [slot for slot in self.slots if slot in known and slot not in names]
+        fillable = {*known, *(["passages"] if "passage" in known else [])}
+        strange = [slot for slot, what in template.slots.items() if slot not in fillable and what != "optional list"]
         if lacking or strange:
             words = [f"it has no slot for {format_list(lacking)}"] if lacking else []
             words += [f"nothing is known to fill {format_list(strange)} with"] if strange else []
             raise PromptError("; ".join(words), file=template.file, expected=f"slots for {', '.join(known)}")
+        self.scale(name)
 
-    def _known(self, template: Template) -> tuple[str, ...]:
-        """What there is to fill a prompt with."""
-        return PROMPT_SLOTS.get(template.name.removesuffix("-swapped"), self.slots)
+    def scale(self, name: str) -> LabelScale:
+        """The labels of replies to a prompt, as the prompt writes them."""
+        known = {"abstention": DECLINING, "answer": DECLINING, **self.scales}
+        return known.get(name, NO_LABELS).for_prompt(self.template(name))
 
     def ask(self, name: str, **values: object) -> Prompt:
-        """A prompt of this name with its slots filled."""
-        template = self.prompt(name)
+        """A prompt of this name with its slots filled. One passage can also fill the list of a prompt for several."""
+        template = self.template(name)
+        if "passage" in values:
+            values.setdefault("passages", [{"text": values["passage"]}])
         return template.render({slot: value for slot, value in values.items() if slot in template.names})
 
     def check(self) -> None:
@@ -196,14 +206,14 @@ class Annotator(Task[AnnotationItem, AspectValues, AnnotationResult]):
 
     @property
     def templates(self) -> dict[str, Template]:
-        return {name: self.prompt(name) for name in self.asked}
+        return {template.name: template for template in map(self.template, self.asked)}
 
     @property
     def source(self) -> str:
         """Where its values come from, in one line."""
-        return describe_source(self.card, [self.prompt(name) for name in self.asked])
+        return describe_source(self.card, [self.template(name) for name in self.asked])
 
-    def prompt(self, name: str) -> Template:
+    def template(self, name: str) -> Template:
         """A prompt by its name, read once."""
         if name not in self._templates:
             self._templates[name] = self._load(name)
@@ -214,10 +224,7 @@ class Annotator(Task[AnnotationItem, AspectValues, AnnotationResult]):
         return {}
 
     def _load(self, name: str) -> Template:
-        """A prompt from its file. The other order of a user's own prompt is the user's own as well."""
-        other = f"{name}-swapped"
-        if not self.swap:
-            return prompts.load_prompt(name, self.folder, self.card.prompts)
-        if self.folder and (Path(self.folder) / f"{name}.txt").is_file():
-            return prompts.load_prompt(str(Path(self.folder) / f"{other}.txt"), self.folder)
-        return prompts.load_prompt(other, self.folder, self.card.prompts)
+        """A prompt from its file. The setting ``prompt``, where a kind has it, replaces the first prompt."""
+        own: str = getattr(self, "prompt", "") if name == self.asked[0] else ""
+        template = prompts.load_prompt(own or name, self.folder, self.card.prompts, swapped=self.swap)
+        return replace(template, name=f"{name}-swapped" if self.swap else name)

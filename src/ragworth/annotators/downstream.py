@@ -16,8 +16,8 @@ from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.graders.judge import GRADE_LABELS
 from ragworth.llm.contract import Generate, Generated
 from ragworth.tasks.findings import AspectValues, require_abilities, value_unless_cut
-from ragworth.tasks.labels import REFUSED, ask_label, choose_label_method
-from ragworth.tasks.options import option
+from ragworth.tasks.labels import REFUSED, LabelScale, ask_label, choose_label_method
+from ragworth.tasks.options import option, prompt_option
 from ragworth.text_match.overlap import COMPARISONS
 from ragworth.text_match.refusals import find_refusal
 
@@ -33,6 +33,7 @@ class DownstreamAnnotator(Annotator):
     the same model, as judge, calls the answer correct, and 0 elsewhere.
     """
 
+    prompt: str = prompt_option("answer")
     compare: str = option(
         "rouge-l", "how the answer is compared with accepted ones; judge asks the model", choices=(*COMPARISONS, JUDGE)
     )
@@ -44,6 +45,7 @@ class DownstreamAnnotator(Annotator):
     aspects: ClassVar[tuple[str, ...]] = ("downstream",)
     compares: ClassVar[tuple[str, ...]] = ("answers",)
     prompts: ClassVar[tuple[str, ...]] = ("answer", "grade")
+    scales: ClassVar[Mapping[str, LabelScale]] = {"grade": GRADE_LABELS}
     slots: ClassVar[tuple[str, ...]] = ("query", "passages", "answer")
     rounds: ClassVar[int] = 2
     details: ClassVar[Mapping[str, Any]] = {
@@ -86,9 +88,10 @@ class DownstreamAnnotator(Annotator):
         answers = self.texts.answers(item.query)
         query, shown = self.texts.query(item.query), [{"text": self.texts.passage(item.passage)}]
         prompt = self.ask("answer", query=query, passages=shown)
-        (outcome,) = yield [Generate(prompt, max_tokens=self.length)]
+        reply = self.template("answer").reply
+        (outcome,) = yield [Generate(prompt, max_tokens=self.length, stop=reply.stop)]
         made = require_response(outcome, Generated)
-        output = made.outputs[0]
+        output = reply.trim(made.outputs[0])
         if output.finish == "content_filter":
             raise NoValue(REFUSED, "the endpoint withheld the answer", output.text)
         if not output.text.strip():
@@ -105,7 +108,7 @@ class DownstreamAnnotator(Annotator):
             return AspectValues({"downstream": value_unless_cut(value, made.usage, self.keep_cut)}, detail)
         asked = self.ask("grade", query=query, answers=answers, answer=output.text)
         found = yield from ask_label(
-            asked, GRADE_LABELS, self.card, choose_label_method(self.card, "auto", "downstream")
+            asked, self.scale("grade"), self.card, choose_label_method(self.card, "auto", "downstream")
         )
         right = value_unless_cut(float(found.value > 0), made.usage, self.keep_cut)
         return AspectValues({"downstream": right}, detail | {"mass": found.mass}, found.estimator)

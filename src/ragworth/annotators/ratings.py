@@ -13,10 +13,10 @@ import polars as pl
 
 from ragworth.annotators.contract import AnnotationItem, AnnotationUnit, Annotator
 from ragworth.calls.programs import Program
-from ragworth.tasks.answerability import ask_answerability
+from ragworth.tasks.answerability import ask_answerability, declining_label
 from ragworth.tasks.findings import AspectValues, value_unless_cut
-from ragworth.tasks.labels import LabelMethod, ask_label, choose_label_method, label_method_option
-from ragworth.tasks.options import option
+from ragworth.tasks.labels import LabelMethod, LabelScale, ask_label, choose_label_method, label_method_option
+from ragworth.tasks.options import option, prompt_option
 from ragworth.tasks.scales import RATING_SCALE
 
 
@@ -29,6 +29,7 @@ class RatingAnnotator(Annotator):
     such as the embedded one, is asked whether it answers the sub-question from the passage (``answerability``).
     """
 
+    prompt: str = prompt_option("rating")
     how: str = label_method_option()
     length: int = option(32, "most tokens of what the model writes", low=1)
     keep_cut: bool = option(False, "keep values of passages that did not fit whole")
@@ -40,13 +41,14 @@ class RatingAnnotator(Annotator):
     compares: ClassVar[tuple[str, ...]] = ("subquestions",)
     ordinal: ClassVar[bool] = True
     prompts: ClassVar[tuple[str, ...]] = ("rating",)
+    scales: ClassVar[Mapping[str, LabelScale]] = {"rating": RATING_SCALE}
     labelled: ClassVar[bool] = True
     swapped: ClassVar[bool] = True
     slots: ClassVar[tuple[str, ...]] = ("subquestion", "passage")
     details: ClassVar[Mapping[str, Any]] = {"expected": pl.Float64, "mass": pl.Float64, "cut": pl.Int64}
 
     def check(self) -> None:
-        choose_label_method(self.card, self.how, "ratings", answerable=True)
+        _ = self._way
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -54,16 +56,17 @@ class RatingAnnotator(Annotator):
 
     @property
     def _way(self) -> LabelMethod:
-        return choose_label_method(self.card, self.how, "ratings", answerable=True)
+        return choose_label_method(self.card, self.how, "ratings", answerable=True, own_prompt=bool(self.prompt))
 
     def program(self, item: AnnotationItem) -> Program[AspectValues]:
         question, passage = self.texts.subquestion(item.query, item.subquestion), self.texts.passage(item.passage)
         if self._way == "answerability":
             prompt = self.ask("abstention", query=question, passage=passage)
-            found = yield from ask_answerability(prompt, RATING_SCALE, self.card)
+            label = declining_label(self.template("abstention"))
+            found = yield from ask_answerability(prompt, RATING_SCALE, self.card, label)
         else:
             prompt = self.ask("rating", subquestion=question, passage=passage)
-            found = yield from ask_label(prompt, RATING_SCALE, self.card, self._way, length=self.length)
+            found = yield from ask_label(prompt, self.scale("rating"), self.card, self._way, length=self.length)
         detail = {"raw": found.raw, "mass": found.mass, "expected": found.expected, "cut": found.usage.cut}
         return AspectValues(
             {"rating": value_unless_cut(found.value, found.usage, self.keep_cut)}, detail, found.estimator

@@ -11,12 +11,12 @@ import polars as pl
 from ragworth.annotators.contract import AnnotationItem, Annotator
 from ragworth.calls.programs import Program
 from ragworth.metrics.reader_judgments import ANSWERS_SHOWN
-from ragworth.tasks.answerability import ask_answerability
+from ragworth.tasks.answerability import ask_answerability, declining_label
 from ragworth.tasks.findings import AspectValues, value_unless_cut
 from ragworth.tasks.labels import LabelMethod, LabelScale, ask_label, choose_label_method, label_method_option
-from ragworth.tasks.options import option
+from ragworth.tasks.options import option, prompt_option
 
-RELEVANCE_LABELS = LabelScale(("YES", "NO"), (1.0, 0.0))
+RELEVANCE_LABELS = LabelScale(("YES", "NO"), (1.0, 0.0), ("relevant", "irrelevant"))
 RELEVANCE_GRADES = LabelScale.numbers(0, 3)
 
 
@@ -31,6 +31,7 @@ class RelevanceAnnotator(Annotator):
     """
 
     graded: bool = option(False, "grades 0 to 3, without looking at accepted answers")
+    prompt: str = prompt_option("relevance")
     how: str = label_method_option()
     length: int = option(32, "most tokens of what the model writes", low=1)
     keep_cut: bool = option(False, "keep values of passages that did not fit whole")
@@ -40,6 +41,7 @@ class RelevanceAnnotator(Annotator):
     aspects: ClassVar[tuple[str, ...]] = ("relevance",)
     ordinal: ClassVar[bool] = True
     prompts: ClassVar[tuple[str, ...]] = ("relevance", "relevance-graded")
+    scales: ClassVar[Mapping[str, LabelScale]] = {"relevance": RELEVANCE_LABELS, "relevance-graded": RELEVANCE_GRADES}
     labelled: ClassVar[bool] = True
     swapped: ClassVar[bool] = True
     details: ClassVar[Mapping[str, Any]] = {
@@ -50,11 +52,11 @@ class RelevanceAnnotator(Annotator):
     }
 
     def check(self) -> None:
-        choose_label_method(self.card, self.how, "relevance", answerable=True)
+        _ = self._way
 
     @property
     def _way(self) -> LabelMethod:
-        return choose_label_method(self.card, self.how, "relevance", answerable=True)
+        return choose_label_method(self.card, self.how, "relevance", answerable=True, own_prompt=bool(self.prompt))
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -65,13 +67,14 @@ class RelevanceAnnotator(Annotator):
     def program(self, item: AnnotationItem) -> Program[AspectValues]:
         query, passage = self.texts.query(item.query), self.texts.passage(item.passage)
         answers = () if self.graded else self.texts.known_answers(item.query)
-        prompt = self.ask(self.asked[0], query=query, passage=passage, answers=answers)
-        scale, way = RELEVANCE_GRADES if self.graded else RELEVANCE_LABELS, self._way
+        (name,), way = self.asked, self._way
+        prompt, template = self.ask(name, query=query, passage=passage, answers=answers), self.template(name)
         if way == "answerability":
-            found = yield from ask_answerability(prompt, scale, self.card)
+            scale = RELEVANCE_GRADES if self.graded else RELEVANCE_LABELS
+            found = yield from ask_answerability(prompt, scale, self.card, declining_label(template))
         else:
-            found = yield from ask_label(prompt, scale, self.card, way, length=self.length)
-        shown = way != "answerability" and answers and "answers" in self.prompt(self.asked[0]).names
+            found = yield from ask_label(prompt, self.scale(name), self.card, way, length=self.length)
+        shown = way != "answerability" and answers and "answers" in template.names
         how = " · ".join([found.estimator, ANSWERS_SHOWN]) if shown else found.estimator
         detail = {"raw": found.raw, "mass": found.mass, "expected": found.expected, "cut": found.usage.cut}
         if found.probabilities is not None and not self.graded:

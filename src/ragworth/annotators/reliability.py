@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import polars as pl
 
@@ -63,7 +64,7 @@ def plan_annotation_and_checks(
 
 
 def _swapped(annotator: Annotator) -> Annotator | None:
-    """The same annotator with everything in the other order; None where a user's own prompt has no other order."""
+    """The same annotator with everything in the other order; None where a prompt has no other order."""
     try:
         return replace(annotator, swap=True)
     except PromptError:
@@ -77,11 +78,9 @@ def _check_other_order(
     title = "other order"
     swapped = _swapped(annotator)
     if swapped is None:
-        missing = ", ".join(f"{name}-swapped.txt" for name in annotator.asked)
+        missing = ", ".join(f"{Path(each.file).stem}-swapped.txt" for each in annotator.templates.values())
         return [
-            ReliabilityCheck(
-                title, "–", None, None, 0, judged.frame.height, f"there is no {missing} beside your own prompt"
-            )
+            ReliabilityCheck(title, "–", None, None, 0, judged.frame.height, f"there is no {missing} beside the prompt")
         ]
     return _agreement_of_runs(title, annotator, judged, run_task(swapped, things, job))
 

@@ -33,11 +33,12 @@ def command(name: str | None, given: tuple[str, ...], prompts: str | None, sourc
     ragworth prompt abstention --set query='Who?' --set passage=@passage.txt
     ragworth prompt abstention --source > my-prompts/abstention.txt
     """
-    from ragworth.prompts import load_prompt, prompt_names
+    from ragworth.prompts import PROMPT_SETS, load_prompt, prompt_names
     from ragworth.report.render import printable
 
     if name is None:
-        for each in prompt_names(prompts):
+        papers = sorted(f"papers/{path.stem}" for path in PROMPT_SETS["papers"].glob("*.txt"))
+        for each in (*prompt_names(prompts), *papers):
             about = load_prompt(each, prompts).about.splitlines() or [""]
             click.echo(f"{each:<12} {printable(about[0])}".rstrip())
         click.echo("\nragworth prompt NAME shows one.")
@@ -55,6 +56,8 @@ def command(name: str | None, given: tuple[str, ...], prompts: str | None, sourc
     else:
         slots = ", ".join(f"{slot} ({what})" for slot, what in template.slots.items())
         click.echo(f"{template.name}, version {template.version}\nslots: {slots}\n\n{printable(template.about)}\n")
+        if template.reply.declared:
+            click.echo(f"[reply]\n{printable(str(template.reply))}\n")
         shown = [(message.role, message.text) for message in template.messages]
     click.echo("\n\n".join(f"[{role}]\n{printable(text)}" for role, text in shown))
 

@@ -221,7 +221,7 @@ class WorkspaceChecker:
         with self.models.job(task.model, plan=True) as job:
             grader = grading.build_grader(kind, job.card, self.texts, book, self.folder, settings)
         self._parted(grader)
-        _ = grader.prompt
+        _ = grader.template
 
     def _parted(self, grader: Grader) -> None:
         """Refuse answers that cannot be graded, and say so where a limit may be why."""

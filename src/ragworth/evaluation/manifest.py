@@ -39,7 +39,11 @@ def build_manifest(state: EvaluationState) -> dict[str, Any]:
         "systems": dict(state.material.written),
         "models": [card_facts(card) for card in state.models.cards],
         "prompts": {
-            name: {"version": template.version, "messages": [[each.role, each.text] for each in template.messages]}
+            name: {
+                "version": template.version,
+                "messages": [[each.role, each.text] for each in template.messages],
+                **({"reply": template.reply.to_dict()} if template.reply.declared else {}),
+            }
             for name, template in sorted(state.prompts.items())
         },
         "stages": state.stages,

@@ -15,9 +15,10 @@ from ragworth import prompts
 from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.errors import InputError, format_count
 from ragworth.generation.oracle import ORACLE_SOURCES, OracleSelector
-from ragworth.llm.contract import Card, Generate, Generated
+from ragworth.llm.contract import Card, Generate, Generated, Output, Usage
 from ragworth.prompts.template import Template
 from ragworth.tables import ANSWERED_STATUSES, EMPTY_ANSWER, OK, TRUNCATED, Answers, Contexts
+from ragworth.tasks.answerability import DECLINING
 from ragworth.tasks.contract import Task
 from ragworth.tasks.findings import describe_source, frame_from_rows, require_abilities
 from ragworth.tasks.options import option, validate_options
@@ -101,7 +102,9 @@ class AnswerWriter(Task[AnswerItem, WrittenAnswer, AnsweringResult]):
     counter: TokenCounter = WORD_COUNTER
     """Counts the tokens of the oracle context, if the length of answers is tied to it."""
 
-    prompt: str = option("answer", "prompt for a context: a name (answer, answer-cited, answer-long) or a file")
+    prompt: str = option(
+        "answer", "prompt for a context: a name (answer, answer-cited, answer-long, papers/answer) or a file"
+    )
     alone: str = option("", "prompt for no context; by default that of the same name with -alone, or answer-alone")
     order: str = option("rank", "order in which passages are shown", choices=("rank", "reversed", "shuffled"))
     length: int = option(256, "most tokens of an answer", low=1)
@@ -138,14 +141,19 @@ class AnswerWriter(Task[AnswerItem, WrittenAnswer, AnsweringResult]):
 
     @cached_property
     def template(self) -> Template:
-        return prompts.load_prompt(self.prompt, self.folder, self.card.prompts)
+        return self._load(self.prompt)
 
     @cached_property
     def template_alone(self) -> Template:
-        counterpart = f"{self.prompt}-alone"
-        known = counterpart in prompts.prompt_names(self.folder)
-        name = self.alone or (counterpart if known else "answer-alone")
-        return prompts.load_prompt(name, self.folder, self.card.prompts)
+        suffix = ".txt" if self.prompt.endswith(".txt") else ""
+        counterpart = f"{self.prompt.removesuffix(suffix)}-alone{suffix}"
+        known = prompts.find_prompt(counterpart, self.folder, self.card.prompts) is not None
+        return self._load(self.alone or (counterpart if known else "answer-alone"))
+
+    def _load(self, name: str) -> Template:
+        template = prompts.load_prompt(name, self.folder, self.card.prompts)
+        DECLINING.for_prompt(template)
+        return template
 
     def shown(self, item: AnswerItem) -> tuple[ShownPassage, ...]:
         """Return the passages of an answer in the order shown; raises `NoValue` if unknown."""
@@ -181,7 +189,7 @@ class AnswerWriter(Task[AnswerItem, WrittenAnswer, AnsweringResult]):
     def request(self, item: AnswerItem) -> Generate:
         """The request for one answer; raises `NoValue` if a text is unknown."""
         query, shown = self.texts.query(item.query), self.shown(item)
-        template = self.template_alone if item.system == NO_CONTEXT_SYSTEM else self.template
+        template = self._template_of(item)
         values: dict[str, object] = {"query": query}
         if item.system != NO_CONTEXT_SYSTEM or "passages" in template.slots:
             values["passages"] = [{"text": self.texts.passage(p.id), "id": p.id, "rank": p.rank} for p in shown]
@@ -190,6 +198,7 @@ class AnswerWriter(Task[AnswerItem, WrittenAnswer, AnsweringResult]):
             max_tokens=self.most_tokens(item.query),
             temperature=self.temperature,
             top_p=self.top_p if self.temperature > 0 else 1.0,
+            stop=template.reply.stop,
             seed=self.seed_of(item) or 0,
         )
 
@@ -200,7 +209,11 @@ class AnswerWriter(Task[AnswerItem, WrittenAnswer, AnsweringResult]):
 
     def parse(self, item: AnswerItem, made: Generated) -> WrittenAnswer:
         """Read what the model wrote; raises `NoValue` if the endpoint withheld it."""
-        return _parse_answer(made, [each.id for each in self.shown(item)])
+        output = self._template_of(item).reply.trim(made.outputs[0])
+        return _parse_answer(output, made.usage, [each.id for each in self.shown(item)])
+
+    def _template_of(self, item: AnswerItem) -> Template:
+        return self.template_alone if item.system == NO_CONTEXT_SYSTEM else self.template
 
     @property
     def templates(self) -> dict[str, Template]:
@@ -231,8 +244,7 @@ class AnswerWriter(Task[AnswerItem, WrittenAnswer, AnsweringResult]):
         return describe_source(self.card, [template], *how)
 
 
-def _parse_answer(made: Generated, shown: Sequence[str]) -> WrittenAnswer:
-    output, usage = made.outputs[0], made.usage
+def _parse_answer(output: Output, usage: Usage, shown: Sequence[str]) -> WrittenAnswer:
     if output.finish == "content_filter":
         raise NoValue("refused", "the endpoint withheld the answer", output.text)
     status = TRUNCATED if output.finish == "length" else OK

@@ -9,7 +9,7 @@ anywhere in them, becomes the status of the answer's outcome.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -106,16 +106,20 @@ class Grader:
     @property
     def source(self) -> str:
         """Where its values come from, in one line."""
-        return describe_source(self.model, [self.prompt]) if self.asks else self.kind
+        return describe_source(self.model, [self.template]) if self.asks else self.kind
 
     @property
     def asked(self) -> str:
         """Name of the prompt, with these settings."""
-        return f"{self.prompts[0]}{'-swapped' if getattr(self, 'swapped', False) else ''}"
+        return self.prompts[0]
 
     @cached_property
-    def prompt(self) -> Template:
-        return prompts.load_prompt(self.asked, self.folder, self.card.prompts if self.card is not None else "fenced")
+    def template(self) -> Template:
+        """The prompt. The setting ``prompt``, where a grader has it, replaces the usual one."""
+        swapped, own = getattr(self, "swapped", False), getattr(self, "prompt", "")
+        own_set = self.card.prompts if self.card is not None else "fenced"
+        template = prompts.load_prompt(own or self.asked, self.folder, own_set, swapped=swapped)
+        return replace(template, name=f"{self.asked}{'-swapped' if swapped else ''}")
 
     @property
     def model(self) -> Card:

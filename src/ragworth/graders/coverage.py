@@ -19,10 +19,17 @@ from ragworth.generation.answer_book import Answer
 from ragworth.generation.oracle import NO_ANSWERABLE, UNJUDGED, OracleSelector
 from ragworth.graders.contract import Grader
 from ragworth.tables import OK
-from ragworth.tasks.answerability import ask_answerability
+from ragworth.tasks.answerability import DECLINING, ask_answerability, declining_label
 from ragworth.tasks.findings import AspectValues, describe_source, reject_cut_passage
-from ragworth.tasks.labels import LabelMethod, LabelResult, ask_label, choose_label_method, label_method_option
-from ragworth.tasks.options import option
+from ragworth.tasks.labels import (
+    LabelMethod,
+    LabelResult,
+    LabelScale,
+    ask_label,
+    choose_label_method,
+    label_method_option,
+)
+from ragworth.tasks.options import option, prompt_option
 from ragworth.tasks.reliability import judgment_warnings
 from ragworth.tasks.scales import RATING_SCALE
 from ragworth.tasks.text_lookup import NO_SUBQUESTIONS, Subquestion
@@ -46,6 +53,7 @@ class CoverageGrader(Grader):
 
     eta: float = option(3.0, "lowest rating that counts as answered")
     w: float = option(0.5, "weight of density; 1 is plain density", low=0)
+    prompt: str = prompt_option("rating")
     how: str = label_method_option()
     length: int = option(32, "most tokens of what the model writes", low=1)
     swapped: bool = option(False, "ask with everything in the other order, to see whether that matters")
@@ -69,23 +77,27 @@ class CoverageGrader(Grader):
     }
 
     def check(self) -> None:
-        choose_label_method(self.model, self.how, "coverage", answerable=True)
+        _ = self.scale
         if not self.texts.collection.subquestions.height:
             raise InputError("coverage needs sub-questions", remedy=give_input("subquestions"))
 
     @property
     def _way(self) -> LabelMethod:
-        return choose_label_method(self.model, self.how, "coverage", answerable=True)
+        return choose_label_method(self.model, self.how, "coverage", answerable=True, own_prompt=bool(self.prompt))
+
+    @cached_property
+    def scale(self) -> LabelScale:
+        """The labels, as the prompt writes them."""
+        return (DECLINING if self._way == "answerability" else RATING_SCALE).for_prompt(self.template)
 
     @property
     def asked(self) -> str:
         """Name of the prompt, with these settings: a model that was taught to decline is asked whether it answers."""
-        name = "abstention" if self._way == "answerability" else self.prompts[0]
-        return f"{name}{'-swapped' if self.swapped else ''}"
+        return "abstention" if self._way == "answerability" else self.prompts[0]
 
     @property
     def source(self) -> str:
-        return describe_source(self.model, [self.prompt], f"eta {self.eta:g}", f"w {self.w:g}", WORD_UNIT)
+        return describe_source(self.model, [self.template], f"eta {self.eta:g}", f"w {self.w:g}", WORD_UNIT)
 
     def program(self, answer: Answer) -> Program[AspectValues]:
         text, questions = self.text(answer), self._answerable(answer.query)
@@ -111,11 +123,11 @@ class CoverageGrader(Grader):
 
     def _rated(self, text: str, question: Subquestion) -> Program[LabelResult]:
         if self._way == "answerability":
-            prompt = self.prompt.render({"passage": text, "query": question.text})
-            found = yield from ask_answerability(prompt, RATING_SCALE, self.model)
+            prompt = self.template.render({"passage": text, "query": question.text})
+            found = yield from ask_answerability(prompt, RATING_SCALE, self.model, declining_label(self.template))
         else:
-            prompt = self.prompt.render({"passage": text, "subquestion": question.text})
-            found = yield from ask_label(prompt, RATING_SCALE, self.model, self._way, length=self.length)
+            prompt = self.template.render({"passage": text, "subquestion": question.text})
+            found = yield from ask_label(prompt, self.scale, self.model, self._way, length=self.length)
         reject_cut_passage(found.usage, self.keep_cut, found.raw)
         return found
 

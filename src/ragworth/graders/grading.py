@@ -153,7 +153,7 @@ class GradingTask(Task[Answer, AspectValues, GradingResult]):
 
     @property
     def templates(self) -> dict[str, Template]:
-        return {self.grader.prompt.name: self.grader.prompt} if self.grader.asks else {}
+        return {self.grader.template.name: self.grader.template} if self.grader.asks else {}
 
     def program(self, item: Answer) -> Program[AspectValues]:
         return self.grader.program(item)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import fmean
 from typing import Any, ClassVar
 
@@ -19,7 +20,7 @@ from ragworth.generation.writer import ORACLE_SYSTEM
 from ragworth.graders.contract import Grader
 from ragworth.tasks.findings import AspectValues
 from ragworth.tasks.labels import LabelResult, LabelScale, ask_label, choose_label_method, label_method_option
-from ragworth.tasks.options import option
+from ragworth.tasks.options import option, prompt_option
 
 IDEAL_SCALE = LabelScale.numbers(1, 5)
 NO_IDEAL = "no-ideal"
@@ -40,6 +41,7 @@ class IdealGrader(Grader):
 
     ideal: str = option("oracle", "where ideal answers come from", choices=("oracle", "accepted"))
     system: str = option(ORACLE_SYSTEM, "the system whose answers are ideal")
+    prompt: str = prompt_option("ideal")
     how: str = label_method_option()
     length: int = option(32, "most tokens of what the model writes", low=1)
     swapped: bool = option(False, "ask with scale and answers in the other order, to see whether that matters")
@@ -61,6 +63,7 @@ class IdealGrader(Grader):
 
     def check(self) -> None:
         choose_label_method(self.model, self.how, "ideal")
+        _ = self.scale
         if self.ideal == "oracle" and not any(each.system == self.system for each in self.book.answers):
             raise InputError(
                 f"there are no answers of the system {self.system!r}",
@@ -68,6 +71,11 @@ class IdealGrader(Grader):
                 remedy="ragworth answer --oracle makes them; or name their system (system=NAME), or take accepted "
                 "answers (ideal=accepted)",
             )
+
+    @cached_property
+    def scale(self) -> LabelScale:
+        """The labels, as the prompt writes them."""
+        return IDEAL_SCALE.for_prompt(self.template)
 
     def check_for(self, answers: Sequence[Answer]) -> None:
         self.need_queries(answers)
@@ -83,9 +91,9 @@ class IdealGrader(Grader):
     def program(self, answer: Answer) -> Program[AspectValues]:
         query, text, ideals = self.texts.query(answer.query), self.text(answer), self._ideals(answer)
         way = choose_label_method(self.model, self.how, "ideal")
-        asked = [self.prompt.render({"query": query, "answer": text, "ideal": ideal}) for ideal in ideals]
+        asked = [self.template.render({"query": query, "answer": text, "ideal": ideal}) for ideal in ideals]
         made = yield from combine_programs(
-            [ask_label(prompt, IDEAL_SCALE, self.model, way, length=self.length) for prompt in asked]
+            [ask_label(prompt, self.scale, self.model, way, length=self.length) for prompt in asked]
         )
         failed = next((one for one in made if isinstance(one, NoValue)), None)
         if failed is not None:  # it might have been the best

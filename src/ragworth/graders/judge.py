@@ -18,7 +18,7 @@ from ragworth.graders.contract import Grader
 from ragworth.graders.deterministic import ABSTAINED, CORRECT, GRADER_VALUES, PARTIAL, WRONG
 from ragworth.tasks.findings import AspectValues
 from ragworth.tasks.labels import LabelScale, ask_label, choose_label_method, label_method_option
-from ragworth.tasks.options import option
+from ragworth.tasks.options import option, prompt_option
 from ragworth.tasks.reliability import judgment_warnings
 
 GRADE_LABELS = LabelScale(
@@ -37,6 +37,7 @@ class JudgeGrader(Grader):
     shown, and no relevant passage is in it; the judge does not see the passages.
     """
 
+    prompt: str = prompt_option("grade")
     how: str = label_method_option()
     length: int = option(32, "most tokens of what the model writes", low=1)
     swapped: bool = option(False, "ask with the options in the other order, to see whether that matters")
@@ -60,6 +61,12 @@ class JudgeGrader(Grader):
 
     def check(self) -> None:
         choose_label_method(self.model, self.how, "judge")
+        _ = self.scale
+
+    @cached_property
+    def scale(self) -> LabelScale:
+        """The labels, as the prompt writes them."""
+        return GRADE_LABELS.for_prompt(self.template)
 
     def check_for(self, answers: Sequence[Answer]) -> None:
         self.need_queries(answers)
@@ -76,7 +83,7 @@ class JudgeGrader(Grader):
             "answer": self.text(answer),
         }
         way = choose_label_method(self.model, self.how, "judge")
-        found = yield from ask_label(self.prompt.render(values), GRADE_LABELS, self.model, way, length=self.length)
+        found = yield from ask_label(self.template.render(values), self.scale, self.model, way, length=self.length)
         word = found.label.lower()
         shown = self.support.relevant(answer) if self.partial and word == CORRECT else None
         word = PARTIAL if shown is False else word

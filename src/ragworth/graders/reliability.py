@@ -65,15 +65,15 @@ def plan_grading_and_checks(
 
 
 def _swapped(grader: Grader) -> Grader | None:
-    """The same grader with everything in the other order; None where a user's own prompt has no other order."""
+    """The same grader with everything in the other order; None where a prompt has no other order."""
     if not hasattr(grader, "swapped"):
         return None
-    other = replace(grader, swapped=not grader.swapped)  # type: ignore[call-arg]
-    own = grader.folder is not None and (Path(grader.folder) / f"{grader.prompts[0]}.txt").is_file()
     try:
-        return None if own and not Path(other.prompt.file).is_relative_to(str(grader.folder)) else other
+        other = replace(grader, swapped=not grader.swapped)  # type: ignore[call-arg]
+        _ = other.template
     except PromptError:
         return None
+    return other
 
 
 def _check_other_order(
@@ -83,7 +83,7 @@ def _check_other_order(
     title = "other order"
     other = _swapped(grader)
     if other is None:
-        reason = f"there is no {grader.prompts[0]}-swapped.txt beside your own prompt"
+        reason = f"there is no {Path(grader.template.file).stem}-swapped.txt beside the prompt"
         return [ReliabilityCheck(title, "–", None, None, 0, graded.answers.height, reason)]
     return _agreement_of_runs(title, grader, graded, run_grading(other, answers, job, controlled=False))
 

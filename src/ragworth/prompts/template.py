@@ -11,6 +11,7 @@ from zlib import crc32
 
 from ragworth.errors import PromptError, format_list, quote_short
 from ragworth.llm.contract import Message, Prompt, Span
+from ragworth.prompts.reply import REPLY_SECTION, UNDECLARED, ReplyFormat, parse_reply
 
 ROLES = ("system", "user", "assistant", "text")
 
@@ -51,13 +52,14 @@ class TemplateMessage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A prompt with slots. ``version`` is the hash of what is sent."""
+    """A prompt with slots. ``version`` is the hash of what is sent and of how the reply is read."""
 
     name: str
     about: str
     messages: tuple[TemplateMessage, ...]
     version: str
     file: str
+    reply: ReplyFormat = UNDECLARED
 
     @property
     def slots(self) -> dict[str, str]:
@@ -174,20 +176,42 @@ def _names(pieces: Sequence[Piece]) -> Iterator[str]:
             yield from _names(piece.pieces)
 
 
-def parse_template(text: str, file: str) -> tuple[str, list[TemplateMessage]]:
-    """Parse a file to its description and messages."""
+class ParsedTemplate(NamedTuple):
+    """The parts of a prompt file."""
+
+    about: str
+    messages: list[TemplateMessage]
+    reply: ReplyFormat
+
+
+def parse_template(text: str, file: str) -> ParsedTemplate:
+    """Parse a file to its description, its messages, and how the reply is read."""
     about: list[str] = []
+    declared: list[tuple[int, str]] = []
+    reply_line = 0
     blocks: list[tuple[str, int, list[str]]] = []
     for number, line in enumerate(text.splitlines(), 1):
         head = _HEAD.match(line)
         if head and head[1] in ROLES:
             blocks.append((head[1], number, []))
-        elif head and head[1].casefold() in ROLES:
+        elif head and head[1].casefold() in (*ROLES, REPLY_SECTION) and head[1] != REPLY_SECTION:
             raise PromptError(
                 f"{line.strip()} is not a role", file=file, line=number, expected=f"[{head[1].casefold()}]"
             )
+        elif head and head[1] == REPLY_SECTION:
+            if blocks or reply_line:
+                raise PromptError(
+                    f"[reply] comes {'after a message' if blocks else 'twice'}",
+                    file=file,
+                    line=number,
+                    expected="one section [reply] at most, before the first message",
+                    remedy="move it up" if blocks else "join the two",
+                )
+            reply_line = number
         elif blocks:
             blocks[-1][2].append(line)
+        elif reply_line:
+            declared.append((number, line))
         else:
             about.append(line)
     roles = [role for role, _, _ in blocks]
@@ -205,7 +229,8 @@ def parse_template(text: str, file: str) -> tuple[str, list[TemplateMessage]]:
         blank = len(source) - len(source.lstrip())
         pieces = _parse_pieces(source.strip(), file, number + 1 + source.count("\n", 0, blank))
         messages.append(TemplateMessage(role, source.strip(), pieces))
-    return "\n".join(about).strip(), messages
+    reply = parse_reply(declared, file, reply_line) if reply_line else UNDECLARED
+    return ParsedTemplate("\n".join(about).strip(), messages, reply)
 
 
 def _parse_pieces(text: str, file: str, line: int) -> tuple[Piece, ...]:

@@ -10,6 +10,7 @@ import math
 
 from ragworth.calls.programs import Program, require_response
 from ragworth.llm.contract import Card, Choose, Chosen, Prompt
+from ragworth.prompts.template import Template
 from ragworth.tasks.labels import LabelResult, LabelScale
 
 NO_RESPONSE_LABEL = "NO-RESPONSE"
@@ -19,9 +20,18 @@ REFUSAL_LABELS = ("I", "Sorry", "Unknown")
 """How models begin when they decline in other words. If it costs nothing, their probability counts too."""
 
 
-def answerability_labels(card: Card) -> tuple[str, ...]:
+DECLINING = LabelScale((NO_RESPONSE_LABEL,), (1.0,), ("abstained",))
+"""The only label of prompts for answers. A prompt file may declare another word: ``labels: UNKNOWN = abstained``."""
+
+
+def declining_label(template: Template) -> str:
+    """What this prompt tells a model to write if it declines."""
+    return next(iter(DECLINING.for_prompt(template).written))
+
+
+def answerability_labels(card: Card, label: str = NO_RESPONSE_LABEL) -> tuple[str, ...]:
     """Labels whose probability is asked for. Each may cost an extra call to an endpoint, so endpoints get only one."""
-    return (NO_RESPONSE_LABEL,) if card.endpoint else (NO_RESPONSE_LABEL, *REFUSAL_LABELS)
+    return (label,) if card.endpoint else (label, *(word for word in REFUSAL_LABELS if word != label))
 
 
 def calibrate(p: float, card: Card) -> float:
@@ -33,9 +43,11 @@ def calibrate(p: float, card: Card) -> float:
     return 1 / (1 + small) if odds >= 0 else small / (1 + small)
 
 
-def ask_answerability(prompt: Prompt, scale: LabelScale, card: Card) -> Program[LabelResult]:
+def ask_answerability(
+    prompt: Prompt, scale: LabelScale, card: Card, label: str = NO_RESPONSE_LABEL
+) -> Program[LabelResult]:
     """Turn the probability that the model answers into a value on the scale, from lowest to highest."""
-    (outcome,) = yield [Choose(prompt, answerability_labels(card))]
+    (outcome,) = yield [Choose(prompt, answerability_labels(card, label))]
     chosen = require_response(outcome, Chosen)
     answers = 1 - calibrate(min(1.0, chosen.probabilities[0]), card)
     low, high = min(scale.values), max(scale.values)

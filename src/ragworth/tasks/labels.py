@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple, cast
 
 from ragworth.calls.programs import NoValue, Program, require_response
-from ragworth.errors import InputError
+from ragworth.errors import InputError, PromptError, format_list
 from ragworth.llm.contract import Card, Choose, Chosen, Generate, Generated, Prompt, Usage
+from ragworth.prompts.reply import REPLY_KEYS, UNDECLARED, ReplyFormat
+from ragworth.prompts.template import Template
 from ragworth.tasks.findings import require_abilities
 from ragworth.tasks.options import option
 
@@ -32,6 +34,12 @@ _NEGATED = re.compile(
 
 _CONTINUES_AS_RANGE = re.compile(r"\s*(?:or|to|and|[-–−/]|(?:out\s+)?of)?\s*[\d½¼¾]", re.I)
 
+_FIELD_END = r"""\s*(?=\}|,\s*\}|,\s*["'][^"'\n]*["']\s*:|`{3}|\Z)"""
+"""What follows the value of a JSON field, unlike that of the format in the instructions: ``"grade": "A" or "B"``."""
+
+REPLY_KEYS_BY_LABELS: dict[int, tuple[str, ...]] = {0: (), 1: ("labels", "stop")}
+"""What a prompt may declare if its reply is no label: nothing, or for an answer its end and the word for declining."""
+
 
 class LabelResult(NamedTuple):
     """The label a model gave, and how certain it was."""
@@ -51,15 +59,76 @@ class LabelResult(NamedTuple):
 
 @dataclass(frozen=True)
 class LabelScale:
-    """Labels as the model should write them, each with its value."""
+    """Labels as the model should write them, each with its value.
+
+    A prompt can declare other labels, or a JSON field (`for_prompt`). Whatever the model writes, a result has the
+    scale's own labels and their probabilities.
+    """
 
     labels: tuple[str, ...]
     values: tuple[float, ...]
+    meanings: tuple[str, ...] = ()
+    """What prompt files call the labels; by default the labels themselves."""
+    reply: ReplyFormat = UNDECLARED
+    """What the prompt declares about its reply."""
 
     @staticmethod
     def numbers(low: int, high: int) -> LabelScale:
         """The whole numbers of a range."""
         return LabelScale(tuple(map(str, range(low, high + 1))), tuple(map(float, range(low, high + 1))))
+
+    def for_prompt(self, template: Template) -> LabelScale:
+        """The scale as this prompt writes it; a declaration that doesn't fit is an error.
+
+        The reply to a prompt with one label, or none, isn't read as a label: see `REPLY_KEYS_BY_LABELS`.
+        """
+        reply, known = template.reply, REPLY_KEYS_BY_LABELS.get(len(self.labels), REPLY_KEYS)
+        words = [word.casefold() for word in self.meanings or self.labels]
+        declared = [meaning.casefold() for _, meaning in reply.labels]
+        unused = [key for key in reply.declared if key not in known]
+        unknown = [meaning for meaning in declared if meaning not in words]
+        missing = [word for word in words if declared and word not in declared]
+        problem, remedy = "", "declare each of these meanings"
+        if unused:
+            problem = f"[reply] declares {format_list(unused)}, which nothing uses for this prompt"
+            remedy = f"remove {format_list(unused)}"
+        elif unknown or missing:
+            problem = f"a label means {format_list(unknown)}" if unknown else f"no label means {format_list(missing)}"
+        elif len(words) == 1 < len(declared):
+            problem = f"{len(declared)} labels mean {words[0]}"
+        if problem:
+            example = ", ".join(f"LABEL = {word}" for word in words)
+            expected = f"labels: {example}" if words else "no section [reply]"
+            raise PromptError(problem, file=template.file, line=reply.line, expected=expected, remedy=remedy)
+        return replace(self, reply=reply) if reply.declared else self
+
+    @cached_property
+    def written(self) -> dict[str, int]:
+        """Labels as the model writes them, each with the number of the label that it stands for."""
+        words = [word.casefold() for word in self.meanings or self.labels]
+        declared = {label: words.index(meaning.casefold()) for label, meaning in self.reply.labels}
+        return declared or {label: number for number, label in enumerate(self.labels)}
+
+    def parse_field(self, text: str) -> int | None:
+        """Find the label in the declared field of a JSON object, whatever surrounds the object.
+
+        The object may be incomplete or have mistakes elsewhere. Two different labels leave none.
+        """
+        field = re.escape(self.reply.field)
+        pattern = rf"""(["']){field}\1\s*:\s*(?:"([^"\n]*)"{_FIELD_END}|'([^'\n]*)'{_FIELD_END}|([\w.-]+)\s*[,}}])"""
+        found = {self._match_label("".join(match.groups("")[1:])) for match in re.finditer(pattern, text, re.I)}
+        return found.pop() if len(found) == 1 else None
+
+    def _match_label(self, value: str) -> int | None:
+        """The label that a value is, or begins with before a colon or the like (``A: relevant``)."""
+        value = re.sub(r"(?<=\d)\.0+\b", "", self._bare(value)).strip()
+        begins = [
+            number
+            for label, number in self.written.items()
+            if re.match(rf"{re.escape(label)}\s*(?:$|[:.()–-](?!\d))", value, re.I)
+        ]
+        others = [n for label, n in self.written.items() if re.search(rf"(?<!\w){re.escape(label)}(?!\w)", value)]
+        return begins[0] if begins and set(others) <= {begins[0]} else None
 
     def parse(self, text: str) -> int | None:
         """Find the label in a text: the one it begins with, or the only one in it, spelled as requested.
@@ -68,7 +137,7 @@ class LabelScale:
         word before it that takes it back (``not CORRECT``, ``partially CORRECT``) leave none.
         """
         bare = self._bare(text).lstrip(" \t\r\n\"'*`([{#")
-        exact = [match for match in self._pattern.finditer(bare) if match[0] in self.labels]
+        exact = [match for match in self._pattern.finditer(bare) if match[0] in self.written]
         if begins := self._pattern.match(bare):
             label = begins[0]
             if self._counts and _CONTINUES_AS_RANGE.match(bare, begins.end()):
@@ -87,28 +156,38 @@ class LabelScale:
 
     @property
     def _counts(self) -> bool:
-        return self.labels[0].isdigit()
+        return all(label.isdigit() for label in self.written)
 
     @cached_property
     def schema(self) -> str:
         """A JSON schema that allows only the labels."""
-        label = {"type": "string", "enum": list(self.labels)}
+        label = {"type": "string", "enum": list(self.written)}
         return json.dumps({"type": "object", "properties": {"label": label}, "required": ["label"]})
 
     def _bare(self, text: str) -> str:
         """Reduce a share of the highest value (``4/5``, ``4 out of 5``) to its number."""
-        low, high = map(re.escape, (self.labels[0], self.labels[-1]))
+        ordered = sorted(self.written, key=int) if self._counts else list(self.written)
+        low, high = map(re.escape, (ordered[0], ordered[-1]))
         text = re.sub(rf"(?<!\w){low}\s*(?:[-–−]|to)\s*{high}(?!\w)", " ", text) if self._counts else text
-        return re.sub(rf"(?<![\d.,-])(\d)\s*(?:/|out of)\s*{re.escape(self.labels[-1])}(?![\d.,/]*\d)", r"\1", text)
+        return re.sub(rf"(?<![\d.,-])(\d)\s*(?:/|out of)\s*{high}(?![\d.,/]*\d)", r"\1", text)
 
     @cached_property
     def _names(self) -> dict[str, int]:
-        return {label.casefold(): number for number, label in enumerate(self.labels)}
+        return {label.casefold(): number for label, number in self.written.items()}
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        longest = sorted(self.labels, key=len, reverse=True)
-        return re.compile(rf"(?<![\w.,/−–-])(?:{'|'.join(map(re.escape, longest))})(?![\w/%−–-]|[.,:]\d)", re.I)
+        longest = sorted(self.written, key=len, reverse=True)
+        # A declared letter before a word is no label but an article: "A document …".
+        ends = [
+            r"(?![ \t]+\w)" if self.reply.labels and len(label) == 1 and label.isalpha() else "" for label in longest
+        ]
+        words = "|".join(re.escape(label) + end for label, end in zip(longest, ends, strict=True))
+        return re.compile(rf"(?<![\w.,/−–-])(?:{words})(?![\w/%−–-]|[.,:]\d)", re.I)
+
+
+NO_LABELS = LabelScale((), ())
+"""For prompts whose replies aren't read in a way that a prompt could declare."""
 
 
 def label_method_option() -> str:
@@ -121,16 +200,19 @@ def label_method_option() -> str:
 LabelMethod = Literal["labels", "parsed", "answerability"]
 
 
-def choose_label_method(card: Card, how: str, purpose: str, *, answerable: bool = False) -> LabelMethod:
+def choose_label_method(
+    card: Card, how: str, purpose: str, *, answerable: bool = False, own_prompt: bool = False
+) -> LabelMethod:
     """Choose the method for a model: by probabilities if it reports them, otherwise by parsing its text.
 
-    ``answerable``: whether a passage can answer the question, so that a model that was taught to decline is asked that.
+    ``answerable``: whether a passage can answer the question, so that a model that was taught to decline is asked that,
+    unless the user chose a prompt (``own_prompt``).
     """
     if how not in LABEL_METHODS or (how == "answerability" and not answerable):
         raise InputError(
             f"how={how!r} is not possible for {purpose}", expected=", ".join(LABEL_METHODS[: 4 if answerable else 3])
         )
-    if how == "auto" and answerable and card.declining is not None:
+    if how == "auto" and answerable and card.declining is not None and not own_prompt:
         how = "answerability"
     if how == "auto":
         how = "labels" if "choose" in card.abilities or not card.abilities else "parsed"
@@ -141,19 +223,26 @@ def choose_label_method(card: Card, how: str, purpose: str, *, answerable: bool 
 def ask_label(
     prompt: Prompt, scale: LabelScale, card: Card, how: LabelMethod, *, length: int = 32
 ) -> Program[LabelResult]:
-    """Ask for one of the labels. Ties go to the first label of the scale."""
-    if how == "labels":
-        (outcome,) = yield [Choose(prompt, scale.labels)]
+    """Ask for one of the labels. Ties go to the first label of the scale.
+
+    In a JSON object, the label comes after other text, so it has no probability: the text is parsed in any case.
+    """
+    reply = scale.reply
+    if how == "labels" and not reply.field:
+        (outcome,) = yield [Choose(prompt, tuple(scale.written))]
         return _likeliest(require_response(outcome, Chosen), scale)
-    schema = scale.schema if "schema" in card.abilities else ""
-    (outcome,) = yield [Generate(prompt, max_tokens=length, schema=schema)]
+    schema = scale.schema if "schema" in card.abilities and not reply.field else ""
+    request = Generate(prompt, max_tokens=max(length, reply.length), stop=reply.stop, schema=schema)
+    (outcome,) = yield [request]
     return parse_label(require_response(outcome, Generated), scale)
 
 
 def _likeliest(chosen: Chosen, scale: LabelScale) -> LabelResult:
-    values, mass = chosen.probabilities, chosen.mass
+    mass = chosen.mass
     if mass <= 0:
         raise NoValue("no-label", "the model gives none of the labels any probability")
+    pairs = list(zip(scale.written.values(), chosen.probabilities, strict=True))
+    values = tuple(sum(p for n, p in pairs if n == number) for number in range(len(scale.labels)))
     best = max(range(len(values)), key=lambda n: (values[n], -n))
     expected = sum(p * v for p, v in zip(values, scale.values, strict=True)) / mass
     return LabelResult(
@@ -163,16 +252,18 @@ def _likeliest(chosen: Chosen, scale: LabelScale) -> LabelResult:
 
 def parse_label(made: Generated, scale: LabelScale) -> LabelResult:
     """Parse the label from a model's text; raise the reason, with the text, if there is none."""
-    output = made.outputs[0]
-    number = scale.parse(_unwrap_json_label(output.text))
+    output, field = scale.reply.trim(made.outputs[0]), scale.reply.field
+    number = scale.parse_field(output.text) if field else scale.parse(_unwrap_json_label(output.text))
     if number is not None:
-        return LabelResult(scale.labels[number], scale.values[number], made.usage, output.text)
+        estimator = "parsed from JSON" if field else "parsed"
+        return LabelResult(scale.labels[number], scale.values[number], made.usage, output.text, estimator=estimator)
     if output.finish == "content_filter" or _REFUSAL.search(output.text):
         raise NoValue(REFUSED, "the model declined to judge", output.text)
     if output.finish == "length":
         raise NoValue(TRUNCATED, "the text ended at its greatest length before a label came", output.text)
-    names: Sequence[str] = scale.labels
-    raise NoValue(UNPARSABLE, f"expected one of {', '.join(names)}", output.text)
+    names: Sequence[str] = list(scale.written)
+    where = f"JSON with the field {field!r}: " if field else ""
+    raise NoValue(UNPARSABLE, f"expected {where}one of {', '.join(names)}", output.text)
 
 
 def _unwrap_json_label(text: str) -> str:

@@ -23,6 +23,11 @@ def option(
     return made  # type: ignore[no-any-return]
 
 
+def prompt_option(name: str) -> str:
+    """The setting for another prompt than the one of this name."""
+    return option("", f"another prompt than {name}: a name, such as papers/{name}, or a file")
+
+
 def options_of(kind: type) -> list[Field[Any]]:
     """The settings of a class."""
     return [each for each in fields(kind) if "help" in each.metadata]

@@ -17,6 +17,7 @@ from ragworth.prompts.template import Template
 from ragworth.retrieval.contract import StepContext
 from ragworth.retrieval.rerankers.contract import RerankedList, Reranker, RerankInput, order_by_score
 from ragworth.retrieval.units import build_cutter
+from ragworth.tasks.labels import NO_LABELS
 from ragworth.tasks.options import option as named
 from ragworth.tasks.text_lookup import TextLookup
 
@@ -134,6 +135,7 @@ def judge_each(head: RerankInput, judge: JudgePassage) -> Program[RerankedList]:
 def load_template(name: str, folder: Path | None, prompt_set: str) -> Template:
     """Load a prompt, preferably the user's own; missing and unknown slots are errors."""
     template = prompts.load_prompt(name, folder, prompt_set)
+    NO_LABELS.for_prompt(template)
     known = SLOTS.get(name, ())
     lacking = [slot for slot in known if slot not in template.names]
     unknown = [slot for slot, what in template.slots.items() if known and slot not in known and what != "optional list"]

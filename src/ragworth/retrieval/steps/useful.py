@@ -72,7 +72,7 @@ class Useful(LlmReranker):
             _build_annotator(kind, asked.card(model), NO_TEXTS, asked.prompts, more)
             for kind, model, more in self._kinds()
         ]
-        return {name: each.prompt(name) for each in made for name in each.asked}
+        return {name: template for each in made for name, template in each.templates.items()}
 
     def placed(
         self, heads: Sequence[RerankInput], texts: TextLookup, setting: StepContext

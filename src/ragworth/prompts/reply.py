@@ -1,0 +1,141 @@
+"""The section ``[reply]`` of a prompt file: how the reply to the prompt ends, and how it is read."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ragworth.errors import PromptError, quote_short
+from ragworth.llm.contract import Output
+
+REPLY_SECTION = "reply"
+REPLY_KEYS = ("labels", "field", "stop", "length")
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyFormat:
+    """How a reply is read. Without a section ``[reply]``, the task that uses the prompt decides."""
+
+    labels: tuple[tuple[str, str], ...] = ()
+    """Labels as the model writes them, each with its meaning."""
+    field: str = ""
+    """The field of a JSON object that holds the label."""
+    stop: tuple[str, ...] = ()
+    """Texts at which the reply ends; they are not part of it."""
+    length: int = 0
+    """Tokens that a reply with a label may take, if that is more than the task's own limit."""
+    line: int = dataclasses.field(default=0, compare=False)
+    """Where the labels are declared, or the section begins."""
+
+    @property
+    def declared(self) -> tuple[str, ...]:
+        """Names of the keys that the section has."""
+        return tuple(key for key in REPLY_KEYS if getattr(self, key))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The declared keys with their values."""
+        return {key: getattr(self, key) for key in self.declared}
+
+    def __str__(self) -> str:
+        """The section as a file has it."""
+        lines = (
+            [f"labels: {', '.join(f'{label} = {meaning}' for label, meaning in self.labels)}"] if self.labels else []
+        )
+        lines += [f"field: {self.field}"] if self.field else []
+        lines += [f"stop: {json.dumps(text, ensure_ascii=False)}" for text in self.stop]
+        return "\n".join([*lines, *([f"length: {self.length}"] if self.length else [])])
+
+    def trim(self, output: Output) -> Output:
+        """End an output at the first stop text, which some servers return or ignore."""
+        if not self.stop:
+            return output
+        places = [place for text in self.stop if (place := output.text.find(text)) >= 0]
+        text = output.text[: min(places, default=None)].rstrip()
+        return output._replace(text=text, finish="stop" if places else output.finish)
+
+
+UNDECLARED = ReplyFormat()
+"""That of a prompt without the section."""
+
+
+def parse_reply(lines: Sequence[tuple[int, str]], file: str, first: int) -> ReplyFormat:
+    """Parse the numbered lines of the section that begins on line ``first``."""
+    found: dict[str, str] = {}
+    stops: list[str] = []
+    line_of: dict[str, int] = {}
+    for number, line in lines:
+        if not line.strip():
+            continue
+        key, _, value = (part.strip() for part in line.partition(":"))
+        if key not in REPLY_KEYS or not value:
+            raise PromptError(
+                f"{quote_short(line.strip())} declares nothing",
+                file=file,
+                line=number,
+                expected="labels: A = MEANING, B = MEANING; field: NAME; stop: TEXT; or length: TOKENS",
+                remedy="correct the line; a description of the prompt belongs above [reply]",
+            )
+        if key == "stop":
+            stops.append(_stop_text(value, file, number))
+        elif key in found:
+            raise PromptError(
+                f"{key} is declared twice", file=file, line=number, expected=f"one line {key}:", remedy="join the two"
+            )
+        else:
+            found[key], line_of[key] = value, number
+    length = found.get("length", "0")
+    if not length.isdecimal() or ("length" in found and int(length) == 0):
+        raise PromptError(
+            f"the length is {quote_short(length)}",
+            file=file,
+            line=line_of["length"],
+            expected="a number of tokens, 1 or more, such as length: 200",
+        )
+    labels = _parse_labels(found["labels"], file, line_of["labels"]) if "labels" in found else ()
+    reply = ReplyFormat(labels, found.get("field", ""), tuple(stops), int(length), line_of.get("labels", first))
+    if not reply.declared:
+        raise PromptError(
+            "[reply] is empty", file=file, line=first, expected=", ".join(REPLY_KEYS), remedy="fill it or remove it"
+        )
+    return reply
+
+
+def _stop_text(value: str, file: str, line: int) -> str:
+    """A stop text as it is written, or in double quotes with JSON's escapes."""
+    if not value.startswith('"'):
+        return value
+    try:
+        text = json.loads(value)
+    except ValueError:
+        text = ""
+    if not text or not isinstance(text, str):
+        raise PromptError(
+            f"the stop text {quote_short(value)} is no quoted text",
+            file=file,
+            line=line,
+            expected='stop: TEXT, or in double quotes with escapes, such as stop: "\\n\\n"',
+        )
+    return text
+
+
+def _parse_labels(value: str, file: str, line: int) -> tuple[tuple[str, str], ...]:
+    """Parse ``A = relevant, B = irrelevant``; a label without a meaning means itself."""
+    labels: list[tuple[str, str]] = []
+    for part in value.split(","):
+        label, equals, meaning = (piece.strip() for piece in part.partition("="))
+        problem = f"{quote_short(part.strip())} is no label" if not label or (equals and not meaning) else ""
+        if label.casefold() in (known.casefold() for known, _ in labels):
+            problem = f"the label {quote_short(label)} is declared twice"
+        if problem:
+            raise PromptError(
+                problem,
+                file=file,
+                line=line,
+                expected="labels: A = MEANING, B = MEANING, each label once",
+                remedy="separate labels with commas; a label may contain neither a comma nor =",
+            )
+        labels.append((label, meaning or label))
+    return tuple(labels)
