@@ -466,3 +466,12 @@ def test_a_plan_refuses_what_the_study_would(tmp_path: Path, opened: Opened) -> 
     (place / "run.txt").write_text("\n".join(each for each in lines if "gold" not in each) + "\n", encoding="utf-8")
     with pytest.raises(InputError, match="no relevant passage retrieved: 6"):
         plan_study("alignment", [place])
+
+
+def test_a_retriever_that_shows_few_passages_is_asked_for_more(tmp_path: Path, opened: Opened) -> None:
+    place = collection(tmp_path / "w", queries=6)
+    file = place / "ragworth.toml"
+    text = file.read_text(encoding="utf-8").replace('first = { run = "run.txt" }', "first = 'run(\"run.txt\") % 5'")
+    file.write_text(text, encoding="utf-8")
+    shown = ragworth.study("alignment", place, keep=False).cases[0].results.contexts.frame
+    assert shown.group_by("query").agg(pl.col("passage").n_unique())["passage"].min() > 12  # type: ignore[operator]

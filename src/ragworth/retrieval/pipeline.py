@@ -74,6 +74,11 @@ class Pipeline:
         """Whether some step calls a language model."""
         return any(step.asks_model or any(each.asks_model for each in step.contained) for step in self.steps)
 
+    def deepened(self, k: int) -> Pipeline:
+        """The same ranking, shown at least k deep: a cut at the end that keeps fewer is moved."""
+        last = self.steps[-1]
+        return Pipeline((*self.steps[:-1], Top(k))) if isinstance(last, Top) and last.k < k else self
+
     def complete(self) -> Pipeline:
         """Return the pipeline if it can run, i.e. begins with a step that retrieves."""
         if self.steps[0].place == "behind":

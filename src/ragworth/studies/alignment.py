@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 from itertools import cycle
 from math import comb
 from random import Random
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import polars as pl
 
 from ragworth.errors import InputError, format_count
+from ragworth.stats.correlation import Measure
 from ragworth.stats.systems import rank_systems
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, PoolStudy, Published
@@ -157,7 +158,7 @@ class Alignment(PoolStudy):
 
     def _predict(self, case: Case) -> Prediction:
         rows = rows_of(case.results, self.outcome, name=case.name)
-        return Prediction(rows, self.measure, self.plan)  # type: ignore[arg-type]
+        return Prediction(rows, cast(Measure, self.measure), self.plan)
 
     def _over_systems(self, rows: ScoreRows) -> Iterator[dict[str, object]]:
         outcome = rows.grid(rows.outcome)

@@ -27,6 +27,7 @@ from ragworth.metrics.engine import Tokens
 from ragworth.metrics.parsing import parse
 from ragworth.registry import Registry
 from ragworth.results import Results
+from ragworth.retrieval import Pipeline
 from ragworth.scoring import score
 from ragworth.studies.contract import Case, Study
 from ragworth.studies.pool import CandidatePool, choose_retriever, contexts_from_lists, lists_by_system
@@ -108,20 +109,24 @@ class Bench:
     def collection(self) -> Collection:
         return self.material.collection
 
-    def retrieved(self) -> Contexts:
-        """What the systems of the workspace show."""
+    def retrieved(self, systems: dict[str, Pipeline | Contexts] | None = None) -> Contexts:
+        """What the systems of the workspace show, or other ones."""
         state = self._state(None, "pool")
+        if systems is not None:
+            state.material = replace(self.material, systems=systems)
         stages.run_retrieve(state)
         self._remember(state, "pool")
         return state.contexts
 
     def pool(self, depth: int, retriever: str | None = None, level: float = 1.0) -> CandidatePool:
-        """What contexts can be made of: the first passages that one retriever found.
+        """What contexts can be made of: the first passages that one retriever finds, even if it shows fewer.
 
         If there are no labels, and the workspace has relevance judged, these passages are judged first.
         """
-        shown = self.retrieved()
-        lists = lists_by_system(shown)[choose_retriever(self.material, shown, retriever)]
+        name = choose_retriever(self.material, retriever)
+        system = self.material.systems[name]
+        deeper = system.deepened(depth) if isinstance(system, Pipeline) else system
+        lists = lists_by_system(self.retrieved({name: deeper})).get(name, {})
         found = {query: lists.get(query, [])[:depth] for query in self.material.setting.ids}
         labels = self.material.setting.labels
         if not labels and "relevance" in self.space.judgments:

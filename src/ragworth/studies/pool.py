@@ -184,25 +184,21 @@ class CandidatePool:
         return frozenset(self.passages)
 
 
-def choose_retriever(material: EvaluationInputs, contexts: Contexts, wanted: str | None) -> str:
+def choose_retriever(material: EvaluationInputs, wanted: str | None) -> str:
     """The system whose passages are the candidates: the one that is named, or the first that isn't a control."""
-    known = contexts.systems
+    known = list(material.systems)
     if wanted is not None:
         if wanted not in known:
             raise InputError(f"there is no system {wanted!r} to take passages from", expected=format_list(known, 12))
         return wanted
-    real = [name for name in known if not _is_control(material.systems.get(name))]
+    real = [name for name, each in material.systems.items() if not (isinstance(each, Pipeline) and each.is_control)]
     if not real:
         raise InputError(
-            "all systems are controls (random, oracle, reversed, …), so nobody retrieves candidates",
+            "all systems are controls (random, oracle, reversed, …), so there are no retrieved candidates",
             file=str(material.workspace.file),
             remedy="add a retriever under [systems], or name one of them: --retriever",
         )
     return real[0]
-
-
-def _is_control(system: Pipeline | Contexts | None) -> bool:
-    return isinstance(system, Pipeline) and system.is_control
 
 
 def lists_by_system(contexts: Contexts) -> Shown:
