@@ -459,7 +459,7 @@ def test_a_split_learns_from_some_queries_and_tests_on_others(planted: World) ->
 )
 def test_splits_that_cannot_be(planted: World, sizes: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
-        fit(*planted[:3], 5, **sizes, **FAST)
+        fit(*planted[:3], 5, **(sizes | FAST))
 
 
 def test_scores_of_training_queries_are_noted(planted: World, tmp_path: Path) -> None:
