@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -16,8 +15,8 @@ from hypothesis import strategies as st
 from ragworth.errors import InputError
 from ragworth.formats import write
 from ragworth.retrieval import retrieve
-from ragworth.studies.pool import PassagePool
-from ragworth.studies.position import Position
+from ragworth.studies.pool import CandidatePool
+from ragworth.studies.position import draw_positions
 from ragworth.tables import Contexts, Judgments
 from tests.retrieval.samples import LABELS, PASSAGES, QUERIES, passages, world
 from tests.strategies import examples
@@ -227,9 +226,9 @@ def test_gold_is_the_highest_label_and_of_equals_the_first_found(behind: Behind)
 @given(RUNS, GRADES)
 def test_gold_at_a_place_is_what_the_study_of_positions_shows(behind: Behind, run: Shown, labels: Labels) -> None:
     equal: Labels = {query: {p: min(grade, 1) for p, grade in items.items()} for query, items in labels.items()}
-    pool = PassagePool(world(TEXTS).collection, run, equal)
+    pool = CandidatePool(world(TEXTS).collection, run, equal)
     with suppress(InputError):  # where no query is left to study
-        theirs = Position(k=3)._shown(pool, Counter())
+        theirs = draw_positions(pool, 3, [1, 2, 3]).shown
         for place in (1, 2, 3):
             mine = behind(f"gold(at={place}, of=3)", run, labels=equal)
             assert {query: ids for query, ids in mine.items() if ids} == theirs[f"p{place:02d}"]

@@ -6,7 +6,7 @@ position is compared with what metrics give for it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -35,7 +35,7 @@ from ragworth.studies.contrast import (
     outcome_grid,
 )
 from ragworth.studies.page import StudyPage, TableText, columns
-from ragworth.studies.pool import Unusable
+from ragworth.studies.pool import CandidatePool, DrawnContexts, Unusable
 from ragworth.studies.score_rows import DIGITS
 from ragworth.studies.wording import MEASURE_NAMES, p_words, parse_numbers, signed
 from ragworth.tasks.options import option
@@ -91,19 +91,10 @@ class Position(PoolStudy):
 
     def run(self, bench: Bench) -> Case:
         pool = bench.pool(self.depth, self.retriever)
-        arms = {f"p{place:02d}": place for place in self.places}
-
-        def build(query: str) -> dict[str, list[str]]:
-            gold, others = pool.first_relevant(query), pool.others(query)[: self.k - 1]
-            if len(others) < self.k - 1:
-                some = format_count(self.k - 1, "passage")
-                raise Unusable(f"fewer than {some} that {'is' if self.k == 2 else 'are'} not relevant")
-            return {arm: [*others[: at - 1], gold, *others[at - 1 :]] for arm, at in arms.items()}
-
-        drawn = pool.draw(list(arms), build, "retrieve more passages, give more labels, or show fewer (--k)")
+        drawn = draw_positions(pool, self.k, self.places)
         bench.judge(list(bench.space.judgments), drawn.contexts)
         bench.answer(drawn.contexts)
-        design = pl.DataFrame({"system": list(arms), "position": self.places})
+        design = pl.DataFrame({"system": list(drawn.shown), "position": self.places})
         return bench.case(drawn.contexts, design, bench.metrics_at(self.k), drawn.left)
 
     def take(self, case: Case) -> Case:
@@ -268,6 +259,20 @@ class Position(PoolStudy):
         both = pl.concat([answers, pl.DataFrame(lines)], how="diagonal") if lines else answers
         spec = curve_chart(both, "position of the relevant passage", "mean")
         page.draw("position", "The answers and the metrics by position", caption, spec, case)
+
+
+def draw_positions(pool: CandidatePool, k: int, places: Sequence[int]) -> DrawnContexts:
+    """The first relevant passage at each place among the first k − 1 others."""
+    arms = {f"p{place:02d}": place for place in places}
+
+    def build(query: str) -> dict[str, list[str]]:
+        gold, others = pool.first_relevant(query), pool.others(query)[: k - 1]
+        if len(others) < k - 1:
+            some = format_count(k - 1, "passage")
+            raise Unusable(f"fewer than {some} that {'is' if k == 2 else 'are'} not relevant")
+        return {arm: [*others[: at - 1], gold, *others[at - 1 :]] for arm, at in arms.items()}
+
+    return pool.draw(list(arms), build, "retrieve more passages, give more labels, or show fewer (--k)")
 
 
 def _is_blind(values: Floats) -> bool:
