@@ -1,10 +1,11 @@
-"""The metrics of a workspace that names none: all that what is known of passages allows."""
+"""The metrics of evaluations and studies if the user names none: those that declare it and can be computed."""
 
 from __future__ import annotations
 
 from collections.abc import Set
 
 from ragworth.errors import InputError, format_list
+from ragworth.metrics import METRICS
 
 QRELS_HINT = "relevance = true under [judgments], or qrels under [collection]"
 
@@ -15,18 +16,11 @@ def default_metrics(have: Set[str], k: int, *, required: bool = True) -> tuple[s
     ``have``: aspects of judgments that there are; "ratings"; "tokens", where lengths of passages are known.
     ``required``: it is an error if there are none.
     """
-    made: list[str] = []
-    if {"relevance", "abstention"} <= have:
-        made += [f"UDCG@{k}", f"Distraction@{k}"]
-    if "relevance" in have:
-        made += [f"nDCG@{k}", f"P@{k}", f"R@{k}", f"RR@{k}"]
-    made += [f"eRAG@{k}"] if "downstream" in have else []
-    made += [f"Likelihood@{k}"] if "likelihood" in have else []
-    if "ratings" in have:
-        made += [f"Cov@{k}", f"alpha_nDCG@{k}"] + ([f"Den@{k}"] if "tokens" in have else [])
+    declared = sorted((METRICS.get(name) for name in METRICS.names()), key=lambda each: each.default)
+    made = tuple(f"{each.name}@{k}" for each in declared if each.default and set(each.needs) <= have)
     if not made and required:
         raise _no_metrics_error(have)
-    return tuple(made)
+    return made
 
 
 def _no_metrics_error(have: Set[str]) -> InputError:

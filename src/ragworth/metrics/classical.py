@@ -46,6 +46,7 @@ def precision_divisor(block: Block, k: float) -> Floats | float:
 
 @declare(
     name="P",
+    default=4,
     title="precision: share of relevant passages among the first k",
     formula="P@k = n_p / k",
     paper="trec_eval P_k; without cutoff set_P",
@@ -65,6 +66,7 @@ def precision(block: Block, k: float, rel: float) -> Floats:
 
 @declare(
     name="R",
+    default=5,
     title="recall: share of the relevant passages found among the first k",
     formula="R@k = n_p / N_p",
     paper="trec_eval recall_k; without cutoff set_recall",
@@ -119,6 +121,7 @@ def average_precision(block: Block, k: float, rel: float, ideal: str) -> Floats:
 
 @declare(
     name="RR",
+    default=6,
     title="reciprocal rank of the first relevant passage",
     formula="RR@k = 1 / (rank of the first relevant passage), 0 if it is beyond k",
     paper="trec_eval recip_rank",
@@ -142,6 +145,7 @@ def ndcg_bounds(values: Mapping[str, Any], shown: float) -> tuple[float, float]:
 
 @declare(
     name="nDCG",
+    default=3,
     title="normalised discounted cumulative gain",
     formula="nDCG@k = DCG@k / DCG@k of the ideal ranking; DCG@k = Σ_{r ≤ k} gain(r) / log2(r + 1)",
     needs=NEEDS,

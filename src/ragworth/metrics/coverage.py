@@ -82,6 +82,7 @@ def covered_share(block: Block, k: float, eta: float) -> CoveredShare:
 
 @declare(
     name="Cov",
+    default=9,
     title="coverage: share of the answerable sub-questions that the context answers",
     formula="Cov(η)@k = |answerable sub-questions with a rating ≥ η among the first k| / |answerable sub-questions|",
     needs=NEEDS,
@@ -116,6 +117,7 @@ def alpha_ndcg_bounds(values: Mapping[str, Any], shown: float) -> tuple[float, f
 
 @declare(
     name="alpha_nDCG",
+    default=10,
     title="ranked coverage: novelty of what each passage answers, discounted by rank",
     formula="α-nDCG@k = α-DCG@k / ideal α-DCG@k; gain(r) = Σ_i answers(r, i)·(1 − α)^(earlier passages that answer i)",
     needs=NEEDS,
@@ -212,6 +214,7 @@ def _ideal_alpha_dcg(truth: Truth, k: float, alpha: float, eta: float) -> Floats
 
 @declare(
     name="Den",
+    default=11,
     title="density: coverage per token, relative to the required subset",
     formula="Den(w)@k = ((Cov(Z)/tokens(Z)) / (Cov(Z*)/tokens(Z*)))^w, Z* the required subset",
     needs=("ratings", "tokens"),

@@ -142,6 +142,7 @@ class Declaration:
     minds_failures: a failed relevance judgment makes its value missing.
     reader_may_judge: it means something even if the reader judged relevance itself.
     files: parameters that name files, which the caller reads.
+    default: its place among the metrics that are computed if the user names none; 0 if it isn't one of them.
     """
 
     name: str
@@ -162,6 +163,7 @@ class Declaration:
     minds_failures: bool = True
     reader_may_judge: bool = True
     files: tuple[FileParameter, ...] = ()
+    default: int = 0
 
     @property
     def doc(self) -> str:

@@ -50,6 +50,7 @@ def unknown_reasons(block: Block, shown: DownstreamValues, ideal: str) -> tuple[
 
 @declare(
     name="eRAG",
+    default=7,
     title="quality of the model's answers from each shown passage alone",
     formula="eRAG@k = Σs / K; of=max: the highest s; K = passages shown up to k",
     needs=NEEDS,
@@ -142,6 +143,7 @@ def downstream_ap(block: Block, k: float, ideal: str) -> MetricResult:
 
 @declare(
     name="Likelihood",
+    default=8,
     title="how likely each shown passage alone makes the accepted answer",
     formula="Likelihood@k = Σl / K; of=max: the highest l; l = mean log p(answer token | query, passage)",
     needs=("likelihood",),

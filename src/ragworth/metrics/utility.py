@@ -85,6 +85,7 @@ def _udcg_bounds(gamma: float, raw: bool, rel: float, theta: object = None) -> t
 
 @declare(
     name="UDCG",
+    default=1,
     title="utility and distraction-aware cumulative gain",
     formula="UDCG(γ)@k = σ(Σu⁺/K + γ·Σu⁻/K), u = R·(1 − p_abstain), K = passages shown up to k",
     needs=NEEDS,
@@ -141,6 +142,7 @@ def mean_utility(block: Block, k: float, rel: float) -> MetricResult:
 
 @declare(
     name="Distraction",
+    default=2,
     title="share of the passages shown that mislead the model",
     formula="Distraction@k = (irrelevant passages with 1 − p_abstain > threshold) / K",
     needs=NEEDS,
