@@ -131,7 +131,7 @@ def _cut_ranking_notes(parts: dict[tuple[str, str], pl.DataFrame], metrics: Sequ
         mine = [part for (_, name), part in parts.items() if name == str(metric)]
         if cut := sum(int((part["status"] == CUT_RANKING).sum()) for part in mine):
             notes.append(
-                f"{metric}: the top 2K are unknown for {format_count(cut, 'context')}, which end at the system's depth; "
+                f"{metric}: the top 2K are unknown for {format_count(cut, 'context')}, which may have been cut; "
                 "give longer rankings and a cutoff, or add whole=true if the lists were not cut"
             )
     return notes
