@@ -13,13 +13,18 @@ from typing import Any, ClassVar
 import polars as pl
 
 from ragworth.calls.programs import NoValue, Program, combine_programs
-from ragworth.collection import WORD_UNIT
 from ragworth.errors import InputError, format_count, give_input
 from ragworth.generation.answer_book import Answer
 from ragworth.generation.oracle import NO_ANSWERABLE, UNJUDGED, OracleSelector
 from ragworth.graders.contract import Grader
 from ragworth.tables import OK
-from ragworth.tasks.answerability import DECLINING, ask_answerability, declining_label
+from ragworth.tasks.answerability import (
+    DECLINING,
+    RATED_ANSWERABILITY,
+    RATED_ANSWERABILITY_NOTE,
+    ask_answerability,
+    declining_label,
+)
 from ragworth.tasks.findings import AspectValues, describe_source, reject_cut_passage
 from ragworth.tasks.labels import (
     LabelMethod,
@@ -33,7 +38,7 @@ from ragworth.tasks.options import option, prompt_option
 from ragworth.tasks.reliability import judgment_warnings
 from ragworth.tasks.scales import RATING_SCALE
 from ragworth.tasks.text_lookup import NO_SUBQUESTIONS, Subquestion
-from ragworth.text_match.lengths import count_words
+from ragworth.token_counter import TokenCounter
 
 NO_TOKENS = "no-tokens"
 NO_REQUIRED = "no-required-subset"
@@ -43,14 +48,17 @@ NO_REQUIRED = "no-required-subset"
 class CoverageGrader(Grader):
     """Share of the answerable sub-questions that the answer answers, and its density against the required subset.
 
-    The model rates the answer, 0 to 5, for each sub-question, as it rates passages; η and above is answered. The
-    answerable sub-questions are those that some rated passage answers; where a query has no ratings, all of them are
-    taken, and the notes say so. density = ((coverage / tokens) / (1 / tokens of the required subset))^w, which may
-    exceed 1; it needs the ratings. Tokens are words and punctuation marks. One rating that failed leaves no value: it
-    may have been the one that matters. ``ratings`` has them in the order of ``subquestions``, and ``mass`` is the least
-    probability that the six hold together in any of them.
+    Citations such as [2], [doc3] or (2) are removed first. The model rates the answer, 0 to 5, for each sub-question,
+    as it rates passages; η and above is answered. The answerable sub-questions are those that some rated passage
+    answers; where a query has no ratings, all of them are taken, and the notes say so. density = ((coverage / tokens) /
+    (1 / tokens of the required subset))^w, which may exceed 1; it needs the ratings. One rating that failed leaves no
+    value: it may have been the one that matters. ``ratings`` has them in the order of ``subquestions``, and ``mass`` is
+    the least probability that the six hold together in any of them. The notes name the unit of the tokens.
     """
 
+    citations: bool = option(
+        False, "leave citations such as [2] or (2) in the answers: rate them and count them as tokens"
+    )
     eta: float = option(3.0, "lowest rating that counts as answered")
     w: float = option(0.5, "weight of density; 1 is plain density", low=0)
     prompt: str = prompt_option("rating")
@@ -62,6 +70,7 @@ class CoverageGrader(Grader):
     """Queries without ratings that were met."""
 
     kind: ClassVar[str] = "coverage"
+    version: ClassVar[int] = 2
     title: ClassVar[str] = "share of the sub-questions that it answers, and density, by the model as judge"
     aspects: ClassVar[tuple[str, ...]] = ("coverage", "density")
     asks: ClassVar[bool] = True
@@ -96,8 +105,13 @@ class CoverageGrader(Grader):
         return "abstention" if self._way == "answerability" else self.prompts[0]
 
     @property
+    def _counter(self) -> TokenCounter:
+        """What counts tokens: the collection's counter."""
+        return self.texts.collection.counter
+
+    @property
     def source(self) -> str:
-        return describe_source(self.model, [self.template], f"eta {self.eta:g}", f"w {self.w:g}", WORD_UNIT)
+        return describe_source(self.model, [self.template], f"eta {self.eta:g}", f"w {self.w:g}", self._counter.name)
 
     def program(self, answer: Answer) -> Program[AspectValues]:
         text, questions = self.text(answer), self._answerable(answer.query)
@@ -107,7 +121,7 @@ class CoverageGrader(Grader):
             raise failed
         found = [one for one in made if isinstance(one, LabelResult)]
         share = sum(one.value >= self.eta for one in found) / len(questions)
-        tokens = count_words(text)
+        tokens = self._counter.count(text)
         density = self._density(answer.query, share, tokens)
         required = None if isinstance(density, NoValue) else self._required_tokens(answer.query)
         detail = {
@@ -125,6 +139,7 @@ class CoverageGrader(Grader):
         if self._way == "answerability":
             prompt = self.template.render({"passage": text, "query": question.text})
             found = yield from ask_answerability(prompt, RATING_SCALE, self.model, declining_label(self.template))
+            found = found._replace(estimator=RATED_ANSWERABILITY)
         else:
             prompt = self.template.render({"passage": text, "subquestion": question.text})
             found = yield from ask_label(prompt, self.scale, self.model, self._way, length=self.length)
@@ -170,7 +185,7 @@ class CoverageGrader(Grader):
         return OracleSelector(self.texts, "ratings", eta=self.eta)
 
     def _required_tokens(self, query: str) -> int:
-        return sum(count_words(self.texts.passage(passage)) for passage in self._oracle.passages(query))
+        return sum(self._counter.count(self.texts.passage(passage)) for passage in self._oracle.passages(query))
 
     def _density(self, query: str, share: float, tokens: int) -> float | NoValue:
         if query in self._unrated:
@@ -182,7 +197,7 @@ class CoverageGrader(Grader):
         if not share:
             return 0.0
         if not tokens or not required:
-            return NoValue(NO_TOKENS, "the answer, or the required subset, has no words")
+            return NoValue(NO_TOKENS, "the answer, or the required subset, has no tokens")
         return float((share * required / tokens) ** self.w)
 
     def doubts(self, frame: pl.DataFrame) -> list[str]:
@@ -194,7 +209,9 @@ class CoverageGrader(Grader):
         ]
 
     def notes(self, answers: Sequence[Answer], controls: Sequence[AspectValues | NoValue]) -> list[str]:
-        notes = [f"tokens are counted as {WORD_UNIT}"]
+        notes = [f"tokens are counted as {self._counter.name}"]
+        if self._way == "answerability":
+            notes.append(RATED_ANSWERABILITY_NOTE)
         if self._unrated:
             number = format_count(len(self._unrated), "query", "queries")
             notes.append(f"{number} without ratings: all sub-questions count as answerable, and there is no density")

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from ragworth.collection import Collection
 from ragworth.errors import InputError, MetricError, TableError, format_count, format_list, quote_short
 from ragworth.metrics.block_builder import BlockBuilder, KnownTruth, ShownContexts
 from ragworth.metrics.blocks import Block, Floats
@@ -20,9 +21,11 @@ from ragworth.metrics.declaration import UNIVERSES, Metric, format_number
 from ragworth.metrics.ground_truth import ASPECT_SCALES, aspect_values, judged_values, query_numbers, rating_matrices
 from ragworth.metrics.parsing import parse
 from ragworth.metrics.reader_judgments import READER_JUDGED, READER_REASON, reader_judged
+from ragworth.metrics.sets import CUT_RANKING
 from ragworth.tables import OK, Contexts, Judgments, Ratings, Scores, coercion
 from ragworth.tables.coercion import Data
 from ragworth.tables.duplicates import duplicate_rows
+from ragworth.token_counter import WORD_UNIT, WORDS
 
 LEFT_OUT = "left-out"
 """Status of a judged query that a system has no context for, if such queries are left out."""
@@ -32,10 +35,20 @@ Metrics = str | Metric | Sequence[str | Metric]
 
 @dataclass(frozen=True, eq=False)
 class Tokens:
-    """Passage lengths, and what counted them."""
+    """Passage lengths, and what counted them; a column ``counter`` of the lengths says so itself."""
 
     frame: pl.DataFrame
     counter: str = "given"
+
+    def __post_init__(self) -> None:
+        if "counter" in self.frame.columns and self.frame.height:
+            object.__setattr__(self, "counter", self.frame["counter"][0])
+
+    @classmethod
+    def count(cls, texts: Collection | Data, tokens: str = WORDS) -> Tokens:
+        """Count the tokens of passages: ``words``, ``hf:PATH/tokenizer.json`` or ``tiktoken:NAME``."""
+        known = texts if isinstance(texts, Collection) else Collection.of(passages=texts)
+        return cls.of(known.counting(tokens).tokens(), WORD_UNIT)
 
     @classmethod
     def of(cls, data: Data, counter: str = "given", source: str = "") -> Tokens:
@@ -45,7 +58,7 @@ class Tokens:
         if "tokens" not in frame.columns:
             raise TableError("no 'tokens' column", expected="passage, tokens", file=source)
         tokens = coercion.to_numbers(frame["tokens"], source=source)
-        checked = pl.DataFrame([passage, tokens])
+        checked = pl.DataFrame([passage, tokens, *([frame["counter"]] if "counter" in frame.columns else [])])
         if tokens.null_count() or bool((tokens < 0).any()) or len(duplicate_rows(checked, ["passage"])):
             raise TableError(
                 "each passage needs one token count that isn't negative",
@@ -116,10 +129,24 @@ def score_tables(
         notes += job.check_overlap(complete)
         parts |= job.scores(complete)
     notes += _withdraw_reader_judged(parts, contexts, judgments, wanted, max_rank)
+    notes += _cut_ranking_notes(parts, wanted)
     if tokens is not None and any("tokens" in metric.needs for metric in wanted):
         notes.append(f"tokens counted by: {tokens.counter}")
     ordered = [parts[system, str(metric)] for system in shown.systems for metric in wanted]
     return Scores.of_parts(ordered, tuple(dict.fromkeys(notes)))
+
+
+def _cut_ranking_notes(parts: dict[tuple[str, str], pl.DataFrame], metrics: Sequence[Metric]) -> list[str]:
+    """Note how many contexts were cut above the depth that a metric needs."""
+    notes = []
+    for metric in (metric for metric in metrics if metric.declaration.reach > 1):
+        mine = [part for (_, name), part in parts.items() if name == str(metric)]
+        if cut := sum(int((part["status"] == CUT_RANKING).sum()) for part in mine):
+            notes.append(
+                f"{metric}: the top 2K are unknown for {format_count(cut, 'context')}, which may have been cut; "
+                "give longer rankings and a cutoff, or add whole=true if the lists were not cut"
+            )
+    return notes
 
 
 def _withdraw_reader_judged(

@@ -14,6 +14,7 @@ import polars as pl
 
 from ragworth import formats
 from ragworth.errors import FormatError, InputError, format_list, format_names
+from ragworth.formats.crux import read_labels
 from ragworth.formats.files import run_name
 from ragworth.formats.frames import read_table
 from ragworth.results import Results
@@ -46,6 +47,8 @@ def read(place: Path) -> pl.DataFrame:
 
     A column ``judge`` names who judged each row; without it the file is one judge, under its name.
     """
+    if (labels := read_labels(place)) is not None:
+        return check_single_judgments(labels, str(place))
     suffixes = {each.lower() for each in place.suffixes}
     if not suffixes & {".csv", ".tsv", ".parquet"}:
         frame = formats.read_judgments(place).frame

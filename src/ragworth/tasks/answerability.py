@@ -20,6 +20,14 @@ REFUSAL_LABELS = ("I", "Sorry", "Unknown")
 """How models begin when they decline in other words. If it costs nothing, their probability counts too."""
 
 
+RATED_ANSWERABILITY = "answerability, a probability mapped to 0–5"
+"""The estimator of ratings that are answerability, for their source."""
+
+RATED_ANSWERABILITY_NOTE = (
+    "the ratings are answerability, not graded quality: the probability that the model answers the sub-question from "
+    "the text, mapped to 0–5"
+)
+
 DECLINING = LabelScale((NO_RESPONSE_LABEL,), (1.0,), ("abstained",))
 """The only label of prompts for answers. A prompt file may declare another word: ``labels: UNKNOWN = abstained``."""
 
