@@ -15,7 +15,8 @@ from ragworth.annotators.contract import AnnotationResult
 from ragworth.annotators.key_token_tuning import GRID_A, GRID_TOP, tune_key_tokens
 from ragworth.annotators.token_confidence import TokenStatistics, confidences, key_tokens
 from ragworth.calls.programs import NoValue
-from ragworth.llm.contract import Choose, Generate, Request, Score, Trace
+from ragworth.calls.serialization import call_key, model_digest
+from ragworth.llm.contract import Choose, Failure, Generate, Request, Score, Trace
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.text_match.overlap import COMPARISONS
 from tests.annotators.samples import PASSAGES, QUESTIONS, RUN, WORLD, Sampler, by_passage, column, three, trace
@@ -360,6 +361,29 @@ def test_what_is_the_same_for_all_contexts_of_a_query_is_asked_once(relative: bo
     found = annotate("confidence", run, WORLD, model, relative=relative)
     assert found.frame.height == 8
     assert model.calls == calls
+
+
+def test_the_calls_of_confidence_keep_their_keys() -> None:
+    """Stored calls are found again: an answer with the context, one without, and the first read without."""
+    requests: list[Request] = []
+    reply = three(GROUNDED, FORCED, ALONE)
+
+    def script(request: Request) -> ScriptedReply:
+        requests.append(request)
+        return reply(request)
+
+    model = Scripted(script)
+    annotate("confidence", {"q1": {"p1": 2.0, "p2": 1.0}}, WORLD, model)
+    keys = [call_key(model_digest(model.card), request).hex()[:16] for request in requests]
+    assert keys == ["bce546c7eea4eaa4", "77250a1ccfc5aedb", "06c348d17a22e74e"]
+
+
+def test_no_token_is_called_key_if_the_second_reading_failed() -> None:
+    script = three(GROUNDED, Failure("timed-out", retry=False), ALONE)
+    found = annotate("confidence", {"q1": {"p1": 1.0}}, WORLD, Scripted(script), relative=False)
+    first = found.frame.row(0, named=True)
+    assert first["key"] is None and first["entropies_alone"] is None
+    assert (first["tokens"], first["finish"]) == (4, "stop") and first["prompt_tokens"] > 0
 
 
 def test_measures_that_need_less_ask_less() -> None:

@@ -126,6 +126,16 @@ def test_win_rate_by_hand() -> None:
     assert (found.wins, found.ties, found.losses, found.queries, found.p) == (2, 1, 1, 3, 1.0)
 
 
+def test_strict_wins_give_nothing_for_ties() -> None:
+    # Query a: won and tied, 0.5; b: lost, 0; c: won, 1; d: tied, 0. The sign test sees two won and one lost.
+    pairs, queries = [(2, 1), (1, 1), (0, 3), (5, 4), (7, 7)], ["a", "a", "b", "c", "d"]
+    found, half = win_rate(pairs, queries, strict=True), win_rate(pairs, queries)
+    assert found.value == pytest.approx(1.5 / 4) and half.value == pytest.approx(2.25 / 4)
+    assert (found.wins, found.ties, found.losses, found.queries) == (2, 2, 1, 4)
+    assert found.p == pytest.approx(half.p)
+    assert found.interval is not None and found.interval.low <= 1.5 / 4 <= found.interval.high
+
+
 def test_sign_test_over_queries_not_over_pairs() -> None:
     # Six queries, all won: 2/2⁶, however many pairs each has.
     for copies in (1, 10):

@@ -6,7 +6,7 @@ Paper: Hua et al., Evaluating the Utility of Grounding Documents with Reference-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import polars as pl
@@ -16,7 +16,7 @@ from ragworth.annotators.contract import AnnotationItem, AnnotationUnit, Annotat
 from ragworth.annotators.token_confidence import MEASURES, TokenStatistics
 from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.errors import InputError
-from ragworth.llm.contract import Failure, Generate, Generated, Output, Prompt, Response, Score, Scored, Trace
+from ragworth.llm.contract import Failure, Generate, Generated, Output, Response, Score, Scored, Trace
 from ragworth.tasks.findings import AspectValues, require_abilities, value_unless_cut
 from ragworth.tasks.options import option
 
@@ -54,6 +54,8 @@ class ConfidenceAnnotator(Annotator):
         "surprisals": pl.List(pl.Float64),
         "surprisals_alone": pl.List(pl.Float64),
         "finish": pl.String,
+        "tokens": pl.Int64,
+        "prompt_tokens": pl.Int64,
         "answer_alone": pl.String,
         "high": pl.Float64,
         "cut": pl.Int64,
@@ -99,19 +101,29 @@ class ConfidenceAnnotator(Annotator):
         parts = [f"a={self.a:g} top={self.top:g}" if self._key else "", "relative" if self.relative else "absolute"]
         return " · ".join([super().source, *filter(None, parts)])
 
-    def program(self, item: AnnotationItem) -> Program[AspectValues]:
+    def requests(self, item: AnnotationItem) -> tuple[Generate, Generate]:
+        """Ask for the answer from the context, and for the answer without it."""
         query = self.texts.query(item.query)
         shown = [self.texts.passage(passage) for passage in item.passages or (item.passage,) if passage]
         grounded = self.ask("reply", query=query, passages=[{"text": text} for text in shown])
         alone = self.ask("reply-alone", query=query)
-        outcomes = yield [self._greedy(grounded), *([self._greedy(alone)] if self.relative else [])]
+        return Generate(grounded, max_tokens=self.length), Generate(alone, max_tokens=self.length)
+
+    def program(self, item: AnnotationItem) -> Program[AspectValues]:
+        grounded, alone = self.requests(item)
+        outcomes = yield [self._traced(grounded), *([self._traced(alone)] if self.relative else [])]
         made = require_response(outcomes[0], Generated)
-        output, trace = _output_with_trace(made)
+        detail: dict[str, Any] = {"raw": made.outputs[0].text, "finish": made.outputs[0].finish, "cut": made.usage.cut}
+        detail |= {"tokens": made.usage.new_tokens, "prompt_tokens": made.usage.prompt_tokens}
+        try:
+            output, trace = _output_with_trace(made)
+        except NoValue as reason:
+            return AspectValues(dict.fromkeys(self.valued, reason), detail)
         base = self._base(outcomes[1]) if self.relative else None
         other: Trace | NoValue | None = None
         if self._key and not isinstance(base, NoValue):
             # Exactly the tokens that were written, where the model tells their numbers.
-            (outcome,) = yield [Score(alone, output.text, trace.ids or ())]
+            (outcome,) = yield [Score(alone.prompt, output.text, trace.ids or ())]
             other = _trace_of_same_tokens(outcome, trace)
         tokens = self._tokens(trace, other if isinstance(other, Trace) else None)
         values = dict(token_confidence.confidences(tokens, self.a, self.top, self.valued))
@@ -125,7 +137,7 @@ class ConfidenceAnnotator(Annotator):
             name: value if isinstance(value, NoValue) else value_unless_cut(value, made.usage, self.keep_cut)
             for name, value in values.items()
         }
-        detail = self._detail(tokens, trace, output) | {"cut": made.usage.cut}
+        detail |= self._token_detail(tokens, trace)
         if isinstance(base, tuple):
             detail["answer_alone"] = base[0]
         return AspectValues(
@@ -140,9 +152,9 @@ class ConfidenceAnnotator(Annotator):
             return reason
         return output.text, token_confidence.confidences(self._tokens(trace, None), self.a, self.top, self.valued)
 
-    def _greedy(self, prompt: Prompt) -> Generate:
+    def _traced(self, request: Generate) -> Generate:
         known = "entropies" in self.card.abilities or not self.card.abilities
-        return Generate(prompt, max_tokens=self.length, detail="entropies" if self._entropy and known else "logprobs")
+        return replace(request, detail="entropies" if self._entropy and known else "logprobs")
 
     def _tokens(self, trace: Trace, alone: Trace | None) -> TokenStatistics:
         """What is known of each token; without a second trace, key tokens go by the first alone."""
@@ -154,9 +166,8 @@ class ConfidenceAnnotator(Annotator):
             return TokenStatistics(surprisals, entropies)
         return TokenStatistics(surprisals, entropies, [-value for value in alone.logprobs], alone.entropies)
 
-    def _detail(self, tokens: TokenStatistics, trace: Trace, output: Output) -> dict[str, Any]:
-        detail: dict[str, Any] = {"raw": output.text, "finish": output.finish, "answer_tokens": list(trace.tokens)}
-        detail["surprisals"] = list(tokens.surprisals)
+    def _token_detail(self, tokens: TokenStatistics, trace: Trace) -> dict[str, Any]:
+        detail: dict[str, Any] = {"answer_tokens": list(trace.tokens), "surprisals": list(tokens.surprisals)}
         detail["surprisals_alone"] = list(tokens.surprisals_alone) if tokens.surprisals_alone is not None else None
         if trace.entropies is not None:
             detail["entropies"] = list(trace.entropies)
@@ -165,7 +176,7 @@ class ConfidenceAnnotator(Annotator):
             most = [high for _, high in trace.bounds]
             detail["high"] = -sum(most) / len(most) if max(most) < float("inf") else None
         quantities = tokens.pair("Entropy" if trace.entropies is not None else "PPL")
-        if self._key and quantities is not None:
+        if quantities is not None and quantities[1] is not None:  # without the second reading, none is known to be key
             chosen = set(token_confidence.key_tokens(*quantities, self.a, self.top))
             detail["key"] = [number in chosen for number in range(len(trace.tokens))]
         return detail

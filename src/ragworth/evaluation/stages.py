@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import polars as pl
 
 from ragworth.annotators import ANNOTATORS, annotation
+from ragworth.annotators.answer_confidence import AnswerConfidence, written_answers
 from ragworth.annotators.containment import ContainmentAnnotator
 from ragworth.annotators.contract import NO_MODEL, AnnotationItem, Annotator
 from ragworth.calls.job import Job
@@ -310,6 +311,29 @@ def run_answer(state: EvaluationState, writing: AnswerConfig | None) -> None:
         frame, notes = pl.concat([given.frame, frame], how="diagonal"), (*given.notes, *notes)
     state.said["answers"] = frame
     state.answers = AnsweringResult(Answers.trusted(frame, notes), frame, shown_contexts(frame), notes)
+
+
+def run_answer_with_confidence(state: EvaluationState, writing: AnswerConfig, confidence: TaskConfig) -> None:
+    """The answers that `run_answer` would write, and the model's confidence in each, from the same calls.
+
+    ``confidence`` gives the settings of its kind; prompts, lengths and the model are those of the answers.
+    """
+    plan, kind = state.plan is not None, AnswerConfidence.kind
+    with state.models.job(writing.task.model, plan=plan) as job:
+        settings = task_settings(writing.task, state.space)
+        writer = answering.build_writer(job, state.collection, state.folder, state.k, settings, plan=plan)
+        items = answering.answer_items(writer, answerable_contexts(state, writing), state.collection)
+        annotator = AnswerConfidence.of(writer, items, confidence.settings)
+        key = stage_key(state, job, writing.task, [annotator.source]) | {"items": items}
+        key |= {"confidence": dict(confidence.settings)}
+        key["oracle"] = state.material.labels_key if writer.tie_k or writer.tie_length else ""
+        made = run_task_stage(state, f"answer.{kind}", annotator, annotator.items, job, key)
+    if made is None:
+        state.planned_answers = len(items)
+        return
+    add_outcomes(state, kind, made.frames["said"])
+    state.answers = written_answers(annotator, made.frames["said"])
+    state.said["answers"] = state.answers.frame
 
 
 def _left_to_answer(state: EvaluationState, given: AnsweringResult, writing: AnswerConfig) -> bool:

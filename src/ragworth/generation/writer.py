@@ -178,22 +178,29 @@ class AnswerWriter(Task[AnswerItem, WrittenAnswer, AnsweringResult]):
         texts = [self.texts.passage(name) for name in self.oracle.passages(query)]
         return max(1, sum(map(self.counter.count, texts)))
 
-    def program(self, item: AnswerItem) -> Program[WrittenAnswer]:
-        """Ask for one answer."""
+    def request(self, item: AnswerItem) -> Generate:
+        """The request for one answer; raises `NoValue` if a text is unknown."""
         query, shown = self.texts.query(item.query), self.shown(item)
         template = self.template_alone if item.system == NO_CONTEXT_SYSTEM else self.template
         values: dict[str, object] = {"query": query}
         if item.system != NO_CONTEXT_SYSTEM or "passages" in template.slots:
             values["passages"] = [{"text": self.texts.passage(p.id), "id": p.id, "rank": p.rank} for p in shown]
-        request = Generate(
+        return Generate(
             template.render(values),
             max_tokens=self.most_tokens(item.query),
             temperature=self.temperature,
             top_p=self.top_p if self.temperature > 0 else 1.0,
             seed=self.seed_of(item) or 0,
         )
-        (outcome,) = yield [request]
-        return _parse_answer(require_response(outcome, Generated), [each.id for each in shown])
+
+    def program(self, item: AnswerItem) -> Program[WrittenAnswer]:
+        """Ask for one answer."""
+        (outcome,) = yield [self.request(item)]
+        return self.parse(item, require_response(outcome, Generated))
+
+    def parse(self, item: AnswerItem, made: Generated) -> WrittenAnswer:
+        """Read what the model wrote; raises `NoValue` if the endpoint withheld it."""
+        return _parse_answer(made, [each.id for each in self.shown(item)])
 
     @property
     def templates(self) -> dict[str, Template]:

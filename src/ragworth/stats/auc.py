@@ -1,4 +1,4 @@
-"""Separation of positives and negatives: AUC overall, and win rate within queries. Ties count half."""
+"""Separation of positives and negatives: AUC overall, and win rate within queries. By default ties count half."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ class WinRateEstimate(NamedTuple):
 
     Attributes
     ----------
-    value: mean over queries of (wins + ties/2) / pairs; None without pairs.
+    value: mean over queries of (wins + ties/2) / pairs, or of wins / pairs where wins are strict; None without pairs.
     wins, ties, losses: number of pairs.
     missing: pairs with a NaN; they are left out.
     queries: number of queries with a pair.
-    p: two-sided sign test over queries; those won in exactly half of their pairs are left out.
+    p: two-sided sign test over queries, by wins less losses; those with as many wins as losses are left out.
     interval: bootstrap over queries; None for fewer than two.
     reason: why the value or the interval is missing, or empty.
     """
@@ -119,12 +119,14 @@ def win_rate(
     pairs: npt.ArrayLike,
     queries: npt.ArrayLike | None = None,
     *,
+    strict: bool = False,
     level: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
 ) -> WinRateEstimate:
     """How often the first value of a pair (the positive's) is higher than the second (the negative's).
 
+    A tie counts half, or with ``strict`` nothing; the sign test ignores ties either way.
     ``pairs`` is (n × 2); ``queries`` gives the query of each pair, by default a different one. Every query counts the
     same, however many pairs it has, because pairs that share a passage aren't independent.
     """
@@ -139,7 +141,7 @@ def win_rate(
         return WinRateEstimate(None, 0, 0, 0, missing, 0, 1.0, None, "there are no pairs of values")
     size = np.bincount(query)
     net = np.bincount(query, better).astype(np.float64)
-    rate = 0.5 + net / (2 * size)
+    rate = np.bincount(query, better > 0) / size if strict else 0.5 + net / (2 * size)
     (span,) = mean_intervals(rate[:, None], level=level, resamples=resamples, seed=seed, bounds=(0.0, 1.0)).spans()
     reason = "" if span is not None else "there is only one query, so no interval"
     return WinRateEstimate(float(rate.mean()), wins, ties, losses, missing, len(rate), sign_test(net), span, reason)

@@ -209,6 +209,27 @@ class Bench:
         self.outcomes += state.outcomes[len(self._given_outcomes()) :]
         self._remember(state, part)
 
+    def answer_with_confidence(
+        self, contexts: Contexts, part: str = "answered", *, model: ModelSpec | None = None
+    ) -> None:
+        """Have contexts answered and the answers graded, as `answer` does, and keep the model's confidence in each of
+        these answers as outcomes.
+
+        One greedy call gives an answer and its confidence, with the prompts and lengths of ``[answers]``; other
+        settings are those of ``confidence`` under ``[judgments]``. What is known of each token is in ``said`` of the
+        results, under ``answers``.
+        """
+        state, writing = self._state(contexts, part), self.space.answers
+        assert writing is not None
+        writing = replace(writing, task=_with_model(writing.task, model))
+        stages.run_answer_with_confidence(state, writing, self.space.judgments.get("confidence", TaskConfig()))
+        if state.answers is not None:
+            self._answers.append(state.answers.table.frame)
+        for kind, task in self.space.grades.items():
+            stages.run_grade(state, kind, task)
+        self.outcomes += state.outcomes[len(self._given_outcomes()) :]
+        self._remember(state, part)
+
     def case(
         self,
         contexts: Contexts,

@@ -1,0 +1,102 @@
+"""The retriever's own score of a passage, to hold against the model's confidence in it.
+
+A score is that of the list that the system retrieved. A passage outside the list is scored by searching the whole
+collection, if the system is a single search (``bm25``, ``dense``, ``sparse``); otherwise its score is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+import polars as pl
+
+from ragworth.calls.programs import NoValue
+from ragworth.errors import InputError, format_list
+from ragworth.evaluation.inputs import EvaluationInputs
+from ragworth.retrieval import Pipeline, Step, retrieve
+from ragworth.retrieval.steps.bm25 import Bm25
+from ragworth.retrieval.steps.dense import Dense
+from ragworth.retrieval.steps.reorder import Top
+from ragworth.retrieval.steps.sparse import Sparse
+from ragworth.tables import Contexts
+
+Pair = tuple[str, str]
+"""A query and a passage."""
+
+NO_SCORE = "no-retriever-score"
+"""Status of a passage that the retriever gave no score."""
+
+MAX_ROWS = 1 << 21
+"""Rows in memory while the whole collection is searched."""
+
+
+def retriever_scores(
+    contexts: Contexts, system: str, pairs: Iterable[Pair], material: EvaluationInputs | None = None
+) -> dict[Pair, float | NoValue]:
+    """The score that a system gives each passage for its query, or why there is none.
+
+    Parameters
+    ----------
+    contexts: what the systems retrieved, with scores.
+    system: the name of one of them.
+    material: inputs of the evaluation that the system belongs to, for passages that it did not retrieve.
+    """
+    if system not in contexts.systems:
+        raise InputError(f"there is no system {system!r}", expected=format_list(contexts.systems, 12))
+    wanted = list(dict.fromkeys(pairs))
+    listed = _scores(contexts, system)
+    found: dict[Pair, float | NoValue] = {}
+    for pair in wanted:
+        if pair not in listed:
+            found[pair] = NoValue(NO_SCORE, f"{system} did not retrieve the passage")
+        elif (value := listed[pair]) is None:
+            found[pair] = NoValue(NO_SCORE, f"{system} ranks passages without scores")
+        else:
+            found[pair] = value
+    step = _single_search(material.systems.get(system)) if material is not None else None
+    if step is not None and material is not None:
+        outside = [pair for pair in wanted if pair not in listed]
+        found |= _search_all(step, outside, material)
+    return {pair: found[pair] for pair in wanted}
+
+
+def _scores(contexts: Contexts, system: str) -> dict[Pair, float | None]:
+    rows = contexts.frame.filter(pl.col("system") == system).select("query", "passage", "score")
+    return {(query, passage): score for query, passage, score in rows.iter_rows()}
+
+
+def _single_search(system: Pipeline | Contexts | None) -> Step | None:
+    """The search that a system consists of, apart from cuts."""
+    steps = [step for step in system.steps if not isinstance(step, Top)] if isinstance(system, Pipeline) else []
+    return steps[0] if len(steps) == 1 and isinstance(steps[0], Bm25 | Dense | Sparse) else None
+
+
+def _search_all(step: Step, pairs: Iterable[Pair], material: EvaluationInputs) -> Mapping[Pair, float | NoValue]:
+    """Scores of passages outside the list."""
+    known, zero = set(material.collection.passages["passage"]), _unmatched_score(step)
+    unmatched = (
+        NoValue(NO_SCORE, f"{step.kind} does not find the passage in the whole collection") if zero is None else zero
+    )
+    unknown = NoValue(NO_SCORE, "the collection has no text of the passage")
+    found = {pair: unmatched if pair[1] in known else unknown for pair in pairs}
+    for contexts in _batches(step, {query for query, _ in found}, material):
+        found |= {
+            pair: score for pair, score in _scores(contexts, "all").items() if pair in found and score is not None
+        }
+    return found
+
+
+def _batches(step: Step, queries: set[str], material: EvaluationInputs) -> Iterator[Contexts]:
+    """All passages for some queries at a time."""
+    setting, depth = material.setting, material.collection.passages.height
+    asked = setting.queries.filter(pl.col("query").is_in(list(queries)))
+    for some in asked.iter_slices(max(1, MAX_ROWS // max(1, depth))):
+        yield retrieve({"all": step}, replace(setting, queries=some, depth=depth))
+
+
+def _unmatched_score(step: Step) -> float | None:
+    """The score of passages that share no word with the query: an empty sum, unless absent words count too, or words
+    may have negative weights.
+    """
+    return 0.0 if isinstance(step, Sparse) or (isinstance(step, Bm25) and step.method in ("lucene", "atire")) else None

@@ -1,0 +1,91 @@
+"""Scores of a retriever for passages inside and outside its list, from files and from pipelines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ragworth import config
+from ragworth.calls.programs import NoValue
+from ragworth.errors import InputError
+from ragworth.evaluation.checks import load_checked_inputs
+from ragworth.evaluation.inputs import EvaluationInputs
+from ragworth.evaluation.model_pool import ModelPool
+from ragworth.retrieval import retrieve
+from ragworth.studies.retriever_scores import retriever_scores
+from ragworth.tables import Contexts
+from tests.studies.simulated import collection
+
+SYSTEMS = """
+[systems]
+file = { run = "run.txt" }
+short = "bm25 % 2"
+robertson = 'bm25(method="robertson") % 2'
+dense = "dense % 3"
+turned = "bm25 % 4 >> reversed"
+"""
+
+
+@pytest.fixture(scope="module")
+def material(tmp_path_factory: pytest.TempPathFactory) -> EvaluationInputs:
+    pytest.importorskip("bm25s")
+    place: Path = collection(tmp_path_factory.mktemp("scores") / "w", queries=3)
+    toml = place / "ragworth.toml"
+    text = toml.read_text(encoding="utf-8").replace('[systems]\nfirst = { run = "run.txt" }\n', SYSTEMS)
+    toml.write_text(text, encoding="utf-8")
+    space = config.read(place)
+    with ModelPool(space) as models:
+        return load_checked_inputs(space, models)
+
+
+@pytest.fixture(scope="module")
+def contexts(material: EvaluationInputs) -> Contexts:
+    return retrieve(material.systems, material.setting)
+
+
+def listed(contexts: Contexts, system: str) -> dict[tuple[str, str], float]:
+    rows = contexts.frame.select("system", "query", "passage", "score").iter_rows()
+    return {(query, passage): score for name, query, passage, score in rows if name == system}
+
+
+def test_scores_of_a_run_file_and_none_of_other_passages(material: EvaluationInputs, contexts: Contexts) -> None:
+    pairs = [("q000", "q001-gold0"), *listed(contexts, "file")]
+    found = retriever_scores(contexts, "file", [*pairs, *pairs], material)
+    assert list(found) == pairs
+    missing = found.pop(pairs[0])
+    assert isinstance(missing, NoValue) and str(missing.detail) == "file did not retrieve the passage"
+    assert found == pytest.approx(listed(contexts, "file"))
+
+
+@pytest.mark.parametrize("system", ["short", "dense"])
+def test_a_search_scores_any_passage_as_a_deeper_one_would(
+    material: EvaluationInputs, contexts: Contexts, system: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = retrieve({"all": system.replace("short", "bm25")}, material.setting)
+    deep = listed(whole, "all")
+    assert len(deep) > len(listed(contexts, system))
+    monkeypatch.setattr("ragworth.studies.retriever_scores.MAX_ROWS", 70)  # one query at a time
+    assert retriever_scores(contexts, system, deep, material) == pytest.approx(deep)
+    without = retriever_scores(contexts, system, deep)
+    assert {pair for pair, value in without.items() if not isinstance(value, NoValue)} == set(listed(contexts, system))
+
+
+def test_a_passage_without_a_word_of_the_query_has_the_empty_sum_where_the_formula_says_so(
+    material: EvaluationInputs, contexts: Contexts
+) -> None:
+    pair = ("q000", "q002-far0")  # it shares no word with the question
+    assert retriever_scores(contexts, "short", [pair], material)[pair] == pytest.approx(0.0)
+    other = retriever_scores(contexts, "robertson", [pair], material)[pair]
+    assert isinstance(other, NoValue) and "does not find the passage" in other.detail
+
+
+def test_what_has_no_score_says_why(material: EvaluationInputs, contexts: Contexts) -> None:
+    pair = next(iter(listed(contexts, "turned")))
+    turned = retriever_scores(contexts, "turned", [pair], material)[pair]
+    assert isinstance(turned, NoValue) and turned.detail == "turned ranks passages without scores"
+    strange = retriever_scores(contexts, "short", [("q000", "p?")], material)["q000", "p?"]
+    assert isinstance(strange, NoValue) and strange.detail == "the collection has no text of the passage"
+    with pytest.raises(InputError, match="no system 'third'") as error:
+        retriever_scores(contexts, "third", [], material)
+    assert "short" in str(error.value)
