@@ -27,9 +27,11 @@ from ragworth.metrics.engine import Tokens
 from ragworth.metrics.parsing import parse
 from ragworth.registry import Registry
 from ragworth.results import Results
+from ragworth.retrieval import Pipeline
 from ragworth.scoring import score
 from ragworth.studies.contract import Case, Study
 from ragworth.studies.pool import CandidatePool, choose_retriever, contexts_from_lists, lists_by_system
+from ragworth.studies.retriever_scores import with_scores
 from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings, Scores
 
 FOLDER = "studies"
@@ -94,6 +96,7 @@ class Bench:
     judgments: list[pl.DataFrame] = field(default_factory=list)
     outcomes: list[Outcomes] = field(default_factory=list)
     ratings: Ratings | None = None
+    _retrieved: Contexts | None = None
     _last: EvaluationState | None = None
     _stages: list[dict[str, Any]] = field(default_factory=list)
     _said: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
@@ -110,18 +113,28 @@ class Bench:
 
     def retrieved(self) -> Contexts:
         """What the systems of the workspace show."""
-        state = self._state(None, "pool")
-        stages.run_retrieve(state)
-        self._remember(state, "pool")
-        return state.contexts
+        if self._retrieved is None:
+            state = self._state(None, "pool")
+            stages.run_retrieve(state)
+            self._remember(state, "pool")
+            self._retrieved = state.contexts
+        return self._retrieved
+
+    def with_scores(self, contexts: Contexts, retriever: str | None = None) -> Contexts:
+        """The same contexts, each passage with the retriever's own score for the query; null if it has none.
+
+        Raises `PlanComplete` if nothing is to be asked: models may be needed to score passages.
+        """
+        if self.plan is not None:
+            raise PlanComplete
+        return with_scores(contexts, self.retrieved(), self._retriever(retriever), self.material)
 
     def pool(self, depth: int, retriever: str | None = None, level: float = 1.0) -> CandidatePool:
         """What contexts can be made of: the first passages that one retriever found.
 
         If there are no labels, and the workspace has relevance judged, these passages are judged first.
         """
-        shown = self.retrieved()
-        lists = lists_by_system(shown)[choose_retriever(self.material, shown, retriever)]
+        lists = lists_by_system(self.retrieved())[self._retriever(retriever)]
         found = {query: lists.get(query, [])[:depth] for query in self.material.setting.ids}
         labels = self.material.setting.labels
         if not labels and "relevance" in self.space.judgments:
@@ -139,6 +152,14 @@ class Bench:
             answered if self.study.needs_answers else None,
             self.limit,
         )
+
+    def _retriever(self, wanted: str | None) -> str:
+        systems = self.material.systems
+
+        def is_control(name: str) -> bool:
+            return isinstance(system := systems.get(name), Pipeline) and system.is_control
+
+        return choose_retriever(self.retrieved().systems, wanted, is_control, str(self.space.file))
 
     def judge(
         self, kinds: Sequence[str], contexts: Contexts, part: str = "judged", *, model: ModelSpec | None = None
