@@ -145,7 +145,8 @@ class WinRate(Study):
             key, every = (wins.get((name, main), np.zeros(len(queries[main]))) for name in ("KeyEntropy", "Entropy"))
             first = np.argsort(-np.nan_to_num(abs(key - every)), kind="stable")  # those on which key tokens matter
             chosen = [queries[main][at] for at in first[: confidences.TOKENS_SHOWN]]
-            answers = frame.select("system", "query", "passage").join(said, on=["query", "passage"])
+            once = said.unique(["query", "passage"], keep="first", maintain_order=True)  # the row with the tokens
+            answers = frame.select("system", "query", "passage").join(once, on=["query", "passage"])
             page.show_answers(case, answers, {(arm, query): arm for query in chosen for arm in (GOLD, main)})
 
     def finish(self, page: StudyPage) -> None:
