@@ -75,7 +75,7 @@ def test_a_reader_that_says_how_sure_it_is_wins_as_often_as_its_relevant_passage
         assert row["win rate"] == pytest.approx(wins / 60) and row["wins"] == wins and row["ties"] == 0
     words = found.findings.sentences[0]
     names = "PPL, KeyPPL, Entropy, KeyEntropy, 1 − abstention"
-    assert words.startswith(f"{names} recognise the relevant passage best: it is higher than with a distractor in ")
+    assert words.startswith(f"{names} recognise the relevant passage best: higher with it than with a distractor in ")
     assert f"in {100 * wins / 60:.1f} % [" in words and words.count("after Holm") == 2
     assert found.findings.left_out.height == 0 and len(found.findings.notes) == 1  # which protocol it is
 
@@ -132,6 +132,20 @@ def test_strict_wins_count_no_ties(tmp_path: Path, opened: Opened) -> None:
     paper = ragworth.study("win-rate", place, keep=False, protocol="paper")
     assert rows_of(paper) == rows_of(found)
     assert paper.findings.notes[0].startswith("Protocol paper: the design of Hua et al.")
+
+
+def test_strict_wins_may_be_fewer_than_half_and_still_reliable(tmp_path: Path, opened: Opened) -> None:
+    """14 wins, 26 ties, no loss: a strict win rate of 35 %."""
+    first = ragworth.study("win-rate", collection(tmp_path / "w", queries=40), keep=False).cases[0]
+    assert first.results.judgments is not None
+    gold = first.results.contexts.frame.filter(pl.col("system") == "gold").select("query", "passage")
+    won = pl.struct("query", "passage").is_in(gold.sort("query").head(14).to_struct().to_list())
+    frame = first.results.judgments.frame.with_columns(value=won.cast(pl.Float64))
+    case = replace(first, results=replace(first.results, judgments=Judgments.trusted(frame)))
+    found = WinRate(ties="lose").find([case])
+    row = found.tables[0].frame.row(0, named=True)
+    assert row["win rate"] == pytest.approx(14 / 40) and (row["wins"], row["losses"]) == (14, 0)
+    assert row["p_holm"] < 0.05 and "PPL, KeyPPL, Entropy, KeyEntropy recognise the relevant" in found.sentences[0]
 
 
 def test_key_tokens_are_compared_in_the_row_they_belong_to(tmp_path: Path, opened: Opened) -> None:

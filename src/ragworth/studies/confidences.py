@@ -54,22 +54,24 @@ def confidences_of(case: Case, systems: list[str], queries: list[str]) -> dict[s
 
 def correct_rivals(found: Mapping[K, Estimate]) -> dict[K, Estimate]:
     """The estimates with p corrected by Holm; the retriever's score is no candidate for the best measure."""
-    rivals = [key for key in found if RELEVANCE not in key]
+    rivals = [key for key in found if RELEVANCE not in (key, key[0])]
     return {**found, **dict(zip(rivals, correct_by_holm([found[key] for key in rivals]), strict=True))}
 
 
 def best_measure(
-    found: Mapping[str, Estimate], chance: float, alpha: float, verb: str, thing: str
+    found: Mapping[str, Estimate], counts: tuple[str, str], alpha: float, verb: str, thing: str
 ) -> tuple[str, str] | None:
     """Which measure ``verb``s a ``thing`` best, in words, and its name; of equals the one with the highest p.
 
-    It was picked by looking at all of them, so p after Holm counts. None if no measure has a value.
+    It was picked by looking at all of them, so p after Holm counts; the first of the ``counts`` must be the larger one.
+    None if no measure has a value.
     """
     values = {n: round(one.value, 12) for n, one in found.items() if one.value is not None and n != RELEVANCE}
     best = [name for name, value in values.items() if value == max(values.values())]
-    good = [name for name in best if values[name] > chance and found[name].is_significant(alpha)]
     if not best:
         return None
+    more, less = counts
+    good = [n for n in best if found[n].counts[more] > found[n].counts[less] and found[n].is_significant(alpha)]
     who, s = format_list(good or best, 20), "" if len(good or best) > 1 else "s"
     words = (
         f"{who} {verb}{s} {thing} best" if good else f"no confidence reliably {verb}s {thing}; {who} come{s} closest"

@@ -172,7 +172,9 @@ class Noise(PoolStudy):
     def _aware(self, taus: Mapping[str, Estimate], gap: Estimate) -> str:
         """Which confidence is higher in the correct answer."""
         queries = format_count(gap.counts["wins"] + gap.counts["losses"], "query", "queries")
-        best = confidences.best_measure(taus, 0.0, self.plan.alpha, "predict", "the correct one")
+        best = confidences.best_measure(
+            taus, ("concordant", "discordant"), self.plan.alpha, "predict", "the correct one"
+        )
         if best is None:
             why = next((one.reason for one in taus.values()), "there is none")
             return f"no confidence can be compared with the answers to {queries} with only one correct answer: {why}."

@@ -80,10 +80,12 @@ class StudyPage:
 
         ``answers``: see `token_views`; ``chosen``: what to call each, by system and query.
         """
-        views = token_views(answers, chosen) if answers is not None else ()
-        where = f"{case.name}: " if self.several else ""
-        for view, words in zip(views, chosen.values(), strict=bool(views)):
-            self._answers.append(replace(view, query=f"{where}{view.query}", arm=words))
+        if answers is not None and "answer_tokens" in answers.columns:
+            known = set(answers.select("system", "query").iter_rows())
+            some = {pair: words for pair, words in chosen.items() if pair in known}
+            where = f"{case.name}: " if self.several else ""
+            for view, words in zip(token_views(answers, some), some.values(), strict=True):
+                self._answers.append(replace(view, query=f"{where}{view.query}", arm=words))
 
     def dots(self, table: str, label: str, value: str, *group: pl.Expr) -> pl.DataFrame:
         """The rows of a table that have a value, as `dot_chart` takes them."""

@@ -64,9 +64,7 @@ class WinRate(Study):
             f"{confidences.PAPER}, Tables 1 and 9",
             {"ties": "lose"},
             tasks={KIND: confidences.TASKS[KIND]},
-            differences=(
-                "the paper doesn't say how deep it looks for the distractor: here among the first 25 passages",
-            ),
+            differences=("the paper doesn't say how deep it looks for the distractor; here, to --depth passages",),
         )
     }
     why_ours: ClassVar[str] = "Ties count half, so that chance is 50 %; the paper counts only wins."
@@ -133,12 +131,13 @@ class WinRate(Study):
         sizes = [f"{NOUNS[n]} ({format_count(len(queries[n]), 'query', 'queries')})" for n in against]
         page.lead(case, f"a relevant passage of each query against {' and '.join(sizes)}, each shown alone.")
         mine = {name: one for (name, n), one in found.items() if n == main}
-        if (best := confidences.best_measure(mine, 0.5, self.plan.alpha, "recognise", "the relevant passage")) is None:
+        counts, alpha = ("wins", "losses"), self.plan.alpha
+        if (best := confidences.best_measure(mine, counts, alpha, "recognise", "the relevant passage")) is None:
             page.say(case, "no confidence has a value for both passages of a query.")
         else:
             parts = " and ".join(f"than with {NOUNS[n]} {_share(found[best[1], n])}" for n in against)
             base = f"; the retriever's score {_share(mine[RELEVANCE])}" if RELEVANCE in mine else ""
-            page.say(case, f"{best[0]}: it is higher {parts}{base}.")
+            page.say(case, f"{best[0]}: higher with it {parts}{base}.")
         page.say(case, f"over {NOUNS[main]}, {'; '.join(words)}." if words else "")
         page.note(case, confidences.skipped_words(case))
         if (said := case.results.said.get(KIND)) is not None and "passage" in said.columns:
@@ -188,9 +187,7 @@ def _values(results: Results) -> dict[str, pl.DataFrame]:
         good = results.judgments.frame.filter(pl.col("status") == OK).select("query", "passage", "aspect", "value")
         for aspect, name in NAMES.items():
             value = (1 - pl.col("value") if aspect == "abstention" else pl.col("value")).alias("value")
-            made[name] = shown.join(good.filter(pl.col("aspect") == aspect), on=["query", "passage"]).with_columns(
-                value
-            )
+            made[name] = shown.join(good.filter(aspect=aspect).with_columns(value), on=["query", "passage"])
     made[RELEVANCE] = shown.with_columns(value=pl.col("score")).drop_nulls("value")
     return {name: part for name, part in made.items() if part.height}
 
