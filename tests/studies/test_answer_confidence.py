@@ -21,6 +21,7 @@ from ragworth.llm.contract import Choose, Failure, Generate, Request, Score, Tra
 from ragworth.llm.scripted import ScriptedReply
 from ragworth.results import Results
 from ragworth.studies.bench import Bench, fit_workspace
+from ragworth.studies.noise import Noise
 from ragworth.studies.pool import contexts_from_lists
 from ragworth.tables import Contexts
 from tests.studies.conftest import Opened
@@ -67,13 +68,13 @@ def contexts() -> Contexts:
 
 @contextmanager
 def bench(place: Path, plan: list[StagePlan] | None = None, **answers: Any) -> Iterator[Bench]:
-    space = fit_workspace(config.read(place), ("confidence",), answers=True)
+    space = fit_workspace(config.read(place), Noise())
     assert space.answers is not None
     task = TaskConfig({**space.answers.task.settings, **answers})
     settings = {"confidence": TaskConfig({"relative": False})}
     space = replace(space, judgments=settings, answers=replace(space.answers, task=task))
     with ModelPool(space) as models:
-        yield Bench(load_checked_inputs(space, models), models, "noise", "w", plan=plan)
+        yield Bench(load_checked_inputs(space, models), models, Noise(), "w", plan=plan)
 
 
 def results(each: Bench) -> Results:

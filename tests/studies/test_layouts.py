@@ -6,12 +6,13 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from scipy import stats
 
 import ragworth
 from ragworth.errors import InputError, ModelError
 from ragworth.llm.scripted import Scripted
 from ragworth.studies.layouts import Layouts
-from ragworth.studies.run import plan_study
+from ragworth.studies.run import StudyResult, plan_study
 from tests.studies.simulated import Reader, collection
 
 DOWN = tuple(1.0 - 0.08 * place for place in range(10))
@@ -46,6 +47,12 @@ def two(monkeypatch: pytest.MonkeyPatch) -> Two:
     return made
 
 
+def own_choices(found: StudyResult) -> pl.DataFrame:
+    """A reader's own choice against another model's."""
+    frame = found.findings.tables[1].frame
+    return frame.filter((pl.col("first") == pl.col("answered by")) & ~pl.col("second").str.starts_with("("))
+
+
 @pytest.mark.slow
 def test_each_reader_does_best_with_its_own_choice(tmp_path: Path, two: Two) -> None:
     # Relevant passages are the surest, so that where they stand decides.
@@ -57,10 +64,35 @@ def test_each_reader_does_best_with_its_own_choice(tmp_path: Path, two: Two) -> 
         assert accuracy[own, own] > accuracy[other, own] + 0.1
         assert accuracy["(best possible)", own] >= accuracy[own, own]
     rows = {(row["chosen by"], row["answered by"]): row for row in table.to_dicts()}
-    assert rows["embedded", "embedded"]["p_holm"] < 0.05
-    for row in found.findings.tables[1].frame.filter(pl.col("measure") == "KeyEntropy").to_dicts():
-        assert row["own less other"] > 0.1 and row["wins"] > row["losses"] and row["p_holm"] < 0.05
-    assert all("better than from one at random" in sentence for sentence in found.findings.sentences)
+    assert rows["embedded", "embedded"]["p_random"] < 0.05
+    choices = own_choices(found)
+    for row in choices.filter(pl.col("measure") == "KeyEntropy").to_dicts():
+        assert row["difference"] > 0.1 and row["wins"] > row["losses"] and row["p_holm"] < 0.05
+        assert rows[row["second"], row["answered by"]]["own minus this"] == pytest.approx(row["difference"])
+        assert rows[row["second"], row["answered by"]]["p_own"] == pytest.approx(row["p_holm"])
+    assert all("better than from a random one" in sentence for sentence in found.findings.sentences)
+
+
+def test_the_sign_test_of_the_paper_counts_queries(tmp_path: Path, two: Two) -> None:
+    place = collection(tmp_path / "w", queries=12, near=12)
+    found = ragworth.study("layouts", place, keep=False, protocol="paper")
+    for row in found.findings.tables[1].frame.to_dicts():
+        n = row["wins"] + row["losses"]
+        assert row["p"] == pytest.approx(stats.binomtest(row["wins"], n).pvalue if n else 1.0)
+    assert "a sign test" in found.findings.tables[0].note
+    assert found.findings.notes[0].startswith("Protocol paper: the design of Hua et al.")
+
+
+def test_the_confidence_is_that_of_the_answer_that_is_graded(tmp_path: Path, two: Two) -> None:
+    found = ragworth.study("layouts", collection(tmp_path / "w", queries=8), keep=False, size=6)
+    results = found.cases[0].results
+    said = results.said["answers"]
+    assert said.height == 8 * 3 * 2 and results.answers is not None
+    texts = {(s, q): text for s, q, text in results.answers.frame.select("system", "query", "text").iter_rows()}
+    for row in said.iter_rows(named=True):
+        assert "".join(row["answer_tokens"]) == texts[row["system"], row["query"]]
+    views = found.findings.answers
+    assert views and {view.arm for view in views} == {f"embedded, relevant passage {at}" for at in (1, 3, 6)}
 
 
 @pytest.mark.slow
@@ -94,23 +126,22 @@ def test_numbers_are_those_of_the_tables(tmp_path: Path, two: Two) -> None:
         (r["measure"], r["answered by"]): r["accuracy"]
         for r in frame.filter(pl.col("chosen by") == "(at random)").to_dicts()
     }
-    for row in frame.filter(pl.col("less random").is_not_null()).to_dicts():
-        assert row["less random"] == pytest.approx(row["accuracy"] - at_random[row["measure"], row["answered by"]])
-        assert row["p"] <= row["p_holm"]
+    for row in frame.filter(pl.col("minus random").is_not_null()).to_dicts():
+        assert row["minus random"] == pytest.approx(row["accuracy"] - at_random[row["measure"], row["answered by"]])
     accuracy = {(r["measure"], r["chosen by"], r["answered by"]): r["accuracy"] for r in frame.to_dicts()}
-    own = found.findings.tables[1].frame
+    own = own_choices(found)
     assert own.height == 8 and set(own["queries"]) == {20}  # four measures, two readers
     for row in own.to_dicts():
-        measure, reader, other = row["measure"], row["answered by"], row["other"]
+        measure, reader, other = row["measure"], row["answered by"], row["second"]
         assert other != reader and row["wins"] + row["ties"] + row["losses"] == 20
         gap = accuracy[measure, reader, reader] - accuracy[measure, other, reader]
-        assert row["own less other"] == pytest.approx(gap) and row["low"] <= gap <= row["high"]
+        assert row["difference"] == pytest.approx(gap) and row["low"] <= gap <= row["high"]
         assert row["p"] <= row["p_holm"]
 
 
 def test_layouts_have_the_same_passages_in_another_order(tmp_path: Path, two: Two) -> None:
     case = ragworth.study("layouts", collection(tmp_path / "w", queries=5), keep=False).cases[0]
-    frame = case.designed(case.results.contexts.frame)
+    frame = case.results.contexts.frame.join(case.design, on="system", maintain_order="left")
     gold = frame.filter(pl.col("passage").str.contains("gold"))
     assert (gold["rank"] == gold["place"]).all() and set(gold["place"]) == {1, 5, 10} and gold.height == 5 * 3 * 2
     assert frame.group_by("query").agg(pl.col("passage").n_unique())["passage"].unique().to_list() == [10]
@@ -122,20 +153,20 @@ def test_layouts_have_the_same_passages_in_another_order(tmp_path: Path, two: Tw
         .agg(pl.col("passage").n_unique())
     )
     assert set(orders["passage"]) == {1}
-    assert Layouts(size=10, candidates=10).places() == list(range(1, 11))
-    assert Layouts(size=7, candidates=2).places() == [1, 7]
+    assert Layouts(size=10, candidates=10).places == list(range(1, 11))
+    assert Layouts(size=7, candidates=2).places == [1, 7]
 
 
 @pytest.mark.slow
 def test_it_asks_each_model_once_and_is_taken_again(tmp_path: Path, two: Two) -> None:
     place = collection(tmp_path / "w", queries=6)
     plan = plan_study("layouts", [place], size=4)
-    names = ["model-1.confidence", "model-1", "model-2.confidence", "model-2"]
+    names = ["model-1.confidence", "model-2.confidence"]
     assert [stage.name for stage in plan] == names and two.calls == 0
     first = ragworth.study("layouts", place, size=4, output=tmp_path / "out")
     asked = two.calls
-    # Two models, three layouts: an answer for the confidence, an answer, and each distinct answer read alone once.
-    assert 2 * 6 * 3 * 2 < asked <= 2 * 6 * 3 * 3
+    # Two models, three layouts: an answer, and each distinct answer read alone once.
+    assert 2 * 6 * 3 < asked <= 2 * 6 * 3 * 2
     again = ragworth.study("layouts", tmp_path / "out" / "cases" / "01", keep=False)
     assert again.findings.sentences == first.findings.sentences and two.calls == asked
     assert all(a.frame.equals(b.frame) for a, b in zip(first.findings.tables, again.findings.tables, strict=True))
@@ -143,7 +174,7 @@ def test_it_asks_each_model_once_and_is_taken_again(tmp_path: Path, two: Two) ->
     assert two.calls == asked
     assert {each["name"] for each in first.cases[0].results.manifest["models"]} == {"embedded", "embedded:base"}
     wider = ragworth.study("layouts", place, keep=False, size=4, models="embedded,embedded:base,third").findings
-    assert asked + 6 * 3 * 2 < two.calls <= asked + 6 * 3 * 3
+    assert asked + 6 * 3 < two.calls <= asked + 6 * 3 * 2
     assert wider.tables[0].frame.filter(pl.col("measure") == "PPL").height == 3 * 3 + 2 * 3
 
 
@@ -154,8 +185,9 @@ def test_equal_confidence_is_a_choice_at_random(tmp_path: Path, two: Two, monkey
     monkeypatch.setattr("ragworth.evaluation.model_pool.llm", flat)
     found = ragworth.study("layouts", collection(tmp_path / "w", queries=4), keep=False, size=4)
     table = found.findings.tables[0].frame.filter(~pl.col("chosen by").str.starts_with("("))
-    assert set(table["tied"]) == {4} and set(table["less random"]) == {0.0} and set(table["p"]) == {1.0}
-    assert "neither better nor worse than from one at random" in found.findings.sentences[0]
+    assert set(table["tied"]) == {4} and table["minus random"].to_list() == pytest.approx([0.0] * table.height)
+    assert table["p_random"].to_list() == pytest.approx([1.0] * table.height)
+    assert "not significantly different from a random one" in found.findings.sentences[0]
 
 
 def test_left_out_queries_are_counted(tmp_path: Path, two: Two) -> None:
@@ -164,7 +196,7 @@ def test_left_out_queries_are_counted(tmp_path: Path, two: Two) -> None:
     short = [line for line in run if not line.startswith("q004") or int(line.split()[3]) < 3]
     (place / "run.txt").write_text("\n".join(short) + "\n", encoding="utf-8")
     left = ragworth.study("layouts", place, keep=False, size=5).findings.left_out.to_dicts()
-    reason = "fewer than 4 passages that are not relevant"
+    reason = "fewer than 4 passages that aren't relevant"
     assert left == [{"case": "w", "reason": reason, "queries": 1, "unit": "queries"}]
 
 

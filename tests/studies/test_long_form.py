@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from ragworth.studies.system_order import compare_orders
 from scipy import stats
 
 import ragworth
@@ -21,7 +22,6 @@ from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.results import Results
 from ragworth.studies.long_form_coverage import answer_coverage
 from ragworth.studies.run import plan_study
-from ragworth.studies.system_order import compare_orders
 from ragworth.tables import Outcomes
 from tests.studies.planted import alike, contexts, given
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import polars as pl
@@ -15,8 +15,8 @@ import ragworth
 from ragworth.errors import InputError
 from ragworth.llm.contract import Choose, Generate, Request, Score, Trace
 from ragworth.llm.scripted import ScriptedReply
+from ragworth.stats.concordance import macro_f1
 from ragworth.studies.noise import Noise
-from ragworth.studies.noise_results import macro_f1
 from ragworth.studies.run import plan_study
 from ragworth.tables import Outcomes
 from tests.studies.conftest import Opened
@@ -36,9 +36,11 @@ class Listener(Reader):
     """
 
     doubts: bool = False
+    generated: list[Generate] = field(default_factory=list)
 
     def __call__(self, request: Request) -> ScriptedReply:
         last = request.prompt.messages[-1].content
+        self.generated += [request] if isinstance(request, Generate) else []
         if isinstance(request, Choose):
             return super().__call__(request)
         if isinstance(request, Score):
@@ -67,14 +69,65 @@ def test_retrieved_passages_cost_what_was_planted_and_the_misled_reader_is_sure(
     assert answers["correct"].to_list() == [1.0, pytest.approx(right / 50)] and 5 < right < 45
     assert answers["f1"].to_list() == [1.0, pytest.approx(right / 50)]
     gap = differences.row(0, named=True)
-    assert gap["difference"] == pytest.approx(1 - right / 50) and gap["random better"] == 50 - right
-    assert gap["p"] == pytest.approx(stats.binomtest(0, 50 - right).pvalue) and gap["retrieved better"] == 0
+    assert gap["difference"] == pytest.approx(1 - right / 50) and gap["wins"] == 50 - right
+    assert gap["p"] == pytest.approx(stats.binomtest(0, 50 - right).pvalue) and gap["losses"] == 0
+    assert answers["wins"].to_list() == [50 - right, 0] and answers["ties"].to_list() == [right, right]
     assert "retrieved passages hurt more" in found.findings.sentences[0]
     sured = taus.filter(pl.col("confidence") != "UDCG@5")
     assert set(sured["confidence"]) == {"PPL", "KeyPPL", "Entropy", "KeyEntropy"}
     assert sured["tau"].to_list() == [-1.0] * 4 and set(sured["discordant"]) == {50 - right}
-    left = {row["reason"]: row["queries"] for row in found.findings.left_out.to_dicts()}
-    assert left == {"both answers correct, or neither: not in τ": right}
+    assert found.findings.left_out.height == 0 and set(sured["even"]) == {right}
+
+
+def test_the_confidence_is_that_of_the_answer_that_is_graded(tmp_path: Path, opened: Opened) -> None:
+    opened.reader = reader = Listener()
+    place = collection(tmp_path / "w", queries=10)
+    toml = place / "ragworth.toml"
+    toml.write_text(toml.read_text(encoding="utf-8").replace("length = 16", "length = 16\ntemperature = 0.7"), "utf-8")
+    found = ragworth.study("noise", place, keep=False)
+    # One generation for each context, greedy, with the prompt of answers.
+    assert len(reader.generated) == 20 and {each.temperature for each in reader.generated} == {0.0}
+    assert {each.max_tokens for each in reader.generated} == {16}
+    results = found.cases[0].results
+    assert results.outcomes is not None and results.answers is not None
+    texts = {(s, q): text for s, q, text in results.answers.frame.select("system", "query", "text").iter_rows()}
+    values = results.outcomes.frame.filter(pl.col("aspect") == "Entropy")
+    sured = {(s, q): value for s, q, value in values.select("system", "query", "value").iter_rows()}
+    for row in results.said["answers"].iter_rows(named=True):
+        at = (row["system"], row["query"])
+        assert "".join(row["answer_tokens"]) == texts[at]
+        assert sured[at] == pytest.approx(-sum(row["entropies"]) / len(row["entropies"]))
+    views = found.findings.answers
+    assert len(views) == 6 and {view.arm for view in views} == {"with random, correct", "with retrieved, not correct"}
+    assert {"".join(token.text for token in view.tokens) for view in views} <= set(texts.values())
+
+
+def test_retrieved_passages_come_from_one_retriever_and_never_from_a_control(tmp_path: Path, opened: Opened) -> None:
+    place = collection(tmp_path / "w", queries=10)
+    toml = place / "ragworth.toml"
+    text = toml.read_text(encoding="utf-8")
+    for systems in ('[systems]\nchance = "random"\n', "[systems]\n"):
+        after = 'run.txt" }\n' if systems == "[systems]\n" else ""
+        made = text.replace("[systems]\n", systems)
+        made = made.replace(after, f'{after}chance = "random"\n') if after else made
+        toml.write_text(made, encoding="utf-8")
+        frame = ragworth.study("noise", place, keep=False).cases[0].results.contexts.frame
+        retrieved = frame.filter(pl.col("system") == "with retrieved")
+        assert retrieved.height == 50 and (retrieved["passage"].str.slice(0, 4) == retrieved["query"]).all()
+
+
+def test_mean_relevance_is_compared_with_the_outcome(tmp_path: Path, opened: Opened) -> None:
+    pytest.importorskip("bm25s")
+    opened.reader = Listener()
+    place = collection(tmp_path / "w", queries=20)
+    toml = place / "ragworth.toml"
+    toml.write_text(toml.read_text(encoding="utf-8").replace("[systems]\n", '[systems]\nwords = "bm25"\n'), "utf-8")
+    found = ragworth.study("noise", place, keep=False)
+    taus = {row["confidence"]: row for row in found.findings.tables[2].frame.to_dicts()}
+    # Retrieved passages have the words of the query, and the answers from them are worse.
+    row = taus["relevance"]
+    assert row["tau"] == pytest.approx(-1.0) and row["discordant"] > 3 and row["macro F1"] is None
+    assert row["p_holm"] is None and row["missing"] == 0
 
 
 def test_a_reader_that_doubts_contradictions_is_aware(tmp_path: Path, opened: Opened) -> None:
@@ -84,8 +137,8 @@ def test_a_reader_that_doubts_contradictions_is_aware(tmp_path: Path, opened: Op
     assert row["tau"] > 0.5 and row["p"] < 0.05 and row["right"] > 0.75
     words = found.findings.sentences[1]
     best = found.findings.tables[2].frame.filter(pl.col("tau") == pl.col("tau").max())
-    verb = "go" if best.height > 1 else "goes"
-    assert f"{', '.join(best['confidence'])} {verb} with the correct one best: τ = " in words
+    verb = "predict" if best.height > 1 else "predicts"
+    assert f"{', '.join(best['confidence'])} {verb} the correct one best: τ = " in words
     assert best["p_holm"][0] < 0.05 and words.endswith("after Holm).")
 
 
@@ -112,7 +165,7 @@ def test_the_best_of_several_must_stand_holm(tmp_path: Path, opened: Opened) -> 
     row = found.tables[2].frame.filter(pl.col("confidence") == "PPL").row(0, named=True)
     assert (row["concordant"], row["discordant"]) == (11, 2) and row["low"] > 0
     assert row["p"] < 0.05 < row["p_holm"]
-    assert "no confidence surely goes with the correct one; PPL comes nearest: τ = " in found.sentences[1]
+    assert "no confidence reliably predicts the correct one; PPL comes closest: τ = " in found.sentences[1]
     assert f"(p = {row['p_holm']:.3f} after Holm)" in found.sentences[1]
 
 
@@ -174,11 +227,7 @@ def test_it_asks_once_is_taken_again_and_counts_what_it_leaves_out(tmp_path: Pat
     short = [line for at, line in enumerate(run) if not line.startswith("q004") or int(line.split()[3]) < 3]
     (places[1] / "run.txt").write_text("\n".join(short) + "\n", encoding="utf-8")
     plan = plan_study("noise", places[:1])
-    assert [stage.name for stage in plan] == [
-        "judged.confidence",
-        "judged.abstention",
-        "answered",
-    ] and opened.calls == 0
+    assert [stage.name for stage in plan] == ["judged.abstention", "answered.confidence"] and opened.calls == 0
     first = ragworth.study("noise", places, output=tmp_path / "out")
     asked = opened.calls
     again = ragworth.study("noise", [tmp_path / "out" / "cases" / each for each in ("01", "02")], keep=False)
@@ -197,7 +246,7 @@ def test_a_reader_that_always_says_the_same_has_no_tau(tmp_path: Path, opened: O
     found = ragworth.study("noise", collection(tmp_path / "w", queries=6), keep=False)
     taus = found.findings.tables[2].frame
     assert taus["tau"].null_count() == taus.height and set(taus["why"]) == {"no pair differs in outcome"}
-    assert "no confidence can be held against" in found.findings.sentences[1]
+    assert "No confidence can be compared with the answers to 0 queries" in found.findings.sentences[1]
 
 
 @pytest.mark.slow

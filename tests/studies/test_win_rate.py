@@ -69,15 +69,102 @@ def test_a_reader_that_says_how_sure_it_is_wins_as_often_as_its_relevant_passage
         other = next(each for each in passages if "gold" not in each)
         wins += sure(texts[gold]) > sure(texts[other])
     rows = rows_of(found)
-    assert {name for name, _ in rows} == {"PPL", "KeyPPL", "Entropy", "KeyEntropy", "1 − abstention"}
+    assert {name for name, _ in rows} == {"PPL", "KeyPPL", "Entropy", "KeyEntropy", "1 − abstention", "relevance"}
     for name in ("PPL", "KeyPPL", "Entropy", "KeyEntropy"):
         row = rows[name, "distractor"]
         assert row["win rate"] == pytest.approx(wins / 60) and row["wins"] == wins and row["ties"] == 0
     words = found.findings.sentences[0]
     names = "PPL, KeyPPL, Entropy, KeyEntropy, 1 − abstention"
-    assert words.startswith(f"w: {names} tell them apart best, equally often: they prefer the relevant passage over ")
+    assert words.startswith(f"{names} recognise the relevant passage best: higher with it than with a distractor in ")
     assert f"in {100 * wins / 60:.1f} % [" in words and words.count("after Holm") == 2
-    assert found.findings.left_out.height == 0 and not found.findings.notes
+    assert found.findings.left_out.height == 0 and len(found.findings.notes) == 1  # which protocol it is
+
+
+def test_the_retrievers_own_score_is_shown_beside_the_confidences(tmp_path: Path, opened: Opened) -> None:
+    place = collection(tmp_path / "w", queries=30)
+    found = ragworth.study("win-rate", place)
+    ahead = [
+        next(rank for rank, each in enumerate(passages) if "gold" in each)
+        < next(rank for rank, each in enumerate(passages) if "gold" not in each)
+        for passages in found_of(place).values()
+    ]
+    row = rows_of(found)["relevance", "distractor"]
+    assert (row["wins"], row["ties"], row["losses"]) == (sum(ahead), 0, 30 - sum(ahead)) and row["p_holm"] is None
+    assert f"; the retriever's score in {100 * sum(ahead) / 30:.1f} % [" in found.findings.sentences[0]
+    # The list has no score for random passages.
+    row = rows_of(found)["relevance", "random"]
+    assert (row["win rate"], row["missing"], row["why"]) == (None, 30, "there are no pairs of values")
+    assert found.folder is not None
+    again = ragworth.study("win-rate", found.folder / "cases" / "01", keep=False)
+    assert rows_of(again) == rows_of(found)
+    # A search scores any passage.
+    pytest.importorskip("bm25s")
+    toml = place / "ragworth.toml"
+    toml.write_text(toml.read_text(encoding="utf-8").replace("[systems]\n", '[systems]\nwords = "bm25"\n'), "utf-8")
+    assert rows_of(ragworth.study("win-rate", place, keep=False))["relevance", "random"]["missing"] == 0
+
+
+def test_controls_offer_no_distractors(tmp_path: Path, opened: Opened) -> None:
+    place = collection(tmp_path / "w", queries=12)
+    toml = place / "ragworth.toml"
+    toml.write_text(toml.read_text(encoding="utf-8").replace("[systems]\n", '[systems]\nchance = "random"\n'), "utf-8")
+    found = ragworth.study("win-rate", place, keep=False)
+    shown = found.cases[0].results.contexts.frame.filter(pl.col("system") == "distractor")
+    top = {query: next(each for each in passages if "gold" not in each) for query, passages in found_of(place).items()}
+    assert dict(shown.select("query", "passage").iter_rows()) == top
+    ragworth.evaluate(place)
+    judged = ragworth.study("win-rate", place / "results", keep=False).cases[0].results.contexts.frame
+    assert (judged["passage"].str.slice(0, 4) == judged["query"]).all()
+    with pytest.raises(InputError, match="there is no system 'third'"):
+        ragworth.study("win-rate", place, keep=False, retriever="third")
+    other = ragworth.study("win-rate", place, keep=False, retriever="chance").cases[0].results.contexts.frame
+    assert not other.filter(pl.col("system") == "distractor").equals(shown)
+
+
+def test_strict_wins_count_no_ties(tmp_path: Path, opened: Opened) -> None:
+    opened.reader = Even()
+    place = collection(tmp_path / "w", queries=6)
+    found = ragworth.study("win-rate", place, keep=False, ties="lose")
+    for (name, _), row in rows_of(found).items():
+        if name != "relevance":
+            assert (row["win rate"], row["ties"], row["wins"]) == (0.0, 6, 0) and row["p"] == pytest.approx(1.0)
+    assert found.findings.tables[0].note.startswith("ties count as losses")
+    paper = ragworth.study("win-rate", place, keep=False, protocol="paper")
+    assert rows_of(paper) == rows_of(found)
+    assert paper.findings.notes[0].startswith("Protocol paper: the design of Hua et al.")
+
+
+def test_strict_wins_may_be_fewer_than_half_and_still_reliable(tmp_path: Path, opened: Opened) -> None:
+    """14 wins, 26 ties, no loss: a strict win rate of 35 %."""
+    first = ragworth.study("win-rate", collection(tmp_path / "w", queries=40), keep=False).cases[0]
+    assert first.results.judgments is not None
+    gold = first.results.contexts.frame.filter(pl.col("system") == "gold").select("query", "passage")
+    won = pl.struct("query", "passage").is_in(gold.sort("query").head(14).to_struct().to_list())
+    frame = first.results.judgments.frame.with_columns(value=won.cast(pl.Float64))
+    case = replace(first, results=replace(first.results, judgments=Judgments.trusted(frame)))
+    found = WinRate(ties="lose").find([case])
+    row = found.tables[0].frame.row(0, named=True)
+    assert row["win rate"] == pytest.approx(14 / 40) and (row["wins"], row["losses"]) == (14, 0)
+    assert row["p_holm"] < 0.05 and "PPL, KeyPPL, Entropy, KeyEntropy recognise the relevant" in found.sentences[0]
+
+
+def test_key_tokens_are_compared_in_the_row_they_belong_to(tmp_path: Path, opened: Opened) -> None:
+    found = ragworth.study("win-rate", collection(tmp_path / "w", queries=25), keep=False)
+    rows = rows_of(found)
+    for (name, against), row in rows.items():
+        if name.startswith("Key"):
+            gain = row["win rate"] - rows[name.removeprefix("Key"), against]["win rate"]  # type: ignore[operator]
+            assert row["key gain"] == pytest.approx(gain) and 0 < row["p_gain"] <= 1  # type: ignore[operator]
+        else:
+            assert row["key gain"] is None and row["p_gain"] is None
+    assert found.findings.sentences[1].startswith("Over a distractor, KeyPPL wins ")
+
+
+def test_a_few_answers_are_shown_token_by_token(tmp_path: Path, opened: Opened) -> None:
+    found = ragworth.study("win-rate", collection(tmp_path / "w", queries=6), keep=False)
+    views = found.findings.answers
+    assert [view.arm for view in views] == ["gold", "distractor"] * 3 and len({view.query for view in views}) == 3
+    assert all(view.tokens and view.tokens[0].alone == pytest.approx(1.5) for view in views)
 
 
 def test_numbers_are_those_of_the_tables(tmp_path: Path, opened: Opened) -> None:
@@ -88,6 +175,8 @@ def test_numbers_are_those_of_the_tables(tmp_path: Path, opened: Opened) -> None
     assert results.contexts.frame.height == 75
     p_values = []
     for (name, against), row in rows_of(found).items():
+        if name == "relevance":
+            continue
         aspect = "abstention" if "abstention" in name else name
         values = {
             (q, p): -v if aspect == "abstention" else v
@@ -131,16 +220,17 @@ def test_the_best_of_several_must_stand_holm(tmp_path: Path, opened: Opened) -> 
     assert (row["confidence"], row["wins"], row["losses"]) == ("PPL", 11, 2)
     assert row["p"] < 0.05 < row["p_holm"] and row["low"] > 0.5
     words = found.sentences[0]
-    assert words.startswith("w: no confidence surely prefers the relevant passage; PPL comes nearest")
+    assert words.startswith("No confidence reliably recognises the relevant passage; PPL comes closest")
     assert f"(p = {row['p_holm']:.3f} after Holm)" in words
 
 
 def test_equal_confidence_is_half_a_win(tmp_path: Path, opened: Opened) -> None:
     opened.reader = Even()
     found = ragworth.study("win-rate", collection(tmp_path / "w", queries=6), keep=False)
-    for row in rows_of(found).values():
-        assert row["win rate"] == 0.5 and row["ties"] == 6 and row["p"] == 1.0
-    assert "no confidence surely prefers" in found.findings.sentences[0]
+    for (name, _), row in rows_of(found).items():
+        if name != "relevance":
+            assert row["win rate"] == pytest.approx(0.5) and row["ties"] == 6 and row["p"] == pytest.approx(1.0)
+    assert "No confidence reliably recognises" in found.findings.sentences[0]
 
 
 def test_a_passage_that_holds_an_accepted_answer_is_no_distractor(tmp_path: Path, opened: Opened) -> None:
@@ -153,7 +243,8 @@ def test_a_passage_that_holds_an_accepted_answer_is_no_distractor(tmp_path: Path
     found = ragworth.study("win-rate", place, keep=False)
     shown = found.cases[0].results.contexts.frame.filter(pl.col("query") == "q003")
     assert dict(shown.select("system", "passage").iter_rows())["distractor"] == second
-    assert found.findings.notes == ("w: 1 passage passed over for holding an accepted answer",)
+    note = "Passages skipped because they contain an accepted answer: distractor: 1"
+    assert note in found.findings.notes
 
 
 def test_each_thing_is_asked_once_and_never_again(tmp_path: Path, opened: Opened) -> None:
@@ -186,7 +277,7 @@ def test_what_it_wrote_and_what_an_evaluation_judged_need_no_model(tmp_path: Pat
     asked = opened.calls
     found = ragworth.study("win-rate", place / "results", keep=False)
     rows = rows_of(found)
-    assert set(rows) == {("1 − abstention", "distractor")} and opened.calls == asked
+    assert set(rows) == {("1 − abstention", "distractor"), ("relevance", "distractor")} and opened.calls == asked
     top = {query: passages[:5] for query, passages in found_of(place).items()}
     both = [each for each in top.values() if any("gold" in p for p in each) and any("gold" not in p for p in each)]
     assert rows["1 − abstention", "distractor"]["queries"] == len(both)
@@ -211,7 +302,7 @@ def test_left_out_queries_are_counted(tmp_path: Path, opened: Opened) -> None:
     assert left == {"no relevant passage": 1, "no accepted answers": 1}
     alone = ragworth.study("win-rate", collection(tmp_path / "one", queries=1), keep=False).findings
     assert alone.left_out.to_dicts() == [
-        {"case": "one", "reason": "not compared with a random passage, for want of one", "queries": 1}
+        {"case": "one", "reason": "not compared with a random passage: there is none", "queries": 1, "unit": "queries"}
     ]
     assert set(alone.tables[0].frame["against"]) == {"distractor"}
     assert alone.tables[0].frame["low"].null_count() == alone.tables[0].frame.height  # one query has no interval

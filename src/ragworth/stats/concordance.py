@@ -84,3 +84,18 @@ def concordance(
     draws = [drawn @ net / (drawn @ size) for drawn in resample_counts(len(size), resamples, seed, step)]
     interval = expanded_interval(np.concatenate([np.empty(0), *draws]), len(size), level)
     return Concordance(float(net.sum() / size.sum()), "", interval, sign_test(net), queries=len(size), **counts)
+
+
+def macro_f1(values: npt.ArrayLike, outcomes: npt.ArrayLike) -> float | None:
+    """F1 of predicting by the higher value which context of a pair has the better outcome, averaged over both classes
+    (the first is better, the second is better).
+
+    Over pairs that differ in both. None if one class is never predicted, or never true.
+    """
+    x, y = (np.asarray(each, dtype=np.float64).reshape(-1, 2) for each in (values, outcomes))
+    there = ~(np.isnan(x).any(axis=1) | np.isnan(y).any(axis=1)) & (x[:, 0] != x[:, 1]) & (y[:, 0] != y[:, 1])
+    predicted, true = x[there, 0] > x[there, 1], y[there, 0] > y[there, 1]
+    classes = [(predicted, true), (~predicted, ~true)]
+    if any(not said.any() or not was.any() for said, was in classes):
+        return None
+    return float(np.mean([2 * (said & was).sum() / (said.sum() + was.sum()) for said, was in classes]))

@@ -31,6 +31,7 @@ from ragworth.retrieval import Pipeline
 from ragworth.scoring import score
 from ragworth.studies.contract import Case, Study
 from ragworth.studies.pool import CandidatePool, choose_retriever, contexts_from_lists, lists_by_system
+from ragworth.studies.retriever_scores import with_scores
 from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings, Scores
 
 FOLDER = "studies"
@@ -118,12 +119,23 @@ class Bench:
         self._remember(state, "pool")
         return state.contexts
 
+    def with_scores(self, contexts: Contexts, retriever: str | None = None) -> Contexts:
+        """The same contexts, each passage with the retriever's own score for the query; null if it has none.
+
+        Raises `PlanComplete` if nothing is to be asked: models may be needed to score passages.
+        """
+        if self.plan is not None:
+            raise PlanComplete
+        name = self._retriever(retriever)
+        found = self.retrieved({name: self.material.systems[name]})
+        return with_scores(contexts, found, name, self.material)
+
     def pool(self, depth: int, retriever: str | None = None, level: float = 1.0) -> CandidatePool:
         """What contexts can be made of: the first passages that one retriever finds, even if it shows fewer.
 
         If there are no labels, and the workspace has relevance judged, these passages are judged first.
         """
-        name = choose_retriever(self.material, retriever)
+        name = self._retriever(retriever)
         system = self.material.systems[name]
         deeper = system.deepened(depth) if isinstance(system, Pipeline) else system
         lists = lists_by_system(self.retrieved({name: deeper})).get(name, {})
@@ -144,6 +156,14 @@ class Bench:
             answered if self.study.needs_answers else None,
             self.limit,
         )
+
+    def _retriever(self, wanted: str | None) -> str:
+        systems = self.material.systems
+
+        def is_control(name: str) -> bool:
+            return isinstance(system := systems.get(name), Pipeline) and system.is_control
+
+        return choose_retriever(list(systems), wanted, is_control, str(self.space.file))
 
     def judge(
         self, kinds: Sequence[str], contexts: Contexts, part: str = "judged", *, model: ModelSpec | None = None

@@ -1,182 +1,214 @@
 """``layouts``: is the context that one model is surest of also the best for another?
 
-For each query the same passages are laid out in several ways: the relevant one first, in between, last. Each model says
-how sure it is with each layout, and the one it is surest of is given to every model. A model that knows what helps it
-answers better from its own choice than from one at random, and than from another model's.
+For each query the same passages are laid out in several ways: the relevant one first, in between, last. Every model
+answers from each layout, and the layout that it is surest of is given to every model. A model that knows what helps it
+answers better from its own choice than from a random one, or from another model's.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 import polars as pl
 
 from ragworth.annotators.token_confidence import MEASURES
 from ragworth.config import ModelSpec, Workspace
-from ragworth.errors import InputError
-from ragworth.report.study import Findings, StudyFigure, StudyTable
+from ragworth.errors import InputError, format_count, format_list
 from ragworth.report.study.charts import heat_chart
-from ragworth.report.study.findings import left_out_table
-from ragworth.studies.arms import no_queries_error, of_design
+from ragworth.stats.estimate import Estimate, correct_by_holm, difference, mean_estimates
+from ragworth.studies import confidences
 from ragworth.studies.bench import Bench
-from ragworth.studies.confidence_judgments import KIND, gold, unsuited_reason, with_confidence
-from ragworth.studies.contract import Case, Study
-from ragworth.studies.layouts_results import BEST, RANDOM, Choosers
-from ragworth.studies.pool import PassagePool, contexts_from_lists
+from ragworth.studies.contract import Case, PoolStudy, Published
+from ragworth.studies.contrast import CONTRAST_NOTE, NO_OUTCOME, SHARE, Floats, check_design, outcome_grid
+from ragworth.studies.page import StudyPage, TableText, columns
+from ragworth.studies.pool import Unusable, contexts_from_lists
+from ragworth.studies.wording import p_words, parse_names
 from ragworth.tables import Contexts
 from ragworth.tasks.options import option
 
-BASE_MODEL = "embedded:base"
-"""The model that stands beside the workspace's where no others are named."""
+RANDOM, BEST = "(at random)", "(best possible)"
+"""In the place of a chooser: a random layout, and one that led to a correct answer if any did."""
+REMEDY = "ask for fewer passages (--size), retrieve more, or give accepted answers and labels"
+TWO = "two models or more, each once, such as embedded,embedded:base"
+Cells = dict[tuple[str, str], Floats]
+"""Whether the answers are correct, query by query, by who answered and who chose the layout."""
+Contrasts = dict[tuple[str, str, str], Estimate]
+"""By who answered: from one choice minus from another."""
 
 
 @dataclass(frozen=True)
-class Layouts(Study):
+class Layouts(PoolStudy):
     """Whether a model's own confidence chooses the context from which it answers best.
 
-    Every layout has the same passages: the relevant one and the first found that are not relevant; it stands first,
-    last, and evenly in between. Every model answers from every layout, so that choosing at random (the mean over the
-    layouts) and choosing best (whether any led to a correct answer) are exact, not drawn. Where a model is equally sure
-    of several layouts, their mean counts. A query without accepted answers, relevant passage or enough others is left
-    out and counted.
+    Every layout has the same passages: the relevant one and the first found that aren't relevant; the relevant one is
+    first, last, and evenly in between. Every model answers greedily from every layout; its confidence is that of this
+    very answer. So choosing at random (the mean over the layouts) and choosing best (whether any led to a correct
+    answer) are exact, not drawn. If a model is equally sure of several layouts, their mean counts.
     """
 
     models: str = option("", "models, with commas between them; by default the workspace's and embedded:base")
     size: int = option(10, "passages of a context", low=2, high=100)
     candidates: int = option(3, "layouts of each query", low=2, high=100)
     measure: str = option("KeyEntropy", "confidence that the figure shows and sentences are about", choices=MEASURES)
-    depth: int = option(25, "passages from the top that contexts are made of", low=1)
-    outcome: str | None = option(None, "which outcome to go by; the grade where there is one")
-    correct: float = option(1.0, "least outcome that counts as a correct answer", low=0, high=100)
+    correct: float = option(1.0, "lowest outcome that counts as a correct answer", low=0, high=100)
+    test: str = option("randomisation", "test of differences over queries", choices=("randomisation", "sign"))
 
     kind: ClassVar[str] = "layouts"
     title: ClassVar[str] = "whether the context that one model is surest of is the best for another"
-    paper: ClassVar[str] = "Hua et al., Evaluating the Utility of Grounding Documents, Tables 4, 6 and 11"
-    judges: ClassVar[tuple[str, ...]] = (KIND,)
+    question: ClassVar[str] = "Layouts: is the context that one model is surest of the best for another?"
+    published: ClassVar[Mapping[str, Published]] = {
+        "paper": Published(
+            f"{confidences.PAPER}, Tables 4, 6 and 11",
+            {"size": 10, "candidates": 3, "measure": "KeyEntropy", "test": "sign"},
+            queries=2889,
+            tasks=confidences.TASKS,
+            differences=(
+                "choosing at random is the mean over the layouts, not one drawn for each query",
+                "answers are graded by the workspace's graders",
+            ),
+        )
+    }
+    why_ours: ClassVar[str] = "It takes all queries, and tests differences by how large they are, not only by sign."
+    judges: ClassVar[tuple[str, ...]] = (confidences.KIND,)
 
     def check(self) -> None:
         if self.candidates > self.size:
-            raise InputError(
-                f"{self.candidates} layouts need as many places, and there are {self.size}",
-                expected="candidates ≤ size",
-            )
-        names = [name.strip() for name in self.models.split(",")]
-        if self.models and (not all(names) or len(names) < 2 or len(set(names)) < len(names)):
-            raise InputError(
-                f"models is {self.models!r}", expected="two models or more, each once, such as embedded,embedded:base"
-            )
+            found = f"{self.candidates} layouts need as many positions, and there are {self.size}"
+            raise InputError(found, expected="candidates ≤ size")
+        if self.models and len(set(parse_names(self.models))) < max(2, self.models.count(",") + 1):
+            raise InputError(f"models is {self.models!r}", expected=TWO)
 
     def fit(self, space: Workspace) -> Workspace:
-        return with_confidence(space)
+        return confidences.with_confidence(space)
 
-    def asked(self, space: Workspace) -> list[ModelSpec]:
-        """The models, by their written forms; the workspace's own has its options."""
-        names = [name.strip() for name in self.models.split(",")] if self.models else [space.model.use, BASE_MODEL]
-        names = list(dict.fromkeys(names))
+    def specs(self, space: Workspace) -> list[ModelSpec]:
+        """The models; the workspace's own has its options."""
+        names = parse_names(self.models) or list(dict.fromkeys([space.model.use, "embedded:base"]))
         if len(names) < 2:
-            raise InputError(
-                f"layouts compares models, and there is only {names[0]}",
-                file=str(space.file),
-                remedy="name two or more: --models embedded,embedded:base",
-            )
+            found = f"layouts compares models, and there is only {names[0]}"
+            raise InputError(found, file=str(space.file), expected=TWO, remedy="name them: --models")
         return [space.model if name == space.model.use else ModelSpec(name) for name in names]
 
-    def run(self, bench: Bench) -> Case:
-        models = self.asked(bench.space)
-        for model in models:
-            bench.able([KIND], model)
-        pool = bench.pool(self.depth)
-        places = self.places()
-        drawn, left = draw(pool, self.size, places)
-        tables, design = [], []
-        for number, model in enumerate(models, 1):
-            names = [f"m{number:02d}p{place:02d}" for place in places]
-            contexts = contexts_from_lists(dict(zip(names, drawn, strict=True)))
-            bench.judge([KIND], contexts, f"model-{number}", model=model)
-            bench.answer(contexts, f"model-{number}", model=model)
-            tables.append(contexts)
-            design += [(name, model.use, place) for name, place in zip(names, places, strict=True)]
-        schema = {"system": pl.String, "model": pl.String, "place": pl.Int64}
-        return bench.case(Contexts.concat(tables), pl.DataFrame(design, schema=schema, orient="row"), (), left)
-
+    @property
     def places(self) -> list[int]:
         """Where the relevant passage stands in each layout, from first to last."""
         return [1 + at * (self.size - 1) // (self.candidates - 1) for at in range(self.candidates)]
 
+    def run(self, bench: Bench) -> Case:
+        models = self.specs(bench.space)
+        for model in models:
+            bench.able(self.judges, model)
+        pool = bench.pool(self.depth, self.retriever)
+
+        def build(query: str) -> dict[str, list[str]]:
+            gold, others = pool.gold(query), [each for each in pool.others(query) if pool.has_text(each)]
+            if len(others) < self.size - 1:
+                raise Unusable(f"fewer than {self.size - 1} passages that aren't relevant")
+            return {f"p{at:02d}": [*others[: at - 1], gold, *others[at - 1 : self.size - 1]] for at in self.places}
+
+        drawn = pool.draw([f"p{at:02d}" for at in self.places], build, REMEDY)
+        tables, design = [], []
+        for number, model in enumerate(models, 1):
+            mine = {f"m{number:02d}{name}": rows for name, rows in drawn.shown.items()}
+            tables.append(contexts_from_lists(mine))
+            bench.answer_with_confidence(tables[-1], f"model-{number}", model=model)
+            design += [(name, model.use, place) for name, place in zip(mine, self.places, strict=True)]
+        schema = {"system": pl.String, "model": pl.String, "place": pl.Int64}
+        return bench.case(Contexts.concat(tables), pl.DataFrame(design, schema, orient="row"), (), drawn.left)
+
     def take(self, case: Case) -> Case:
-        return of_design(case, self.kind, "model")
+        return check_design(case, self.kind, "model")
 
-    def find(self, cases: Sequence[Case]) -> Findings:
-        every = [Choosers(self, case, self.measure, self.outcome, self.correct) for case in cases]
-        return Findings(
-            "Layouts: is the context that one model is surest of the best for another?",
-            " ".join(each.lead for each in every),
-            tuple(sentence for each in every for sentence in each.sentences()),
-            (
-                StudyTable(
-                    "accuracy",
-                    "Correct answers, by who chose the context and who answered",
-                    pl.concat([each.table for each in every]),
-                    "less random: difference from a layout at random; p by randomisation over queries, p_holm "
-                    "corrected by Holm over the rows of a measure; tied: queries in which the chooser is equally "
-                    "sure of several layouts; detectable: the smallest true difference that so many queries show with "
-                    "probability 0.8",
-                ),
-                StudyTable(
-                    "own-choice",
-                    "A model's own choice against another's",
-                    pl.concat([each.own for each in every]),
-                    "p by randomisation over queries, p_holm corrected by Holm over the rows of a measure",
-                ),
-            ),
-            tuple(figure for number, each in enumerate(every, 1) if (figure := self._figure(each, number, len(every)))),
-            left_out_table(row for each in every for row in each.left()),
+    def tables(self) -> Mapping[str, TableText]:
+        test = f"p by {'randomisation' if self.test == 'randomisation' else 'a sign test'} over queries"
+        note = (
+            "minus random: difference from a random layout; own minus this: of the reader's own choice from this one; "
+            "p_random, p_own: corrected by Holm for all such differences of a measure; tied: queries in which the "
+            "chooser is equally sure of several layouts; missing: queries without some model's confidence in a layout"
         )
+        return {
+            "accuracy": TableText("Correct answers, by who answered and who chose the context", f"{note}; {test}"),
+            "differences": TableText("Choices against each other", f"{CONTRAST_NOTE}; {test}", aside=True),
+        }
 
-    def _figure(self, each: Choosers, number: int, cases: int) -> StudyFigure | None:
-        table = each.table.filter((pl.col("measure") == self.measure) & pl.col("accuracy").is_not_null())
-        if not table.height:
-            return None
-        shown = table.select(
-            pl.col("chosen by").alias("first"),
-            pl.col("answered by").alias("second"),
-            pl.col("accuracy").alias("value"),
-            pl.col("queries").alias("n"),
-        )
-        spec = heat_chart(
-            shown,
-            [*each.models, RANDOM, BEST],
-            each.models,
-            "accuracy",
-            "plain",
-            down="context chosen by",
-            along="answered by",
-        )
-        title = "Who answers best from whose choice" + (f": {each.case.name}" if cases > 1 else "")
-        return StudyFigure(
-            f"accuracy-{number}", title, f"Share of correct answers; contexts chosen by {self.measure}.", spec
-        )
+    def examine(self, case: Case, page: StudyPage) -> None:
+        systems, models = case.design["system"].to_list(), case.design["model"].unique(maintain_order=True).to_list()
+        grid = outcome_grid(case, systems, self.outcome)
+        page.leave_out(case, {NO_OUTCOME: grid.missing})
+        correct = (grid.values >= self.correct).astype(np.float64).reshape(len(grid.queries), len(models), -1)
+        queries = f"each of {format_count(len(grid.queries), 'query', 'queries')}; models: {format_list(models, 12)}"
+        page.lead(case, f"{correct.shape[2]} layouts of the same passages for {queries}.")
+        known = confidences.confidences_of(case, systems, grid.queries)
+        for measure, values in known.items():
+            self._compare(case, page, measure, models, values.reshape(correct.shape), correct)
+        if self.measure not in known or np.isnan(known[self.measure]).any(axis=1).all():
+            page.say(case, f"no query has a {self.measure} of every layout by every model.")
+        # The first model's answers to a few queries that it answers correctly from some layouts only.
+        mine = case.design.filter(pl.col("model") == models[0]).select("system", "place").rows()
+        for at in np.flatnonzero(np.ptp(correct[:, 0], axis=1))[: confidences.TOKENS_SHOWN]:
+            words = {(system, grid.queries[at]): f"{models[0]}, relevant passage {place}" for system, place in mine}
+            page.show_answers(case, case.results.said.get("answers"), words)
+
+    def _compare(
+        self, case: Case, page: StudyPage, measure: str, models: list[str], sure: Floats, correct: Floats
+    ) -> None:
+        """What becomes of the choices by one measure. ``sure``, ``correct``: queries × models × layouts."""
+        there = ~np.isnan(sure).any(axis=(1, 2))
+        cells, tied = choose_layouts(models, sure[there], correct[there])
+        found, rows = self._contrasts(models, cells), []
+        for (reader, chooser), values in cells.items():
+            (mean,) = mean_estimates(values[:, None], self.plan, SHARE)
+            row = {"measure": measure, "answered by": reader, "chosen by": chooser} | columns(mean, "accuracy")
+            random, own = (found.get((reader, *at), Estimate()) for at in ((chooser, RANDOM), (reader, chooser)))
+            row |= {"minus random": random.value, "p_random": random.p_holm}
+            row |= {"own minus this": own.value, "p_own": own.p_holm}
+            rows.append(row | {"tied": tied.get(chooser), "missing": int((~there).sum())})
+        table = page.add("accuracy", case, rows)
+        rows = []
+        for (reader, first, second), one in found.items():
+            row = {"measure": measure, "answered by": reader, "first": first, "second": second}
+            rows.append(row | columns(one, "difference", "p", "p_holm", "counts", "detectable"))
+        page.add("differences", case, rows)
+        if measure == self.measure and there.any():
+            page.say(case, *(self._words(reader, models, cells, found) for reader in models))
+            names = {"chosen by": "first", "answered by": "second", "accuracy": "value", "queries": "n"}
+            shown, axes = table.select(*names).rename(names), {"down": "context chosen by", "along": "answered by"}
+            spec = heat_chart(shown, [*models, RANDOM, BEST], models, "accuracy", "plain", **axes)
+            caption = f"Share of correct answers; contexts chosen by {measure}."
+            page.draw("accuracy", "Who answers best from whose choice", caption, spec, case)
+
+    def _contrasts(self, models: list[str], cells: Cells) -> Contrasts:
+        """Each choice against a random one, and each model's own against the others'; Holm for each of the two."""
+        found: Contrasts = {}
+        pairs = [(reader, chooser) for reader in models for chooser in models]
+        for some in ([(r, c, RANDOM) for r, c in pairs], [(r, r, c) for r, c in pairs if c != r]):
+            gaps = [difference(cells[r, a], cells[r, b], self.test, self.plan, SHARE) for r, a, b in some]  # type: ignore[arg-type]
+            found |= dict(zip(some, correct_by_holm(gaps), strict=True))
+        return found
+
+    def _words(self, reader: str, models: list[str], cells: Cells, found: Contrasts) -> str:
+        """What a model makes of its own choice."""
+        share = {name: f"{100 * float(cells[reader, name].mean()):.1f} %" for name in (*models, RANDOM, BEST)}
+        parts = []
+        for other in (RANDOM, *(name for name in models if name != reader)):
+            one, name = found[reader, reader, other], "a random one" if other == RANDOM else f"the choice of {other}"
+            value, how = 100 * (one.value or 0.0), f"not significantly different from {name}"
+            if one.is_significant(self.plan.alpha):
+                how = f"{'better' if value > 0 else 'worse'} than from {name} by {abs(value):.1f} points"
+            parts.append(f"{how} ({share[other]}; {p_words(one.p_holm or 0.0)})")
+        start = f"from the context that it is surest of, {reader} answers {share[reader]} correctly"
+        return f"{start}, at best {share[BEST]}: {'; '.join(parts)}."
 
 
-def draw(pool: PassagePool, size: int, places: Sequence[int]) -> tuple[list[dict[str, list[str]]], Counter[str]]:
-    """For each place the contexts by query, and queries left out by reason."""
-    drawn: list[dict[str, list[str]]] = [{} for _ in places]
-    left: Counter[str] = Counter()
-    for query in pool.queries:
-        best, why = gold(pool, query), unsuited_reason(pool, query)
-        others = [each for each in pool.others(query) if pool.has_text(each)][: size - 1]
-        if not why and len(others) < size - 1:
-            why = f"fewer than {size - 1} passages that are not relevant"
-        if why or best is None:
-            left[why] += 1
-            continue
-        for place, rows in zip(places, drawn, strict=True):
-            rows[query] = [*others[: place - 1], best, *others[place - 1 :]]
-    if not drawn[0]:
-        raise no_queries_error(
-            left, "ask for fewer passages (--size), retrieve more, or give accepted answers and labels"
-        )
-    return drawn, left
+def choose_layouts(models: list[str], sure: Floats, correct: Floats) -> tuple[Cells, dict[str, int]]:
+    """What becomes of each chooser's layouts with each reader, and how often a chooser is equally sure of several."""
+    most, cells = sure == sure.max(axis=2, keepdims=True, initial=-np.inf), Cells()
+    share = most / np.maximum(most.sum(axis=2, keepdims=True), 1)
+    for to, reader in enumerate(models):
+        cells |= {(reader, name): (share[:, at] * correct[:, to]).sum(axis=1) for at, name in enumerate(models)}
+        cells[reader, RANDOM] = correct[:, to].mean(axis=1)
+        cells[reader, BEST] = correct[:, to].max(axis=1, initial=0.0)
+    return cells, {name: int((most[:, at].sum(axis=1) > 1).sum()) for at, name in enumerate(models)}

@@ -1,158 +1,202 @@
-"""``noise``: what hurts more beside the relevant passage, retrieved ones or random ones, and is the model aware?
+"""``noise``: do random or retrieved passages hurt more beside the relevant one, and is the model aware of it?
 
-For each query the same relevant passage stands at the same place among n random passages, and among n that were
-retrieved and do not have the answer. Where the two answers come out differently, a confidence is worth something that
-is higher with the context that led to the correct one.
+For each query the same relevant passage stands at the same position among n random passages, and among n that were
+retrieved and don't have the answer. If only one of the two answers is correct, a useful confidence is higher in that
+one.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
+import numpy as np
 import polars as pl
 
+from ragworth.comparison import higher_is_better
 from ragworth.config import Workspace
-from ragworth.report.study import Findings, StudyFigure, StudyTable
+from ragworth.errors import format_count
 from ragworth.report.study.charts import dot_chart
-from ragworth.studies.arms import (
-    arms_figure,
-    no_queries_error,
-    of_design,
-)
+from ragworth.stats.concordance import concordance, macro_f1
+from ragworth.stats.estimate import Estimate, mean_estimates
+from ragworth.studies import confidences, contrast
 from ragworth.studies.bench import Bench
-from ragworth.studies.confidence_judgments import (
-    KIND,
-    SPARE,
-    DistractorPool,
-    gold,
-    unsuited_reason,
-    with_confidence,
-)
-from ragworth.studies.contract import Case, Study
-from ragworth.studies.noise_results import RANDOM, RETRIEVED, SYSTEMS, NoiseCase
-from ragworth.studies.pool import PassagePool, contexts_from_lists
-from ragworth.studies.sentences import left_out_rows
+from ragworth.studies.confidences import KIND, RELEVANCE
+from ragworth.studies.contract import Case, PoolStudy, Published
+from ragworth.studies.contrast import SHARE, Floats, matrix, outcome_grid
+from ragworth.studies.page import StudyPage, TableText, columns
+from ragworth.studies.pool import SPARE, Unusable
+from ragworth.studies.wording import between, p_words, signed
+from ragworth.tables import ANSWERED_STATUSES
 from ragworth.tasks.options import option
+from ragworth.tasks.text_lookup import TextLookup
+from ragworth.text_match.overlap import token_f1
+
+RANDOM, RETRIEVED = "with random", "with retrieved"
+ARMS = [RANDOM, RETRIEVED]
+REMEDY = "ask for fewer passages (--n), retrieve more, or give accepted answers and labels"
 
 
 @dataclass(frozen=True)
-class Noise(Study):
+class Noise(PoolStudy):
     """What random and retrieved passages beside the relevant one do to the answer, and whether the model is aware.
 
-    Both contexts of a query have the same relevant passage at the same place. The retrieved passages are the first
-    that are not relevant and in which no accepted answer is found by its words; the random ones were neither found nor
-    labelled, nor have an accepted answer. Of queries whose two answers differ in being correct, τ = (C − D)/(C + D)
-    says how often a confidence is higher with the context that led to the correct one.
+    Both contexts of a query have the same relevant passage at the same position. The retrieved passages are the first
+    that aren't relevant, the random ones were neither found nor labelled; none contains an accepted answer. The
+    confidence is that of the very answer that is graded, which is greedy. Over queries of which one answer alone is
+    correct, τ = (C − D)/(C + D) says how often a confidence is higher in that one.
     """
 
     n: int = option(4, "passages beside the relevant one", low=1, high=100)
     place: str = option("random", "where the relevant passage stands", choices=("random", "first", "last"))
-    depth: int = option(25, "passages from the top that the retrieved ones are taken from", low=1)
-    outcome: str | None = option(None, "which outcome to go by; the grade where there is one")
-    correct: float = option(1.0, "least outcome that counts as a correct answer", low=0, high=100)
+    correct: float = option(1.0, "lowest outcome that counts as a correct answer", low=0, high=100)
 
     kind: ClassVar[str] = "noise"
     title: ClassVar[str] = "whether random or retrieved passages hurt more, and whether the model is aware"
-    paper: ClassVar[str] = "Hua et al., Evaluating the Utility of Grounding Documents, Tables 2 and 3"
+    question: ClassVar[str] = "Noise: do random or retrieved passages hurt more, and is the model aware?"
+    published: ClassVar[Mapping[str, Published]] = {
+        "paper": Published(
+            f"{confidences.PAPER}, Tables 2, 3 and 10",
+            {"n": 4},
+            queries=2889,
+            tasks=confidences.TASKS,
+            differences=(
+                "the paper doesn't say where the relevant passage stands: here at a random position, the same in both",
+                "answers are graded by the workspace's graders",
+            ),
+        )
+    }
+    why_ours: ClassVar[str] = "It is the published design, on all queries and with the workspace's settings."
     judges: ClassVar[tuple[str, ...]] = (KIND,)
 
     def fit(self, space: Workspace) -> Workspace:
-        return with_confidence(space)
+        return confidences.with_confidence(space)
 
     def run(self, bench: Bench) -> Case:
-        chosen = choose(bench.pool(self.depth), self.n, self.place)
-        contexts = contexts_from_lists(chosen.shown)
-        passages = [kind for kind in ("abstention",) if kind in bench.space.judgments]
-        bench.judge([KIND, *passages], contexts)
-        bench.answer(contexts)
-        return bench.case(contexts, chosen.design, [f"UDCG@{self.n + 1}"] if passages else [], chosen.left)
+        pool = bench.pool(self.depth, self.retriever)
+
+        def build(query: str) -> dict[str, list[str]]:
+            gold, rng = pool.gold(query), pool.rng("noise", query)
+            at = {"random": rng.randrange(self.n + 1), "first": 0, "last": self.n}[self.place]
+            others = {
+                RANDOM: pool.without_answer(RANDOM, query, pool.random(query, self.n + SPARE, rng), self.n),
+                RETRIEVED: pool.without_answer(RETRIEVED, query, pool.others(query), self.n),
+            }
+            for arm, some in reversed(others.items()):
+                if len(some) < self.n:
+                    raise Unusable(f"fewer than {self.n} {arm.removeprefix('with ')} passages without the answer")
+            return {arm: [*some[:at], gold, *some[at:]] for arm, some in others.items()}
+
+        drawn = pool.draw(ARMS, build, REMEDY)
+        judged = [kind for kind in ("abstention",) if kind in bench.space.judgments]
+        bench.judge(judged, drawn.contexts)
+        bench.answer_with_confidence(drawn.contexts)
+        design = pl.DataFrame({"system": ARMS, "n": [self.n] * 2, "skipped": [pool.held[arm] for arm in ARMS]})
+        metrics = [f"UDCG@{self.n + 1}"] if judged else []
+        return bench.case(bench.with_scores(drawn.contexts, self.retriever), design, metrics, drawn.left)
 
     def take(self, case: Case) -> Case:
-        return of_design(case, self.kind, "beside")
+        return contrast.check_design(case, self.kind, "skipped")
 
-    def find(self, cases: Sequence[Case]) -> Findings:
-        every = [NoiseCase(self, case, self.outcome, self.correct) for case in cases]
-        answers, taus = [each.answers() for each in every], pl.concat([each.taus() for each in every])
-        gaps = pl.concat([each.gaps() for each in every])
-        return Findings(
-            "Noise: do random or retrieved passages hurt more, and is the model aware?",
-            " ".join(each.lead for each in every),
-            tuple(sentence for each in every for sentence in (each.hurt(), each.aware())),
-            (
-                StudyTable("answers", "What became of the answers", pl.concat(answers, how="diagonal"), "f1: token F1"),
-                StudyTable(
-                    "differences",
-                    "Random less retrieved",
-                    gaps,
-                    "p by a sign test over queries for correct answers, by randomisation for token F1; detectable: the "
-                    "smallest true difference that so many queries show with probability 0.8",
-                ),
-                StudyTable(
-                    "concordance",
-                    "Is the confidence higher with the context that led to the correct answer?",
-                    taus,
-                    "over queries in which one of the two answers is correct; tied ones are in neither count; p by a "
-                    "sign test, p_holm corrected by Holm over the rows of a case; right: share of the untied ones; "
-                    "macro F1: of telling by the confidence which of the two is correct",
-                ),
-            ),
-            self._figures(answers, taus),
-            left_out_rows(row for each in every for row in each.left()),
-            tuple(each.note for each in every if each.note),
+    def tables(self) -> Mapping[str, TableText]:
+        wins = "wins: queries in which this context alone has a correct answer; f1: token F1 with the accepted answers"
+        tests = "p by a sign test for correct answers, by randomisation for token F1"
+        note = (
+            "over queries in which one of the two answers is correct; even: other queries; tied: in neither count; p "
+            "by a sign test, p_holm corrected by Holm for the rows of a case; right: share of the untied ones; macro "
+            f"F1: of predicting by the confidence which of the two is correct; {RELEVANCE}: the mean of the "
+            "retriever's own scores, for comparison only, so without p_holm"
         )
+        return {
+            "answers": TableText("What became of the answers", wins),
+            "differences": TableText("Random minus retrieved", f"{contrast.CONTRAST_NOTE}; {tests}"),
+            "concordance": TableText("Is the confidence higher in the correct answer?", note),
+        }
 
-    def _figures(self, answers: Sequence[pl.DataFrame], taus: pl.DataFrame) -> tuple[StudyFigure, ...]:
-        one = taus["case"].n_unique() < 2
-        shown = taus.select(
-            pl.col("confidence").alias("label"),
-            pl.col("tau").alias("value"),
-            "low",
-            "high",
-            (pl.col("concordant") + pl.col("discordant")).alias("n"),
-            *([] if one else [pl.col("case").alias("group")]),
+    def examine(self, case: Case, page: StudyPage) -> None:
+        grid = outcome_grid(case, ARMS, self.outcome)
+        page.leave_out(case, {contrast.NO_OUTCOME: grid.missing})
+        n, queries = int(case.design["n"][0]), format_count(len(grid.queries), "query", "queries")
+        same = f"and at the same position among {n:,} retrieved ones without the answer"
+        page.lead(case, f"for {queries}, a relevant passage among {format_count(n, 'random passage')}, {same}.")
+        correct, f1 = (grid.values >= self.correct).astype(np.float64), _token_f1(case, grid.queries)
+        found = contrast.compare_arms({"correct": (correct, SHARE)}, ARMS, self.plan, "sign", [(0, 1)])
+        found += contrast.compare_arms({"token F1": (f1, SHARE)}, ARMS, self.plan, "randomisation", [(0, 1)])
+        page.add("differences", case, contrast.contrast_rows(found))
+        gap, rows = found[0].estimate, contrast.arm_rows(grid, "context", dict(zip(ARMS, ARMS, strict=True)), self.plan)
+        for row, wins, mean in zip(rows, ("wins", "losses"), mean_estimates(f1, self.plan, SHARE), strict=True):
+            row |= {"wins": gap.counts[wins], "ties": gap.counts["ties"]}
+            row |= {"f1": mean.value, "f1 low": mean.low, "f1 high": mean.high}
+        page.add("answers", case, rows)
+        sure = confidences.confidences_of(case, ARMS, grid.queries)
+        for name, values in contrast.metric_grids(case, grid).items():
+            sure[name] = values if higher_is_better(name) else -values
+        scores = case.results.contexts.frame.group_by("system", "query").agg(
+            value=pl.when(pl.col("score").null_count() == 0).then(pl.col("score").mean())
         )
-        drawn = arms_figure(answers, "context", "mean outcome")
-        figures = [
-            StudyFigure("answers", "What became of the answers", "Share of the answers by what they were.", drawn)
-        ]
+        if not np.isnan(relevance := matrix(scores, ARMS, grid.queries)).any(axis=1).all():
+            sure[RELEVANCE] = relevance
+        taus = {name: Estimate.of(concordance(each, correct, **self.plan.options)) for name, each in sure.items()}
+        taus = confidences.correct_rivals(taus)
+        page.add("concordance", case, (_tau_row(name, one, sure[name], correct) for name, one in taus.items()))
+        page.say(case, self._hurt(gap, correct.mean(axis=0)), self._aware(taus, gap))
+        page.note(case, confidences.skipped_words(case))
+        some = np.flatnonzero(correct[:, 0] != correct[:, 1])[: confidences.TOKENS_SHOWN]
+        chosen = {
+            (arm, grid.queries[at]): f"{arm}, {'correct' if correct[at, i] else 'not correct'}"
+            for at in some
+            for i, arm in enumerate(ARMS)
+        }
+        page.show_answers(case, case.results.said.get("answers"), chosen)
+
+    def finish(self, page: StudyPage) -> None:
+        spec = contrast.outcome_figure(page.table("answers"), "context", "mean outcome")
+        page.draw("answers", "What became of the answers", "Share of the answers of each kind.", spec)
+        caption = f"τ = (C − D)/(C + D) over queries of which one answer is correct, {self.level:.0%} intervals."
+        shown = page.dots("concordance", "confidence", "tau")
         if shown.height:
-            caption = f"τ = (C − D)/(C + D) over queries whose two answers differ, {self.level:.0%} intervals."
-            figures.append(StudyFigure("concordance", "Is the model aware?", caption, dot_chart(shown, "τ", zero=True)))
-        return tuple(figures)
+            page.draw("concordance", "Is the model aware?", caption, dot_chart(shown, "τ", zero=True))
+
+    def _hurt(self, gap: Estimate, shares: Floats) -> str:
+        """Which passages hurt more."""
+        value, p, verdict = gap.value or 0.0, gap.p or 0.0, "the difference may be chance"
+        if p < self.plan.alpha:
+            verdict = f"{'retrieved' if value > 0 else 'random'} passages hurt more, by {abs(100 * value):.1f} points"
+        return (
+            f"{100 * shares[0]:.1f} % of the answers are correct with random passages, {100 * shares[1]:.1f} % with "
+            f"retrieved ones: {verdict} ({p_words(p)}; random better in {gap.counts['wins']:,}, retrieved in "
+            f"{gap.counts['losses']:,}, same in {gap.counts['ties']:,})."
+        )
+
+    def _aware(self, taus: Mapping[str, Estimate], gap: Estimate) -> str:
+        """Which confidence is higher in the correct answer."""
+        queries = format_count(gap.counts["wins"] + gap.counts["losses"], "query", "queries")
+        best = confidences.best_measure(
+            taus, ("concordant", "discordant"), self.plan.alpha, "predict", "the correct one"
+        )
+        if best is None:
+            why = next((one.reason for one in taus.values()), "there is none")
+            return f"no confidence can be compared with the answers to {queries} with only one correct answer: {why}."
+        one = taus[best[1]]
+        figures = f"τ = {signed(one.value or 0.0)} {between(one.interval)} ({p_words(one.p_holm or 0.0)} after Holm)"
+        return f"of {queries} with only one correct answer, {best[0]}: {figures}."
 
 
-class NoiseContexts(NamedTuple):
-    """Contexts by what stands beside the relevant passage and query, and queries left out by reason."""
-
-    shown: dict[str, dict[str, list[str]]]
-    left: Counter[str]
-    design: pl.DataFrame
+def _tau_row(name: str, one: Estimate, sure: Floats, correct: Floats) -> dict[str, object]:
+    right = one.counts["concordant"] / one.n if one.n else None
+    row = {"confidence": name} | columns(one, "tau", "p", "p_holm", "counts") | {"right": right}
+    return row | {"macro F1": macro_f1(sure, correct), "missing": one.n_left_out, "why": one.reason}
 
 
-def choose(pool: PassagePool, n: int, place: str) -> NoiseContexts:
-    """Both contexts of each query."""
-    shown: dict[str, dict[str, list[str]]] = {name: {} for name in SYSTEMS}
-    near, far = DistractorPool(pool.collection), DistractorPool(pool.collection)
-    left: Counter[str] = Counter()
-    for query in pool.queries:
-        best, why = gold(pool, query), unsuited_reason(pool, query)
-        if why or best is None:
-            left[why] += 1
-            continue
-        dice = pool.dice("noise", query)
-        at = {"random": dice.randrange(n + 1), "first": 0, "last": n}[place]
-        retrieved = near.first(query, pool.others(query), n)
-        drawn = far.first(query, pool.random(query, n + SPARE, dice), n)
-        if min(len(retrieved), len(drawn)) < n:
-            left[f"fewer than {n} {'retrieved' if len(retrieved) < n else 'random'} passages without the answer"] += 1
-            continue
-        for name, others in ((RANDOM, drawn), (RETRIEVED, retrieved)):
-            shown[name][query] = [*others[:at], best, *others[at:]]
-    if not any(shown.values()):
-        raise no_queries_error(left, "ask for fewer passages (--n), retrieve more, or give accepted answers and labels")
-    columns = {"system": SYSTEMS, "beside": ["random", "retrieved"], "n": [n, n], "passed over": [far.held, near.held]}
-    schema = {"system": pl.String, "beside": pl.String, "n": pl.Int64, "passed over": pl.Int64}
-    return NoiseContexts(shown, left, pl.DataFrame(columns, schema=schema))
+def _token_f1(case: Case, queries: Sequence[str]) -> Floats:
+    """Token F1 of the answers, queries × contexts; NaN without a text to compare."""
+    assert case.results.answers is not None
+    texts = TextLookup(case.results.collection)
+    good = case.results.answers.frame.filter(pl.col("status").is_in(ANSWERED_STATUSES) & pl.col("text").is_not_null())
+    rows = [
+        {"system": system, "query": query, "value": token_f1(text, accepted)}
+        for system, query, text in good.select("system", "query", "text").iter_rows()
+        if (accepted := texts.known_answers(query))
+    ]
+    return matrix(pl.DataFrame(rows, {"system": pl.String, "query": pl.String, "value": pl.Float64}), ARMS, queries)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from ragworth.report.study import Findings, StudyFigure, StudyTable
+from ragworth.report.document import TokenView
+from ragworth.report.study import Findings, StudyFigure, StudyTable, token_views
 from ragworth.report.study.findings import QUERIES, left_out_table
 from ragworth.stats.estimate import Estimate
 
@@ -36,6 +38,7 @@ class StudyPage:
         self._leads: list[str] = []
         self._notes: list[str] = []
         self._figures: list[StudyFigure] = []
+        self._answers: list[TokenView] = []
         self._left_out: list[tuple[str, str, int, str]] = []
 
     def lead(self, case: Case, text: str) -> None:
@@ -73,6 +76,24 @@ class StudyPage:
             name, title = f"{name}-{self.cases.index(case) + 1}", f"{title}: {case.name}"
         self._figures.append(StudyFigure(name, title, caption, spec))
 
+    def show_answers(self, case: Case, answers: pl.DataFrame | None, chosen: Mapping[tuple[str, str], str]) -> None:
+        """Show some answers token by token, if it is known how sure the model was of each.
+
+        ``answers``: see `token_views`; ``chosen``: what to call each, by system and query.
+        """
+        if answers is not None and "answer_tokens" in answers.columns:
+            known = set(answers.select("system", "query").iter_rows())
+            some = {pair: words for pair, words in chosen.items() if pair in known}
+            where = f"{case.name}: " if self.several else ""
+            for view, words in zip(token_views(answers, some), some.values(), strict=True):
+                self._answers.append(replace(view, query=f"{where}{view.query}", arm=words))
+
+    def dots(self, table: str, label: str, value: str, *group: pl.Expr) -> pl.DataFrame:
+        """The rows of a table that have a value, as `dot_chart` takes them."""
+        names = {label: "label", value: "value", "queries": "n"}
+        columns = [pl.col(name).alias(short) for name, short in names.items()]
+        return self.table(table).select(*columns, "low", "high", *(group or self.group)).drop_nulls("value")
+
     @property
     def group(self) -> list[pl.Expr]:
         """The column by which figures tell cases apart, if there are several."""
@@ -92,6 +113,7 @@ class StudyPage:
             tuple(self._figures),
             self._left_out_table(),
             tuple(dict.fromkeys(self._notes)),
+            answers=tuple(self._answers),
         )
 
     def _left_out_table(self) -> pl.DataFrame:

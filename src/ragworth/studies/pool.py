@@ -13,10 +13,10 @@ import polars as pl
 
 from ragworth.calls.programs import NoValue
 from ragworth.collection import Collection
-from ragworth.errors import InputError, format_list
-from ragworth.evaluation.inputs import EvaluationInputs
-from ragworth.retrieval import Pipeline
+from ragworth.errors import InputError, RagworthError, format_list
+from ragworth.results import Results
 from ragworth.retrieval.contract import unscored_contexts
+from ragworth.retrieval.parsing import parse
 from ragworth.tables import Contexts
 from ragworth.tasks.text_lookup import TextLookup
 from ragworth.text_match.matching import match_answer, to_matchable
@@ -184,21 +184,48 @@ class CandidatePool:
         return frozenset(self.passages)
 
 
-def choose_retriever(material: EvaluationInputs, wanted: str | None) -> str:
+def choose_retriever(known: Sequence[str], wanted: str | None, is_control: Callable[[str], bool], file: str) -> str:
     """The system whose passages are the candidates: the one that is named, or the first that isn't a control."""
-    known = list(material.systems)
     if wanted is not None:
         if wanted not in known:
-            raise InputError(f"there is no system {wanted!r} to take passages from", expected=format_list(known, 12))
+            raise InputError(f"there is no system {wanted!r}", file=file, expected=format_list(list(known), 12))
         return wanted
-    real = [name for name, each in material.systems.items() if not (isinstance(each, Pipeline) and each.is_control)]
+    real = [name for name in known if not is_control(name)]
     if not real:
         raise InputError(
             "all systems are controls (random, oracle, reversed, …), so there are no retrieved candidates",
-            file=str(material.workspace.file),
+            file=file,
             remedy="add a retriever under [systems], or name one of them: --retriever",
         )
     return real[0]
+
+
+def retriever_of(results: Results, wanted: str | None) -> str:
+    """The same of an evaluation's results, which say what its systems were."""
+    written = results.manifest.get("systems") or {}
+
+    def is_control(name: str) -> bool:
+        try:
+            return parse(written.get(name, "")).is_control
+        except RagworthError:
+            return False  # a run from a file
+
+    return choose_retriever(results.contexts.systems, wanted, is_control, str(results.manifest.get("title", "")))
+
+
+def pool_of_results(results: Results, system: str, usable: pl.DataFrame) -> CandidatePool:
+    """What one system showed in an evaluation, as far as it is among the ``usable`` pairs of query and passage."""
+    pair = ["query", "passage"]
+    shown = results.contexts.only(system).frame.join(usable, on=pair, how="semi", maintain_order="left")
+    labels: dict[str, dict[str, float]] = {}
+    if results.judgments is not None:
+        known = results.judgments.of("relevance").drop_nulls("value").join(shown, on=pair, how="semi")
+        for query, passage, value in known.select(*pair, "value").iter_rows():
+            labels.setdefault(query, {})[passage] = value
+    found = dict(shown.group_by("query", maintain_order=True).agg("passage").iter_rows())
+    return CandidatePool(
+        results.collection, found, labels, answered=frozenset(results.collection.answers["query"].to_list())
+    )
 
 
 def lists_by_system(contexts: Contexts) -> Shown:

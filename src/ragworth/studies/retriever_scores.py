@@ -61,6 +61,17 @@ def retriever_scores(
     return {pair: found[pair] for pair in wanted}
 
 
+def with_scores(contexts: Contexts, shown: Contexts, system: str, material: EvaluationInputs | None = None) -> Contexts:
+    """The same contexts, each passage with the score that a system gives it for the query; null if it gives none.
+
+    ``shown``: what the systems retrieved.
+    """
+    pairs = contexts.frame.select("query", "passage").rows()
+    known = retriever_scores(shown, system, pairs, material)
+    scores = [None if isinstance(known[pair], NoValue) else known[pair] for pair in pairs]
+    return Contexts.trusted(contexts.frame.with_columns(score=pl.Series(scores, dtype=pl.Float64)), contexts.notes)
+
+
 def _scores(contexts: Contexts, system: str) -> dict[Pair, float | None]:
     rows = contexts.frame.filter(pl.col("system") == system).select("query", "passage", "score")
     return {(query, passage): score for query, passage, score in rows.iter_rows()}

@@ -1,170 +1,212 @@
 """``win-rate``: is the model surer with the passage that has the answer than with one that only looks like it?
 
-For each query a relevant passage stands against the best-placed passage that does not have the answer, and against one
-at random, each shown alone. A confidence that is worth anything is higher with the relevant one.
+For each query a relevant passage is compared with the highest-ranked passage without the answer, and with a random one,
+each shown alone. A useful confidence is higher with the relevant passage.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
+import numpy as np
 import polars as pl
 
+from ragworth.annotators.token_confidence import MEASURES
 from ragworth.config import Workspace
-from ragworth.errors import InputError
-from ragworth.report.study import Findings, StudyFigure, StudyTable
+from ragworth.errors import InputError, format_count
 from ragworth.report.study.charts import dot_chart
-from ragworth.studies.arms import no_queries_error, of_design
+from ragworth.results import Results
+from ragworth.stats.auc import win_rate
+from ragworth.stats.estimate import Estimate, difference
+from ragworth.studies import confidences
 from ragworth.studies.bench import Bench
-from ragworth.studies.confidence_judgments import KIND, SPARE, DistractorPool, gold, unsuited_reason, with_confidence
-from ragworth.studies.contract import Case, Study
-from ragworth.studies.pool import PassagePool, contexts_from_lists, interleaved
-from ragworth.studies.sentences import left_out_rows
-from ragworth.studies.win_rate_results import AGAINST, DISTRACTOR, GOLD, NAMES, NOUNS, RANDOM, WinRateCase, judged
+from ragworth.studies.confidences import KIND, RELEVANCE
+from ragworth.studies.contract import Case, Published, Study
+from ragworth.studies.contrast import SHARE, Floats, check_design, matrix
+from ragworth.studies.page import StudyPage, TableText, columns
+from ragworth.studies.pool import SPARE, CandidatePool, DrawnContexts, Unusable, pool_of_results, retriever_of
+from ragworth.studies.retriever_scores import with_scores
+from ragworth.studies.wording import p_words
 from ragworth.tables import OK
 from ragworth.tasks.options import option
 
-KEY_NOTE = "win rate of the first less that of the second, over the queries that both have; p by a sign test"
+GOLD, DISTRACTOR, RANDOM = "gold", "distractor", "random"
+NOUNS = {DISTRACTOR: "a distractor", RANDOM: "a random passage"}
+NAMES = {**{name: name for name in MEASURES}, "abstention": "1 − abstention", "likelihood": "likelihood"}
+"""Judgments that say how sure the model is with a passage, and what they are called."""
+KEYED = {"KeyPPL": "PPL", "KeyEntropy": "Entropy"}
+"""Measures over the key tokens, with those over all tokens."""
+REMEDY = "retrieve more passages, or give accepted answers and more labels"
 
 
 @dataclass(frozen=True)
 class WinRate(Study):
-    """How often the model is surer with a relevant passage than with a distractor, and than with a random one.
+    """How often the model is surer with a relevant passage than with a distractor or a random passage.
 
-    The relevant passage of a query is that with the highest label; the distractor is the first passage found that is
-    not relevant and in which no accepted answer is found by its words; the random one is neither found nor labelled.
-    Each is a context of its own. Ties count half. Besides the four measures of confidence, abstention (1 − p) and
-    likelihood take part where the workspace has them judged. A query without accepted answers or relevant passage is
-    left out and counted.
+    The relevant passage is the one with the highest label; the distractor is the first passage found that isn't
+    relevant and contains no accepted answer; the random one was neither found nor labelled. Each is a context of its
+    own. Abstention (1 − p) and likelihood take part if the workspace has them judged. Queries without accepted answers
+    or a relevant passage are left out and counted.
     """
 
     depth: int = option(25, "passages from the top among which the distractor is looked for", low=1)
+    retriever: str | None = option(None, "system whose passages are used; by default the first that isn't a control")
+    ties: str = option("half", "what equal confidence counts as: half a win, or a loss", choices=("half", "lose"))
 
     kind: ClassVar[str] = "win-rate"
     title: ClassVar[str] = "whether the model is surer with the passage that has the answer"
-    paper: ClassVar[str] = "Hua et al., Evaluating the Utility of Grounding Documents, Tables 1 and 9"
+    question: ClassVar[str] = "Win rate: is the model surer with the passage that has the answer?"
+    published: ClassVar[Mapping[str, Published]] = {
+        "paper": Published(
+            f"{confidences.PAPER}, Tables 1 and 9",
+            {"ties": "lose"},
+            tasks={KIND: confidences.TASKS[KIND]},
+            differences=("the paper doesn't say how deep it looks for the distractor; here, to --depth passages",),
+        )
+    }
+    why_ours: ClassVar[str] = "Ties count half, so that chance is 50 %; the paper counts only wins."
     judges: ClassVar[tuple[str, ...]] = (KIND,)
     answers: ClassVar[bool] = False
+    needs_answers: ClassVar[bool] = True
 
     def fit(self, space: Workspace) -> Workspace:
-        return with_confidence(space, each=True)
+        return confidences.with_confidence(space, each=True)
 
     def run(self, bench: Bench) -> Case:
-        chosen = choose(bench.pool(self.depth))
-        contexts = contexts_from_lists(chosen.shown)
-        bench.judge([KIND, *(kind for kind in ("abstention", "likelihood") if kind in bench.space.judgments)], contexts)
-        return bench.case(contexts, chosen.design, (), chosen.left)
+        pool = bench.pool(self.depth, self.retriever)
+        drawn = choose_passages(pool, [DISTRACTOR, RANDOM])
+        more = [kind for kind in ("abstention", "likelihood") if kind in bench.space.judgments]
+        bench.judge([KIND, *more], drawn.contexts)
+        return bench.case(bench.with_scores(drawn.contexts, self.retriever), _design(pool, drawn), (), drawn.left)
 
     def take(self, case: Case) -> Case:
-        return of_design(case, self.kind, "passed over") if case.design.width > 1 else evaluation_passages(case)
+        """Of an evaluation: the passages of one system that were judged."""
+        if case.is_designed:
+            return check_design(case, self.kind, "skipped")
+        results = case.results
+        judged = [part.select("query", "passage") for name, part in _values(results).items() if name != RELEVANCE]
+        if not judged:
+            raise InputError(
+                f"{case.name}: no passage has a confidence",
+                expected=f"judgments of {', '.join(NAMES)}",
+                remedy="name the workspace; or have passages judged: confidence = { each = true } under [judgments]",
+            )
+        system = retriever_of(results, self.retriever)
+        pool = pool_of_results(results, system, pl.concat(judged))
+        drawn = choose_passages(pool, [DISTRACTOR])
+        contexts = with_scores(drawn.contexts, results.contexts, system)
+        made = replace(case, results=replace(results, contexts=contexts), left_out=dict(drawn.left))
+        return replace(made, design=_design(pool, drawn))
 
-    def find(self, cases: Sequence[Case]) -> Findings:
-        every = [WinRateCase(self, case) for case in cases]
-        rates, gaps = pl.concat([each.table() for each in every]), pl.concat([each.gaps() for each in every])
-        return Findings(
-            "Win rate: is the model surer with the passage that has the answer?",
-            " ".join(each.lead for each in every),
-            tuple(each.sentence() for each in every) + tuple(filter(None, (each.keyed() for each in every))),
-            (
-                StudyTable(
-                    "win-rate",
-                    "How often each confidence is higher with the relevant passage",
-                    rates,
-                    "ties count half; p by a sign test over queries against 50 %, p_holm corrected by Holm over the "
-                    "rows of a case; missing: queries in which one of the two passages has no value",
-                ),
-                *([StudyTable("key-tokens", "What key tokens add", gaps, KEY_NOTE)] if gaps.height else []),
-            ),
-            (self._figure(rates),),
-            left_out_rows(row for each in every for row in each.left()),
-            tuple(each.note for each in every if each.note),
+    def tables(self) -> Mapping[str, TableText]:
+        note = (
+            f"ties count {'half' if self.ties == 'half' else 'as losses'}; p by a sign test over queries without ties, "
+            "p_holm corrected by Holm for the measures of confidence of a case; missing: queries in which one of the "
+            "two passages has no value; key gain: win rate minus that of the same measure over all tokens, p_gain by a "
+            f"sign test over queries; {RELEVANCE}: the retriever's own score"
         )
+        return {"win-rate": TableText("How often each confidence is higher with the relevant passage", note)}
 
-    def _figure(self, rates: pl.DataFrame) -> StudyFigure:
-        words = pl.col("against").replace_strict(AGAINST, return_dtype=pl.String)
-        group = words if rates["case"].n_unique() == 1 else pl.concat_str("case", pl.lit(": "), words)
-        shown = rates.select(
-            pl.col("confidence").alias("label"),
-            pl.col("win rate").alias("value"),
-            "low",
-            "high",
-            pl.col("queries").alias("n"),
-            group.alias("group"),
-        )
-        caption = f"Share of the queries, ties counted half, with {self.level:.0%} intervals; 0.5 is chance."
-        return StudyFigure("win-rate", "Who is surer with the relevant passage", caption, dot_chart(shown, "win rate"))
+    def examine(self, case: Case, page: StudyPage) -> None:
+        frame, values, strict = case.results.contexts.frame, _values(case.results), self.ties == "lose"
+        queries = {n: frame.filter(pl.col("system") == n)["query"].to_list() for n in NOUNS}
+        against = [n for n in NOUNS if queries[n]]
+        sides = {(name, n): matrix(part, [GOLD, n], queries[n]) for name, part in values.items() for n in against}
+        found = {at: Estimate.of(win_rate(both, strict=strict, **self.plan.options)) for at, both in sides.items()}
+        found = confidences.correct_rivals(found)
+        wins = {at: _wins(both, strict=strict) for at, both in sides.items()}
+        rows, words, main = [], [], against[0]
+        for (name, n), one in found.items():
+            row = {"confidence": name, "against": n} | columns(one, "win rate", "p", "p_holm", "counts")
+            row |= {"missing": one.n_left_out, "why": one.reason}
+            if KEYED.get(name) in values:
+                gain = difference(wins[name, n], wins[KEYED[name], n], "sign", self.plan, SHARE)
+                row |= {"key gain": gain.value, "gain low": gain.low, "gain high": gain.high, "p_gain": gain.p}
+                words += [_gain_words(name, gain)] if n == main and gain.value is not None else []
+            rows.append(row)
+        page.add("win-rate", case, rows)
+        sizes = [f"{NOUNS[n]} ({format_count(len(queries[n]), 'query', 'queries')})" for n in against]
+        page.lead(case, f"a relevant passage of each query against {' and '.join(sizes)}, each shown alone.")
+        mine = {name: one for (name, n), one in found.items() if n == main}
+        counts, alpha = ("wins", "losses"), self.plan.alpha
+        if (best := confidences.best_measure(mine, counts, alpha, "recognise", "the relevant passage")) is None:
+            page.say(case, "no confidence has a value for both passages of a query.")
+        else:
+            parts = " and ".join(f"than with {NOUNS[n]} {_share(found[best[1], n])}" for n in against)
+            base = f"; the retriever's score {_share(mine[RELEVANCE])}" if RELEVANCE in mine else ""
+            page.say(case, f"{best[0]}: higher with it {parts}{base}.")
+        page.say(case, f"over {NOUNS[main]}, {'; '.join(words)}." if words else "")
+        page.note(case, confidences.skipped_words(case))
+        if (said := case.results.said.get(KIND)) is not None and "passage" in said.columns:
+            key, every = (wins.get((name, main), np.zeros(len(queries[main]))) for name in ("KeyEntropy", "Entropy"))
+            first = np.argsort(-np.nan_to_num(abs(key - every)), kind="stable")  # those on which key tokens matter
+            chosen = [queries[main][at] for at in first[: confidences.TOKENS_SHOWN]]
+            once = said.unique(["query", "passage"], keep="first", maintain_order=True)  # the row with the tokens
+            answers = frame.select("system", "query", "passage").join(once, on=["query", "passage"])
+            page.show_answers(case, answers, {(arm, query): arm for query in chosen for arm in (GOLD, main)})
+
+    def finish(self, page: StudyPage) -> None:
+        over = pl.format("over {}", pl.col("against").replace_strict(NOUNS, return_dtype=pl.String))
+        group = (pl.format("{}: {}", "case", over) if page.several else over).alias("group")
+        spec = dot_chart(page.dots("win-rate", "confidence", "win rate", group), "win rate")
+        ties = "ties count half; 0.5 is chance" if self.ties == "half" else "ties count as losses"
+        caption = f"Share of the queries, with {self.level:.0%} intervals; {ties}."
+        page.draw("win-rate", "How often the model is surer with the relevant passage", caption, spec)
 
 
-class WinRatePassages(NamedTuple):
-    """Passages by what they are and query, queries left out by reason, and how many passages held an answer."""
-
-    shown: dict[str, dict[str, list[str]]]
-    left: Counter[str]
-    held: dict[str, int]
-
-    @property
-    def design(self) -> pl.DataFrame:
-        columns = {"system": list(self.shown), "passed over": [self.held.get(name, 0) for name in self.shown]}
-        return pl.DataFrame(columns, schema={"system": pl.String, "passed over": pl.Int64})
-
-
-def choose(pool: PassagePool, *, drawn: bool = True) -> WinRatePassages:
-    """The passages of each query; ``drawn``: with one at random."""
-    shown: dict[str, dict[str, list[str]]] = {GOLD: {}, DISTRACTOR: {}, RANDOM: {}}
-    near, far = DistractorPool(pool.collection), DistractorPool(pool.collection)
+def choose_passages(pool: CandidatePool, against: Sequence[str]) -> DrawnContexts:
+    """The relevant passage of each query and those to compare it with, each as a context."""
     left: Counter[str] = Counter()
-    for query in pool.queries:
-        best, why = gold(pool, query), unsuited_reason(pool, query)
-        if why or best is None:
-            left[why] += 1
-            continue
-        others = {DISTRACTOR: near.first(query, pool.others(query), 1)}
-        if drawn:
-            others[RANDOM] = far.first(query, pool.random(query, SPARE, pool.dice("win-rate", query)), 1)
-        if not any(others.values()):
-            left["nothing to compare the relevant passage with"] += 1
-            continue
-        shown[GOLD][query] = [best]
-        for name, found in others.items():
-            if found:
-                shown[name][query] = found
-            else:
-                left[f"not compared with {NOUNS[name]}, for want of one"] += 1
-    if not shown[GOLD]:
-        raise no_queries_error(left, "retrieve more passages, or give accepted answers and more labels")
-    kinds = {name: rows for name, rows in shown.items() if rows}
-    return WinRatePassages(kinds, left, {DISTRACTOR: near.held, RANDOM: far.held})
+
+    def build(query: str) -> dict[str, list[str]]:
+        made = {GOLD: [pool.gold(query)]}
+        for name in against:
+            near = name == DISTRACTOR
+            some = pool.others(query) if near else pool.random(query, SPARE, pool.rng("win-rate", query))
+            made[name] = pool.without_answer(name, query, some, 1)
+        if not any(made[name] for name in against):
+            raise Unusable("nothing to compare the relevant passage with")
+        left.update(f"not compared with {NOUNS[name]}: there is none" for name in against if not made[name])
+        return {name: some for name, some in made.items() if some}
+
+    drawn = pool.draw([GOLD, *against], build, REMEDY, left)
+    return drawn._replace(shown={name: rows for name, rows in drawn.shown.items() if rows})
 
 
-def evaluation_passages(case: Case) -> Case:
-    """The passages that an evaluation has judged, as a case: relevant ones against distractors."""
-    results = case.results
-    values = judged(results)
-    if not values or results.judgments is None:
-        raise InputError(
-            f"{case.name}: no passage has a confidence",
-            expected=f"judgments of {', '.join(NAMES)}",
-            remedy="name the workspace; or have passages judged: confidence = { each = true } under [judgments]",
-        )
-    known = {pair for some in values.values() for pair in some}
-    labels: dict[str, dict[str, float]] = {}
-    rows = results.judgments.of("relevance").filter(pl.col("status") == OK).select("query", "passage", "value")
-    for query, passage, value in rows.iter_rows():
-        if (query, passage) in known:
-            labels.setdefault(query, {})[passage] = value
-    lists: dict[str, dict[str, list[str]]] = {}
-    for query, system, passage in results.contexts.frame.select("query", "system", "passage").iter_rows():
-        if (query, passage) in known:
-            lists.setdefault(query, {}).setdefault(system, []).append(passage)
-    found = {query: interleaved(list(some.values())) for query, some in lists.items()}
-    without = frozenset(found) - set(results.collection.answers["query"])
-    chosen = choose(PassagePool(results.collection, found, labels, without_answers=without), drawn=False)
-    return replace(
-        case,
-        results=replace(results, contexts=contexts_from_lists(chosen.shown)),
-        design=chosen.design,
-        left_out=dict(chosen.left),
-    )
+def _design(pool: CandidatePool, drawn: DrawnContexts) -> pl.DataFrame:
+    return pl.DataFrame({"system": list(drawn.shown), "skipped": [pool.held[name] for name in drawn.shown]})
+
+
+def _values(results: Results) -> dict[str, pl.DataFrame]:
+    """By name each confidence in the passages shown, higher is surer; and the retriever's scores."""
+    shown, made = results.contexts.frame, {}
+    if results.judgments is not None:
+        good = results.judgments.frame.filter(pl.col("status") == OK).select("query", "passage", "aspect", "value")
+        for aspect, name in NAMES.items():
+            value = (1 - pl.col("value") if aspect == "abstention" else pl.col("value")).alias("value")
+            made[name] = shown.join(good.filter(aspect=aspect).with_columns(value), on=["query", "passage"])
+    made[RELEVANCE] = shown.with_columns(value=pl.col("score")).drop_nulls("value")
+    return {name: part for name, part in made.items() if part.height}
+
+
+def _wins(sides: Floats, *, strict: bool) -> Floats:
+    """1 for a win, ½ or 0 for a tie, 0 for a loss; NaN if a value is missing."""
+    sign = np.sign(sides[:, 0] - sides[:, 1])
+    return np.where(np.isnan(sign), np.nan, sign > 0 if strict else 0.5 + sign / 2)
+
+
+def _share(one: Estimate) -> str:
+    if one.value is None:
+        return f"in no query ({one.reason})"
+    span = f" [{100 * one.low:.1f}, {100 * one.high:.1f}]" if one.low is not None and one.high is not None else ""
+    p = p_words(one.p or 0.0) if one.p_holm is None else f"{p_words(one.p_holm)} after Holm"
+    return f"in {100 * one.value:.1f} %{span} of {format_count(one.n, 'query', 'queries')} ({p})"
+
+
+def _gain_words(name: str, gain: Estimate) -> str:
+    value = 100 * (gain.value or 0.0)
+    how = f"{abs(value):.1f} points {'more' if value > 0 else 'less'} often than" if value else "as often as"
+    return f"{name} wins {how} {KEYED[name]} ({p_words(gain.p or 0.0)})"

@@ -1,0 +1,85 @@
+"""What the studies of the model's confidence share: how it is asked for, and which measure comes out best."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import polars as pl
+
+from ragworth.annotators.token_confidence import MEASURES
+from ragworth.config import Workspace
+from ragworth.errors import format_list
+from ragworth.stats.estimate import Estimate, correct_by_holm
+from ragworth.studies.contract import Case
+from ragworth.studies.contrast import Floats, matrix
+from ragworth.tables import OK
+
+K = TypeVar("K", str, tuple[str, str])
+
+KIND = "confidence"
+RELEVANCE = "relevance"
+"""The retriever's own score, which the measures of confidence are compared with."""
+PAPER = "Hua et al., Evaluating the Utility of Grounding Documents with Reference-Free LLM-based Metrics"
+GREEDY: Mapping[str, Any] = {"temperature": 0.0, "repeats": 1}
+TASKS: Mapping[str, Mapping[str, Any]] = {
+    KIND: {"a": 0.05, "top": 0.1, "measures": ",".join(MEASURES)},
+    "answers": GREEDY,
+}
+"""Settings of the paper."""
+TOKENS_SHOWN = 3
+"""Queries whose answers are shown token by token."""
+
+
+def with_confidence(space: Workspace, *, each: bool = False) -> Workspace:
+    """The workspace with greedy answers and confidence in each context, or in ``each`` passage.
+
+    The confidence without any context is the same for all contexts of a query, so it isn't asked for.
+    """
+    task, answers = space.judgments[KIND], space.answers
+    if answers is not None:
+        answers = replace(answers, task=replace(answers.task, settings={**answers.task.settings, **GREEDY}))
+    task = replace(task, settings={**task.settings, "each": each, "relative": False})
+    return replace(space, judgments={**space.judgments, KIND: task}, answers=answers, graded=())
+
+
+def confidences_of(case: Case, systems: list[str], queries: list[str]) -> dict[str, Floats]:
+    """The confidence in the answer from each context, queries × systems, by measure; NaN if missing."""
+    assert case.results.outcomes is not None
+    good = case.results.outcomes.frame.filter(pl.col("status") == OK)
+    parts = {name: good.filter(pl.col("aspect") == name) for name in MEASURES}
+    return {name: matrix(part, systems, queries) for name, part in parts.items() if part.height}
+
+
+def correct_rivals(found: Mapping[K, Estimate]) -> dict[K, Estimate]:
+    """The estimates with p corrected by Holm; the retriever's score is no candidate for the best measure."""
+    rivals = [key for key in found if RELEVANCE not in (key, key[0])]
+    return {**found, **dict(zip(rivals, correct_by_holm([found[key] for key in rivals]), strict=True))}
+
+
+def best_measure(
+    found: Mapping[str, Estimate], counts: tuple[str, str], alpha: float, verb: str, thing: str
+) -> tuple[str, str] | None:
+    """Which measure ``verb``s a ``thing`` best, in words, and its name; of equals the one with the highest p.
+
+    It was picked by looking at all of them, so p after Holm counts; the first of the ``counts`` must be the larger one.
+    None if no measure has a value.
+    """
+    values = {n: round(one.value, 12) for n, one in found.items() if one.value is not None and n != RELEVANCE}
+    best = [name for name, value in values.items() if value == max(values.values())]
+    if not best:
+        return None
+    more, less = counts
+    good = [n for n in best if found[n].counts[more] > found[n].counts[less] and found[n].is_significant(alpha)]
+    who, s = format_list(good or best, 20), "" if len(good or best) > 1 else "s"
+    words = (
+        f"{who} {verb}{s} {thing} best" if good else f"no confidence reliably {verb}s {thing}; {who} come{s} closest"
+    )
+    return words, max(good or best, key=lambda name: found[name].p_holm or 0.0)
+
+
+def skipped_words(case: Case) -> str:
+    """How many candidates were skipped, if any."""
+    some = [f"{name}: {number:,}" for name, number in case.design.select("system", "skipped").iter_rows() if number]
+    return f"passages skipped because they contain an accepted answer: {', '.join(some)}" if some else ""
