@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 import ragworth
 from ragworth.calls.job import Job
 from ragworth.errors import InputError, ModelError
+from ragworth.graders import encoders
 from ragworth.graders.contract import Grader
 from ragworth.graders.grading import GRADERS, GradingResult, build_grader, grading_task, to_answer_book
 from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Request, Usage
@@ -321,7 +323,7 @@ def test_repeats_are_averaged_over_those_that_have_a_value() -> None:
     assert graded.frame["label"].to_list() == [None, None]
     assert graded.notes == (
         "1 of 2 outcomes have a value; without one: empty-answer 1",
-        "1 outcome out of fewer answers than there are: some could not be graded",
+        "1 of 1 outcome comes from fewer than 3 repeats: the other answers are missing or could not be graded",
     )
     assert len(ragworth.Outcomes(graded.frame)) == 2
 
@@ -391,7 +393,7 @@ class Pretend:
 def pretend(monkeypatch: pytest.MonkeyPatch, f1: Mapping[tuple[str, str], float]) -> Pretend:
     scorer = Pretend(f1)
     compare = similarity.BERTScoreSimilarity(scorer)  # type: ignore[arg-type]
-    monkeypatch.setattr(similarity, "build_bertscore_similarity", lambda *given, **more: compare)
+    monkeypatch.setattr(encoders, "build_bertscore_similarity", lambda *given, **more: compare)
     return scorer
 
 
@@ -470,11 +472,15 @@ def test_utility_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     graded = ragworth.grade("utility", given, TEXTS)
     mine = graded.frame.filter(pl.col("system") == "x")
     # q1: (0.6 − 0.4)/0.4 = 0.5 and (0.5 − 0.5)/0.5 = 0, mean 0.25.
-    # q2 has one zero-shot answer, which both are held against: (0.3 − 0.6)/0.6 = −0.5.
+    # q2 has the zero-shot answer of one repeat alone, so U is from that repeat: (0.3 − 0.6)/0.6 = −0.5.
     assert mine["value"].to_list() == pytest.approx([0.25, -0.5])
-    assert mine["each"].to_list() == [pytest.approx([0.5, 0.0]), pytest.approx([-0.5, -0.5])]
-    assert mine.select("repeats", "of").rows() == [(2, 2), (2, 2)]
+    assert mine["each"].to_list() == [pytest.approx([0.5, 0.0]), [pytest.approx(-0.5), None]]
+    assert mine.select("repeats", "of").rows() == [(2, 2), (1, 2)]
+    assert "1 of 2 outcomes comes from fewer than 2 repeats" in " ".join(graded.notes)
     assert graded.answers.select("p", "p_without").row(0) == (0.6, 0.4)
+    # Means over repeats, for the column without context: (0.4 + 0.5)/2 and 0.6.
+    assert mine["p"].to_list() == pytest.approx([0.55, 0.3])
+    assert mine["p_without"].to_list() == pytest.approx([0.45, 0.6])
     # The zero-shot answers are what others are held against; they have no outcome.
     assert set(graded.frame["system"]) == {"x"}
 
@@ -529,6 +535,69 @@ def test_utility_of_a_repeat_without_its_zero_shot_answer() -> None:
         3,
         [pytest.approx(1.0), 0.0, None],
     )
+
+
+def test_utility_says_how_many_repeats_are_missing() -> None:
+    """q1 has three answers of three, q2 lacks a row, and all that q3 has failed."""
+    texts = ragworth.Collection.of(passages=TEXTS.passages, relevance={query: {"a": 1} for query in ("q1", "q2", "q3")})
+    rows: list[tuple[Any, ...]] = [("(none)", query, n, "Ann") for query in ("q1", "q2", "q3") for n in range(3)]
+    rows += [("x", "q1", n, "Ann Lee") for n in range(3)] + [("x", "q2", n, "Ann Lee") for n in (0, 2)]
+    rows += [("x", "q3", n, None, "refused") for n in range(3)]
+    graded = ragworth.grade("utility", table(*rows), texts, similarity="f1")
+    assert graded.frame.select("query", "repeats", "of", "status").rows() == [
+        ("q1", 3, 3, "ok"),
+        ("q2", 2, 3, "ok"),
+        ("q3", 0, 3, "refused"),
+    ]
+    few = "of 2 outcomes {} from fewer than {} repeats: the other answers are missing or could not be graded"
+    assert graded.notes == (
+        "2 of 3 outcomes have a value; without one: refused 1",
+        f"1 {few.format('comes', 3)}",
+    )
+    # f1 of "Ann" and the passage's four tokens (no article): 2·1·(1/4)/(1 + 1/4) = 0.4, also if the answer failed.
+    assert graded.frame["p_without"].to_list() == pytest.approx([0.4] * 3)
+    asked = ragworth.grade("utility", table(*rows), texts, similarity="f1", repeats=5)
+    assert asked.frame["of"].to_list() == [5, 5, 5]
+    assert f"2 {few.format('come', 5)}" in asked.notes
+
+
+def test_one_zero_shot_answer_for_all_repeats_is_noted() -> None:
+    given = table(("x", "q1", 0, "Ann Lee"), ("x", "q1", 1, "Ann"), ("(none)", "q1", 0, "Ann"))
+    graded = ragworth.grade("utility", given, TEXTS, similarity="f1")
+    assert graded.frame.select("repeats", "of").rows() == [(2, 2)]
+    assert graded.notes[-1].startswith("all 2 repeats are compared with a single answer without context")
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("kind", ["utility", "bertscore"])
+def test_bertscore_works_offline_and_names_its_encoder(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    given = table(("x", "q1", 0, "Ann Lee built it."), ("y", "q1", 0, "Snow " * 300), ("(none)", "q1", 0, "Water."))
+    graded = ragworth.grade(kind, given, TEXTS)
+    near, far = graded.frame["value"].to_list()[:2]
+    assert near > far
+    assert "bertscore:embedded:all-MiniLM-L6-v2@" in graded.frame["source"][0]
+    assert " layer=6 " in graded.frame["source"][0]
+    assert any("1 answer and 0 reference texts were too long" in note for note in graded.notes)
+    with pytest.raises(ModelError, match="layer is 3"):
+        ragworth.grade(kind, given, TEXTS, layer=3)
+
+
+def test_the_encoder_of_the_paper(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[tuple[str, Any]] = []
+
+    def refuse(name: str, **options: Any) -> None:
+        opened.append((name, options["layer"]))
+        raise ModelError("not here")
+
+    monkeypatch.setattr("ragworth.text_match.token_encoder.TokenEncoder", refuse)
+    given = table(("x", "q1", 0, "Ann"), ("(none)", "q1", 0, "Ann"))
+    with pytest.raises(ModelError, match="not here"):
+        ragworth.grade("utility", given, TEXTS, encoder="paper")
+    assert opened == [("bert-large-uncased", 18)]
+    with pytest.raises(InputError, match="the paper uses layer 18"):
+        ragworth.grade("utility", given, TEXTS, encoder="paper", layer=3)
 
 
 def test_utility_needs_zero_shot_answers_and_relevance() -> None:

@@ -48,7 +48,7 @@ def test_the_graph_computes_what_transformers_does(pooling: str, tmp_path: Path)
     found = made.encode(TEXTS, "passage")
     assert not made.normalised
     for text, vector in zip(TEXTS, found, strict=True):
-        ids = torch.tensor([made._tokenizer.encode(text).ids])
+        ids = torch.tensor([made.tokenizer.encode(text).ids])
         with torch.no_grad():
             hidden = model(input_ids=ids).last_hidden_state[0].numpy()
         expected = hidden[0] if pooling == "cls" else hidden.mean(axis=0)

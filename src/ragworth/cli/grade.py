@@ -49,7 +49,7 @@ def command() -> None:
     \b
     ragworth grade deterministic answers.parquet --answers accepted.jsonl --qrels qrels.txt
     ragworth grade judge answers.parquet contexts.jsonl --model openai:NAME@http://localhost:8000 -o outcomes.parquet
-    ragworth grade utility answers.parquet -c beir:FOLDER --encoder bert-large-uncased
+    ragworth grade utility answers.parquet -c beir:FOLDER --encoder paper
     """
 
 

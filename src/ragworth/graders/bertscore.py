@@ -13,11 +13,11 @@ import polars as pl
 from ragworth.calls.programs import NoValue
 from ragworth.errors import InputError, give_input
 from ragworth.generation.answer_book import Answer
+from ragworth.graders import encoders
 from ragworth.graders.contract import Grader
 from ragworth.tasks.findings import AspectValues
 from ragworth.tasks.options import option
-from ragworth.text_match import similarity
-from ragworth.text_match.similarity import DEFAULT_ENCODER, BERTScoreSimilarity, baseline_option
+from ragworth.text_match.similarity import BERTScoreSimilarity
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,10 @@ class BERTScoreGrader(Grader):
     could not be compared with the answer, because there is nothing in them that the encoder knows.
     """
 
-    encoder: str = option(DEFAULT_ENCODER, "encoder: a name or a folder")
+    encoder: str = encoders.encoder_option()
     layer: int = option(-1, "which layer's vectors; -1 for the one known to be best", low=-1)
     idf: bool = option(False, "weigh tokens by how rare they are among the references")
-    baseline: str = baseline_option()
+    baseline: str = encoders.baseline_option()
     device: str = option("", "where the encoder runs: cpu, cuda, …; by default a GPU if there is one")
     download: bool = option(False, "get the encoder from the Hugging Face hub if it is not on this machine")
     references: str = option("answers", "what answers are compared with", choices=("answers", "relevant"))
@@ -44,7 +44,7 @@ class BERTScoreGrader(Grader):
 
     @cached_property
     def scorer(self) -> BERTScoreSimilarity:
-        return similarity.build_bertscore_similarity(
+        return encoders.build_bertscore_similarity(
             self.encoder,
             layer=self.layer,
             corpus=self._corpus(),

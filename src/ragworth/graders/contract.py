@@ -64,6 +64,8 @@ class Grader:
     """Whether it makes one call at a time for an answer."""
     details: ClassVar[Mapping[str, Any]] = {}
     """Columns it keeps beside the values."""
+    averaged: ClassVar[tuple[str, ...]] = ()
+    """Details of which an outcome out of several answers has the mean."""
 
     def __post_init__(self) -> None:
         validate_options(self, self.kind)
@@ -82,6 +84,11 @@ class Grader:
     def control(self, answer: Answer) -> bool:
         """Whether an answer without an outcome is judged all the same, to see what the judge makes of it."""
         return False
+
+    @property
+    def expected_repeats(self) -> int:
+        """Answers to a query that an outcome should be from; 0 means as many as there are."""
+        return 0
 
     def prepare(self, answers: Sequence[Answer]) -> None:
         """Compute together what is slow one by one."""

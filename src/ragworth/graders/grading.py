@@ -57,7 +57,9 @@ class GradingResult:
     table: Outcomes
     frame: pl.DataFrame
     """The table's columns; then ``reason`` and ``raw``; ``repeats`` of ``of`` answers that have a value, and the
-    value of ``each``; then the details of the grader where the outcome is that of one answer."""
+    value of ``each``; then the details of the grader where the outcome is that of one answer, or their mean over the
+    answers for those that are averaged. Answers that are missing altogether count in ``of`` where the grader knows how
+    many there should be."""
     answers: pl.DataFrame
     """The same for every single answer, with its details."""
     notes: tuple[str, ...] = ()
@@ -226,25 +228,32 @@ def _outcomes(rows: Sequence[Mapping[str, Any]], grader: Grader) -> pl.DataFrame
         "each": pl.List(pl.Float64),
         **grader.details,
     }
-    return frame_from_rows([_outcome(each) for each in together.values()], schema)
+    return frame_from_rows([_outcome(each, grader) for each in together.values()], schema)
 
 
-def _outcome(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _outcome(rows: Sequence[Mapping[str, Any]], grader: Grader) -> dict[str, Any]:
     values = [row["value"] for row in rows]
     good = [value for value in values if value is not None]
-    facts = {"repeats": len(good), "of": len(rows), "each": values}
+    facts = {"repeats": len(good), "of": max(len(rows), grader.expected_repeats), "each": values}
     if len(rows) == 1:
         return {**rows[0], **facts}
     first = next((row for row in rows if row["status"] == OK), rows[0])
     kept = {name: first.get(name) for name in ("system", "query", "aspect", "status", "source")}
     reason = {} if good else {"reason": first.get("reason"), "raw": first.get("raw")}
-    return {**kept, **reason, **facts, "value": fmean(good) if good else None}
+    means = {name: fmean(known) for name in grader.averaged if (known := [row[name] for row in rows if name in row])}
+    return {**kept, **reason, **means, **facts, "value": fmean(good) if good else None}
 
 
 def _notes(frame: pl.DataFrame, answers: Sequence[Answer]) -> Iterator[str]:
-    partly = frame.filter((pl.col("repeats") > 0) & (pl.col("repeats") < pl.col("of"))).height
+    known = frame.filter(pl.col("repeats") > 0)
+    partly = known.filter(pl.col("repeats") < pl.col("of")).height
     if partly:
-        yield f"{format_count(partly, 'outcome')} out of fewer answers than there are: some could not be graded"
+        number = f"{known['of'][0]} repeats" if known["of"].n_unique() == 1 else "all their repeats"
+        verb = "comes" if partly == 1 else "come"
+        yield (
+            f"{partly:,} of {format_count(known.height, 'outcome')} {verb} from fewer than {number}: "
+            "the other answers are missing or could not be graded"
+        )
     ended = sum(each.status == TRUNCATED for each in answers)
     if ended:
         yield f"{format_count(ended, 'answer')} that ended at the greatest length, graded all the same"

@@ -17,17 +17,11 @@ from ragworth.calls.programs import NoValue
 from ragworth.errors import InputError, give_input
 from ragworth.generation.answer_book import Answer
 from ragworth.generation.writer import NO_CONTEXT_SYSTEM
+from ragworth.graders import encoders
 from ragworth.graders.contract import Grader
 from ragworth.tasks.findings import AspectValues
 from ragworth.tasks.options import option
-from ragworth.text_match import similarity
-from ragworth.text_match.similarity import (
-    DEFAULT_ENCODER,
-    BestSimilarity,
-    OverlapSimilarity,
-    Similarity,
-    baseline_option,
-)
+from ragworth.text_match.similarity import BestSimilarity, OverlapSimilarity, Similarity
 
 NO_ZERO_SHOT = "no-zero-shot"
 ZERO_SHOT_WORTHLESS = "zero-shot-worthless"
@@ -37,22 +31,25 @@ ZERO_SHOT_WORTHLESS = "zero-shot-worthless"
 class UtilityGrader(Grader):
     """U = (P(with context) − P(without)) / P(without), P the greatest similarity to a relevant passage.
 
-    An answer is held against the zero-shot answer of the same repeat, or against the only one there is; the outcome
-    is the mean over repeats. There is no value where no passage is relevant, where there is no zero-shot answer, and
-    where that one has P = 0 (or less, with a baseline). ``p`` and ``p_without`` are the two similarities. Zero-shot
-    answers have no outcome of their own.
+    An answer is compared with the zero-shot answer of the same repeat, or with the only one if zero-shot answers were
+    written once. The outcome is the mean over repeats; a repeat that lacks either answer doesn't count in ``repeats``.
+    There is no value if no passage is relevant, if there is no zero-shot answer, or if that one has P = 0 (or less,
+    with a baseline). ``p`` and ``p_without`` are the two similarities, averaged over repeats. Zero-shot answers have no
+    outcome of their own.
     """
 
     similarity: str = option("bertscore", "how similarity is measured", choices=("bertscore", "rouge-l", "f1"))
-    encoder: str = option(DEFAULT_ENCODER, "encoder of BERTScore: a name or a folder")
+    encoder: str = encoders.encoder_option()
     layer: int = option(-1, "which layer's vectors; -1 for the one known to be best", low=-1)
-    baseline: str = baseline_option()
+    baseline: str = encoders.baseline_option()
     device: str = option("", "where the encoder runs: cpu, cuda, …; by default a GPU if there is one")
     download: bool = option(False, "get the encoder from the Hugging Face hub if it is not on this machine")
     level: float = option(1.0, "lowest relevance that counts as relevant")
+    repeats: int = option(0, "answers that each query should have; 0: as many as any query has", low=0)
     without: str = option(NO_CONTEXT_SYSTEM, "the system whose answers are given without context")
 
     kind: ClassVar[str] = "utility"
+    version: ClassVar[int] = 2
     title: ClassVar[str] = "relative gain over the answer without any context"
     aspects: ClassVar[tuple[str, ...]] = ("utility",)
     details: ClassVar[Mapping[str, Any]] = {
@@ -61,12 +58,13 @@ class UtilityGrader(Grader):
         "cut": pl.Boolean,
         "skipped": pl.Int64,
     }
+    averaged: ClassVar[tuple[str, ...]] = ("p", "p_without")
 
     @cached_property
     def scorer(self) -> Similarity:
         if self.similarity != "bertscore":
             return OverlapSimilarity(self.similarity)
-        return similarity.build_bertscore_similarity(
+        return encoders.build_bertscore_similarity(
             self.encoder,
             layer=self.layer,
             corpus=None,
@@ -91,6 +89,14 @@ class UtilityGrader(Grader):
     def graded(self, answer: Answer) -> bool:
         return answer.system != self.without
 
+    @cached_property
+    def expected_repeats(self) -> int:
+        return self.repeats or len({each.repeat for each in self.book.answers})
+
+    @cached_property
+    def _zero_shot_once(self) -> bool:
+        return len({each.repeat for each in self.book.answers if each.system == self.without}) == 1
+
     @property
     def source(self) -> str:
         return f"utility · {self.scorer.name} · against {self.without}"
@@ -101,28 +107,46 @@ class UtilityGrader(Grader):
     def prepare(self, answers: Sequence[Answer]) -> None:
         pairs = []
         for answer in answers:
-            for one in (answer, self.book.partner(self.without, answer.query, answer.repeat)):
+            for one in (answer, self._partner(answer)):
                 with suppress(NoValue):
                     if one is not None:
                         pairs.append((self.text(one), self._relevant(one.query)))
         self.scorer.learn(pairs)
 
     def value(self, answer: Answer) -> AspectValues:
-        text, relevant = self.text(answer), self._relevant(answer.query)
-        with_, bare = self.scorer.best(text, relevant), self._zero_shot(answer, relevant)
-        detail = {"p": with_.value, "p_without": bare.value, "cut": with_.cut or bare.cut, "skipped": with_.skipped}
+        relevant = self._relevant(answer.query)
+        bare = self._zero_shot(answer, relevant)
+        detail: dict[str, Any] = {"p_without": bare.value, "cut": bare.cut}
+        try:
+            with_ = self.scorer.best(self.text(answer), relevant)
+        except NoValue as none:
+            return AspectValues({"utility": none}, detail)
+        detail |= {"p": with_.value, "cut": with_.cut or bare.cut, "skipped": with_.skipped}
         if bare.value <= 0:
-            raise NoValue(ZERO_SHOT_WORTHLESS, "the answer without context has no similarity to any relevant passage")
+            why = "the answer without context has no similarity to any relevant passage"
+            return AspectValues({"utility": NoValue(ZERO_SHOT_WORTHLESS, why)}, detail)
         return AspectValues({"utility": (with_.value - bare.value) / bare.value}, detail)
 
+    def _partner(self, answer: Answer) -> Answer | None:
+        """The answer without context to compare with."""
+        found = self.book.partner(self.without, answer.query, answer.repeat)
+        return found if found is not None and (self._zero_shot_once or found.repeat == answer.repeat) else None
+
     def _zero_shot(self, answer: Answer, relevant: Sequence[str]) -> BestSimilarity:
-        partner = self.book.partner(self.without, answer.query, answer.repeat)
+        partner = self._partner(answer)
         if partner is None:
-            raise NoValue(NO_ZERO_SHOT, f"{self.without} has no answer to the query {answer.query!r}")
+            why = f"{self.without} has no answer to the query {answer.query!r} in repeat {answer.repeat}"
+            raise NoValue(NO_ZERO_SHOT, why)
         try:
             return self.scorer.best(self.text(partner), relevant)
         except NoValue as none:
             raise NoValue(NO_ZERO_SHOT, f"the answer of {self.without} has no text: {none.status}") from none
 
     def notes(self, answers: Sequence[Answer], controls: Sequence[AspectValues | NoValue]) -> list[str]:
-        return self.scorer.notes()
+        once = []
+        if self._zero_shot_once and self.expected_repeats > 1:
+            once = [
+                f"all {self.expected_repeats} repeats are compared with a single answer without context, because "
+                f"{self.without} has one answer to each query"
+            ]
+        return [*once, *self.scorer.notes()]

@@ -21,15 +21,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+import numpy as np
 
 from ragworth.errors import InputError, ModelError, quote_short
 from ragworth.tables import OK
 from ragworth.text_match.bertscore_baselines import Baseline, read_baseline
-from ragworth.text_match.token_encoder import EncodedText, TokenEncoder
-
-if TYPE_CHECKING:
-    import torch
+from ragworth.text_match.token_encoder import EncodedText, Floats, TokenEncoder, TokenVectors
 
 EMPTY_CANDIDATE, EMPTY_REFERENCE = "empty-candidate", "empty-reference"
 NO_WEIGHT = "no-weight"
@@ -88,7 +87,8 @@ class BERTScore:
 
     Parameters
     ----------
-    encoder: a name in the local cache of the Hugging Face hub, or a folder.
+    encoder: a name in the local cache of the Hugging Face hub, a folder, or an open encoder, to which ``layer``,
+        ``device``, ``batch``, ``revision`` and ``download`` don't apply.
     layer: layer to compare; None uses the one known to be best (18 for bert-large-uncased).
     idf: weight tokens by rarity: True counts them in the references of each call, including repeats; a list of texts
         counts in those, so that a score doesn't depend on what else is scored.
@@ -99,7 +99,7 @@ class BERTScore:
 
     def __init__(
         self,
-        encoder: str = "bert-large-uncased",
+        encoder: str | TokenVectors = "bert-large-uncased",
         *,
         layer: int | None = None,
         idf: bool | Sequence[str] = False,
@@ -111,8 +111,10 @@ class BERTScore:
     ) -> None:
         if isinstance(idf, str):
             raise InputError(f"idf is the text {quote_short(idf)}", expected="True, False or a list of texts")
-        self.encoder = TokenEncoder(
-            encoder, layer=layer, device=device, batch=batch, revision=revision, download=download
+        self.encoder: TokenVectors = (
+            TokenEncoder(encoder, layer=layer, device=device, batch=batch, revision=revision, download=download)
+            if isinstance(encoder, str)
+            else encoder
         )
         self.baseline: Baseline | None = None if baseline is None else read_baseline(baseline, self.encoder.layer)
         self._corpus = None if isinstance(idf, bool) else _check_texts(idf, "idf")
@@ -194,22 +196,19 @@ class BERTScore:
         weights: Mapping[str, Sequence[float]],
     ) -> Iterator[tuple[tuple[str, str], float, float]]:
         """Precision and recall of each pair."""
-        import torch
-
-        held: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
+        held: dict[str, tuple[Floats, Floats]] = {}
         for window in self._windows(pairs, tokens):
             needed = dict.fromkeys(text for pair in window for text in pair)
             held = {text: kept for text, kept in held.items() if text in needed}
             new = [text for text in needed if text not in held]
             for text, vectors in zip(new, self.encoder.vectors([tokens[text].ids for text in new]), strict=True):
-                held[text] = vectors, torch.tensor(weights[text], dtype=torch.float32, device=vectors.device)
-            with torch.inference_mode():
-                found = [
-                    _greedy_match([held[left] for left, _ in some], *held[reference])
-                    for reference, sharing in groupby(window, key=lambda pair: pair[1])
-                    for some in _slices(list(sharing))
-                ]
-            for pair, (precision, recall) in zip(window, torch.cat(found).tolist(), strict=True):
+                held[text] = vectors, np.array(weights[text], dtype=np.float32)
+            found = [
+                _greedy_match([held[left] for left, _ in some], *held[reference])
+                for reference, sharing in groupby(window, key=lambda pair: pair[1])
+                for some in _slices(list(sharing))
+            ]
+            for pair, (precision, recall) in zip(window, np.concatenate(found).tolist(), strict=True):
                 yield pair, precision, recall
 
     def _windows(
@@ -247,20 +246,14 @@ def _slices(pairs: list[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
     return (pairs[start : start + CANDIDATES_AT_A_TIME] for start in range(0, len(pairs), CANDIDATES_AT_A_TIME))
 
 
-def _greedy_match(
-    candidates: Sequence[tuple[torch.Tensor, torch.Tensor]], reference: torch.Tensor, weight: torch.Tensor
-) -> torch.Tensor:
+def _greedy_match(candidates: Sequence[tuple[Floats, Floats]], reference: Floats, weight: Floats) -> Floats:
     """Precision and recall of each candidate, given vectors and weights of its tokens, by greedy matching."""
-    import torch
-    from torch.nn.utils.rnn import pad_sequence
-
-    weights = pad_sequence([mine for _, mine in candidates], batch_first=True)
-    alike = pad_sequence([vectors for vectors, _ in candidates], batch_first=True) @ reference.T
-    precision = (alike.amax(dim=2) * weights).sum(dim=1)
-    for row, (vectors, _) in enumerate(candidates):
-        alike[row, len(vectors) :] = -1.0  # no cosine is lower, so nothing is matched with padding
-    recall = alike.amax(dim=1) @ weight
-    return torch.stack([precision, recall], dim=1).clamp(-1.0, 1.0)  # rounding must not lift a cosine above 1
+    starts = np.cumsum([0, *(len(mine) for _, mine in candidates[:-1])])
+    alike = np.concatenate([vectors for vectors, _ in candidates]) @ reference.T
+    weights = np.concatenate([mine for _, mine in candidates])
+    precision = np.add.reduceat(alike.max(axis=1) * weights, starts)
+    recall = np.maximum.reduceat(alike, starts, axis=0) @ weight
+    return np.stack([precision, recall], axis=1).clip(-1.0, 1.0)  # rounding must not lift a cosine above 1
 
 
 def _idf(texts: Sequence[EncodedText]) -> tuple[dict[int, float], float]:

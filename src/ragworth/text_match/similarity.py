@@ -8,22 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ragworth.calls.programs import NoValue
 from ragworth.errors import format_count
-from ragworth.tasks.options import option
 from ragworth.text_match.overlap import COMPARISONS
 
 if TYPE_CHECKING:
     from ragworth.text_match.bertscore import BERTScore, BERTScorePair
-
-DEFAULT_ENCODER = "bert-large-uncased"
-
-
-def baseline_option() -> str:
-    """The option of graders that rescale BERTScore."""
-    return option(
-        "",
-        "score of unrelated texts, which becomes 0 while 1 stays 1: a number, or a file of bert-score "
-        "(LAYER,P,R,F); by default scores aren't rescaled",
-    )
 
 
 class BestSimilarity(NamedTuple):
@@ -103,29 +91,3 @@ class BERTScoreSimilarity:
 
 
 Similarity = OverlapSimilarity | BERTScoreSimilarity
-
-
-def build_bertscore_similarity(
-    encoder: str, *, layer: int, corpus: Sequence[str] | None, baseline: str, device: str, download: bool
-) -> BERTScoreSimilarity:
-    """BERTScore with an encoder; ``layer`` −1 uses the one known to be best.
-
-    ``corpus``: texts in which tokens are counted for idf, so that a score doesn't depend on what else is scored.
-    ``baseline``: a number as text, a file, or empty.
-    """
-    from ragworth.text_match.bertscore import BERTScore
-
-    idf: Sequence[str] | bool = corpus if corpus is not None else False
-    known = layer if layer >= 0 else None
-    low = _number_or_text(baseline) if baseline else None
-    return BERTScoreSimilarity(
-        BERTScore(encoder, layer=known, idf=idf, baseline=low, device=device or None, download=download)
-    )
-
-
-def _number_or_text(text: str) -> float | str:
-    """Parse a number, or return the text, which then names a file."""
-    try:
-        return float(text)
-    except ValueError:
-        return text

@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
 
 from ragworth.errors import MissingExtraError, ModelError, format_list
 from ragworth.llm.fingerprint import fingerprint
 from ragworth.llm.hub import find_snapshot, first_line, local_folder
 from ragworth.llm.local.batches import BatchBudget
 
-if TYPE_CHECKING:
-    import torch
+Floats = npt.NDArray[np.float32]
 
 BEST_LAYERS = {
     "bert-base-uncased": 9,
@@ -54,6 +56,32 @@ class EncodedText(NamedTuple):
     ids: tuple[int, ...]
     empty: bool
     cut: int
+
+
+class TokenVectors(Protocol):
+    """What BERTScore needs of an encoder. Equal ``name``, ``revision`` and ``layer`` mean equal vectors."""
+
+    name: str
+    revision: str
+    layer: int
+
+    @property
+    def width(self) -> int:
+        """Length of a vector."""
+        ...
+
+    @property
+    def special(self) -> frozenset[int]:
+        """The tokens that begin and end a text."""
+        ...
+
+    def tokens(self, texts: Sequence[str]) -> list[EncodedText]:
+        """Encode stripped texts as token ids, truncated at the limit."""
+        ...
+
+    def vectors(self, rows: Sequence[Sequence[int]]) -> list[Floats]:
+        """A matrix for each row of token ids: one vector per token, of length 1."""
+        ...
 
 
 class TokenEncoder:
@@ -196,12 +224,12 @@ class TokenEncoder:
                 encoded[i] = EncodedText(tuple(ids), encoded[i].empty, len(encoded[i].ids) - len(ids))
         return encoded
 
-    def vectors(self, rows: Sequence[Sequence[int]]) -> list[torch.Tensor]:
-        """A matrix for each row of token ids: one vector per token, of length 1, on the encoder's device."""
+    def vectors(self, rows: Sequence[Sequence[int]]) -> list[Floats]:
+        """A matrix for each row of token ids: one vector per token, of length 1."""
         import torch
 
         order = sorted(range(len(rows)), key=lambda i: len(rows[i]), reverse=True)
-        found: list[torch.Tensor | None] = [None] * len(rows)
+        found: dict[int, Floats] = {}
         model, was_cut = self._cut_model
         pad = self._tokenizer.pad_token_id or 0
 
@@ -213,16 +241,16 @@ class TokenEncoder:
             try:
                 out = model(input_ids=ids, attention_mask=mask, output_hidden_states=not was_cut)
                 states = out.last_hidden_state if was_cut else out.hidden_states[self.layer]
-                states = torch.nn.functional.normalize(states, dim=-1)
+                states = torch.nn.functional.normalize(states, dim=-1).cpu().numpy()
             except torch.OutOfMemoryError as error:
                 torch.cuda.empty_cache()
                 raise MemoryError(str(error)) from error
             for i, state in zip(some, states, strict=True):
-                found[i] = state[: len(rows[i])].clone()
+                found[i] = state[: len(rows[i])].copy()
 
         with torch.inference_mode():
             self._budget.batches([len(rows[i]) for i in order], read)
-        return [matrix for matrix in found if matrix is not None]
+        return [found[i] for i in range(len(rows))]
 
 
 def _require_packages() -> None:
@@ -264,5 +292,5 @@ def _folder(name: str, revision: str, download: bool) -> Path:
     raise ModelError(
         f"the encoder {name!r} is not in the local cache",
         remedy=f"hf download {full}, or download=True to get it from the Hugging Face hub, or a folder's path; "
-        "similarity by rouge-l or f1 (utility, propagation) needs no encoder",
+        "the embedded encoder (encoder=embedded) works offline",
     )

@@ -12,7 +12,7 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -89,20 +89,25 @@ class OnnxEncoder:
 
     def encode(self, texts: Sequence[str], role: Role, prefix: str | None = None) -> Floats:
         front = self.prefix(role) if prefix is None else prefix
-        tokens = [each.ids for each in self._tokenizer.encode_batch([front + text for text in texts])]
-        order = sorted(range(len(tokens)), key=lambda number: len(tokens[number]))
-        batches: list[tuple[list[int], Floats]] = []
-        start = 0
-        while start < len(order):
-            end = _batch_end(start, [len(tokens[number]) for number in order])
-            batches.append((order[start:end], self._vectors([tokens[number] for number in order[start:end]])))
-            start = end
+        tokens = [each.ids for each in self.tokenizer.encode_batch([front + text for text in texts])]
+        batches = [(batch, self._vectors([tokens[number] for number in batch])) for batch in _batches(tokens)]
         if not batches:
             return np.empty((0, self.dimension), dtype=np.float32)
         vectors = np.empty((len(texts), batches[0][1].shape[1]), dtype=np.float32)
         for numbers, found in batches:
             vectors[numbers] = found
         return normalize(vectors) if self.normalised else vectors
+
+    def token_vectors(self, rows: Sequence[Sequence[int]]) -> list[Floats]:
+        """A matrix for each row of token ids: one vector of length 1 for each token."""
+        found: dict[int, Floats] = {}
+        for batch in _batches(rows):
+            hidden, _ = self._hidden([rows[number] for number in batch])
+            if hidden.ndim == 2:
+                raise ModelError("its graph gives no vectors of tokens", file=str(self.folder))
+            for number, vectors in zip(batch, hidden, strict=True):
+                found[number] = normalize(vectors[: len(rows[number])])
+        return [found[number] for number in range(len(rows))]
 
     def _files(self) -> list[Path]:
         """Files that determine its vectors."""
@@ -114,6 +119,16 @@ class OnnxEncoder:
 
     def _vectors(self, rows: Sequence[Sequence[int]]) -> Floats:
         """A vector for each row of tokens."""
+        hidden, mask = self._hidden(rows)
+        if hidden.ndim == 2:  # the graph does the pooling itself
+            return hidden
+        if self.about.pooling == "cls":
+            return np.ascontiguousarray(hidden[:, 0])
+        sums = np.einsum("btd,bt->bd", hidden, mask.astype(np.float32))
+        return np.asarray(sums / mask.sum(axis=1, keepdims=True), dtype=np.float32)
+
+    def _hidden(self, rows: Sequence[Sequence[int]]) -> tuple[Floats, Any]:
+        """The output of the graph for rows of tokens, and which of them are no padding."""
         longest = _round_up(max(map(len, rows)))
         ids = np.full((len(rows), longest), self._padding_id, dtype=np.int64)
         mask = np.zeros((len(rows), longest), dtype=np.int64)
@@ -121,13 +136,7 @@ class OnnxEncoder:
             ids[number, : len(row)] = row
             mask[number, : len(row)] = 1
         feeds = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        hidden = self._run_graph(feeds)
-        if hidden.ndim == 2:  # the graph does the pooling itself
-            return hidden
-        if self.about.pooling == "cls":
-            return np.ascontiguousarray(hidden[:, 0])
-        sums = np.einsum("btd,bt->bd", hidden, mask.astype(np.float32))
-        return np.asarray(sums / mask.sum(axis=1, keepdims=True), dtype=np.float32)
+        return self._run_graph(feeds), mask
 
     def _run_graph(self, feeds: dict[str, Any]) -> Floats:
         """Run the graph on rows of tokens, and check that the output can be vectors."""
@@ -160,7 +169,8 @@ class OnnxEncoder:
         return output.astype(np.float32, copy=False)
 
     @cached_property
-    def _tokenizer(self) -> Any:
+    def tokenizer(self) -> Any:
+        """Of the library ``tokenizers``; it truncates texts that are too long."""
         from tokenizers import Tokenizer
 
         path = self.folder / "tokenizer.json"
@@ -227,9 +237,13 @@ def _round_up(length: int) -> int:
     return -(-length // LENGTH_MULTIPLE) * LENGTH_MULTIPLE
 
 
-def _batch_end(start: int, lengths: Sequence[int]) -> int:
-    """End of a batch from ``start``: as many rows as may be read at a time, at least one."""
-    end = start + 1
-    while end < len(lengths) and (end + 1 - start) * _round_up(lengths[end]) <= BATCH_TOKENS:
-        end += 1
-    return end
+def _batches(rows: Sequence[Sequence[int]]) -> Iterator[list[int]]:
+    """Numbers of rows of similar length to read at a time: as many as fit, at least one."""
+    order = sorted(range(len(rows)), key=lambda number: len(rows[number]))
+    start = 0
+    while start < len(order):
+        end = start + 1
+        while end < len(order) and (end + 1 - start) * _round_up(len(rows[order[end]])) <= BATCH_TOKENS:
+            end += 1
+        yield order[start:end]
+        start = end
