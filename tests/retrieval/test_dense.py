@@ -105,7 +105,8 @@ def test_each_query_ranks_its_own_judged_passages(model: str, folder: Path) -> N
     texts = {**PASSAGES, "other": "Bread is baked at night."}
     queries = {"q1": "Bread is baked at night.", "q2": "old corn", "q3": "mill", "blank": " "}
     # Labels of any value make a candidate; p5 is blank, "gone" has no text, and q3 has no labels.
-    own: dict[str, dict[str, float]] = {"q1": {"p1": 0, "p3": 1, "p5": 1}, "q2": {"p2": 1, "p1": 0, "gone": 1}, "blank": {"p1": 1}}
+    own: dict[str, dict[str, float]] = {"q1": {"p1": 0, "p3": 1, "p5": 1}, "blank": {"p1": 1}}
+    own["q2"] = {"p2": 1, "p1": 0, "gone": 1}
     setting = world(texts, queries, own)
     made = retrieve({"own": f'dense("{name}", among="judged") % 9', "all": f'dense("{name}") % 9'}, setting)
     found, every = passages(made, "own"), passages(made, "all")
