@@ -99,6 +99,33 @@ def test_scores_are_cosines(folder: Path) -> None:
         assert score == pytest.approx(float(model.encode([PASSAGES[passage]], "passage")[0].astype(float) @ query))
 
 
+@pytest.mark.parametrize("model", ["tiny", pytest.param("embedded", marks=pytest.mark.model)])
+def test_each_query_ranks_its_own_judged_passages(model: str, folder: Path) -> None:
+    name = "embedded" if model == "embedded" else f"onnx:{folder}"
+    texts = {**PASSAGES, "other": "Bread is baked at night."}
+    queries = {"q1": "Bread is baked at night.", "q2": "old corn", "q3": "mill", "blank": " "}
+    # Labels of any value make a candidate; p5 is blank, "gone" has no text, and q3 has no labels.
+    own: dict[str, dict[str, float]] = {"q1": {"p1": 0, "p3": 1, "p5": 1}, "blank": {"p1": 1}}
+    own["q2"] = {"p2": 1, "p1": 0, "gone": 1}
+    setting = world(texts, queries, own)
+    made = retrieve({"own": f'dense("{name}", among="judged") % 9', "all": f'dense("{name}") % 9'}, setting)
+    found, every = passages(made, "own"), passages(made, "all")
+    assert found["q1"][0] == "p3" and {query: sorted(some) for query, some in found.items()} == {
+        "q1": ["p1", "p3"],
+        "q2": ["p1", "p2"],
+        "q3": [],
+        "blank": [],
+    }
+    for query in ("q1", "q2"):  # in the order, and with the scores, of a search of the whole collection
+        assert found[query] == [each for each in every[query] if each in found[query]]
+    scores = {(s, q, p): v for s, q, p, v in made.frame.select("system", "query", "passage", "score").iter_rows()}
+    assert all(v == pytest.approx(scores["all", q, p], abs=1e-6) for (s, q, p), v in scores.items() if s == "own")
+    with pytest.raises(InputError, match="no relevance labels"):
+        retrieve({"s": f'dense("{name}", among="judged")'}, world(texts, queries, None))
+    with pytest.raises(InputError, match="always compared exactly"):
+        retrieve({"s": f'dense("{name}", among="judged", search="ann")'}, setting)
+
+
 def test_the_edges(folder: Path) -> None:
     texts = {**PASSAGES, "blank": " \n\t\u2003", "猫": "猫 が", "a": "old corn", "b": "old corn"}
     queries = {"none": "", "blank": " \u2003", "strange": "zeppelin", "ja": "猫 が", "tie": "old corn", "emoji": "🙂"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -10,11 +12,13 @@ import pytest
 from scipy import stats
 
 import ragworth
+from ragworth import config
 from ragworth.errors import InputError
-from ragworth.llm.contract import Request
+from ragworth.llm.contract import Generate, Request
 from ragworth.llm.scripted import ScriptedReply
-from ragworth.studies.propagation import at_sizes
-from ragworth.studies.run import StudyResult, plan_study
+from ragworth.studies.bench import fit_workspace
+from ragworth.studies.propagation import metrics_at_sizes
+from ragworth.studies.run import StudyResult, build_study, plan_study
 from tests.studies.conftest import Opened
 from tests.studies.simulated import VOICE, Reader, collection
 
@@ -53,8 +57,10 @@ def test_a_reader_of_the_top_gains_from_relevance_and_loses_by_reversal(tmp_path
     assert all(rows[k, "first"]["marks"] == "†" for k in (2, 5))
     assert carried[2, "first"]["correlation"] > 0.7  # type: ignore[operator]
     assert carried[2, "first"]["low"] > 0 and carried[5, "first"]["low"] > 0  # type: ignore[operator]
-    assert found.findings.sentences[0].startswith("w: first: relevance carries over to the answer, Pearson r of nDCG@k")
+    said = found.findings.sentences[0]
+    assert said.startswith("For first, relevance carries over to the answer: Pearson r of nDCG@k with utility ")
     assert "mean P without a context 0.333" in found.findings.lead
+    assert all(row["P without"] == pytest.approx(1 / 3) for row in rows.values())
 
 
 def test_order_matters_where_it_was_planted(tmp_path: Path, opened: Opened) -> None:
@@ -103,7 +109,8 @@ def test_numbers_are_those_of_the_texts(tmp_path: Path, opened: Opened) -> None:
         largest = 0.0
         for place, (label, p) in enumerate(sorted(p_values.items(), key=lambda pair: pair[1])):
             largest = max(largest, min(1.0, (3 - place) * p))
-            assert table(found)[size, label]["p_oracle"] == pytest.approx(largest)
+            assert table(found)[size, label]["p_oracle_holm"] == pytest.approx(largest)
+            assert table(found)[size, label]["p_oracle"] == pytest.approx(p)
         for label in ("first", "first reversed"):
             x = [scores[f"{label} @{size}", query, f"nDCG@{size}"] for query in queries]
             y = [utility[f"{label} @{size}", query] for query in queries]
@@ -112,7 +119,8 @@ def test_numbers_are_those_of_the_texts(tmp_path: Path, opened: Opened) -> None:
         there, back = ([utility[f"{each} @{size}", query] for query in queries] for each in ("first", "first reversed"))
         # Where every answer is the same in both orders, nothing speaks against the order's making no difference.
         p = stats.ttest_rel(there, back).pvalue if there != back else 1.0
-        assert table(found)[size, "first"]["p_reversal"] == pytest.approx(p)
+        row = table(found)[size, "first"]
+        assert row["p_reversal"] == pytest.approx(p) and row["p_reversal_holm"] == pytest.approx(p)  # the only pair
 
 
 def test_contexts_are_what_they_are_called(tmp_path: Path, opened: Opened) -> None:
@@ -146,7 +154,7 @@ def test_it_asks_once_and_is_taken_again(tmp_path: Path, opened: Opened) -> None
     assert all(a.frame.equals(b.frame) for a, b in zip(first.findings.tables, again.findings.tables, strict=True))
     other = ragworth.study("propagation", place, sizes="2,5", keep=False, metrics=["P", "UDCG@5"])
     assert set(other.findings.tables[1].frame["metric"]) == {"P@2", "P@5", "UDCG@5"}
-    assert [figure.name for figure in first.findings.figures] == ["utility", "scatter-1", "correlation"]
+    assert [figure.name for figure in first.findings.figures] == ["scatter-1", "utility", "correlation"]
 
 
 @pytest.mark.slow
@@ -170,6 +178,7 @@ def test_an_evaluation_with_and_without_context_is_enough(tmp_path: Path, opened
     ]
     row = table(found)[5, "first"]
     assert row["utility"] == pytest.approx(sum(gains) / 12) and row["queries"] == 12 and row["p_oracle"] is None
+    assert row["P without"] == pytest.approx(sum(values["(none)", f"q{n:03d}"] for n in range(12)) / 12)
     with pytest.raises(InputError, match="no outcome 'g'"):
         ragworth.study("propagation", place / "results", outcome="g")
 
@@ -183,10 +192,81 @@ def test_left_out_queries_and_answers_without_worth_are_counted(tmp_path: Path, 
     found = ragworth.study("propagation", place, keep=False, sizes="2")
     left = {row["reason"]: row["queries"] for row in found.findings.left_out.to_dicts()}
     assert left == {"no relevant passage": 1, "no utility in some context: zero-shot-worthless": 5}
-    assert len(found.findings.sentences) == 1 and "w: no context has a utility" in found.findings.sentences[0]
+    assert len(found.findings.sentences) == 1 and found.findings.sentences[0].startswith("No context has a utility (")
     assert found.findings.figures == ()
     rows = found.findings.tables[0].frame
     assert rows["utility"].null_count() == rows.height and set(rows["missing"]) == {5} and set(rows["marks"]) == {""}
+
+
+def test_missing_repeats_are_counted(tmp_path: Path, opened: Opened) -> None:
+    """One of three repeats of two queries has no answer at k = 2."""
+
+    class Silent(Speaker):
+        def __call__(self, request: Request) -> ScriptedReply:
+            last = request.prompt.messages[-1].content
+            mine = ("q001" in last or "q004" in last) and len(VOICE.findall(last)) == 2
+            if isinstance(request, Generate) and request.seed is not None and mine:
+                key = re.sub(r"\s+", " ", last)
+                self.seen = {**getattr(self, "seen", {}), key: getattr(self, "seen", {}).get(key, 0) + 1}
+                if self.seen[key] == 3:
+                    return ""
+            return super().__call__(request)
+
+    opened.reader = Silent(noise=0.0)
+    place = collection(tmp_path / "w", queries=6, toml=UTILITY)
+    text = (place / "ragworth.toml").read_text(encoding="utf-8")
+    sampled = "length = 16\ntemperature = 0.3\nrepeats = 3"
+    (place / "ragworth.toml").write_text(text.replace("length = 16", sampled), encoding="utf-8")
+    found = ragworth.study("propagation", place, keep=False, sizes="2,5", oracle=False, adversary=False)
+    rows = table(found)
+    assert rows[2, "first"]["fewer repeats"] == 2 and rows[2, "first"]["missing"] == 0
+    assert rows[5, "first"]["fewer repeats"] == 0
+    assert set(found.cases[0].design["role"]) == {"system", "reversed"}
+    assert {row["p_oracle"] for row in rows.values()} == {None} and rows[2, "first"]["p_reversal"] is not None
+
+
+def test_two_points_are_no_correlation(tmp_path: Path, opened: Opened) -> None:
+    opened.reader = Speaker()
+    found = ragworth.study("propagation", collection(tmp_path / "w", queries=2, toml=UTILITY), keep=False, sizes="2")
+    row = table(found, 1)[2, "first"]
+    assert row["correlation"] is None and row["why"] == "fewer than 3 contexts with both values"
+    few = ragworth.study("propagation", collection(tmp_path / "v", queries=8, toml=UTILITY), keep=False, sizes="2")
+    assert any("fewer than 20 queries are only a hint" in note for note in few.findings.notes)
+
+
+def test_a_scatter_plot_for_each_system_with_its_reversal(tmp_path: Path, opened: Opened) -> None:
+    opened.reader = Speaker()
+    place = collection(tmp_path / "w", queries=12, toml=UTILITY)
+    text = (place / "ragworth.toml").read_text(encoding="utf-8")
+    more = 'first = { run = "run.txt" }\nsecond = \'run("run.txt") >> shuffled\'\n'
+    (place / "ragworth.toml").write_text(text.replace('first = { run = "run.txt" }\n', more), encoding="utf-8")
+    found = ragworth.study("propagation", place, keep=False, sizes="2,6,15")
+    plots = {figure.title: figure.spec for figure in found.findings.figures if figure.name.startswith("scatter")}
+    assert list(plots) == ["nDCG@6 and utility of first", "nDCG@6 and utility of second"]
+    for name, spec in zip(("first", "second"), plots.values(), strict=True):
+        text = json.dumps(spec)
+        assert f'"{name} reversed"' in text and f'"{name}"' in text and '"line"' in text
+
+
+def test_the_published_design(tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = build_study("propagation", {}, "paper")
+    space = fit_workspace(config.read(collection(tmp_path / "w", queries=2)), chosen)
+    assert space.answers is not None and space.answers.without
+    assert space.answers.task.settings["temperature"] == pytest.approx(0.3)
+    assert space.answers.task.settings["repeats"] == 5
+    graded = space.grades["utility"].settings
+    assert graded["similarity"] == "bertscore" and graded["encoder"] == "paper" and graded["repeats"] == 5
+    assert chosen.settings["sizes"] == "2,5,10,15" and chosen.settings["measure"] == "pearson"
+    ours = fit_workspace(config.read(tmp_path / "w"), build_study("propagation", {}))
+    assert "similarity" not in ours.grades["utility"].settings  # the grader's own, which works offline
+
+
+@pytest.mark.model
+def test_the_default_compares_with_the_embedded_encoder_and_says_so(tmp_path: Path, opened: Opened) -> None:
+    opened.reader = Speaker()
+    found = ragworth.study("propagation", collection(tmp_path / "w", queries=3), keep=False, sizes="2")
+    assert any("how utility is measured" in note.lower() and "MiniLM" in note for note in found.findings.notes)
+    assert table(found)[2, "first"]["P without"] > 0  # type: ignore[operator]
 
 
 def test_what_cannot_be_studied_is_refused(tmp_path: Path, opened: Opened) -> None:
@@ -206,4 +286,9 @@ def test_what_cannot_be_studied_is_refused(tmp_path: Path, opened: Opened) -> No
 
 
 def test_metrics_without_a_cutoff_are_taken_at_each_size() -> None:
-    assert at_sizes(["nDCG", "UDCG(gamma=0)@5", "P@3"], [2, 5]) == ["nDCG@2", "nDCG@5", "UDCG(gamma=0)@5", "P@3"]
+    assert metrics_at_sizes(["nDCG", "UDCG(gamma=0)@5", "P@3"], [2, 5]) == [
+        "nDCG@2",
+        "nDCG@5",
+        "UDCG(gamma=0)@5",
+        "P@3",
+    ]

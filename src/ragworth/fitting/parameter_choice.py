@@ -120,7 +120,7 @@ def choose_pooled(grid: ParameterGrid, rows: FittingRows, settings: CorrelationO
     chosen = [
         _best(_correlations(rows, settings.measure, part != fold), grid, settings.up) for fold in range(settings.folds)
     ]
-    best = _best(_correlations(rows, settings.measure, part >= 0), grid, settings.up)
+    best = best_in_sample(grid, rows, settings)[0]
     columns = np.stack(
         [rows.values[np.arange(len(part)), np.array(chosen)[part]], *(rows.values[:, [grid.default, best]].T)], axis=1
     )
@@ -146,6 +146,13 @@ def choose_pooled(grid: ParameterGrid, rows: FittingRows, settings: CorrelationO
         expanded_p(gaps, rows.queries) if sure else None,
         rows.queries,
     )
+
+
+def best_in_sample(grid: ParameterGrid, rows: FittingRows, settings: CorrelationOptions) -> tuple[int, float]:
+    """The place of the value that does best over all rows, and its correlation there; NaN where there is none."""
+    found = _correlations(rows, settings.measure, np.ones(len(rows.outcome), dtype=bool))
+    best = _best(found, grid, settings.up)
+    return best, float(found[best])
 
 
 def _mostly_defined(draws: Floats) -> bool:

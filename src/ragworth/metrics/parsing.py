@@ -38,6 +38,14 @@ TREC_GAINS = re.compile(r"ndcg\.([^@()]+=[^@()]+)")
 TREC_NAMES = {"ndcg_cut": "nDCG", "map_cut": "AP", "P": "P", "recall": "R", "success": "Success"}
 
 
+def try_parse(text: str) -> Metric | None:
+    """A metric from its written form; None if it isn't one of ours, but maybe of another package."""
+    try:
+        return parse(text)
+    except MetricError:
+        return None
+
+
 def parse(text: str) -> Metric:
     """Parse a metric; trec_eval's names (``ndcg_cut_10``, ``ndcg.1=3,2=9``) are accepted too."""
     trec = TREC_CUT.fullmatch(text.strip())

@@ -83,6 +83,8 @@ class Estimate(NamedTuple):
         p = getattr(found, "p", None) if found.value is not None else None
         names = ("wins", "ties", "losses", "concordant", "discordant", "tied", "even")
         counts = {name: getattr(found, name) for name in names if hasattr(found, name)}
+        if unit != "queries" and hasattr(found, "queries"):
+            counts["queries"] = found.queries
         n = getattr(found, unit) if hasattr(found, unit) else found.n
         return cls(found.value, low, high, p, None, n, left, why, counts)
 

@@ -24,7 +24,7 @@ from ragworth.evaluation.stage_cache import StageCache
 from ragworth.evaluation.state import Console, EvaluationState, SilentConsole, StagePlan
 from ragworth.graders.grading import GRADERS
 from ragworth.metrics.engine import Tokens
-from ragworth.metrics.parsing import parse
+from ragworth.metrics.parsing import parse, try_parse
 from ragworth.registry import Registry
 from ragworth.results import Results
 from ragworth.retrieval import Pipeline
@@ -39,6 +39,8 @@ FOLDER = "studies"
 
 GRADER = "deterministic"
 """How answers are graded where the workspace does not say."""
+IDEAL = "ideal"
+"""Compares answers with an ideal one."""
 
 
 class PlanComplete(Exception):  # noqa: N818 (nothing went wrong)
@@ -49,17 +51,19 @@ def fit_workspace(space: Workspace, study: Study) -> Workspace:
     """The workspace as a study needs it: with kinds of judgment, answers and grades that it may not name itself."""
     more = {kind: TaskConfig() for kind in study.judges if kind not in space.judgments}
     writing = space.answers if space.answers is not None and space.answers.file is None else AnswerConfig()
-    # Answers are graded against those of the oracle if the workspace has them compared with an ideal answer.
-    ideal = space.grades.get("ideal")
-    oracle = ideal is not None and ideal.settings.get("ideal", "oracle") == "oracle"
+    wanted = [IDEAL] if getattr(study, "outcome", None) == IDEAL else [] if space.grades else [GRADER]
+    grades = {**{kind: TaskConfig() for kind in wanted}, **space.grades}
+    # Ideal answers are the oracle's, unless the workspace says otherwise: then no accepted answers are needed.
+    oracle = IDEAL in grades and grades[IDEAL].settings.get("ideal", "oracle") == "oracle"
+    everything = writing.everything or (oracle and (IDEAL in wanted or set(grades) == {IDEAL}))
     made = replace(
         space,
         judgments={**space.judgments, **more},
-        answers=replace(writing, oracle=oracle, replace=True) if study.answers else None,
-        grades=(dict(space.grades) or {GRADER: TaskConfig()}) if study.answers else {},
+        answers=replace(writing, oracle=oracle, everything=everything, replace=True) if study.answers else None,
+        grades=grades if study.answers else {},
         graded=() if study.answers else space.graded,  # outcomes in files are of other contexts
     )
-    return study.fit(_with_tasks(made, study.design.tasks if study.design is not None else {}))
+    return _with_tasks(study.fit(made), study.design.tasks if study.design is not None else {})
 
 
 def _with_tasks(space: Workspace, tasks: Mapping[str, Mapping[str, Any]]) -> Workspace:
@@ -178,6 +182,12 @@ class Bench:
             if state.plan is not None and kind in state.said:
                 state.plan.clear()  # it was judged before
             self._took(state, kind, part)
+
+    def judge_for(self, metrics: Sequence[str], contexts: Contexts) -> None:
+        """Have judged what metrics need, as far as the workspace has it judged and no file says it."""
+        given = {aspect for table in self.material.given for aspect in table.frame["aspect"].unique()}
+        needs = {str(need) for name in metrics if (metric := try_parse(name)) for need in metric.needs} - given
+        self.judge([kind for kind in self.space.judgments if needs & {kind, *ANNOTATORS.get(kind).aspects}], contexts)
 
     def able(self, kinds: Sequence[str], model: ModelSpec) -> None:
         """Refuse a model that cannot give these kinds of judgment, before anything is asked."""

@@ -1,43 +1,54 @@
 """``propagation``: does the relevance of what is retrieved carry over to the answer?
 
-Contexts of several sizes: what the workspace's systems show, the same reversed, relevant passages only (the oracle) and
-passages that are not relevant only (the adversary). What a context is worth is how much closer the answer from it comes
-to the relevant passages than the answer without any context.
+Contexts of several sizes: what the workspace's systems show, the same in reverse order, relevant passages only (the
+oracle), and passages that aren't relevant only (the adversary). The utility of a context is how much closer its answer
+comes to the relevant passages than the answer without any context.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar
 
+import numpy as np
 import polars as pl
 
-from ragworth.annotators import ANNOTATORS
+from ragworth.comparison import higher_is_better
 from ragworth.config import TaskConfig, Workspace
-from ragworth.errors import InputError, MetricError, format_list, quote_short
+from ragworth.errors import InputError, format_count, format_list, quote_short
 from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM
 from ragworth.graders.utility import NO_ZERO_SHOT, ZERO_SHOT_WORTHLESS
-from ragworth.metrics.parsing import parse
-from ragworth.report.study import Findings, StudyTable
-from ragworth.stats.correlation import Measure
-from ragworth.studies.arms import no_queries_error, of_design
+from ragworth.metrics.parsing import try_parse
+from ragworth.report.study.charts import curve_chart, dot_chart, point_chart
+from ragworth.stats.estimate import Estimate, correct_by_holm, difference, mean_estimates
+from ragworth.stats.pooled import pooled_correlations
+from ragworth.stats.resampling import ConfidenceInterval
 from ragworth.studies.bench import Bench
-from ragworth.studies.contract import MEASURES, Case, Study
-from ragworth.studies.number_lists import numbers
-from ragworth.studies.pool import PassagePool, contexts_from_lists
-from ragworth.studies.propagation_results import UTILITY, PropagationCase, figures
+from ragworth.studies.contract import MEASURES, Case, Published, Study
+from ragworth.studies.contrast import Floats, check_design, matrix
+from ragworth.studies.page import Row, StudyPage, TableText, columns
+from ragworth.studies.pool import Unusable, lists_by_system
+from ragworth.studies.prediction import FEWEST as FEW_QUERIES
 from ragworth.studies.score_rows import aspect_of
-from ragworth.studies.sentences import left_out_rows, measure_words
-from ragworth.tables import OK, Contexts, Outcomes
+from ragworth.studies.wording import MEASURE_NAMES, between, parse_numbers, signed
+from ragworth.tables import OK, Outcomes
 from ragworth.tasks.options import option
 
-SYSTEM, REVERSED, RELEVANT, OTHERS = "system", "reversed", "oracle", "adversary"
-LABELS = {RELEVANT: "relevant only", OTHERS: "non-relevant only"}
+UTILITY, ALL = "utility", "all contexts"
+SYSTEM, REVERSED, ORACLE, ADVERSARY = "system", "reversed", "oracle", "adversary"
+LABELS = {ORACLE: "relevant only", ADVERSARY: "non-relevant only"}
+AGAINST = {ORACLE: "relevant passages only", REVERSED: "its reversal"}
 DEEPEST = 100
 """The largest size, and how far down the adversary looks for passages."""
-
+SAID = 4
+"""Systems of a case that have a sentence of their own."""
+FEWEST = 3
+"""Fewer points have no correlation: any two lie on a line."""
+SCATTER = 5
+"""Scatter plots are of the size nearest to this one, which the paper takes."""
+REMEDY = "give more relevance labels, or lower what counts as relevant (--relevant)"
 DESIGN = {"system": pl.String, "context": pl.String, "role": pl.String, "of": pl.String, "size": pl.Int64}
 
 
@@ -45,193 +56,304 @@ DESIGN = {"system": pl.String, "context": pl.String, "role": pl.String, "of": pl
 class Propagation(Study):
     """Whether better retrieval makes better answers, by context size.
 
-    The oracle draws relevant passages (all, where there are fewer than k), the adversary such as are labelled not
-    relevant, and where these are too few such as were found and have no label. Utility is that of the grader
-    ``utility``: U = (P(with) − P(without)) / P(without). Paired t-tests, corrected by Holm among the contexts of one
-    size: † against the oracle, ‡ of a system against its reversal. A query without relevant passage is left out and
-    counted.
+    The oracle draws relevant passages (all, if there are fewer than k), the adversary those labelled not relevant, and
+    if these are too few, those that the retriever found and nobody labelled. Utility is that of the grader ``utility``:
+    U = (P(with) − P(without)) / P(without). Paired t-tests, corrected by Holm among the contexts of one size: † against
+    the oracle, ‡ of a system against its reversal. A query without a relevant passage is left out and counted.
     """
 
     sizes: str = option("2,5,10,15", "sizes of contexts, such as 2,5,10,15")
     relevant: float = option(1.0, "lowest label that counts as relevant", low=0)
     similarity: str | None = option(
         None,
-        "how answers are compared; by default as the workspace's grader utility does",
+        "how answers are compared; by default as the workspace says, or by BERTScore with the embedded encoder",
         choices=("bertscore", "rouge-l", "f1"),
     )
     measure: str = option("pearson", "correlation over queries", choices=MEASURES)
+    oracle: bool = option(True, "include contexts of relevant passages only")
+    adversary: bool = option(True, "include contexts of passages that aren't relevant")
+    retriever: str | None = option(None, "system that the adversary's unlabelled passages are from")
     outcome: str | None = option(None, "of an evaluation: which outcome to go by, with and without a context")
 
     kind: ClassVar[str] = "propagation"
     title: ClassVar[str] = "whether the relevance of a context carries over to the answer"
-    paper: ClassVar[str] = (
-        "Tian et al., Is Relevance Propagated from Retriever to Generator in RAG, Table 1, Figures 4–5"
+    question: ClassVar[str] = "Propagation: does the relevance of a context carry over to the answer?"
+    published: ClassVar[Mapping[str, Published]] = {
+        "paper": Published(
+            "Tian, Ganguly and Macdonald, Is Relevance Propagated from Retriever to Generator in RAG?, Table 1, "
+            "Figures 4 and 5",
+            {"sizes": "2,5,10,15", "relevant": 2.0, "similarity": "bertscore", "measure": "pearson"},
+            ("nDCG",),
+            tasks={"answers": {"temperature": 0.3, "repeats": 5}, UTILITY: {"encoder": "paper", "repeats": 5}},
+            differences=(
+                "the paper also takes labels of 3 alone, and of 1 where labels are binary: --relevant",
+                "if too few passages are labelled not relevant, the adversary goes on with unlabelled ones",
+            ),
+        )
+    }
+    why_ours: ClassVar[str] = (
+        "It compares texts with an encoder that works offline, answers once, and marks differences by p corrected by "
+        "Holm, which the published design does not."
     )
+    needs_answers: ClassVar[bool] = False  # type: ignore[assignment]
 
     def check(self) -> None:
-        self.depths()
-
-    def depths(self) -> list[int]:
-        """The sizes, ascending."""
-        return numbers(self.sizes, "sizes", DEEPEST)
+        parse_numbers(self.sizes, "sizes", DEEPEST)
 
     def fit(self, space: Workspace) -> Workspace:
-        task = space.grades.get(UTILITY, TaskConfig())
-        more = {"level": self.relevant} | ({"similarity": self.similarity} if self.similarity is not None else {})
-        assert space.answers is not None
-        return replace(
-            space,
-            grades={UTILITY: replace(task, settings={**task.settings, **more})},
-            graded=(),
-            answers=replace(space.answers, without=True, everything=True),
-        )
+        task, writing = space.grades.get(UTILITY, TaskConfig()), space.answers
+        assert writing is not None
+        settings = {"repeats": writing.task.settings.get("repeats", 0), **task.settings, "level": self.relevant}
+        settings |= {"similarity": self.similarity} if self.similarity is not None else {}
+        answers = replace(writing, without=True, everything=True)
+        return replace(space, grades={UTILITY: replace(task, settings=settings)}, graded=(), answers=answers)
 
     def run(self, bench: Bench) -> Case:
-        shown = bench.retrieved()
-        sizes = self.depths()
-        drawn = draw(PassagePool.of(bench.material, shown, DEEPEST, self.relevant), lists_of(shown), sizes)
-        contexts = contexts_from_lists(drawn.shown)
-        wanted = at_sizes(bench.metrics or ("nDCG",), sizes)
-        bench.judge(needed_judgments(bench, wanted), contexts)
-        bench.answer(contexts, without=True)
-        bench.metrics = tuple(wanted)
-        return bench.case(contexts, drawn.design, wanted, drawn.left)
+        lists, pool = lists_by_system(bench.retrieved()), bench.pool(DEEPEST, self.retriever, self.relevant)
+        kinds = [
+            (role, f"{name}{' reversed' * (role == REVERSED)}", name) for name in lists for role in (SYSTEM, REVERSED)
+        ]
+        kinds += [(role, label, role) for role, label in LABELS.items() if getattr(self, role)]
+        sizes, left = parse_numbers(self.sizes, "sizes", DEEPEST), Counter[str]()
+        design = [(f"{label} @{size}", label, role, of, size) for size in sizes for role, label, of in kinds]
+        for name, number in Counter(label for _, label, _ in kinds).items():
+            if number > 1:
+                raise InputError(f"two contexts would be called {quote_short(name)}", remedy="rename that system")
+
+        def build(query: str) -> dict[str, list[str]]:
+            relevant = [each for each in pool.relevant(query) if pool.has_text(each)]
+            if not relevant:
+                raise Unusable("no relevant passage")
+            rng, labels = pool.rng("propagation", query), pool.labels.get(query, {})
+            judged = sorted(each for each in labels if not pool.is_relevant(query, each) and pool.has_text(each))
+            more = [each for each in pool.others(query) if each not in labels and pool.has_text(each)]
+            whole = {name: found.get(query, []) for name, found in lists.items()}
+            whole[ORACLE] = rng.sample(relevant, len(relevant))  # a larger context begins like a smaller one
+            whole[ADVERSARY] = [*rng.sample(judged, len(judged)), *more]
+            if self.adversary and not whole[ADVERSARY]:
+                left["not in the adversary: no passage that isn't relevant"] += 1
+            return {
+                name: whole[of][:size][:: -1 if role == REVERSED else 1]
+                for name, _, role, of, size in design
+                if role != ADVERSARY or whole[of]
+            }
+
+        drawn = pool.draw([name for name, *_ in design], build, REMEDY, left)
+        given = bench.metrics or (self.design.metrics if self.design is not None else ("nDCG",))
+        bench.metrics = tuple(metrics_at_sizes(given, sizes))
+        bench.judge_for(bench.metrics, drawn.contexts)
+        bench.answer(drawn.contexts, without=True)
+        return bench.case(drawn.contexts, pl.DataFrame(design, schema=DESIGN, orient="row"), left_out=drawn.left)
 
     def take(self, case: Case) -> Case:
-        return of_design(case, self.kind, "role") if case.design.width > 1 else evaluation_case(case, self.outcome)
+        return check_design(case, self.kind, "role") if case.is_designed else evaluation_case(case, self.outcome)
 
-    def find(self, cases: Sequence[Case]) -> Findings:
-        measure: Measure = self.measure  # type: ignore[assignment]
-        every = [PropagationCase(self, case, measure) for case in cases]
-        utility = pl.concat([each.utilities() for each in every])
-        correlations = pl.concat([each.correlations() for each in every])
-        tables = [
-            StudyTable(
-                "utility",
-                "What each context is worth: mean utility",
-                utility,
-                "† differs from the oracle, ‡ from its reversal: paired t-tests over queries, corrected by Holm among "
-                "the contexts of one size; detectable: the smallest true difference from the oracle that so many "
-                "queries show with probability 0.8",
-            )
-        ]
-        if correlations.height:
-            note = "over the queries of a context; all contexts: over all those of a size, whole queries resampled"
-            title = f"How utility goes with the metric: {measure_words(measure)}"
-            tables.append(StudyTable("correlations", title, correlations, note))
-        return Findings(
-            "Propagation: does the relevance of a context carry over to the answer?",
-            " ".join(each.lead for each in every),
-            tuple(sentence for each in every for sentence in each.sentences()),
-            tuple(tables),
-            figures(every, utility, correlations, measure_words(measure)),
-            left_out_rows(row for each in every for row in each.left()),
+    def tables(self) -> Mapping[str, TableText]:
+        p = "p" if self.protocol == "paper" else "p corrected by Holm among the contexts of one size"
+        return {
+            UTILITY: TableText(
+                "Mean utility of each context",
+                f"P without: similarity of the answers without a context; † differs from the oracle, ‡ from its "
+                f"reversal, by paired t-tests over queries ({p}); detectable: the smallest true difference from the "
+                "oracle that this many queries show with probability 0.8; missing: queries without a utility; fewer "
+                "repeats: queries whose utility is from fewer repeats than asked for",
+            ),
+            "correlations": TableText(
+                f"{MEASURE_NAMES[self.measure]} of the metric with utility",
+                "over the queries of a context; all contexts: over all those of a size, resampling whole queries",
+            ),
+        }
+
+    def examine(self, case: Case, page: StudyPage) -> None:
+        every = [SizedContexts(self, case, size) for size in case.design["size"].unique().sort()]
+        sizes, kinds = format_list([str(each.size) for each in every], 20), case.design["context"].n_unique()
+        queries = len({query for each in every for query in each.queries})
+        page.lead(
+            case,
+            f"{format_count(kinds, 'kind')} of contexts, k = {sizes}, of {format_count(queries, 'query', 'queries')}"
+            + (f"; mean P without a context {bare:.3f}." if (bare := every[0].mean_without()) is not None else "."),
         )
+        page.add(UTILITY, case, [row for each in every for row in each.utility_rows()])
+        correlations = [row for each in every for row in each.correlation_rows()]
+        page.add("correlations", case, correlations)
+        if any(row["correlation"] is not None and int(str(row["queries"])) < FEW_QUERIES for row in correlations):
+            page.note(case, f"correlations over fewer than {FEW_QUERIES} queries are only a hint")
+        assert case.results.outcomes is not None
+        mine = case.results.outcomes.frame.filter(pl.col("system").is_in(case.design["system"].to_list()))
+        how = mine["source"].str.split(" ← ").list.first().unique(maintain_order=True).to_list()
+        page.note(case, f"how utility is measured: {format_list(how, 3)}")
+        gone = mine.filter(pl.col("status") != OK).group_by("status", maintain_order=True).agg(pl.n_unique("query"))
+        left = {f"no utility in some context: {status}": number for status, number in gone.iter_rows()}
+        page.leave_out(case, left)
+        if all(np.isnan(each.values).all() for each in every):
+            why = ", ".join(f"{reason}: {n:,}" for reason, n in {**case.left_out, **left}.items()) or "no contexts"
+            page.say(case, f"no context has a utility ({why}); compare texts in another way: --similarity bertscore.")
+            return
+        systems = case.design.filter(pl.col("role") == SYSTEM)["context"].unique(maintain_order=True).to_list()
+        told = [f"for {name}, {words}." for name in systems if (words := self._words(name, every, correlations))]
+        more = [f"{format_count(len(told) - SAID, 'more system')} in the tables."] if len(told) > SAID else []
+        page.say(case, *told[:SAID], *more)
+        middle = min(every, key=lambda each: abs(each.size - SCATTER))
+        for number, name in enumerate(systems, 1):
+            if (points := middle.points(name)).height:
+                x, caption = next(iter(middle.metrics)), "A point for each query, with lines of least squares."
+                spec = point_chart(points, x, UTILITY)
+                page.draw(f"scatter-{number}", f"{x} and utility of {name}", caption, spec, case)
 
-
-class PropagationContexts(NamedTuple):
-    """Contexts by name and query, what they are, and queries left out by reason."""
-
-    shown: dict[str, dict[str, list[str]]]
-    design: pl.DataFrame
-    left: Counter[str]
-
-
-def lists_of(contexts: Contexts) -> dict[str, dict[str, list[str]]]:
-    """What each system shows for each query, in its order."""
-    found: dict[str, dict[str, list[str]]] = {system: {} for system in contexts.systems}
-    rows = contexts.frame.sort("rank", maintain_order=True).select("system", "query", "passage")
-    for system, query, passage in rows.iter_rows():
-        found[system].setdefault(query, []).append(passage)
-    return found
-
-
-def draw(pool: PassagePool, lists: dict[str, dict[str, list[str]]], sizes: Sequence[int]) -> PropagationContexts:
-    """All contexts of all sizes; a larger one begins like a smaller one, but for the reversals."""
-    rows: dict[str, dict[str, list[str]]] = {}
-    design: list[tuple[str, str, str, str, int]] = []
-    whole, left = _lists(pool, lists)
-    for size in sizes:
-        for role, label, of in _roles(list(lists)):
-            name = f"{label} @{size}"
-            if name in rows:
-                raise InputError(
-                    f"two contexts would be called {quote_short(label)}", remedy="give that system another name"
+    def _words(self, name: str, every: Sequence[SizedContexts], correlations: Sequence[Row]) -> str:
+        """How the first metric goes with utility, where it differs from the oracle's, and whether order matters."""
+        first = {row["k"]: row for row in reversed(correlations) if row["context"] == name}
+        values = [
+            (
+                f"{signed(row['correlation'])} {_interval(row)}"
+                if row["correlation"] is not None
+                else f"none ({row['why']})"
+            )  # type: ignore[arg-type]
+            + f" at k = {size}"
+            for size, row in sorted(first.items())  # type: ignore[type-var]
+        ]
+        sure = [row["low"] is not None and row["low"] > 0 for row in first.values()]  # type: ignore[operator]
+        parts = []
+        if values:
+            verdict = "relevance carries over to the answer"
+            verdict = f"it isn't clear that {verdict}" if not any(sure) else verdict
+            where = " at some sizes" if any(sure) and not all(sure) else ""
+            metric = split_cutoff(str(next(iter(first.values()))["metric"]))
+            parts = [f"{verdict}{where}: {MEASURE_NAMES[self.measure]} of {metric} with utility {', '.join(values)}"]
+        for role, other in AGAINST.items():
+            known = [(each.size, one) for each in every if (one := each.contrast(name, role)) and one.value is not None]
+            where = [f"{size} ({signed(one.value or 0.0)})" for size, one in known if self.is_significant(one)]
+            if known:
+                differs = f"differs from that of {other} at k = {format_list(where, 20)}"
+                parts.append(
+                    f"its utility {differs if where else f'is not significantly different from that of {other}'}"
                 )
-            source = whole[of] if role in (SYSTEM, REVERSED) else whole[role]
-            cut = {query: each[:size] for query, each in source.items()}
-            rows[name] = {query: each[::-1] for query, each in cut.items()} if role == REVERSED else cut
-            design.append((name, label, role, of, size))
-    return PropagationContexts(rows, pl.DataFrame(design, schema=DESIGN, orient="row"), left)
+        return "; ".join(parts)
+
+    def is_significant(self, one: Estimate) -> bool:
+        """By p after Holm; in the published design by p alone."""
+        return (one._replace(p_holm=None) if self.protocol == "paper" else one).is_significant(self.plan.alpha)
+
+    def finish(self, page: StudyPage) -> None:
+        level, words = f"{self.level:.0%} intervals", MEASURE_NAMES[self.measure]
+        if (known := page.table(UTILITY).drop_nulls(UTILITY)).height:
+            caption = f"Mean utility, {level}; 0 is no context."
+            page.draw(UTILITY, "Utility of contexts", caption, _by_size(known, UTILITY, "mean utility", page))
+        table = page.table("correlations")
+        if table.height and (known := table.drop_nulls("correlation")).height:
+            base = split_cutoff(known["metric"][0])
+            shown = known.filter(pl.Series([split_cutoff(name) == base for name in known["metric"]]))
+            spec = _by_size(shown, "correlation", words, page)
+            page.draw("correlation", f"How {base} goes with utility", f"{words}, {level}.", spec)
 
 
-def _roles(systems: list[str]) -> list[tuple[str, str, str]]:
-    """Role, label and system of each context of a size."""
-    made = [
-        (role, f"{name}{' reversed' if role == REVERSED else ''}", name)
-        for name in systems
-        for role in (SYSTEM, REVERSED)
-    ]
-    return [*made, *((role, label, role) for role, label in LABELS.items())]
+class SizedContexts:
+    """The contexts of one size: utilities and scores, queries × contexts."""
+
+    def __init__(self, study: Propagation, case: Case, size: int) -> None:
+        self.study, self.size = study, size
+        design = case.design.filter(pl.col("size") == size)
+        self.names, self.labels, self.roles, self.of = (design[name].to_list() for name in list(DESIGN)[:4])
+        assert case.results.outcomes is not None
+        mine = (pl.col("aspect") == UTILITY) & pl.col("system").is_in(self.names)
+        frame = case.results.outcomes.frame.filter(mine)
+        self.queries = frame["query"].unique(maintain_order=True).to_list()
+        self.asked = Counter(frame["system"].to_list())
+        self.values = matrix(frame.filter(pl.col("status") == OK), self.names, self.queries)
+        self.said = case.results.said.get(UTILITY, pl.DataFrame())
+        scores = case.results.scores.frame.filter(pl.col("system").is_in(self.names) & (pl.col("status") == OK))
+        parts = {str(name): part for (name,), part in scores.group_by("metric", maintain_order=True)}
+        fitting = [name for name in parts if (m := try_parse(name)) is None or m.cutoff in (None, size)] or list(parts)
+        self.metrics = {
+            name: (1.0 if higher_is_better(name) else -1.0) * matrix(parts[name], self.names, self.queries)
+            for name in fitting
+        }
+        best = self.roles.index(ORACLE) if ORACLE in self.roles else None
+        back = {of: at for at, (of, role) in enumerate(zip(self.of, self.roles, strict=True)) if role == REVERSED}
+        systems = [at for at, role in enumerate(self.roles) if role == SYSTEM and self.of[at] in back]
+        self.contrasts = {
+            ORACLE: self._against({at: best for at in range(len(self.names)) if best not in (None, at)}),  # type: ignore[misc]
+            REVERSED: self._against({at: back[self.of[at]] for at in systems}),
+        }
+
+    def _against(self, pairs: Mapping[int, int]) -> dict[int, Estimate]:
+        """Contexts against others, by place: paired t-tests, corrected by Holm."""
+        found = [difference(self.values[:, a], self.values[:, b], "t", self.study.plan) for a, b in pairs.items()]
+        return dict(zip(pairs, correct_by_holm(found), strict=True))
+
+    def contrast(self, label: str, role: str) -> Estimate | None:
+        return self.contrasts[role].get(self.labels.index(label))
+
+    def _told(self, column: str, at: int | None = None) -> pl.DataFrame:
+        """What the grader says of the contexts, or of one, that have a utility, as far as it is known."""
+        if column not in self.said.columns:
+            return pl.DataFrame({column: [], "query": [], "of": []})
+        names = self.names if at is None else [self.names[at]]
+        return self.said.filter(pl.col("system").is_in(names)).drop_nulls(column)
+
+    def mean_without(self, at: int | None = None) -> float | None:
+        """How similar the answers without a context are, on average over queries, if that is known."""
+        known = self._told("p_without", at).unique("query")["p_without"]
+        return float(known.mean()) if len(known) else None  # type: ignore[arg-type]
+
+    def utility_rows(self) -> Iterator[Row]:
+        for at, mean in enumerate(mean_estimates(self.values, self.study.plan)):
+            best, back = (self.contrasts[role].get(at, Estimate()) for role in (ORACLE, REVERSED))
+            repeats = self._told("repeats", at)
+            fewer = repeats.filter((pl.col("repeats") > 0) & (pl.col("repeats") < pl.col("of"))).height
+            marks = "†" * self.study.is_significant(best) + "‡" * self.study.is_significant(back)
+            row: dict[str, object] = {"k": self.size, "context": self.labels[at]} | columns(mean, UTILITY)
+            row |= {"marks": marks, "P without": self.mean_without(at)}
+            row |= {"less oracle": best.value, "p_oracle": best.p, "p_oracle_holm": best.p_holm}
+            row |= {"detectable": best.detectable, "less reversal": back.value}
+            row |= {"p_reversal": back.p, "p_reversal_holm": back.p_holm}
+            yield row | {"missing": self.asked[self.names[at]] - mean.n, "fewer repeats": fewer}
+
+    def correlation_rows(self) -> Iterator[Row]:
+        for metric, values in self.metrics.items():
+            for at, role in enumerate(self.roles):
+                if role in (SYSTEM, REVERSED):
+                    yield self._correlation(metric, self.labels[at], values[:, [at]], self.values[:, [at]])
+            if (~np.isnan(values)).any(axis=0).sum() > 1:
+                yield self._correlation(metric, ALL, values, self.values)
+
+    def _correlation(self, metric: str, label: str, values: Floats, utility: Floats) -> Row:
+        units = np.repeat(np.arange(len(values)), values.shape[1])
+        there = ~np.isnan(utility.ravel())  # a context without utility is counted elsewhere
+        sides = values.ravel()[there], utility.ravel()[there], units[there]
+        one = pooled_correlations(*sides, measure=self.study.measure, **self.study.plan.options)[0]  # type: ignore[arg-type]
+        found = Estimate.of(one, unit="n")
+        if one.n < FEWEST:
+            found = Estimate(n=one.n, counts=found.counts, reason=f"fewer than {FEWEST} contexts with both values")
+        row = columns(found, "correlation", "counts", unit="contexts")
+        return {"k": self.size, "context": label, "metric": metric, **row, "missing": one.missing, "why": found.reason}
+
+    def points(self, name: str) -> pl.DataFrame:
+        """The first metric against utility for each query of a system and of its reversal."""
+        first = next(iter(self.metrics.values()), np.full_like(self.values, np.nan))
+        rows = [
+            {"x": x, "y": y, "group": self.labels[at], "label": query}
+            for at, of in enumerate(self.of)
+            for x, y, query in zip(first[:, at].tolist(), self.values[:, at].tolist(), self.queries, strict=True)
+            if of == name and not np.isnan(x + y)
+        ]
+        return pl.DataFrame(rows)
 
 
-def _lists(
-    pool: PassagePool, lists: dict[str, dict[str, list[str]]]
-) -> tuple[dict[str, dict[str, list[str]]], Counter[str]]:
-    """The whole lists that contexts are cut from, by system or role, for the queries that can be studied."""
-    whole: dict[str, dict[str, list[str]]] = {name: {} for name in (*lists, *LABELS)}
-    left: Counter[str] = Counter()
-    for query in pool.queries:
-        relevant = [each for each in pool.relevant(query) if pool.has_text(each)]
-        if not relevant:
-            left["no relevant passage"] += 1
-            continue
-        chance = pool.dice("propagation", query)
-        labels = pool.labels.get(query, {})
-        judged = sorted(each for each in labels if not pool.is_relevant(query, each) and pool.has_text(each))
-        more = [each for each in pool.others(query) if each not in labels and pool.has_text(each)]
-        whole[RELEVANT][query] = chance.sample(relevant, len(relevant))
-        whole[OTHERS][query] = [*chance.sample(judged, len(judged)), *more]
-        if not whole[OTHERS][query]:
-            del whole[OTHERS][query]
-            left["not in the adversary: no passage that is not relevant"] += 1
-        for system, found in lists.items():
-            whole[system][query] = found.get(query, [])
-    if not whole[RELEVANT]:
-        raise no_queries_error(left, "give more relevance labels, or lower what counts as relevant (--relevant)")
-    return whole, left
-
-
-def at_sizes(metrics: Sequence[str], sizes: Sequence[int]) -> list[str]:
+def metrics_at_sizes(metrics: Sequence[str], sizes: Sequence[int]) -> list[str]:
     """Metrics with a cutoff as they are; those without one at each size."""
     found: list[str] = []
-    for written in metrics:
-        try:
-            metric = parse(written)
-        except MetricError:  # one of ir_measures
-            found.append(written)
-            continue
-        free = metric.cutoff is None and metric.declaration.takes_cutoff
-        found += [str(replace(metric, cutoff=size)) for size in sizes] if free else [str(metric)]
+    for name in metrics:
+        metric = try_parse(name)
+        free = metric is not None and metric.cutoff is None and metric.declaration.takes_cutoff
+        found += [str(replace(metric, cutoff=size)) for size in sizes] if free else [str(metric or name)]  # type: ignore[type-var]
     return list(dict.fromkeys(found))
 
 
-def needed_judgments(bench: Bench, metrics: Sequence[str]) -> list[str]:
-    """The kinds of judgment that metrics need besides labels; refuses what nobody has judged or is to judge."""
-    known = {aspect for table in bench.material.given for aspect in table.frame["aspect"].unique()}
-    wanted: set[str] = set()
-    for written in metrics:
-        try:
-            wanted |= {str(need) for need in parse(written).needs}
-        except MetricError:
-            continue
-    kinds = [kind for kind in bench.space.judgments if wanted & set(ANNOTATORS.get(kind).aspects) - known]
-    given = (
-        known | {aspect for kind in kinds for aspect in ANNOTATORS.get(kind).aspects} | {"tokens", "ratings", "runs"}
-    )
-    if lacking := sorted(wanted - given):
-        raise InputError(f"metrics need {format_list(lacking)}", remedy="name it under [judgments], or other metrics")
-    return kinds
+def split_cutoff(name: str) -> str:
+    """A metric with k for its cutoff."""
+    metric = try_parse(name)
+    return name if metric is None or metric.cutoff is None else f"{replace(metric, cutoff=None)}@k"
 
 
 def evaluation_case(case: Case, wanted: str | None) -> Case:
@@ -241,48 +363,42 @@ def evaluation_case(case: Case, wanted: str | None) -> Case:
     aspect = UTILITY if wanted is None and UTILITY in known else aspect_of(results.outcomes, wanted, case.name)
     assert results.outcomes is not None
     frame = results.outcomes.frame.filter(pl.col("aspect") == aspect)
-    bare = dict(frame.filter(pl.col("system") == NO_CONTEXT_SYSTEM).select("query", "value").iter_rows())
+    bare, said = frame.filter(pl.col("system") == NO_CONTEXT_SYSTEM), dict(results.said)
+    frame = frame.filter(pl.col("system") != NO_CONTEXT_SYSTEM)
     if aspect != UTILITY:
-        if not bare:
+        if not bare["value"].count():
             raise InputError(
                 f"{case.name}: there is no outcome {aspect!r} without a context",
                 expected=f"outcomes {UTILITY!r}, or outcomes of answers without a context",
                 remedy="have answers written without one (without = true under [answers]) and graded by utility",
             )
-        frame = _gains(frame.filter(pl.col("system") != NO_CONTEXT_SYSTEM), bare)
-    ranks = results.contexts.frame["rank"].to_list()
-    size = results.manifest.get("settings", {}).get("k") or max(ranks, default=1)
+        said[UTILITY] = frame = _gains(frame.join(bare.select("query", p_without="value"), on="query", how="left"))
+    size = results.manifest.get("settings", {}).get("k") or max(results.contexts.frame["rank"].to_list(), default=1)
     design = [
-        (
-            system,
-            "oracle" if system == ORACLE_SYSTEM else system,
-            RELEVANT if system == ORACLE_SYSTEM else SYSTEM,
-            system,
-            size,
-        )
+        (system, ORACLE, ORACLE, system, size) if system == ORACLE_SYSTEM else (system, system, SYSTEM, system, size)
         for system in frame["system"].unique(maintain_order=True)
-        if system != NO_CONTEXT_SYSTEM
     ]
-    outcomes = Outcomes.trusted(frame.select(list(Outcomes.schema)))
-    return replace(
-        case, results=replace(results, outcomes=outcomes), design=pl.DataFrame(design, schema=DESIGN, orient="row")
-    )
+    made = replace(results, outcomes=Outcomes.trusted(frame.select(list(Outcomes.schema))), said=said)
+    return replace(case, results=made, design=pl.DataFrame(design, schema=DESIGN, orient="row"))
 
 
-def _gains(frame: pl.DataFrame, bare: dict[str, float | None]) -> pl.DataFrame:
-    """Outcomes as relative gains over those without a context."""
-    rows = []
-    for row in frame.iter_rows(named=True):
-        base = bare.get(row["query"])
-        status = (
-            row["status"]
-            if row["status"] != OK
-            else NO_ZERO_SHOT
-            if base is None
-            else OK
-            if base > 0
-            else ZERO_SHOT_WORTHLESS
-        )
-        value = (row["value"] - base) / base if status == OK and base is not None else None
-        rows.append({**row, "aspect": UTILITY, "value": value, "status": status})
-    return pl.DataFrame(rows, schema=frame.schema)
+def _gains(frame: pl.DataFrame) -> pl.DataFrame:
+    """Outcomes as relative gains over those without a context, p_without."""
+    base = pl.col("p_without")
+    status = pl.when(pl.col("status") != OK).then("status").when(base.is_null()).then(pl.lit(NO_ZERO_SHOT))
+    status = status.when(base <= 0).then(pl.lit(ZERO_SHOT_WORTHLESS)).otherwise(pl.lit(OK))
+    gain = pl.when(status == OK).then((pl.col("value") - base) / base)
+    return frame.with_columns(gain.alias("value"), status.alias("status"), aspect=pl.lit(UTILITY))
+
+
+def _by_size(table: pl.DataFrame, value: str, title: str, page: StudyPage) -> dict[str, Any]:
+    """A curve for each context over sizes; a row for each if there is one size."""
+    name = pl.concat_str("case", pl.lit(": "), "context") if page.several else pl.col("context")
+    frame = table.select(name.alias("line"), "low", "high", place="k", value=value, n="queries")
+    if table["k"].n_unique() == 1:
+        return dot_chart(frame.rename({"line": "label"}), title, zero=True)
+    return curve_chart(frame, "k", title, zero=True)
+
+
+def _interval(row: Row) -> str:
+    return between(ConfidenceInterval(row["low"], row["high"]) if row["low"] is not None else None)  # type: ignore[arg-type]

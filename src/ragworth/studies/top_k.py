@@ -1,221 +1,367 @@
 """``top-k``: which metric predicts the answers when few or many passages are shown?
 
-What the systems found is cut at several K, answered and graded. Contexts are pooled by how K compares with the number
-of relevant passages, N_p: narrow where K < N_p, wide where not, and in cells of the ratio K/N_p. In each the metric is
-correlated with what became of the answers, over all contexts. Of an evaluation's results, K is what was shown.
+The rankings of the systems are cut at several K, answered and graded. Contexts are pooled by how K compares with N_p,
+the number of relevant passages: narrow if K < N_p, wide if not, and in cells of the ratio K/N_p. In each, every metric
+is correlated with the outcome, over all contexts. In the results of an evaluation, K is what was shown.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import numpy as np
 import polars as pl
 
-from ragworth.errors import InputError, MetricError, format_list
-from ragworth.metrics.parsing import parse
-from ragworth.report.study import Findings
+from ragworth.errors import InputError, format_count, format_list
+from ragworth.fitting.alpha_sweep import AlphaSweep
+from ragworth.fitting.parameter_choice import CorrelationOptions
+from ragworth.metrics.parsing import parse, try_parse
+from ragworth.report.study.charts import heat_chart
 from ragworth.scoring import score
-from ragworth.studies.arms import no_queries_error
+from ragworth.stats.bins import bin_values
+from ragworth.stats.correlation import correlation
+from ragworth.stats.estimate import correct_by_holm
+from ragworth.stats.resampling import ConfidenceInterval
 from ragworth.studies.bench import Bench
-from ragworth.studies.contract import MEASURES, Case, Study
-from ragworth.studies.number_lists import numbers
-from ragworth.studies.pool import contexts_from_lists
-from ragworth.studies.score_rows import rows_of
+from ragworth.studies.contract import MEASURES, Case, Published, Study
+from ragworth.studies.contrast import KINDS
+from ragworth.studies.page import Row, StudyPage, TableText, columns
+from ragworth.studies.pool import Shown, contexts_from_lists, lists_by_system, no_queries_error
+from ragworth.studies.prediction import Prediction
+from ragworth.studies.score_rows import ScoreRows, rows_of
+from ragworth.studies.segments import PARTS, PooledContexts, Segment
+from ragworth.studies.wording import MEASURE_NAMES, between, parse_numbers, signed
 from ragworth.tables import Contexts, Scores
 from ragworth.tasks.options import option
 
-METRICS = ("F", "F_e", "T", "T_u", "P", "R", "F1", "nDCG")
-"""What is compared where nobody says what: each at its context's own K."""
-CONTEXTS = " (contexts)"
-"""How a reason ends whose number is one of contexts, not of queries."""
+METRICS = ("F", "F_e", "T", "T_u", "P", "R", "F1", "nDCG(ideal=retrieved)")
+"""What is compared by default, each at its context's own K."""
+PLACES = dict(zip(PARTS, ("narrow contexts (K < N_p)", "wide contexts (K ≥ N_p)", "all contexts"), strict=True))
+RATIO = "K/N_p"
+SCALES = {"ideal": (1.0, 2.0, 3.0, 4.0, 5.0)}
+GRADES = {value: name for name, value in KINDS.items()}
+Found = tuple[Segment, Prediction, dict[int, float]]
 
 
 @dataclass(frozen=True)
 class TopK(Study):
-    """Which metric predicts the answers when few or many passages are shown, against the number of relevant ones.
+    """Which metric predicts the answers when few or many passages are shown, relative to the number of relevant ones.
 
-    What each system found is cut at each of the sizes; where it found fewer, that context is left out and counted.
-    Metrics are given without a cutoff: each context is scored at its own K, and what counts as relevant for N_p does so
-    for them. Contexts are pooled by system and by K/N_p,
-    rounded; cells of fewer contexts than `least` are left out and counted. Intervals are over queries.
-
-    Systems of somebody's results that differ in K alone are one system where `same` matches what tells them apart.
+    The ranking of each system is cut at each of the sizes; if it is shorter, that context is left out and counted.
+    Metrics have no cutoff: each context is scored at its own K, and N_p counts what the metrics count as relevant.
+    Contexts are pooled by system and by rounded K/N_p; cells with fewer than `least` are counted and left out.
+    Intervals are over queries. The best α of F, F_e, T and T_u is chosen in-sample, as in the paper, and
+    cross-validated. In results of an evaluation, systems are one if their names differ only in what `same` matches.
     """
 
-    sizes: str = option("1,3,5,10", "how many passages are shown: numbers, with commas between")
+    sizes: str = option("1,3,5,10", "numbers of passages shown, such as 1,3,5 or 2-15")
     least: int = option(300, "contexts that a cell needs", low=2)
-    digits: int = option(1, "digits behind the point that K/N_p is rounded to", low=0, high=3)
+    digits: int = option(1, "decimals that K/N_p is rounded to", low=0, high=3)
     level_relevant: float = option(1.0, "lowest label that counts as relevant")
     measure: str = option("spearman", "correlation over the contexts of a part or cell", choices=MEASURES)
-    outcome: str | None = option(None, "which outcome to predict; the grade where there is one")
-    compare: str = option("T-F,T_u-T,nDCG-F,F_e-F", "pairs of metrics whose correlations are subtracted")
-    same: str | None = option(None, "regular expression: what of systems' names is left out, so that they are one")
+    outcome: str | None = option(None, "outcome to predict; by default the grade. ideal: 1 to 5, as in the paper")
+    compare: str = option("T-F,T_u-T,nDCG-F,F_e-F,T-nDCG", "pairs of metrics whose correlations are subtracted")
+    same: str | None = option(None, "regular expression: what to ignore in names of systems, so that they are one")
+    alpha: str = option("fixed", "α in parts and cells: the metric's, or the best in each", choices=("fixed", "best"))
+    folds: int = option(5, "folds of the queries for the cross-validated α", low=2, high=100)
 
     kind: ClassVar[str] = "top-k"
     title: ClassVar[str] = "which metric predicts the answers when few or many passages are shown"
-    paper: ClassVar[str] = "Schwartz, Vasilyev and Sawaya, How Important Is Recall for Measuring Retrieval Quality?"
+    question: ClassVar[str] = "Top-k: which metric predicts the answers when few or many passages are shown?"
+    published: ClassVar[Mapping[str, Published]] = {
+        "paper": Published(
+            "Schwartz, Vasilyev and Sawaya, How Important Is Recall for Measuring Retrieval Quality?, Figures 2–20",
+            {"sizes": "2-15", "least": 300, "digits": 1, "measure": "spearman", "outcome": "ideal", "alpha": "best"},
+            ("F", "F_e", "T", "T_u", "nDCG(ideal=retrieved)"),
+            differences=(
+                "N_p and the number of candidates are those of the collection; the paper varies both",
+                "K ends at 15, also for queries with 15 relevant passages, for which the paper goes on to 20",
+                'candidates are those of the systems; dense(among="judged") ranks labelled passages, as in the paper',
+            ),
+        )
+    }
+    why_ours: ClassVar[str] = (
+        "It predicts the workspace's grade, at fewer sizes, since each is answered anew, and keeps α fixed, since the "
+        "best α of a cell flatters its metric."
+    )
 
     def check(self) -> None:
-        self.shown()
+        parse_numbers(self.sizes, "sizes")
         self.pairs()
         try:
             re.compile(self.same or "")
         except re.error as error:
-            raise InputError(f"same is {self.same!r}, which cannot be read: {error}") from error
-
-    def shown(self) -> list[int]:
-        """The sizes as numbers."""
-        return numbers(self.sizes, "sizes")
+            raise InputError(f"same is {self.same!r}, which is no regular expression: {error}") from error
 
     def pairs(self) -> list[tuple[str, str]]:
-        """The pairs of metrics."""
+        """The pairs of metrics to compare."""
         found = [tuple(each.strip().split("-")) for each in self.compare.split(",") if each.strip()]
         if any(len(each) != 2 or not all(each) for each in found):
             raise InputError(f"compare is {self.compare!r}", expected="pairs of metrics, such as T-F,nDCG-F")
         return found  # type: ignore[return-value]
 
     def run(self, bench: Bench) -> Case:
-        names = self._names(bench)
+        names = self._metric_names(bench)
         found = bench.retrieved()
-        cut, left = self._cut(bench, found)
-        contexts = contexts_from_lists(cut)
-        needs = {need for name in names for need in parse(name).needs}
-        bench.judge([kind for kind in bench.space.judgments if kind in needs], contexts)
+        shown, design, left = self._cut(bench, lists_by_system(found))
+        contexts = contexts_from_lists(shown)
+        bench.judge_for(names, contexts)
         bench.answer(contexts)
-        parts = [name.rpartition("@") for name in cut]
-        design = pl.DataFrame(
-            {"system": list(cut), "retriever": [part[0] for part in parts], "k": [int(part[2]) for part in parts]}
-        )
         case = bench.case(contexts, design, (), left)
-        return replace(case, results=replace(case.results, scores=self._scores(bench, found, cut, names)))
+        return replace(case, results=replace(case.results, scores=self._scores(bench, found, shown, names)))
 
-    def _names(self, bench: Bench) -> list[str]:
-        names = list(bench.metrics or METRICS)
-        if cut := [name for name in names if parse(name).cutoff]:
-            raise InputError(
-                f"{format_list(cut)} has a cutoff, and here every context has its own",
-                remedy=f"write {parse(cut[0]).name}",
-            )
-        made = [self._levelled(name) for name in names]
+    def _metric_names(self, bench: Bench) -> list[str]:
+        """The metrics, at the level of the study if they don't say what counts as relevant."""
+        made = []
+        for metric in map(parse, bench.metrics or (self.design.metrics if self.design is not None else METRICS)):
+            if metric.cutoff:
+                why = f"{metric} has a cutoff, and here every context has its own"
+                raise InputError(why, remedy=f"write {replace(metric, cutoff=None)}")
+            level = {"rel": self.level_relevant} if "rel" in metric.values else {}
+            made.append(str(metric.declaration.bind(None, **level | dict(metric.parameters))))
         self._check_levels(made)
         return made
 
-    def _levelled(self, name: str) -> str:
-        """A metric that says nothing of what counts as relevant, at the level of the study."""
-        metric = parse(name)
-        if "rel" not in metric.values or "rel" in dict(metric.parameters):
-            return name
-        return str(metric.declaration.bind(metric.cutoff, **{**dict(metric.parameters), "rel": self.level_relevant}))
-
     def _check_levels(self, names: Sequence[str], where: str = "") -> None:
         """Refuse metrics for which other passages are relevant than those that N_p counts."""
-        levels = {name: level for name in names if (level := level_of(name)) not in (None, self.level_relevant)}
-        if levels:
-            first = next(iter(levels))
+        known = {name: metric.values.get("rel") for name in names if (metric := try_parse(name)) is not None}
+        wrong = {name: level for name, level in known.items() if level not in (None, self.level_relevant)}
+        if wrong:
+            (first, level), mine = next(iter(wrong.items())), f"{self.level_relevant:g}"
             raise InputError(
-                f"{where}{format_list(list(levels))}: relevant from {levels[first]:g} on, and N_p counts from "
-                f"{self.level_relevant:g} on",
-                remedy=f"give --level-relevant {levels[first]:g}, or metrics at that level: "
-                f"-m '{parse(first).name}(rel={self.level_relevant:g})'",
+                f"{where}{format_list(list(wrong))}: relevant from {level:g} on, and N_p counts from {mine} on",
+                remedy=f"give --level-relevant {level:g}, or metrics at that level: "
+                f"-m '{parse(first).name}(rel={mine})'",
             )
 
-    def _cut(self, bench: Bench, found: Contexts) -> tuple[dict[str, dict[str, list[str]]], Counter[str]]:
-        """Contexts by system and size, and queries left out."""
+    def _cut(self, bench: Bench, lists: Shown) -> tuple[Shown, pl.DataFrame, Counter[str]]:
+        """Contexts by system and size; what they are, with how many are too short; and queries left out."""
         left: Counter[str] = Counter()
-        known, labels = set(bench.collection.answers["query"]), bench.material.setting.labels
-        lists: dict[str, dict[str, list[str]]] = {system: {} for system in found.systems}
-        for system, query, passage in found.frame.sort("rank").select("system", "query", "passage").iter_rows():
-            lists[system].setdefault(query, []).append(passage)
+        answered, labels = set(bench.collection.answers["query"]), bench.material.setting.labels
+        everything = bench.space.answers is not None and bench.space.answers.everything
         good = []
         for query in bench.material.setting.ids:
-            if known and query not in known:
+            if answered and query not in answered and not everything:
                 left["no accepted answers"] += 1
             elif not any(label >= self.level_relevant for label in labels.get(query, {}).values()):
                 left["no relevant passage"] += 1
             else:
                 good.append(query)
-        made_: dict[str, dict[str, list[str]]] = {}
-        short: Counter[int] = Counter()
-        for system, rows in lists.items():
-            for k in self.shown():
-                mine = {query: rows[query][:k] for query in good if len(rows.get(query, ())) >= k}
-                short[k] += len(good) - len(mine)
-                if mine:
-                    made_[f"{system}@{k}"] = mine
-        left |= Counter({f"fewer than {k} passages found{CONTEXTS}": n for k, n in short.items() if n})
-        if not made_:
+        good, shown, design = good[: bench.limit], {}, []
+        for system, found in lists.items():
+            for k in parse_numbers(self.sizes, "sizes"):
+                mine = {query: found[query][:k] for query in good if len(found.get(query, ())) >= k}
+                shown |= {f"{system}@{k}": mine} if mine else {}
+                design.append({"system": f"{system}@{k}", "retriever": system, "k": k, "short": len(good) - len(mine)})
+        if not shown:
             raise no_queries_error(left, "retrieve more passages, or give more labels")
-        return made_, left
+        return shown, pl.DataFrame(design), left
 
-    def _scores(self, bench: Bench, found: Contexts, cut: dict[str, dict[str, list[str]]], names: list[str]) -> Scores:
-        """Each metric at each context's own K, over the whole ranking: some look further than what is shown."""
+    def _scores(self, bench: Bench, found: Contexts, shown: Shown, names: Sequence[str]) -> Scores:
+        """Each metric at each context's own K, over the whole ranking: F_e looks at twice as many as are shown."""
+        wanted = pl.DataFrame([(s, q) for s, some in shown.items() for q in some], ["system", "query"], orient="row")
         frames = []
-        for k in self.shown():
+        for k in parse_numbers(self.sizes, "sizes"):
             at = {str(replace(parse(name), cutoff=k)): name for name in names}
-            one = score(
-                found,
-                bench.all_judgments(),
-                list(at),
-                ratings=bench.ratings or bench.collection.ratings,
-                complete=False,
-            )
-            named = one.frame.with_columns(
-                (pl.col("system") + f"@{k}").alias("system"), pl.col("metric").replace_strict(at).alias("metric")
-            )
-            wanted = pl.DataFrame(
-                [(name, query) for name, rows in cut.items() for query in rows],
-                schema=["system", "query"],
-                orient="row",
-            )
+            ratings = bench.ratings or bench.collection.ratings
+            made = score(found, bench.all_judgments(), list(at), ratings=ratings, complete=False).frame
+            named = made.with_columns(pl.col("system") + f"@{k}", pl.col("metric").replace_strict(at))
             frames.append(named.join(wanted, on=["system", "query"], how="semi"))
         return Scores.trusted(pl.concat(frames).select(list(Scores.schema)))
 
     def take(self, case: Case) -> Case:
-        rows_of(case.results, self.outcome, name=case.name)  # refuses results without scores or outcomes
+        names = rows_of(case.results, self.outcome, name=case.name).metrics
         if case.results.judgments is None or not case.results.judgments.of("relevance").height:
-            raise InputError(
-                f"{case.name}: there are no relevance labels, so N_p is not known",
-                remedy="name qrels under [collection]",
-            )
-        self._check_levels(case.results.scores.frame["metric"].unique(maintain_order=True).to_list(), f"{case.name}: ")
+            why = f"{case.name}: there are no relevance labels, so N_p is unknown"
+            raise InputError(why, remedy="name qrels under [collection]")
+        self._check_levels(names, f"{case.name}: ")
         return case
 
-    def find(self, cases: Sequence[Case]) -> Findings:
-        from ragworth.studies.top_k_results import TopKSummary
+    def tables(self) -> Mapping[str, TableText]:
+        words = MEASURE_NAMES[self.measure]
+        best = "; α: the best in this part or cell, in-sample" if self.alpha == "best" else ""
+        return {
+            "correlations": TableText(
+                f"{words} with the outcome, in parts and in cells of K/N_p",
+                f"narrow: K < N_p; wide: K ≥ N_p; low and high are of the first correlation, over queries{best}",
+            ),
+            "differences": TableText(
+                f"{words} of one metric minus that of another",
+                "p by a paired bootstrap over queries, p_holm corrected by Holm over the parts and cells of a pair",
+            ),
+            "alpha": TableText(
+                f"The best α, by {words} with the outcome",
+                "in-sample: α chosen and tested on all contexts of the part; cross-validated, with its interval: "
+                f"chosen on all but one of {self.folds} folds of the queries and tested on that one, mean over folds",
+            ),
+            "cells": TableText(
+                "Contexts in each cell, and shares of their outcomes", f"used: cells of {self.least:,} or more", True
+            ),
+        }
 
-        return TopKSummary(self, cases).findings()
+    def examine(self, case: Case, page: StudyPage) -> None:
+        every = rows_of(case.results, self.outcome, name=case.name)
+        pool = PooledContexts(case, every, self.level_relevant, self.same, self.digits)
+        rows, segments, sweeps = pool.rows, list(pool.segments()), pool.sweeps()
+        parts = [each for each in segments if not each.is_cell]
+        cells = [each for each in segments if each.is_cell and each.contexts >= self.least]
+        queries = format_count(len(set(rows.queries)), "query", "queries")
+        page.lead(
+            case,
+            f"{format_count(len(rows.queries), 'context')} of {queries} and "
+            f"{format_count(len(pool.retrievers), 'system')} with the outcome {rows.aspect!r}, "
+            f"{int((~pool.wide).sum()):,} narrow and {int(pool.wide.sum()):,} wide; "
+            f"{format_count(len(cells), 'cell')} of {self.least:,} contexts or more.",
+        )
+        page.leave_out(case, {"no relevant passage": pool.without})
+        if "short" in case.design.columns:
+            short = case.design.group_by("k", maintain_order=True).agg(pl.sum("short")).iter_rows()
+            page.leave_out(case, {f"fewer than {k} passages found": n for k, n in short}, "contexts")
+        nowhere = ~np.any([np.zeros_like(pool.wide), *(cell.keep for cell in cells)], axis=0)
+        page.leave_out(case, {f"in no cell of {self.least:,} contexts or more": int(nowhere.sum())}, "contexts")
+        found = [self._predict(rows, each, sweeps) for each in (*parts, *cells)]
+        table = page.add("correlations", case, self._correlations(found))
+        gaps = page.add("differences", case, self._gaps(found, self._known_pairs(rows.metrics)))
+        alpha = page.add(
+            "alpha",
+            case,
+            [
+                {**part.columns, "metric": rows.metrics[at]} | sweep.summary(part.keep, self._options)
+                for part in parts
+                for at, sweep in sweeps.items()
+            ],
+        )
+        page.say(case, *self._sentences(parts[0].system, table, gaps, alpha))
+        place, names = bin_values(rows.outcome, SCALES.get(rows.aspect, ()), GRADES)
+        counts = [
+            {**cell.columns, "contexts": cell.contexts, "used": cell.contexts >= self.least}
+            | {name: float((place[cell.keep] == at).mean()) for at, name in enumerate(names)}
+            for cell in segments
+            if cell.is_cell
+        ]
+        used = page.add("cells", case, counts).filter("used")
+        if cells:
+            self._draw(page, case, table, gaps, used.unpivot(names[::-1], index=["system", RATIO, "contexts"]))
+
+    @property
+    def _options(self) -> CorrelationOptions:
+        return CorrelationOptions(self.measure, self.folds, *self.plan)  # type: ignore[arg-type]
+
+    def _known_pairs(self, metrics: Sequence[str]) -> list[tuple[int, int]]:
+        """The pairs to compare, by column; if none of those named is there, the first metric with some others."""
+        known = {_bare(name): at for at, name in reversed(list(enumerate(metrics)))}
+        known |= {name: at for at, name in enumerate(metrics)}
+        named = [(known[a], known[b]) for a, b in self.pairs() if a in known and b in known]
+        return named or [(at, 0) for at in range(1, min(5, len(metrics)))]
+
+    def _predict(self, rows: ScoreRows, segment: Segment, sweeps: Mapping[int, AlphaSweep]) -> Found:
+        """A part or cell, its metrics against the outcome, and the α of each metric whose best α is taken."""
+        mine, alpha = rows.only(segment.keep), {}
+        for at, sweep in sweeps.items() if self.alpha == "best" else ():
+            best = sweep.best(segment.keep, self._options)
+            mine.values[:, at], alpha[at] = sweep.values[segment.keep, best], sweep.grid.values[best]
+        return segment, Prediction(mine, self.measure, self.plan), alpha  # type: ignore[arg-type]
+
+    def _correlations(self, found: Sequence[Found]) -> Iterator[Row]:
+        """Every metric in every part and cell, by the chosen correlation with its interval, and by all four."""
+        for segment, prediction, alpha in found:
+            rows = prediction.rows
+            for at, (name, one) in enumerate(zip(rows.metrics, prediction.pooled, strict=True)):
+                row = {**segment.columns, "metric": name} | ({"α": alpha.get(at)} if self.alpha == "best" else {})
+                for measure, words in MEASURE_NAMES.items():
+                    row[words] = correlation(rows.values[:, at], rows.outcome, measure).value  # type: ignore[arg-type]
+                yield row | columns(one, "correlation", "counts", "left out", unit="contexts")
+
+    def _gaps(self, found: Sequence[Found], pairs: list[tuple[int, int]]) -> Iterator[Row]:
+        """One metric's correlation minus another's, in every part and cell; Holm over those of a pair."""
+        every = [prediction.gaps(pairs, pooled=True) for _, prediction, _ in found]
+        for number, (a, b) in enumerate(pairs):
+            for (segment, prediction, _), one in zip(
+                found, correct_by_holm([gaps[number] for gaps in every]), strict=True
+            ):
+                names = {"first": prediction.rows.metrics[a], "second": prediction.rows.metrics[b]}
+                yield segment.columns | names | columns(one, "difference", "p", "p_holm", "counts", unit="contexts")
+
+    def _sentences(self, system: str, table: pl.DataFrame, gaps: pl.DataFrame, alpha: pl.DataFrame) -> Iterator[str]:
+        """Which metric predicts the outcome best in each part, what differs significantly, and what α is worth."""
+        for place, words in PLACES.items():
+            known = _at(table, system, place).drop_nulls("correlation")
+            if not known.height:
+                yield f"{words}: no metric has a correlation with the outcome."
+                continue
+            best = known.row(int(known["correlation"].round(12).arg_max() or 0), named=True)
+            sure = [
+                f"{row['first']} {'above' if row['difference'] > 0 else 'below'} {row['second']} by "
+                f"{signed(abs(row['difference']))}"
+                for row in _at(gaps, system, place).iter_rows(named=True)
+                if row["p_holm"] is not None and row["p_holm"] < self.plan.alpha
+            ]
+            yield (
+                f"{words}: {best['metric']} predicts the outcome best, {MEASURE_NAMES[self.measure]} "
+                f"{_with_interval(best, 'correlation')} over {format_count(best['contexts'], 'context')} of "
+                f"{format_count(best['queries'], 'query', 'queries')}."
+            ) + (f" Significantly different: {format_list(sure, 9)}." if sure else "")
+        told = [
+            f"{row['metric']} {_with_interval(row, 'cross-validated')} (in-sample {signed(row['in-sample'])} at "
+            f"α = {row['best α']:g})"
+            for row in _at(alpha, system, "all").iter_rows(named=True)
+            if row["cross-validated"] is not None
+        ]
+        yield f"with the best α, cross-validated, over all contexts: {format_list(told, 9)}." if told else ""
+
+    def finish(self, page: StudyPage) -> None:
+        parts, words = page.table("correlations").filter(pl.col(RATIO).is_in(PARTS[:2])), MEASURE_NAMES[self.measure]
+        names = ["case", "system", RATIO] if page.several else ["system", RATIO]
+        spec = _heat(
+            parts.with_columns(part=pl.concat_str(names, separator=", ")), "part", "metric", "correlation", words
+        )
+        caption = f"{words} with the outcome; narrow is K < N_p."
+        page.draw("parts", "Metrics when few and when many passages are shown", caption, spec)
+
+    def _draw(self, page: StudyPage, case: Case, table: pl.DataFrame, gaps: pl.DataFrame, shares: pl.DataFrame) -> None:
+        """The heatmaps of one case: cells of K/N_p along, systems down."""
+        words = MEASURE_NAMES[self.measure]
+        order = {name: at for at, name in enumerate(shares["system"].unique(maintain_order=True))}
+        rows = shares.sort(pl.col("system").replace_strict(order), maintain_order=True)
+        rows = rows.with_columns(row=pl.col("system") + ": " + pl.col("variable"))
+        spec = _heat(rows, "row", RATIO, "value", "share", "share")
+        caption = "Share of the contexts of a system and cell; those of one system and one K/N_p add up to 1."
+        page.draw("outcomes", "Outcomes of the answers", caption, spec, case)
+        used = pl.col(RATIO).is_in(shares[RATIO].to_list())
+        for number, ((name,), part) in enumerate(table.filter(used).group_by("metric", maintain_order=True), 1):
+            title, caption = f"How well {name} predicts the answers", f"{words} with the outcome in each cell."
+            page.draw(f"correlation-{number}", title, caption, _heat(part, "system", RATIO, "correlation", words), case)
+        pairs = gaps.filter(used).group_by("first", "second", maintain_order=True) if gaps.height else ()
+        for number, ((first, second), part) in enumerate(pairs, 1):
+            caption = f"Difference of their {words} with the outcome: above 0, {first} predicts better."
+            spec = _heat(part, "system", RATIO, "difference", "difference")
+            page.draw(f"difference-{number}", f"{first} minus {second}", caption, spec, case)
 
 
-def level_of(name: str) -> float | None:
-    """From which label on a metric takes a passage as relevant; None where it does not part them."""
-    try:
-        return parse(name).values.get("rel")
-    except MetricError:
-        return None  # a measure of another package
+def _bare(name: str) -> str:
+    """A metric without its cutoff, and without the parameters that are the same for all here."""
+    if (metric := try_parse(name)) is None:
+        return re.sub(r"@\d+$", "", name)  # a measure of another package
+    kept = tuple(each for each in metric.parameters if each[0] not in ("rel", "ideal"))
+    return str(replace(metric, cutoff=None, parameters=kept))
 
 
-def sizes_of(case: Case) -> dict[tuple[str, str], int]:
-    """How many passages were shown, by system and query: as many as there are, up to the k of an evaluation."""
-    counts = case.results.contexts.frame.group_by("system", "query").len()
-    most = case.results.manifest.get("settings", {}).get("k") if case.design.width < 2 else None
-    cut = most if isinstance(most, int) and most > 0 else None
-    return {(system, query): min(n, cut) if cut else n for system, query, n in counts.iter_rows()}
+def _at(table: pl.DataFrame, system: str, place: str) -> pl.DataFrame:
+    return table.filter((pl.col("system") == system) & (pl.col(RATIO) == place)) if table.height else table
 
 
-def relevant_of(case: Case, level: float) -> dict[str, int]:
-    """How many relevant passages each query has."""
-    assert case.results.judgments is not None
-    labels = case.results.judgments.of("relevance").filter(pl.col("value") >= level)
-    return dict(labels.group_by("query").len().iter_rows())
+def _with_interval(row: Mapping[str, Any], value: str) -> str:
+    span = ConfidenceInterval(row["low"], row["high"]) if row["low"] is not None else None
+    return f"{signed(row[value])} {between(span)}"
 
 
-def retrievers_of(case: Case, same: str | None) -> dict[str, str]:
-    """The retriever that each system is a cut of."""
-    if "retriever" in case.design.columns:
-        return dict(case.design.select("system", "retriever").iter_rows())
-    systems = case.results.contexts.systems
-    return {system: (re.sub(same, "", system) or system) if same else system for system in systems}
+def _heat(frame: pl.DataFrame, down: str, along: str, value: str, legend: str, kind: str = "diverging") -> Any:
+    cells = frame.select(first=down, second=along, value=value, n="contexts")
+    rows, places = (cells[name].unique(maintain_order=True).to_list() for name in ("first", "second"))
+    if along != RATIO:
+        return heat_chart(cells, rows, places, legend)
+    return heat_chart(cells, rows, sorted(places, key=float), legend, kind, along=along)  # type: ignore[arg-type]

@@ -3,7 +3,8 @@
 A model encodes queries and passages, and a passage's score is the inner product of its vector with the query's: the
 cosine of their angle, unless the model was made for plain products. Every passage has a score, so any number can be
 retrieved. Only blank texts have no vector: such a passage is never retrieved, and such a query retrieves nothing.
-Equal scores are ordered by passage id, descending.
+Equal scores are ordered by passage id, descending. ``among="judged"`` ranks only the passages that have a label for the
+query, whatever the label, as when each query comes with candidates of its own.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
-from ragworth.errors import MissingExtraError
+from ragworth.errors import InputError, MissingExtraError
 from ragworth.retrieval.contract import Need, Place, Step, StepContext, argument
 from ragworth.retrieval.encoders import Encoder, ann_search, open_encoder
 from ragworth.retrieval.encoders.contract import Floats, normalize
@@ -38,17 +39,25 @@ class Dense(Step):
     passage_prefix: str = named("", "prefix of passages; by default the model's")
     search: str = named("exact", "compare all passages, or only those of near clusters", choices=("exact", "ann"))
     probes: int = named(32, "clusters of passages that ann searches", low=1)
+    among: str = named("all", "all passages, or only those with a label for the query", choices=("all", "judged"))
 
     kind: ClassVar[str] = "dense"
     title: ClassVar[str] = "passages with vectors near the query's"
     place: ClassVar[Place] = "first"
     needs: ClassVar[tuple[Need, ...]] = ("passages", "query texts")
 
+    def check(self) -> None:
+        if self.among == "judged" and self.search == "ann":
+            raise InputError("dense: judged passages are few and always compared exactly", expected='search="exact"')
+
     def problems(self, setting: StepContext) -> list[str]:
         if self.search == "ann" and find_spec("faiss") is None:
             raise MissingExtraError("faiss-cpu", "ann", "approximate search")
         self.encoder(setting)
-        return super().problems(setting)
+        found = super().problems(setting)
+        if self.among == "judged" and (lack := setting.lacking("relevance")):
+            found.append(f"dense among judged passages lacks an input: {lack}")
+        return found
 
     def sources(self, setting: StepContext) -> tuple[str, ...]:
         return (f"{self.model} {self.encoder(setting).revision}",)
@@ -60,18 +69,24 @@ class Dense(Step):
     def apply(self, before: Contexts | None, setting: StepContext) -> Contexts:
         passages, queries = setting.collection.passages, setting.queries
         rows, asked = nonblank_rows(passages["text"]), nonblank_rows(queries["text"])
+        own: list[Ints] | None = None
+        if self.among == "judged":
+            labels = [setting.labels.get(query, {}) for query in queries["query"].gather(asked)]
+            rows = rows[passages["passage"].gather(rows).is_in(list(set().union(*labels))).to_numpy()]
+            at = {passage: place for place, passage in enumerate(passages["passage"].gather(rows))}
+            own = [np.array([at[each] for each in some if each in at], dtype=np.int64) for some in labels]
         found = [NO_HITS] * queries.height
         if len(rows) and len(asked):
             places = id_order(passages["passage"])[rows]
-            texts = passages["text"].gather(rows)
-            for number, each in zip(
-                asked, self.found(texts, queries["text"].gather(asked), places, setting), strict=True
-            ):
+            best = self.found(passages["text"].gather(rows), queries["text"].gather(asked), places, setting, own)
+            for number, each in zip(asked, best, strict=True):
                 found[number] = SearchHits(rows[each.rows], each.scores)
         return contexts_from_hits(found, queries["query"], passages["passage"])
 
-    def found(self, texts: pl.Series, queries: pl.Series, places: Ints, setting: StepContext) -> list[SearchHits]:
-        """The best of some texts for each of some queries."""
+    def found(
+        self, texts: pl.Series, queries: pl.Series, places: Ints, setting: StepContext, own: list[Ints] | None = None
+    ) -> list[SearchHits]:
+        """The best of some texts for each of some queries; ``own``: only of those at these places, for each query."""
         model = self.encoder(setting)
         cosine = self.similarity == "cosine" or (self.similarity == "model" and model.normalised)
         prefix = self.passage_prefix or None
@@ -79,6 +94,12 @@ class Dense(Step):
         asked: Floats = model.encode(queries.to_list(), "query", self.query_prefix or None)
         asked = normalize(asked) if cosine else asked
         longest = MAX_UNIT_LENGTH if cosine else None
+        if own is not None:
+            found = [
+                search_exact(vectors[mine], query[None], places[mine], setting.depth, longest)[0]
+                for mine, query in zip(own, asked, strict=True)
+            ]
+            return [SearchHits(mine[each.rows], each.scores) for mine, each in zip(own, found, strict=True)]
         if self.search == "exact":
             return search_exact(vectors, asked, places, setting.depth, longest)
         name = cache_name(model, texts, cosine, prefix) if setting.cache is not None else ""

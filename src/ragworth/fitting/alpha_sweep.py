@@ -1,0 +1,71 @@
+"""Every α of F, F_e, T and T_u, from the scores with one α and the counts of passages."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ragworth.fitting.grids import ParameterGrid, build_grid
+from ragworth.fitting.parameter_choice import CorrelationOptions, best_in_sample, choose_pooled
+from ragworth.fitting.rows import Bools, FittingRows, Floats, Texts
+from ragworth.metrics.declaration import Metric
+
+FEW = "too few queries, or a side that is constant, so nothing to cross-validate"
+
+
+class AlphaSweep(NamedTuple):
+    """A metric with every α of a grid: rows × values, with the outcome and the query of each row."""
+
+    grid: ParameterGrid
+    values: Floats
+    outcome: Floats
+    queries: Texts
+
+    def best(self, keep: Bools, options: CorrelationOptions) -> int:
+        """The place of the best α over some rows."""
+        return best_in_sample(self.grid, self._rows(keep), options)[0]
+
+    def summary(self, keep: Bools, options: CorrelationOptions) -> dict[str, object]:
+        """The best α of some rows as columns of a table: in-sample, and cross-validated over queries."""
+        rows = self._rows(keep)
+        place, value = best_in_sample(self.grid, rows, options)
+        one = choose_pooled(self.grid, rows, options) if rows.queries >= 2 * options.folds else None
+        span = one.interval if one is not None else None
+        return {
+            "best α": None if np.isnan(value) else self.grid.values[place],
+            "in-sample": value,
+            "cross-validated": one.held_out if one is not None else None,
+            "low": span.low if span is not None else None,
+            "high": span.high if span is not None else None,
+            "contexts": len(rows.outcome),
+            "queries": rows.queries,
+            "why": "" if one is not None else FEW,
+        }
+
+    def _rows(self, keep: Bools) -> FittingRows:
+        there = keep & ~np.isnan(self.values).any(axis=1)
+        names, query = np.unique(self.queries[there], return_inverse=True)
+        return FittingRows(self.values[there], self.outcome[there], query.reshape(-1), names, {})
+
+
+def has_alpha(metric: Metric) -> bool:
+    """Whether its scores with one α give those with all others."""
+    return metric.name in ("T", "T_u") or (metric.name in ("F", "F_e") and metric.values["alpha"] < 1)
+
+
+def alpha_grid(metric: Metric, scores: Floats, shown: Floats, hits: Floats) -> tuple[ParameterGrid, Floats]:
+    """A grid of α, and what the metric would be with each (contexts × values); NaN where it has no score.
+
+    ``shown`` is K and ``hits`` n_p. 1/F = α·K/n_p + (1 − α)·N/n_p, so a score with one α gives N. For F_e that is the
+    estimate, which can't be had from the passages shown.
+    """
+    grid = build_grid(f"{metric.name}(alpha=*)")
+    alpha, given, shown, hits = np.array(grid.values), metric.values["alpha"], shown[:, None], hits[:, None]
+    if metric.name in ("T", "T_u"):
+        made = (1 - alpha) * hits - alpha * (shown - hits) / (np.maximum(shown, 1) if metric.name == "T" else 1)
+    else:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            total = (hits / scores[:, None] - given * shown) / (1 - given)
+            made = np.where(hits > 0, hits / (alpha * shown + (1 - alpha) * total), 0.0)
+    return grid, np.where(np.isnan(scores)[:, None], np.nan, np.round(made, 9))

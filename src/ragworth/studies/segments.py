@@ -1,0 +1,95 @@
+"""Contexts pooled by how many passages they show relative to the number of relevant ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from ragworth.fitting.alpha_sweep import AlphaSweep, alpha_grid, has_alpha
+from ragworth.fitting.rows import Bools
+from ragworth.metrics.parsing import try_parse
+from ragworth.studies.contract import Case
+from ragworth.studies.score_rows import Floats, ScoreRows
+
+ALL, PARTS = "all systems", ("narrow", "wide", "all")
+
+
+class Segment(NamedTuple):
+    """Contexts of one system, or of all: narrow, wide, all, or those of a cell, which have the same K/N_p."""
+
+    system: str
+    place: str
+    keep: Bools
+    is_cell: bool = False
+
+    @property
+    def contexts(self) -> int:
+        return int(self.keep.sum())
+
+    @property
+    def columns(self) -> dict[str, object]:
+        """How tables name it."""
+        return {"system": self.system, "K/N_p": self.place}
+
+
+class PooledContexts:
+    """The contexts of a case that have an outcome and a relevant passage; ``without``: queries that have none.
+
+    ``level``: lowest label that counts as relevant; ``same``: what to ignore in names of systems.
+    """
+
+    def __init__(self, case: Case, rows: ScoreRows, level: float, same: str | None, digits: int) -> None:
+        assert case.results.judgments is not None
+        self.contexts, self.digits = case.results.contexts.frame, digits
+        self.labels = case.results.judgments.of("relevance").filter(pl.col("value") >= level)
+        relevant = dict(self.labels.group_by("query").len().iter_rows())
+        self.rows = rows.only(np.array([query in relevant for query in rows.queries], dtype=bool))
+        self.without = len(set(rows.queries) - set(self.rows.queries))
+        most = None if case.is_designed else case.results.manifest.get("settings", {}).get("k")
+        shown = zip(self._counts(most)[0], self.rows.queries, strict=True)
+        ratios = [Fraction(int(k), relevant[query]) for k, query in shown]
+        self.wide = np.array([ratio >= 1 for ratio in ratios], dtype=bool)
+        self.ratio = np.array([float(round(ratio, digits)) for ratio in ratios])
+        known = dict(case.design.select("system", "retriever").iter_rows()) if case.is_designed else {}
+        names = {each: known.get(each) or re.sub(same or "$", "", each) or each for each in set(self.rows.systems)}
+        self.retriever = np.array([names[system] for system in self.rows.systems], dtype=object)
+        self.retrievers = list(dict.fromkeys(self.retriever))
+
+    def _counts(self, cutoff: int | None) -> tuple[Floats, Floats]:
+        """How many passages the context of each row shows, up to a cutoff, and how many of them are relevant."""
+        shown = self.contexts.filter(pl.col("rank") <= cutoff) if cutoff else self.contexts
+        pair, good = ["system", "query"], self.labels.select("query", "passage", pl.lit(1.0).alias("hit"))
+        counts = shown.join(good, on=["query", "passage"], how="left").group_by(pair).agg(pl.len(), pl.sum("hit"))
+        order = pl.DataFrame({"system": self.rows.systems, "query": self.rows.queries})
+        made = order.join(counts, on=pair, how="left", maintain_order="left").fill_null(0)
+        return made["len"].to_numpy().astype(np.float64), made["hit"].to_numpy()
+
+    def segments(self) -> Iterator[Segment]:
+        """Parts, then cells: of all systems if there are several, then of each."""
+        every = np.ones(len(self.wide), dtype=bool)
+        groups = [(str(name), np.asarray(self.retriever == name)) for name in self.retrievers]
+        groups = [(ALL, every), *groups] if len(groups) > 1 else groups
+        for name, mine in groups:
+            for place, where in zip(PARTS, (~self.wide, self.wide, every), strict=True):
+                if (mine & where).any():
+                    yield Segment(name, place, mine & where)
+        for name, mine in groups:
+            for ratio in np.unique(self.ratio[mine]):
+                yield Segment(name, f"{ratio:.{self.digits}f}", mine & (self.ratio == ratio), is_cell=True)
+
+    def sweeps(self) -> dict[int, AlphaSweep]:
+        """Metrics that have an α, by their column."""
+        parsed = {at: metric for at, name in enumerate(self.rows.metrics) if (metric := try_parse(name)) is not None}
+        queries = np.array(self.rows.queries, dtype=np.str_)
+        return {
+            at: AlphaSweep(
+                *alpha_grid(metric, self.rows.values[:, at], *self._counts(metric.cutoff)), self.rows.outcome, queries
+            )
+            for at, metric in parsed.items()
+            if has_alpha(metric)
+        }
