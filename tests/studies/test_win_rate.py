@@ -302,7 +302,7 @@ def test_left_out_queries_are_counted(tmp_path: Path, opened: Opened) -> None:
     assert left == {"no relevant passage": 1, "no accepted answers": 1}
     alone = ragworth.study("win-rate", collection(tmp_path / "one", queries=1), keep=False).findings
     assert alone.left_out.to_dicts() == [
-        {"case": "one", "reason": "not compared with a random passage: there is none", "queries": 1, "unit": "queries"}
+        {"case": "one", "reason": "not compared with a random passage: there is none", "queries": 1}
     ]
     assert set(alone.tables[0].frame["against"]) == {"distractor"}
     assert alone.tables[0].frame["low"].null_count() == alone.tables[0].frame.height  # one query has no interval

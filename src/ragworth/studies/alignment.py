@@ -168,9 +168,7 @@ class Alignment(PoolStudy):
 
     def finish(self, page: StudyPage) -> None:
         if page.several:
-            every = [
-                Prediction(rows_of(c.results, self.outcome, name=c.name), self.measure, self.plan) for c in page.cases
-            ]  # type: ignore[arg-type]
+            every = [self._predict(case) for case in page.cases]
             page.add("average", replace(page.cases[0], name="all"), average_rows(every))
         draw_correlations(page, page.table("alignment"), MEASURE_NAMES[self.measure])
 

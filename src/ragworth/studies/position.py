@@ -153,7 +153,13 @@ class Position(PoolStudy):
         if page.several:
             table = page.table("outcomes")
             value = pl.coalesce(pl.col("^(correct|mean)$")).alias("value")
-            names = [pl.col("case").alias("line"), pl.col("position").alias("place"), value, "low", "high"]
+            names = [
+                pl.col("case").alias("line"),
+                pl.col("position").alias("place"),
+                value,
+                pl.col("low"),
+                pl.col("high"),
+            ]
             spec = curve_chart(
                 table.select(*names, pl.col("queries").alias("n")), "position of the relevant passage", "mean"
             )
