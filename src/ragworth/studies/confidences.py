@@ -6,15 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-import polars as pl
-
 from ragworth.annotators.token_confidence import MEASURES
 from ragworth.config import Workspace
 from ragworth.errors import format_list
 from ragworth.stats.estimate import Estimate, correct_by_holm
 from ragworth.studies.contract import Case
-from ragworth.studies.contrast import Floats, matrix
-from ragworth.tables import OK
 
 K = TypeVar("K", str, tuple[str, str])
 
@@ -42,14 +38,6 @@ def with_confidence(space: Workspace, *, each: bool = False) -> Workspace:
         answers = replace(answers, task=replace(answers.task, settings={**answers.task.settings, **GREEDY}))
     task = replace(task, settings={**task.settings, "each": each, "relative": False})
     return replace(space, judgments={**space.judgments, KIND: task}, answers=answers, graded=())
-
-
-def confidences_of(case: Case, systems: list[str], queries: list[str]) -> dict[str, Floats]:
-    """The confidence in the answer from each context, queries × systems, by measure; NaN if missing."""
-    assert case.results.outcomes is not None
-    good = case.results.outcomes.frame.filter(pl.col("status") == OK)
-    parts = {name: good.filter(pl.col("aspect") == name) for name in MEASURES}
-    return {name: matrix(part, systems, queries) for name, part in parts.items() if part.height}
 
 
 def correct_rivals(found: Mapping[K, Estimate]) -> dict[K, Estimate]:

@@ -22,7 +22,15 @@ from ragworth.stats.estimate import Estimate, correct_by_holm, difference, mean_
 from ragworth.studies import confidences
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import Case, PoolStudy, Published
-from ragworth.studies.contrast import CONTRAST_NOTE, NO_OUTCOME, SHARE, Floats, check_design, outcome_grid
+from ragworth.studies.contrast import (
+    CONTRAST_NOTE,
+    NO_OUTCOME,
+    SHARE,
+    Floats,
+    check_design,
+    confidence_grids,
+    outcome_grid,
+)
 from ragworth.studies.page import StudyPage, TableText, columns
 from ragworth.studies.pool import Unusable, contexts_from_lists
 from ragworth.studies.wording import p_words, parse_names
@@ -141,7 +149,7 @@ class Layouts(PoolStudy):
         correct = (grid.values >= self.correct).astype(np.float64).reshape(len(grid.queries), len(models), -1)
         queries = f"each of {format_count(len(grid.queries), 'query', 'queries')}; models: {format_list(models, 12)}"
         page.lead(case, f"{correct.shape[2]} layouts of the same passages for {queries}.")
-        known = confidences.confidences_of(case, systems, grid.queries)
+        known = confidence_grids(case, systems, grid.queries)
         for measure, values in known.items():
             self._compare(case, page, measure, models, values.reshape(correct.shape), correct)
         if self.measure not in known or np.isnan(known[self.measure]).any(axis=1).all():

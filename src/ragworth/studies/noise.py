@@ -24,7 +24,7 @@ from ragworth.studies import confidences, contrast
 from ragworth.studies.bench import Bench
 from ragworth.studies.confidences import KIND, RELEVANCE
 from ragworth.studies.contract import Case, PoolStudy, Published
-from ragworth.studies.contrast import SHARE, Floats, matrix, outcome_grid
+from ragworth.studies.contrast import SHARE, Floats, confidence_grids, matrix, outcome_grid
 from ragworth.studies.page import StudyPage, TableText, columns
 from ragworth.studies.pool import SPARE, Unusable
 from ragworth.studies.wording import between, p_words, signed
@@ -129,7 +129,7 @@ class Noise(PoolStudy):
             row |= {"wins": gap.counts[wins], "ties": gap.counts["ties"]}
             row |= {"f1": mean.value, "f1 low": mean.low, "f1 high": mean.high}
         page.add("answers", case, rows)
-        sure = confidences.confidences_of(case, ARMS, grid.queries)
+        sure = confidence_grids(case, ARMS, grid.queries)
         for name, values in contrast.metric_grids(case, grid).items():
             sure[name] = values if higher_is_better(name) else -values
         scores = case.results.contexts.frame.group_by("system", "query").agg(
