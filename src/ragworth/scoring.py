@@ -5,6 +5,7 @@ Metrics don't read files. Those with a file parameter, such as ``UDCG(theta=FILE
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,8 +13,8 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.errors import InputError, MetricError
-from ragworth.formats.theta import Theta
+from ragworth.errors import InputError, MetricError, format_count
+from ragworth.formats.theta import Theta, digest_query
 from ragworth.inputs.arguments import to_contexts, to_judgments, to_ratings
 from ragworth.metrics import engine
 from ragworth.metrics.declaration import Metric, format_number
@@ -91,7 +92,27 @@ def bind_theta(metric: Metric, theta: Theta) -> Metric:
             f"{metric}: these weights were learned with rel={format_number(theta.rel)}",
             remedy=f"use {metric.declaration.bind(theta.k, **{**dict(metric.parameters), 'rel': theta.rel})}",
         )
-    return metric.given(theta=UdcgWeights(theta.alpha, theta.beta, theta.variant == "binary"))
+    return metric.given(theta=UdcgWeights(theta.alpha, theta.beta, theta.variant == "binary", theta.trained_on))
+
+
+def training_overlap_notes(metrics: Sequence[Metric], contexts: Contexts) -> tuple[str, ...]:
+    """A note for each metric whose learned weights have seen some of the queries.
+
+    Queries are compared by id, because contexts have no texts. So a collection that happens to use the same ids is
+    noted too.
+    """
+    known = {metric: weights.trained_on for metric in metrics if (weights := dict(metric.held).get("theta"))}
+    if not any(known.values()):
+        return ()
+    digests = [digest_query(query) for query in contexts.distinct("query")]
+    counts = {metric: sum(each in seen for each in digests) for metric, seen in known.items()}
+    queries = format_count(len(digests), "query", "queries")
+    return tuple(
+        f"{metric}: {n:,} of {queries} {'has' if n == 1 else 'have'} the id of a query that its weights were learned "
+        "from; unless this is another collection, its agreement with outcomes is in-sample, and too high"
+        for metric, n in counts.items()
+        if n
+    )
 
 
 def _ir_measure(text: str) -> Any | None:
@@ -140,7 +161,8 @@ def score(
     Returns
     -------
     Scores with one row per system, metric and judged query. A score that can't be computed has no value, and its status
-    gives the reason. ``notes`` lists mismatches between runs and judgments.
+    gives the reason. ``notes`` lists mismatches between runs and judgments, and learned weights that are scored on the
+    queries they were learned from.
     """
     ours, theirs = split_metrics(metrics, folder)
     contexts, judgments, ratings = to_contexts(contexts), to_judgments(judgments), to_ratings(ratings)
@@ -168,10 +190,12 @@ def score(
                 contexts, judgments, theirs, complete=complete, judged_only=judged_only, max_rank=max_rank
             )
         )
+    seen = training_overlap_notes(ours, contexts)
     if len(parts) == 1:
+        parts[0].notes += seen
         return parts[0]
     systems = pl.col("system").replace_strict(
         {name: i for i, name in enumerate(contexts.systems)}, return_dtype=pl.Int64
     )
     frame = pl.concat([part.frame for part in parts]).sort(systems, maintain_order=True)
-    return Scores.trusted(frame, tuple(dict.fromkeys(note for part in parts for note in part.notes)))
+    return Scores.trusted(frame, tuple(dict.fromkeys([note for part in parts for note in part.notes] + list(seen))))

@@ -38,7 +38,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workspace ``nq`` with its results, and the results of another collection."""
     folder = tmp_path_factory.mktemp("train")
     save(world(30, seed=1), folder / "nq" / "results", "Questions\x1b[31m")
-    save(world(20, seed=2), folder / "trivia", "Trivia")
+    save(world(20, seed=2, prefix="t"), folder / "trivia", "Trivia")
     return folder
 
 
@@ -102,6 +102,37 @@ def test_json_has_it_all(folder: Path, tmp_path: Path) -> None:
     assert found["figures"][1]["correlation"] == theta.figures["held_out"]["value"]
     assert len(found["sentences"]) == 2
     assert done.stderr == ""
+
+
+def test_the_average_over_transfers_and_a_split(folder: Path, tmp_path: Path) -> None:
+    save(world(20, seed=7, prefix="b"), tmp_path / "bio", "Bio")
+    output = str(tmp_path / "t.json")
+    options = ("--loss", "svmrank", "--c", "0.1", "--train", "0.7", "--transfer", "trivia")
+    done = run("udcg", "nq", "-o", output, *options, "--transfer", str(tmp_path / "bio"), "-f", "json")
+    assert done.exit_code == 0, done.output
+    found, theta = json.loads(done.stdout), Theta.read(output)
+    assert (theta.c, theta.learned_from["loss"], found["loss"]) == (0.1, "svmrank", "svmrank")
+    rows = {(row["case"], row["of"]): row["correlation"] for row in found["figures"]}
+    mean = (rows["Trivia", "learned"] + rows["Bio", "learned"]) / 2
+    assert rows["average of 2 cases", "learned"] == pytest.approx(mean)
+    assert found["sentences"][-1].startswith("On average over 2 cases they correlate")
+
+
+def test_an_ablation(folder: Path) -> None:
+    done = run("ablation", "nq", "trivia", "--train", "0.7", "--c", "1")
+    assert done.exit_code == 0, done.output
+    assert "UDCG@5 − nDCG(ideal=retrieved)@5" in done.stdout
+    assert "\naverage of 2 cases (" in done.stdout
+    found = json.loads(run("ablation", "trivia", "-f", "json", "--c", "1").stdout)
+    assert [row["metric"] for row in found["correlations"]][:3] == [
+        "UDCG_θ",
+        "UDCG_θ, relevance only",
+        "UDCG_θ, binary",
+    ]
+    assert found["differences"][0]["of"] == "UDCG@5 − nDCG(ideal=retrieved)@5"
+    assert len(found["sentences"]) == 1
+    refused = run("ablation", "trivia", "--test", "5")
+    assert refused.exit_code == 2 and "none for training" in refused.stderr
 
 
 def test_a_sweep(folder: Path, tmp_path: Path) -> None:

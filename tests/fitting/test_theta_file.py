@@ -57,6 +57,7 @@ def test_whole_numbers_are_numbers(tmp_path: Path) -> None:
     ("changes", "said"),
     [
         ({"format": 2}, "the format is '2'"),
+        ({"learned_from": {"query_digests": [1]}}, "learned_from has query_digests"),
         ({"format": True}, "the format is 'True'"),
         ({"format": ...}, "the format is 'missing'"),
         ({"k": ...}, "k is not there"),
@@ -114,7 +115,7 @@ def test_everything_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
         (b"[" * 100_000, "not JSON"),
         (b'{"format": 1, "alpha": [NaN]}', "NaN is not a number"),
         (b'{"format": 1, "alpha": [-Infinity]}', "-Infinity is not a number"),
-        (b" " * (1 << 21), "too large"),
+        (b" " * (1 << 25), "too large"),
         (b"\x1f\x8b\x08\x00broken", "damaged"),
     ],
 )

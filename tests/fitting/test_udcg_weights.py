@@ -9,17 +9,19 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from scipy import optimize as scipy_optimize
 from scipy import stats as scipy_stats
 
 import ragworth
 from ragworth.errors import InputError, MetricError, MissingExtraError
-from ragworth.fitting import FittingTables, fit, fit_tables, transfer
-from ragworth.fitting.estimates import SharedQueryCorrelations
+from ragworth.fitting import FittingTables, average_transfer, fit, fit_tables, transfer, transfer_tables
+from ragworth.fitting.estimates import SharedQueryCorrelations, average_figure
 from ragworth.fitting.folds import assign_folds
 from ragworth.fitting.ranking_svm import fit_ranking_svm, ranked_pairs
 from ragworth.fitting.rows import FittingRows, Floats, build_fitting_rows
-from ragworth.fitting.udcg_weights import C_GRID, _FitData, feature_metrics, held_out_scores, scale_weights, udcg_metric
-from ragworth.formats.theta import Theta, Variant
+from ragworth.fitting.sentences import transfer_sentence
+from ragworth.fitting.udcg_weights import C_GRID, FitData, feature_metrics, held_out_scores, scale_weights, udcg_metric
+from ragworth.formats.theta import Theta, Variant, digest_query
 from ragworth.stats.within_query import query_correlations, within_query_correlations, within_query_gaps
 from ragworth.tables import Contexts, Judgments, Outcomes
 from tests.fitting.samples import ALPHA, BETA, World, cosine, graded, world
@@ -119,7 +121,7 @@ def test_outcomes_held_out_play_no_part_in_scores_held_out(planted: World, fold:
 
     def scores(outcome: Floats) -> Floats:
         return held_out_scores(
-            _FitData(rows.values, outcome, rows.query, rows.same, ranked_pairs(outcome, rows.query)), C_GRID, 4, 0
+            FitData(rows.values, outcome, rows.query, rows.same, ranked_pairs(outcome, rows.query)), C_GRID, 4, 0
         )
 
     before, after = scores(chance), scores(np.where(mine, rows.outcome, chance))
@@ -136,11 +138,11 @@ def test_a_query_of_two_tables_is_held_out_of_both(planted: World) -> None:
     assert (rows.queries, len(set(rows.ids))) == (44, 24)
     chance = np.random.default_rng(0).choice([-1.0, 0.0, 1.0], len(rows.outcome))
     ids = rows.ids[rows.query]
-    part = _FitData(rows.values, chance, rows.query, rows.same, ranked_pairs(chance, rows.query)).parts(4, 0)
+    part = FitData(rows.values, chance, rows.query, rows.same, ranked_pairs(chance, rows.query)).parts(4, 0)
     assert all(len(set(part[ids == each])) == 1 for each in set(ids))
 
     def scores(outcome: Floats) -> Floats:
-        data = _FitData(rows.values, outcome, rows.query, rows.same, ranked_pairs(outcome, rows.query))
+        data = FitData(rows.values, outcome, rows.query, rows.same, ranked_pairs(outcome, rows.query))
         assert all(rows.query[a] == rows.query[b] for a, b in zip(data.pairs.better, data.pairs.worse, strict=True))
         return held_out_scores(data, (0.01, 1.0), 4, 0)
 
@@ -388,3 +390,107 @@ def test_no_query_there_has_a_correlation(learned: Theta) -> None:
 def test_a_level_that_no_label_reaches_is_refused(planted: World) -> None:
     with pytest.raises(InputError, match="no passage with a relevance of 9 or more"):
         fit(planted.contexts, planted.judgments, planted.outcomes, 5, rel=9.0, **FAST)
+
+
+def test_svmrank_by_hand() -> None:
+    """½‖w‖² + C/n·Σξ: while every margin is below 1, the slope of each pair's loss is its difference."""
+    features = np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0], [3.0, 1.0], [0.0, 0.0]])
+    outcome, query = np.array([1.0, 0.0, -1.0, 1.0, 0.0]), np.array([0, 0, 0, 1, 1])
+    pairs = ranked_pairs(outcome, query)
+    # Query 0: (1, 0) − (0, 0), (1, 0) − (0, 1), (0, 0) − (0, 1) = (2, −2) in all; query 1: (3, 1). So with n = 2 and
+    # C = 0.01, w = 0.01/2·(5, −1) = (0.025, −0.005): the largest margin is 0.07.
+    assert fit_ranking_svm(features, pairs, 0.01, "svmrank") == pytest.approx([0.025, -0.005], rel=1e-3)
+
+
+def test_svmrank_by_another_solver(planted: World) -> None:
+    rows = build_fitting_rows(FittingTables(*planted[:3]), feature_metrics(2, "relevance", 1.0), "grade")
+    rows = rows.where(rows.query < 6)
+    pairs = ranked_pairs(rows.outcome, rows.query)
+    ahead = rows.values[pairs.better] - rows.values[pairs.worse]
+
+    def loss(w: Floats) -> float:
+        return float(w @ w / 2 + 4.0 / len(set(pairs.query)) * np.maximum(0, 1 - ahead @ w).sum())
+
+    mine = fit_ranking_svm(rows.values, pairs, 4.0, "svmrank")
+    other = scipy_optimize.minimize(loss, mine + 0.3, method="Nelder-Mead", options={"xatol": 1e-8, "fatol": 1e-10})
+    assert loss(mine) == pytest.approx(other.fun, rel=1e-4)
+    assert mine == pytest.approx(other.x, abs=1e-2)
+    with pytest.raises(InputError, match="no solution in 10,000 steps with C = 1e"):
+        fit_ranking_svm(rows.values, pairs, 1e12, "svmrank")
+
+
+def test_the_loss_and_its_c_are_recorded(planted: World, learned: Theta) -> None:
+    theta = fit(*planted[:3], 5, loss="svmrank", resamples=100)
+    assert (theta.c, theta.learned_from["loss"], learned.learned_from["loss"]) == (0.01, "svmrank", "squared-hinge")
+    assert theta.alpha != pytest.approx(learned.alpha, rel=1e-3)
+    assert fit(*planted[:3], 5, loss="svmrank", grid=(0.5,), resamples=100).c == 0.5
+    with pytest.raises(InputError, match="no loss 'hinge'"):
+        fit(*planted[:3], 5, loss="hinge")
+
+
+def test_a_split_learns_from_some_queries_and_tests_on_others(planted: World) -> None:
+    theta = fit(*planted[:3], 5, train=100, test=0.2, **FAST)
+    every = theta.learned_from["all_queries"] - theta.learned_from["queries_without_pairs"]
+    assert theta.learned_from["queries"] == len(theta.trained_on) == 100
+    assert theta.learned_from["test_queries"] == round(0.2 * every)
+    assert theta.figures["held_out"]["queries"] == theta.figures["udcg"]["queries"] == round(0.2 * every)
+    assert theta.figures["in_sample"]["queries"] == 100
+    # The outcomes of other queries play no part in the weights.
+    seen = [digest_query(query) in theta.trained_on for query in planted.outcomes.frame["query"]]
+    frame = planted.outcomes.frame.with_columns(
+        pl.when(pl.Series(seen)).then(pl.col("value")).otherwise(-pl.col("value")).alias("value")
+    )
+    other = fit(planted.contexts, planted.judgments, Outcomes(frame), 5, train=100, test=0.2, **FAST)
+    assert other.alpha == pytest.approx(theta.alpha)
+    assert other.figures["held_out"]["value"] < 0 < theta.figures["held_out"]["value"]
+    assert fit(*planted[:3], 5, train=0.8, **FAST).learned_from["queries"] == round(0.8 * every)
+    assert fit(*planted[:3], 5, train=100, test=0.2, seed=1, **FAST).trained_on != theta.trained_on
+
+
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [
+        ({"train": 149}, "can't be split into 149 to train"),
+        ({"train": 5}, "at least 10 to train and 2 to test"),
+        ({"train": 100, "test": 100}, "can't be split into 100 to train and 100 to test"),
+        ({"train": 10.5}, "the size of --train is 10.5"),
+        ({"test": 10}, "none for training"),
+    ],
+)
+def test_splits_that_cannot_be(planted: World, sizes: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        fit(*planted[:3], 5, **(sizes | FAST))
+
+
+def test_scores_of_training_queries_are_noted(planted: World, tmp_path: Path) -> None:
+    fit(*planted[:3], 5, train=100, **FAST).write(tmp_path / "t.json")
+    both = [world(10, seed=8, prefix="other"), planted]
+    first, second = (
+        ragworth.score(each.contexts, each.judgments, ["UDCG(theta=t.json)@5", "UDCG@5"], folder=tmp_path).notes
+        for each in both
+    )
+    assert not [note for note in first if "learned from" in note]
+    (note,) = [note for note in second if "learned from" in note]
+    assert note.startswith("UDCG(theta=t.json)@5: 100 of 150 queries have the id of a query that its weights")
+
+
+def test_an_average_over_cases_counts_each_case_once(learned: Theta) -> None:
+    found = [
+        transfer_tables(learned, FittingTables(*world(n, seed=n, prefix=f"c{n}")[:3]), resamples=100) for n in (10, 40)
+    ]
+    average = average_transfer(found, level=0.95, resamples=400, seed=0)
+    means = [(each.learned.value or 0, each.udcg.value or 0) for each in found]
+    assert average["learned"]["value"] == pytest.approx(np.mean([mine for mine, _ in means]))
+    assert average["udcg"]["value"] == pytest.approx(np.mean([plain for _, plain in means]))
+    assert average["gap"]["low"] < average["gap"]["value"] < average["gap"]["high"]
+    assert average["gap"]["p"] is not None and average["learned"]["p"] is None
+    assert average["learned"]["queries"] == sum(each.learned.queries for each in found)
+    assert [each.seen for each in found] == [0, 0]
+    nothing = average_figure([np.array([np.nan])], level=0.95, resamples=100, seed=0)
+    assert (nothing["value"], nothing["cases"]) == (None, 0)
+
+
+def test_queries_of_a_transfer_that_were_learned_from_are_counted(planted: World, learned: Theta) -> None:
+    found = transfer_tables(learned, FittingTables(*planted[:3], name="again"), resamples=100)
+    assert found.seen == learned.learned_from["queries"]
+    assert f"of whose queries {found.seen} have ids of training queries" in transfer_sentence(found, 5)

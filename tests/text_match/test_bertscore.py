@@ -258,6 +258,7 @@ def test_roberta_reads_the_first_word_like_the_others(tmp_path: Path) -> None:
 
 def test_the_limit_is_the_models_where_the_tokenizer_has_none(tmp_path: Path) -> None:
     scorer = BERTScore(str(tiny_encoders.roberta(tmp_path)), layer=2)
+    assert isinstance(scorer.encoder, token_encoder.TokenEncoder)
     assert scorer.encoder.limit == 24  # 26 positions, of which padding and what is before it take two
     (pair,) = scorer.score([" cat" * 40], ["cat"])
     assert (pair.status, pair.candidate_cut) == ("ok", 18)  # 40 + 2 − 24

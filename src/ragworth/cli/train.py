@@ -40,6 +40,43 @@ def learning_options(function: F) -> F:
     return function
 
 
+def fit_options(function: F) -> F:
+    """The options that say how weights are learned and tested."""
+    options = [
+        click.option(
+            "-k", type=click.IntRange(1, 1000), default=5, show_default=True, help="Number of passages to weight."
+        ),
+        click.option(
+            "--rel", type=float, default=1.0, show_default=True, help="Lowest relevance that counts as relevant."
+        ),
+        click.option(
+            "--loss",
+            type=click.Choice(["squared-hinge", "svmrank"]),
+            default="squared-hinge",
+            show_default=True,
+            help="Squared hinge with the pairs of a query weighing 1 together, or the loss of SVMrank.",
+        ),
+        click.option(
+            "--c",
+            type=click.FloatRange(0, min_open=True),
+            help="C of the support vector machine.  [default: chosen by cross-validation; svmrank: 0.01]",
+        ),
+        click.option(
+            "--train",
+            type=click.FloatRange(0, min_open=True),
+            help="Learn from this many queries, or this share of them; test on others.  [default: cross-validation]",
+        ),
+        click.option(
+            "--test",
+            type=click.FloatRange(0, min_open=True),
+            help="Test on this many queries, or this share of them.  [default: all others]",
+        ),
+    ]
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
 @command.command("udcg", short_help="Learn the weights of UDCG(theta=FILE)@k.")
 @click.argument("cases", nargs=-1, required=True, metavar="CASE...")
 @click.option(
@@ -50,7 +87,6 @@ def learning_options(function: F) -> F:
     callback=check_parent_folder,
     help="Write the weights to this JSON file.",
 )
-@click.option("-k", type=click.IntRange(1, 1000), default=5, show_default=True, help="Number of passages to weight.")
 @click.option(
     "--variant",
     type=click.Choice(["full", "relevance", "binary"]),
@@ -58,7 +94,7 @@ def learning_options(function: F) -> F:
     show_default=True,
     help="Use utility and distraction, utility alone, or binary relevance.",
 )
-@click.option("--rel", type=float, default=1.0, show_default=True, help="Lowest relevance that counts as relevant.")
+@fit_options
 @click.option(
     "--transfer",
     "elsewhere",
@@ -86,6 +122,10 @@ def udcg(
     k: int,
     variant: str,
     rel: float,
+    loss: str,
+    c: float | None,
+    train: float | None,
+    test: float | None,
     elsewhere: tuple[str, ...],
     outcome: str,
     folds: int,
@@ -97,10 +137,12 @@ def udcg(
 ) -> None:
     """Learn the weights of UDCG from contexts of the same query with different outcomes.
 
-    Trust the held-out figure: each query is scored with weights learned from other queries.
+    Trust the held-out figure: each query is scored with weights learned from other queries, by cross-validation or,
+    with --train, on queries set aside.
 
     \b
     ragworth train udcg results/studies/alignment/cases/01 -o theta.json
+    ragworth train udcg nq/results -o theta.json --loss svmrank --train 120 --test 50
     ragworth train udcg nq/results -o theta.json --transfer trivia/results
     ragworth score -q qrels.txt -j abstention.csv -m 'UDCG(theta=theta.json)@5' bm25.run
     """
@@ -113,18 +155,73 @@ def udcg(
     metric = METRICS.get("UDCG").bind(k, theta=output, rel=rel)  # refuses a path that no metric can name
     tables, others = _read(cases, elsewhere)
     facts: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
-    theta = fitting.fit_tables(tables, k, variant=variant, outcome=outcome, rel=rel, folds=folds, **facts)  # type: ignore[arg-type]
+    how: dict[str, Any] = {"loss": loss, "grid": None if c is None else (c,), "train": train, "test": test}
+    theta = fitting.fit_tables(tables, k, variant=variant, outcome=outcome, rel=rel, folds=folds, **how, **facts)  # type: ignore[arg-type]
     moved = [fitting.transfer_tables(theta, each, outcome=outcome, **facts) for each in others]
+    average = fitting.average_transfer(moved, **facts) if len(moved) > 1 else None
     theta.write(output)
     said = [sentences.theta_sentence(theta), *(sentences.transfer_sentence(each, k) for each in moved)]
-    weights, figures = summary_tables.weights_table(theta), summary_tables.correlations_table(theta, moved)
+    said += [sentences.average_sentence(average, k)] if average else []
+    weights, figures = summary_tables.weights_table(theta), summary_tables.correlations_table(theta, moved, average)
     title = f"Correlation with {outcome} within queries"
     sections = [
         OutputTable("weights", f"Weights of {printable(str(metric))}", weights, weights),
         OutputTable("figures", title, figures, summary_tables.format_for_reading(figures, level)),
     ]
     print_notes(_theta_notes(theta), quiet)
-    _show(sections, look, None, said, {"metric": str(metric), "c": theta.c, **facts})
+    _show(sections, look, None, said, {"metric": str(metric), "c": theta.c, "loss": loss, **facts})
+
+
+@command.command("ablation", short_help="Compare UDCG with its parts removed, nDCG and P.")
+@click.argument("cases", nargs=-1, required=True, metavar="CASE...")
+@fit_options
+@learning_options
+@output_options
+def ablation(
+    cases: tuple[str, ...],
+    k: int,
+    rel: float,
+    loss: str,
+    c: float | None,
+    train: float | None,
+    test: float | None,
+    outcome: str,
+    folds: int,
+    look: str | None,
+    output: str | None,
+    level: float,
+    resamples: int | None,
+    seed: int,
+    quiet: bool,
+) -> None:
+    """Show what each part of UDCG adds to its agreement with the outcome.
+
+    Learned weights (all, without harm, binary relevance) and UDCG (with and without harm) are compared with nDCG and P
+    on the same held-out queries of each case, and on average over cases. The difference of UDCG and nDCG is always
+    shown.
+
+    \b
+    ragworth train ablation results/studies/alignment/cases/01
+    ragworth train ablation nq/results trivia/results --loss svmrank --train 120 --test 50
+    """
+    from ragworth.fitting import ablate_tables, average_ablation, sentences, summary_tables
+
+    wanted = chosen_look(look, output, level)
+    tables, _ = _read(cases, ())
+    facts: dict[str, Any] = {"level": level, "resamples": resamples or RESAMPLES, "seed": seed}
+    how: dict[str, Any] = {"loss": loss, "grid": None if c is None else (c,), "train": train, "test": test}
+    found = [ablate_tables(each, k, outcome=outcome, rel=rel, folds=folds, **how, **facts) for each in tables]
+    left = [f"{each.name}: {reason}: {n:,} contexts left out" for each in found for reason, n in each.left_out.items()]
+    print_notes(tuple(left), quiet)
+    found += [average_ablation(found, **facts)] if len(found) > 1 else []
+    metrics, gaps = summary_tables.ablation_table(found), summary_tables.differences_table(found)
+    title = f"Correlation with {outcome} within held-out queries"
+    sections = [
+        OutputTable("correlations", title, metrics, summary_tables.format_for_reading(metrics, level)),
+        OutputTable("differences", "Differences", gaps, summary_tables.format_for_reading(gaps, level)),
+    ]
+    said = [sentences.ablation_sentence(each) for each in found]
+    _show(sections, wanted, output, said, {"loss": loss, "train": train, "test": test, **facts})
 
 
 @command.command("sweep", short_help="Find the best value of a metric's parameter.")
@@ -244,7 +341,7 @@ def _theta_notes(theta: Any) -> tuple[str, ...]:
     facts = theta.learned_from
     notes = [f"{reason}: {n:,} contexts left out" for reason, n in facts["left_out"].items()]
     if n := facts["queries_without_pairs"]:
-        notes.append(f"{n:,} of {n + facts['queries']:,} queries have no two contexts whose outcomes differ")
+        notes.append(f"{n:,} of {facts['all_queries']:,} queries have no two contexts whose outcomes differ")
     return tuple(notes)
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ragworth.fitting.rows import FittingRows, Floats, Ints
-from ragworth.stats.bootstrap import mean_intervals
+from ragworth.stats.bootstrap import bootstrap_means, mean_intervals
 from ragworth.stats.paired import bootstrap_tests
 from ragworth.stats.pooled import CorrelationGap
 from ragworth.stats.range_intervals import Bounds
-from ragworth.stats.resampling import ConfidenceInterval
+from ragworth.stats.resampling import ConfidenceInterval, expanded_interval, expanded_p
 from ragworth.stats.within_query import NO_QUERY, ONE_QUERY, REASONS, MeanCorrelation, query_correlations
 
 
@@ -104,3 +105,24 @@ def gap_figure(found: CorrelationGap) -> dict[str, Any]:
     """A paired difference of two correlations."""
     low, high = found.interval or (None, None)
     return {"value": found.value, "low": low, "high": high, "p": found.p, "queries": found.queries}
+
+
+def average_figure(
+    cases: Sequence[Floats], *, level: float, resamples: int, seed: int, difference: bool = False
+) -> dict[str, Any]:
+    """The average over cases of the mean over each case's queries; every case counts the same.
+
+    A case without any value is left out; ``cases`` counts the others. Queries are resampled within each case. The
+    interval is widened as for the case of the fewest queries. ``p``, of a ``difference`` alone, is that of being 0.
+    """
+    known = [each[~np.isnan(each)] for each in cases]
+    known = [each for each in known if len(each)]
+    found: dict[str, Any] = dict.fromkeys(("value", "low", "high", "p"))
+    found |= {"queries": sum(map(len, known)), "cases": len(known)}
+    if known:
+        means = [bootstrap_means(each[:, None], resamples, seed + at)[:, 0] for at, each in enumerate(known)]
+        draws, fewest = np.mean(means, axis=0), min(map(len, known))
+        low, high = expanded_interval(draws, fewest, level) or (None, None)
+        value = float(np.mean([each.mean() for each in known]))
+        found |= {"value": value, "low": low, "high": high, "p": expanded_p(draws, fewest) if difference else None}
+    return found

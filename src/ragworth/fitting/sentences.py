@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ragworth.fitting.ablation import AblationResult
 from ragworth.fitting.parameter_choice import CorrelationKind, ParameterChoice
 from ragworth.fitting.transfer import TransferResult
 from ragworth.formats.theta import Theta
@@ -34,11 +35,48 @@ def transfer_sentence(found: TransferResult, k: int) -> str:
         return f"{name}: {NO_CORRELATION}."
     low, high = found.gap.interval or (None, None)
     gain = {"value": found.gap.value, "low": low, "high": high}
+    seen = f"of whose queries {found.seen:,} have ids of training queries" if found.seen else ""
     return (
-        f"{name} (n = {found.gap.queries:,}), which nothing was learned from, they correlate {found.learned.value:.3f}"
+        f"{name} (n = {found.gap.queries:,}), {seen or 'which nothing was learned from'}, they correlate "
+        f"{found.learned.value:.3f}"
         f"{_span_words(found.learned.interval)}, UDCG@{k} {found.udcg.value:.3f}: {_gain_words(gain)}, difference "
         f"{found.gap.value:+.3f}{_interval_words(gain)}."
     )
+
+
+def average_sentence(average: Mapping[str, Mapping[str, Any]], k: int) -> str:
+    """What learned weights are worth elsewhere, on average."""
+    learned, udcg, gap = (average[name] for name in ("learned", "udcg", "gap"))
+    if gap["value"] is None:
+        return f"On average elsewhere: {NO_CORRELATION}."
+    return (
+        f"On average over {gap['cases']} cases they correlate {learned['value']:.3f}{_interval_words(learned)}, "
+        f"UDCG@{k} {udcg['value']:.3f}: {_gain_words(gap)}, difference {gap['value']:+.3f}{_interval_words(gap)}."
+    )
+
+
+def ablation_sentence(found: AblationResult) -> str:
+    """Whether UDCG predicts the outcome better than nDCG, then the other differences, clear ones first."""
+    clear, unclear = [], []
+    (first, *others) = found.differences.items()
+    for (a, b), figure in others:
+        if _is_clear(figure):
+            clear.append(f"{a} − {b} {figure['value']:+.3f}{_interval_words(figure)}")
+        else:
+            unclear.append(f"{a} − {b}")
+    (udcg, ndcg), figure = first
+    words = f"{udcg} and {ndcg} can't be compared: {NO_CORRELATION}"
+    if figure["value"] is not None:
+        verb = "beats" if figure["value"] > 0 else "is worse than"
+        verb = verb if _is_clear(figure) else "is not significantly different from"
+        words = f"{udcg} {verb} {ndcg}, difference {figure['value']:+.3f}{_interval_words(figure)}"
+    more = [f" Also clear: {'; '.join(clear)}."] if clear else []
+    more += [f" Not clear: {'; '.join(unclear)}."] if unclear else []
+    return f"{found.name} ({found.test_queries:,} held-out queries): {words}.{''.join(more)}"
+
+
+def _is_clear(figure: Mapping[str, Any]) -> bool:
+    return figure["low"] is not None and (figure["low"] > 0 or figure["high"] < 0)
 
 
 def _gain_words(gain: Mapping[str, Any]) -> str:

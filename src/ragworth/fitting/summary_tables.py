@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
+from ragworth.fitting.ablation import AblationResult
 from ragworth.fitting.estimates import gap_figure, mean_figure
 from ragworth.fitting.sweep import SweepResult
 from ragworth.fitting.transfer import TransferResult
@@ -29,8 +30,10 @@ def weights_table(theta: Theta) -> pl.DataFrame:
     return frame if theta.variant == "full" else frame.drop("harm")
 
 
-def correlations_table(theta: Theta, elsewhere: Sequence[TransferResult] = ()) -> pl.DataFrame:
-    """How learned weights and UDCG go with the outcome, where they were learned and elsewhere."""
+def correlations_table(
+    theta: Theta, elsewhere: Sequence[TransferResult] = (), average: Mapping[str, Any] | None = None
+) -> pl.DataFrame:
+    """How learned weights and UDCG go with the outcome, where they were learned, elsewhere, and on average there."""
     names = {
         "in_sample": "learned, in-sample",
         "held_out": "learned, held out",
@@ -43,7 +46,25 @@ def correlations_table(theta: Theta, elsewhere: Sequence[TransferResult] = ()) -
         rows.append(_row(case, "learned", mean_figure(found.learned)))
         rows.append(_row(case, f"UDCG@{theta.k}", mean_figure(found.udcg)))
         rows.append(_row(case, "learned − UDCG", gap_figure(found.gap)))
+    if average is not None:
+        case = f"average of {len(elsewhere)} cases"
+        words = {"learned": "learned", "udcg": f"UDCG@{theta.k}", "gap": "learned − UDCG"}
+        rows += [_row(case, words[name], figure) for name, figure in average.items()]
     return pl.DataFrame(rows, schema={"case": pl.String, "of": pl.String, **CORRELATION_COLUMNS}, orient="row")
+
+
+def ablation_table(found: Sequence[AblationResult]) -> pl.DataFrame:
+    """The correlation of each metric on each case, and the average over cases."""
+    rows = [_row(each.name, name, figure) for each in found for name, figure in each.correlations.items()]
+    schema = {"case": pl.String, "metric": pl.String, **CORRELATION_COLUMNS}
+    return pl.DataFrame(rows, schema=schema, orient="row").drop("p")
+
+
+def differences_table(found: Sequence[AblationResult]) -> pl.DataFrame:
+    """The metrics compared, paired by query."""
+    rows = [_row(each.name, f"{a} − {b}", figure) for each in found for (a, b), figure in each.differences.items()]
+    schema = {"case": pl.String, "of": pl.String, **CORRELATION_COLUMNS}
+    return pl.DataFrame(rows, schema=schema, orient="row").rename({"correlation": "difference"})
 
 
 def choices_table(swept: Sequence[SweepResult]) -> pl.DataFrame:
@@ -89,6 +110,8 @@ def format_for_reading(frame: pl.DataFrame, level: float) -> pl.DataFrame:
 
 
 def _row(case: str, words: str, figure: Any) -> tuple[Any, ...]:
+    if (cases := figure.get("cases")) is not None:
+        words += f" ({cases} with a value)" if f" {cases} " not in case else ""
     ends = figure["value"], figure["low"], figure["high"]
     return (case, words, *ends, figure.get("p"), figure["queries"])
 

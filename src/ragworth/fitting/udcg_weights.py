@@ -17,8 +17,8 @@ from ragworth.fitting.estimates import (
     gap_figure,
     mean_figure,
 )
-from ragworth.fitting.folds import assign_folds
-from ragworth.fitting.ranking_svm import RankedPairs, fit_ranking_svm, ranked_pairs
+from ragworth.fitting.folds import QuerySplit, assign_folds, split_queries
+from ragworth.fitting.ranking_svm import LOSSES, SVMRANK_C, Loss, RankedPairs, fit_ranking_svm, ranked_pairs
 from ragworth.fitting.rows import (
     Bools,
     FittingRows,
@@ -29,7 +29,7 @@ from ragworth.fitting.rows import (
     describe_sources,
     round_to_digits,
 )
-from ragworth.formats.theta import VARIANTS, Theta, Variant
+from ragworth.formats.theta import VARIANTS, Theta, Variant, digest_query
 from ragworth.metrics import METRICS
 from ragworth.metrics.declaration import Metric
 from ragworth.metrics.utility import UdcgWeights
@@ -65,8 +65,11 @@ def fit_tables(
     variant: Variant = "full",
     outcome: str = "grade",
     rel: float = 1.0,
-    grid: Sequence[float] = C_GRID,
+    loss: Loss = "squared-hinge",
+    grid: Sequence[float] | None = None,
     folds: int = FOLDS,
+    train: float | None = None,
+    test: float | None = None,
     level: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
@@ -79,8 +82,13 @@ def fit_tables(
     variant: ``full``; ``relevance``, without harm; ``binary``, in which besides a relevant passage counts 1.
     outcome: the aspect of the outcomes; a higher value is better (correct above abstained above wrong).
     rel: the lowest relevance that counts as relevant.
-    grid: values of C, of which the one is taken that does best on queries held out.
+    loss: ``squared-hinge``, or ``svmrank`` with SVMrank's convention for C; see :mod:`ragworth.fitting.ranking_svm`.
+    grid: values of C, of which the one is taken that does best on queries held out; by default :data:`C_GRID`, and for
+        ``svmrank`` its default alone.
     folds: parts of the queries, for cross-validation.
+    train, test: how many queries to learn from and to test on, as a share or a number; by default all, by
+        cross-validation. Only queries whose contexts differ in outcome count. Without ``test``, all others are tested
+        on. ``held_out``, ``udcg`` and ``gain`` are then of the test queries.
 
     Several tables may have the same queries, such as those of two models: contexts are only compared within a table,
     but a query's id is in one part alone, and counts as one query in every figure. The same table twice is an error.
@@ -92,26 +100,29 @@ def fit_tables(
     """
     if variant not in VARIANTS:
         raise InputError(f"there is no variant {variant!r}", expected=" or ".join(VARIANTS))
-    if k < 1 or folds < 2 or not grid or min(grid) <= 0:
-        raise InputError("these settings cannot be", expected="k from 1, folds from 2, and values of C above 0")
+    grid = check_settings(k, folds, loss, grid)
     _check_apart(tables)
     metrics = [*feature_metrics(k, variant, rel), udcg_metric(k, rel)]
     rows = FittingRows.together([build_fitting_rows(each, metrics, outcome) for each in tables])
-    used = _with_pairs(rows, folds)
-    x, plain = used.values[:, :-1], used.values[:, -1]
-    data = _FitData(x, used.outcome, used.query, used.same, ranked_pairs(used.outcome, used.query))
+    used = with_pairs(rows, folds)
+    x = used.values[:, :-1]
+    data = FitData(x, used.outcome, used.query, used.same, ranked_pairs(used.outcome, used.query), loss)
     if not (x[:, :k] > 0).any():
         raise InputError(
             f"in {format_count(len(used.outcome), 'context')} no passage with a relevance of {rel:g} or more helps",
             remedy="give the lowest relevance that counts as relevant in these labels: --rel",
         )
     _check_features(x, data.pairs)
-    held = held_out_scores(data, grid, folds, seed)
-    c = _best_c(data, grid, folds, seed)
-    weights = scale_weights(fit_ranking_svm(x, data.pairs, c), k)
-    columns = np.stack([round_to_digits(x @ weights), held, plain], axis=1)
-    shared = SharedQueryCorrelations(columns, used, level=level, resamples=resamples, seed=seed)
-    learned, honest, base = shared.means()
+    split = data.split(train, test, folds if len(grid) > 1 else 1, seed)
+    c = _best_c(data, grid, folds, seed, split.train)
+    weights = scale_weights(data.weights(split.train, c), k)
+    scores = round_to_digits(x @ weights)
+    held = data.scores(split, grid, folds, seed)
+    again: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
+    learned_rows, tested = used.where(split.train), np.stack([held, used.values[:, -1]], axis=1)[split.test]
+    (learned,) = SharedQueryCorrelations(scores[split.train, None], learned_rows, **again).means()
+    shared = SharedQueryCorrelations(tested, used.where(split.test), **again)
+    honest, base = shared.means()
     return Theta(
         k,
         variant,
@@ -123,14 +134,18 @@ def fit_tables(
             "in_sample": mean_figure(learned),
             "held_out": mean_figure(honest),
             "udcg": mean_figure(base),
-            "gain": gap_figure(shared.gap(1, 2)),
+            "gain": gap_figure(shared.gap(0, 1)),
         },
         describe_sources(tables, outcome)
         | {
-            "queries": used.queries,
-            "contexts": len(used.outcome),
-            "pairs": len(data.pairs.query),
+            "queries": learned_rows.queries,
+            "contexts": len(learned_rows.outcome),
+            "pairs": int(split.train[data.pairs.better].sum()),
+            "test_queries": None if split.cross_validated else used.where(split.test).queries,
+            "all_queries": rows.queries,
             "queries_without_pairs": rows.queries - used.queries,
+            "query_digests": " ".join(sorted({digest_query(str(each)) for each in learned_rows.ids})),
+            "loss": loss,
             "left_out": dict(rows.left_out),
             "folds": folds,
             "level": level,
@@ -139,6 +154,16 @@ def fit_tables(
         seed,
         __version__,
     )
+
+
+def check_settings(k: int, folds: int, loss: Loss, grid: Sequence[float] | None) -> Sequence[float]:
+    """Refuse settings that cannot be; the values of C to try."""
+    if loss not in LOSSES:
+        raise InputError(f"there is no loss {loss!r}", expected=" or ".join(LOSSES))
+    values = grid if grid is not None else (SVMRANK_C,) if loss == "svmrank" else C_GRID
+    if k < 1 or folds < 2 or not values or min(values) <= 0:
+        raise InputError("these settings cannot be", expected="k from 1, folds from 2, and values of C above 0")
+    return values
 
 
 def feature_metrics(k: int, variant: Variant, rel: float) -> list[Metric]:
@@ -151,7 +176,7 @@ def feature_metrics(k: int, variant: Variant, rel: float) -> list[Metric]:
     each = [UdcgWeights(tuple(one), nothing, variant == "binary") for one in ones]
     each += [UdcgWeights(nothing, tuple(one)) for one in ones] if variant == "full" else []
     metric = METRICS.get("UDCG")
-    names = [f"place-{place}" for place in range(len(each))]
+    names = [f"{variant}-{place}" for place in range(len(each))]
     return [metric.bind(k, raw=True, rel=rel, theta=name).given(theta=w) for name, w in zip(names, each, strict=True)]
 
 
@@ -171,7 +196,7 @@ def scale_weights(weights: Floats, k: int) -> Floats:
     return np.asarray(weights / total if total > 0 else weights)
 
 
-class _FitData(NamedTuple):
+class FitData(NamedTuple):
     """Features and outcome of rows, the number of each row's query, which queries are the same, and pairs of rows."""
 
     x: Floats
@@ -179,6 +204,11 @@ class _FitData(NamedTuple):
     query: Ints
     same: Ints
     pairs: RankedPairs
+    loss: Loss = "squared-hinge"
+
+    def split(self, train: float | None, test: float | None, folds: int, seed: int) -> QuerySplit:
+        """Rows to learn from and rows to test on; a query of several tables is on one side."""
+        return split_queries(self.same[self.query], train, test, seed, MIN_QUERIES * folds)
 
     def parts(self, folds: int, seed: int, which: Bools | None = None) -> Ints:
         """The part of each row, or of some and −1 for the others; a query of several tables is in one part."""
@@ -188,13 +218,23 @@ class _FitData(NamedTuple):
         part[which] = assign_folds(self.same[self.query[which]], folds, seed)
         return part
 
-    def trained(self, which: Bools, c: float) -> Floats:
-        """Scores of all rows by weights learned from the pairs of some rows."""
+    def weights(self, which: Bools, c: float) -> Floats:
+        """Weights learned from the pairs of some rows."""
         mine = which[self.pairs.better]
-        return round_to_digits(self.x @ fit_ranking_svm(self.x, RankedPairs(*(each[mine] for each in self.pairs)), c))
+        return fit_ranking_svm(self.x, RankedPairs(*(each[mine] for each in self.pairs)), c, self.loss)
+
+    def trained(self, which: Bools, c: float) -> Floats:
+        """Scores of all rows by such weights."""
+        return round_to_digits(self.x @ self.weights(which, c))
+
+    def scores(self, split: QuerySplit, grid: Sequence[float], folds: int, seed: int) -> Floats:
+        """A score of each row to be tested, by weights and a C that were learned without its query."""
+        if split.cross_validated:
+            return held_out_scores(self, grid, folds, seed)
+        return self.trained(split.train, _best_c(self, grid, folds, seed, split.train))
 
 
-def held_out_scores(data: _FitData, grid: Sequence[float], folds: int, seed: int) -> Floats:
+def held_out_scores(data: FitData, grid: Sequence[float], folds: int, seed: int) -> Floats:
     """A score of each row by weights, and a C, that were learned without its query."""
     part = data.parts(folds, seed)
     scores = np.empty(len(part))
@@ -205,9 +245,10 @@ def held_out_scores(data: _FitData, grid: Sequence[float], folds: int, seed: int
     return scores
 
 
-def _best_c(data: _FitData, grid: Sequence[float], folds: int, seed: int, which: Bools | None = None) -> float:
+def _best_c(data: FitData, grid: Sequence[float], folds: int, seed: int, rows: Bools) -> float:
     """The C that does best in a cross-validation within some rows; of equal ones the smallest, which trusts least."""
-    rows = np.ones(len(data.query), dtype=bool) if which is None else which
+    if len(grid) == 1:
+        return float(grid[0])
     part = data.parts(folds, seed, rows)
     scores = np.empty((len(rows), len(grid)))
     for fold in range(folds):
@@ -218,7 +259,7 @@ def _best_c(data: _FitData, grid: Sequence[float], folds: int, seed: int, which:
     return min(zip(-np.nan_to_num(means, nan=-1.0).round(12), map(float, grid), strict=True))[1]
 
 
-def _with_pairs(rows: FittingRows, folds: int) -> FittingRows:
+def with_pairs(rows: FittingRows, folds: int) -> FittingRows:
     """The rows of queries in which outcomes differ; too few queries are an error."""
     if not len(rows.outcome):
         said = [f"{reason}: {format_count(n, 'context')}" for reason, n in rows.left_out.items()]

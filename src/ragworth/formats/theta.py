@@ -17,7 +17,7 @@ from ragworth.formats.files import create_file, open_file
 FORMAT = 1
 """File format version; other versions are rejected."""
 
-MAX_BYTES = 1 << 20
+MAX_BYTES = 1 << 24
 """Maximum file size in bytes."""
 
 MAX_K = 1000
@@ -25,6 +25,9 @@ MAX_K = 1000
 
 Variant = Literal["full", "relevance", "binary"]
 VARIANTS: tuple[Variant, ...] = get_args(Variant)
+
+DIGEST_LENGTH = 12
+"""Hexadecimal digits of the digest of a query's id: two of a million ids rarely share one."""
 
 RELEARN_HINT = "learn it again: ragworth train udcg RESULTS -o FILE"
 EXPECTED = "a file that ragworth train udcg wrote"
@@ -43,7 +46,8 @@ class Theta:
     rel: lowest relevance that counts as relevant.
     c: the C of the support vector machine.
     figures: agreement with the outcome, by name: ``value``, ``low``, ``high``, ``queries``, …
-    learned_from: titles, models, sources of judgments and outcomes, numbers of queries, contexts and pairs.
+    learned_from: titles, models, sources of judgments and outcomes, numbers of queries, contexts and pairs;
+        ``query_digests``, the digests of the queries' ids.
     seed: seed of the cross-validation folds and of resampling.
     version: version of ragworth.
     """
@@ -64,6 +68,11 @@ class Theta:
         """Hash of everything that scores depend on."""
         text = json.dumps([FORMAT, self.k, self.variant, self.alpha, self.beta, self.rel])
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @cached_property
+    def trained_on(self) -> frozenset[str]:
+        """Digests of the queries that the weights were learned from; empty if the file doesn't say."""
+        return frozenset(self.learned_from.get("query_digests", "").split())
 
     def write(self, path: str | Path) -> None:
         """Write the file atomically."""
@@ -143,7 +152,14 @@ def _find_problems(facts: Mapping[str, Any]) -> list[str]:
     for name in ("figures", "learned_from"):
         if not isinstance(facts.get(name), dict):
             wrong.append(f"{name} is {_quote_field(facts, name)}; it is an object")
+        elif not isinstance(facts[name].get("query_digests", ""), str):
+            wrong.append(f"{name} has query_digests {_quote_field(facts[name], 'query_digests')}; it is a text")
     return wrong
+
+
+def digest_query(query: str) -> str:
+    """The digest of a query's id, by which training queries are recognised."""
+    return hashlib.sha256(query.encode()).hexdigest()[:DIGEST_LENGTH]
 
 
 def _quote_field(facts: Mapping[str, Any], name: str) -> str:

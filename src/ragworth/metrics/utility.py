@@ -53,11 +53,13 @@ class UdcgWeights(NamedTuple):
     """Weights of help and harm at each position in UDCG_θ.
 
     ``binary``: a relevant passage counts 1, whatever its utility.
+    ``trained_on``: digests of the queries that they were learned from.
     """
 
     helpful: tuple[float, ...]
     harmful: tuple[float, ...]
     binary: bool = False
+    trained_on: frozenset[str] = frozenset()
 
 
 def weighted_utility(block: Block, k: float, rel: float, weights: UdcgWeights) -> MetricResult:
