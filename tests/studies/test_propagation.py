@@ -231,7 +231,7 @@ def test_two_points_are_no_correlation(tmp_path: Path, opened: Opened) -> None:
     row = table(found, 1)[2, "first"]
     assert row["correlation"] is None and row["why"] == "fewer than 3 contexts with both values"
     few = ragworth.study("propagation", collection(tmp_path / "v", queries=8, toml=UTILITY), keep=False, sizes="2")
-    assert any("fewer than 20 queries are only a hint" in note for note in few.findings.notes)
+    assert any("fewer than 20 contexts are only a hint" in note for note in few.findings.notes)
 
 
 def test_a_scatter_plot_for_each_system_with_its_reversal(tmp_path: Path, opened: Opened) -> None:

@@ -256,9 +256,9 @@ def test_the_best_alpha_in_sample_and_cross_validated(tmp_path: Path, opened: Op
     # From the tables that were written, whose contexts are cut, F_e is what it was over the whole ranking.
     taken = ragworth.study("top-k", place / "results/studies/top-k/cases/01", keep=False, **QUICK)
     assert table(taken, "alpha").equals(rows)
-    best = ragworth.study("top-k", place, keep=False, alpha="best", **QUICK)
+    highest = ragworth.study("top-k", place, keep=False, alpha="best", **QUICK)
     chosen = {(r["K/N_p"], r["metric"]): (r["best α"], r["in-sample"]) for r in rows.iter_rows(named=True)}
-    for row in table(best, "correlations").filter(pl.col("metric").is_in(["F", "F_e", "T", "T_u"])).to_dicts():
+    for row in table(highest, "correlations").filter(pl.col("metric").is_in(["F", "F_e", "T", "T_u"])).to_dicts():
         if (row["K/N_p"], row["metric"]) in chosen:
             assert (row["α"], row["correlation"]) == pytest.approx(chosen[row["K/N_p"], row["metric"]])
 

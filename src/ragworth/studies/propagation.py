@@ -24,7 +24,6 @@ from ragworth.metrics.parsing import try_parse
 from ragworth.report.study.charts import curve_chart, dot_chart, point_chart
 from ragworth.stats.estimate import Estimate, correct_by_holm, difference, mean_estimates
 from ragworth.stats.pooled import pooled_correlations
-from ragworth.stats.resampling import ConfidenceInterval
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, Published, Study
 from ragworth.studies.contrast import Floats, check_design, matrix
@@ -45,7 +44,8 @@ DEEPEST = 100
 SAID = 4
 """Systems of a case that have a sentence of their own."""
 FEWEST = 3
-"""Fewer points have no correlation: any two lie on a line."""
+FEW = f"fewer than {FEWEST} contexts with both values"
+"""Then there is no correlation: any two points lie on a line."""
 SCATTER = 5
 """Scatter plots are of the size nearest to this one, which the paper takes."""
 REMEDY = "give more relevance labels, or lower what counts as relevant (--relevant)"
@@ -95,7 +95,7 @@ class Propagation(Study):
         "It compares texts with an encoder that works offline, answers once, and marks differences by p corrected by "
         "Holm, which the published design does not."
     )
-    needs_answers: ClassVar[bool] = False  # type: ignore[assignment]
+    needs_answers: ClassVar[bool] = False
 
     def check(self) -> None:
         parse_numbers(self.sizes, "sizes", DEEPEST)
@@ -174,10 +174,9 @@ class Propagation(Study):
             + (f"; mean P without a context {bare:.3f}." if (bare := every[0].mean_without()) is not None else "."),
         )
         page.add(UTILITY, case, [row for each in every for row in each.utility_rows()])
-        correlations = [row for each in every for row in each.correlation_rows()]
-        page.add("correlations", case, correlations)
-        if any(row["correlation"] is not None and int(str(row["queries"])) < FEW_QUERIES for row in correlations):
-            page.note(case, f"correlations over fewer than {FEW_QUERIES} queries are only a hint")
+        page.add("correlations", case, [row for each in every for row in each.correlation_rows()])
+        if any(one.value is not None and one.n < FEW_QUERIES for each in every for one in each.correlations.values()):
+            page.note(case, f"correlations over fewer than {FEW_QUERIES} contexts are only a hint")
         assert case.results.outcomes is not None
         mine = case.results.outcomes.frame.filter(pl.col("system").is_in(case.design["system"].to_list()))
         how = mine["source"].str.split(" ← ").list.first().unique(maintain_order=True).to_list()
@@ -190,44 +189,36 @@ class Propagation(Study):
             page.say(case, f"no context has a utility ({why}); compare texts in another way: --similarity bertscore.")
             return
         systems = case.design.filter(pl.col("role") == SYSTEM)["context"].unique(maintain_order=True).to_list()
-        told = [f"for {name}, {words}." for name in systems if (words := self._words(name, every, correlations))]
+        told = [f"for {name}, {words}." for name in systems if (words := self._words(name, every))]
         more = [f"{format_count(len(told) - SAID, 'more system')} in the tables."] if len(told) > SAID else []
         page.say(case, *told[:SAID], *more)
         middle = min(every, key=lambda each: abs(each.size - SCATTER))
         for number, name in enumerate(systems, 1):
             if (points := middle.points(name)).height:
-                x, caption = next(iter(middle.metrics)), "A point for each query, with lines of least squares."
-                spec = point_chart(points, x, UTILITY)
-                page.draw(f"scatter-{number}", f"{x} and utility of {name}", caption, spec, case)
+                title, caption = f"{middle.first} and utility of {name}", "A point per query; lines of least squares."
+                page.draw(f"scatter-{number}", title, caption, point_chart(points, middle.first, UTILITY), case)
 
-    def _words(self, name: str, every: Sequence[SizedContexts], correlations: Sequence[Row]) -> str:
+    def _words(self, name: str, every: Sequence[SizedContexts]) -> str:
         """How the first metric goes with utility, where it differs from the oracle's, and whether order matters."""
-        first = {row["k"]: row for row in reversed(correlations) if row["context"] == name}
-        values = [
-            (
-                f"{signed(row['correlation'])} {_interval(row)}"
-                if row["correlation"] is not None
-                else f"none ({row['why']})"
-            )  # type: ignore[arg-type]
-            + f" at k = {size}"
-            for size, row in sorted(first.items())  # type: ignore[type-var]
-        ]
-        sure = [row["low"] is not None and row["low"] > 0 for row in first.values()]  # type: ignore[operator]
-        parts = []
-        if values:
-            verdict = "relevance carries over to the answer"
-            verdict = f"it isn't clear that {verdict}" if not any(sure) else verdict
-            where = " at some sizes" if any(sure) and not all(sure) else ""
-            metric = split_cutoff(str(next(iter(first.values()))["metric"]))
-            parts = [f"{verdict}{where}: {MEASURE_NAMES[self.measure]} of {metric} with utility {', '.join(values)}"]
+        parts, found = [], {each.size: each.correlations[each.first, name] for each in every if each.first}
+        if found:
+            sure = [one.low is not None and one.low > 0 for one in found.values()]
+            verdict = f"{'' if any(sure) else 'it is not clear that '}relevance carries over to the answer"
+            verdict += " at some sizes" if any(sure) and not all(sure) else ""
+            values = [
+                f"{signed(one.value)} {between(one.interval)} at k = {size}"
+                if one.value is not None
+                else f"none at k = {size} ({one.reason})"
+                for size, one in found.items()
+            ]
+            metric = with_k(every[0].first)
+            parts = [f"{verdict}: {MEASURE_NAMES[self.measure]} of {metric} with utility {', '.join(values)}"]
         for role, other in AGAINST.items():
             known = [(each.size, one) for each in every if (one := each.contrast(name, role)) and one.value is not None]
             where = [f"{size} ({signed(one.value or 0.0)})" for size, one in known if self.is_significant(one)]
-            if known:
-                differs = f"differs from that of {other} at k = {format_list(where, 20)}"
-                parts.append(
-                    f"its utility {differs if where else f'is not significantly different from that of {other}'}"
-                )
+            verb = "differs" if where else "is not significantly different"
+            at = f" at k = {format_list(where, 20)}" if where else ""
+            parts += [f"its utility {verb} from that of {other}{at}"] if known else []
         return "; ".join(parts)
 
     def is_significant(self, one: Estimate) -> bool:
@@ -241,8 +232,8 @@ class Propagation(Study):
             page.draw(UTILITY, "Utility of contexts", caption, _by_size(known, UTILITY, "mean utility", page))
         table = page.table("correlations")
         if table.height and (known := table.drop_nulls("correlation")).height:
-            base = split_cutoff(known["metric"][0])
-            shown = known.filter(pl.Series([split_cutoff(name) == base for name in known["metric"]]))
+            base = with_k(known["metric"][0])
+            shown = known.filter(pl.Series([with_k(name) == base for name in known["metric"]]))
             spec = _by_size(shown, "correlation", words, page)
             page.draw("correlation", f"How {base} goes with utility", f"{words}, {level}.", spec)
 
@@ -268,13 +259,20 @@ class SizedContexts:
             name: (1.0 if higher_is_better(name) else -1.0) * matrix(parts[name], self.names, self.queries)
             for name in fitting
         }
-        best = self.roles.index(ORACLE) if ORACLE in self.roles else None
-        back = {of: at for at, (of, role) in enumerate(zip(self.of, self.roles, strict=True)) if role == REVERSED}
-        systems = [at for at, role in enumerate(self.roles) if role == SYSTEM and self.of[at] in back]
-        self.contrasts = {
-            ORACLE: self._against({at: best for at in range(len(self.names)) if best not in (None, at)}),  # type: ignore[misc]
-            REVERSED: self._against({at: back[self.of[at]] for at in systems}),
-        }
+        self.first = next(iter(self.metrics), "")
+        oracle = {at: best for best in self._of_role(ORACLE) for at in range(len(self.names)) if at != best}
+        back = {self.of[at]: at for at in self._of_role(REVERSED)}
+        reversal = {at: back[self.of[at]] for at in self._of_role(SYSTEM) if self.of[at] in back}
+        self.contrasts = {ORACLE: self._against(oracle), REVERSED: self._against(reversal)}
+        self.correlations: dict[tuple[str, str], Estimate] = {}
+        for name, values in self.metrics.items():
+            for at in sorted([*self._of_role(SYSTEM), *self._of_role(REVERSED)]):
+                self.correlations[name, self.labels[at]] = self._correlate(values[:, [at]], self.values[:, [at]])
+            if (~np.isnan(values)).any(axis=0).sum() > 1:
+                self.correlations[name, ALL] = self._correlate(values, self.values)
+
+    def _of_role(self, role: str) -> list[int]:
+        return [at for at, each in enumerate(self.roles) if each == role]
 
     def _against(self, pairs: Mapping[int, int]) -> dict[int, Estimate]:
         """Contexts against others, by place: paired t-tests, corrected by Holm."""
@@ -299,38 +297,31 @@ class SizedContexts:
     def utility_rows(self) -> Iterator[Row]:
         for at, mean in enumerate(mean_estimates(self.values, self.study.plan)):
             best, back = (self.contrasts[role].get(at, Estimate()) for role in (ORACLE, REVERSED))
-            repeats = self._told("repeats", at)
-            fewer = repeats.filter((pl.col("repeats") > 0) & (pl.col("repeats") < pl.col("of"))).height
+            fewer = self._told("repeats", at).filter(pl.col("repeats").is_between(1, pl.col("of") - 1))
             marks = "†" * self.study.is_significant(best) + "‡" * self.study.is_significant(back)
             row: dict[str, object] = {"k": self.size, "context": self.labels[at]} | columns(mean, UTILITY)
             row |= {"marks": marks, "P without": self.mean_without(at)}
             row |= {"less oracle": best.value, "p_oracle": best.p, "p_oracle_holm": best.p_holm}
             row |= {"detectable": best.detectable, "less reversal": back.value}
             row |= {"p_reversal": back.p, "p_reversal_holm": back.p_holm}
-            yield row | {"missing": self.asked[self.names[at]] - mean.n, "fewer repeats": fewer}
+            yield row | {"missing": self.asked[self.names[at]] - mean.n, "fewer repeats": fewer.height}
 
     def correlation_rows(self) -> Iterator[Row]:
-        for metric, values in self.metrics.items():
-            for at, role in enumerate(self.roles):
-                if role in (SYSTEM, REVERSED):
-                    yield self._correlation(metric, self.labels[at], values[:, [at]], self.values[:, [at]])
-            if (~np.isnan(values)).any(axis=0).sum() > 1:
-                yield self._correlation(metric, ALL, values, self.values)
+        for (metric, label), one in self.correlations.items():
+            row = columns(one, "correlation", "counts", "left out", unit="contexts")
+            yield {"k": self.size, "context": label, "metric": metric} | row
 
-    def _correlation(self, metric: str, label: str, values: Floats, utility: Floats) -> Row:
+    def _correlate(self, values: Floats, utility: Floats) -> Estimate:
         units = np.repeat(np.arange(len(values)), values.shape[1])
         there = ~np.isnan(utility.ravel())  # a context without utility is counted elsewhere
         sides = values.ravel()[there], utility.ravel()[there], units[there]
         one = pooled_correlations(*sides, measure=self.study.measure, **self.study.plan.options)[0]  # type: ignore[arg-type]
         found = Estimate.of(one, unit="n")
-        if one.n < FEWEST:
-            found = Estimate(n=one.n, counts=found.counts, reason=f"fewer than {FEWEST} contexts with both values")
-        row = columns(found, "correlation", "counts", unit="contexts")
-        return {"k": self.size, "context": label, "metric": metric, **row, "missing": one.missing, "why": found.reason}
+        return found if one.n >= FEWEST else found._replace(value=None, low=None, high=None, reason=FEW)
 
     def points(self, name: str) -> pl.DataFrame:
         """The first metric against utility for each query of a system and of its reversal."""
-        first = next(iter(self.metrics.values()), np.full_like(self.values, np.nan))
+        first = self.metrics.get(self.first, np.full_like(self.values, np.nan))
         rows = [
             {"x": x, "y": y, "group": self.labels[at], "label": query}
             for at, of in enumerate(self.of)
@@ -350,7 +341,7 @@ def metrics_at_sizes(metrics: Sequence[str], sizes: Sequence[int]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def split_cutoff(name: str) -> str:
+def with_k(name: str) -> str:
     """A metric with k for its cutoff."""
     metric = try_parse(name)
     return name if metric is None or metric.cutoff is None else f"{replace(metric, cutoff=None)}@k"
@@ -385,8 +376,8 @@ def evaluation_case(case: Case, wanted: str | None) -> Case:
 def _gains(frame: pl.DataFrame) -> pl.DataFrame:
     """Outcomes as relative gains over those without a context, p_without."""
     base = pl.col("p_without")
-    status = pl.when(pl.col("status") != OK).then("status").when(base.is_null()).then(pl.lit(NO_ZERO_SHOT))
-    status = status.when(base <= 0).then(pl.lit(ZERO_SHOT_WORTHLESS)).otherwise(pl.lit(OK))
+    lost = pl.when(base.is_null()).then(pl.lit(NO_ZERO_SHOT)).when(base <= 0).then(pl.lit(ZERO_SHOT_WORTHLESS))
+    status = pl.when(pl.col("status") == OK).then(lost.otherwise(pl.lit(OK))).otherwise("status")
     gain = pl.when(status == OK).then((pl.col("value") - base) / base)
     return frame.with_columns(gain.alias("value"), status.alias("status"), aspect=pl.lit(UTILITY))
 
@@ -398,7 +389,3 @@ def _by_size(table: pl.DataFrame, value: str, title: str, page: StudyPage) -> di
     if table["k"].n_unique() == 1:
         return dot_chart(frame.rename({"line": "label"}), title, zero=True)
     return curve_chart(frame, "k", title, zero=True)
-
-
-def _interval(row: Row) -> str:
-    return between(ConfidenceInterval(row["low"], row["high"]) if row["low"] is not None else None)  # type: ignore[arg-type]

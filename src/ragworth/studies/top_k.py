@@ -151,7 +151,8 @@ class TopK(Study):
                 left["no relevant passage"] += 1
             else:
                 good.append(query)
-        good, shown, design = good[: bench.limit], {}, []
+        shown: Shown = {}
+        good, design = good[: bench.limit], []
         for system, found in lists.items():
             for k in parse_numbers(self.sizes, "sizes"):
                 mine = {query: found[query][:k] for query in good if len(found.get(query, ())) >= k}
