@@ -56,9 +56,10 @@ class StudyPage:
     def add(self, table: str, case: Case, rows: Iterable[Row] | pl.DataFrame) -> pl.DataFrame:
         """Rows of a case for a table of the study, which are returned as a table of their own."""
         frame = rows if isinstance(rows, pl.DataFrame) else make_table(rows)
+        if not frame.height:
+            return frame
         made = frame.select(pl.lit(case.name).alias("case"), pl.all())
-        if made.height:
-            self._frames.setdefault(table, []).append(made)
+        self._frames.setdefault(table, []).append(made)
         return made
 
     def table(self, name: str) -> pl.DataFrame:
