@@ -12,7 +12,10 @@ from typing import NamedTuple
 
 
 class Case(NamedTuple):
-    """One context and what is known: ``others`` are the other systems' contexts for the same query."""
+    """One context and what is known: ``others`` are the other systems' contexts for the same query.
+
+    ``longest`` is the length of the system's longest context.
+    """
 
     shown: Sequence[str]
     others: Sequence[Sequence[str]]
@@ -22,6 +25,7 @@ class Case(NamedTuple):
     tokens: Mapping[str, float]
     downstream: Mapping[str, float]
     likelihood: Mapping[str, float]
+    longest: int
 
 
 class Missing(NamedTuple):
@@ -148,8 +152,11 @@ def f(case: Case, k: Cut, alpha: float, rel: float) -> float:
     return share(n_good(case, context, rel), len(context), all_good(case, rel), alpha)
 
 
-def f_e(case: Case, k: Cut, alpha: float, estimate: str, depth: float, rel: float) -> float:
+def f_e(case: Case, k: Cut, alpha: float, estimate: str, depth: float, whole: bool, rel: float) -> Answer:
     context = top(case.shown, k)
+    ended = whole or (k is not None and len(case.shown) < case.longest)
+    if estimate in ("double", "growth") and len(case.shown) < 2 * len(context) and not ended:
+        return Missing(frozenset({"cut-ranking"}))
     found = n_good(case, context, rel)
     twice = n_good(case, case.shown[: 2 * len(context)], rel)
     mine = {p for p in case.shown if good(case, p, rel)}
@@ -296,8 +303,11 @@ def novelty(case: Case, seen: Sequence[str], passage: str, alpha: float, eta: fl
     return value
 
 
-def alpha_ndcg(case: Case, k: Cut, alpha: float, eta: float) -> Answer:
+def alpha_ndcg(case: Case, k: Cut, alpha: float, eta: float, at: str) -> Answer:
     best: list[str] = []
+    if at == "required":
+        size = len(required(case, eta))
+        k = size if k is None else min(k, size)
     left = sorted((p for p in case.ratings if answered_by(case, p, eta)), reverse=True)
     while left and (k is None or len(best) < k):
         pick = max(left, key=lambda p: novelty(case, best, p, alpha, eta))

@@ -55,10 +55,10 @@ JUDGED = {
     "F(alpha=0)": 2 / 3,  # recall
     "F(alpha=0.25)@2": 4 / 11,  # 1 / (2/4 + 3·3/4)
     "F_e@2": 1 / 2,  # two relevant in the top 4: 1 / (2/2 + 2/2)
-    "F_e@3": 2 / 5,  # two in the top 6, which ends at 4: 1 / (3/2 + 2/2)
+    "F_e(whole=true)@3": 2 / 5,  # two in the top 6, which ends at 4: 1 / (3/2 + 2/2)
     "F_e@1": 0,
     "F_e(estimate=growth)@2": 1 / 6,  # from 1 to 2 doubles: 2·(10/2)¹ = 10, 1 / (2/2 + 10/2)
-    "F_e(estimate=growth)": 2 / 3,  # from 2 to 2 does not grow: 2·(10/2)⁰ = 2, 2 / (4/2 + 2/2)
+    "F_e(estimate=growth, whole=true)": 2 / 3,  # from 2 to 2 does not grow: 2·(10/2)⁰ = 2, 2 / (4/2 + 2/2)
     "F_e(estimate=growth, depth=2)@2": 1 / 2,  # 2·(2/2)¹ = 2
     "T": 0.75,  # 2/2 − (2/4)/2
     "T@2": 0.25,  # 1/2 − (1/2)/2
@@ -155,6 +155,11 @@ TOKENS = lengths(a=10, b=20, c=5, d=15, e=40)
         # (1 + 1.5/log2(3)) / (2 + 1/log2(3) + 0.5/log2(4)) = 1.946395 / 2.880930.
         ("ab", "alpha_nDCG", 0.67561336),
         ("ab", "alpha_nDCG@1", 1 / 2),
+        # b and c are required: cut at 2, the ideal is 2 + 1/log2(3), and what a adds doesn't count.
+        ("ab", "alpha_nDCG(at=required)", (1 + 1.5 / math.log2(3)) / (2 + 1 / math.log2(3))),
+        ("ba", "alpha_nDCG(at=required)", (2 + 0.5 / math.log2(3)) / (2 + 1 / math.log2(3))),
+        ("dbc", "alpha_nDCG(at=required)", (2 / math.log2(3)) / (2 + 1 / math.log2(3))),
+        ("ab", "alpha_nDCG(at=required)@1", 1 / 2),
         ("bca", "alpha_nDCG", 1),
         # Nothing lost by repetition: (1 + 2/log2(3)) / (2 + 1/log2(3) + 1/log2(4)).
         ("ab", "alpha_nDCG(alpha=0)", 0.722424227),
@@ -253,7 +258,7 @@ def test_an_empty_context_has_no_raw_utility() -> None:
 @pytest.mark.parametrize("grades", [{"a": 0.0, "b": 0.0}, {"a": -1.0}], ids=["irrelevant", "not pooled"])
 def test_a_query_without_relevant_passages_scores_0(grades: dict[str, float]) -> None:
     metrics = ["P", "R", "F1", "AP", "AP(ideal=retrieved)", "RR", "nDCG", "nDCG(ideal=retrieved)", "Success"]
-    metrics += ["Rprec", "Bpref", "F", "F_e", "F_e(estimate=growth)"]
+    metrics += ["Rprec", "Bpref", "F", "F_e@1", "F_e(estimate=growth)@1"]
     scores = ragworth.score(shown(A="abc"), judged(grades), [*metrics, "T", "T_u"])
     # T: −(3/3)/2; T_u: −3/2.
     assert answers(scores) == [*[0.0] * len(metrics), -0.5, -1.5]

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 import pytest
 
 import ragworth
 from ragworth.errors import InputError, MetricError, TableError
+from ragworth.metrics import METRICS
 from tests.metrics.cases import answers, judged, lengths, rated, relevance_scores, shown, statuses
 
 
 def test_a_failed_judgment_in_the_context_leaves_no_value() -> None:
-    metrics = ["P", "R", "F1", "AP", "RR", "nDCG", "Success", "Rprec", "Bpref", "F", "F_e", "T", "T_u", "P@1", "RR@1"]
+    metrics = ["P", "R", "F1", "AP", "RR", "nDCG", "Success", "Rprec", "Bpref", "F", "F_e@1", "T", "T_u", "P@1", "RR@1"]
     scores = relevance_scores("ab", judged({"a": 1.0, "b": None}), metrics)
     # Up to rank 1 all is known.
     assert statuses(scores) == dict.fromkeys(metrics, "unjudged") | {"P@1": "ok", "RR@1": "ok"}
@@ -20,7 +23,7 @@ def test_a_failed_judgment_in_the_context_leaves_no_value() -> None:
 
 def test_a_failed_judgment_elsewhere_matters_where_all_relevant_passages_are_counted() -> None:
     counting = ["R", "F1", "AP", "nDCG", "Rprec", "Bpref", "F"]
-    looking = ["P", "RR", "Success", "F_e", "F_e(estimate=growth)", "T", "T_u", "Judged"]
+    looking = ["P", "RR", "Success", "F_e(whole=true)", "F_e(estimate=growth, whole=true)", "T", "T_u", "Judged"]
     scores = relevance_scores("a", judged({"a": 1.0, "z": None}), [*counting, *looking])
     assert statuses(scores) == dict.fromkeys(counting, "unjudged") | dict.fromkeys(looking, "ok")
 
@@ -41,6 +44,43 @@ def test_a_failed_judgment_within_twice_the_cutoff_matters_to_f_e() -> None:
     scores = relevance_scores("abc", judged({"a": 1.0, "b": None, "c": None}), ["F_e@1", "P@1"])
     assert answers(scores) == ["unjudged", 1.0]
     assert answers(relevance_scores("abc", judged({"a": 1.0, "c": None}), ["F_e@1"])) == [1.0]
+
+
+GOOD = judged({"a": 1.0, "b": 1.0, "c": 1.0})
+
+
+@pytest.mark.parametrize("estimate", ["double", "growth"])
+def test_f_e_has_no_value_where_the_top_2k_are_unknown(estimate: str) -> None:
+    # Both lists end at 3, so the fourth passages are unknown: N̂_p would be n_p by mistake.
+    for cutoff in (2, 5, None):
+        metric = METRICS.get("F_e").bind(cutoff, estimate=estimate)
+        scores = ragworth.score(two_lists(3, 3), GOOD, metric)
+        assert answers(scores) == ["cut-ranking"]
+        assert f"{metric}: the top 2K are unknown for 1 context" in "\n".join(scores.notes)
+
+
+def test_f_e_has_a_value_where_the_list_ended_or_is_deep_enough() -> None:
+    # 1 / (1/2 + 2/2) with the top 2; 3 / (3/2 + 3/2) where another list of the system is longer.
+    assert answers(ragworth.score(two_lists(3, 3), GOOD, "F_e@1")) == pytest.approx([2 / 3])
+    assert answers(ragworth.score(two_lists(3, 9), GOOD, "F_e@5")) == pytest.approx([1.0])
+    assert answers(ragworth.score(two_lists(3, 9), GOOD, "F_e")) == ["cut-ranking"]
+    assert answers(ragworth.score(two_lists(3, 3), GOOD, "F_e(whole=true)@2")) == pytest.approx([2 / (2 / 2 + 3 / 2)])
+    assert answers(ragworth.score(two_lists(0, 3), GOOD, "F_e@5")) == [0.0]
+
+
+@pytest.mark.parametrize("options", [{"max_rank": 3}, {"judged_only": True}])
+def test_f_e_knows_what_was_cut_before(options: dict[str, Any]) -> None:
+    # Three of ten passages are left by -M; after -J's three judged ones, a fourth may follow below rank 10.
+    contexts = two_lists(10, 10)
+    assert answers(ragworth.score(contexts, GOOD, "F_e@2", **options)) == ["cut-ranking"]
+    assert answers(ragworth.score(contexts, GOOD, "F_e@2")) == pytest.approx([2 / (2 / 2 + 3 / 2)])
+
+
+def two_lists(first: int, second: int) -> ragworth.Contexts:
+    """Passages a, b, … of a judged query and of another one."""
+    rows = [(query, i + 1, chr(ord("a") + i)) for query, n in (("q", first), ("other", second)) for i in range(n)]
+    frame = pl.DataFrame(rows, schema=["query", "rank", "passage"], orient="row")
+    return ragworth.Contexts(frame, empty=[] if first else [("run", "q")])
 
 
 @pytest.mark.parametrize("lost", [{"a": 0.5}, {"a": 0.5, "b": None}], ids=["never tried", "failed"])

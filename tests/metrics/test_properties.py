@@ -116,6 +116,8 @@ def test_an_irrelevant_passage_at_the_end_never_raises(name: str, data: st.DataO
     )
     after = values(longer.score(metrics))
     for key, (value, status) in values(world.score(metrics)).items():
+        if "cut-ranking" in (status, after[key][1]):
+            continue  # a longer list tells more or less about where the ranking ended
         assert after[key][1] == status, key
         higher = after[key][0]
         assert value is None or higher is None or higher <= value + ROUNDING, key

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ragworth
-from ragworth.errors import TableError
+from ragworth.errors import InputError, TableError
 from tests.metrics.cases import Grades, rated
 from tests.strategies import examples
 
@@ -55,6 +55,22 @@ def test_the_best_rating_in_the_whole_subset_counts() -> None:
     # s is answered first by a with 3, but with 5 by b, which is required for u; so c's 4 adds nothing.
     ratings = rated(a={"s": 3.0, "t": 3.0}, b={"s": 5.0, "u": 3.0}, c={"s": 4.0})
     assert rows(ratings) == [Row("a", REQUIRED, 1, 2), Row("b", REQUIRED, 2, 1), Row("c", FULL, None, 0)]
+
+
+def test_redundant_by_the_published_rule() -> None:
+    # a is required: 4 and 3. b reaches its 4 for s, c is below in both, d is higher in one, e answers nothing.
+    ratings = rated(
+        a={"s": 4.0, "t": 3.0},
+        b={"s": 4.0, "t": 0.0},
+        c={"s": 3.0, "t": 2.0},
+        d={"s": 5.0, "t": 1.0},
+        e={"s": 1.0, "t": 0.0},
+    )
+    assert [row.kind for row in rows(ratings)] == [REQUIRED, FULL, FULL, PARTIAL, NOTHING]
+    classes = ragworth.required(ratings, redundancy="crux")["class"].to_list()
+    assert classes == [REQUIRED, PARTIAL, FULL, PARTIAL, FULL]
+    with pytest.raises(InputError, match="redundancy is 'other'"):
+        ragworth.required(ratings, redundancy="other")  # type: ignore[arg-type]
 
 
 def test_ties_go_to_the_first_given() -> None:

@@ -36,6 +36,7 @@ class ShownContexts(NamedTuple):
     system: number of each context's system.
     query: query id of each context.
     size: number of passages in each context, i.e. its last rank.
+    ended: whether each context ended before the system's longest one, so nothing was cut off.
     """
 
     passage: pl.Series
@@ -45,6 +46,7 @@ class ShownContexts(NamedTuple):
     system: Ints
     query: pl.Series
     size: Ints
+    ended: Bools
 
     @classmethod
     def of(cls, contexts: Contexts) -> ShownContexts:
@@ -67,12 +69,15 @@ class ShownContexts(NamedTuple):
             query = pl.concat([query, empty["query"]])
             system = np.append(system, query_numbers(empty["system"], names))
             size = np.append(size, np.zeros(empty.height, dtype=np.int64))
-        return cls(frame["passage"], frame["rank"], starts, names.to_list(), system, query, size)
+        longest = np.zeros(len(names), dtype=np.int64)
+        np.maximum.at(longest, system, size)
+        ended = size < longest[system]
+        return cls(frame["passage"], frame["rank"], starts, names.to_list(), system, query, size, ended)
 
     def first(self, n: int) -> ShownContexts:
         """The first n passages of every context."""
         kept = self._select_rows(np.flatnonzero(self.rank.to_numpy() <= n))
-        return kept._replace(size=np.minimum(self.size, n))
+        return kept._replace(size=np.minimum(self.size, n), ended=self.ended & (self.size <= n))
 
     def only(self, pairs: pl.DataFrame) -> ShownContexts:
         """Keep only the passages in ``pairs`` of query and passage, closing the gaps.
@@ -290,7 +295,8 @@ class BlockBuilder:
             tokens[at] = known.lengths["tokens"].to_numpy()[row]
         self.row_of[context[there]] = -1
         pools = {rel: self._pool(rel, system, low, high) for rel in self.finds}
-        return Block(self.truths[low], size, relevance, failed, aspects, ratings, tokens, pools)
+        ended = there & self.shown.ended[context]
+        return Block(self.truths[low], size, relevance, failed, aspects, ratings, tokens, pools, ended)
 
 
 class _BlockLayout(NamedTuple):

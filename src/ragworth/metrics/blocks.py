@@ -119,6 +119,7 @@ class Block:
     ratings: (n × depth × sub-questions) −∞ if unrated, NaN if the rating failed.
     tokens: (n × depth) length of the passage.
     pools: relevant passages found by several runs, by relevance level; only for estimates that need them.
+    ended: (n) whether the system retrieved no more than these passages; None if unknown.
     """
 
     truth: Truth
@@ -129,6 +130,7 @@ class Block:
     ratings: Floats | None = None
     tokens: Floats | None = None
     pools: dict[float, RelevantPool] = field(default_factory=dict)
+    ended: Bools | None = None
     _memo: dict[Hashable, object] = field(default_factory=dict)
 
     @property

@@ -122,27 +122,42 @@ def alpha_ndcg_bounds(values: Mapping[str, Any], shown: float) -> tuple[float, f
     range="0 to 1 (above 1 if the greedy ideal is not the best, at most 1.59)",
     bounds=alpha_ndcg_bounds,
     paper="Clarke et al. 2008, as in ndeval; " + PAPER,
-    parameters=(Parameter("alpha", 0.5, "how much a repeated answer loses", low=0, high=1), ETA),
+    parameters=(
+        Parameter("alpha", 0.5, "how much a repeated answer loses", low=0, high=1),
+        ETA,
+        Parameter(
+            "at",
+            "k",
+            "where rankings end. k: at @k; required: at the size of the query's required subset, and at most at @k",
+            choices=("k", "required"),
+        ),
+    ),
 )
-def alpha_ndcg(block: Block, k: float, alpha: float, eta: float) -> MetricResult:
+def alpha_ndcg(block: Block, k: float, alpha: float, eta: float, at: str) -> MetricResult:
     """α-nDCG with the sub-questions as sub-topics and discount log2(r + 1), equal to ndeval.
 
     The ideal order is greedy over all rated passages. Gains are compared exactly. Ties are broken as in ndeval:
     by the rounded sums, added in the order of the sub-questions, and then by passage id, descending. The order
     of the rows doesn't matter. The best order isn't always greedy, so a context can exceed 1.
+    With ``at=required``, the context and the ideal order are cut at the size of the query's required subset, as in
+    the paper.
     The value is missing for a query without answerable sub-questions (``no-answerable``) and for one with a failed
     rating (``unjudged``), which could change the ideal. An empty context scores 0.
     """
     assert block.ratings is not None
     shown = block.ratings[:, : block.upto(k)]
-    answers: Bools = shown >= eta
+    limits = np.full(block.size, k)
+    if at == "required":
+        limits = np.minimum(k, block.truth.once(("required sizes", eta), lambda: _required_sizes(block.truth, eta)))
+    answers: Bools = (shown >= eta) & (np.arange(shown.shape[1]) < limits[:, None])[:, :, None]
     before: Ints = np.cumsum(answers, axis=1) - answers
     query, rank, _ = found = np.nonzero(answers)
     place, depth = query * answers.shape[1] + rank, block.size * answers.shape[1]
     gain = sum_by_row(place, np.power(1 - alpha, before[found].astype(np.float64)), depth).reshape(answers.shape[:2])
     query, rank = np.nonzero(gain)
     dcg = sum_by_row(query, gain[query, rank] / np.log2(rank + 2), block.size)
-    ideal = block.truth.once(("alpha", alpha, eta, k), lambda: _ideal_alpha_dcg(block.truth, k, alpha, eta))
+    key = ("alpha", alpha, eta, k, at)
+    ideal = block.truth.once(key, lambda: _ideal_alpha_dcg(block.truth, limits, alpha, eta))
     failed = np.isnan(shown).any(axis=(1, 2)) | failed_ratings(block.truth)
     return MetricResult(ratio(dcg, ideal), ((failed, "unjudged"), (ideal == 0, "no-answerable")))
 
@@ -191,7 +206,11 @@ def _exact_fraction(number: float) -> Fraction:
     return simple if float(simple) == number else Fraction(repr(float(number)))
 
 
-def _ideal_alpha_dcg(truth: Truth, k: float, alpha: float, eta: float) -> Floats:
+def _required_sizes(truth: Truth, eta: float) -> Floats:
+    return np.array([float(len(required_subset(ratings, eta))) for ratings in truth.rated])
+
+
+def _ideal_alpha_dcg(truth: Truth, limits: Floats, alpha: float, eta: float) -> Floats:
     ideal = np.zeros(truth.size)
     keep = 1 - _exact_fraction(alpha)
     for i, (ratings, order) in enumerate(zip(truth.rated, truth.rated_by_id, strict=True)):
@@ -199,7 +218,7 @@ def _ideal_alpha_dcg(truth: Truth, k: float, alpha: float, eta: float) -> Floats
         left = left[left.any(axis=1)]
         worth, seen = np.ones(ratings.shape[1]), np.zeros(ratings.shape[1], dtype=np.int64)
         rank = 1
-        while len(left) and rank <= k:
+        while len(left) and rank <= limits[i]:
             gain = _sequential_sum(left, worth)
             best = _best_passage(gain, left, seen, keep)
             ideal[i] += gain[best] / np.log2(rank + 1)

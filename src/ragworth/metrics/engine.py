@@ -20,6 +20,7 @@ from ragworth.metrics.declaration import UNIVERSES, Metric, format_number
 from ragworth.metrics.ground_truth import ASPECT_SCALES, aspect_values, judged_values, query_numbers, rating_matrices
 from ragworth.metrics.parsing import parse
 from ragworth.metrics.reader_judgments import READER_JUDGED, READER_REASON, reader_judged
+from ragworth.metrics.sets import CUT_RANKING
 from ragworth.tables import OK, Contexts, Judgments, Ratings, Scores, coercion
 from ragworth.tables.coercion import Data
 from ragworth.tables.duplicates import duplicate_rows
@@ -116,10 +117,24 @@ def score_tables(
         notes += job.check_overlap(complete)
         parts |= job.scores(complete)
     notes += _withdraw_reader_judged(parts, contexts, judgments, wanted, max_rank)
+    notes += _cut_ranking_notes(parts, wanted)
     if tokens is not None and any("tokens" in metric.needs for metric in wanted):
         notes.append(f"tokens counted by: {tokens.counter}")
     ordered = [parts[system, str(metric)] for system in shown.systems for metric in wanted]
     return Scores.of_parts(ordered, tuple(dict.fromkeys(notes)))
+
+
+def _cut_ranking_notes(parts: dict[tuple[str, str], pl.DataFrame], metrics: Sequence[Metric]) -> list[str]:
+    """Note how many contexts were cut above the depth that a metric needs."""
+    notes = []
+    for metric in (metric for metric in metrics if metric.declaration.reach > 1):
+        mine = [part for (_, name), part in parts.items() if name == str(metric)]
+        if cut := sum(int((part["status"] == CUT_RANKING).sum()) for part in mine):
+            notes.append(
+                f"{metric}: the top 2K are unknown for {format_count(cut, 'context')}, which may have been cut; "
+                "give longer rankings and a cutoff, or add whole=true if the lists were not cut"
+            )
+    return notes
 
 
 def _withdraw_reader_judged(

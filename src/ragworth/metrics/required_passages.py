@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Literal, get_args
+
 import numpy as np
 import polars as pl
 
-from ragworth.errors import TableError, format_count, quote_short
+from ragworth.errors import InputError, TableError, format_count, quote_short
 from ragworth.metrics.blocks import Floats
 from ragworth.metrics.coverage import required_subset
 from ragworth.metrics.ground_truth import rating_matrices
@@ -13,21 +15,28 @@ from ragworth.tables import OK, Ratings
 from ragworth.tables.coercion import Data
 
 REQUIRED, PARTIAL, FULL, USELESS = "required", "partially-redundant", "fully-redundant", "answers-nothing"
+RedundancyRule = Literal["answered", "crux"]
+REDUNDANCY_RULES = get_args(RedundancyRule)
 
 
-def required(ratings: Ratings | Data, eta: float = 3.0) -> pl.DataFrame:
+def required(ratings: Ratings | Data, eta: float = 3.0, redundancy: RedundancyRule = "answered") -> pl.DataFrame:
     """Return every rated passage with its class.
 
     The required subset of a query is built greedily: repeatedly the passage that answers most open sub-questions, ties
-    by order of appearance, until no passage answers another one. A passage outside it that answers something is fully
-    redundant if the subset answers each of its sub-questions with at least the same rating (**Choice**), otherwise
-    partially redundant.
+    by order of appearance, until no passage answers another one. ``redundancy`` decides about the others:
+
+    - ``answered`` (**Choice**): a passage that answers something is fully redundant if the subset answers each of its
+      sub-questions with at least the same rating, otherwise partially redundant. Others answer nothing.
+    - ``crux``: the rule of CRUX's released code, over all sub-questions, answered or not. A passage is fully redundant
+      if the subset's best rating of every sub-question is higher than its own, otherwise partially redundant.
 
     Failed ratings are rejected, because they could change the subset: filter them out or rate again.
 
     Returns query, passage, class, place (1 for the first chosen; null outside the subset) and gain
     (sub-questions it was the first to answer).
     """
+    if redundancy not in REDUNDANCY_RULES:
+        raise InputError(f"redundancy is {redundancy!r}", expected=" or ".join(REDUNDANCY_RULES))
     table = ratings if isinstance(ratings, Ratings) else Ratings(ratings)
     failed = table.frame.filter(pl.col("status") != OK)
     if failed.height:
@@ -44,7 +53,7 @@ def required(ratings: Ratings | Data, eta: float = 3.0) -> pl.DataFrame:
     for i, query in enumerate(queries):
         span = slice(int(bounds[i]), int(bounds[i + 1]))
         matrix = rated.value[span, : rated.columns[i]]
-        rows += [(query, *row) for row in _classify(matrix, rated.passage[span].to_list(), eta)]
+        rows += [(query, *row) for row in _classify(matrix, rated.passage[span].to_list(), eta, redundancy)]
     return pl.DataFrame(
         rows,
         schema={"query": pl.String, "passage": pl.String, "class": pl.String, "place": pl.Int64, "gain": pl.Int64},
@@ -52,7 +61,9 @@ def required(ratings: Ratings | Data, eta: float = 3.0) -> pl.DataFrame:
     )
 
 
-def _classify(matrix: Floats, passages: list[str], eta: float) -> list[tuple[str, str, int | None, int]]:
+def _classify(
+    matrix: Floats, passages: list[str], eta: float, redundancy: RedundancyRule
+) -> list[tuple[str, str, int | None, int]]:
     chosen = required_subset(matrix, eta)
     answers = matrix >= eta
     best = matrix[chosen].max(axis=0) if chosen else np.full(matrix.shape[1], -np.inf)
@@ -65,6 +76,8 @@ def _classify(matrix: Floats, passages: list[str], eta: float) -> list[tuple[str
     for row, passage in enumerate(passages):
         if row in place:
             result.append((passage, REQUIRED, *place[row]))
+        elif redundancy == "crux":
+            result.append((passage, FULL if bool((best > matrix[row]).all()) else PARTIAL, None, 0))
         elif not answers[row].any():
             result.append((passage, USELESS, None, 0))
         else:

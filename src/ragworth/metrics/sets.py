@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ragworth.metrics.blocks import Block, Floats
+from ragworth.metrics.blocks import Block, Bools, Floats
 from ragworth.metrics.classical import NEEDS, REL, ratio, unit_bounds
-from ragworth.metrics.declaration import Parameter, declare
+from ragworth.metrics.declaration import MetricResult, Parameter, declare
 
 PAPER = "Schwartz, Vasilyev and Sawaya: How Important Is Recall for Measuring Retrieval Quality?"
+CUT_RANKING = "cut-ranking"
+"""Status of a context whose ranking is unknown below K."""
 ALPHA = Parameter(
     "alpha", 0.5, "weight of precision against recall, or of junk against relevant passages", low=0, high=1
 )
@@ -56,16 +58,17 @@ def f(block: Block, k: float, alpha: float, rel: float) -> Floats:
             choices=("double", "pool", "chapman", "growth"),
         ),
         Parameter("depth", 10.0, "how far estimate=growth extrapolates, in multiples of K", low=2),
+        Parameter("whole", False, "every list is all that the system retrieved, so nothing is missing below its end"),
         REL,
     ),
     order_free=True,
     whole_query=False,
     reach=2,
 )
-def f_e(block: Block, k: float, alpha: float, estimate: str, depth: float, rel: float) -> Floats:
+def f_e(block: Block, k: float, alpha: float, estimate: str, depth: float, whole: bool, rel: float) -> MetricResult:
     """F for collections with an unknown number of relevant passages.
 
-    - ``double`` (the paper's): relevant passages among the top 2K of the same ranking, as far as it goes.
+    - ``double`` (the paper's): relevant passages among the top 2K of the same ranking.
     - ``pool``: relevant passages retrieved by any run. Needs two runs.
     - ``chapman``: this run and the other runs together as two catches of n₁ and n₂ relevant passages, m of
       them in both: (n₁ + 1)(n₂ + 1)/(m + 1) − 1. Needs two runs.
@@ -73,10 +76,19 @@ def f_e(block: Block, k: float, alpha: float, estimate: str, depth: float, rel: 
       c₂·(depth/2)^b with b = log2(c₂/c₁), at most 1; b = 1 if c₁ = 0. **Choice**: the paper mentions
       extrapolation without details.
 
+    ``double`` and ``growth`` need the top 2K. A list that was cut before has no value (``cut-ranking``), because the
+    passages below the cut are unknown. With ``@k``, a list is taken as cut if it is as long as the system's longest
+    list, and as complete if it is shorter (**Choice**). Without ``@k``, K is everything shown and nothing is known
+    below it. ``whole=true`` says that no list was cut.
+
     An empty context, and one without relevant passages, scores 0.
     """
     hits, shown = block.hits(rel), block.within(k)
     found, twice = hits.count(k), hits.count(2 * shown)
+    missing: tuple[tuple[Bools, str], ...] = ()
+    if estimate in ("double", "growth") and not whole:
+        ended = block.ended if block.ended is not None and np.isfinite(k) else np.zeros(block.size, dtype=bool)
+        missing = (((shown > 0) & (block.shown < 2 * shown) & ~ended, CUT_RANKING),)
     if estimate == "double":
         total = twice
     elif estimate == "growth":
@@ -87,7 +99,7 @@ def f_e(block: Block, k: float, alpha: float, estimate: str, depth: float, rel: 
         total = pool.union
         if estimate == "chapman":
             total = (pool.mine + 1) * (pool.others + 1) / (pool.shared + 1) - 1
-    return ratio(found, alpha * shown + (1 - alpha) * total)
+    return MetricResult(ratio(found, alpha * shown + (1 - alpha) * total), missing)
 
 
 @declare(
