@@ -19,9 +19,10 @@ from ragworth.errors import InputError
 from ragworth.llm.contract import Choose, Generate, Request
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.results import Results
-from ragworth.studies.long_form_coverage import answer_coverage
+from ragworth.stats.estimate import Resampling
+from ragworth.stats.systems import rank_systems
+from ragworth.graders.rated_coverage import answer_coverage
 from ragworth.studies.run import plan_study
-from ragworth.studies.system_order import compare_orders
 from ragworth.tables import Outcomes
 from tests.studies.planted import alike, contexts, given
 
@@ -286,7 +287,7 @@ def test_grades_of_another_or_unknown_threshold_are_not_taken(tmp_path: Path, ma
     assert "coverage of the answer" in mine.tables[0].frame.columns
     assert mine.tables[2].frame.filter(pl.col("answers").is_not_null())["η"].to_list() == [3]
     other = ragworth.study("long-form", tmp_path / "bare", eta=2.0, **QUICK).findings
-    assert "from a rating of 2 on, only from another" in other.sentences[0]
+    assert "at another threshold than 2" in other.sentences[0]
     assert "coverage of the answer" not in other.tables[0].frame.columns
     replace(bare, outcomes=Outcomes.trusted(strange)).write(tmp_path / "strange")
     unknown = ragworth.study("long-form", tmp_path / "strange", **QUICK).findings
@@ -298,11 +299,8 @@ def test_results_of_an_evaluation_without_rated_answers(tmp_path: Path, made: li
     with pytest.raises(InputError, match="no scores of coverage"):
         ragworth.study("long-form", tmp_path / "results", **QUICK)
     found = ragworth.study("long-form", tmp_path / "results", metrics=["Cov", "alpha_nDCG"], **QUICK).findings
-    assert "not graded for coverage" in found.sentences[0] and [table.name for table in found.tables] == [
-        "systems",
-        "thresholds",
-        "intervals",
-    ]
+    assert "not graded for coverage" in found.sentences[0]
+    assert [table.name for table in found.tables] == ["systems", "thresholds", "passages", "intervals"]
     assert found.tables[1].frame["answers"].null_count() == 5
 
 
@@ -329,19 +327,12 @@ def test_order_of_systems() -> None:
     x = rng.random((30, 6))
     y = x + rng.normal(0, 0.3, x.shape)
     y[3, 2] = np.nan
-    found = compare_orders(x, y, level=0.95, resamples=500, seed=0)
+    plan = Resampling(resamples=500)
+    found = rank_systems(x, y, plan)
     whole = ~np.isnan(y).any(axis=1)
     assert found.value == pytest.approx(stats.kendalltau(x[whole].mean(axis=0), y[whole].mean(axis=0)).statistic)
-    assert (
-        (found.systems, found.queries, found.left_out) == (6, 29, 1)
-        and found.span is not None
-        and found.value is not None
-    )
-    assert found.span.low <= found.value <= found.span.high
-    assert compare_orders(x[:, :2], y[:, :2], level=0.95, resamples=100, seed=0).reason.startswith(
-        "fewer than 3 systems"
-    )
-    assert (
-        compare_orders(x, np.ones_like(x), level=0.95, resamples=100, seed=0).reason
-        == "the measure of answers is constant"
-    )
+    assert (found.counts["systems"], found.n, found.n_left_out) == (6, 29, 1)
+    assert found.low is not None and found.high is not None and found.value is not None
+    assert found.low <= found.value <= found.high
+    assert rank_systems(x[:, :2], y[:, :2], plan).reason.startswith("fewer than 3 systems")
+    assert rank_systems(x, np.ones_like(x), plan).reason == "the measure of answers is constant"

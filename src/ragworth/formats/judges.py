@@ -16,7 +16,7 @@ import polars as pl
 
 from ragworth import formats
 from ragworth.errors import FormatError, InputError, format_list, format_names
-from ragworth.formats.files import run_name
+from ragworth.formats.files import PathOrStr, run_name
 from ragworth.formats.frames import read_table
 from ragworth.tables import OK, coercion
 from ragworth.tables.coercion import ID_ALIASES
@@ -232,6 +232,35 @@ def judges_of_tables(
     if lacking := [each for each in wanted if each not in found]:
         raise InputError(f"{name}: there is no {format_list(lacking)} among outcomes and judgments")
     return pl.concat(parts) if parts else pl.DataFrame(schema=SCHEMA)
+
+
+def read_coverage(place: PathOrStr, answerable: Mapping[str, frozenset[str]], systems: Sequence[str]) -> pl.DataFrame:
+    """Read people's coverage of answers: system, query, judge and value.
+
+    The table has system, query, value and optionally judge; with a column ``subquestion``, values are 0 or 1, and the
+    coverage is their mean over the ``answerable`` ones, by query.
+    """
+    frame, _ = read_table(place, words=("judge",))
+    if missing := [name for name in ("system", "query", "value") if name not in frame.columns]:
+        raise FormatError(
+            f"no column {format_list(missing)}", file=str(place), expected="system, query, value; optionally judge"
+        )
+    judge = pl.col("judge").cast(pl.String) if "judge" in frame.columns else pl.lit(run_name(place))
+    keys = [pl.col("system").cast(pl.String), pl.col("query").cast(pl.String), judge.alias("judge")]
+    rows = frame.select(
+        *keys, pl.col("value").cast(pl.Float64), *(["subquestion"] if "subquestion" in frame.columns else [])
+    )
+    if "subquestion" in rows.columns:
+        wanted = pl.DataFrame(
+            [(q, each) for q, parts in answerable.items() for each in parts],
+            schema=["query", "subquestion"],
+            orient="row",
+        )
+        rows = rows.join(wanted, on=["query", "subquestion"], how="semi", maintain_order="left")
+        rows = rows.group_by("system", "query", "judge", maintain_order=True).agg(pl.mean("value"))
+    if not rows["system"].is_in(systems).any():
+        raise InputError(f"no answers of {format_list(systems, 6)}", file=str(place), expected="systems of the study")
+    return rows.select("system", "query", "value", "judge")
 
 
 class JudgedItems:

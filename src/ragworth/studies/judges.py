@@ -167,8 +167,9 @@ class Judges(Study):
         if SAID in case.results.said:
             return case
         results = case.results
-        frames = [table and table.frame for table in (results.outcomes, results.judgments, results.ratings)]
-        found = judge_files.judges_of_tables(*frames, parse_names(self.aspects), case.name)
+        frames = [None if table is None else table.frame for table in (results.outcomes, results.judgments)]
+        ratings = results.ratings.frame if results.ratings is not None else None
+        found = judge_files.judges_of_tables(frames[0], frames[1], ratings, parse_names(self.aspects), case.name)
         if not found.height:
             raise InputError(f"{case.name}: there are no judgments, ratings or outcomes", expected="what judges said")
         return _with_judgments(case, found)
