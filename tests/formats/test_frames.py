@@ -221,6 +221,12 @@ VALUES = st.tuples(st.floats(allow_nan=False, allow_infinity=False), st.just("ok
 )
 
 
+def _on_scale(values: object) -> pl.Series:
+    """Any numbers as ratings from 0 to 5."""
+    assert isinstance(values, pl.Series)
+    return pl.Series([None if value is None else abs(value) % 6 // 1 for value in values], dtype=pl.Float64)
+
+
 @examples(150)
 @given(
     rows=st.lists(st.tuples(IDS, IDS, IDS, VALUES), min_size=1, max_size=6, unique_by=(lambda row: row[:3])),
@@ -238,7 +244,7 @@ def test_judgments_and_ratings_read_back_equal(
     }
     for made in (
         Judgments(columns | {"aspect": [row[2] for row in rows]}),
-        Ratings(columns | {"subquestion": [row[2] for row in rows]}),
+        Ratings(columns | {"subquestion": [row[2] for row in rows], "value": _on_scale(columns["value"])}),
     ):
         write(made, scratch / f"table.{ending}")
         assert READERS[made.name](scratch / f"table.{ending}") == made

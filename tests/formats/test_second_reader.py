@@ -68,7 +68,7 @@ CASES: dict[str, Case] = {
         True,
     ),
     "qrels": Case(b"q1 0 d1 1\nq1 0 d2 0\n\nq2 0  d1 0.5\nq2 0 d2 -1\n", judgments("trec:"), strict.qrels, True),
-    "subtopics": Case(b"q1 s1 d1 5\nq1 s2 d1 0\nq2 s1 d1 3\nq2 s1 d2 1e1\n", ratings, strict.subtopics, True),
+    "subtopics": Case(b"q1 s1 d1 5\nq1 s2 d1 0\nq2 s1 d1 3\nq2 s1 d2 1e0\n", ratings, strict.subtopics, True),
     "csv run": Case(
         b"query,passage,score\nq1,d1,2.5\nq1,d2,1\nq2,d1,0.5\nq2,d2,-3e2\n", contexts("table:"), strict.csv_run
     ),

@@ -196,11 +196,11 @@ def test_qrels(save: Save) -> None:
 
 
 def test_subtopic_qrels(save: Save) -> None:
-    ratings = read_ratings(save("qrels", "q1 1 d1 1\nq1 2 d1 0\r\nq1 s-3 d1 4.5\nq2 1 d1 1\n"))
+    ratings = read_ratings(save("qrels", "q1 1 d1 1\nq1 2 d1 0\r\nq1 s-3 d1 4\nq2 1 d1 1\n"))
     assert ratings.frame.select("query", "passage", "subquestion", "value", "status").rows() == [
         ("q1", "d1", "1", 1.0, "ok"),
         ("q1", "d1", "2", 0.0, "ok"),
-        ("q1", "d1", "s-3", 4.5, "ok"),
+        ("q1", "d1", "s-3", 4.0, "ok"),
         ("q2", "d1", "1", 1.0, "ok"),
     ]
 

@@ -72,7 +72,7 @@ def test_qrels_read_back_equal(rows: list[tuple[object, ...]], scratch: Path) ->
 
 
 @examples(100)
-@given(rows=keyed(QUERIES, IDS, IDS, value=VALUES))
+@given(rows=keyed(QUERIES, IDS, IDS.map("s{}".format), value=st.integers(0, 5).map(float)))
 def test_ratings_read_back_equal(rows: list[tuple[object, ...]], scratch: Path) -> None:
     made = Ratings(pl.DataFrame(rows, schema=["query", "passage", "subquestion", "value"], orient="row"))
     write(made, scratch / "ratings")

@@ -14,8 +14,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from ragworth import Contexts, Ratings, required, score
-from ragworth.formats import read_contexts
+from ragworth import Contexts, Ratings, required, score, study
+from ragworth.formats import load, read_contexts, read_ratings
+from ragworth.formats.crux import read_labels
+from ragworth.stats.raters import fleiss_kappa, krippendorff_alpha
 
 pytestmark = pytest.mark.real
 
@@ -238,3 +240,34 @@ def test_bm25_retrieved_all_that_was_rated(runs: Contexts, duc: Ratings) -> None
     lowest = dict(whole.rows())
     assert lowest["bm25"] == lowest["bm25=lancer=agg_sum=nq_2"] == 1.0
     assert lowest["lsr"] < 1.0
+
+
+def test_the_released_files_are_read(data: Path, rated: Ratings, duc: Ratings, runs: Contexts) -> None:
+    """As read by hand above."""
+    columns = ["query", "passage", "subquestion", "value"]
+    log = read_ratings(f"crux:{data / 'crux_case' / 'case.log.gz'}")
+    assert log.frame.select(columns).equals(rated.frame.select(columns))
+    loaded = load(f"crux:{data / 'crux_duc04'}")
+    assert loaded.collection.ratings is not None and loaded.contexts is not None
+    assert loaded.collection.ratings.frame.select(columns).sort(columns).equals(duc.frame.select(columns).sort(columns))
+    assert len(loaded.contexts) == len(runs)
+    assert loaded.collection.queries.height == 50
+    assert loaded.collection.subquestions.height == 750
+
+
+def test_agreement_of_the_annotators(data: Path) -> None:
+    exports = [read_labels(data / "crux_labels" / f"annotator{n}_qlabels.jsonl.gz") for n in (1, 2, 3)]
+    every = pl.concat([each for each in exports if each is not None])
+    wide = every.pivot("judge", index=["query", "item"], values="value").drop_nulls()
+    assert wide.columns[2:] == ["annotator1", "annotator2", "annotator3"]
+    assert wide.height == 435
+    labels = wide[:, 2:].to_numpy()
+    assert fleiss_kappa(labels).value == pytest.approx(0.5157, abs=5e-5)
+    assert krippendorff_alpha(labels).value == pytest.approx(0.5161, abs=5e-5)
+
+
+def test_exports_are_judges_of_a_study(data: Path) -> None:
+    files = [data / "crux_labels" / f"annotator{n}_qlabels.jsonl.gz" for n in (1, 2, 3)]
+    found = study("judges", files, keep=False)
+    assert "435 things of 30 queries" in found.findings.lead
+    assert "Krippendorff α, ordinal 0.52" in found.findings.sentences[0]

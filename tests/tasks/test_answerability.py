@@ -43,6 +43,9 @@ def test_a_probability_is_calibrated() -> None:
     assert 0 <= calibrate(5e-324, replace(card, declining=0.3)) < calibrate(1 - 2**-53, card) <= 1
 
 
+MAPPED = "answerability, a probability mapped to 0–5"
+
+
 def test_abstention_is_calibrated_and_keeps_what_the_model_said() -> None:
     found = annotate("abstention", RUN, WORLD, reader(), k=2)
     assert column(found, "value") == pytest.approx({"p1": 0.25, "p2": 0.75})
@@ -75,7 +78,8 @@ def test_ratings_are_whether_it_answers_the_sub_question() -> None:
     expected = {"a": 3.75, "b": 1.25}  # 5 · 3/4, 5 · 1/4
     assert column(found, "expected", "subquestion") == pytest.approx(expected)
     assert column(found, "value", "subquestion") == {"a": 4.0, "b": 1.0}
-    assert all("abstention@" in source and source.endswith("· answerability") for source in found.frame["source"])
+    assert all("abstention@" in source and source.endswith(f"· {MAPPED}") for source in found.frame["source"])
+    assert sum("answerability, not graded quality" in note for note in found.notes) == 1
 
 
 def test_coverage_is_whether_the_answer_answers_the_sub_questions() -> None:
@@ -86,7 +90,8 @@ def test_coverage_is_whether_the_answer_answers_the_sub_questions() -> None:
     # 4 is at least 3, 1 is not: one of two.
     assert (row["aspect"], row["value"], row["ratings"]) == ("coverage", 0.5, [4.0, 1.0])
     assert "abstention@" in row["source"]
-    assert row["source"].endswith("· answerability")
+    assert row["source"].endswith(f"· {MAPPED}")
+    assert sum("answerability, not graded quality" in note for note in graded.notes) == 1
 
 
 def test_one_that_always_or_never_answers_is_at_the_ends_of_the_scale() -> None:

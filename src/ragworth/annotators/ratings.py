@@ -5,15 +5,15 @@ Paper: Ju et al., Controlled Retrieval-augmented Context Evaluation for Long-for
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import polars as pl
 
 from ragworth.annotators.contract import AnnotationItem, AnnotationUnit, Annotator
-from ragworth.calls.programs import Program
-from ragworth.tasks.answerability import ask_answerability
+from ragworth.calls.programs import NoValue, Program
+from ragworth.tasks.answerability import RATED_ANSWERABILITY, RATED_ANSWERABILITY_NOTE, ask_answerability
 from ragworth.tasks.findings import AspectValues, value_unless_cut
 from ragworth.tasks.labels import LabelMethod, ask_label, choose_label_method, label_method_option
 from ragworth.tasks.options import option
@@ -26,7 +26,8 @@ class RatingAnnotator(Annotator):
 
     The value is the likeliest rating, as whole a number as a human's; ``expected`` is the mean weighted by the
     ratings' probabilities, and ``mass`` how much probability the six hold together. A model that was taught to decline,
-    such as the embedded one, is asked whether it answers the sub-question from the passage (``answerability``).
+    such as the embedded one, is asked whether it answers the sub-question from the passage (``answerability``): its
+    ratings are that probability mapped to 0–5, not graded quality.
     """
 
     how: str = label_method_option()
@@ -61,6 +62,7 @@ class RatingAnnotator(Annotator):
         if self._way == "answerability":
             prompt = self.ask("abstention", query=question, passage=passage)
             found = yield from ask_answerability(prompt, RATING_SCALE, self.card)
+            found = found._replace(estimator=RATED_ANSWERABILITY)
         else:
             prompt = self.ask("rating", subquestion=question, passage=passage)
             found = yield from ask_label(prompt, RATING_SCALE, self.card, self._way, length=self.length)
@@ -68,3 +70,8 @@ class RatingAnnotator(Annotator):
         return AspectValues(
             {"rating": value_unless_cut(found.value, found.usage, self.keep_cut)}, detail, found.estimator
         )
+
+    def conclude(
+        self, frame: pl.DataFrame, controls: Sequence[AspectValues | NoValue]
+    ) -> tuple[pl.DataFrame, list[str]]:
+        return frame, [RATED_ANSWERABILITY_NOTE] if self._way == "answerability" else []

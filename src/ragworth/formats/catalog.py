@@ -14,6 +14,7 @@ FORMATS: Registry[Format] = Registry(
         "jsonl": "ragworth.formats.jsonl:FORMAT",
         "beir": "ragworth.formats.beir:FORMAT",
         "exam": "ragworth.formats.exam:FORMAT",
+        "crux": "ragworth.formats.crux:FORMAT",
         "ir_datasets": "ragworth.formats.ir_datasets:FORMAT",
         "ragas": "ragworth.formats.ragas:FORMAT",
         "deepeval": "ragworth.formats.deepeval:FORMAT",

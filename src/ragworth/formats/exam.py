@@ -16,6 +16,8 @@ from ragworth.errors import BadLine, FormatError
 from ragworth.formats.columns import bad_lines_error, skipped_note
 from ragworth.formats.contract import FileSample, Format, LoadedCollection
 from ragworth.formats.files import PathOrStr
+from ragworth.formats.rating_scale import EXPECTED as RATING
+from ragworth.formats.rating_scale import off_scale
 from ragworth.formats.values import WrongLineError, as_dict, as_id, as_list, as_number, as_rank, as_text, read_values
 from ragworth.tables import Contexts, Judgments, Ratings
 from ragworth.tables.ranking import Ties
@@ -61,6 +63,8 @@ class _ExamTables:
             for rating in as_list(as_dict(grades, "a grade").get("self_ratings") or [], "self_ratings"):
                 row = as_dict(rating, "a rating")
                 value = as_number(row.get("self_rating"), "self_rating")
+                if off_scale(value):
+                    raise WrongLineError(f"the self_rating is {value:g}, not {RATING}")
                 self.ratings.append((query, name, as_id(row.get("question_id"), "question_id"), value))
 
     def extend(self, other: _ExamTables) -> None:

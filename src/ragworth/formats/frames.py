@@ -13,8 +13,9 @@ from ragworth.collection import Collection
 from ragworth.errors import FormatError
 from ragworth.formats.columns import skipped_note
 from ragworth.formats.contract import FileSample, Format, LoadedCollection
-from ragworth.formats.csv import read_csv
+from ragworth.formats.csv import read_csv, read_text_csv
 from ragworth.formats.files import PathOrStr, create_file, open_file, run_name
+from ragworth.formats.rating_scale import check_ratings
 from ragworth.formats.spreadsheet import write_csv
 from ragworth.tables import Contexts, Judgments, Ratings, Table
 from ragworth.tables.coercion import ID_ALIASES
@@ -55,6 +56,14 @@ def read_contexts(
     return Contexts(frame, system=system or run_name(path), ties=ties, source=str(path), notes=notes)
 
 
+def _line_of(path: PathOrStr, frame: pl.DataFrame, row: int) -> int | None:
+    """The line of a row of a CSV file; None in Parquet, and where rows were skipped."""
+    if ".parquet" in Path(path).suffixes or not Path(path).is_file():
+        return None
+    lines = read_text_csv(path).line
+    return int(lines[row]) if len(lines) == frame.height else None
+
+
 def _table_reader(table: type[T]) -> Callable[..., T]:
     def read(path: PathOrStr, *, skip_bad_lines: bool = False) -> T:
         frame, notes = read_table(path, skip_bad_lines=skip_bad_lines)
@@ -62,7 +71,10 @@ def _table_reader(table: type[T]) -> Callable[..., T]:
             raise FormatError("no rows: the file is empty", file=str(path), expected=f"a {table.name} table")
         if table is Judgments and "corpus-id" in frame.columns and not {"value", "rank"} & set(frame.columns):
             frame = frame.rename({"score": "value"}, strict=False)  # BEIR's qrels
-        return table(frame, source=str(path), notes=notes)
+        found = table(frame, source=str(path), notes=notes)
+        if table is Ratings:
+            check_ratings(found.frame["value"], path, lambda row: _line_of(path, frame, row))
+        return found
 
     read.__doc__ = f"{table.name.capitalize()} in long form."
     return read

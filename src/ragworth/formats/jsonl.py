@@ -26,6 +26,7 @@ from ragworth.formats.contract import FileSample, Format, LoadedCollection
 from ragworth.formats.fields import FIELDS, GRADE_FIELDS, FieldFinder, read_record
 from ragworth.formats.files import PathOrStr, create_file, run_name
 from ragworth.formats.rag_log import LogBuilder
+from ragworth.formats.rating_scale import check_ratings
 from ragworth.formats.values import WrongLineError, as_id, as_text, read_values
 from ragworth.tables import Contexts, Judgments, Ratings, Table
 from ragworth.tables.coercion import ID_ALIASES, to_frame
@@ -171,14 +172,18 @@ def _row_reader(table: type[T]) -> Callable[..., T]:
         bad: list[BadLine] = []
         known = {*table.schema, *(alias for names in ID_ALIASES.values() for alias in names), "rating"}
         items = read_objects(path, bad, skip=skip_bad_lines, expected=expected)
-        rows = [{name: value for name, value in item.items() if name in known} for _, item in items]
+        numbered = [(line, {name: value for name, value in item.items() if name in known}) for line, item in items]
+        rows = [row for _, row in numbered]
         if not rows:
             raise FormatError("no rows: the file is empty", file=str(path), expected=expected)
         every = dict.fromkeys(name for row in rows for name in row)
         if "status" in every and "rating" not in every:
             every.setdefault("value")  # a row without a value may omit it
         frame = to_frame({name: [row.get(name) for row in rows] for name in every}, source=str(path))
-        return table(frame, source=str(path), notes=skipped_note(path, bad))
+        found = table(frame, source=str(path), notes=skipped_note(path, bad))
+        if table is Ratings:
+            check_ratings(found.frame["value"], path, lambda row: numbered[row][0])
+        return found
 
     read.__doc__ = f"{table.name.capitalize()}, one row per line."
     return read

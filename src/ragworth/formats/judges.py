@@ -16,6 +16,7 @@ import polars as pl
 
 from ragworth import formats
 from ragworth.errors import FormatError, InputError, format_list, format_names
+from ragworth.formats.crux import read_labels
 from ragworth.formats.files import PathOrStr, run_name
 from ragworth.formats.frames import read_table
 from ragworth.tables import OK, coercion
@@ -38,15 +39,24 @@ UNNAMED = "judgments"
 
 
 def is_judged(place: Path) -> bool:
-    """Whether a place holds judgments, and is neither a workspace nor results."""
-    return place.is_file() and place.suffix.lower() in SUFFIXES
+    """Whether a place is a file of judgments or a folder of CRUX's annotation exports, not a workspace or results."""
+    return (place.is_file() and place.suffix.lower() in SUFFIXES) or bool(_exports(place))
+
+
+def _exports(place: Path) -> list[Path]:
+    """The exports of CRUX's labelling app in a folder."""
+    return [file for pattern in ("*_qlabels.jsonl*", "*_qrels.jsonl*") for file in sorted(place.glob(pattern))]
 
 
 def read(place: Path) -> pl.DataFrame:
-    """Read qrels, or a table with query, the judged item, and a value or label.
+    """Read qrels, a table with query, the judged item, and a value or label, or exports of CRUX's labelling app.
 
     A column ``judge`` names the judge of each row; without it, the file is one judge, with the file's name.
     """
+    if place.is_dir():
+        return pl.concat([read(file) for file in _exports(place)])
+    if (labels := read_labels(place)) is not None:
+        return check_single_judgments(labels, str(place))
     suffixes = {each.lower() for each in place.suffixes}
     if not suffixes & {".csv", ".tsv", ".parquet"}:
         frame = formats.read_judgments(place).frame

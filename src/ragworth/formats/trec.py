@@ -18,6 +18,7 @@ from ragworth.errors import BadLine, FormatError, Hint, QrelsGivenError, RunGive
 from ragworth.formats.columns import NUMBER, Column, Layout, is_row, read_columns, skipped_note
 from ragworth.formats.contract import FileSample, Format
 from ragworth.formats.files import PathOrStr, create_file, read_lines, run_name
+from ragworth.formats.rating_scale import check_ratings
 from ragworth.tables import OK, Contexts, Judgments, Ratings, constant_column, ranking
 from ragworth.tables.ranking import DuplicatePassageError, OrderedContexts, Ties, order_contexts
 
@@ -191,6 +192,7 @@ def read_ratings(path: PathOrStr, *, skip_bad_lines: bool = False) -> Ratings:
     """Read TREC sub-topic qrels, or ratings in that form, as ratings of sub-questions. Plain qrels are an error."""
     frame, bad, comments = read_columns(path, SUBTOPICS, skip_bad_lines=skip_bad_lines, unlike=(RUN,))
     _refuse_plain_qrels(path, frame, bad)
+    check_ratings(frame["rating"], path, lambda row: _line_of(path, bad, row))
     frame, bad = _drop_duplicates(path, frame, bad, ["query", "subtopic"], skip_bad_lines, CHUNK_ID_HINT)
     return Ratings.trusted(
         frame.select(
@@ -205,6 +207,11 @@ def read_ratings(path: PathOrStr, *, skip_bad_lines: bool = False) -> Ratings:
     )
 
 
+def _line_of(path: PathOrStr, bad: list[BadLine], row: int) -> int | None:
+    """The line number of a row; None for a pipe, which can't be read twice."""
+    return _line_numbers(path, bad, np.array([row]))[0] if Path(path).is_file() else None
+
+
 ITERATIONS = ("0", "Q0", "q0")
 """Second column of plain qrels, where ratings have a sub-topic."""
 
@@ -213,13 +220,11 @@ def _refuse_plain_qrels(path: PathOrStr, frame: pl.DataFrame, bad: list[BadLine]
     """Reject a file without sub-topics, whose relevance would be read as ratings of one sub-question."""
     if not frame["subtopic"].is_in(ITERATIONS).all():
         return
-    # A pipe can't be read twice.
-    line = _line_numbers(path, bad, np.zeros(1, dtype=np.int64))[0] if Path(path).is_file() else None
     raise FormatError(
         f"the second column is {frame['subtopic'][0]!r} in every row: this looks like a {QRELS.what}, "
         f"not a {SUBTOPICS.what}",
         file=str(path),
-        line=line,
+        line=_line_of(path, bad, 0),
         expected=SUBTOPICS.expected,
         remedy=f"{QRELS.advice}; if they are ratings, give the sub-question another name, such as 1",
     )

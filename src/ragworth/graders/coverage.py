@@ -19,7 +19,7 @@ from ragworth.generation.answer_book import Answer
 from ragworth.generation.oracle import NO_ANSWERABLE, UNJUDGED, OracleSelector
 from ragworth.graders.contract import Grader
 from ragworth.tables import OK
-from ragworth.tasks.answerability import ask_answerability
+from ragworth.tasks.answerability import RATED_ANSWERABILITY, RATED_ANSWERABILITY_NOTE, ask_answerability
 from ragworth.tasks.findings import AspectValues, describe_source, reject_cut_passage
 from ragworth.tasks.labels import LabelMethod, LabelResult, ask_label, choose_label_method, label_method_option
 from ragworth.tasks.options import option
@@ -36,14 +36,17 @@ NO_REQUIRED = "no-required-subset"
 class CoverageGrader(Grader):
     """Share of the answerable sub-questions that the answer answers, and its density against the required subset.
 
-    The model rates the answer, 0 to 5, for each sub-question, as it rates passages; η and above is answered. The
-    answerable sub-questions are those that some rated passage answers; where a query has no ratings, all of them are
-    taken, and the notes say so. density = ((coverage / tokens) / (1 / tokens of the required subset))^w, which may
-    exceed 1; it needs the ratings. Tokens are words and punctuation marks. One rating that failed leaves no value: it
-    may have been the one that matters. ``ratings`` has them in the order of ``subquestions``, and ``mass`` is the least
-    probability that the six hold together in any of them.
+    Citations such as [2], [doc3] or (2) are removed first. The model rates the answer, 0 to 5, for each sub-question,
+    as it rates passages; η and above is answered. The answerable sub-questions are those that some rated passage
+    answers; where a query has no ratings, all of them are taken, and the notes say so. density = ((coverage / tokens) /
+    (1 / tokens of the required subset))^w, which may exceed 1; it needs the ratings. One rating that failed leaves no
+    value: it may have been the one that matters. ``ratings`` has them in the order of ``subquestions``, and ``mass`` is
+    the least probability that the six hold together in any of them. The notes name the unit of the tokens.
     """
 
+    citations: bool = option(
+        False, "leave citations such as [2] or (2) in the answers: rate them and count them as tokens"
+    )
     eta: float = option(3.0, "lowest rating that counts as answered")
     w: float = option(0.5, "weight of density; 1 is plain density", low=0)
     how: str = label_method_option()
@@ -54,6 +57,7 @@ class CoverageGrader(Grader):
     """Queries without ratings that were met."""
 
     kind: ClassVar[str] = "coverage"
+    version: ClassVar[int] = 2
     title: ClassVar[str] = "share of the sub-questions that it answers, and density, by the model as judge"
     aspects: ClassVar[tuple[str, ...]] = ("coverage", "density")
     asks: ClassVar[bool] = True
@@ -113,6 +117,7 @@ class CoverageGrader(Grader):
         if self._way == "answerability":
             prompt = self.prompt.render({"passage": text, "query": question.text})
             found = yield from ask_answerability(prompt, RATING_SCALE, self.model)
+            found = found._replace(estimator=RATED_ANSWERABILITY)
         else:
             prompt = self.prompt.render({"passage": text, "subquestion": question.text})
             found = yield from ask_label(prompt, RATING_SCALE, self.model, self._way, length=self.length)
@@ -183,6 +188,8 @@ class CoverageGrader(Grader):
 
     def notes(self, answers: Sequence[Answer], controls: Sequence[AspectValues | NoValue]) -> list[str]:
         notes = [f"tokens are counted as {WORD_UNIT}"]
+        if self._way == "answerability":
+            notes.append(RATED_ANSWERABILITY_NOTE)
         if self._unrated:
             number = format_count(len(self._unrated), "query", "queries")
             notes.append(f"{number} without ratings: all sub-questions count as answerable, and there is no density")

@@ -19,6 +19,15 @@ REFUSAL_LABELS = ("I", "Sorry", "Unknown")
 """How models begin when they decline in other words. If it costs nothing, their probability counts too."""
 
 
+RATED_ANSWERABILITY = "answerability, a probability mapped to 0–5"
+"""The estimator of ratings that are answerability, for their source."""
+
+RATED_ANSWERABILITY_NOTE = (
+    "the ratings are answerability, not graded quality: the probability that the model answers the sub-question from "
+    "the text, mapped to 0–5"
+)
+
+
 def answerability_labels(card: Card) -> tuple[str, ...]:
     """Labels whose probability is asked for. Each may cost an extra call to an endpoint, so endpoints get only one."""
     return (NO_RESPONSE_LABEL,) if card.endpoint else (NO_RESPONSE_LABEL, *REFUSAL_LABELS)

@@ -6,7 +6,10 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-_MARK = re.compile(r"\[\s*(?:passages?\s+)?(\d{1,4}(?:\s*[,;–-]\s*\d{1,4})*)\s*\]", re.IGNORECASE)
+_NAME = r"(?:(?:passage|document|doc|source|reference|ref)s?[\s:#_.]*)?"
+_MARK = re.compile(rf"\[\s*{_NAME}(\d{{1,4}}(?:\s*[,;–-]\s*{_NAME}\d{{1,4}})*)\s*\]", re.IGNORECASE)
+_ROUND = r"(?<!\w)\(\d{1,2}(?:\s*[,;–-]\s*\d{1,2})*\)"
+"""A number in round brackets after a blank; ``f(1)`` and ``(1998)`` are no citations."""
 _PART = re.compile(r"(\d+)(?:\s*[–-]\s*(\d+))?")
 
 
@@ -31,5 +34,5 @@ def parse_citations(text: str, shown: Sequence[str]) -> Citations:
 
 
 def without_citations(text: str) -> str:
-    """Remove citations from a text."""
-    return re.sub(rf"\s*{_MARK.pattern}", "", text, flags=re.IGNORECASE).strip()
+    """Remove citations from a text: ``[2]``, ``[1, 3]``, ``[doc3]``, and also ``(2)``."""
+    return re.sub(rf"\s*(?:{_MARK.pattern}|{_ROUND})", "", text, flags=re.IGNORECASE).strip()

@@ -1,0 +1,216 @@
+"""Read the released files of CRUX: a collection, the log of its required passages, and exports of its labelling app.
+
+``crux:FOLDER`` is a collection: ``*.request.jsonl`` (report requests), ``subquestions*.json`` (a list of sub-questions
+for each request), ``*.run`` (TREC runs) and ``ratings*.RUN.json``. The last one has a matrix for each request, whose
+rows are the passages of the run RUN in its order, and whose columns are the sub-questions. ``crux:FILE.log`` has the
+ratings of the required passages. Sub-questions are numbered from 0 in all files.
+
+Exports (`read_labels`) have one JSON object a line, by one annotator: ``answerability`` is a list with a label for each
+sub-question of a report; ``relevances`` are ratings of a passage by sub-question.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from ragworth.collection import Collection
+from ragworth.errors import BadLine, FormatError, format_list, quote_short
+from ragworth.formats.columns import bad_lines_error
+from ragworth.formats.contract import Format, LoadedCollection
+from ragworth.formats.files import PathOrStr, read_chunks, read_lines, run_name
+from ragworth.formats.jsonl import read_objects
+from ragworth.formats.rating_scale import EXPECTED as RATING
+from ragworth.formats.rating_scale import off_scale
+from ragworth.formats.trec import read_run
+from ragworth.formats.values import WrongLineError, as_dict, as_id, as_list, as_number, as_text
+from ragworth.tables import Contexts, Ratings
+
+FOLDER = "a folder with *.request.jsonl, subquestions*.json, *.run and ratings*.RUN.json"
+LABELS = '{"id": …, "answerability": [1, 0, …]} or {"id": …, "document": …, "relevances": {"0": 5, …}} on each line'
+LABEL_SCHEMA = {
+    "aspect": pl.String,
+    "query": pl.String,
+    "item": pl.String,
+    "judge": pl.String,
+    "value": pl.Float64,
+    "label": pl.String,
+}
+NOT_JUDGED = (-2, -1)
+"""Labels of sub-questions that were filtered out, and of those the annotator was not asked about."""
+
+
+def read_labels(path: PathOrStr) -> pl.DataFrame | None:
+    """Read an export of the labelling app as judgments: aspect, query, item, judge, value and an empty label.
+
+    The aspect is ``answerability`` or ``rating``, and ``item`` the sub-question, or the passage and the sub-question.
+    The judge is the name of the file without ``_qlabels`` or ``_qrels``. Labels −1 and −2 are no judgments. None if the
+    file is no such export.
+    """
+    if ".jsonl" not in Path(path).suffixes:
+        return None
+    judge = re.sub(r"_(?:qlabels|qrels)$", "", run_name(path))
+    rows: list[tuple[str, str, str, str, float, None]] = []
+    for number, item in read_objects(path, [], skip=False, expected=LABELS):
+        if "answerability" not in item and "relevances" not in item and not rows:
+            return None
+        try:
+            rows += [(aspect, query, item, judge, value, None) for aspect, query, item, value in _labels(item)]
+        except WrongLineError as error:
+            raise bad_lines_error(path, [BadLine(number, str(error))], LABELS) from error
+    return pl.DataFrame(rows, schema=LABEL_SCHEMA, orient="row")
+
+
+def _labels(item: dict[str, Any]) -> Iterator[tuple[str, str, str, float]]:
+    query = as_id(item.get("id"), "id")
+    if "answerability" in item:
+        for number, given in enumerate(as_list(item["answerability"], "answerability")):
+            value = as_number(given, "answerability")
+            if value not in (*NOT_JUDGED, 0, 1):
+                raise WrongLineError(f"the answerability is {value:g}, not 0, 1, −1 or −2")
+            if value not in NOT_JUDGED:
+                yield "answerability", query, str(number), value
+        return
+    passage = as_id(item.get("document"), "document")
+    for name, given in as_dict(item.get("relevances"), "relevances").items():
+        value = as_number(given, "rating")
+        if value in NOT_JUDGED:
+            continue
+        yield "rating", query, f"{passage} · {name}", _rating(value)
+
+
+def _rating(given: object) -> float:
+    value = as_number(given, "rating")
+    if off_scale(value):
+        raise WrongLineError(f"the rating is {value:g}, not {RATING}")
+    return value
+
+
+def load(path: PathOrStr, *, skip_bad_lines: bool = False) -> LoadedCollection:
+    """Read a folder of released files: requests as queries, sub-questions, runs and ratings."""
+    folder = Path(path)
+    requests, questions = _find(folder, "*.request.jsonl*"), _find(folder, "subquestions*.json*")
+    if len(requests) != 1 or len(questions) != 1:
+        raise FormatError("not one file of requests and one of sub-questions", file=str(folder), expected=FOLDER)
+    runs = [read_run(file, skip_bad_lines=skip_bad_lines) for file in _find(folder, "*.run*")]
+    contexts = Contexts.concat(runs) if runs else None
+    matrices = _find(folder, "ratings*.json*")
+    ratings = [_read_matrices(file, runs) for file in matrices[:1]]
+    notes = (f"{folder}: {format_list([file.name for file in matrices[1:]])} not read",) if len(matrices) > 1 else ()
+    collection = Collection.of(
+        queries=_read_requests(requests[0]),
+        subquestions=_read_subquestions(questions[0]),
+        ratings=ratings[0] if ratings else None,
+        source=str(folder),
+        notes=notes,
+    )
+    return LoadedCollection(collection, contexts)
+
+
+def _find(folder: Path, pattern: str) -> list[Path]:
+    return sorted(file for file in folder.glob(pattern) if file.is_file())
+
+
+def _read_requests(path: Path) -> pl.DataFrame:
+    expected = '{"id": …, "request": …} on each line'
+    rows: list[tuple[str, str]] = []
+    for number, item in read_objects(path, [], skip=False, expected=expected):
+        try:
+            rows.append((as_id(item.get("id"), "id"), as_text(item.get("request"), "request")))
+        except WrongLineError as error:
+            raise bad_lines_error(path, [BadLine(number, str(error))], expected) from error
+    return pl.DataFrame(rows, schema=["query", "text"], orient="row")
+
+
+def _read_json(path: Path, expected: str) -> dict[str, Any]:
+    try:
+        return as_dict(json.loads(b"".join(read_chunks(path))), "the file")
+    except (ValueError, RecursionError, WrongLineError) as error:
+        raise FormatError(
+            f"this is not a JSON object ({str(error)[:60]})", file=str(path), expected=expected
+        ) from error
+
+
+def _read_subquestions(path: Path) -> pl.DataFrame:
+    expected = '{"QUERY": ["sub-question", …], …}'
+    try:
+        rows = [
+            (query, str(number), as_text(text, "sub-question"))
+            for query, texts in _read_json(path, expected).items()
+            for number, text in enumerate(as_list(texts, f"the value of {query!r}"))
+        ]
+    except WrongLineError as error:
+        raise FormatError(str(error), file=str(path), expected=expected) from error
+    return pl.DataFrame(rows, schema=["query", "subquestion", "text"], orient="row")
+
+
+def _read_matrices(path: Path, runs: list[Contexts]) -> Ratings:
+    """The matrices of a file, for the passages of the run that its name ends in; the shortest name of several."""
+    name = run_name(path).rpartition(".")[2]
+    fitting = sorted((run for run in runs if run.systems[0].startswith(name)), key=lambda run: len(run.systems[0]))
+    if not fitting:
+        raise FormatError(f"there is no run {name!r}, whose passages are rated", file=str(path), expected=FOLDER)
+    shown = dict(fitting[0].frame.group_by("query", maintain_order=True).agg("passage").iter_rows())
+    rows: list[tuple[str, str, str, float]] = []
+    for query, matrix in _read_json(path, '{"QUERY": [[rating, …], …], …}').items():
+        passages = shown.get(query, [])
+        try:
+            rows += _matrix_rows(query, passages, as_list(matrix, f"the value of {query!r}"))
+        except WrongLineError as error:
+            raise FormatError(f"query {quote_short(query, 24)}: {error}", file=str(path), expected=RATING) from error
+    return _ratings(rows, path)
+
+
+def _matrix_rows(query: str, passages: list[str], matrix: list[Any]) -> list[tuple[str, str, str, float]]:
+    if len(matrix) != len(passages):
+        raise WrongLineError(f"{len(matrix)} rows of ratings for {len(passages)} passages")
+    return [
+        (query, passage, str(number), _rating(value))
+        for passage, row in zip(passages, matrix, strict=True)
+        for number, value in enumerate(as_list(row, "a row"))
+    ]
+
+
+LOG = "for each topic its name, then ['passage', …] and the line after it [[rating, …], …]"
+NAME = re.compile(r"[^\s\[\]]+")
+
+
+def read_ratings(path: PathOrStr, *, skip_bad_lines: bool = False) -> Ratings:
+    """Read the ratings of a folder, or those of the required passages from a log."""
+    if Path(path).is_dir():
+        found = load(path, skip_bad_lines=skip_bad_lines).collection.ratings
+        if found is None:
+            raise FormatError("no ratings*.json in this folder", file=str(path), expected=FOLDER)
+        return found
+    rows: list[tuple[str, str, str, float]] = []
+    name, passages = "", ""
+    for number, line in read_lines(path):
+        text = line.decode("utf-8", "replace").strip()
+        try:
+            if passages:  # the line after the passages has their ratings
+                ids, matrix = (as_list(ast.literal_eval(each), "the line") for each in (passages, text))
+                rows += _matrix_rows(name, [as_id(each, "passage") for each in ids], matrix)
+        except (WrongLineError, ValueError, SyntaxError, MemoryError, RecursionError) as error:
+            found = f"topic {quote_short(name, 24)}: {str(error)[:80]}"
+            raise bad_lines_error(path, [BadLine(number, found)], LOG) from error
+        passages = text if text.startswith("['") else ""
+        name = text if NAME.fullmatch(text) else name
+    if passages:
+        raise FormatError(f"the ratings of the last topic, {quote_short(name, 24)}, are missing", file=str(path))
+    if not rows:
+        raise FormatError("no topics in the file", file=str(path), expected=LOG)
+    return _ratings(rows, path)
+
+
+def _ratings(rows: list[tuple[str, str, str, float]], path: PathOrStr) -> Ratings:
+    frame = pl.DataFrame(rows, schema=["query", "passage", "subquestion", "value"], orient="row")
+    return Ratings(frame.with_columns(source=pl.lit(str(path))), source=str(path))
+
+
+FORMAT = Format(name="crux", title="CRUX folder, or its log of required passages", ratings=read_ratings, load=load)

@@ -1,0 +1,57 @@
+"""Files of ratings are refused, with their line, where a rating is off the scale."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from ragworth.errors import FormatError, TableError
+from ragworth.formats import read_ratings
+
+FILES = {
+    "ratings": "q s1 d 5\n\nq s2 d {}\n",
+    "ratings.csv": "query,passage,subquestion,value\nq,d,s1,5\nq,d,s2,{}\n",
+    "ratings.jsonl": '{{"query": "q", "passage": "d", "subquestion": "s1", "value": 5}}\n\n'
+    '{{"query": "q", "passage": "d", "subquestion": "s2", "value": {}}}\n',
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("value", ["6", "-1", "3.5", "1e3"])
+def test_off_the_scale(name: str, value: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(FILES[name].format(value))
+    with pytest.raises(FormatError, match=f"the rating is {float(value):g}") as error:
+        read_ratings(path)
+    assert (error.value.file, error.value.line) == (str(path), 3)
+    assert error.value.expected == "a whole number from 0 to 5"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_on_the_scale(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(FILES[name].format("0"))
+    assert read_ratings(path).frame["value"].to_list() == [5.0, 0.0]
+
+
+def test_parquet_has_no_lines(tmp_path: Path) -> None:
+    path = tmp_path / "ratings.parquet"
+    pl.DataFrame({"query": ["q"], "passage": ["d"], "subquestion": ["s"], "value": [7.0]}).write_parquet(path)
+    with pytest.raises(FormatError, match="the rating is 7") as error:
+        read_ratings(path)
+    assert error.value.line is None
+
+
+def test_a_missing_rating_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "ratings.csv"
+    path.write_text("query,passage,subquestion,value,status\nq,d,s,,unparsable\n")
+    assert read_ratings(path).frame["value"].to_list() == [None]
+
+
+@pytest.mark.parametrize(("name", "text"), [("qrels.txt", "q 0 d 1\n"), ("qrels.csv", "query,passage,value\nq,d,1\n")])
+def test_plain_qrels_are_no_ratings(name: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises((FormatError, TableError), match=r"looks like a TREC qrels file|needs a 'subquestion' column"):
+        read_ratings(tmp_path / name)
