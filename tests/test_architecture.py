@@ -49,9 +49,7 @@ MUTUAL = (
     {f"studies.{name}" for name in ("bench", "contract", "cases", "pool", "run")},
     # The tables of these studies know the settings of the study, which knows its tables.
     {"studies.top_k", "studies.top_k_cells", "studies.top_k_results"},
-    {"studies.long_form", "studies.long_form_results"},
     {f"studies.context_size{part}" for part in ("", "_results", "_sentences", "_tables")},
-    {"studies.judge_panel", "studies.judges", "studies.judges_results"},
     {"studies.position", "studies.position_results"},
 )
 """Modules that may import each other."""

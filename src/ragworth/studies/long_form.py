@@ -308,7 +308,7 @@ class LongForm(Study):
                 )
         first.draw(page)
 
-    def _parts(self, case: Case) -> Iterator[SizedContexts]:
+    def _parts(self, case: Case) -> Iterator[CoverageBySystem]:
         """The contexts of each size."""
         results, design = case.results, case.design
         frame = results.scores.frame
@@ -331,10 +331,10 @@ class LongForm(Study):
             )
             cut = {name.removesuffix(f"@{size}"): part for name, part in scores.items() if name.endswith(f"@{size}")}
             systems = {arm: name for arm, name in mine if arm in there}
-            yield SizedContexts(self, case, size, systems, bounds, cut if size and cut else scores, answers)
+            yield CoverageBySystem(self, case, size, systems, bounds, cut if size and cut else scores, answers)
             bounds = {}
 
-    def _classes(self, case: Case, first: SizedContexts) -> list[dict[str, Any]]:
+    def _classes(self, case: Case, first: CoverageBySystem) -> list[dict[str, Any]]:
         """Shares of the passages shown by each system: required, redundant, …"""
         assert case.results.ratings is not None
         classes = required(without_failed(case.results.ratings), self.eta, self.redundancy)  # type: ignore[arg-type]
@@ -347,7 +347,7 @@ class LongForm(Study):
             rows.append({"system": first.systems[str(arm)], **shares, "passages": part.height})
         return rows
 
-    def _compare_with_people(self, case: Case, first: SizedContexts, page: StudyPage) -> None:
+    def _compare_with_people(self, case: Case, first: CoverageBySystem, page: StudyPage) -> None:
         """Coverage of the same answers by people and by the model: a line for each, and their correlation."""
         results, frames = case.results, []
         if results.outcomes is not None:
@@ -389,7 +389,7 @@ class LongForm(Study):
 
 
 @dataclass(frozen=True, eq=False)
-class SizedContexts:
+class CoverageBySystem:
     """Contexts of one size: measures of contexts and of answers, by system and query.
 
     Attributes
