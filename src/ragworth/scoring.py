@@ -192,6 +192,6 @@ def score_to_sizes(
         cut = {f"{name}@{size}": name for name in metrics}
         some = Contexts.trusted(contexts.frame.filter(pl.col("query").is_in(mine)))
         some.empty = frozenset(pair for pair in contexts.empty if pair[1] in mine)
-        found = score(some, judgments, list(cut), **more).frame
+        found = score(some, judgments, list(cut), **more).frame.filter(pl.col("query").is_in(mine))
         parts.append(found.with_columns(pl.col("metric").replace_strict(cut)).select(list(Scores.schema)))
     return pl.concat(parts)
