@@ -49,9 +49,7 @@ MUTUAL = (
     # A study runs on a bench, and a bench makes the cases of a study.
     {f"studies.{name}" for name in ("bench", "contract", "cases", "pool", "run")},
     # The tables of these studies know the settings of the study, which knows its tables.
-    {"studies.long_form", "studies.long_form_results"},
     {f"studies.context_size{part}" for part in ("", "_results", "_sentences", "_tables")},
-    {"studies.judge_panel", "studies.judges", "studies.judges_results"},
     {"studies.position", "studies.position_results"},
 )
 """Modules that may import each other."""

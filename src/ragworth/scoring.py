@@ -5,7 +5,7 @@ Metrics don't read files. Those with a file parameter, such as ``UDCG(theta=FILE
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -199,3 +199,22 @@ def score(
     )
     frame = pl.concat([part.frame for part in parts]).sort(systems, maintain_order=True)
     return Scores.trusted(frame, tuple(dict.fromkeys([note for part in parts for note in part.notes] + list(seen))))
+
+
+def score_to_sizes(
+    contexts: Contexts,
+    judgments: Judgments | None,
+    metrics: Sequence[str],
+    sizes: Mapping[str, int],
+    **more: Any,
+) -> pl.DataFrame:
+    """Scores as in :func:`score`, with a cutoff for each query; metrics are named without it."""
+    parts = [pl.DataFrame(schema=Scores.schema)]
+    for size in sorted(set(sizes.values())):
+        mine = {query for query, each in sizes.items() if each == size}
+        cut = {f"{name}@{size}": name for name in metrics}
+        some = Contexts.trusted(contexts.frame.filter(pl.col("query").is_in(mine)))
+        some.empty = frozenset(pair for pair in contexts.empty if pair[1] in mine)
+        found = score(some, judgments, list(cut), **more).frame.filter(pl.col("query").is_in(mine))
+        parts.append(found.with_columns(pl.col("metric").replace_strict(cut)).select(list(Scores.schema)))
+    return pl.concat(parts)

@@ -258,7 +258,7 @@ def test_the_released_files_are_read(data: Path, rated: Ratings, duc: Ratings, r
 def test_agreement_of_the_annotators(data: Path) -> None:
     exports = [read_labels(data / "crux_labels" / f"annotator{n}_qlabels.jsonl.gz") for n in (1, 2, 3)]
     every = pl.concat([each for each in exports if each is not None])
-    wide = every.pivot("judge", index=["query", "thing"], values="value").drop_nulls()
+    wide = every.pivot("judge", index=["query", "item"], values="value").drop_nulls()
     assert wide.columns[2:] == ["annotator1", "annotator2", "annotator3"]
     assert wide.height == 435
     labels = wide[:, 2:].to_numpy()
@@ -266,8 +266,15 @@ def test_agreement_of_the_annotators(data: Path) -> None:
     assert krippendorff_alpha(labels).value == pytest.approx(0.5161, abs=5e-5)
 
 
-def test_exports_are_judges_of_a_study(data: Path) -> None:
-    files = [data / "crux_labels" / f"annotator{n}_qlabels.jsonl.gz" for n in (1, 2, 3)]
-    found = study("judges", files, keep=False)
-    assert "435 things of 30 queries" in found.findings.lead
-    assert "Krippendorff α, ordinal 0.52" in found.findings.sentences[0]
+@pytest.mark.parametrize("whole", [True, False])
+def test_exports_are_judges_of_a_study(data: Path, whole: bool) -> None:
+    """The folder of all exports, or files of one kind: Fleiss' κ of section 4.3 is 0.52."""
+    folder = data / "crux_labels"
+    files = [folder / f"annotator{n}_qlabels.jsonl.gz" for n in (1, 2, 3)]
+    found = study("judges", folder if whole else files, keep=False, resamples=100, protocol="crux").findings
+    assert "435 items of 30 queries" in found.lead and "435 of them judged by all" in found.sentences[0]
+    assert "Krippendorff α, ordinal 0.52" in found.sentences[0]
+    table = next(table.frame for table in found.tables if table.name == "together")
+    kappa = table.filter(pl.col("measure") == "Fleiss κ").row(0, named=True)
+    assert kappa["value"] == pytest.approx(0.5157, abs=5e-5) and kappa["by all"] == kappa["items"] == 435
+    assert ("rating" in table["aspect"].to_list()) == whole

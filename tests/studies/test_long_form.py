@@ -16,13 +16,16 @@ from ragworth.studies.system_order import compare_orders
 from scipy import stats
 
 import ragworth
-from ragworth.errors import InputError
+from ragworth.errors import FormatError, InputError
+from ragworth.graders.rated_coverage import answer_coverage
 from ragworth.llm.contract import Choose, Generate, Request
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.results import Results
-from ragworth.studies.long_form_coverage import answer_coverage
-from ragworth.studies.run import plan_study
-from ragworth.tables import Outcomes
+from ragworth.stats.estimate import Resampling
+from ragworth.stats.systems import rank_systems
+from ragworth.studies.long_form import LongForm
+from ragworth.studies.run import build_study, plan_study
+from ragworth.tables import Outcomes, Ratings
 from tests.studies.planted import alike, contexts, given
 
 FACT = re.compile(r"fact(\d+)x(\d+)=(\d)")
@@ -150,7 +153,7 @@ def test_contexts_and_answers_cover_what_the_texts_say(tmp_path: Path, made: lis
         )
     ranks = {(row["context"], row["answer"]): row for row in found.findings.tables[1].frame.to_dicts()}
     assert ranks["Cov", "coverage"]["τ-b"] == pytest.approx(1) and ranks["Cov", "coverage"]["systems"] == 4
-    assert found.findings.left_out.rows() == [("facts", "no sub-questions", 1)]
+    assert found.findings.left_out.rows() == [("facts", "no sub-questions", 1, "queries")]
     assert "Cov ranks the systems most" in found.findings.sentences[0]
 
 
@@ -286,7 +289,7 @@ def test_grades_of_another_or_unknown_threshold_are_not_taken(tmp_path: Path, ma
     assert "coverage of the answer" in mine.tables[0].frame.columns
     assert mine.tables[2].frame.filter(pl.col("answers").is_not_null())["η"].to_list() == [3]
     other = ragworth.study("long-form", tmp_path / "bare", eta=2.0, **QUICK).findings
-    assert "from a rating of 2 on, only from another" in other.sentences[0]
+    assert "at another threshold than 2" in other.sentences[0]
     assert "coverage of the answer" not in other.tables[0].frame.columns
     replace(bare, outcomes=Outcomes.trusted(strange)).write(tmp_path / "strange")
     unknown = ragworth.study("long-form", tmp_path / "strange", **QUICK).findings
@@ -298,11 +301,8 @@ def test_results_of_an_evaluation_without_rated_answers(tmp_path: Path, made: li
     with pytest.raises(InputError, match="no scores of coverage"):
         ragworth.study("long-form", tmp_path / "results", **QUICK)
     found = ragworth.study("long-form", tmp_path / "results", metrics=["Cov", "alpha_nDCG"], **QUICK).findings
-    assert "not graded for coverage" in found.sentences[0] and [table.name for table in found.tables] == [
-        "systems",
-        "thresholds",
-        "intervals",
-    ]
+    assert "not graded for coverage" in found.sentences[0]
+    assert [table.name for table in found.tables] == ["systems", "thresholds", "passages", "intervals"]
     assert found.tables[1].frame["answers"].null_count() == 5
 
 
@@ -329,19 +329,131 @@ def test_order_of_systems() -> None:
     x = rng.random((30, 6))
     y = x + rng.normal(0, 0.3, x.shape)
     y[3, 2] = np.nan
-    found = compare_orders(x, y, level=0.95, resamples=500, seed=0)
+    plan = Resampling(resamples=500)
+    found = rank_systems(x, y, plan)
     whole = ~np.isnan(y).any(axis=1)
     assert found.value == pytest.approx(stats.kendalltau(x[whole].mean(axis=0), y[whole].mean(axis=0)).statistic)
-    assert (
-        (found.systems, found.queries, found.left_out) == (6, 29, 1)
-        and found.span is not None
-        and found.value is not None
+    assert (found.counts["systems"], found.n, found.n_left_out) == (6, 29, 1)
+    assert found.low is not None and found.high is not None and found.value is not None
+    assert found.low <= found.value <= found.high
+    assert rank_systems(x[:, :2], y[:, :2], plan).reason.startswith("fewer than 3 systems")
+    assert rank_systems(x, np.ones_like(x), plan).reason == "the measure of answers is constant"
+
+
+def with_summaries(place: Path) -> dict[str, str]:
+    """A summary of each request but the last, by a person: the first three facts, told well, and some more words."""
+    texts = {f"q{q}": f"fact{q}x0=5 fact{q}x1=4 fact{q}x2=3{' and so on' * 8}" for q in range(QUERIES - 1)}
+    rows = [{"query_id": query, "answers": [text, "short"]} for query, text in texts.items()]
+    (place / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    toml = (place / "ragworth.toml").read_text()
+    toml = toml.replace("[collection]\n", '[collection]\nanswers = "answers.jsonl"\n')
+    (place / "ragworth.toml").write_text(toml, encoding="utf-8")
+    return texts
+
+
+@pytest.mark.slow
+def test_the_human_summary_is_measured_like_an_answer(tmp_path: Path, made: list[Scripted]) -> None:
+    place = workspace(tmp_path / "w")
+    texts = with_summaries(place)
+    found = ragworth.study("long-form", place, human="answers", **QUICK)
+    can = best(place, 3)
+    wanted = {query: len(can[query] & {0, 1, 2}) / len(can[query]) for query in texts}
+    coverage, density = (
+        by_pair(each.filter(pl.col("system") == "(human)")) for each in answer_coverage(found.cases[0].results, 3.0)
     )
-    assert found.span.low <= found.value <= found.span.high
-    assert compare_orders(x[:, :2], y[:, :2], level=0.95, resamples=100, seed=0).reason.startswith(
-        "fewer than 3 systems"
-    )
-    assert (
-        compare_orders(x, np.ones_like(x), level=0.95, resamples=100, seed=0).reason
-        == "the measure of answers is constant"
-    )
+    assert {query: value for (_, query), value in coverage.items()} == pytest.approx(wanted)
+    assert density.keys() == coverage.keys()
+    row = found.findings.tables[0].frame.filter(pl.col("role") == "human").row(0, named=True)
+    assert row["coverage of the answer"] == pytest.approx(np.mean(list(wanted.values())))
+    assert row["density of the answer"] is not None and row["Cov"] is None and row["queries of answers"] == len(texts)
+    assert "the human (human)" in found.findings.sentences[1]
+    # With ratings of the summaries, no model is asked about them.
+    asked = sum(each.calls for each in made)
+    lines = [f"{q} {q}s{p} summary {max(5 - p, 0) if p < 3 else 0}" for q in texts for p in range(PARTS)]
+    (tmp_path / "human.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    more = {"human": "answers", "human_ratings": str(tmp_path / "human.txt")}
+    again = ragworth.study("long-form", place, **more, **QUICK)
+    assert sum(each.calls for each in made) == asked
+    assert again.findings.tables[0].frame.equals(found.findings.tables[0].frame)
+    with pytest.raises(InputError, match="exactly one text by a person of 20 words"):
+        ragworth.study("long-form", workspace(tmp_path / "v"), human="answers", **QUICK)
+
+
+@pytest.mark.slow
+def test_sizes_of_contexts_are_cutoffs(tmp_path: Path, made: list[Scripted]) -> None:
+    """Per size, τ of each measure of contexts with the answers, in one table; required cuts query by query."""
+    place = workspace(tmp_path / "w")
+    told = facts(place)
+    qrels = [f"q{q} 0 q{q}p{at} {int(bool(told[f'q{q}p{at}']))}" for q in range(QUERIES) for at in range(12)]
+    (place / "qrels.txt").write_text("\n".join(qrels) + "\n", encoding="utf-8")
+    toml = (place / "ragworth.toml").read_text().replace("[systems]", 'qrels = "qrels.txt"\n[systems]')
+    (place / "ragworth.toml").write_text(toml, encoding="utf-8")
+    found = ragworth.study("long-form", place, sizes="required,2,5", **QUICK)
+    results, shown = found.cases[0].results, contexts(found.cases[0])
+    size = {query: len(shown["(required)", query]) for system, query in shown if system == "(required)"}
+    assert {len(passages) for (system, _), passages in shown.items() if system == "s0 · 5"} == {5}
+    assert all(len(shown["s0 · required", query]) == n for query, n in size.items())
+    scores = {name: by_pair(part) for (name,), part in results.scores.frame.group_by("metric")}
+    cut = ragworth.score(results.contexts, ratings=results.ratings, metrics=["alpha_nDCG(at=required)"], complete=False)
+    assert scores["alpha_nDCG@required"] == pytest.approx(by_pair(cut.frame))
+    for (system, query), passages in shown.items():
+        gains = [bool(told[each]) / np.log2(rank + 2) for rank, each in enumerate(passages[: size[query]])]
+        ideal = sum(1 / np.log2(rank + 2) for rank in range(min(size[query], 6)))
+        assert scores["nDCG@required"][system, query] == pytest.approx(sum(gains) / ideal)
+    tables = {table.name: table.frame for table in found.findings.tables}
+    assert tables["sizes"]["k"].to_list() == ["required", "2", "5"]
+    coverage, density = map(by_pair, answer_coverage(results, 3.0))
+    for row in tables["sizes"].to_dicts():
+        for name in ("Cov", "alpha_nDCG", "R", "AP", "nDCG", "Den"):
+            answers = density if name == "Den" else coverage
+            arms = [f"s{at} · {row['k']}" for at in range(4)]
+            queries = [q for q in size if all((arm, q) in answers for arm in arms)]
+            x, y = (
+                [np.mean([each[arm, q] for q in queries]) for arm in arms]
+                for each in (scores[f"{name}@{row['k']}"], answers)
+            )
+            assert row[name] == pytest.approx(stats.kendalltau(np.round(x, 12), np.round(y, 12)).statistic)
+    assert tables["systems"].filter(pl.col("role") != "system")["k"].to_list() == ["required"] * 2
+    assert set(tables["systems"]["system"]) == {"s0", "s1", "s2", "s3", "(required)", "(none)"}
+    with pytest.raises(InputError, match="sizes"):
+        ragworth.study("long-form", place, sizes="all", **QUICK)
+
+
+@pytest.mark.slow
+def test_people_beside_the_model(tmp_path: Path, made: list[Scripted]) -> None:
+    place, draw = workspace(tmp_path / "w"), random.Random(3)
+    model = by_pair(answer_coverage(ragworth.study("long-form", place, **QUICK).cases[0].results, 3.0).coverage)
+    mine = {key: value for key, value in model.items() if key[0] in ("s0", "(required)")}
+    judged = {who: {key: value + draw.uniform(-0.4, 0.4) for key, value in mine.items()} for who in ("ann", "bob")}
+    lines = [f"{s},{q},{who},{value}" for who, values in judged.items() for (s, q), value in values.items()]
+    (tmp_path / "people.csv").write_text("system,query,judge,value\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    found = ragworth.study("long-form", place, people=str(tmp_path / "people.csv"), **QUICK).findings
+    table = next(table.frame for table in found.tables if table.name == "people")
+    for row in table.to_dicts():
+        values = judged[row["judge"]]
+        rho = stats.spearmanr([mine[key] for key in values], list(values.values())).statistic
+        assert row["Spearman ρ"] == pytest.approx(rho) and row["answers"] == len(values)
+    assert table["judge"].to_list() == ["ann", "bob"]
+    assert [figure.name for figure in found.figures if figure.name.startswith("people")] == ["people-1", "people-2"]
+    (tmp_path / "people.csv").write_text("query,judge,value\nq0,ann,1\n", encoding="utf-8")
+    with pytest.raises(FormatError, match="no column system"):
+        ragworth.study("long-form", place, people=str(tmp_path / "people.csv"), **QUICK)
+
+
+def test_ratings_that_are_answerability_are_named(tmp_path: Path, made: list[Scripted]) -> None:
+    results = given(tmp_path / "results", systems=4)
+    assert results.ratings is not None
+    plain = ragworth.study("long-form", tmp_path / "results", metrics=["Cov"], **QUICK).findings
+    assert not any("answerability" in note for note in plain.notes)
+    frame = results.ratings.frame.with_columns(source=pl.lit("reader · abstention@1 · answerability"))
+    replace(results, ratings=Ratings.trusted(frame)).write(tmp_path / "other")
+    found = ragworth.study("long-form", tmp_path / "other", metrics=["Cov"], **QUICK).findings
+    assert any("ratings of passages are answerability" in note for note in found.notes)
+    shares = next(table.frame for table in found.tables if table.name == "passages")
+    assert shares.drop("case", "system", "passages").sum_horizontal().to_list() == pytest.approx([1.0] * 4)
+
+
+def test_published_design() -> None:
+    chosen = build_study("long-form", {}, "paper")
+    assert isinstance(chosen, LongForm)
+    assert (chosen.eta, chosen.named_sizes, chosen.tie) == (3, ["required", "10", "20"], True)

@@ -37,7 +37,7 @@ LABELS = '{"id": …, "answerability": [1, 0, …]} or {"id": …, "document": �
 LABEL_SCHEMA = {
     "aspect": pl.String,
     "query": pl.String,
-    "thing": pl.String,
+    "item": pl.String,
     "judge": pl.String,
     "value": pl.Float64,
     "label": pl.String,
@@ -47,9 +47,9 @@ NOT_JUDGED = (-2, -1)
 
 
 def read_labels(path: PathOrStr) -> pl.DataFrame | None:
-    """Read an export of the labelling app as judgments: aspect, query, thing, judge, value and an empty label.
+    """Read an export of the labelling app as judgments: aspect, query, item, judge, value and an empty label.
 
-    The aspect is ``answerability`` or ``rating``, and ``thing`` the sub-question, or the passage and the sub-question.
+    The aspect is ``answerability`` or ``rating``, and ``item`` the sub-question, or the passage and the sub-question.
     The judge is the name of the file without ``_qlabels`` or ``_qrels``. Labels −1 and −2 are no judgments. None if the
     file is no such export.
     """
@@ -61,7 +61,7 @@ def read_labels(path: PathOrStr) -> pl.DataFrame | None:
         if "answerability" not in item and "relevances" not in item and not rows:
             return None
         try:
-            rows += [(aspect, query, thing, judge, value, None) for aspect, query, thing, value in _labels(item)]
+            rows += [(aspect, query, item, judge, value, None) for aspect, query, item, value in _labels(item)]
         except WrongLineError as error:
             raise bad_lines_error(path, [BadLine(number, str(error))], LABELS) from error
     return pl.DataFrame(rows, schema=LABEL_SCHEMA, orient="row")

@@ -76,3 +76,14 @@ def parse(text: str) -> Metric:
     if form[3] is not None and not re.fullmatch(r"[0-9]{1,9}", form[3]):
         raise MetricError(f"the cutoff {form[3]!r} in {text!r} is not a whole number", expected=f"{name}@10")
     return declaration.bind(int(form[3]) if form[3] else None, **declaration.parse_values(pairs))
+
+
+def with_parameter(text: str, name: str, value: object) -> str:
+    """The written form of a metric with another value of a parameter; as it is if the metric has no such parameter."""
+    try:
+        metric = parse(text)
+    except MetricError:
+        return text  # a measure of another package
+    if name not in metric.values:
+        return text
+    return str(metric.declaration.bind(metric.cutoff, **{**dict(metric.parameters), name: value}))

@@ -61,6 +61,19 @@ def required(ratings: Ratings | Data, eta: float = 3.0, redundancy: RedundancyRu
     )
 
 
+def without_failed(ratings: Ratings) -> Ratings:
+    """The ratings of queries in which none failed."""
+    failed = ratings.frame.filter(pl.col("status") != OK)
+    return Ratings.trusted(ratings.frame.join(failed, on="query", how="anti", maintain_order="left"))
+
+
+def answerable(ratings: Ratings, eta: float) -> dict[str, frozenset[str]]:
+    """Sub-questions that some passage answers, by query; queries with a failed rating are left out."""
+    best = without_failed(ratings).frame.group_by("query", "subquestion", maintain_order=True).agg(pl.max("value"))
+    found = best.filter(pl.col("value") >= eta).group_by("query", maintain_order=True).agg("subquestion")
+    return {query: frozenset(names) for query, names in found.iter_rows()}
+
+
 def _classify(
     matrix: Floats, passages: list[str], eta: float, redundancy: RedundancyRule
 ) -> list[tuple[str, str, int | None, int]]:

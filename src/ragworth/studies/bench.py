@@ -22,9 +22,10 @@ from ragworth.evaluation.manifest import build_manifest
 from ragworth.evaluation.model_pool import ModelPool
 from ragworth.evaluation.stage_cache import StageCache
 from ragworth.evaluation.state import Console, EvaluationState, SilentConsole, StagePlan
+from ragworth.generation.writer import AnsweringResult
 from ragworth.graders.grading import GRADERS
 from ragworth.metrics.engine import Tokens
-from ragworth.metrics.parsing import parse, try_parse
+from ragworth.metrics.parsing import parse, try_parse, with_parameter
 from ragworth.registry import Registry
 from ragworth.results import Results
 from ragworth.retrieval import Pipeline
@@ -237,6 +238,16 @@ class Bench:
         state, writing = self._state(contexts, part), self.space.answers
         assert writing is not None
         stages.run_answer(state, replace(writing, without=without, task=_with_model(writing.task, model)))
+        self._grade(state, part)
+
+    def grade(self, answers: Answers, part: str) -> None:
+        """Have given answers graded."""
+        state = self._state(contexts_from_lists({}), part)
+        state.answers = AnsweringResult(answers, answers.frame, state.contexts)
+        state.said["answers"] = answers.frame
+        self._grade(state, part)
+
+    def _grade(self, state: EvaluationState, part: str) -> None:
         if state.answers is not None:
             self._answers.append(state.answers.table.frame)
         for kind, task in self.space.grades.items():
@@ -326,7 +337,8 @@ class Bench:
         if self.study.design is not None and self.study.design.metrics:
             chosen = [f"{name}@{k}" for name in self.study.design.metrics]
             return [name for name in chosen if set(parse(name).needs) <= have]
-        return [ideal_of_context(name) for name in default_metrics(have, k, required=False)]
+        names = default_metrics(have, k, required=False)
+        return [with_parameter(name, "ideal", "retrieved") for name in names]
 
     def _possible(self, metrics: Sequence[str], contexts: Contexts) -> list[str]:
         """Metrics of the study's own choice, without those that need ratings where no query studied is rated."""
@@ -379,11 +391,3 @@ class Bench:
 
 def _with_model(task: TaskConfig, model: ModelSpec | None) -> TaskConfig:
     return task if model is None else replace(task, model=model)
-
-
-def ideal_of_context(name: str) -> str:
-    """A metric whose ideal ranking is that of the passages shown; any other as it is."""
-    metric = parse(name)
-    if "ideal" not in metric.values:
-        return name
-    return str(metric.declaration.bind(metric.cutoff, **{**dict(metric.parameters), "ideal": "retrieved"}))

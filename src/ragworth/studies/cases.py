@@ -142,6 +142,8 @@ def folder_of(place: Path, kind: str, paths: config.OutputPaths = config.OutputP
         return place / FOLDER / kind
     if place.is_file() and place.suffix != ".toml":
         return place.parent / FOLDER / kind
+    if place.is_dir() and not (place / config.WORKSPACE_FILE).is_file():  # a folder of judgments
+        return place / FOLDER / kind
     space = config.read(place, paths)
     return space.path(space.results) / FOLDER / kind
 

@@ -1,60 +1,103 @@
-"""``judges``: how far do judges of the same things agree, and how good is each against a reference?
+"""``judges``: how far do judges of the same items agree, and how good is each against a reference?
 
-Judges are models that are asked about what the systems of a workspace show, beside its labels; or files of judgments,
-ratings or grades by models or people; or folders of results.
+Judges are models that are asked about the passages of a workspace, beside its labels; or files of judgments, ratings or
+grades by models or people; or folders of results.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import numpy as np
 import polars as pl
 
 from ragworth.annotators import ANNOTATORS
 from ragworth.collection import Collection
 from ragworth.config import ModelSpec, TaskConfig, Workspace
-from ragworth.errors import InputError, format_list
+from ragworth.errors import InputError, format_count, format_list
+from ragworth.formats import judges as judge_files
+from ragworth.formats.judges import UNNAMED, JudgedItems
 from ragworth.report.study import Findings
+from ragworth.report.study.charts import dot_chart, heat_chart
 from ragworth.results import Results
-from ragworth.studies import judge_tables
+from ragworth.stats.estimate import Estimate
+from ragworth.stats.judge_panels import (
+    CONTINUOUS,
+    MOST_LABELS,
+    confusions,
+    pair_agreements,
+    panel_agreements,
+    precision_recall,
+)
 from ragworth.studies.bench import Bench
-from ragworth.studies.contract import Case, Study
+from ragworth.studies.contract import Case, Published, Study
+from ragworth.studies.page import StudyPage, TableText, columns, make_table
+from ragworth.studies.wording import between, parse_names, signed
 from ragworth.tables import Contexts, Scores
 from ragworth.tasks.options import option
 
+Row = dict[str, Any]
+
 SAID = "judges"
-"""Under which name the opinions of a case are kept."""
+"""Name under which a case stores what its judges said."""
 LABELS = "labels"
 """The judge who made the labels of a workspace."""
+MOST_SENTENCES = 4
+"""Judges compared with the reference in sentences; of more, the best and the worst."""
+MOST_DRAWN = 6
+"""Pairs of judges whose confusions are drawn."""
 
 
 @dataclass(frozen=True)
 class Judges(Study):
-    """How far judges of the same things agree, and how good each is against a reference.
+    """How far judges of the same items agree, and how good each is against a reference.
 
     Places are files of judgments (qrels, or tables with query, passage, system or subquestion, value or label, and
-    maybe judge), folders of results (whose graders are judges of the same answers), or a workspace, whose labels are
-    compared with what each of `models` says of the passages shown. Where each place has one judge, they are compared
-    across places. A thing that a judge gave no value for is left out of what needs it, and counted.
+    optionally judge), folders of results (whose graders are judges of the same answers), or a workspace, whose labels
+    are compared with what each of `models` says about the passages shown. Places with one judge each are compared with
+    each other. An item without a value by some judge is left out of what needs it, and counted.
     """
 
     models: str | None = option(
         None, "models that judge a workspace's passages, with commas between; by default its own"
     )
-    judgment: str = option("relevance", "what they are asked: a kind of judgment")
-    aspects: str | None = option(None, "outcomes or judgments that are of the same thing, with commas between")
-    reference: str | None = option(None, "judge that the others are held against, for precision and recall")
+    judgment: str = option("relevance", "kind of judgment that they are asked for")
+    k: int = option(0, "passages of each system and query that they judge; 0 for the workspace's k", low=0)
+    aspects: str | None = option(None, "outcomes or judgments of the same thing, with commas between")
+    reference: str | None = option(None, "judge that the others are compared with, for precision and recall")
     positive: float = option(1.0, "lowest value that means yes, for precision and recall")
-    yes: str | None = option(None, "label that means yes, where labels are words; for precision and recall")
+    yes: str | None = option(None, "label that means yes, if labels are words; for precision and recall")
 
     kind: ClassVar[str] = "judges"
-    title: ClassVar[str] = "how far judges of the same things agree"
-    paper: ClassVar[str] = (
-        "Trappolini et al., Redefining Retrieval Evaluation in the Era of LLMs, B; Ju et al., CRUX, 4.3"
-    )
+    title: ClassVar[str] = "how far judges of the same items agree"
+    question: ClassVar[str] = "Judges: how far do they agree?"
+    published: ClassVar[Mapping[str, Published]] = {
+        "paper": Published(
+            "Trappolini et al., Redefining Retrieval Evaluation in the Era of LLMs, appendix B",
+            {"judgment": "relevance", "k": 5},
+            queries=300,
+            differences=(
+                "the first 300 queries of each workspace are judged, not 300 drawn from all collections",
+                "the passages of every system are judged, in the paper those of one retriever",
+                "intervals, other coefficients and the labels as a further judge are added to Cohen's κ",
+            ),
+        ),
+        "crux": Published(
+            "Ju et al., Controlled Retrieval-augmented Context Evaluation for Long-form RAG, section 4.3 and "
+            "appendix A.2",
+            {"positive": 3.0},
+            differences=(
+                "the model's precision and recall need its ratings as a further file, and the people as --reference",
+                "the correlation of people's and the model's coverage is part of long-form (--people)",
+            ),
+        ),
+    }
+    why_ours: ClassVar[str] = "It takes judgments of any kind, by any number of judges, of all queries."
     answers: ClassVar[bool] = False
     labels: ClassVar[bool] = False
 
@@ -69,19 +112,15 @@ class Judges(Study):
         """The models that are to judge, by their written forms."""
         return [each.strip() for each in (self.models or "").split(",")]
 
-    @property
-    def wanted(self) -> list[str]:
-        return [each.strip() for each in (self.aspects or "").split(",") if each.strip()]
-
     def reads(self, place: Path) -> Case | None:
-        if not judge_tables.is_table(place):
+        if not judge_files.is_judged(place):
             return None
-        found = judge_tables.read(place)
         none = pl.DataFrame(schema=Contexts.schema), pl.DataFrame(schema=Scores.schema)
+        said = {SAID: judge_files.read(place)}
         results = Results(
-            Collection.of(), Contexts.trusted(none[0]), None, None, None, None, Scores.trusted(none[1]), {SAID: found}
+            Collection.of(), Contexts.trusted(none[0]), None, None, None, None, Scores.trusted(none[1]), said
         )
-        return Case(place.name.partition(".")[0], results)
+        return Case(place.resolve().name.partition(".")[0], results)
 
     def fit(self, space: Workspace) -> Workspace:
         mine = replace(space.judgments.get(self.judgment, TaskConfig()), model=None)
@@ -92,7 +131,7 @@ class Judges(Study):
         if ANNOTATORS.get(kind).unit == "context":
             raise InputError(f"{kind} is of contexts, not of passages", expected="relevance, abstention, ratings, …")
         asked = [ModelSpec(each) for each in self.named] if self.models else [space.model]
-        contexts = bench.retrieved().cut(space.k)
+        contexts = bench.retrieved().cut(self.k or space.k)
         aspect = ANNOTATORS.get(kind).aspects[0]
         labels = self._labels(bench, contexts, aspect)
         if len(asked) + (labels.height > 0) < 2:
@@ -101,7 +140,7 @@ class Judges(Study):
                 file=str(space.file),
                 remedy="name two models: --models A,B; or labels in the workspace",
             )
-        # Labels would keep the models from being asked about what they say.
+        # With labels, the models would not be asked about the passages that have one.
         texts = replace(bench.collection, relevance=None, ratings=None)
         alone = replace(bench, material=replace(bench.material, collection=texts, judged=None))
         parts = [labels]
@@ -110,79 +149,222 @@ class Judges(Study):
             if bench.plan is None:
                 frame = alone.ratings.frame if alone.ratings is not None else alone.judgments[-1]
                 mine = frame.filter(pl.col("aspect") == aspect) if "aspect" in frame.columns else frame
-                parts.append(judge_tables.judgment_table(mine.with_columns(aspect=pl.lit(aspect)), each.use))
+                parts.append(judge_files.judgment_table(mine.with_columns(aspect=pl.lit(aspect)), each.use))
         case = alone.case(contexts, pl.DataFrame({"system": contexts.systems, "shown": [True] * len(contexts.systems)}))
-        return replace(case, results=replace(case.results, said={**case.results.said, SAID: pl.concat(parts)}))
+        return _with_judgments(case, pl.concat(parts))
 
     def _labels(self, bench: Bench, contexts: Contexts, aspect: str) -> pl.DataFrame:
-        """What the workspace itself says of the passages shown."""
-        if aspect == "rating" or self.judgment == "ratings":
-            frames = [bench.collection.ratings.frame] if bench.collection.ratings is not None else []
-        else:
-            frames = [table.of(aspect) for table in bench.material.given]
-        shown = contexts.frame.select("query", "passage").unique()
-        some = [frame.join(shown, on=["query", "passage"], how="semi") for frame in frames]
-        made = [
-            judge_tables.judgment_table(each.with_columns(aspect=pl.lit(aspect)), LABELS)
-            for each in some
-            if each.height
-        ]
-        return pl.concat(made) if made else pl.DataFrame(schema=judge_tables.SCHEMA)
+        """What the workspace itself says about the passages shown."""
+        ratings = bench.collection.ratings
+        rated = [ratings.frame] if ratings is not None else []
+        frames = rated if self.judgment == "ratings" else [table.of(aspect) for table in bench.material.given]
+        some = [frame.join(contexts.frame, on=["query", "passage"], how="semi") for frame in frames]
+        named = [frame.with_columns(aspect=pl.lit(aspect)) for frame in some if frame.height]
+        none = pl.DataFrame(schema=judge_files.SCHEMA)
+        return pl.concat([none, *(judge_files.judgment_table(frame, LABELS) for frame in named)])
 
     def take(self, case: Case) -> Case:
         if SAID in case.results.said:
             return case
-        found = judge_tables.of_results(case.results, self.wanted, case.name)
+        results = case.results
+        frames = [None if table is None else table.frame for table in (results.outcomes, results.judgments)]
+        ratings = results.ratings.frame if results.ratings is not None else None
+        found = judge_files.judges_of_tables(frames[0], frames[1], ratings, parse_names(self.aspects), case.name)
         if not found.height:
             raise InputError(f"{case.name}: there are no judgments, ratings or outcomes", expected="what judges said")
-        return replace(case, results=replace(case.results, said={**case.results.said, SAID: found}))
+        return _with_judgments(case, found)
 
     def find(self, cases: Sequence[Case]) -> Findings:
-        from ragworth.studies.judges_results import JudgePanels
+        return super().find(self._panels(cases))
 
-        tables = {case.name: case.results.said[SAID] for case in cases}
-        if self.wanted:
-            tables = {name: _merged(frame, self.wanted) for name, frame in tables.items()}
-        tables = {
-            name: judge_tables.numbered(judge_tables.check_single_judgments(frame)) for name, frame in tables.items()
+    def _panels(self, cases: Sequence[Case]) -> list[Case]:
+        """The cases with several judges of the same items, and one of all the others together."""
+        said = {case.name: case.results.said[SAID] for case in cases}
+        known = {case.name: case for case in cases}
+        found = [
+            _with_judgments(known.get(name) or replace(cases[0], name=name, left_out={}), table)
+            for name, table in judge_files.combine_judges(said, parse_names(self.aspects)).items()
+        ]
+        every = pl.concat([case.results.said[SAID] for case in found])
+        judges, labels = sorted(every["judge"].unique()), sorted(every["label"].drop_nulls().unique())
+        if self.reference is not None and self.reference not in judges:
+            raise InputError(f"there is no judge {self.reference!r}", expected=format_list(judges, 12))
+        if self.yes is not None and judge_files.normalise_label(self.yes) not in labels:
+            expected = format_list(labels, 12) or "numbers have no labels; --positive says from which on it is yes"
+            raise InputError(f"yes is {self.yes!r}, and no judge says that", expected=expected)
+        return found
+
+    def tables(self) -> Mapping[str, TableText]:
+        return {
+            "judges": TableText("Who judged what"),
+            "together": TableText(
+                "All judges together",
+                "intervals are over queries; Fleiss assumed that all judges judge every item: if some don't, every "
+                "item with two judgments or more counts the same; by all: items with a value from every judge",
+            ),
+            "pairs": TableText(
+                "Every two judges", "over the items with a value from both; κ quadratic and ρ need an order"
+            ),
+            "reference": TableText(f"Each judge against {self.reference}"),
+            "confusions": TableText(
+                "What the second judge says, by what the first says", "share: of what the first says"
+            ),
         }
-        several = {name: _several(frame) for name, frame in tables.items()}
-        if not all(several.values()):
-            single = {name: frame for name, frame in tables.items() if not several[name]}
-            tables = {name: frame for name, frame in tables.items() if several[name]}
-            joined = judge_tables.check_single_judgments(
-                pl.concat([_under(frame, name) for name, frame in single.items()])
-            )
-            joined = judge_tables.numbered(joined)  # words have one number, whoever uses them
-            if not _several(joined):
-                names = sorted(
-                    {f"{judge} on {aspect}" for aspect, judge in joined.select("aspect", "judge").unique().iter_rows()}
+
+    def examine(self, case: Case, page: StudyPage) -> None:
+        frame = case.results.said[SAID]
+        for number, ((aspect,), part) in enumerate(frame.group_by("aspect", maintain_order=True), 1):
+            if part.drop_nulls("value")["judge"].n_unique() > 1:
+                Panel(self, str(aspect), part).write(page, case, number)
+
+    def finish(self, page: StudyPage) -> None:
+        table = page.table("together")
+        if not table.height or not table["value"].count():
+            return
+        several = table.select("case", "aspect").n_unique() > 1
+        group = [pl.concat_str(["case", "aspect"], separator=", ").alias("group")] if several else []
+        frame = table.drop_nulls("value").select("value", "low", "high", *group, label="measure", n="items")
+        caption = f"{self.level:.0%} intervals over queries; 0 is chance."
+        page.draw("together", "How far all judges agree", caption, dot_chart(frame, "agreement", zero=True))
+
+
+class Panel(JudgedItems):
+    """The judges of one aspect of one case."""
+
+    def __init__(self, study: Judges, aspect: str, table: pl.DataFrame) -> None:
+        super().__init__(table)
+        self.study, self.aspect, self.table = study, aspect, table
+        self.head = f"{aspect}: " if aspect != UNNAMED else ""
+        # Whether equal values mean something, and whether they have an order.
+        self.scale = {"nominal": len(np.unique(self.values[self.known])) <= MOST_LABELS, "ordered": self.ordered}
+        self.positive = self.meaning_yes(study.yes, study.positive)
+        self.reference = self.judges.index(study.reference) if study.reference in self.judges else None
+        others = [at for at in range(len(self.judges)) if at != self.reference]
+        with_reference = [(self.reference, at) for at in others if self.reference is not None]
+        self.compared = with_reference or list(combinations(others, 2))
+        """Pairs whose confusions are counted: those with the reference, or all."""
+
+    def write(self, page: StudyPage, case: Case, number: int) -> None:
+        queries = format_count(int(self.queries.max()) + 1, "query", "queries")
+        judges, items = format_count(len(self.judges), "judge"), format_count(len(self.values), "item")
+        page.lead(case, f"{self.head}{judges} of {items} of {queries}.")
+        page.say(case, self.sentence())
+        rows = {"judges": self.who(), "together": self.together, "pairs": self.pairs, "reference": self.against}
+        for name, mine in {**rows, "confusions": self.confusions}.items():
+            page.add(name, case, [{"aspect": self.aspect, **row} for row in mine])
+        lone = int((self.known.sum(axis=1) < 2).sum())
+        page.leave_out(case, {f"{self.aspect}: fewer than two judgments": lone}, "items")
+        if self.reference is not None and self.positive is None:
+            labels = format_list(sorted(self.labels.values()), 6)
+            why = f"no judge gives {self.study.positive:g} or more; lower it (--positive)"
+            why = why if self.ordered else f"nothing says which of {labels} means yes; name it (--yes)"
+            page.note(case, f"{self.head}there is no precision and recall, since {why}")
+        self.draw(page, case, number)
+
+    def who(self) -> Iterator[Row]:
+        for at, judge in enumerate(self.judges):
+            known, mine = self.values[self.known[:, at], at], self.table.filter(pl.col("judge") == judge)
+            counts = {"items": len(known), "without a value": mine["value"].null_count()}
+            mean = float(known.mean()) if len(known) and self.ordered else None
+            yield {"judge": judge, **counts, "not judged": len(self.values) - mine.height, "mean": mean}
+
+    @cached_property
+    def pairs(self) -> list[Row]:
+        return [
+            {"first": self.judges[one.first], "second": self.judges[one.second], "items": one.kappa.n}
+            | {"one of them missing": one.kappa.n_left_out, "equal": one.equal}
+            | _ends("κ", one.kappa)
+            | _ends("κ quadratic", one.weighted)
+            | _ends("Spearman ρ", one.rank)
+            | {"why": "; ".join(dict.fromkeys(filter(None, (one.kappa.reason, one.rank.reason))))}
+            for one in pair_agreements(self.values, self.queries, self.study.plan, **self.scale)
+        ]
+
+    @cached_property
+    def together(self) -> list[Row]:
+        found = panel_agreements(self.values, self.queries, self.study.plan, **self.scale)
+        return [
+            {"measure": name, **columns(one, "value", "counts", "left out", unit="items")}
+            for name, one in found.items()
+        ]
+
+    @cached_property
+    def against(self) -> list[Row]:
+        """Each judge against the reference: precision and recall of yes and of no."""
+        rows: list[Row] = []
+        if self.reference is None or self.positive is None:
+            return rows
+        words, values = self.positive
+        for truth, at in self.compared:
+            both = self.known[:, at] & self.known[:, truth]
+            yes, right = (np.isin(self.values[both, column], values) for column in (at, truth))
+            for label, given, true in (("yes", yes, right), ("no", ~yes, ~right)):
+                one = precision_recall(given, true, self.queries[both], self.study.plan)
+                rows.append(
+                    {"judge": self.judges[at], "reference": self.judges[truth], "label": label, "yes is": words}
+                    | _ends("precision", one.precision)
+                    | _ends("recall", one.recall)
+                    | {"F1": one.f1}
+                    | {"both": one.hits, "judge alone": one.false, "reference alone": one.missed, "items": len(given)}
                 )
-                raise InputError(
-                    f"nobody judges what another judges: {format_list(names, 6)}",
-                    expected="two or more judges of the same queries and things, under the same aspect",
-                )
-            tables[", ".join(single)] = joined
-        return JudgePanels(self, tables).findings()
+        return rows
+
+    @cached_property
+    def confusions(self) -> list[Row]:
+        return [
+            {"first": self.judges[a], "second": self.judges[b], "first says": self.word(one.first)}
+            | {"second says": self.word(one.second), "items": one.count, "share": one.share}
+            for a, b in (self.compared if self.scale["nominal"] else ())
+            for one in confusions(self.values[:, a], self.values[:, b])
+        ]
+
+    def sentence(self) -> str:
+        values = [one for one in self.together if one["value"] is not None]
+        if not values:
+            return f"{self.head}agreement has no value: {self.together[0]['why'] if self.together else CONTINUOUS}."
+        main = next((one for one in values if one["measure"].endswith("ordinal")), values[0])
+        interval = between(Estimate(low=main["low"], high=main["high"]).interval)
+        said = (
+            f"{self.head}{format_count(len(self.judges), 'judge')} of {format_count(main['items'], 'item')}, "
+            f"{main['by all']:,} of them judged by all: {main['measure']} {signed(main['value'])} {interval}."
+        )
+        known = sorted((one for one in self.pairs if one["κ"] is not None), key=lambda one: -one["κ"])
+        if known:
+            said += f" Cohen κ of {known[0]['first']} and {known[0]['second']} is {signed(known[0]['κ'])}"
+            low = known[-1]
+            said += f", of {low['first']} and {low['second']} {signed(low['κ'])}." if len(known) > 1 else "."
+        told = [one for one in self.against if one["label"] == "yes" and None not in (one["precision"], one["recall"])]
+        if len(told) > MOST_SENTENCES:
+            told = sorted(told, key=lambda one: -one["F1"])
+            told = [told[0], told[-1]]
+        for one in told:
+            numbers = f"precision {one['precision']:.2f} and recall {one['recall']:.2f}"
+            said += f" Against {one['reference']}, {one['judge']} has {numbers}."
+        return said
+
+    def draw(self, page: StudyPage, case: Case, number: int) -> None:
+        measure, words = ("κ", "Cohen κ") if self.scale["nominal"] else ("Spearman ρ", "Spearman ρ")
+        rows = make_table(self.pairs).drop_nulls(measure)
+        if len(self.judges) > 2 and rows.height:
+            names = (("first", "second"), ("second", "first"))
+            both = pl.concat(rows.select(first=a, second=b, value=measure, n="items") for a, b in names)
+            title = f"How far every two judges agree{f': {self.aspect}' if self.head else ''}"
+            spec = heat_chart(both, self.judges, self.judges, words)
+            page.draw(f"pairs-{number}", title, f"{words} over the items that both judged.", spec, case)
+        labels = [self.word(value) for value in np.unique(self.values[self.known])]
+        drawn = self.compared if self.confusions and len(self.compared) <= MOST_DRAWN else ()
+        for at, (first, second) in enumerate(((self.judges[a], self.judges[b]) for a, b in drawn), 1):
+            mine = make_table(one for one in self.confusions if (one["first"], one["second"]) == (first, second))
+            text = pl.col("items").cast(pl.String)
+            frame = mine.select(first="first says", second="second says", value="share", label=text, n="items")
+            spec = heat_chart(frame, labels, labels, "share of the row", "share", down=first, along=second)
+            caption = "Number of items in each cell; the colour is their share of the row."
+            page.draw(f"confusion-{number}-{at}", f"What {second} says, by what {first} says", caption, spec, case)
 
 
-def _several(frame: pl.DataFrame) -> bool:
-    """Whether some aspect has two judges who judge a thing both."""
-    good = frame.drop_nulls("value").group_by("aspect", "query", "thing").agg(pl.col("judge").n_unique())
-    return bool((good["judge"] > 1).any())
+def _with_judgments(case: Case, table: pl.DataFrame) -> Case:
+    return replace(case, results=replace(case.results, said={**case.results.said, SAID: table}))
 
 
-def _under(frame: pl.DataFrame, name: str) -> pl.DataFrame:
-    """One judge of a place under the place's name; the aspect does not matter where there is but one."""
-    alone = frame["judge"].n_unique() == 1
-    made = frame.with_columns(pl.lit(name).alias("judge")) if alone else frame
-    one = frame["aspect"].n_unique() == 1
-    return made.with_columns(pl.lit(judge_tables.FILES).alias("aspect")) if one else made
-
-
-def _merged(frame: pl.DataFrame, wanted: list[str]) -> pl.DataFrame:
-    """Aspects that are of the same thing, as judges."""
-    mine = frame.filter(pl.col("aspect").is_in(wanted))
-    if not mine.height:
-        return frame
-    return mine.with_columns(pl.col("aspect").alias("judge"), pl.lit(judge_tables.FILES).alias("aspect"))
+def _ends(name: str, one: Estimate) -> Row:
+    return {name: one.value, f"{name} low": one.low, f"{name} high": one.high}

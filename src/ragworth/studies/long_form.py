@@ -1,65 +1,126 @@
-"""``long-form``: does what a context covers tell what the long answer will cover?
+"""``long-form``: does the coverage of a context predict the coverage of the long answer?
 
-What the systems show is scored by coverage, ranked coverage and density of the sub-questions of a request; the model
-writes a long answer from each, which is rated for the same sub-questions. Bounds are the required subset, the least
-that answers everything, and no retrieval at all.
+Contexts are scored by coverage, ranked coverage and density of the sub-questions of a request; the model writes a long
+answer from each, which is rated for the same sub-questions. Bounds are the required subset, the fewest passages that
+answer everything, no retrieval at all, and what people wrote.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from functools import cached_property
+from typing import Any, ClassVar
 
+import numpy as np
 import polars as pl
 
+from ragworth.collection import WORD_UNIT
+from ragworth.comparison import value_bounds
 from ragworth.config import AnswerConfig, TaskConfig, Workspace
-from ragworth.errors import InputError, MetricError, format_count
-from ragworth.generation.writer import NO_CONTEXT_SYSTEM
-from ragworth.metrics.parsing import parse
-from ragworth.metrics.required_passages import REQUIRED, required
-from ragworth.report.study import Findings
-from ragworth.studies.arms import no_queries_error
+from ragworth.errors import InputError, format_count, format_list
+from ragworth.formats import read_ratings
+from ragworth.formats.judges import read_coverage
+from ragworth.formats.texts import read as read_texts
+from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM
+from ragworth.graders.rated_coverage import AnswerCoverage, answer_coverage
+from ragworth.metrics.engine import Tokens
+from ragworth.metrics.parsing import with_parameter
+from ragworth.metrics.required_passages import (
+    FULL,
+    PARTIAL,
+    REDUNDANCY_RULES,
+    REQUIRED,
+    USELESS,
+    answerable,
+    required,
+    without_failed,
+)
+from ragworth.report.study.charts import curve_chart, dot_chart, point_chart
+from ragworth.results import Results
+from ragworth.scoring import score, score_to_sizes
+from ragworth.stats.estimate import Estimate, mean_estimates
+from ragworth.stats.pooled import pooled_correlations
+from ragworth.stats.systems import common_grid, rank_systems
 from ragworth.studies.bench import Bench, PlanComplete
-from ragworth.studies.contract import Case, Study
-from ragworth.studies.long_form_coverage import answerable
-from ragworth.studies.pool import contexts_from_lists
-from ragworth.tables import OK, Contexts, Ratings
+from ragworth.studies.contract import Case, Published, Study
+from ragworth.studies.contrast import Floats, matrix
+from ragworth.studies.page import StudyPage, TableText, columns
+from ragworth.studies.pool import Shown, contexts_from_lists, lists_by_system, no_queries_error
+from ragworth.studies.wording import between, parse_names, parse_numbers, signed
+from ragworth.tables import OK, Answers, Contexts, Ratings, Scores
 from ragworth.tasks.options import option
+from ragworth.text_match.lengths import count_words
 
-BOUND = "(required)"
-"""The system that shows the required subset."""
+BOUND, HUMAN = "(required)", "(human)"
+"""The system that shows the required subset, and the one whose answers people wrote."""
+TIED = f"@{REQUIRED}"
+"""Ends the name of a metric whose cutoff is the size of each query's required subset."""
+ACCEPTED, LONG = "answers", 20
+"""``--human answers`` means accepted answers of at least so many words."""
 THRESHOLDS = (1.0, 2.0, 3.0, 4.0, 5.0)
+ANSWERS = {"coverage": "coverage of the answer", "density": "density of the answer"}
+ROLES = {BOUND: "upper bound", ORACLE_SYSTEM: "upper bound", HUMAN: "human", NO_CONTEXT_SYSTEM: "lower bound"}
+BY_RATINGS, BY_LABELS = ("Cov", "alpha_nDCG", "Den"), ("nDCG", "AP", "R", "P")
 
 
 @dataclass(frozen=True)
 class LongForm(Study):
-    """Whether what a context covers tells what the long answer written from it will cover.
+    """Whether the coverage of a context predicts the coverage of the long answer written from it.
 
-    Queries with rated sub-questions take part; those without, with a failed rating, or with nothing that is answerable
-    are left out and counted. Systems are ranked by the mean of a measure of contexts and of a measure of answers, over
-    the queries that have both for every system; the bounds take no part. η is swept from 1 to 5.
+    Queries with rated sub-questions take part; those without, with a failed rating, or without anything answerable are
+    left out and counted. Systems are ranked by the mean of a measure of contexts and of a measure of answers, over the
+    queries that have both for every system; the bounds take no part. η is swept from 1 to 5.
     """
 
     eta: float = option(3.0, "lowest rating that counts as answered", low=1, high=5)
-    k: int = option(0, "passages of a context; 0 for the workspace's k", low=0)
-    tie: bool = option(False, "as many passages as the required subset has, and answers no longer than it")
+    sizes: str | None = option(
+        None,
+        "passages of a context, and cutoffs: numbers, or required for as many as the required subset has, with commas "
+        "between; by default the workspace's k, without cutoffs",
+    )
+    tie: bool = option(False, "answers no longer than the required subset, and --sizes required by default")
     prompt: str = option("answer-long", "prompt for answers")
     length: int = option(256, "most tokens of an answer", low=1)
+    human: str | None = option(
+        None, "what people wrote: a file with a text for each query, or answers for accepted ones"
+    )
+    human_ratings: str | None = option(None, "file with ratings of what people wrote, so that no model rates it")
+    people: str | None = option(None, "file with people's coverage of the answers: system, query, judge, value")
+    redundancy: str = option("answered", "rule by which passages are redundant", choices=REDUNDANCY_RULES)
 
     kind: ClassVar[str] = "long-form"
-    title: ClassVar[str] = "whether what a context covers tells what a long answer will cover"
-    paper: ClassVar[str] = (
-        "Ju et al., Controlled Retrieval-augmented Context Evaluation for Long-form RAG, Tables 1 to 3"
-    )
+    title: ClassVar[str] = "whether the coverage of a context predicts that of a long answer"
+    question: ClassVar[str] = "Long-form: does the coverage of a context predict the coverage of the answer?"
+    published: ClassVar[Mapping[str, Published]] = {
+        "paper": Published(
+            "Ju et al., Controlled Retrieval-augmented Context Evaluation for Long-form RAG, Tables 1 to 3, Figure 4",
+            {"eta": 3.0, "sizes": "required,10,20", "tie": True, "redundancy": "crux"},
+            differences=(
+                "the prompts for reports and ratings ask for the same in other words",
+                "a rating that can't be read is missing, and its query left out, instead of 0",
+                "answers are greedy: the paper doesn't state the temperature of its reports",
+                "Kendall's τ-b, which counts ties, has an interval over queries",
+            ),
+        )
+    }
+    why_ours: ClassVar[str] = "It takes contexts and answers as long as the workspace has them."
     labels: ClassVar[bool] = False
+
+    def check(self) -> None:
+        if numbers := [each for each in self.named_sizes if each != REQUIRED]:
+            parse_numbers(",".join(numbers), "sizes")
+
+    @property
+    def named_sizes(self) -> list[str]:
+        return list(dict.fromkeys(parse_names(self.sizes))) or ([REQUIRED] if self.tie else [])
 
     def fit(self, space: Workspace) -> Workspace:
         writing = space.answers or AnswerConfig()
         how = {"prompt": self.prompt, "length": self.length, "tie_length": self.tie, "eta": self.eta}
         task = replace(writing.task, settings={**writing.task.settings, **how})
-        # Rated from the lowest threshold on, so that every η can be had from the same ratings.
+        # Rated from the lowest threshold on, so every η uses the same ratings.
         grader = space.grades.get("coverage", TaskConfig())
         grader = replace(grader, settings={**grader.settings, "eta": THRESHOLDS[0]})
         return replace(
@@ -71,23 +132,33 @@ class LongForm(Study):
 
     def run(self, bench: Bench) -> Case:
         found = bench.retrieved()
-        k = self.k or bench.space.k
-        ratings = self._ratings(bench, found, k)
+        texts = human_texts(bench.collection.answers, self.human) if self.human else {}
+        ratings = self._ratings(bench, found)
         subsets, left = self._subsets(bench, ratings)
-        rows = self._contexts(found, subsets, k)
-        contexts = contexts_from_lists(rows)
+        shown = self._contexts(found, subsets, bench.space.k)
         parts = {query: len(names) for query, names in answerable(ratings, THRESHOLDS[0]).items()}
-        self._answer(bench, rows, parts)
-        names = [at_threshold(name, self.eta) for name in ("Cov", "alpha_nDCG", "Den")]
-        known = bench.all_judgments()
-        names += ["nDCG", "AP", "R", "P"] if known is not None and known.of("relevance").height else []
-        roles = {BOUND: "upper bound", NO_CONTEXT_SYSTEM: "lower bound"}
-        systems = [*rows, NO_CONTEXT_SYSTEM]
-        design = pl.DataFrame({"system": systems, "role": [roles.get(each, "system") for each in systems]})
-        return bench.case(contexts, design, names, left)
+        self._answer(bench, shown, parts)
+        mine = [(HUMAN, query, 0, texts[query], None, OK, self.human) for query in subsets if query in texts]
+        if mine and not self.human_ratings:
+            bench.grade(Answers(pl.DataFrame(mine, schema=Answers.schema, orient="row")), "human")
+        arms = self._arms(found.systems)
+        rows = [(arm, "system", *arms[arm]) for arm in arms] + [(each, ROLES[each], each, "") for each in ROLES]
+        design = pl.DataFrame(rows, schema=["system", "role", "name", "size"], orient="row")
+        case = bench.case(contexts_from_lists(shown), design, (), left)
+        if not bench.metrics:
+            known = case.results.judgments
+            names = BY_RATINGS + (BY_LABELS if known is not None and known.of("relevance").height else ())
+            wanted = [
+                at_threshold(f"{name}@{size}" if size else name, self.eta)
+                for size in self.named_sizes or [""]
+                for name in names
+            ]
+            scores = score_contexts(case.results, wanted)
+            case = replace(case, results=replace(case.results, scores=Scores.trusted(scores)))
+        return self._with_people_rated(case)
 
-    def _ratings(self, bench: Bench, found: Contexts, k: int) -> Ratings:
-        """The ratings of the collection; else those that the model gives."""
+    def _ratings(self, bench: Bench, found: Contexts) -> Ratings:
+        """The ratings of the collection, or those that the model gives."""
         if bench.collection.ratings is not None:
             return bench.collection.ratings
         if "ratings" not in bench.space.judgments:
@@ -96,90 +167,488 @@ class LongForm(Study):
                 file=str(bench.space.file),
                 remedy="name ratings under [collection], or set ratings = true under [judgments]",
             )
+        k = max([bench.space.k, *(int(size) for size in self.named_sizes if size != REQUIRED)])
         bench.judge(["ratings"], found.cut(k))
         if bench.ratings is None:
-            self._plan(bench, found, k)
+            # Which passages are required isn't known yet: k of the last found stand for them.
+            parts = dict(bench.collection.subquestions.group_by("query").len().iter_rows())
+            last = found.frame.sort("rank", descending=True).group_by("query", maintain_order=True)
+            some = dict(last.agg(pl.col("passage").unique(maintain_order=True).head(k)).iter_rows())
+            subsets = {query: some.get(query, []) for query in bench.material.setting.ids if query in parts}
+            self._answer(bench, self._contexts(found, subsets, bench.space.k), parts)
             raise PlanComplete
         bench.material = replace(bench.material, collection=replace(bench.collection, ratings=bench.ratings))
         return bench.ratings
 
-    def _answer(self, bench: Bench, rows: dict[str, dict[str, list[str]]], parts: Mapping[str, int]) -> None:
-        """Have contexts answered and graded; a plan tells how many ratings that takes, not only how many answers."""
-        bench.answer(contexts_from_lists(rows), without=True)
+    def _answer(self, bench: Bench, shown: Shown, parts: Mapping[str, int]) -> None:
+        """Have contexts answered and graded; a plan counts the ratings that this takes, not only the answers."""
+        bench.answer(contexts_from_lists(shown), without=True)
         if bench.plan:
-            most = sum(parts.get(query, 0) for shown in (*rows.values(), rows[BOUND]) for query in shown)
             assert bench.space.answers is not None
+            most = sum(parts.get(query, 0) for rows in (*shown.values(), shown[BOUND]) for query in rows)
             most *= int(bench.space.answers.task.settings.get("repeats", 1))
             stage = bench.plan.pop()
             words = f"{stage.words}: {format_count(most, 'request')} at most, one for each sub-question of an answer"
             bench.plan.append(stage._replace(words=words))
 
-    def _plan(self, bench: Bench, found: Contexts, k: int) -> None:
-        """What answers will take before it is known which passages are required: k of the last found stand for them."""
-        parts = dict(bench.collection.subquestions.group_by("query").len().iter_rows())
-        last = found.frame.sort("rank", descending=True).group_by("query", maintain_order=True)
-        some = dict(last.agg(pl.col("passage").unique(maintain_order=True).head(k)).iter_rows())
-        subsets = {query: some.get(query, []) for query in bench.material.setting.ids if query in parts}
-        self._answer(bench, self._contexts(found, subsets, k), parts)
-
     def _subsets(self, bench: Bench, ratings: Ratings) -> tuple[dict[str, list[str]], Counter[str]]:
         """The required subset of each query, and queries left out."""
-        frame = ratings.frame
-        failed = set(frame.filter(pl.col("status") != OK)["query"])
-        classes = required(Ratings.trusted(frame.filter(~pl.col("query").is_in(list(failed)))), self.eta)
+        whole = without_failed(ratings)
         chosen: dict[str, list[str]] = {}
-        rows = classes.filter(pl.col("class") == REQUIRED).sort("place").select("query", "passage")
-        for query, passage in rows.iter_rows():
+        rows = required(whole, self.eta).filter(pl.col("class") == REQUIRED).sort("place")
+        for query, passage in rows.select("query", "passage").iter_rows():
             chosen.setdefault(query, []).append(passage)
-        asked, rated = set(bench.collection.subquestions["query"]), set(frame["query"])
-        subsets: dict[str, list[str]] = {}
-        left: Counter[str] = Counter()
-        for query in bench.material.setting.ids:
-            if query not in asked:
-                left["no sub-questions"] += 1
-            elif query not in rated:
-                left["no ratings"] += 1
-            elif query in failed:
-                left["a rating failed"] += 1
-            elif query not in chosen:
-                left[f"no sub-question is answered with {self.eta:g} or more"] += 1
-            else:
-                subsets[query] = chosen[query]
-        if not subsets:
+        reasons = {
+            "no sub-questions": set(bench.collection.subquestions["query"]),
+            "no ratings": set(ratings.frame["query"]),
+            "a rating failed": set(whole.frame["query"]),
+            f"no sub-question is answered with {self.eta:g} or more": chosen.keys(),
+        }
+        why = {
+            query: next((why for why, known in reasons.items() if query not in known), "")
+            for query in bench.material.setting.ids
+        }
+        left = Counter(reason for reason in why.values() if reason)
+        if not (subsets := {query: chosen[query] for query, reason in why.items() if not reason}):
             raise no_queries_error(left, "give sub-questions and ratings of them")
         return subsets, left
 
-    def _contexts(self, found: Contexts, subsets: dict[str, list[str]], k: int) -> dict[str, dict[str, list[str]]]:
-        rows: dict[str, dict[str, list[str]]] = {system: {query: [] for query in subsets} for system in found.systems}
-        for system, query, passage in found.frame.sort("rank").select("system", "query", "passage").iter_rows():
-            most = (len(subsets[query]) if self.tie else k) if query in subsets else 0
-            if len(shown := rows[system].get(query, [])) < most:
-                shown.append(passage)
-        return {**rows, BOUND: subsets}
+    def _arms(self, systems: list[str]) -> dict[str, tuple[str, str]]:
+        """The contexts of each query: by their names, of which system and size."""
+        sizes = self.named_sizes or [""]
+        return {f"{name} · {size}" if len(sizes) > 1 else name: (name, size) for size in sizes for name in systems}
+
+    def _contexts(self, found: Contexts, subsets: dict[str, list[str]], k: int) -> Shown:
+        lists, shown = lists_by_system(found), {}
+        for arm, (system, size) in self._arms(found.systems).items():
+            most = {query: len(subset) if size == REQUIRED else int(size or k) for query, subset in subsets.items()}
+            shown[arm] = {query: lists[system].get(query, [])[: most[query]] for query in subsets}
+        return {**shown, BOUND: subsets}
 
     def take(self, case: Case) -> Case:
         if case.results.ratings is None:
             raise InputError(
                 f"{case.name}: there are no ratings of sub-questions", remedy="name ratings, or have them judged"
             )
-        if not any(
-            name.startswith(("Cov", "alpha_nDCG", "Den")) for name in case.results.scores.frame["metric"].unique()
-        ):
+        if not any(name.startswith(BY_RATINGS) for name in case.results.scores.frame["metric"].unique()):
             raise InputError(f"{case.name}: there are no scores of coverage", remedy="add -m Cov -m alpha_nDCG")
-        return case
+        return self._with_people_rated(case)
 
-    def find(self, cases: Sequence[Case]) -> Findings:
-        from ragworth.studies.long_form_results import LongFormSummary
+    def _with_people_rated(self, case: Case) -> Case:
+        if not self.human_ratings:
+            return case
+        texts = human_texts(case.results.collection.answers, self.human) if self.human else {}
+        return replace(case, results=with_human_ratings(case.results, self.human_ratings, texts))
 
-        return LongFormSummary(self, cases).findings()
+    def tables(self) -> Mapping[str, TableText]:
+        return {
+            "systems": TableText(
+                "Coverage of systems and their answers, mean over queries",
+                f"answered from a rating of {self.eta:g} on, over the queries that have contexts and answers; tokens are "
+                f"{WORD_UNIT}",
+            ),
+            "ranking": TableText(
+                "Do contexts and answers rank the systems alike?",
+                "Kendall τ-b of the systems' means; the bounds take no part; intervals over queries",
+            ),
+            "sizes": TableText(
+                "Kendall τ-b with the answers, by the size of the contexts",
+                "with the coverage of the answers; Den with their density",
+            ),
+            "thresholds": TableText(
+                "Coverage by the lowest rating that counts",
+                "mean and standard deviation over systems; contexts and answers of the same queries",
+            ),
+            "people": TableText(
+                "Coverage of the answers by people and by the model",
+                "Spearman ρ over all answers that both judged, with intervals over queries",
+            ),
+            "passages": TableText(
+                "The passages that systems show",
+                "shares of all passages shown: required, redundant beside the required subset, without an answer, "
+                f"unrated; rule: {self.redundancy}",
+            ),
+            "intervals": TableText("Means with intervals", aside=True),
+        }
+
+    def examine(self, case: Case, page: StudyPage) -> None:
+        parts = list(self._parts(case))
+        first, results = parts[0], case.results
+        page.lead(
+            case,
+            f"{format_count(len(first.systems), 'system')} on {format_count(len(first.queries), 'query', 'queries')} "
+            f"with rated sub-questions, answered from a rating of {self.eta:g} on.",
+        )
+        for part in parts:
+            page.say(case, part.ranking_sentence())
+            page.add("systems", case, part.system_rows())
+            page.add("ranking", case, part.ranking_rows())
+            page.add("intervals", case, part.interval_rows())
+            if len(parts) > 1 and part.orders:
+                page.add("sizes", case, [part.size_row()])
+        page.say(case, first.bounds_sentence())
+        thresholds = page.add("thresholds", case, list(first.sweep()))
+        known = thresholds.drop_nulls("τ-b").select("τ-b", "η").rows()
+        if len(known) > 1:
+            said = [f"{signed(tau)} at η = {eta:g}" for tau, eta in known]
+            page.say(case, f"by Cov, τ-b is {format_list(said, 5)}.")
+        page.leave_out(
+            case, {"some system has no value of its contexts or answers": len(first.queries) - len(first.common)}
+        )
+        page.add("passages", case, self._classes(case, first))
+        self._compare_with_people(case, first, page)
+        sources = {"passages": results.ratings, "answers": results.said.get("coverage")}
+        for what, table in sources.items():
+            frame = table.frame if isinstance(table, Ratings) else table
+            if frame is not None and "source" in frame.columns and frame["source"].str.contains("answerability").any():
+                page.note(
+                    case,
+                    f"the ratings of {what} are answerability: how likely the reader is to answer the sub-question, on "
+                    "the scale of 0 to 5, instead of a rating by instructions",
+                )
+        first.draw(page)
+
+    def _parts(self, case: Case) -> Iterator[CoverageBySystem]:
+        """The contexts of each size."""
+        results, design = case.results, case.design
+        frame = results.scores.frame
+        known = frame["metric"].unique(maintain_order=True).to_list()
+        wanted = list(dict.fromkeys(at_threshold(name, self.eta) for name in known))
+        if lacking := [name for name in wanted if name not in known]:
+            frame = pl.concat([frame, score_contexts(results, lacking).select(frame.columns)])
+        rows = frame.filter(pl.col("metric").is_in(wanted) & (pl.col("status") == OK))
+        scores = {str(name): part for (name,), part in rows.group_by("metric", maintain_order=True)}
+        if not case.is_designed:
+            names = [*results.contexts.systems, *ROLES]
+            listed = [(each, ROLES.get(each, "system"), each, "") for each in dict.fromkeys(names)]
+            design = pl.DataFrame(listed, schema=["system", "role", "name", "size"], orient="row")
+        answers = answer_coverage(results, self.eta)
+        there = {system for each in (rows, *answers) for system in each["system"]}
+        bounds = {arm: role for arm, role, *_ in design.rows() if role != "system" and arm in there}
+        for size in design.filter(pl.col("role") == "system")["size"].unique(maintain_order=True):
+            mine = (
+                design.filter((pl.col("role") == "system") & (pl.col("size") == size)).select("system", "name").rows()
+            )
+            cut = {name.removesuffix(f"@{size}"): part for name, part in scores.items() if name.endswith(f"@{size}")}
+            systems = {arm: name for arm, name in mine if arm in there}
+            yield CoverageBySystem(self, case, size, systems, bounds, cut if size and cut else scores, answers)
+            bounds = {}
+
+    def _classes(self, case: Case, first: CoverageBySystem) -> list[dict[str, Any]]:
+        """Shares of the passages shown by each system: required, redundant, …"""
+        assert case.results.ratings is not None
+        classes = required(without_failed(case.results.ratings), self.eta, self.redundancy)  # type: ignore[arg-type]
+        mine = pl.col("system").is_in(list(first.systems)) & pl.col("query").is_in(first.queries)
+        shown = case.results.contexts.frame.filter(mine).join(classes, on=["query", "passage"], how="left")
+        rows = []
+        for (arm,), part in shown.group_by("system", maintain_order=True):
+            counts = Counter(part["class"].fill_null("unrated"))
+            shares = {each: counts[each] / part.height for each in (REQUIRED, PARTIAL, FULL, USELESS, "unrated")}
+            rows.append({"system": first.systems[str(arm)], **shares, "passages": part.height})
+        return rows
+
+    def _compare_with_people(self, case: Case, first: CoverageBySystem, page: StudyPage) -> None:
+        """Coverage of the same answers by people and by the model: a line for each, and their correlation."""
+        results, frames = case.results, []
+        if results.outcomes is not None:
+            named = results.outcomes.frame.filter(pl.col("aspect").str.ends_with("-coverage"))
+            frames.append(
+                named.select("system", "query", "value", judge=pl.col("aspect").str.strip_suffix("-coverage"))
+            )
+        if self.people:
+            assert results.ratings is not None
+            frames.append(read_coverage(self.people, answerable(results.ratings, self.eta), list(first.roles)))
+        model = first.answers.coverage
+        both = pl.concat(
+            [model.rename({"value": "model"}).join(each, on=["system", "query"]) for each in frames] or [model.clear()]
+        )
+        for (judge,), part in both.group_by("judge", maintain_order=True) if "judge" in both.columns else ():
+            x, y = part["model"].to_numpy()[:, None], part["value"].to_numpy()
+            found = pooled_correlations(x, y, part["query"].to_numpy(), **self.plan.options)[0]
+            one = Estimate.of(found, unit="n")
+            page.add(
+                "people",
+                case,
+                [{"judge": judge, "answers": one.n, **columns(one, "Spearman ρ", unit="n"), "why": one.reason}],
+            )
+        for number, ((arm,), part) in enumerate(both.group_by("system", maintain_order=True), 1) if both.height else ():
+            lines = pl.concat(
+                [
+                    part.select(line=pl.lit("model"), place="query", value="model").unique(),
+                    part.select(line="judge", place="query", value="value"),
+                ]
+            )
+            spec = curve_chart(lines.sort("place"), "query", "coverage", band=False)
+            page.draw(
+                f"people-{number}",
+                f"Coverage by people and by the model: {arm}",
+                "Of the answer to each query.",
+                spec,
+                case,
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class CoverageBySystem:
+    """Contexts of one size: measures of contexts and of answers, by system and query.
+
+    Attributes
+    ----------
+    systems: names of the systems by those of their contexts.
+    bounds: roles of the other rows.
+    contexts: scores by metric.
+    """
+
+    study: LongForm
+    case: Case
+    size: str
+    systems: dict[str, str]
+    bounds: dict[str, str]
+    contexts: dict[str, pl.DataFrame]
+    answers: AnswerCoverage
+
+    @cached_property
+    def roles(self) -> dict[str, str]:
+        return {**dict.fromkeys(self.systems, "system"), **self.bounds}
+
+    @cached_property
+    def metrics(self) -> list[str]:
+        """Those of sub-questions first."""
+        return sorted(self.contexts, key=lambda name: not name.startswith(BY_RATINGS))
+
+    @cached_property
+    def queries(self) -> list[str]:
+        ratings, known = self.case.results.ratings, {q for each in self.contexts.values() for q in each["query"]}
+        assert ratings is not None
+        rated = known & set(ratings.frame["query"])
+        return [query for query in self.case.results.collection.queries["query"] if query in rated] or sorted(rated)
+
+    def grids(self, context: pl.DataFrame, answer: pl.DataFrame) -> tuple[Floats, Floats]:
+        """A measure of contexts and one of answers, queries × systems."""
+        first, second = (matrix(values, list(self.systems), self.queries) for values in (context, answer))
+        return first, second
+
+    @cached_property
+    def common(self) -> list[str]:
+        """The queries of all means: if answers have values, those that contexts and answers both have."""
+        if not self.answers.coverage.height:
+            return self.queries
+        both = common_grid(*self.grids(self.contexts[self.metrics[0]], self.answers.coverage))
+        return [query for query, there in zip(self.queries, both.queries, strict=True) if there]
+
+    @cached_property
+    def means(self) -> dict[str, dict[str, Estimate]]:
+        """The mean of every measure for every system."""
+        answers = {name: one for name, one in zip(ANSWERS.values(), self.answers, strict=True) if one.height}
+        found = {}
+        for name, values in ({name: self.contexts[name] for name in self.metrics} | answers).items():
+            grid = matrix(values, list(self.roles), self.common)
+            found[name] = dict(zip(self.roles, mean_estimates(grid, self.study.plan, value_bounds(name)), strict=True))
+        return found
+
+    @cached_property
+    def orders(self) -> list[tuple[str, str, Estimate]]:
+        """Each measure of contexts against the coverage of answers; density against density too."""
+        if not self.answers:
+            return []
+        pairs = [(name, "coverage") for name in self.metrics]
+        pairs += [(name, "density") for name in self.metrics if name.startswith("Den")]
+        return [
+            (name, of, rank_systems(*self.grids(self.contexts[name], getattr(self.answers, of)), self.study.plan))
+            for name, of in pairs
+        ]
+
+    @property
+    def k(self) -> dict[str, str]:
+        return {"k": self.size} if self.size else {}
+
+    def system_rows(self) -> Iterator[dict[str, Any]]:
+        counts = {"queries of contexts": self.metrics[0], "queries of answers": ANSWERS["coverage"]}
+        for arm, role in self.roles.items():
+            values = {name: each[arm].value for name, each in self.means.items()}
+            n = {what: self.means[name][arm].n if name in self.means else 0 for what, name in counts.items()}
+            yield {**self.k, "system": self.systems.get(arm, arm), "role": role, **values, **n}
+
+    def interval_rows(self) -> list[dict[str, Any]]:
+        return [
+            {**self.k, "system": self.systems.get(arm, arm), "measure": name, **columns(one, "mean")}
+            for name, each in self.means.items()
+            for arm, one in each.items()
+            if one.value is not None
+        ]
+
+    def ranking_rows(self) -> list[dict[str, Any]]:
+        rows = (
+            {"context": name, "answer": of} | columns(one, "τ-b", "counts") | {"why": one.reason}
+            for name, of, one in self.orders
+        )
+        return [{**self.k, **row} for row in rows]
+
+    def size_row(self) -> dict[str, Any]:
+        """τ of each measure, as the paper has it: Den with density, the others with coverage."""
+        taus = {name: one for name, of, one in self.orders if (of == "density") == name.startswith("Den")}
+        first = next(iter(taus.values()))
+        return {
+            **self.k,
+            **{name: one.value for name, one in taus.items()},
+            "systems": first.counts["systems"],
+            "queries": first.n,
+        }
+
+    def sweep(self) -> Iterator[dict[str, Any]]:
+        """Coverage of contexts and answers, and how they rank the systems, at each threshold."""
+        results = self.case.results
+        most = results.manifest.get("settings", {}).get("k")
+        shown = results.contexts if self.case.is_designed or not isinstance(most, int) else results.contexts.cut(most)
+        names = {eta: with_parameter("Cov", "eta", eta) for eta in THRESHOLDS}
+        scores = score(shown, None, list(names.values()), ratings=results.ratings, complete=False).frame
+        for eta, name in names.items():
+            rows = scores.filter((pl.col("metric") == name) & (pl.col("status") == OK))
+            answers = answer_coverage(results, eta).coverage
+            contexts, answered = self.grids(rows, answers)
+            one = (
+                rank_systems(contexts, answered, self.study.plan)
+                if answers.height
+                else Estimate(reason="no answers rated")
+            )
+            both = common_grid(contexts, answered)
+            if both.of(contexts).size:
+                contexts, answered = both.of(contexts), both.of(answered)
+            else:  # contexts alone
+                answered = answered[:, :0]
+            spread = _spread("contexts", contexts) | _spread("answers", answered)
+            queries = int((~np.isnan(contexts)).sum(axis=0).max(initial=0))
+            yield {"η": eta, **spread, **columns(one, "τ-b"), "queries": queries, "why": one.reason}
+
+    def ranking_sentence(self) -> str:
+        where = f"with {self.size} passages, " if self.size else ""
+        where = "with as many passages as the required subset, " if self.size == REQUIRED else where
+        known = [row for row in self.orders if row[2].value is not None]
+        if not self.answers:
+            outcomes = self.case.results.outcomes
+            graded = outcomes is not None and bool((outcomes.frame["aspect"] == "coverage").any())
+            why = (
+                f"they were graded for coverage at another threshold than {self.study.eta:g}"
+                if graded
+                else "they were not graded for coverage"
+            )
+            return f"nothing is said about the answers: {why}."
+        if not known:
+            return f"{where}systems can't be ranked by the coverage of their answers: {self.orders[0][2].reason}."
+        metric, of, one = max(known, key=lambda row: round(row[2].value or 0.0, 12))
+        return (
+            f"{where}{metric} ranks the systems most like the {of} of their answers does, Kendall τ-b "
+            f"{signed(one.value or 0.0)} {between(one.interval)} over {format_count(one.counts['systems'], 'system')} "
+            f"and {format_count(one.n, 'query', 'queries')}."
+        )
+
+    def bounds_sentence(self) -> str:
+        words = ANSWERS["coverage"] if self.answers.coverage.height else self.metrics[0]
+        means = {arm: one for arm, one in self.means[words].items() if one.value is not None}
+        mine = {arm: one.value or 0.0 for arm, one in means.items() if arm in self.systems}
+        if not mine:
+            return ""
+        best = max(mine, key=lambda arm: mine[arm])
+        same = len(mine) > 1 and max(mine.values()) == min(mine.values())
+        first = f"all systems have the same {words}," if same else f"{self.systems[best]} has the highest {words},"
+        bounds = [
+            f"the {role} {arm} {signed(means[arm].value or 0.0)}" for arm, role in self.bounds.items() if arm in means
+        ]
+        return f"{first} {signed(mine[best])} {between(means[best].interval)}" + (
+            f"; {format_list(bounds)}." if bounds else "."
+        )
+
+    def draw(self, page: StudyPage) -> None:
+        main = next((name for name in self.means if name.startswith("Cov")), "")
+        drawn = [name for name in (main, *ANSWERS.values()) if name in self.means]
+        rows = pl.DataFrame([row for row in self.interval_rows() if row["measure"] in drawn], infer_schema_length=None)
+        if rows.height:
+            frame = rows.select("low", "high", label="system", value="mean", group="measure", n="queries")
+            caption = f"Means with {self.study.level:.0%} intervals over queries."
+            page.draw(
+                "systems", "Coverage of contexts and answers", caption, dot_chart(frame, "mean", zero=True), self.case
+            )
+        if main and ANSWERS["coverage"] in self.means:
+            pairs = [
+                (self.means[main][arm].value, self.means[ANSWERS["coverage"]][arm].value, name)
+                for arm, name in self.systems.items()
+            ]
+            frame = pl.DataFrame(
+                pairs, schema={"x": pl.Float64, "y": pl.Float64, "label": pl.String}, orient="row"
+            ).drop_nulls()
+            if frame.height:
+                caption = "A point for each system, with the line of least squares; bounds are left out."
+                page.draw(
+                    "scatter",
+                    "Systems by the coverage of contexts and answers",
+                    caption,
+                    point_chart(frame, "coverage of the context", ANSWERS["coverage"]),
+                    self.case,
+                )
+        sweep = page.table("thresholds").filter(pl.col("case") == self.case.name)
+        lines = pl.concat(
+            sweep.select(line=pl.lit(what), place="η", value=what) for what in ("contexts", "answers")
+        ).drop_nulls()
+        caption = "Mean over systems and queries, by the lowest rating η that counts as answered."
+        page.draw(
+            "thresholds", "Coverage by threshold", caption, curve_chart(lines, "η", "coverage", band=False), self.case
+        )
 
 
 def at_threshold(name: str, eta: float) -> str:
     """A metric of sub-questions with this threshold; any other as it is."""
-    try:
-        metric = parse(name)
-    except MetricError:
-        return name  # a measure of another package
-    if "eta" not in metric.values:
-        return name
-    return str(metric.declaration.bind(metric.cutoff, **{**dict(metric.parameters), "eta": eta}))
+    return with_parameter(name.removesuffix(TIED), "eta", eta) + (TIED if name.endswith(TIED) else "")
+
+
+def score_contexts(results: Results, names: list[str]) -> pl.DataFrame:
+    """Scores of contexts, some of them cut at the size of each query's required subset."""
+    lengths = Tokens.of(results.collection.tokens(), WORD_UNIT) if results.collection.passages.height else None
+    more: dict[str, Any] = {"ratings": results.ratings, "tokens": lengths, "complete": False}
+    plain, tied = ([name for name in names if name.endswith(TIED) == wanted] for wanted in (False, True))
+    parts = [score(results.contexts, results.judgments, plain, **more).frame] if plain else []
+    if tied:
+        bound = results.contexts.frame.filter(pl.col("system") == BOUND)
+        cut = [name.removesuffix(TIED) for name in tied]
+        sizes = dict(bound.group_by("query").len().iter_rows())
+        found = score_to_sizes(results.contexts, results.judgments, cut, sizes, **more)
+        parts.append(found.with_columns(pl.col("metric") + TIED))
+    return pl.concat(parts)
+
+
+def human_texts(answers: pl.DataFrame, source: str) -> dict[str, str]:
+    """The text that somebody wrote for each query: a file's, or the only accepted answer that is long."""
+    frame = answers if source == ACCEPTED else read_texts(source, "answers").answers
+    long = [(query, text) for query, text in frame.iter_rows() if source != ACCEPTED or count_words(text) >= LONG]
+    counts = Counter(query for query, _ in long)
+    if texts := {query: text for query, text in long if counts[query] == 1}:
+        return texts
+    raise InputError(
+        "no query has exactly one text by a person" + (f" of {LONG} words or more" if source == ACCEPTED else ""),
+        file="" if source == ACCEPTED else source,
+        remedy="name a file with query and text: --human FILE",
+    )
+
+
+def with_human_ratings(results: Results, file: str, texts: Mapping[str, str]) -> Results:
+    """The results with given ratings of what people wrote; without a text, there is coverage and no density."""
+    rated = read_ratings(file).frame.filter(pl.col("status") == OK)
+    best = rated.group_by("query", "subquestion", maintain_order=True).agg(pl.max("value"))
+    rows = best.group_by("query", maintain_order=True).agg(subquestions="subquestion", ratings="value")
+    tokens = {query: count_words(text) for query, text in texts.items()}
+    frame = rows.with_columns(
+        pl.col("query").replace_strict(tokens, default=None, return_dtype=pl.Int64).alias("tokens"),
+        system=pl.lit(HUMAN),
+        aspect=pl.lit("coverage"),
+        status=pl.lit(OK),
+        source=pl.lit(file),
+    )
+    known = [results.said["coverage"].filter(pl.col("system") != HUMAN)] if "coverage" in results.said else []
+    said = pl.concat([*known, frame], how="diagonal_relaxed")
+    return replace(results, said={**results.said, "coverage": said})
+
+
+def _spread(name: str, values: Floats) -> dict[str, float | None]:
+    """Mean and standard deviation of the systems' means."""
+    means = np.array([column[~np.isnan(column)].mean() for column in values.T if not np.isnan(column).all()])
+    sd = float(means.std(ddof=1)) if len(means) > 1 else None
+    return {name: float(means.mean()) if len(means) else None, f"{name} ±": sd}

@@ -48,7 +48,7 @@ def test_what_was_left_out_is_summed_by_unit() -> None:
 def test_queries_are_the_unit_where_none_is_named() -> None:
     frame = left_out_table([("a", "no label", 2, "queries")])
     plain = frame.drop("unit")
-    told_of = "2 queries left out; a query can be counted for several reasons and cases."
+    told_of = "2 queries left out; the same query can be counted for several reasons and cases."
     assert left_out_words(frame) == left_out_words(plain) == told_of
     assert display_left_out(frame).equals(plain.drop("case")) and display_left_out(plain).equals(plain.drop("case"))
     some = pl.concat([plain, left_out_table([("b", "lone", 4, "things")])], how="diagonal")

@@ -18,8 +18,8 @@ from ragworth.report.render import format_p_value
 FORMAT = 1
 QUERIES = "queries"
 LEFT_OUT = {"case": pl.String, "reason": pl.String, QUERIES: pl.Int64}
-"""The columns of what was left out: of which case, why, and how many queries. Where some rows count other things, a
-column ``unit`` says of each what: queries, contexts, things."""
+"""The columns of what was left out: of which case, why, and how many queries. If some rows count something else,
+the column ``unit`` says what: queries, contexts, items."""
 
 
 class StudyFigure(NamedTuple):
@@ -167,7 +167,7 @@ def left_out_words(frame: pl.DataFrame) -> str:
     for number, unit in zip(numbers, units, strict=True):
         sums[unit] = sums.get(unit, 0) + number
     totals = format_list([format_count(total, _single(unit), unit) for unit, total in sums.items()])
-    what = f"a {_single(next(iter(sums)))}" if len(sums) == 1 else "one and the same"
+    what = f"the same {_single(next(iter(sums)))}" if len(sums) == 1 else "one and the same"
     return f"{totals} left out; {what} can be counted for several reasons and cases."
 
 

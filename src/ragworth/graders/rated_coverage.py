@@ -1,4 +1,4 @@
-"""What long answers cover at any threshold, from the ratings that were given once."""
+"""Coverage and density of long answers at any threshold, from ratings that were given once."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ragworth.metrics.required_passages import REQUIRED, required
+from ragworth.metrics.required_passages import REQUIRED, answerable, required, without_failed
 from ragworth.results import Results
-from ragworth.tables import OK, Ratings
-
-VALUES = {"system": pl.String, "query": pl.String, "value": pl.Float64}
-NOTHING = pl.DataFrame(schema=VALUES)
+from ragworth.tables import OK
 
 WEIGHT = 0.5
-"""Of density, as for contexts."""
+"""Exponent of density, as for contexts."""
+VALUES = {"system": pl.String, "query": pl.String, "value": pl.Float64}
+NOTHING = pl.DataFrame(schema=VALUES)
 THRESHOLD = r"(?:^| · )eta ([0-9.]+)(?: · |$)"
-"""How the source of a grade tells its threshold."""
+"""How the source of a grade names its threshold."""
 
 
 class AnswerCoverage(NamedTuple):
@@ -30,18 +29,16 @@ class AnswerCoverage(NamedTuple):
         return any(each.height for each in self)
 
 
-def answerable(ratings: Ratings, eta: float) -> dict[str, frozenset[str]]:
-    """Sub-questions that some passage answers, by query; queries with a failed rating are left out."""
-    frame = ratings.frame
-    failed = set(frame.filter(pl.col("status") != OK)["query"])
-    best = frame.group_by("query", "subquestion", maintain_order=True).agg(pl.col("value").max())
-    good = best.filter((pl.col("value") >= eta) & ~pl.col("query").is_in(list(failed)))
-    found = good.group_by("query", maintain_order=True).agg("subquestion")
-    return {query: frozenset(names) for query, names in found.iter_rows()}
-
-
 def answer_coverage(results: Results, eta: float) -> AnswerCoverage:
-    """What the answers cover. Nothing where they were not rated for all that is answerable at this threshold."""
+    """What the answers cover, from their ratings, or as graded at this threshold.
+
+    Nothing is known of answers that weren't rated for everything that is answerable at this threshold.
+    """
+    rated, graded = _from_ratings(results, eta), _graded(results, eta)
+    return AnswerCoverage(*(one if one.height else other for one, other in zip(rated, graded, strict=True)))
+
+
+def _from_ratings(results: Results, eta: float) -> AnswerCoverage:
     said = results.said.get("coverage")
     if said is None or results.ratings is None or "ratings" not in said.columns:
         return AnswerCoverage(NOTHING, NOTHING)
@@ -49,10 +46,9 @@ def answer_coverage(results: Results, eta: float) -> AnswerCoverage:
     shares: dict[tuple[str, str], list[float]] = {}
     dense: dict[tuple[str, str], list[float]] = {}
     rows = said.filter((pl.col("aspect") == "coverage") & (pl.col("status") == OK))
-    for system, query, names, values, tokens in rows.select(
-        "system", "query", "subquestions", "ratings", "tokens"
-    ).iter_rows():
-        rated = dict(zip(names or [], values or [], strict=True))
+    names = ("system", "query", "subquestions", "ratings", "tokens")
+    for system, query, parts, values, tokens in rows.select(names).iter_rows():
+        rated = dict(zip(parts or [], values or [], strict=True))
         asked = wanted.get(query)
         if not asked or not asked <= rated.keys():
             continue
@@ -66,8 +62,8 @@ def answer_coverage(results: Results, eta: float) -> AnswerCoverage:
     return AnswerCoverage(*(pl.DataFrame(each, schema=VALUES, orient="row") for each in made))
 
 
-def graded_coverage(results: Results, eta: float) -> AnswerCoverage:
-    """What graders said that tell their threshold, and had this one; others may have had any."""
+def _graded(results: Results, eta: float) -> AnswerCoverage:
+    """Grades whose source names this threshold; others may have had any."""
     if results.outcomes is None:
         return AnswerCoverage(NOTHING, NOTHING)
     rows = results.outcomes.frame.filter(pl.col("status") == OK)
@@ -78,11 +74,9 @@ def graded_coverage(results: Results, eta: float) -> AnswerCoverage:
 
 
 def _required_tokens(results: Results, eta: float) -> Mapping[str, int]:
-    """Tokens of each query's required subset, where the texts of all its passages are known."""
+    """Tokens of each query's required subset, if the texts of all its passages are known."""
     assert results.ratings is not None
-    frame = results.ratings.frame
-    failed = frame.filter(pl.col("status") != OK)["query"].unique()
-    classes = required(Ratings.trusted(frame.filter(~pl.col("query").is_in(failed.to_list()))), eta)
-    chosen = classes.filter(pl.col("class") == REQUIRED).join(results.collection.tokens(), on="passage", how="left")
+    classes = required(without_failed(results.ratings), eta).filter(pl.col("class") == REQUIRED)
+    chosen = classes.join(results.collection.tokens(), on="passage", how="left")
     sums = chosen.group_by("query").agg(pl.col("tokens").sum(), pl.col("tokens").is_null().any().alias("unknown"))
     return {query: tokens for query, tokens, unknown in sums.iter_rows() if not unknown}

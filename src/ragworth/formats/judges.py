@@ -1,0 +1,308 @@
+"""Judgments of the same items by several judges: files to one table.
+
+Columns: aspect (what was judged), query, item (which passage, sub-question or answer), judge, value, and label if the
+judgment is a word. A judgment without a value stays, as null. A word has no value by itself: `number_labels` gives each
+word the same number for all judges of an aspect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ragworth import formats
+from ragworth.errors import FormatError, InputError, format_list, format_names
+from ragworth.formats.crux import read_labels
+from ragworth.formats.files import PathOrStr, run_name
+from ragworth.formats.frames import read_table
+from ragworth.tables import OK, coercion
+from ragworth.tables.coercion import ID_ALIASES
+
+SCHEMA = {
+    "aspect": pl.String,
+    "query": pl.String,
+    "item": pl.String,
+    "judge": pl.String,
+    "value": pl.Float64,
+    "label": pl.String,
+}
+ITEM_COLUMNS = ("system", "passage", "subquestion", "repeat")
+GRADES = {"correct": 1.0, "partially-correct": 0.5, "partial": 0.5, "abstained": 0.0, "wrong": -1.0}
+"""Words that have an order."""
+SUFFIXES = (".csv", ".tsv", ".parquet", ".txt", ".qrels", ".gz", ".zst", ".jsonl")
+UNNAMED = "judgments"
+"""The aspect of a file that names none."""
+
+
+def is_judged(place: Path) -> bool:
+    """Whether a place is a file of judgments or a folder of CRUX's annotation exports, not a workspace or results."""
+    return (place.is_file() and place.suffix.lower() in SUFFIXES) or bool(_exports(place))
+
+
+def _exports(place: Path) -> list[Path]:
+    """The exports of CRUX's labelling app in a folder."""
+    return [file for pattern in ("*_qlabels.jsonl*", "*_qrels.jsonl*") for file in sorted(place.glob(pattern))]
+
+
+def read(place: Path) -> pl.DataFrame:
+    """Read qrels, a table with query, the judged item, and a value or label, or exports of CRUX's labelling app.
+
+    A column ``judge`` names the judge of each row; without it, the file is one judge, with the file's name.
+    """
+    if place.is_dir():
+        return pl.concat([read(file) for file in _exports(place)])
+    if (labels := read_labels(place)) is not None:
+        return check_single_judgments(labels, str(place))
+    suffixes = {each.lower() for each in place.suffixes}
+    if not suffixes & {".csv", ".tsv", ".parquet"}:
+        frame = formats.read_judgments(place).frame
+    else:
+        frame, _ = read_table(place, words=("label", "judge"))
+    if not frame.height:
+        raise FormatError("no rows: the file is empty", file=str(place), expected="judgments")
+    return judgment_table(frame, run_name(place), str(place))
+
+
+def judgment_table(frame: pl.DataFrame, judge: str, source: str = "") -> pl.DataFrame:
+    """Convert any table of judgments."""
+    column = next((name for name in ("label", "value", "grade", "rating") if name in frame.columns), None)
+    if column is None or not any(name in frame.columns for name in ID_ALIASES["query"]):
+        raise FormatError(
+            f"no judgments among the columns {format_names(frame.columns)}",
+            file=source,
+            expected="query, the item (system, passage, subquestion) and value or label; optionally judge and aspect",
+        )
+    if column == "label" and "value" in frame.columns and frame["label"].null_count() == frame.height:
+        column = "value"
+    query = coercion.id_column(frame, "query", table="judgments", source=source)
+    keys = [
+        coercion.id_column(frame, name, table="judgments", source=source).alias(name)
+        if name in ID_ALIASES and name != "repeat"
+        else frame[name].cast(pl.String).alias(name)
+        for name in ITEM_COLUMNS
+        if any(other in frame.columns for other in ID_ALIASES.get(name, (name,)))
+    ]
+    value, label = _values(frame[column])
+    status = frame["status"] == OK if "status" in frame.columns else pl.Series([True] * frame.height)
+    item = pl.DataFrame(keys).select(pl.concat_str(pl.all(), separator=" · ")).to_series() if keys else query
+    made = pl.DataFrame(
+        {
+            "aspect": frame["aspect"].cast(pl.String) if "aspect" in frame.columns else [UNNAMED] * frame.height,
+            "query": query,
+            "item": item,
+            "judge": frame["judge"].cast(pl.String) if "judge" in frame.columns else [judge] * frame.height,
+            "value": value,
+            "label": label,
+        },
+        schema=SCHEMA,
+    ).with_columns(
+        pl.when(status).then(pl.col("value")).alias("value"), pl.when(status).then(pl.col("label")).alias("label")
+    )
+    return check_single_judgments(made, source)
+
+
+def _values(cells: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Cells as numbers; if some are words, all are labels."""
+    if cells.dtype.is_numeric() or cells.dtype == pl.Boolean:
+        return cells.cast(pl.Float64).fill_nan(None), pl.Series([None] * len(cells), dtype=pl.String)
+    texts = cells.cast(pl.String).str.strip_chars().replace("", None)
+    numbers = texts.cast(pl.Float64, strict=False)
+    if numbers.null_count() == texts.null_count():
+        return numbers, pl.Series([None] * len(cells), dtype=pl.String)
+    words = [
+        text if text is None else normalise_label(text) if number is None else _written(number)
+        for text, number in zip(texts, numbers, strict=True)
+    ]
+    return pl.Series([None] * len(cells), dtype=pl.Float64), pl.Series(words, dtype=pl.String)
+
+
+def normalise_label(text: str) -> str:
+    """A label as it is compared: in lower case, with hyphens."""
+    return text.strip().lower().replace(" ", "-").replace("_", "-")
+
+
+def _written(number: float) -> str:
+    """A number as a label."""
+    return f"{number:.15g}"
+
+
+def number_labels(frame: pl.DataFrame) -> pl.DataFrame:
+    """Give each word a number, the same for all judges of an aspect.
+
+    Grades have their value; other words are numbered in alphabetical order, over all judges. If some judges use words
+    without an order and others numbers, numbers are labels too.
+    """
+    parts = [_number_labels(part) for _, part in frame.group_by("aspect", maintain_order=True)]
+    return pl.concat(parts) if parts else frame
+
+
+def _number_labels(frame: pl.DataFrame) -> pl.DataFrame:
+    words, label = set(frame["label"].drop_nulls()), frame["label"]
+    if not words:
+        return frame
+    places = GRADES
+    if not words <= GRADES.keys():
+        numbers = [None if value is None else _written(value) for value in frame["value"]]
+        bare = {number for number, said in zip(numbers, label, strict=True) if said is None and number is not None}
+        if bare and bare.isdisjoint(words):
+            raise InputError(
+                f"some judges use words ({format_list(sorted(words), 6)}), others numbers "
+                f"({format_list(sorted(bare), 6)})",
+                expected="the same words, or numbers, from all judges of the same items",
+            )
+        label = pl.Series("label", [said or number for said, number in zip(label, numbers, strict=True)], pl.String)
+        places = {each: float(at) for at, each in enumerate(sorted(words | bare))}
+    value = label.replace_strict(places, default=None, return_dtype=pl.Float64)
+    return frame.with_columns(label, pl.when(label.is_not_null()).then(value).otherwise(frame["value"]).alias("value"))
+
+
+def check_single_judgments(frame: pl.DataFrame, source: str = "") -> pl.DataFrame:
+    """Refuse a table in which a judge judges an item twice."""
+    again = frame.filter(pl.struct("aspect", "query", "item", "judge").is_duplicated())
+    if again.height:
+        row = again.row(0, named=True)
+        raise InputError(
+            f"{row['judge']!r} judges {row['item']!r} of the query {row['query']!r} more than once",
+            file=source,
+            expected="each item once by each judge; system, passage or subquestion tells items apart",
+        )
+    return frame
+
+
+def combine_judges(tables: Mapping[str, pl.DataFrame], aspects: Sequence[str] = ()) -> dict[str, pl.DataFrame]:
+    """The tables in which several judges judge the same items, by name, and all the others as one table.
+
+    ``aspects`` are of the same thing, so each of them is a judge.
+    """
+    found, single = {}, {}
+    for name, table in tables.items():
+        mine = table.filter(pl.col("aspect").is_in(aspects))
+        mine = mine.with_columns(pl.col("aspect").alias("judge"), aspect=pl.lit(UNNAMED)) if mine.height else table
+        mine = number_labels(check_single_judgments(mine))
+        (found if _has_several_judges(mine) else single)[name] = mine
+    if not single:
+        return found
+    # Labels are numbered again, so that a word has one number in all files.
+    joined = pl.concat([_as_one_judge(table, name) for name, table in single.items()])
+    joined = number_labels(check_single_judgments(joined))
+    if not _has_several_judges(joined):
+        rows = joined.select("judge", "aspect").unique().iter_rows()
+        names = sorted(f"{judge} on {aspect}" for judge, aspect in rows)
+        raise InputError(
+            f"nobody judges what another judges: {format_list(names, 6)}",
+            expected="two or more judges of the same queries and items, under the same aspect",
+        )
+    return {**found, ", ".join(single): joined}
+
+
+def _has_several_judges(table: pl.DataFrame) -> bool:
+    """Whether two judges judge the same item of some aspect."""
+    good = table.drop_nulls("value").group_by("aspect", "query", "item").agg(pl.col("judge").n_unique())
+    return bool((good["judge"] > 1).any())
+
+
+def _as_one_judge(table: pl.DataFrame, name: str) -> pl.DataFrame:
+    """The only judge of a file under the file's name; the only aspect of a file needs no name."""
+    made = table.with_columns(pl.lit(name).alias("judge")) if table["judge"].n_unique() == 1 else table
+    return made.with_columns(pl.lit(UNNAMED).alias("aspect")) if table["aspect"].n_unique() == 1 else made
+
+
+def judges_of_tables(
+    outcomes: pl.DataFrame | None,
+    judgments: pl.DataFrame | None,
+    ratings: pl.DataFrame | None,
+    wanted: Sequence[str],
+    name: str,
+) -> pl.DataFrame:
+    """What several judges said in one folder of results.
+
+    Outcomes such as ``grade`` and ``judge-grade``, of the same thing by two graders, are two judges; so are the aspects
+    that are ``wanted``. Judgments of passages and ratings are one judge, whose ``name`` is given.
+    """
+    parts = []
+    for table in (outcomes, judgments):
+        if table is None:
+            continue
+        known = table["aspect"].unique(maintain_order=True).to_list()
+        for aspect in known:
+            base = next((each for each in known if aspect.endswith(f"-{each}")), aspect)
+            graders = table is outcomes and any(each.endswith(f"-{base}") for each in known)
+            judge, of = (aspect.removesuffix(f"-{base}"), base) if graders else (name, aspect)
+            if not wanted or aspect in wanted:
+                judge, of = (aspect, UNNAMED) if wanted else (judge, of)
+                mine = table.filter(pl.col("aspect") == aspect).with_columns(aspect=pl.lit(of))
+                parts.append(judgment_table(mine, judge))
+    if ratings is not None and not wanted:
+        parts.append(judgment_table(ratings.with_columns(aspect=pl.lit("ratings")), name))
+    found = {judge for part in parts for judge in part["judge"].unique()}
+    if lacking := [each for each in wanted if each not in found]:
+        raise InputError(f"{name}: there is no {format_list(lacking)} among outcomes and judgments")
+    return pl.concat(parts) if parts else pl.DataFrame(schema=SCHEMA)
+
+
+def read_coverage(place: PathOrStr, answerable: Mapping[str, frozenset[str]], systems: Sequence[str]) -> pl.DataFrame:
+    """Read people's coverage of answers: system, query, judge and value.
+
+    The table has system, query, value and optionally judge; with a column ``subquestion``, values are 0 or 1, and the
+    coverage is their mean over the ``answerable`` ones, by query.
+    """
+    frame, _ = read_table(place, words=("judge",))
+    if missing := [name for name in ("system", "query", "value") if name not in frame.columns]:
+        raise FormatError(
+            f"no column {format_list(missing)}", file=str(place), expected="system, query, value; optionally judge"
+        )
+    judge = pl.col("judge").cast(pl.String) if "judge" in frame.columns else pl.lit(run_name(place))
+    keys = [pl.col("system").cast(pl.String), pl.col("query").cast(pl.String), judge.alias("judge")]
+    rows = frame.select(
+        *keys, pl.col("value").cast(pl.Float64), *(["subquestion"] if "subquestion" in frame.columns else [])
+    )
+    if "subquestion" in rows.columns:
+        wanted = pl.DataFrame(
+            [(q, each) for q, parts in answerable.items() for each in parts],
+            schema=["query", "subquestion"],
+            orient="row",
+        )
+        rows = rows.join(wanted, on=["query", "subquestion"], how="semi", maintain_order="left")
+        rows = rows.group_by("system", "query", "judge", maintain_order=True).agg(pl.mean("value"))
+    if not rows["system"].is_in(systems).any():
+        raise InputError(f"no answers of {format_list(systems, 6)}", file=str(place), expected="systems of the study")
+    return rows.select("system", "query", "value", "judge")
+
+
+class JudgedItems:
+    """One aspect as numbers: ``values`` is items × judges, NaN without a judgment; ``queries`` numbers their queries.
+
+    ``labels`` has the words of values that stand for one; ``ordered`` says whether values have an order.
+    """
+
+    def __init__(self, table: pl.DataFrame) -> None:
+        self.judges: list[str] = table["judge"].unique(maintain_order=True).to_list()
+        # By numbers: a judge may have the name of a column.
+        column = {judge: at for at, judge in enumerate(self.judges)}
+        items = table.select("query", "item").unique(maintain_order=True)
+        row = {pair: at for at, pair in enumerate(items.iter_rows())}
+        self.values: npt.NDArray[np.float64] = np.full((items.height, len(self.judges)), np.nan)
+        for query, item, judge, value in table.select("query", "item", "judge", "value").iter_rows():
+            self.values[row[query, item], column[judge]] = np.nan if value is None else value
+        self.known = ~np.isnan(self.values)
+        self.queries = np.unique(items["query"].to_numpy().astype(str), return_inverse=True)[1].reshape(-1)
+        self.labels: dict[float, str] = dict(
+            table.drop_nulls("label").select("value", "label").unique("value").iter_rows()
+        )
+        self.ordered = set(self.labels.values()) <= set(GRADES)
+
+    def word(self, value: float) -> str:
+        return self.labels.get(value, f"{value:g}")
+
+    def meaning_yes(self, label: str | None, lowest: float) -> tuple[str, npt.NDArray[np.float64]] | None:
+        """What means yes, in words, and its values: a label, or numbers from ``lowest`` on; None if unknown."""
+        every = np.unique(self.values[self.known])
+        wanted = normalise_label(label) if label is not None else None
+        if mine := [value for value in every if wanted is not None and self.labels.get(value) == wanted]:
+            return str(wanted), np.array(mine)
+        high = every[every >= lowest]
+        return (f"{lowest:g} or more", high) if self.ordered and len(high) else None
