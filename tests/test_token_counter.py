@@ -86,6 +86,7 @@ def test_a_workspace_counts_passages_once_and_keeps_the_lengths(letters: Path, t
         '[systems]\nx = {run = "run"}\n[metrics]\nuse = ["Den(w=1)"]\n'
     )
     made = ragworth.evaluate(tmp_path)
+    assert made.results is not None
     assert made.results.scores.frame["value"].to_list() == pytest.approx([19 / 4])
     back = Results.read(tmp_path / "results")
     assert back.collection.tokens()["counter"].unique().to_list() == ["tokens of letters/tokenizer.json"]

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from ragworth.studies.system_order import compare_orders
 from scipy import stats
 
 import ragworth

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.collection import WORD_UNIT
 from ragworth.errors import InputError, format_count, format_list
 from ragworth.metrics import engine
 from ragworth.metrics.declaration import Metric
@@ -56,7 +55,7 @@ class FittingTables:
             results.judgments,
             results.outcomes,
             results.ratings,
-            Tokens(texts.tokens(), WORD_UNIT) if texts.passages.height else None,
+            Tokens.in_collection(texts),
             name,
             {
                 "title": str(facts.get("title") or name),

@@ -178,7 +178,8 @@ def combine_judges(tables: Mapping[str, pl.DataFrame], aspects: Sequence[str] = 
 
     ``aspects`` are of the same thing, so each of them is a judge.
     """
-    found, single = {}, {}
+    found: dict[str, pl.DataFrame] = {}
+    single: dict[str, pl.DataFrame] = {}
     for name, table in tables.items():
         mine = table.filter(pl.col("aspect").is_in(aspects))
         mine = mine.with_columns(pl.col("aspect").alias("judge"), aspect=pl.lit(UNNAMED)) if mine.height else table
@@ -269,7 +270,9 @@ def read_coverage(place: PathOrStr, answerable: Mapping[str, frozenset[str]], sy
         rows = rows.join(wanted, on=["query", "subquestion"], how="semi", maintain_order="left")
         rows = rows.group_by("system", "query", "judge", maintain_order=True).agg(pl.mean("value"))
     if not rows["system"].is_in(systems).any():
-        raise InputError(f"no answers of {format_list(systems, 6)}", file=str(place), expected="systems of the study")
+        raise InputError(
+            f"no answers of {format_list(list(systems), 6)}", file=str(place), expected="systems of the study"
+        )
     return rows.select("system", "query", "value", "judge")
 
 

@@ -45,6 +45,11 @@ class Tokens:
             object.__setattr__(self, "counter", self.frame["counter"][0])
 
     @classmethod
+    def in_collection(cls, texts: Collection) -> Tokens | None:
+        """The lengths of a collection's passages, by its own counter; None if it has no texts."""
+        return cls.of(texts.tokens(), texts.counter.name) if texts.passages.height else None
+
+    @classmethod
     def count(cls, texts: Collection | Data, tokens: str = WORDS) -> Tokens:
         """Count the tokens of passages: ``words``, ``hf:PATH/tokenizer.json`` or ``tiktoken:NAME``."""
         known = texts if isinstance(texts, Collection) else Collection.of(passages=texts)

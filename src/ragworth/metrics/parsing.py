@@ -6,7 +6,7 @@ import re
 
 from ragworth.errors import InputError, MetricError
 from ragworth.metrics import METRICS
-from ragworth.metrics.declaration import Metric
+from ragworth.metrics.declaration import Metric, ParameterInput
 
 QUOTED = r"""\"[^\"]*\"|'[^']*'"""
 METRIC_FORM = re.compile(rf"""\s*([^\s(@]+)\s*(?:\(((?:{QUOTED}|[^()"'])*)\))?\s*(?:@\s*(\S+?))?\s*""")
@@ -78,7 +78,7 @@ def parse(text: str) -> Metric:
     return declaration.bind(int(form[3]) if form[3] else None, **declaration.parse_values(pairs))
 
 
-def with_parameter(text: str, name: str, value: object) -> str:
+def with_parameter(text: str, name: str, value: ParameterInput) -> str:
     """The written form of a metric with another value of a parameter; as it is if the metric has no such parameter."""
     try:
         metric = parse(text)

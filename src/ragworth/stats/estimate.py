@@ -75,7 +75,7 @@ class Estimate(NamedTuple):
         """What a function of this package returns, as an estimate; ``unit`` names the field that counts its units."""
         interval: ConfidenceInterval | None = found.interval
         low, high = interval if interval is not None else (None, None)
-        left: Mapping[str, int] | int = getattr(found, "left_out", None) or getattr(found, "missing", 0)
+        left: Any = getattr(found, "left_out", None) or getattr(found, "missing", 0)
         why = found.reason
         if not isinstance(left, int):
             why = why or ", ".join(f"{reason}: {count:,}" for reason, count in left.items())

@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from ragworth.annotators import ANNOTATORS
-from ragworth.collection import WORD_UNIT, Collection
+from ragworth.collection import Collection
 from ragworth.config import AnswerConfig, ModelSpec, TaskConfig, Workspace
 from ragworth.evaluation import stages
 from ragworth.evaluation.default_metrics import default_metrics
@@ -288,7 +288,7 @@ class Bench:
             raise PlanComplete
         judgments = self.all_judgments()
         wanted = list(self.metrics or self._possible(metrics, contexts))
-        tokens = Tokens.of(self.collection.tokens(), WORD_UNIT) if self.collection.passages.height else None
+        tokens = Tokens.in_collection(self.collection)
         ratings = self.ratings or self.material.collection.ratings
         scores = (
             score(contexts, judgments, wanted, ratings=ratings, tokens=tokens, complete=False)

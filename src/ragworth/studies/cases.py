@@ -11,7 +11,6 @@ from typing import Any
 import polars as pl
 
 from ragworth import __version__, config
-from ragworth.collection import WORD_UNIT
 from ragworth.errors import FormatError, InputError, MetricError
 from ragworth.evaluation.stage_cache import frame_digest
 from ragworth.metrics.engine import Tokens
@@ -80,7 +79,7 @@ def _scores(results: Results, metrics: Sequence[str]) -> Scores:
     lacking = [metric for metric in metrics if metric not in set(frame["metric"])]
     if lacking:
         texts = results.collection
-        tokens = Tokens.of(texts.tokens(), WORD_UNIT) if texts.passages.height else None
+        tokens = Tokens.in_collection(texts)
         more = score(
             results.contexts, results.judgments, lacking, ratings=results.ratings, tokens=tokens, complete=False
         )

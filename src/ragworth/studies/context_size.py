@@ -14,7 +14,6 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
-from ragworth.collection import WORD_UNIT
 from ragworth.errors import InputError, RagworthError, format_count, format_list
 from ragworth.metrics.declaration import Metric
 from ragworth.metrics.engine import Tokens
@@ -230,7 +229,7 @@ def _score(
     results: Results, contexts: Contexts, families: Mapping[Metric, object] | Sequence[Metric], k: int
 ) -> Scores:
     """Scores of contexts by metrics cut at k; those learned for another size are left out."""
-    tokens = Tokens.of(results.collection.tokens(), WORD_UNIT) if results.collection.passages.height else None
+    tokens = Tokens.in_collection(results.collection)
     cut = [str(replace(metric, cutoff=k)) for metric in families if metric.cutoff in (None, k)]
     return score(contexts, results.judgments, cut, ratings=results.ratings, tokens=tokens, complete=False)
 
