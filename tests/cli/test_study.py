@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
+from benchmarks.simulated_reader import collection
 from click.testing import CliRunner, Result
 from tests.studies.conftest import Opened
 from tests.studies.conftest import opened as opened
-from tests.studies.simulated import collection
 
 from ragworth.cli import main
 from ragworth.studies import STUDIES

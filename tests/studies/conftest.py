@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from benchmarks import simulated_reader as simulated
+from benchmarks.simulated_reader import Reader
 
 from ragworth.llm.scripted import Scripted
-from tests.studies import simulated
-from tests.studies.simulated import Reader
 
 
 class Opened:

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
+from benchmarks.simulated_reader import VOICE
 from scipy import stats
 
 from ragworth import Collection, Contexts, Judgments, Ratings, score
 from ragworth.report.study import Findings
 from ragworth.results import Results
 from ragworth.studies.contract import Case
-from tests.studies.simulated import VOICE
 
 Key = tuple[str, str]
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 import pytest
+from benchmarks.simulated_reader import Reader, collection
 from scipy import stats
 
 import ragworth
@@ -24,7 +25,6 @@ from ragworth.studies.run import plan_study
 from ragworth.studies.score_rows import ScoreRows
 from ragworth.tables import Outcomes
 from tests.studies.conftest import Opened
-from tests.studies.simulated import Reader, collection
 
 
 def predict(

@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from benchmarks.simulated_reader import VOICE, Reader, collection
 
 from ragworth import config
 from ragworth.config import ModelSpec, TaskConfig
@@ -25,7 +26,6 @@ from ragworth.studies.noise import Noise
 from ragworth.studies.pool import contexts_from_lists
 from ragworth.tables import Contexts
 from tests.studies.conftest import Opened
-from tests.studies.simulated import VOICE, Reader, collection
 
 CONTEXTS = {
     "first": {"q000": ["q000-gold0", "q000-near0"], "q001": ["q001-gold0"], "q002": []},

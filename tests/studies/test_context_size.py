@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from benchmarks.simulated_reader import Reader, collection
 from scipy import stats
 
 import ragworth
@@ -24,7 +25,6 @@ from ragworth.studies.wording import parse_numbers
 from ragworth.tables import Outcomes
 from tests.studies.conftest import Opened
 from tests.studies.planted import alike, given, grades, undrawn
-from tests.studies.simulated import Reader, collection
 
 SIZES: dict[str, Any] = {"sizes": "1,3,8", "contexts": 6}
 

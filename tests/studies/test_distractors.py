@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from benchmarks.simulated_reader import Reader, collection
 from click.testing import CliRunner
 
 import ragworth
@@ -16,7 +17,6 @@ from ragworth.errors import InputError
 from ragworth.studies.run import plan_study
 from tests.studies.conftest import Opened
 from tests.studies.planted import alike, contexts, expected, given, grades, sureness, undrawn, wilcoxon
-from tests.studies.simulated import Reader, collection
 
 LIMITS: dict[str, Any] = {"k": 3, "weak": 0.3, "hard": 0.6}
 

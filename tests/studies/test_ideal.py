@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from benchmarks.simulated_reader import Reader, collection
 
 import ragworth
 from ragworth.errors import InputError
@@ -17,7 +18,6 @@ from ragworth.stats.bootstrap import mean_intervals
 from ragworth.studies.run import plan_study
 from tests.studies.conftest import Opened
 from tests.studies.planted import alike, contexts, expected, given, grades, sureness, undrawn, wilcoxon
-from tests.studies.simulated import Reader, collection
 
 
 def found_order(place: Path) -> dict[str, list[str]]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from benchmarks.simulated_reader import collection
 from click.testing import CliRunner
 from sklearn.metrics import cohen_kappa_score, precision_score, recall_score
 
@@ -23,7 +24,6 @@ from ragworth.report.study.findings import left_out_words
 from ragworth.studies.run import plan_study
 from tests.studies.conftest import Opened
 from tests.studies.planted import alike
-from tests.studies.simulated import collection
 
 QUICK: dict[str, Any] = {"resamples": 100, "keep": False}
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from benchmarks.simulated_reader import Reader, collection
 from scipy import stats
 
 import ragworth
@@ -13,7 +14,6 @@ from ragworth.errors import InputError, ModelError
 from ragworth.llm.scripted import Scripted
 from ragworth.studies.layouts import Layouts
 from ragworth.studies.run import StudyResult, plan_study
-from tests.studies.simulated import Reader, collection
 
 DOWN = tuple(1.0 - 0.08 * place for place in range(10))
 

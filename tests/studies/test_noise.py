@@ -9,6 +9,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from benchmarks.simulated_reader import Reader, collection
 from scipy import stats
 
 import ragworth
@@ -20,7 +21,6 @@ from ragworth.studies.noise import Noise
 from ragworth.studies.run import plan_study
 from ragworth.tables import Outcomes
 from tests.studies.conftest import Opened
-from tests.studies.simulated import Reader, collection
 from tests.studies.test_win_rate import sure, texts_of
 
 OWN = re.compile(r"(q\d+) \w+ sure=([\d.]+) says (\w+)")

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 import pytest
+from benchmarks.simulated_reader import Reader, collection
 from scipy import stats
 
 import ragworth
@@ -18,7 +19,6 @@ from ragworth.studies.run import StudyResult, plan_study
 from ragworth.tables import Scores
 from tests.studies.conftest import Opened
 from tests.studies.planted import alike, contexts, expected, given, grades, undrawn, wilcoxon
-from tests.studies.simulated import Reader, collection
 
 WEIGHTS = (1.0, 0.7, 0.5, 0.6, 0.9)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from benchmarks.simulated_reader import VOICE, Reader, collection
 from scipy import stats
 
 import ragworth
@@ -20,7 +21,6 @@ from ragworth.studies.bench import fit_workspace
 from ragworth.studies.propagation import metrics_at_sizes
 from ragworth.studies.run import StudyResult, build_study, plan_study
 from tests.studies.conftest import Opened
-from tests.studies.simulated import VOICE, Reader, collection
 
 UTILITY = 'utility = { similarity = "f1" }\n'
 

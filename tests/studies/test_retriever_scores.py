@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from benchmarks.simulated_reader import collection
 
 from ragworth import config
 from ragworth.calls.programs import NoValue
@@ -15,7 +16,6 @@ from ragworth.evaluation.model_pool import ModelPool
 from ragworth.retrieval import retrieve
 from ragworth.studies.retriever_scores import retriever_scores
 from ragworth.tables import Contexts
-from tests.studies.simulated import collection
 
 SYSTEMS = """
 [systems]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from benchmarks.simulated_reader import Reader, collection
 from click.testing import CliRunner
 from scipy import stats
 
@@ -25,7 +26,6 @@ from ragworth.studies.contract import Case
 from ragworth.studies.run import StudyResult, plan_study
 from tests.studies.conftest import Opened
 from tests.studies.planted import alike, contexts, expected, grades
-from tests.studies.simulated import Reader, collection
 
 QUICK: dict[str, Any] = {"least": 20, "sizes": "1,2,3,6", "resamples": 100}
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from benchmarks.simulated_reader import Reader, collection
 from scipy import stats
 
 import ragworth
@@ -19,7 +20,6 @@ from ragworth.studies.run import StudyResult, plan_study
 from ragworth.studies.win_rate import WinRate
 from ragworth.tables import Judgments
 from tests.studies.conftest import Opened
-from tests.studies.simulated import Reader, collection
 
 SURE = re.compile(r"sure=([\d.]+)")
 
