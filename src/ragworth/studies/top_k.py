@@ -209,6 +209,9 @@ class TopK(Study):
         pool = PooledContexts(case, every, self.level_relevant, self.same, self.digits)
         rows, segments, sweeps = pool.rows, list(pool.segments()), pool.sweeps()
         parts = [each for each in segments if not each.is_cell]
+        if not parts:
+            why = f"{case.name}: no context with an outcome is of a query with a relevant passage"
+            raise InputError(why, remedy="give more labels, or lower what counts as relevant (--level-relevant)")
         cells = [each for each in segments if each.is_cell and each.contexts >= self.least]
         queries = format_count(len(set(rows.queries)), "query", "queries")
         page.lead(
@@ -227,15 +230,12 @@ class TopK(Study):
         found = [self._predict(rows, each, sweeps) for each in (*parts, *cells)]
         table = page.add("correlations", case, self._correlations(found))
         gaps = page.add("differences", case, self._gaps(found, self._known_pairs(rows.metrics)))
-        alpha = page.add(
-            "alpha",
-            case,
-            [
-                {**part.columns, "metric": rows.metrics[at]} | sweep.summary(part.keep, self._options)
-                for part in parts
-                for at, sweep in sweeps.items()
-            ],
-        )
+        best = [
+            {**part.columns, "metric": rows.metrics[at]} | sweep.summary(part.keep, self._options)
+            for part in parts
+            for at, sweep in sweeps.items()
+        ]
+        alpha = page.add("alpha", case, best)
         page.say(case, *self._sentences(parts[0].system, table, gaps, alpha))
         place, names = bin_values(rows.outcome, SCALES.get(rows.aspect, ()), GRADES)
         counts = [
@@ -281,9 +281,8 @@ class TopK(Study):
         """One metric's correlation minus another's, in every part and cell; Holm over those of a pair."""
         every = [prediction.gaps(pairs, pooled=True) for _, prediction, _ in found]
         for number, (a, b) in enumerate(pairs):
-            for (segment, prediction, _), one in zip(
-                found, correct_by_holm([gaps[number] for gaps in every]), strict=True
-            ):
+            corrected = correct_by_holm([gaps[number] for gaps in every])
+            for (segment, prediction, _), one in zip(found, corrected, strict=True):
                 names = {"first": prediction.rows.metrics[a], "second": prediction.rows.metrics[b]}
                 yield segment.columns | names | columns(one, "difference", "p", "p_holm", "counts", unit="contexts")
 
@@ -317,9 +316,8 @@ class TopK(Study):
     def finish(self, page: StudyPage) -> None:
         parts, words = page.table("correlations").filter(pl.col(RATIO).is_in(PARTS[:2])), MEASURE_NAMES[self.measure]
         names = ["case", "system", RATIO] if page.several else ["system", RATIO]
-        spec = _heat(
-            parts.with_columns(part=pl.concat_str(names, separator=", ")), "part", "metric", "correlation", words
-        )
+        named = parts.with_columns(part=pl.concat_str(names, separator=", "))
+        spec = _heat(named, "part", "metric", "correlation", words)
         caption = f"{words} with the outcome; narrow is K < N_p."
         page.draw("parts", "Metrics when few and when many passages are shown", caption, spec)
 
