@@ -20,20 +20,16 @@ from ragworth.collection import WORD_UNIT
 from ragworth.comparison import value_bounds
 from ragworth.config import AnswerConfig, TaskConfig, Workspace
 from ragworth.errors import InputError, format_count, format_list
-from ragworth.formats import read_ratings
 from ragworth.formats.judges import read_coverage
-from ragworth.formats.texts import read as read_texts
 from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM
-from ragworth.graders.rated_coverage import AnswerCoverage, answer_coverage
+from ragworth.graders.rated_coverage import HUMAN, AnswerCoverage, answer_coverage, human_texts, with_human_ratings
 from ragworth.metrics.engine import Tokens
 from ragworth.metrics.parsing import with_parameter
 from ragworth.metrics.required_passages import (
-    FULL,
-    PARTIAL,
     REDUNDANCY_RULES,
     REQUIRED,
-    USELESS,
     answerable,
+    class_shares,
     required,
     without_failed,
 )
@@ -42,7 +38,7 @@ from ragworth.results import Results
 from ragworth.scoring import score, score_to_sizes
 from ragworth.stats.estimate import Estimate, mean_estimates
 from ragworth.stats.pooled import pooled_correlations
-from ragworth.stats.systems import common_grid, rank_systems
+from ragworth.stats.systems import common_grid, rank_systems, spread_of_means
 from ragworth.studies.bench import Bench, PlanComplete
 from ragworth.studies.contract import Case, Published, Study
 from ragworth.studies.contrast import Floats, matrix
@@ -51,14 +47,11 @@ from ragworth.studies.pool import Shown, contexts_from_lists, lists_by_system, n
 from ragworth.studies.wording import between, parse_names, parse_numbers, signed
 from ragworth.tables import OK, Answers, Contexts, Ratings, Scores
 from ragworth.tasks.options import option
-from ragworth.text_match.lengths import count_words
 
-BOUND, HUMAN = "(required)", "(human)"
-"""The system that shows the required subset, and the one whose answers people wrote."""
+BOUND = "(required)"
+"""The system that shows the required subset."""
 TIED = f"@{REQUIRED}"
 """Ends the name of a metric whose cutoff is the size of each query's required subset."""
-ACCEPTED, LONG = "answers", 20
-"""``--human answers`` means accepted answers of at least so many words."""
 THRESHOLDS = (1.0, 2.0, 3.0, 4.0, 5.0)
 ANSWERS = {"coverage": "coverage of the answer", "density": "density of the answer"}
 ROLES = {BOUND: "upper bound", ORACLE_SYSTEM: "upper bound", HUMAN: "human", NO_CONTEXT_SYSTEM: "lower bound"}
@@ -295,7 +288,9 @@ class LongForm(Study):
         page.leave_out(
             case, {"some system has no value of its contexts or answers": len(first.queries) - len(first.common)}
         )
-        page.add("passages", case, self._classes(case, first))
+        assert results.ratings is not None
+        shares = class_shares(results.contexts, results.ratings, self.eta, self.redundancy)  # type: ignore[arg-type]
+        page.add("passages", case, shares.filter(pl.col("system").is_in(list(first.systems))))
         self._compare_with_people(case, first, page)
         sources = {"passages": results.ratings, "answers": results.said.get("coverage")}
         for what, table in sources.items():
@@ -333,19 +328,6 @@ class LongForm(Study):
             systems = {arm: name for arm, name in mine if arm in there}
             yield CoverageBySystem(self, case, size, systems, bounds, cut if size and cut else scores, answers)
             bounds = {}
-
-    def _classes(self, case: Case, first: CoverageBySystem) -> list[dict[str, Any]]:
-        """Shares of the passages shown by each system: required, redundant, …"""
-        assert case.results.ratings is not None
-        classes = required(without_failed(case.results.ratings), self.eta, self.redundancy)  # type: ignore[arg-type]
-        mine = pl.col("system").is_in(list(first.systems)) & pl.col("query").is_in(first.queries)
-        shown = case.results.contexts.frame.filter(mine).join(classes, on=["query", "passage"], how="left")
-        rows = []
-        for (arm,), part in shown.group_by("system", maintain_order=True):
-            counts = Counter(part["class"].fill_null("unrated"))
-            shares = {each: counts[each] / part.height for each in (REQUIRED, PARTIAL, FULL, USELESS, "unrated")}
-            rows.append({"system": first.systems[str(arm)], **shares, "passages": part.height})
-        return rows
 
     def _compare_with_people(self, case: Case, first: CoverageBySystem, page: StudyPage) -> None:
         """Coverage of the same answers by people and by the model: a line for each, and their correlation."""
@@ -516,7 +498,8 @@ class CoverageBySystem:
                 contexts, answered = both.of(contexts), both.of(answered)
             else:  # contexts alone
                 answered = answered[:, :0]
-            spread = _spread("contexts", contexts) | _spread("answers", answered)
+            parts = ("contexts", "contexts ±", "answers", "answers ±")
+            spread = dict(zip(parts, (*spread_of_means(contexts), *spread_of_means(answered)), strict=True))
             queries = int((~np.isnan(contexts)).sum(axis=0).max(initial=0))
             yield {"η": eta, **spread, **columns(one, "τ-b"), "queries": queries, "why": one.reason}
 
@@ -613,42 +596,3 @@ def score_contexts(results: Results, names: list[str]) -> pl.DataFrame:
         found = score_to_sizes(results.contexts, results.judgments, cut, sizes, **more)
         parts.append(found.with_columns(pl.col("metric") + TIED))
     return pl.concat(parts)
-
-
-def human_texts(answers: pl.DataFrame, source: str) -> dict[str, str]:
-    """The text that somebody wrote for each query: a file's, or the only accepted answer that is long."""
-    frame = answers if source == ACCEPTED else read_texts(source, "answers").answers
-    long = [(query, text) for query, text in frame.iter_rows() if source != ACCEPTED or count_words(text) >= LONG]
-    counts = Counter(query for query, _ in long)
-    if texts := {query: text for query, text in long if counts[query] == 1}:
-        return texts
-    raise InputError(
-        "no query has exactly one text by a person" + (f" of {LONG} words or more" if source == ACCEPTED else ""),
-        file="" if source == ACCEPTED else source,
-        remedy="name a file with query and text: --human FILE",
-    )
-
-
-def with_human_ratings(results: Results, file: str, texts: Mapping[str, str]) -> Results:
-    """The results with given ratings of what people wrote; without a text, there is coverage and no density."""
-    rated = read_ratings(file).frame.filter(pl.col("status") == OK)
-    best = rated.group_by("query", "subquestion", maintain_order=True).agg(pl.max("value"))
-    rows = best.group_by("query", maintain_order=True).agg(subquestions="subquestion", ratings="value")
-    tokens = {query: count_words(text) for query, text in texts.items()}
-    frame = rows.with_columns(
-        pl.col("query").replace_strict(tokens, default=None, return_dtype=pl.Int64).alias("tokens"),
-        system=pl.lit(HUMAN),
-        aspect=pl.lit("coverage"),
-        status=pl.lit(OK),
-        source=pl.lit(file),
-    )
-    known = [results.said["coverage"].filter(pl.col("system") != HUMAN)] if "coverage" in results.said else []
-    said = pl.concat([*known, frame], how="diagonal_relaxed")
-    return replace(results, said={**results.said, "coverage": said})
-
-
-def _spread(name: str, values: Floats) -> dict[str, float | None]:
-    """Mean and standard deviation of the systems' means."""
-    means = np.array([column[~np.isnan(column)].mean() for column in values.T if not np.isnan(column).all()])
-    sd = float(means.std(ddof=1)) if len(means) > 1 else None
-    return {name: float(means.mean()) if len(means) else None, f"{name} ±": sd}
