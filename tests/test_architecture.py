@@ -27,6 +27,7 @@ LAYERS: list[set[str]] = [
         "parquet",
         "tables",
         "collection",
+        "token_counter",
         "html_table",
     },
     {"llm", "formats", "prompts", "config"},

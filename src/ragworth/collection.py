@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import polars as pl
 
@@ -14,12 +15,8 @@ from ragworth.tables import Contexts, Judgments, Ratings, coercion
 from ragworth.tables.coercion import Data
 from ragworth.tables.duplicates import duplicate_rows
 from ragworth.tables.notes import Note
-
-WORD_PATTERN = r"\w+|[^\w\s]"
-"""What counts as a token: runs of letters and digits, and single other characters."""
-
-WORD_UNIT = "words and punctuation marks"
-"""The unit of these tokens, for results."""
+from ragworth.token_counter import WORD_COUNTER, WORD_PATTERN, TokenCounter, token_counter
+from ragworth.token_counter import WORD_UNIT as WORD_UNIT
 
 
 def _text_table(kind: str, data: Data, source: str, *, unique: bool = True) -> pl.DataFrame:
@@ -55,12 +52,13 @@ class Collection:
     Attributes
     ----------
     queries: query, text.
-    passages: passage, text.
+    passages: passage, text; with another counter than words also tokens and counter, the name of what was counted.
     answers: query, text; several rows of a query are alternatives.
     subquestions: query, subquestion, text.
     relevance: judgments of relevance.
     ratings: ratings of sub-questions.
     notes: problems found while reading.
+    counter: what counts the tokens of passages and answers; see :meth:`counting`.
     """
 
     queries: pl.DataFrame = field(default_factory=lambda: empty_text_frame("query", "text"))
@@ -70,6 +68,7 @@ class Collection:
     relevance: Judgments | None = None
     ratings: Ratings | None = None
     notes: tuple[str, ...] = ()
+    counter: TokenCounter = WORD_COUNTER
 
     @classmethod
     def of(
@@ -151,8 +150,26 @@ class Collection:
                 notes.append(Note(f"{system}: {number} not in the collection ({few})", system=str(system)))
         return tuple(notes)
 
+    def counting(self, tokens: str) -> Collection:
+        """The collection with lengths in other tokens: ``words``, ``hf:PATH/tokenizer.json`` or ``tiktoken:NAME``."""
+        plain = replace(self, passages=self.passages.select("passage", "text"), counter=token_counter(tokens))
+        return plain.with_passages(plain.passages.clear())
+
+    def with_passages(self, more: pl.DataFrame) -> Collection:
+        """The collection with more passages (passage, text), and their lengths."""
+        passages = pl.concat([self.passages, more], how="diagonal") if more.height else self.passages
+        if self.counter is not WORD_COUNTER:
+            known = passages["tokens"] if "tokens" in passages.columns else [None] * passages.height
+            pairs = zip(known, passages["text"], strict=True)
+            counts = [self.counter.count(text) if length is None else length for length, text in pairs]
+            tokens = pl.Series("tokens", counts, dtype=pl.UInt32)
+            passages = passages.with_columns(tokens, pl.lit(self.counter.name).alias("counter"))
+        return replace(self, passages=passages)
+
     def tokens(self) -> pl.DataFrame:
-        """Length of each passage in words and punctuation marks: passage, tokens."""
+        """Length of each passage: passage, tokens; and counter, unless words and punctuation marks were counted."""
+        if "counter" in self.passages.columns:
+            return self.passages.select("passage", "tokens", "counter")
         return self.passages.select("passage", pl.col("text").str.count_matches(WORD_PATTERN).alias("tokens"))
 
     def equals(self, other: Collection) -> bool:
@@ -167,7 +184,7 @@ class Collection:
 
 def merge_collections(parts: Sequence[Collection]) -> Collection:
     """Merge collections. Repeated texts are fine; different texts for the same id are an error."""
-    texts: dict[str, pl.DataFrame] = {}
+    texts: dict[str, Any] = {}
     for kind, keys in (
         ("queries", ["query"]),
         ("passages", ["passage"]),

@@ -181,7 +181,7 @@ def _write_ragas(given: _Exportable, notes: list[str]) -> Iterator[str]:
         if first.height < len(given.answers):
             notes.append(f"{format_count(len(given.answers) - first.height, 'repeat')} of answers not exported")
     questions = dict(given.collection.queries.iter_rows())
-    texts = dict(given.collection.passages.iter_rows())
+    texts = dict(given.collection.passages.select("passage", "text").iter_rows())
     accepted: dict[str, list[str]] = {}
     for query, text in given.collection.answers.iter_rows():
         accepted.setdefault(query, []).append(text)

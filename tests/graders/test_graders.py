@@ -20,6 +20,7 @@ from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.tasks.contract import plan_task
 from ragworth.text_match import similarity
 from ragworth.text_match.bertscore import BERTScorePair
+from ragworth.token_counter import TokenCounter
 
 TEXTS = ragworth.Collection.of(
     queries={"query": ["q1", "q2"], "text": ["Who built the mill?", "Who swims?"]},
@@ -584,6 +585,33 @@ def test_coverage_and_density_by_hand() -> None:
     assert model.calls == 3  # nothing is asked about s4, which nothing answers
     assert graded.notes == ("tokens are counted as words and punctuation marks",)
     assert "eta 3 · w 0.5 · words and punctuation marks" in row["source"]
+
+
+def test_coverage_leaves_citations_out() -> None:
+    cited, seen = table(("x", "q1", 0, "Ann built it [1][2], or so (3) [doc3].")), list[str]()
+
+    def judge(request: Request) -> str:
+        seen.append(request.prompt.messages[-1].content)
+        return "4"
+
+    graded = ragworth.grade("coverage", cited, SUBS, Scripted(judge, abilities=("generate",)))
+    assert graded.frame["tokens"][0] == 7  # Ann built it , or so .
+    assert all("Ann built it, or so." in text for text in seen)
+    kept = ragworth.grade("coverage", cited, SUBS, Scripted(judge, abilities=("generate",)), citations=True)
+    assert kept.frame["tokens"][0] == 19
+    assert "[doc3]" in seen[-1]
+
+
+def test_coverage_by_the_collections_tokens() -> None:
+    letters = replace(SUBS, counter=TokenCounter("letters", len))
+    graded = ragworth.grade(
+        "coverage", table(("x", "q1", 0, "Ann")), letters, rating(dict.fromkeys(("S1", "S2", "S3"), "4"))
+    )
+    needed = sum(len(text) for passage, text in SUBS.passages.iter_rows() if passage in "ab")
+    row = graded.frame.row(0, named=True)
+    assert (row["tokens"], row["required_tokens"]) == (3, needed)
+    assert graded.notes == ("tokens are counted as letters",)
+    assert "eta 3 · w 0.5 · letters" in row["source"]
 
 
 def test_coverage_with_other_parameters() -> None:

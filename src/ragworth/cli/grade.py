@@ -74,6 +74,15 @@ def command_for(kind: str) -> click.Command:
             help="Write the grade of each single answer to this file.",
         ),
     ]
+    if "density" in chosen.aspects:
+        decorators.append(
+            click.option(
+                "--tokens",
+                default="words",
+                show_default=True,
+                help="What density counts as a token: words, hf:PATH/tokenizer.json or tiktoken:NAME.",
+            )
+        )
     if chosen.asks:
         folder = click.Path(file_okay=False)
         prompts = click.option(
@@ -106,6 +115,8 @@ def grade_files(
     wanted = take_collection_options(given)
     answers = read_answers(graded_answers, skip_bad_lines=wanted.skip_bad_lines)
     found = read_collection(wanted)
+    if "tokens" in given:
+        found = found._replace(collection=found.collection.counting(given.pop("tokens")))
     contexts = found.contexts.cut(wanted.k) if found.contexts is not None and wanted.k else found.contexts
     book = grading.to_answer_book(answers, contexts)
     things = sample_by_query(book.answers, wanted.limit, wanted.sample, wanted.sample_seed)

@@ -26,6 +26,7 @@ class ScoringOptions:
     ratings: str | None
     passages: str | None
     collection: str | None
+    tokens: str
     incomplete: bool
     ties: str
     skip_bad_lines: bool
@@ -56,6 +57,12 @@ def scoring_options(function: F) -> F:
             "-p",
             "--passages",
             help="Passage texts, or lengths in a column 'tokens', for metrics that count tokens.",
+        ),
+        click.option(
+            "--tokens",
+            default="words",
+            show_default=True,
+            help="What metrics count as a token: words, hf:PATH/tokenizer.json or tiktoken:NAME.",
         ),
         click.option(
             "-c",
@@ -119,7 +126,6 @@ def read_scoring_inputs(
 ) -> tuple[ScoringInputs, list[Any]]:
     """Read everything, and what else is to be read with it; all that cannot be read is told together."""
     from ragworth import formats
-    from ragworth.collection import WORD_UNIT
     from ragworth.inputs.problems import Problems
     from ragworth.inputs.reader import FileReader
     from ragworth.metrics.engine import Tokens
@@ -138,7 +144,7 @@ def read_scoring_inputs(
     lengths = None
     notes: tuple[str, ...] = ()
     if given.passages and any("tokens" in metric.needs for metric in ours):
-        counted = reading.of(given.passages, formats.read_lengths)
+        counted = reading.of(given.passages, partial(formats.read_lengths, tokens=given.tokens))
         if counted is not None:
             notes = counted.notes
             lengths = problems.of(partial(Tokens.of, counted.frame, counted.counter, given.passages))
@@ -151,7 +157,7 @@ def read_scoring_inputs(
             tables.append(texts.relevance)
         ratings = ratings or texts.ratings
         if lengths is None and texts.passages.height:
-            lengths = Tokens(texts.tokens(), WORD_UNIT)
+            lengths = Tokens.count(texts, given.tokens)
     if not runs:
         raise InputError(
             "no run was given", expected="ragworth score --qrels QRELS RUN [RUN…]", remedy="name one or more runs"

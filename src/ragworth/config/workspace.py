@@ -23,6 +23,7 @@ from ragworth.config.fields import (
     TomlTable,
     split,
 )
+from ragworth.token_counter import WORDS
 
 EVERY_SYSTEM = "*"
 """Name of a system that stands for all that a file of runs has, each under its own name; ``*2``, … for more files."""
@@ -87,6 +88,8 @@ class CollectionConfig(TomlTable):
     subquestions: TextValue | None = None
     qrels: TextListValue = ()
     ratings: TextValue | None = None
+    tokens: TextValue = WORDS
+    """What counts as a token in densities: words, hf:PATH/tokenizer.json or tiktoken:NAME."""
 
 
 @dataclass(frozen=True)
@@ -199,6 +202,12 @@ class Workspace(TomlTable):
     def path(self, text: str) -> Path:
         """A path of the file's, from its folder."""
         return self.folder / text
+
+    @property
+    def tokens(self) -> str:
+        """What counts as a token, with the tokenizer's path from the folder of the file."""
+        form, colon, rest = self.collection.tokens.partition(":")
+        return f"hf:{self.folder / rest}" if form == "hf" and rest else form + colon + rest
 
     def spec(self, text: str) -> str:
         """A path that may carry its format in front (``beir:FOLDER``), from the folder of the file."""

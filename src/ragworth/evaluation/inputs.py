@@ -156,6 +156,7 @@ def load_inputs(
     )
     sources = [JudgmentSource(path, each) for path, each in zip(space.judged, judged, strict=True) if each is not None]
     others = problems.of(partial(merge_judgments, sources), "judgments", "files")
+    texts = problems.of(partial(texts.counting, space.tokens), "collection", "tokens") if texts is not None else None
     if texts is None or others is None:
         return None
     if texts.relevance is not None:

@@ -15,7 +15,6 @@ from ragworth.annotators.containment import ContainmentAnnotator
 from ragworth.annotators.contract import NO_MODEL, AnnotationItem, Annotator
 from ragworth.calls.job import Job
 from ragworth.calls.serialization import model_digest
-from ragworth.collection import WORD_UNIT
 from ragworth.config import AnswerConfig, TaskConfig
 from ragworth.errors import InputError, format_count
 from ragworth.evaluation.default_metrics import default_metrics
@@ -381,7 +380,7 @@ def run_score(state: EvaluationState) -> None:
 
     def make(watching: StageProgress | None) -> StageResult:
         passages = state.collection.passages.height
-        tokens = Tokens.of(state.collection.tokens(), WORD_UNIT) if passages else None
+        tokens = Tokens.of(state.collection.tokens(), state.collection.counter.name) if passages else None
         found = score(
             state.contexts, judgments, list(metrics), ratings=state.ratings, tokens=tokens, folder=state.space.folder
         )

@@ -17,6 +17,7 @@ from ragworth.inputs.problems import Problems
 from ragworth.retrieval import Pipeline
 from ragworth.retrieval.steps.given_run import Run
 from ragworth.tables import Contexts
+from ragworth.token_counter import tokenizer_file
 
 KeyPath = tuple[str, ...]
 """The keys that lead to a setting."""
@@ -63,6 +64,8 @@ def _named_files(space: Workspace) -> Iterator[tuple[KeyPath, Path]]:
     for kind, task in space.judgments.items():
         if task.expensive is not None and task.expensive.file:
             named.append((("judgments", kind, "expensive", "file"), task.expensive.file))
+    if file := tokenizer_file(space.tokens):
+        yield ("collection", "tokens"), file
     for where, text in named:
         yield from ((where, each) for each in _workspace_files(space, text))
 

@@ -10,7 +10,6 @@ import polars as pl
 from ragworth import two_judges
 from ragworth.annotators import ANNOTATORS, annotation
 from ragworth.annotators.contract import AnnotationItem, Annotator
-from ragworth.collection import WORD_UNIT
 from ragworth.config import TaskConfig
 from ragworth.errors import format_count
 from ragworth.evaluation.model_pool import StageProgress
@@ -129,7 +128,7 @@ def run_estimates(state: EvaluationState) -> None:
             metrics,
             others=others,
             ratings=state.ratings,
-            tokens=Tokens.of(texts.tokens(), WORD_UNIT) if texts.passages.height else None,
+            tokens=Tokens.of(texts.tokens(), texts.counter.name) if texts.passages.height else None,
             baseline=state.space.baseline,
             seed=state.space.seed,
             folder=state.space.folder,

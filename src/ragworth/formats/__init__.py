@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from ragworth.collection import WORD_UNIT, Collection
+from ragworth.collection import Collection
 from ragworth.errors import FormatError, quote_short
 from ragworth.formats import detection, records
 from ragworth.formats.catalog import FORMATS as FORMATS
@@ -20,6 +20,7 @@ from ragworth.formats.contract import FileSample, Format, LoadedCollection
 from ragworth.formats.log_files import sample_file, suffix_of
 from ragworth.tables import Contexts, Judgments, Ratings, Table
 from ragworth.tables.ranking import Ties
+from ragworth.token_counter import WORDS
 
 USES = {
     "contexts": "read as contexts (a run)",
@@ -157,7 +158,7 @@ class PassageLengths(NamedTuple):
     notes: tuple[str, ...]
 
 
-def read_lengths(spec: str | Path, *, skip_bad_lines: bool = False) -> PassageLengths:
+def read_lengths(spec: str | Path, *, tokens: str = WORDS, skip_bad_lines: bool = False) -> PassageLengths:
     """Read passage lengths from a ``tokens`` column, or count tokens in the texts."""
     chosen, path = resolve(spec, "load")
     if chosen.name == "table":
@@ -169,7 +170,8 @@ def read_lengths(spec: str | Path, *, skip_bad_lines: bool = False) -> PassageLe
         texts = Collection.of(passages=frame, source=path, notes=notes)
     else:
         texts = load(spec, skip_bad_lines=skip_bad_lines).collection
-    return PassageLengths(texts.tokens(), WORD_UNIT, texts.notes)
+    texts = texts.counting(tokens)
+    return PassageLengths(texts.tokens(), texts.counter.name, texts.notes)
 
 
 def _read(spec: str | Path, what: str, skip_bad_lines: bool) -> Any:

@@ -197,8 +197,8 @@ def read_ratings(path: PathOrStr, *, skip_bad_lines: bool = False) -> Ratings:
                 ids, matrix = (as_list(ast.literal_eval(each), "the line") for each in (passages, text))
                 rows += _matrix_rows(name, [as_id(each, "passage") for each in ids], matrix)
         except (WrongLineError, ValueError, SyntaxError, MemoryError, RecursionError) as error:
-            found = f"topic {quote_short(name, 24)}: {str(error)[:80]}"
-            raise bad_lines_error(path, [BadLine(number, found)], LOG) from error
+            problem = f"topic {quote_short(name, 24)}: {str(error)[:80]}"
+            raise bad_lines_error(path, [BadLine(number, problem)], LOG) from error
         passages = text if text.startswith("['") else ""
         name = text if NAME.fullmatch(text) else name
     if passages:

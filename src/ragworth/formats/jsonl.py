@@ -104,7 +104,7 @@ def write_contexts(contexts: Contexts, path: PathOrStr, collection: Collection |
     """Write contexts, with texts of ``collection`` where available."""
     collection = collection or Collection()
     queries = dict(collection.queries.iter_rows())
-    texts = dict(collection.passages.iter_rows())
+    texts = dict(collection.passages.select("passage", "text").iter_rows())
     answers: dict[str, list[str]] = {}
     for query, text in collection.answers.iter_rows():
         answers.setdefault(query, []).append(text)

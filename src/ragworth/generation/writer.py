@@ -23,7 +23,7 @@ from ragworth.tasks.findings import describe_source, frame_from_rows, require_ab
 from ragworth.tasks.options import option, validate_options
 from ragworth.tasks.text_lookup import NO_PASSAGE, TextLookup
 from ragworth.text_match.citations import parse_citations
-from ragworth.text_match.lengths import WORD_COUNTER, TokenCounter
+from ragworth.token_counter import WORD_COUNTER, TokenCounter
 
 NO_CONTEXT_SYSTEM = "(none)"
 """The system without context: what the model knows by itself."""

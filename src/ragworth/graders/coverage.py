@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 import polars as pl
 
 from ragworth.calls.programs import NoValue, Program, combine_programs
-from ragworth.collection import WORD_UNIT
 from ragworth.errors import InputError, format_count, give_input
 from ragworth.generation.answer_book import Answer
 from ragworth.generation.oracle import NO_ANSWERABLE, UNJUDGED, OracleSelector
@@ -26,7 +25,7 @@ from ragworth.tasks.options import option
 from ragworth.tasks.reliability import judgment_warnings
 from ragworth.tasks.scales import RATING_SCALE
 from ragworth.tasks.text_lookup import NO_SUBQUESTIONS, Subquestion
-from ragworth.text_match.lengths import count_words
+from ragworth.token_counter import TokenCounter
 
 NO_TOKENS = "no-tokens"
 NO_REQUIRED = "no-required-subset"
@@ -88,8 +87,13 @@ class CoverageGrader(Grader):
         return f"{name}{'-swapped' if self.swapped else ''}"
 
     @property
+    def _counter(self) -> TokenCounter:
+        """What counts tokens: the collection's counter."""
+        return self.texts.collection.counter
+
+    @property
     def source(self) -> str:
-        return describe_source(self.model, [self.prompt], f"eta {self.eta:g}", f"w {self.w:g}", WORD_UNIT)
+        return describe_source(self.model, [self.prompt], f"eta {self.eta:g}", f"w {self.w:g}", self._counter.name)
 
     def program(self, answer: Answer) -> Program[AspectValues]:
         text, questions = self.text(answer), self._answerable(answer.query)
@@ -99,7 +103,7 @@ class CoverageGrader(Grader):
             raise failed
         found = [one for one in made if isinstance(one, LabelResult)]
         share = sum(one.value >= self.eta for one in found) / len(questions)
-        tokens = count_words(text)
+        tokens = self._counter.count(text)
         density = self._density(answer.query, share, tokens)
         required = None if isinstance(density, NoValue) else self._required_tokens(answer.query)
         detail = {
@@ -163,7 +167,7 @@ class CoverageGrader(Grader):
         return OracleSelector(self.texts, "ratings", eta=self.eta)
 
     def _required_tokens(self, query: str) -> int:
-        return sum(count_words(self.texts.passage(passage)) for passage in self._oracle.passages(query))
+        return sum(self._counter.count(self.texts.passage(passage)) for passage in self._oracle.passages(query))
 
     def _density(self, query: str, share: float, tokens: int) -> float | NoValue:
         if query in self._unrated:
@@ -175,7 +179,7 @@ class CoverageGrader(Grader):
         if not share:
             return 0.0
         if not tokens or not required:
-            return NoValue(NO_TOKENS, "the answer, or the required subset, has no words")
+            return NoValue(NO_TOKENS, "the answer, or the required subset, has no tokens")
         return float((share * required / tokens) ** self.w)
 
     def doubts(self, frame: pl.DataFrame) -> list[str]:
@@ -187,7 +191,7 @@ class CoverageGrader(Grader):
         ]
 
     def notes(self, answers: Sequence[Answer], controls: Sequence[AspectValues | NoValue]) -> list[str]:
-        notes = [f"tokens are counted as {WORD_UNIT}"]
+        notes = [f"tokens are counted as {self._counter.name}"]
         if self._way == "answerability":
             notes.append(RATED_ANSWERABILITY_NOTE)
         if self._unrated:

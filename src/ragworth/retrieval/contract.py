@@ -10,7 +10,7 @@ and names the system.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar
@@ -164,7 +164,7 @@ class StepContext:
         """The collection, with the texts of passages that systems returned so far."""
         more = {"passage": list(self.brought), "text": list(self.brought.values())}
         frame = pl.DataFrame(more, schema=dict.fromkeys(more, pl.String))
-        return replace(self.collection, passages=pl.concat([self.collection.passages, frame]))
+        return self.collection.with_passages(frame)
 
     @cached_property
     def labels(self) -> dict[str, dict[str, float]]:

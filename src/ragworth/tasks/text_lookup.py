@@ -86,7 +86,7 @@ class TextLookup:
 
     @cached_property
     def _passages(self) -> Mapping[str, str]:
-        return dict(self.collection.passages.iter_rows())
+        return dict(self.collection.passages.select("passage", "text").iter_rows())
 
     @cached_property
     def _answers(self) -> Mapping[str, tuple[str, ...]]:

@@ -2,29 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
-
-import polars as pl
-
-from ragworth.collection import WORD_PATTERN, WORD_UNIT
 from ragworth.errors import ModelError
 from ragworth.llm.contract import Model, Prompt
-
-
-class TokenCounter(NamedTuple):
-    """Counts the tokens of a text; ``name`` says what is counted, for results."""
-
-    name: str
-    count: Callable[[str], int]
-
-
-def count_words(text: str) -> int:
-    """Count words and punctuation marks, like for passages."""
-    return int(pl.Series([text], dtype=pl.String).str.count_matches(WORD_PATTERN)[0])
-
-
-WORD_COUNTER = TokenCounter(WORD_UNIT, count_words)
+from ragworth.token_counter import WORD_COUNTER, TokenCounter
 
 
 def counter_for(model: Model) -> TokenCounter:
