@@ -178,7 +178,8 @@ def combine_judges(tables: Mapping[str, pl.DataFrame], aspects: Sequence[str] = 
 
     ``aspects`` are of the same thing, so each of them is a judge.
     """
-    found, single = {}, {}
+    found: dict[str, pl.DataFrame] = {}
+    single: dict[str, pl.DataFrame] = {}
     for name, table in tables.items():
         mine = table.filter(pl.col("aspect").is_in(aspects))
         mine = mine.with_columns(pl.col("aspect").alias("judge"), aspect=pl.lit(UNNAMED)) if mine.height else table
@@ -244,7 +245,7 @@ def judges_of_tables(
     return pl.concat(parts) if parts else pl.DataFrame(schema=SCHEMA)
 
 
-def read_coverage(place: PathOrStr, answerable: Mapping[str, frozenset[str]], systems: Sequence[str]) -> pl.DataFrame:
+def read_coverage(place: PathOrStr, answerable: Mapping[str, frozenset[str]], systems: list[str]) -> pl.DataFrame:
     """Read people's coverage of answers: system, query, judge and value.
 
     The table has system, query, value and optionally judge; with a column ``subquestion``, values are 0 or 1, and the

@@ -15,7 +15,8 @@ from ragworth.formats.texts import read as read_texts
 from ragworth.metrics.required_passages import REQUIRED, answerable, required, without_failed
 from ragworth.results import Results
 from ragworth.tables import OK
-from ragworth.text_match.lengths import count_words
+from ragworth.text_match.citations import without_citations
+from ragworth.token_counter import TokenCounter, count_words
 
 WEIGHT = 0.5
 """Exponent of density, as for contexts."""
@@ -106,12 +107,12 @@ def human_texts(answers: pl.DataFrame, source: str) -> dict[str, str]:
     )
 
 
-def with_human_ratings(results: Results, file: str, texts: Mapping[str, str]) -> Results:
+def with_human_ratings(results: Results, file: str, texts: Mapping[str, str], counter: TokenCounter) -> Results:
     """The results with given ratings of what people wrote; without a text, there is coverage and no density."""
     rated = read_ratings(file).frame.filter(pl.col("status") == OK)
     best = rated.group_by("query", "subquestion", maintain_order=True).agg(pl.max("value"))
     rows = best.group_by("query", maintain_order=True).agg(subquestions="subquestion", ratings="value")
-    tokens = {query: count_words(text) for query, text in texts.items()}
+    tokens = {query: counter.count(without_citations(text)) for query, text in texts.items()}
     frame = rows.with_columns(
         pl.col("query").replace_strict(tokens, default=None, return_dtype=pl.Int64).alias("tokens"),
         system=pl.lit(HUMAN),

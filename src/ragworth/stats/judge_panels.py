@@ -89,7 +89,7 @@ class Confusion(NamedTuple):
 
     first: float
     second: float
-    count: int
+    items: int
     share: float
 
 

@@ -313,7 +313,7 @@ class Panel(JudgedItems):
     def confusions(self) -> list[Row]:
         return [
             {"first": self.judges[a], "second": self.judges[b], "first says": self.word(one.first)}
-            | {"second says": self.word(one.second), "items": one.count, "share": one.share}
+            | {"second says": self.word(one.second), "items": one.items, "share": one.share}
             for a, b in (self.compared if self.scale["nominal"] else ())
             for one in confusions(self.values[:, a], self.values[:, b])
         ]

@@ -16,7 +16,6 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
-from ragworth.collection import WORD_UNIT
 from ragworth.comparison import value_bounds
 from ragworth.config import AnswerConfig, TaskConfig, Workspace
 from ragworth.errors import InputError, format_count, format_list
@@ -46,12 +45,16 @@ from ragworth.studies.page import StudyPage, TableText, columns
 from ragworth.studies.pool import Shown, contexts_from_lists, lists_by_system, no_queries_error
 from ragworth.studies.wording import between, parse_names, parse_numbers, signed
 from ragworth.tables import OK, Answers, Contexts, Ratings, Scores
+from ragworth.tasks.answerability import RATED_ANSWERABILITY_NOTE
 from ragworth.tasks.options import option
+from ragworth.token_counter import WORD_COUNTER, WORD_UNIT, TokenCounter
 
 BOUND = "(required)"
 """The system that shows the required subset."""
 TIED = f"@{REQUIRED}"
 """Ends the name of a metric whose cutoff is the size of each query's required subset."""
+PEOPLE = pl.DataFrame(schema={"system": pl.String, "query": pl.String, "value": pl.Float64, "judge": pl.String})
+NO_SYSTEMS = pl.DataFrame(schema={"system": pl.String})
 THRESHOLDS = (1.0, 2.0, 3.0, 4.0, 5.0)
 ANSWERS = {"coverage": "coverage of the answer", "density": "density of the answer"}
 ROLES = {BOUND: "upper bound", ORACLE_SYSTEM: "upper bound", HUMAN: "human", NO_CONTEXT_SYSTEM: "lower bound"}
@@ -148,7 +151,7 @@ class LongForm(Study):
             ]
             scores = score_contexts(case.results, wanted)
             case = replace(case, results=replace(case.results, scores=Scores.trusted(scores)))
-        return self._with_people_rated(case)
+        return self._with_human(case, texts, bench.collection.counter)
 
     def _ratings(self, bench: Bench, found: Contexts) -> Ratings:
         """The ratings of the collection, or those that the model gives."""
@@ -225,20 +228,29 @@ class LongForm(Study):
             )
         if not any(name.startswith(BY_RATINGS) for name in case.results.scores.frame["metric"].unique()):
             raise InputError(f"{case.name}: there are no scores of coverage", remedy="add -m Cov -m alpha_nDCG")
-        return self._with_people_rated(case)
+        counted = "counter" in case.results.collection.passages.columns
+        if (
+            self.human
+            and not self.human_ratings
+            and HUMAN not in case.results.said.get("coverage", NO_SYSTEMS)["system"]
+        ):
+            raise InputError("results don't say how people's texts are rated", remedy="add --human-ratings FILE")
+        if self.human and counted:
+            raise InputError("what counts the tokens of these results isn't known", remedy="leave --human out")
+        texts = human_texts(case.results.collection.answers, self.human) if self.human else {}
+        return self._with_human(case, texts, WORD_COUNTER)
 
-    def _with_people_rated(self, case: Case) -> Case:
+    def _with_human(self, case: Case, texts: Mapping[str, str], counter: TokenCounter) -> Case:
+        """The case with given ratings of what people wrote."""
         if not self.human_ratings:
             return case
-        texts = human_texts(case.results.collection.answers, self.human) if self.human else {}
-        return replace(case, results=with_human_ratings(case.results, self.human_ratings, texts))
+        return replace(case, results=with_human_ratings(case.results, self.human_ratings, texts, counter))
 
     def tables(self) -> Mapping[str, TableText]:
         return {
             "systems": TableText(
                 "Coverage of systems and their answers, mean over queries",
-                f"answered from a rating of {self.eta:g} on, over the queries that have contexts and answers; tokens are "
-                f"{WORD_UNIT}",
+                f"answered from a rating of {self.eta:g} on, over the queries that have contexts and answers",
             ),
             "ranking": TableText(
                 "Do contexts and answers rank the systems alike?",
@@ -292,15 +304,12 @@ class LongForm(Study):
         shares = class_shares(results.contexts, results.ratings, self.eta, self.redundancy)  # type: ignore[arg-type]
         page.add("passages", case, shares.filter(pl.col("system").is_in(list(first.systems))))
         self._compare_with_people(case, first, page)
-        sources = {"passages": results.ratings, "answers": results.said.get("coverage")}
-        for what, table in sources.items():
-            frame = table.frame if isinstance(table, Ratings) else table
-            if frame is not None and "source" in frame.columns and frame["source"].str.contains("answerability").any():
-                page.note(
-                    case,
-                    f"the ratings of {what} are answerability: how likely the reader is to answer the sub-question, on "
-                    "the scale of 0 to 5, instead of a rating by instructions",
-                )
+        tables = {"passages": results.ratings.frame, "answers": results.said.get("coverage", NO_SYSTEMS)}
+        for what, table in tables.items():
+            if "source" in table.columns and table["source"].str.contains("answerability").any():
+                page.note(case, f"{what}: {RATED_ANSWERABILITY_NOTE}")
+        if (lengths := _lengths(results)) is not None:
+            page.note(case, f"tokens of Den and of densities are counted as {lengths.counter}")
         first.draw(page)
 
     def _parts(self, case: Case) -> Iterator[CoverageBySystem]:
@@ -331,43 +340,27 @@ class LongForm(Study):
 
     def _compare_with_people(self, case: Case, first: CoverageBySystem, page: StudyPage) -> None:
         """Coverage of the same answers by people and by the model: a line for each, and their correlation."""
-        results, frames = case.results, []
+        results, frames = case.results, [PEOPLE]
         if results.outcomes is not None:
             named = results.outcomes.frame.filter(pl.col("aspect").str.ends_with("-coverage"))
-            frames.append(
-                named.select("system", "query", "value", judge=pl.col("aspect").str.strip_suffix("-coverage"))
-            )
+            judge = pl.col("aspect").str.strip_suffix("-coverage").alias("judge")
+            frames.append(named.select("system", "query", "value", judge))
         if self.people:
             assert results.ratings is not None
             frames.append(read_coverage(self.people, answerable(results.ratings, self.eta), list(first.roles)))
-        model = first.answers.coverage
-        both = pl.concat(
-            [model.rename({"value": "model"}).join(each, on=["system", "query"]) for each in frames] or [model.clear()]
-        )
-        for (judge,), part in both.group_by("judge", maintain_order=True) if "judge" in both.columns else ():
+        model = first.answers.coverage.rename({"value": "model"})
+        both = pl.concat([model.join(each.drop_nulls("value"), on=["system", "query"]) for each in frames])
+        for (judge,), part in both.group_by("judge", maintain_order=True):
             x, y = part["model"].to_numpy()[:, None], part["value"].to_numpy()
             found = pooled_correlations(x, y, part["query"].to_numpy(), **self.plan.options)[0]
-            one = Estimate.of(found, unit="n")
-            page.add(
-                "people",
-                case,
-                [{"judge": judge, "answers": one.n, **columns(one, "Spearman ρ", unit="n"), "why": one.reason}],
-            )
-        for number, ((arm,), part) in enumerate(both.group_by("system", maintain_order=True), 1) if both.height else ():
-            lines = pl.concat(
-                [
-                    part.select(line=pl.lit("model"), place="query", value="model").unique(),
-                    part.select(line="judge", place="query", value="value"),
-                ]
-            )
-            spec = curve_chart(lines.sort("place"), "query", "coverage", band=False)
-            page.draw(
-                f"people-{number}",
-                f"Coverage by people and by the model: {arm}",
-                "Of the answer to each query.",
-                spec,
-                case,
-            )
+            one = columns(Estimate.of(found, unit="n"), "Spearman ρ", unit="answers")
+            page.add("people", case, [{"judge": judge, **one, "why": found.reason}])
+        for number, ((arm,), part) in enumerate(both.group_by("system", maintain_order=True), 1):
+            mine = part.select(line=pl.lit("model"), place="query", value="model").unique()
+            lines = pl.concat([mine, part.select(line="judge", place="query", value="value")]).sort("place")
+            spec = curve_chart(lines, "query", "coverage", band=False)
+            title = f"Coverage by people and by the model: {arm}"
+            page.draw(f"people-{number}", title, "Of the answer to each query.", spec, case)
 
 
 @dataclass(frozen=True, eq=False)
@@ -585,8 +578,7 @@ def at_threshold(name: str, eta: float) -> str:
 
 def score_contexts(results: Results, names: list[str]) -> pl.DataFrame:
     """Scores of contexts, some of them cut at the size of each query's required subset."""
-    lengths = Tokens.of(results.collection.tokens(), WORD_UNIT) if results.collection.passages.height else None
-    more: dict[str, Any] = {"ratings": results.ratings, "tokens": lengths, "complete": False}
+    more: dict[str, Any] = {"ratings": results.ratings, "tokens": _lengths(results), "complete": False}
     plain, tied = ([name for name in names if name.endswith(TIED) == wanted] for wanted in (False, True))
     parts = [score(results.contexts, results.judgments, plain, **more).frame] if plain else []
     if tied:
@@ -596,3 +588,7 @@ def score_contexts(results: Results, names: list[str]) -> pl.DataFrame:
         found = score_to_sizes(results.contexts, results.judgments, cut, sizes, **more)
         parts.append(found.with_columns(pl.col("metric") + TIED))
     return pl.concat(parts)
+
+
+def _lengths(results: Results) -> Tokens | None:
+    return Tokens.of(results.collection.tokens(), WORD_UNIT) if results.collection.passages.height else None
