@@ -370,7 +370,7 @@ def test_the_human_summary_is_measured_like_an_answer(tmp_path: Path, made: list
     asked = sum(each.calls for each in made)
     lines = [f"{q} {q}s{p} summary {max(5 - p, 0) if p < 3 else 0}" for q in texts for p in range(PARTS)]
     (tmp_path / "human.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    more = {"human": "answers", "human_ratings": str(tmp_path / "human.txt")}
+    more: dict[str, Any] = {"human": "answers", "human_ratings": str(tmp_path / "human.txt")}
     again = ragworth.study("long-form", place, **more, **QUICK)
     assert sum(each.calls for each in made) == asked
     assert again.findings.tables[0].frame.equals(found.findings.tables[0].frame)
@@ -447,7 +447,7 @@ def test_ratings_that_are_answerability_are_named(tmp_path: Path, made: list[Scr
     frame = results.ratings.frame.with_columns(source=pl.lit("reader · abstention@1 · answerability"))
     replace(results, ratings=Ratings.trusted(frame)).write(tmp_path / "other")
     found = ragworth.study("long-form", tmp_path / "other", metrics=["Cov"], **QUICK).findings
-    assert any("ratings of passages are answerability" in note for note in found.notes)
+    assert any("passages: the ratings are answerability" in note.lower() for note in found.notes)
     shares = next(table.frame for table in found.tables if table.name == "passages")
     assert shares.drop("case", "system", "passages").sum_horizontal().to_list() == pytest.approx([1.0] * 4)
 

@@ -245,7 +245,7 @@ def judges_of_tables(
     return pl.concat(parts) if parts else pl.DataFrame(schema=SCHEMA)
 
 
-def read_coverage(place: PathOrStr, answerable: Mapping[str, frozenset[str]], systems: Sequence[str]) -> pl.DataFrame:
+def read_coverage(place: PathOrStr, answerable: Mapping[str, frozenset[str]], systems: list[str]) -> pl.DataFrame:
     """Read people's coverage of answers: system, query, judge and value.
 
     The table has system, query, value and optionally judge; with a column ``subquestion``, values are 0 or 1, and the

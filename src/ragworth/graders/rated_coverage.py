@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 import polars as pl
 
+from ragworth.errors import InputError
+from ragworth.formats import read_ratings
+from ragworth.formats.texts import read as read_texts
 from ragworth.metrics.required_passages import REQUIRED, answerable, required, without_failed
 from ragworth.results import Results
 from ragworth.tables import OK
+from ragworth.text_match.citations import without_citations
+from ragworth.token_counter import TokenCounter, count_words
 
 WEIGHT = 0.5
 """Exponent of density, as for contexts."""
 VALUES = {"system": pl.String, "query": pl.String, "value": pl.Float64}
 NOTHING = pl.DataFrame(schema=VALUES)
+HUMAN = "(human)"
+"""The system whose answers people wrote."""
+ACCEPTED, LONG = "answers", 20
+"""The source that means the accepted answers, and the fewest words of one that is a long answer."""
 THRESHOLD = r"(?:^| · )eta ([0-9.]+)(?: · |$)"
 """How the source of a grade names its threshold."""
 
@@ -80,3 +91,35 @@ def _required_tokens(results: Results, eta: float) -> Mapping[str, int]:
     chosen = classes.join(results.collection.tokens(), on="passage", how="left")
     sums = chosen.group_by("query").agg(pl.col("tokens").sum(), pl.col("tokens").is_null().any().alias("unknown"))
     return {query: tokens for query, tokens, unknown in sums.iter_rows() if not unknown}
+
+
+def human_texts(answers: pl.DataFrame, source: str) -> dict[str, str]:
+    """What somebody wrote for each query: a file's text, or the only accepted answer of at least `LONG` words."""
+    frame = answers if source == ACCEPTED else read_texts(source, "answers").answers
+    long = [(query, text) for query, text in frame.iter_rows() if source != ACCEPTED or count_words(text) >= LONG]
+    counts = Counter(query for query, _ in long)
+    if texts := {query: text for query, text in long if counts[query] == 1}:
+        return texts
+    raise InputError(
+        "no query has exactly one text by a person" + (f" of {LONG} words or more" if source == ACCEPTED else ""),
+        file="" if source == ACCEPTED else source,
+        remedy="name a file with query and text: --human FILE",
+    )
+
+
+def with_human_ratings(results: Results, file: str, texts: Mapping[str, str], counter: TokenCounter) -> Results:
+    """The results with given ratings of what people wrote; without a text, there is coverage and no density."""
+    rated = read_ratings(file).frame.filter(pl.col("status") == OK)
+    best = rated.group_by("query", "subquestion", maintain_order=True).agg(pl.max("value"))
+    rows = best.group_by("query", maintain_order=True).agg(subquestions="subquestion", ratings="value")
+    tokens = {query: counter.count(without_citations(text)) for query, text in texts.items()}
+    frame = rows.with_columns(
+        pl.col("query").replace_strict(tokens, default=None, return_dtype=pl.Int64).alias("tokens"),
+        system=pl.lit(HUMAN),
+        aspect=pl.lit("coverage"),
+        status=pl.lit(OK),
+        source=pl.lit(file),
+    )
+    known = [results.said["coverage"].filter(pl.col("system") != HUMAN)] if "coverage" in results.said else []
+    said = pl.concat([*known, frame], how="diagonal_relaxed")
+    return replace(results, said={**results.said, "coverage": said})

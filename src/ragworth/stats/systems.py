@@ -73,6 +73,12 @@ def rank_systems(x: Floats, y: Floats, plan: Resampling) -> Estimate:
     return none._replace(value=kendall(first, second), low=low, high=high)
 
 
+def spread_of_means(values: Floats) -> tuple[float | None, float | None]:
+    """Mean and standard deviation of the systems' means (queries × systems); None without enough systems."""
+    means = np.array([column[~np.isnan(column)].mean() for column in values.T if not np.isnan(column).all()])
+    return float(means.mean()) if len(means) else None, float(means.std(ddof=1)) if len(means) > 1 else None
+
+
 def correlate_systems(sides: Sequence[Sides], measure: Measure, plan: Resampling) -> Estimate:
     """The correlation of the systems' means of a metric and an outcome, averaged over several such pairs.
 

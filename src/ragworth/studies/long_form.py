@@ -16,24 +16,19 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
-from ragworth.collection import WORD_UNIT
 from ragworth.comparison import value_bounds
 from ragworth.config import AnswerConfig, TaskConfig, Workspace
 from ragworth.errors import InputError, format_count, format_list
-from ragworth.formats import read_ratings
 from ragworth.formats.judges import read_coverage
-from ragworth.formats.texts import read as read_texts
 from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM
-from ragworth.graders.rated_coverage import AnswerCoverage, answer_coverage
+from ragworth.graders.rated_coverage import HUMAN, AnswerCoverage, answer_coverage, human_texts, with_human_ratings
 from ragworth.metrics.engine import Tokens
 from ragworth.metrics.parsing import with_parameter
 from ragworth.metrics.required_passages import (
-    FULL,
-    PARTIAL,
     REDUNDANCY_RULES,
     REQUIRED,
-    USELESS,
     answerable,
+    class_shares,
     required,
     without_failed,
 )
@@ -42,7 +37,7 @@ from ragworth.results import Results
 from ragworth.scoring import score, score_to_sizes
 from ragworth.stats.estimate import Estimate, mean_estimates
 from ragworth.stats.pooled import pooled_correlations
-from ragworth.stats.systems import common_grid, rank_systems
+from ragworth.stats.systems import common_grid, rank_systems, spread_of_means
 from ragworth.studies.bench import Bench, PlanComplete
 from ragworth.studies.contract import Case, Published, Study
 from ragworth.studies.contrast import Floats, matrix
@@ -50,15 +45,16 @@ from ragworth.studies.page import StudyPage, TableText, columns
 from ragworth.studies.pool import Shown, contexts_from_lists, lists_by_system, no_queries_error
 from ragworth.studies.wording import between, parse_names, parse_numbers, signed
 from ragworth.tables import OK, Answers, Contexts, Ratings, Scores
+from ragworth.tasks.answerability import RATED_ANSWERABILITY_NOTE
 from ragworth.tasks.options import option
-from ragworth.text_match.lengths import count_words
+from ragworth.token_counter import WORD_COUNTER, WORD_UNIT, TokenCounter
 
-BOUND, HUMAN = "(required)", "(human)"
-"""The system that shows the required subset, and the one whose answers people wrote."""
+BOUND = "(required)"
+"""The system that shows the required subset."""
 TIED = f"@{REQUIRED}"
 """Ends the name of a metric whose cutoff is the size of each query's required subset."""
-ACCEPTED, LONG = "answers", 20
-"""``--human answers`` means accepted answers of at least so many words."""
+PEOPLE = pl.DataFrame(schema={"system": pl.String, "query": pl.String, "value": pl.Float64, "judge": pl.String})
+NO_SYSTEMS = pl.DataFrame(schema={"system": pl.String})
 THRESHOLDS = (1.0, 2.0, 3.0, 4.0, 5.0)
 ANSWERS = {"coverage": "coverage of the answer", "density": "density of the answer"}
 ROLES = {BOUND: "upper bound", ORACLE_SYSTEM: "upper bound", HUMAN: "human", NO_CONTEXT_SYSTEM: "lower bound"}
@@ -155,7 +151,7 @@ class LongForm(Study):
             ]
             scores = score_contexts(case.results, wanted)
             case = replace(case, results=replace(case.results, scores=Scores.trusted(scores)))
-        return self._with_people_rated(case)
+        return self._with_human(case, texts, bench.collection.counter)
 
     def _ratings(self, bench: Bench, found: Contexts) -> Ratings:
         """The ratings of the collection, or those that the model gives."""
@@ -232,20 +228,29 @@ class LongForm(Study):
             )
         if not any(name.startswith(BY_RATINGS) for name in case.results.scores.frame["metric"].unique()):
             raise InputError(f"{case.name}: there are no scores of coverage", remedy="add -m Cov -m alpha_nDCG")
-        return self._with_people_rated(case)
+        counted = "counter" in case.results.collection.passages.columns
+        if (
+            self.human
+            and not self.human_ratings
+            and HUMAN not in case.results.said.get("coverage", NO_SYSTEMS)["system"]
+        ):
+            raise InputError("results don't say how people's texts are rated", remedy="add --human-ratings FILE")
+        if self.human and counted:
+            raise InputError("what counts the tokens of these results isn't known", remedy="leave --human out")
+        texts = human_texts(case.results.collection.answers, self.human) if self.human else {}
+        return self._with_human(case, texts, WORD_COUNTER)
 
-    def _with_people_rated(self, case: Case) -> Case:
+    def _with_human(self, case: Case, texts: Mapping[str, str], counter: TokenCounter) -> Case:
+        """The case with given ratings of what people wrote."""
         if not self.human_ratings:
             return case
-        texts = human_texts(case.results.collection.answers, self.human) if self.human else {}
-        return replace(case, results=with_human_ratings(case.results, self.human_ratings, texts))
+        return replace(case, results=with_human_ratings(case.results, self.human_ratings, texts, counter))
 
     def tables(self) -> Mapping[str, TableText]:
         return {
             "systems": TableText(
                 "Coverage of systems and their answers, mean over queries",
-                f"answered from a rating of {self.eta:g} on, over the queries that have contexts and answers; tokens are "
-                f"{WORD_UNIT}",
+                f"answered from a rating of {self.eta:g} on, over the queries that have contexts and answers",
             ),
             "ranking": TableText(
                 "Do contexts and answers rank the systems alike?",
@@ -295,17 +300,16 @@ class LongForm(Study):
         page.leave_out(
             case, {"some system has no value of its contexts or answers": len(first.queries) - len(first.common)}
         )
-        page.add("passages", case, self._classes(case, first))
+        assert results.ratings is not None
+        shares = class_shares(results.contexts, results.ratings, self.eta, self.redundancy)  # type: ignore[arg-type]
+        page.add("passages", case, shares.filter(pl.col("system").is_in(list(first.systems))))
         self._compare_with_people(case, first, page)
-        sources = {"passages": results.ratings, "answers": results.said.get("coverage")}
-        for what, table in sources.items():
-            frame = table.frame if isinstance(table, Ratings) else table
-            if frame is not None and "source" in frame.columns and frame["source"].str.contains("answerability").any():
-                page.note(
-                    case,
-                    f"the ratings of {what} are answerability: how likely the reader is to answer the sub-question, on "
-                    "the scale of 0 to 5, instead of a rating by instructions",
-                )
+        tables = {"passages": results.ratings.frame, "answers": results.said.get("coverage", NO_SYSTEMS)}
+        for what, table in tables.items():
+            if "source" in table.columns and table["source"].str.contains("answerability").any():
+                page.note(case, f"{what}: {RATED_ANSWERABILITY_NOTE}")
+        if (lengths := _lengths(results)) is not None:
+            page.note(case, f"tokens of Den and of densities are counted as {lengths.counter}")
         first.draw(page)
 
     def _parts(self, case: Case) -> Iterator[CoverageBySystem]:
@@ -334,58 +338,29 @@ class LongForm(Study):
             yield CoverageBySystem(self, case, size, systems, bounds, cut if size and cut else scores, answers)
             bounds = {}
 
-    def _classes(self, case: Case, first: CoverageBySystem) -> list[dict[str, Any]]:
-        """Shares of the passages shown by each system: required, redundant, …"""
-        assert case.results.ratings is not None
-        classes = required(without_failed(case.results.ratings), self.eta, self.redundancy)  # type: ignore[arg-type]
-        mine = pl.col("system").is_in(list(first.systems)) & pl.col("query").is_in(first.queries)
-        shown = case.results.contexts.frame.filter(mine).join(classes, on=["query", "passage"], how="left")
-        rows = []
-        for (arm,), part in shown.group_by("system", maintain_order=True):
-            counts = Counter(part["class"].fill_null("unrated"))
-            shares = {each: counts[each] / part.height for each in (REQUIRED, PARTIAL, FULL, USELESS, "unrated")}
-            rows.append({"system": first.systems[str(arm)], **shares, "passages": part.height})
-        return rows
-
     def _compare_with_people(self, case: Case, first: CoverageBySystem, page: StudyPage) -> None:
         """Coverage of the same answers by people and by the model: a line for each, and their correlation."""
-        results, frames = case.results, []
+        results, frames = case.results, [PEOPLE]
         if results.outcomes is not None:
             named = results.outcomes.frame.filter(pl.col("aspect").str.ends_with("-coverage"))
-            frames.append(
-                named.select("system", "query", "value", judge=pl.col("aspect").str.strip_suffix("-coverage"))
-            )
+            judge = pl.col("aspect").str.strip_suffix("-coverage").alias("judge")
+            frames.append(named.select("system", "query", "value", judge))
         if self.people:
             assert results.ratings is not None
             frames.append(read_coverage(self.people, answerable(results.ratings, self.eta), list(first.roles)))
-        model = first.answers.coverage
-        both = pl.concat(
-            [model.rename({"value": "model"}).join(each, on=["system", "query"]) for each in frames] or [model.clear()]
-        )
-        for (judge,), part in both.group_by("judge", maintain_order=True) if "judge" in both.columns else ():
+        model = first.answers.coverage.rename({"value": "model"})
+        both = pl.concat([model.join(each.drop_nulls("value"), on=["system", "query"]) for each in frames])
+        for (judge,), part in both.group_by("judge", maintain_order=True):
             x, y = part["model"].to_numpy()[:, None], part["value"].to_numpy()
             found = pooled_correlations(x, y, part["query"].to_numpy(), **self.plan.options)[0]
-            one = Estimate.of(found, unit="n")
-            page.add(
-                "people",
-                case,
-                [{"judge": judge, "answers": one.n, **columns(one, "Spearman ρ", unit="n"), "why": one.reason}],
-            )
-        for number, ((arm,), part) in enumerate(both.group_by("system", maintain_order=True), 1) if both.height else ():
-            lines = pl.concat(
-                [
-                    part.select(line=pl.lit("model"), place="query", value="model").unique(),
-                    part.select(line="judge", place="query", value="value"),
-                ]
-            )
-            spec = curve_chart(lines.sort("place"), "query", "coverage", band=False)
-            page.draw(
-                f"people-{number}",
-                f"Coverage by people and by the model: {arm}",
-                "Of the answer to each query.",
-                spec,
-                case,
-            )
+            one = columns(Estimate.of(found, unit="n"), "Spearman ρ", unit="answers")
+            page.add("people", case, [{"judge": judge, **one, "why": found.reason}])
+        for number, ((arm,), part) in enumerate(both.group_by("system", maintain_order=True), 1):
+            mine = part.select(line=pl.lit("model"), place="query", value="model").unique()
+            lines = pl.concat([mine, part.select(line="judge", place="query", value="value")]).sort("place")
+            spec = curve_chart(lines, "query", "coverage", band=False)
+            title = f"Coverage by people and by the model: {arm}"
+            page.draw(f"people-{number}", title, "Of the answer to each query.", spec, case)
 
 
 @dataclass(frozen=True, eq=False)
@@ -516,7 +491,8 @@ class CoverageBySystem:
                 contexts, answered = both.of(contexts), both.of(answered)
             else:  # contexts alone
                 answered = answered[:, :0]
-            spread = _spread("contexts", contexts) | _spread("answers", answered)
+            parts = ("contexts", "contexts ±", "answers", "answers ±")
+            spread = dict(zip(parts, (*spread_of_means(contexts), *spread_of_means(answered)), strict=True))
             queries = int((~np.isnan(contexts)).sum(axis=0).max(initial=0))
             yield {"η": eta, **spread, **columns(one, "τ-b"), "queries": queries, "why": one.reason}
 
@@ -602,8 +578,7 @@ def at_threshold(name: str, eta: float) -> str:
 
 def score_contexts(results: Results, names: list[str]) -> pl.DataFrame:
     """Scores of contexts, some of them cut at the size of each query's required subset."""
-    lengths = Tokens.of(results.collection.tokens(), WORD_UNIT) if results.collection.passages.height else None
-    more: dict[str, Any] = {"ratings": results.ratings, "tokens": lengths, "complete": False}
+    more: dict[str, Any] = {"ratings": results.ratings, "tokens": _lengths(results), "complete": False}
     plain, tied = ([name for name in names if name.endswith(TIED) == wanted] for wanted in (False, True))
     parts = [score(results.contexts, results.judgments, plain, **more).frame] if plain else []
     if tied:
@@ -615,40 +590,5 @@ def score_contexts(results: Results, names: list[str]) -> pl.DataFrame:
     return pl.concat(parts)
 
 
-def human_texts(answers: pl.DataFrame, source: str) -> dict[str, str]:
-    """The text that somebody wrote for each query: a file's, or the only accepted answer that is long."""
-    frame = answers if source == ACCEPTED else read_texts(source, "answers").answers
-    long = [(query, text) for query, text in frame.iter_rows() if source != ACCEPTED or count_words(text) >= LONG]
-    counts = Counter(query for query, _ in long)
-    if texts := {query: text for query, text in long if counts[query] == 1}:
-        return texts
-    raise InputError(
-        "no query has exactly one text by a person" + (f" of {LONG} words or more" if source == ACCEPTED else ""),
-        file="" if source == ACCEPTED else source,
-        remedy="name a file with query and text: --human FILE",
-    )
-
-
-def with_human_ratings(results: Results, file: str, texts: Mapping[str, str]) -> Results:
-    """The results with given ratings of what people wrote; without a text, there is coverage and no density."""
-    rated = read_ratings(file).frame.filter(pl.col("status") == OK)
-    best = rated.group_by("query", "subquestion", maintain_order=True).agg(pl.max("value"))
-    rows = best.group_by("query", maintain_order=True).agg(subquestions="subquestion", ratings="value")
-    tokens = {query: count_words(text) for query, text in texts.items()}
-    frame = rows.with_columns(
-        pl.col("query").replace_strict(tokens, default=None, return_dtype=pl.Int64).alias("tokens"),
-        system=pl.lit(HUMAN),
-        aspect=pl.lit("coverage"),
-        status=pl.lit(OK),
-        source=pl.lit(file),
-    )
-    known = [results.said["coverage"].filter(pl.col("system") != HUMAN)] if "coverage" in results.said else []
-    said = pl.concat([*known, frame], how="diagonal_relaxed")
-    return replace(results, said={**results.said, "coverage": said})
-
-
-def _spread(name: str, values: Floats) -> dict[str, float | None]:
-    """Mean and standard deviation of the systems' means."""
-    means = np.array([column[~np.isnan(column)].mean() for column in values.T if not np.isnan(column).all()])
-    sd = float(means.std(ddof=1)) if len(means) > 1 else None
-    return {name: float(means.mean()) if len(means) else None, f"{name} ±": sd}
+def _lengths(results: Results) -> Tokens | None:
+    return Tokens.of(results.collection.tokens(), WORD_UNIT) if results.collection.passages.height else None
