@@ -51,7 +51,13 @@ def position(run: Run) -> Shown:
 def ideal(run: Run) -> Shown:
     found = study(run, f"ideal {run.workspace('rgb')} {limited(run, 30)}")
     rows = [
-        (row["oracle"], share(row["correct"]), share(row["abstained"]), share(row["wrong"]), share(row["with_relevant"]))
+        (
+            row["oracle"],
+            share(row["correct"]),
+            share(row["abstained"]),
+            share(row["wrong"]),
+            share(row["with_relevant"]),
+        )
         for row in found.tables["outcomes"]
     ]
     head = ("oracle", "correct", "abstained", "wrong", "contexts with a relevant passage")
@@ -83,9 +89,7 @@ def alignment(run: Run) -> Shown:
     yield "verdict", words
 
 
-@figure(
-    "ragworth train ablation work/rgb/results/studies/alignment/cases/*", seconds=3000, needs=(DATA, MODEL)
-)
+@figure("ragworth train ablation work/rgb/results/studies/alignment/cases/*", seconds=3000, needs=(DATA, MODEL))
 def ablation(run: Run) -> Shown:
     folder = aligned(run).folder / "cases"
     said = run.output(f"ragworth train ablation {folder}/01 {folder}/02 -f json {run.pick('', '--resamples 100')}")
@@ -112,7 +116,9 @@ def sizes(run: Run) -> Shown:
     sizes = sorted({row["k"] for row in found.tables["correlation"]})
     lines: dict[str, dict[int, str]] = {}
     for row in found.tables["correlation"]:
-        lines.setdefault(row["metric"], {})[row["k"]] = "–" if row["correlation"] is None else f"{row['correlation']:.2f}"
+        lines.setdefault(row["metric"], {})[row["k"]] = (
+            "–" if row["correlation"] is None else f"{row['correlation']:.2f}"
+        )
     spread = {row["metric"]: row["deviation"] for row in found.tables["spread"]}
     rows = [
         (name.replace("(ideal=retrieved)", ""), *(line.get(k, "–") for k in sizes), f"{spread[name]:.3f}")
