@@ -25,7 +25,7 @@ from ragworth.tables import Contexts, Judgments, Outcomes, Scores
 QUERIES, CONTEXTS, K, DEPTH = 500, 10, 5, 25
 METRICS = (
     *("UDCG@5", "UDCG(gamma=0)@5", "Utility@5", "Distraction@5", "nDCG@5", "P@5", "R@5", "RR@5", "AP@5", "Success@5"),
-    *("F@5", "F_e@5", "T@5", "T_u@5", "F1@5"),
+    *("F@5", "T@5", "T_u@5", "F1@5"),
 )
 
 

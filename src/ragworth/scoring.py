@@ -13,6 +13,7 @@ from typing import Any
 
 import polars as pl
 
+from ragworth.collection import Collection
 from ragworth.errors import InputError, MetricError, format_count
 from ragworth.formats.theta import Theta, digest_query
 from ragworth.inputs.arguments import to_contexts, to_judgments, to_ratings
@@ -199,6 +200,11 @@ def score(
     )
     frame = pl.concat([part.frame for part in parts]).sort(systems, maintain_order=True)
     return Scores.trusted(frame, tuple(dict.fromkeys([note for part in parts for note in part.notes] + list(seen))))
+
+
+def passage_tokens(texts: Collection) -> Tokens | None:
+    """The lengths of a collection's passages, by its own counter; None if it has no texts."""
+    return Tokens.of(texts.tokens()) if texts.passages.height else None
 
 
 def score_to_sizes(

@@ -304,7 +304,9 @@ def test_ratings_that_reach_no_threshold_are_explained(tmp_path: Path) -> None:
     assert "no rating reaches eta=3, the highest is 1; use Cov(eta=1)" in result.stderr
     table = tmp_path / "r.csv"
     table.write_text("query,passage,subquestion,rating\nq01,q01-p01,s,10\n")
-    assert "ratings go from 10 to 10" in call("score", RUNS[0], "-r", str(table), "-m", "Cov@5").stderr
+    refused = call("score", RUNS[0], "-r", str(table), "-m", "Cov@5")
+    assert refused.exit_code == 2
+    assert "r.csv, line 2: the rating is 10" in refused.stderr
 
 
 def test_control_characters_in_names_do_not_reach_the_terminal(tmp_path: Path) -> None:

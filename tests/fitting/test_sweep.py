@@ -193,7 +193,7 @@ def test_a_metric_of_which_lower_is_better(harmed: World) -> None:
         ("F(alpha=*)@5", "alpha"),
         ("T(alpha=*)@5", "alpha"),
         ("T_u( alpha = * , rel=1)", "alpha"),
-        ("F_e(rel=1, alpha=*)", "alpha"),
+        ("F_e(rel=1, whole=true, alpha=*)", "alpha"),
     ],
 )
 def test_parameters_of_other_metrics(harmed: World, pattern: str, parameter: str) -> None:

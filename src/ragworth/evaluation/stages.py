@@ -28,9 +28,8 @@ from ragworth.generation import answering
 from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM, AnsweringResult, shown_contexts
 from ragworth.graders import grading
 from ragworth.graders.grading import GRADERS
-from ragworth.metrics.engine import Tokens
 from ragworth.retrieval import Pipeline, retrieve
-from ragworth.scoring import metric_file_digests, score
+from ragworth.scoring import metric_file_digests, passage_tokens, score
 from ragworth.tables import OK, Answers, Contexts, Judgments, Outcomes, Ratings, Scores, Table
 from ragworth.tasks.contract import FindingT, ItemT, ResultT, Task, plan_task, run_task
 
@@ -403,7 +402,7 @@ def run_score(state: EvaluationState) -> None:
     }
 
     def make(watching: StageProgress | None) -> StageResult:
-        tokens = Tokens.in_collection(state.collection)
+        tokens = passage_tokens(state.collection)
         found = score(
             state.contexts, judgments, list(metrics), ratings=state.ratings, tokens=tokens, folder=state.space.folder
         )

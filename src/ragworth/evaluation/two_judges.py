@@ -16,9 +16,8 @@ from ragworth.evaluation.model_pool import StageProgress
 from ragworth.evaluation.stage_cache import StageResult, frame_digest
 from ragworth.evaluation.stages import contexts_key, run_task_stage, skip_stage, stage_annotator, stage_key
 from ragworth.evaluation.state import EvaluationState, expensive_task
-from ragworth.metrics.engine import Tokens
 from ragworth.results import ESTIMATE_TABLES
-from ragworth.scoring import metric_file_digests
+from ragworth.scoring import metric_file_digests, passage_tokens
 from ragworth.tables import Judgments
 
 ESTIMATE_STAGE = "score.estimates"
@@ -128,7 +127,7 @@ def run_estimates(state: EvaluationState) -> None:
             metrics,
             others=others,
             ratings=state.ratings,
-            tokens=Tokens.in_collection(texts),
+            tokens=passage_tokens(texts),
             baseline=state.space.baseline,
             seed=state.space.seed,
             folder=state.space.folder,

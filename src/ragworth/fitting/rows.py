@@ -15,6 +15,7 @@ from ragworth.metrics import engine
 from ragworth.metrics.declaration import Metric
 from ragworth.metrics.engine import Tokens
 from ragworth.results import Results
+from ragworth.scoring import passage_tokens
 from ragworth.tables import OK, Contexts, Judgments, Outcomes, Ratings
 
 Floats = npt.NDArray[np.float64]
@@ -55,7 +56,7 @@ class FittingTables:
             results.judgments,
             results.outcomes,
             results.ratings,
-            Tokens.in_collection(texts),
+            passage_tokens(texts),
             name,
             {
                 "title": str(facts.get("title") or name),

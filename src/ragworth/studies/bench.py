@@ -24,12 +24,11 @@ from ragworth.evaluation.stage_cache import StageCache
 from ragworth.evaluation.state import Console, EvaluationState, SilentConsole, StagePlan
 from ragworth.generation.writer import AnsweringResult
 from ragworth.graders.grading import GRADERS
-from ragworth.metrics.engine import Tokens
 from ragworth.metrics.parsing import parse, try_parse, with_parameter
 from ragworth.registry import Registry
 from ragworth.results import Results
 from ragworth.retrieval import Pipeline
-from ragworth.scoring import score
+from ragworth.scoring import passage_tokens, score
 from ragworth.studies.contract import Case, Study
 from ragworth.studies.pool import CandidatePool, choose_retriever, contexts_from_lists, lists_by_system
 from ragworth.studies.retriever_scores import with_scores
@@ -288,7 +287,7 @@ class Bench:
             raise PlanComplete
         judgments = self.all_judgments()
         wanted = list(self.metrics or self._possible(metrics, contexts))
-        tokens = Tokens.in_collection(self.collection)
+        tokens = passage_tokens(self.collection)
         ratings = self.ratings or self.material.collection.ratings
         scores = (
             score(contexts, judgments, wanted, ratings=ratings, tokens=tokens, complete=False)

@@ -13,12 +13,11 @@ import polars as pl
 from ragworth import __version__, config
 from ragworth.errors import FormatError, InputError, MetricError
 from ragworth.evaluation.stage_cache import frame_digest
-from ragworth.metrics.engine import Tokens
 from ragworth.metrics.parsing import parse
 from ragworth.report.page import update_study_list
 from ragworth.report.study import Findings, write_study
 from ragworth.results import Results, delete_results
-from ragworth.scoring import metric_file_digests, score
+from ragworth.scoring import metric_file_digests, passage_tokens, score
 from ragworth.storage.file_record import RECORD_NAME as RECORD
 from ragworth.studies.bench import FOLDER
 from ragworth.studies.contract import Case, Study
@@ -79,7 +78,7 @@ def _scores(results: Results, metrics: Sequence[str]) -> Scores:
     lacking = [metric for metric in metrics if metric not in set(frame["metric"])]
     if lacking:
         texts = results.collection
-        tokens = Tokens.in_collection(texts)
+        tokens = passage_tokens(texts)
         more = score(
             results.contexts, results.judgments, lacking, ratings=results.ratings, tokens=tokens, complete=False
         )

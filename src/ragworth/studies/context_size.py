@@ -16,11 +16,10 @@ import polars as pl
 
 from ragworth.errors import InputError, RagworthError, format_count, format_list
 from ragworth.metrics.declaration import Metric
-from ragworth.metrics.engine import Tokens
 from ragworth.metrics.parsing import parse
 from ragworth.report.study.charts import curve_chart
 from ragworth.results import Results
-from ragworth.scoring import score
+from ragworth.scoring import passage_tokens, score
 from ragworth.stats.bootstrap import bootstrap_means
 from ragworth.stats.correlation import Measure
 from ragworth.stats.estimate import Estimate, correct_by_holm, difference, mean_estimates
@@ -229,7 +228,7 @@ def _score(
     results: Results, contexts: Contexts, families: Mapping[Metric, object] | Sequence[Metric], k: int
 ) -> Scores:
     """Scores of contexts by metrics cut at k; those learned for another size are left out."""
-    tokens = Tokens.in_collection(results.collection)
+    tokens = passage_tokens(results.collection)
     cut = [str(replace(metric, cutoff=k)) for metric in families if metric.cutoff in (None, k)]
     return score(contexts, results.judgments, cut, ratings=results.ratings, tokens=tokens, complete=False)
 

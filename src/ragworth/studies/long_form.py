@@ -22,7 +22,6 @@ from ragworth.errors import InputError, format_count, format_list
 from ragworth.formats.judges import read_coverage
 from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM
 from ragworth.graders.rated_coverage import HUMAN, AnswerCoverage, answer_coverage, human_texts, with_human_ratings
-from ragworth.metrics.engine import Tokens
 from ragworth.metrics.parsing import with_parameter
 from ragworth.metrics.required_passages import (
     REDUNDANCY_RULES,
@@ -34,7 +33,7 @@ from ragworth.metrics.required_passages import (
 )
 from ragworth.report.study.charts import curve_chart, dot_chart, point_chart
 from ragworth.results import Results
-from ragworth.scoring import score, score_to_sizes
+from ragworth.scoring import passage_tokens, score, score_to_sizes
 from ragworth.stats.estimate import Estimate, mean_estimates
 from ragworth.stats.pooled import pooled_correlations
 from ragworth.stats.systems import common_grid, rank_systems, spread_of_means
@@ -47,7 +46,7 @@ from ragworth.studies.wording import between, parse_names, parse_numbers, signed
 from ragworth.tables import OK, Answers, Contexts, Ratings, Scores
 from ragworth.tasks.answerability import RATED_ANSWERABILITY_NOTE
 from ragworth.tasks.options import option
-from ragworth.token_counter import WORD_COUNTER, WORD_UNIT, TokenCounter
+from ragworth.token_counter import WORD_COUNTER, TokenCounter
 
 BOUND = "(required)"
 """The system that shows the required subset."""
@@ -308,7 +307,7 @@ class LongForm(Study):
         for what, table in tables.items():
             if "source" in table.columns and table["source"].str.contains("answerability").any():
                 page.note(case, f"{what}: {RATED_ANSWERABILITY_NOTE}")
-        if (lengths := _lengths(results)) is not None:
+        if (lengths := passage_tokens(results.collection)) is not None:
             page.note(case, f"tokens of Den and of densities are counted as {lengths.counter}")
         first.draw(page)
 
@@ -578,7 +577,7 @@ def at_threshold(name: str, eta: float) -> str:
 
 def score_contexts(results: Results, names: list[str]) -> pl.DataFrame:
     """Scores of contexts, some of them cut at the size of each query's required subset."""
-    more: dict[str, Any] = {"ratings": results.ratings, "tokens": _lengths(results), "complete": False}
+    more: dict[str, Any] = {"ratings": results.ratings, "tokens": passage_tokens(results.collection), "complete": False}
     plain, tied = ([name for name in names if name.endswith(TIED) == wanted] for wanted in (False, True))
     parts = [score(results.contexts, results.judgments, plain, **more).frame] if plain else []
     if tied:
@@ -588,7 +587,3 @@ def score_contexts(results: Results, names: list[str]) -> pl.DataFrame:
         found = score_to_sizes(results.contexts, results.judgments, cut, sizes, **more)
         parts.append(found.with_columns(pl.col("metric") + TIED))
     return pl.concat(parts)
-
-
-def _lengths(results: Results) -> Tokens | None:
-    return Tokens.of(results.collection.tokens(), WORD_UNIT) if results.collection.passages.height else None

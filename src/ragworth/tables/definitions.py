@@ -337,7 +337,7 @@ class Judgments(Table):
 
 
 class Ratings(Table):
-    """How well a passage answers each sub-question of a query, 0 to 5 (any scale in TREC sub-topic files)."""
+    """How well a passage answers each sub-question of a query, 0 to 5; files are checked for that scale."""
 
     name = "ratings"
     schema: ClassVar[dict[str, type[pl.DataType]]] = {
