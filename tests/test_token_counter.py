@@ -19,6 +19,7 @@ from ragworth.token_counter import WORD_UNIT, token_counter
 tokenizers = pytest.importorskip("tokenizers")
 
 PASSAGES = {"passage": ["a", "b"], "text": ["one two three, four", "five"]}
+TEXTS = Collection.of(passages=PASSAGES)
 RATINGS = "query,passage,subquestion,value\nq,a,s,5\nq,b,s,5\n"
 
 
@@ -41,10 +42,10 @@ def test_a_tokenizer(letters: Path) -> None:
     for place in (letters, letters.parent):
         counter = token_counter(f"hf:{place}")
         assert (counter.name, counter.count("one two")) == ("tokens of letters/tokenizer.json", 7)
-    counted = ragworth.Tokens.count(PASSAGES, f"hf:{letters}")
+    counted = ragworth.Tokens.of(TEXTS.counting(f"hf:{letters}").tokens())
     assert counted.frame["tokens"].to_list() == [19, 4]
     assert counted.counter == "tokens of letters/tokenizer.json"
-    assert ragworth.Tokens.count(PASSAGES).counter == WORD_UNIT
+    assert ragworth.Tokens.of(TEXTS.tokens()).counter == WORD_UNIT
 
 
 @pytest.mark.parametrize("text", ["characters", "hf:", "tiktoken:", "hf:nowhere/tokenizer.json"])
@@ -59,9 +60,7 @@ def test_density(letters: Path) -> None:
     contexts = pl.DataFrame({"query": ["q"], "passage": ["b"], "rank": [1]})
     ratings = pl.DataFrame({"query": ["q", "q"], "passage": ["a", "b"], "subquestion": ["s", "s"], "value": [5, 5]})
     for tokens, ratio, unit in ((f"hf:{letters}", 19 / 4, "letters/tokenizer.json"), ("words", 5, WORD_UNIT)):
-        scores = ragworth.score(
-            contexts, None, "Den(w=1)", ratings=ratings, tokens=ragworth.Tokens.count(PASSAGES, tokens)
-        )
+        scores = ragworth.score(contexts, None, "Den(w=1)", ratings=ratings, tokens=TEXTS.counting(tokens).tokens())
         assert scores.frame["value"].to_list() == pytest.approx([ratio])
         assert any(note.startswith("tokens counted by:") and note.endswith(unit) for note in scores.notes)
 
@@ -86,6 +85,7 @@ def test_a_workspace_counts_passages_once_and_keeps_the_lengths(letters: Path, t
         '[systems]\nx = {run = "run"}\n[metrics]\nuse = ["Den(w=1)"]\n'
     )
     made = ragworth.evaluate(tmp_path)
+    assert made.results is not None
     assert made.results.scores.frame["value"].to_list() == pytest.approx([19 / 4])
     back = Results.read(tmp_path / "results")
     assert back.collection.tokens()["counter"].unique().to_list() == ["tokens of letters/tokenizer.json"]
@@ -104,7 +104,7 @@ def test_a_wrong_tokenizer_is_a_problem_of_the_workspace(tmp_path: Path) -> None
 
 
 def test_more_passages_are_counted_too(letters: Path) -> None:
-    known = Collection.of(passages=PASSAGES).counting(f"hf:{letters}")
+    known = TEXTS.counting(f"hf:{letters}")
     more = known.with_passages(pl.DataFrame({"passage": ["c"], "text": ["six"]}))
     assert more.tokens()["tokens"].to_list() == [19, 4, 3]
     assert more.counting("words").tokens()["tokens"].to_list() == [5, 1, 1]

@@ -16,7 +16,7 @@ from ragworth.tables.coercion import Data
 from ragworth.tables.duplicates import duplicate_rows
 from ragworth.tables.notes import Note
 from ragworth.token_counter import WORD_COUNTER, WORD_PATTERN, TokenCounter, token_counter
-from ragworth.token_counter import WORD_UNIT as WORD_UNIT
+from ragworth.token_counter import WORD_UNIT as WORD_UNIT  # studies and fitting import it from here
 
 
 def _text_table(kind: str, data: Data, source: str, *, unique: bool = True) -> pl.DataFrame:
@@ -167,10 +167,11 @@ class Collection:
         return replace(self, passages=passages)
 
     def tokens(self) -> pl.DataFrame:
-        """Length of each passage: passage, tokens; and counter, unless words and punctuation marks were counted."""
+        """Length of each passage: passage, tokens, and counter, the name of what was counted."""
         if "counter" in self.passages.columns:
             return self.passages.select("passage", "tokens", "counter")
-        return self.passages.select("passage", pl.col("text").str.count_matches(WORD_PATTERN).alias("tokens"))
+        words = pl.col("text").str.count_matches(WORD_PATTERN).alias("tokens")
+        return self.passages.select("passage", words, pl.lit(WORD_UNIT).alias("counter"))
 
     def equals(self, other: Collection) -> bool:
         """Whether both have the same tables."""

@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,8 @@ VALID: dict[tuple[str, str], list[bytes]] = {
     ("jsonl", "load"): [JSONL, TEXTS],
     ("beir", "judgments"): [QRELS_TSV],
     ("beir", "load"): [QRELS_TSV, TEXTS],
+    ("crux", "ratings"): [b"t-1\n[ True True]\n[5 5]\n['a', 'b']\n[[5, 0], [0, 4]]\n[5 4]\n"],
+    ("crux", "load"): [b'{"q1": [[5, 0]]}'],
     ("exam", "contexts"): [EXAM],
     ("exam", "judgments"): [EXAM],
     ("exam", "ratings"): [EXAM],
@@ -99,10 +102,27 @@ def test_every_reader_is_here() -> None:
     assert able == set(VALID)
 
 
+def crux_folders(content: bytes, folder: Path) -> Iterator[Path]:
+    """Folders in which one of the three files is ``content``."""
+    usual = {
+        "ratings.bm25.json": b'{"q1": [[5, 0]]}',
+        "subquestions.json": b'{"q1": ["Who?", "When?"]}',
+        "x.request.jsonl": b'{"id": "q1", "request": "Report."}\n',
+    }
+    for place in usual:
+        home = folder / f"crux-{place}"
+        home.mkdir(exist_ok=True)
+        for name, text in {**usual, "bm25.run": b"q1 Q0 d1 1 2.5 t\n", place: content}.items():
+            (home / name).write_bytes(text)
+        yield home
+
+
 def specs(name: str, what: str, content: bytes, folder: Path) -> list[str]:
     """Write ``content`` as a file of that format, in each place where it could stand."""
     ending = "parquet" if content.startswith(b"PAR1") and name == "table" else "csv"
     (folder / f"file.{ending}").write_bytes(content)
+    if (name, what) == ("crux", "load"):
+        return [f"crux:{home}" for home in crux_folders(content, folder)]
     if name != "beir" or what == "ratings":
         return [f"{name}:{folder / f'file.{ending}'}"]
     found: list[str] = []

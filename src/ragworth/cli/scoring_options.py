@@ -157,7 +157,7 @@ def read_scoring_inputs(
             tables.append(texts.relevance)
         ratings = ratings or texts.ratings
         if lengths is None and texts.passages.height:
-            lengths = Tokens.count(texts, given.tokens)
+            lengths = Tokens.of(texts.counting(given.tokens).tokens())
     if not runs:
         raise InputError(
             "no run was given", expected="ragworth score --qrels QRELS RUN [RUN…]", remedy="name one or more runs"

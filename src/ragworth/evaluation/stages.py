@@ -380,7 +380,7 @@ def run_score(state: EvaluationState) -> None:
 
     def make(watching: StageProgress | None) -> StageResult:
         passages = state.collection.passages.height
-        tokens = Tokens.of(state.collection.tokens(), state.collection.counter.name) if passages else None
+        tokens = Tokens.of(state.collection.tokens()) if passages else None
         found = score(
             state.contexts, judgments, list(metrics), ratings=state.ratings, tokens=tokens, folder=state.space.folder
         )

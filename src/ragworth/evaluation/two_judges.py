@@ -128,7 +128,7 @@ def run_estimates(state: EvaluationState) -> None:
             metrics,
             others=others,
             ratings=state.ratings,
-            tokens=Tokens.of(texts.tokens(), texts.counter.name) if texts.passages.height else None,
+            tokens=Tokens.of(texts.tokens()) if texts.passages.height else None,
             baseline=state.space.baseline,
             seed=state.space.seed,
             folder=state.space.folder,

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.collection import Collection
 from ragworth.errors import InputError, MetricError, TableError, format_count, format_list, quote_short
 from ragworth.metrics.block_builder import BlockBuilder, KnownTruth, ShownContexts
 from ragworth.metrics.blocks import Block, Floats
@@ -25,7 +24,6 @@ from ragworth.metrics.sets import CUT_RANKING
 from ragworth.tables import OK, Contexts, Judgments, Ratings, Scores, coercion
 from ragworth.tables.coercion import Data
 from ragworth.tables.duplicates import duplicate_rows
-from ragworth.token_counter import WORD_UNIT, WORDS
 
 LEFT_OUT = "left-out"
 """Status of a judged query that a system has no context for, if such queries are left out."""
@@ -43,12 +41,6 @@ class Tokens:
     def __post_init__(self) -> None:
         if "counter" in self.frame.columns and self.frame.height:
             object.__setattr__(self, "counter", self.frame["counter"][0])
-
-    @classmethod
-    def count(cls, texts: Collection | Data, tokens: str = WORDS) -> Tokens:
-        """Count the tokens of passages: ``words``, ``hf:PATH/tokenizer.json`` or ``tiktoken:NAME``."""
-        known = texts if isinstance(texts, Collection) else Collection.of(passages=texts)
-        return cls.of(known.counting(tokens).tokens(), WORD_UNIT)
 
     @classmethod
     def of(cls, data: Data, counter: str = "given", source: str = "") -> Tokens:
