@@ -227,15 +227,12 @@ class LongForm(Study):
             )
         if not any(name.startswith(BY_RATINGS) for name in case.results.scores.frame["metric"].unique()):
             raise InputError(f"{case.name}: there are no scores of coverage", remedy="add -m Cov -m alpha_nDCG")
-        counted = "counter" in case.results.collection.passages.columns
-        if (
-            self.human
-            and not self.human_ratings
-            and HUMAN not in case.results.said.get("coverage", NO_SYSTEMS)["system"]
-        ):
-            raise InputError("results don't say how people's texts are rated", remedy="add --human-ratings FILE")
-        if self.human and counted:
-            raise InputError("what counts the tokens of these results isn't known", remedy="leave --human out")
+        if not self.human_ratings:
+            if self.human and HUMAN not in case.results.said.get("coverage", NO_SYSTEMS)["system"]:
+                raise InputError("these results have no ratings of people's texts", remedy="add --human-ratings FILE")
+            return case
+        if self.human and "counter" in case.results.collection.passages.columns:
+            raise InputError("results don't keep the tokenizer that counts people's texts", remedy="leave --human out")
         texts = human_texts(case.results.collection.answers, self.human) if self.human else {}
         return self._with_human(case, texts, WORD_COUNTER)
 
@@ -301,7 +298,8 @@ class LongForm(Study):
         )
         assert results.ratings is not None
         shares = class_shares(results.contexts, results.ratings, self.eta, self.redundancy)  # type: ignore[arg-type]
-        page.add("passages", case, shares.filter(pl.col("system").is_in(list(first.systems))))
+        shares = shares.filter(pl.col("system").is_in(list(first.systems)))
+        page.add("passages", case, shares.with_columns(pl.col("system").replace(first.systems)))
         self._compare_with_people(case, first, page)
         tables = {"passages": results.ratings.frame, "answers": results.said.get("coverage", NO_SYSTEMS)}
         for what, table in tables.items():
