@@ -171,6 +171,13 @@ def outcome_figure(table: pl.DataFrame, label: str, what: str) -> dict[str, Any]
     return bar_chart(table.select(name, mean, "low", "high", pl.col("queries").alias("n"), *group), what)
 
 
+def outcome_curve(table: pl.DataFrame, place: str, line: pl.Expr) -> pl.DataFrame:
+    """The share of correct answers, or the mean, of each arm, as `curve_chart` takes it. ``table``: arm_rows."""
+    value = pl.coalesce(pl.col("^(correct|mean)$")).alias("value")
+    points = line.alias("line"), pl.col(place).alias("place"), value, "low", "high"
+    return table.select(*points, pl.col("queries").alias("n"))
+
+
 class Contrast(NamedTuple):
     """Two arms compared query by query: the estimate is of the first minus the second."""
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
+from ragworth.errors import format_count, format_list
 from ragworth.report.document import TokenView
 from ragworth.report.study import Findings, StudyFigure, StudyTable, token_views
 from ragworth.report.study.findings import QUERIES, left_out_table
@@ -132,6 +133,20 @@ def make_table(rows: Iterable[Row]) -> pl.DataFrame:
     """Rows as a table; NaN is no value, and a column without any value is one of numbers."""
     frame = pl.DataFrame(list(rows), infer_schema_length=None)
     return frame.with_columns(pl.col(pl.Null).cast(pl.Float64), pl.col(pl.Float64).fill_nan(None))
+
+
+def shared_lines(curves: Mapping[str, Mapping[int, float]], most: int) -> tuple[dict[str, str], str]:
+    """The first curves of metrics to draw, those that agree as one line: its label, by the first metric of each.
+
+    Also says, for the caption, how many metrics are left to the table.
+    """
+    alike: dict[object, list[str]] = {}
+    for metric, curve in curves.items():
+        alike.setdefault(tuple((place, round(value, 9)) for place, value in curve.items()), []).append(metric)
+    groups = list(alike.values())[:most]
+    more = len(curves) - sum(len(group) for group in groups)
+    words = f" {format_count(more, 'more metric')} in the table." if more else ""
+    return {group[0]: format_list(group, 4) for group in groups}, words
 
 
 def columns(one: Estimate, value: str, *more: str, unit: str = "queries") -> dict[str, object]:
