@@ -146,7 +146,8 @@ class ContextSize(PoolStudy):
         sized = SizedCase(self, case)
         page.note(case, *sized.notes)
         page.lead(case, sized.lead())
-        spread = page.add("spread", case, spread_table(page.add("correlation", case, sized.correlation_rows())))
+        correlations = page.add("correlation", case, sized.correlation_rows())
+        spread = page.add("spread", case, spread_table(correlations))
         ranked = {over: spread.filter(pl.col("over") == over).to_dicts() for over in sized.ways}
         changes, ends = sized.changes(), {"from": min(sized.rows), "to": max(sized.rows)}
         changed = [{"metric": m, **ends} | columns(one, "difference", "p", "p_holm") for m, one in changes.items()]
@@ -167,10 +168,11 @@ class ContextSize(PoolStudy):
         for (over, metric, k), one in sized.found.items():
             if over == "queries" and metric == best:
                 page.leave_out(case, {f"{one.reason} ({metric}, k = {k})": one.n_left_out})
-        for over, rows in ranked.items():
-            if rows:
-                curves = {row["metric"]: sized.line(over, row["metric"]) for row in rows}
-                self._draw_correlations(page, case, over, curves)
+        for over in sized.ways:
+            order = spread.filter(pl.col("over") == over).select("over", "metric")
+            table = order.join(correlations, on=["over", "metric"], maintain_order="left_right")
+            if table.height:
+                self._draw_correlations(page, case, over, table)
         if sized.moves and "correct" in outcomes.columns:
             caption = "Every other context has a relevant passage." if self.sampling == "balanced" else ""
             spec = outcome_figure(outcomes.with_columns(pl.format("k = {}", "k").alias("k")), "k", "accuracy")
@@ -180,16 +182,9 @@ class ContextSize(PoolStudy):
             spec = curve_chart(outcome_curve(outcomes, "k", pl.lit(sized.aspect)), "passages shown", "mean")
             page.draw("outcome", f"{sized.aspect} by context size", caption, spec, case)
 
-    def _draw_correlations(
-        self, page: StudyPage, case: Case, over: str, curves: Mapping[str, Mapping[int, float]]
-    ) -> None:
-        labels, more = shared_lines(curves, LINES)
-        shown = page.table("correlation").filter(
-            pl.col("case") == case.name, pl.col("over") == over, pl.col("correlation").is_not_null()
-        )
-        names = pl.DataFrame({"metric": list(labels), "line": list(labels.values())})
-        lines = names.join(shown, on="metric", maintain_order="left").rename({"k": "place", "correlation": "value"})
-        band, words = len(labels) <= BANDS, MEASURE_NAMES[self.measure]
+    def _draw_correlations(self, page: StudyPage, case: Case, over: str, table: pl.DataFrame) -> None:
+        lines, more = shared_lines(table, "k", "correlation", LINES)
+        band, words = lines["line"].n_unique() <= BANDS, MEASURE_NAMES[self.measure]
         of = "within queries, over their contexts" if over == "queries" else "over systems, of their means"
         ends = f"{self.level:.0%} intervals over queries" if band else "intervals are in the table"
         title = f"How well metrics predict, by context size{'' if over == 'queries' else ', over systems'}"

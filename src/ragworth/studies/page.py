@@ -135,18 +135,18 @@ def make_table(rows: Iterable[Row]) -> pl.DataFrame:
     return frame.with_columns(pl.col(pl.Null).cast(pl.Float64), pl.col(pl.Float64).fill_nan(None))
 
 
-def shared_lines(curves: Mapping[str, Mapping[int, float]], most: int) -> tuple[dict[str, str], str]:
-    """The first curves of metrics to draw, those that agree as one line: its label, by the first metric of each.
-
-    Also says, for the caption, how many metrics are left to the table.
-    """
+def shared_lines(table: pl.DataFrame, place: str, value: str, most: int) -> tuple[pl.DataFrame, str]:
+    """The first metrics of a table as lines for `curve_chart`, those that agree as one; and how many are not drawn."""
     alike: dict[object, list[str]] = {}
-    for metric, curve in curves.items():
-        alike.setdefault(tuple((place, round(value, 9)) for place, value in curve.items()), []).append(metric)
-    groups = list(alike.values())[:most]
-    more = len(curves) - sum(len(group) for group in groups)
+    for (metric,), part in table.drop_nulls(value).group_by("metric", maintain_order=True):
+        alike.setdefault(tuple(part.select(place, pl.col(value).round(9)).iter_rows()), []).append(str(metric))
+    groups = list(alike.values())
+    labels = [(group[0], format_list(group, 4)) for group in groups[:most]]
+    names = pl.DataFrame(labels, {"metric": pl.String, "line": pl.String}, orient="row")
+    lines = names.join(table.drop_nulls(value), on="metric", maintain_order="left_right")
+    more = sum(len(group) for group in groups[most:])
     words = f" {format_count(more, 'more metric')} in the table." if more else ""
-    return {group[0]: format_list(group, 4) for group in groups}, words
+    return lines.rename({place: "place", value: "value"}), words
 
 
 def columns(one: Estimate, value: str, *more: str, unit: str = "queries") -> dict[str, object]:
