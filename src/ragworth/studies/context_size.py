@@ -395,9 +395,8 @@ class SizedCase:
         ends = [f"{signed(first[end])} (k = {first[f'{end} at k']})" for end in ("lowest", "highest")]
         same = len(_alike(best, "lowest", "lowest at k", "highest", "highest at k")) == len(best)
         yield f"{where}{what} over all sizes: mean {figure}{f', from {ends[0]} to {ends[1]}' if same else ''}."
-        known = sorted(
-            (row for row in ranked if row["deviation"] is not None), key=lambda row: round(row["deviation"], 12)
-        )
+        known = [row for row in ranked if row["deviation"] is not None]
+        known.sort(key=lambda row: round(row["deviation"], 12))
         least, most = _alike(known, "deviation"), _alike(known[::-1], "deviation")
         if len(least) < len(known):
             yield (
@@ -416,11 +415,9 @@ class SizedCase:
         if one.value is None:
             return ""
         start, end = (words.say(float(side[both].mean())) for side in (a, b))
-        gap = f"{'−' if one.value < 0 else ''}{words.gap(one.value)}"
-        return (
-            f"{words.what} goes from {start} at k = {first} to {end} at k = {last}, a difference of {gap} "
-            f"{words.interval(one)}, Wilcoxon {p_words(one.p or 0.0)}."
-        )
+        test = f"{words.interval(one)}, Wilcoxon {p_words(one.p or 0.0)}"
+        ends = f"from {start} at k = {first} to {end} at k = {last}"
+        return f"{words.what} goes {ends}, a difference of {words.change(one.value)} {test}."
 
 
 def spread_table(correlations: pl.DataFrame) -> pl.DataFrame:

@@ -89,9 +89,13 @@ class OutcomeGrid(NamedTuple):
             return between(one.interval)
         return f"[{signed(100 * one.interval.low, 1)}, {signed(100 * one.interval.high, 1)}]"
 
+    def change(self, value: float) -> str:
+        """A difference in words: grades in percentage points."""
+        return f"{signed(100 * value, 1)} points" if self.graded else signed(value)
+
     def gap(self, value: float) -> str:
-        """A difference in words, without its sign: grades in percentage points."""
-        return f"{abs(100 * value):.1f} points" if self.graded else signed(abs(value))
+        """A difference in words, without its sign."""
+        return self.change(abs(value))
 
     def power(self, least: float | None) -> str:
         """What this many queries can show, in words; nothing if that isn't known, or more than is possible."""

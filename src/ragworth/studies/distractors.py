@@ -138,11 +138,10 @@ class Distractors(PoolStudy):
         (weak, hard), value = grid.means(), one.value or 0.0
         means = f"{grid.what} {grid.say(weak)} among weak distractors and {grid.say(hard)} among hard ones, {grid.over}"
         test = f"{grid.interval(one)}, Wilcoxon {p_words(one.p or 0.0)}"
-        verb, gap = ("add", f"−{grid.gap(value)}") if value < 0 else ("cost", grid.gap(value))
-        sure = f"hard distractors {verb} {grid.gap(value)} of {grid.what} {test}: {means}."
+        sure = f"hard distractors {'cost' if value > 0 else 'add'} {grid.gap(value)} of {grid.what} {test}: {means}."
         unsure = (
-            f"it can't be told whether hard distractors cost anything: {means}, a difference of {gap} {test}"
-            f"{grid.power(one.detectable)}."
+            f"it can't be told whether hard distractors cost anything: {means}, a difference of {grid.change(value)} "
+            f"{test}{grid.power(one.detectable)}."
         )
         page.say(case, sure if one.is_significant(self.plan.alpha) else unsure)
 

@@ -62,9 +62,9 @@ class StudyPage:
         frame = rows if isinstance(rows, pl.DataFrame) else make_table(rows)
         if not frame.height:
             return frame
-        made = frame.select(pl.lit(case.name).alias("case"), pl.all())
-        self._frames.setdefault(table, []).append(made)
-        return made
+        named = frame.select(pl.lit(case.name).alias("case"), pl.all())
+        self._frames.setdefault(table, []).append(named)
+        return named
 
     def table(self, name: str) -> pl.DataFrame:
         """A table with the rows of all cases so far."""
@@ -101,26 +101,22 @@ class StudyPage:
         return [pl.col("case").alias("group")] if self.several else []
 
     def findings(self) -> Findings:
-        texts = self.study.tables()
+        tables = [
+            StudyTable(name, text.title, self.table(name), text.note, text.aside)
+            for name, text in self.study.tables().items()
+            if name in self._frames
+        ]
+        left = left_out_table(self._left_out)
         return Findings(
             self.study.question,
             " ".join(self._leads),
             tuple(self._sentences),
-            tuple(
-                StudyTable(name, text.title, self.table(name), text.note, text.aside)
-                for name, text in texts.items()
-                if name in self._frames
-            ),
+            tuple(tables),
             tuple(self._figures),
-            self._left_out_table(),
+            left.drop("unit") if (left["unit"] == QUERIES).all() else left,
             tuple(dict.fromkeys(self._notes)),
             answers=tuple(self._answers),
         )
-
-    def _left_out_table(self) -> pl.DataFrame:
-        """What was left out; with its unit if some rows don't count queries."""
-        made = left_out_table(self._left_out)
-        return made.drop("unit") if (made["unit"] == QUERIES).all() else made
 
     def _of(self, case: Case, text: str) -> str:
         if self.several:

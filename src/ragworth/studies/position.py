@@ -177,24 +177,17 @@ class Position(PoolStudy):
         signs = {m: 1.0 if m in CONFIDENCES or higher_is_better(m) else -1.0 for m in seen}
         queries = np.repeat(np.arange(len(grid.queries)), len(grid.arms))
         scores = np.stack([np.round(signs[m] * values, DIGITS).reshape(-1) for m, values in seen.items()], axis=1)
-        measure = cast(Measure, self.measure)
-        found = within_query_correlations(
-            scores, grid.values.reshape(-1), queries, measure=measure, **self.plan.options
-        )
-        for metric, one in zip(seen, found, strict=True):
-            yield {"metric": metric, "blind": _is_blind(seen[metric])} | columns(
-                Estimate.of(one), "correlation", "left out"
-            )
+        data, measure = (scores, grid.values.reshape(-1), queries), cast(Measure, self.measure)
+        found = within_query_correlations(*data, measure=measure, **self.plan.options)
+        for metric, one in zip(seen, map(Estimate.of, found), strict=True):
+            yield {"metric": metric, "blind": _is_blind(seen[metric])} | columns(one, "correlation", "left out")
 
     def _sentences(self, grid: OutcomeGrid, places: list[int], found: list[Contrast]) -> list[str]:
         means = grid.means()
         best, worst = means.index(max(means)), means.index(min(means))
-        spread = f"{grid.what} {grid.say(means[best])} at every position"
-        if means[best] > means[worst]:
-            spread = (
-                f"{grid.what} {grid.say(means[best])} at position {places[best]}, {grid.say(means[worst])} at position "
-                f"{places[worst]}"
-            )
+        high, low = (f"{grid.say(means[at])} at position {places[at]}" for at in (best, worst))
+        same = f"{grid.say(means[best])} at every position"
+        spread = f"{grid.what} {f'{high}, {low}' if means[best] > means[worst] else same}"
         sure = [one for one in found if one.estimate.is_significant(self.plan.alpha)]
         if not sure:
             least = [one.estimate.detectable for one in found if one.estimate.detectable is not None]
