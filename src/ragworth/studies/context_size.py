@@ -128,9 +128,7 @@ class ContextSize(PoolStudy):
                 "over queries: mean of the correlations within queries; deviation: their standard deviation; n: "
                 "queries that have one. Over systems: of the systems' means; n: systems",
             ),
-            "spread": TableText(
-                "How much it varies over the sizes", "deviation: standard deviation of the correlation over the sizes"
-            ),
+            "spread": TableText("How much it varies over the sizes", "deviation: standard deviation over the sizes"),
             "change": TableText(
                 "From the smallest size to the largest",
                 "correlation within queries at the largest size minus that at the smallest, over queries that have "
@@ -158,12 +156,10 @@ class ContextSize(PoolStudy):
         best = next((row["metric"] for row in ranked["queries"]), "")
         if (one := changes.get(best)) is not None and one.value is not None and one.p_holm is not None:
             sure = "" if one.is_significant(self.plan.alpha) else ", which may be chance"
-            page.say(
-                case,
-                f"from k = {ends['from']} to k = {ends['to']} the correlation of {best} changes by {signed(one.value)} "
-                f"{between(one.interval)}, {p_words(one.p_holm)} after Holm{sure}, over "
-                f"{format_count(one.n, 'query', 'queries')}.",
-            )
+            change = f"changes by {signed(one.value)} {between(one.interval)}, {p_words(one.p_holm)} after Holm{sure}"
+            sizes = f"from k = {ends['from']} to k = {ends['to']}"
+            queries = format_count(one.n, "query", "queries")
+            page.say(case, f"{sizes} the correlation of {best} {change}, over {queries}.")
         page.say(case, sized.answer_sentence())
         for (over, metric, k), one in sized.found.items():
             if over == "queries" and metric == best:
@@ -296,7 +292,7 @@ class SizedCase:
     @cached_property
     def found(self) -> dict[tuple[str, str, int], Estimate]:
         """What each metric predicts, over queries or systems, at each size."""
-        made = {}
+        made: dict[tuple[str, str, int], Estimate] = {}
         for size, one in self.predictions.items():
             made |= {("queries", m, size): each for m, each in zip(one.rows.metrics, one.within, strict=True)}
             if "systems" in self.ways:
@@ -362,12 +358,12 @@ class SizedCase:
         for size, rows in list(self.rows.items())[: None if self.moves else 1]:
             (mean,) = mean_estimates(self._query_means(size)[:, None], self.study.plan, self.outcome.bounds)
             kinds = {kind: float(self._query_means(size, kind).mean()) for kind in KINDS if self.outcome.graded}
-            row = {"k": size if self.moves else None, **(kinds or {"mean": mean.value})}
+            row: dict[str, object] = {"k": size if self.moves else None, **(kinds or {"mean": mean.value})}
             yield row | {"low": mean.low, "high": mean.high, "queries": mean.n, "contexts": len(rows.queries)}
 
     def lead(self) -> str:
         sizes = format_list([str(k) for k in self.rows], 20)
-        queries = format_count(len(self.queries), "query", "queries")
+        queries = self.outcome.number
         number = format_count(sum(len(rows.queries) for rows in self.rows.values()), "context")
         systems = format_count(len(self.case.results.contexts.systems), "system")
         made = f"{number} of {queries}, {sizes} passages each"

@@ -70,8 +70,13 @@ class OutcomeGrid(NamedTuple):
         return "accuracy" if self.graded else f"mean {self.aspect}"
 
     @property
+    def number(self) -> str:
+        """How many queries, in words."""
+        return format_count(len(self.queries), "query", "queries")
+
+    @property
     def over(self) -> str:
-        return f"over {format_count(len(self.queries), 'query', 'queries')}"
+        return f"over {self.number}"
 
     def share(self, kind: str) -> Floats:
         """1 where an answer is of a kind."""
@@ -191,10 +196,10 @@ def compare_arms(
 
 
 def contrast_rows(found: Iterable[Contrast]) -> list[dict[str, object]]:
+    more = "p", "p_holm", "counts", "detectable"
     return [
-        {"measure": one.measure, "first": one.first, "second": one.second}
-        | columns(one.estimate, "difference", "p", "p_holm", "counts", "detectable")
-        for one in found
+        {"measure": measure, "first": first, "second": second} | columns(one, "difference", *more)
+        for measure, first, second, one in found
     ]
 
 
@@ -231,7 +236,5 @@ def check_design(case: Case, kind: str, column: str) -> Case:
         return case
     studied = case.design.width > 1 or bool(case.results.manifest.get("study"))
     other = "another study made these contexts" if studied else "these are results of an evaluation"
-    raise InputError(
-        f"{case.name}: {other}, and {kind} needs contexts of its own",
-        remedy=f"name the workspace, or results that ragworth study {kind} wrote before (its folder cases/01)",
-    )
+    remedy = f"name the workspace, or results that ragworth study {kind} wrote before (its folder cases/01)"
+    raise InputError(f"{case.name}: {other}, and {kind} needs contexts of its own", remedy=remedy)

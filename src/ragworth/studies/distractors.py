@@ -123,7 +123,7 @@ class Distractors(PoolStudy):
         page.leave_out(case, {contrast.NO_OUTCOME: grid.missing})
         page.lead(
             case,
-            f"the model answered {format_count(len(grid.queries), 'query', 'queries')} twice: from one relevant "
+            f"the model answered {grid.number} twice: from one relevant "
             "passage among weak distractors, and from the same one, at the same position, among hard ones.",
         )
         page.add("outcomes", case, contrast.arm_rows(grid, "distractors", {arm: arm for arm in ARMS}, self.plan))

@@ -130,12 +130,9 @@ class IdealStudy(PoolStudy):
     def examine(self, case: Case, page: StudyPage) -> None:
         grid = contrast.outcome_grid(case, case.design["system"].to_list(), self.outcome)
         page.leave_out(case, {contrast.NO_OUTCOME: grid.missing})
-        size = int(case.results.contexts.frame["rank"].max() or 0)  # type: ignore[arg-type]
-        page.lead(
-            case,
-            f"the model answered {format_count(len(grid.queries), 'query', 'queries')} from the "
-            f"{format_count(size, 'passage')} that an oracle picked by each kind of judgment.",
-        )
+        size = format_count(int(case.results.contexts.frame["rank"].max() or 0), "passage")  # type: ignore[arg-type]
+        picked = f"the {size} that an oracle picked by each kind of judgment"
+        page.lead(case, f"the model answered {grid.number} from {picked}.")
         rows = contrast.arm_rows(grid, "oracle", {name: name for name in grid.arms}, self.plan)
         page.add("outcomes", case, [row | {"with_relevant": _with_relevant(case, grid, row["oracle"])} for row in rows])
         kinds = ["correct", "wrong"] if grid.graded else []

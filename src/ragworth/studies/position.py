@@ -116,7 +116,7 @@ class Position(PoolStudy):
         page.leave_out(case, {contrast.NO_OUTCOME: grid.missing})
         page.lead(
             case,
-            f"one relevant passage of {format_count(len(grid.queries), 'query', 'queries')} was moved through the "
+            f"one relevant passage of {grid.number} was moved through the "
             "context, among the same others in the same order; the model answered from each.",
         )
         shown = dict(zip(grid.arms, places, strict=True))
