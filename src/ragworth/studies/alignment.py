@@ -67,8 +67,15 @@ class Alignment(PoolStudy):
         ),
         "crux": Published(
             "Ju et al., Controlled Retrieval-augmented Context Evaluation for Long-form RAG, Figure 5",
-            {"contexts": 48, "k": 10, "depth": 50, "sampling": "plain", "order": "ranked", "measure": "kendall"}
-            | {"abstention": False},
+            {
+                "contexts": 48,
+                "k": 10,
+                "depth": 50,
+                "sampling": "plain",
+                "order": "ranked",
+                "abstention": False,
+                "measure": "kendall",
+            },
             ("Cov", "R", "AP", "nDCG", "alpha_nDCG"),
             differences=("the contexts come from as many retrievers as are named, three in the paper",),
         ),
@@ -131,9 +138,9 @@ class Alignment(PoolStudy):
     def examine(self, case: Case, page: StudyPage) -> None:
         found = self._predict(case)
         rows, best = found.rows, found.within[found.best]
-        number, queries = len(rows.queries), format_count(len(set(rows.queries)), "query", "queries")
-        many = f"{format_count(number, 'context')} of {queries}"
-        page.lead(case, f"{many} with the outcome {rows.aspect!r}, {format_count(len(rows.metrics), 'metric')}.")
+        contexts, metrics = format_count(len(rows.queries), "context"), format_count(len(rows.metrics), "metric")
+        queries = format_count(len(set(rows.queries)), "query", "queries")
+        page.lead(case, f"{contexts} of {queries} with the outcome {rows.aspect!r}, {metrics}.")
         page.say(case, found.sentence())
         page.add("alignment", case, found.within_rows())
         page.add("differences", case, found.gap_rows())
