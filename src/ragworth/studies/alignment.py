@@ -16,13 +16,14 @@ from typing import ClassVar, cast
 import polars as pl
 
 from ragworth.errors import InputError, format_count
+from ragworth.report.study.charts import dot_chart
 from ragworth.stats.correlation import Measure
 from ragworth.stats.systems import rank_systems
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, PoolStudy, Published
 from ragworth.studies.page import StudyPage, TableText, columns
 from ragworth.studies.pool import CandidatePool, DrawnContexts, Unusable
-from ragworth.studies.prediction import Prediction, average_rows, draw_agreement, draw_correlations
+from ragworth.studies.prediction import Prediction, average_rows, draw_agreement
 from ragworth.studies.score_rows import ScoreRows, rows_of
 from ragworth.studies.wording import MEASURE_NAMES, parse_names
 from ragworth.tasks.options import option
@@ -60,8 +61,8 @@ class Alignment(PoolStudy):
             queries=50,
             tasks={"downstream": {}},
             differences=(
-                "queries whose contexts all have the same outcome, or for which a metric is constant, are left out, "
-                "since the paper doesn't say how it counts them",
+                "queries for which the outcome or a metric is constant are left out; the paper doesn't say how it "
+                "counts them",
             ),
         ),
         "crux": Published(
@@ -136,21 +137,15 @@ class Alignment(PoolStudy):
 
     def examine(self, case: Case, page: StudyPage) -> None:
         found = self._predict(case)
-        rows = found.rows
+        rows, best = found.rows, found.within[found.best]
+        contexts, metrics = format_count(len(rows.queries), "context"), format_count(len(rows.metrics), "metric")
         queries = format_count(len(set(rows.queries)), "query", "queries")
-        page.lead(
-            case,
-            f"{format_count(len(rows.queries), 'context')} of {queries} with the outcome {rows.aspect!r}, "
-            f"{format_count(len(rows.metrics), 'metric')}.",
-        )
+        page.lead(case, f"{contexts} of {queries} with the outcome {rows.aspect!r}, {metrics}.")
         page.say(case, found.sentence())
         page.add("alignment", case, found.within_rows())
         page.add("differences", case, found.gap_rows())
         page.add("together", case, found.pooled_rows())
-        page.leave_out(case, rows.lost)
-        best = found.within[found.best]
-        if best.n_left_out:
-            page.leave_out(case, {f"{rows.metrics[found.best]}: {best.reason}": best.n_left_out})
+        page.leave_out(case, rows.lost | {f"{rows.metrics[found.best]}: {best.reason}": best.n_left_out})
         if self.sampling == "plain":
             page.add("systems", case, self._over_systems(rows))
         also = rows.aspect if self.sampling == "plain" else ""
@@ -170,7 +165,10 @@ class Alignment(PoolStudy):
         if page.several:
             every = [self._predict(case) for case in page.cases]
             page.add("average", replace(page.cases[0], name="all"), average_rows(every))
-        draw_correlations(page, page.table("alignment"), MEASURE_NAMES[self.measure])
+        measure = MEASURE_NAMES[self.measure]
+        caption = f"Mean {measure} within queries, with {self.level:.0%} intervals over queries."
+        spec = dot_chart(page.dots("alignment", "metric", "correlation"), measure, zero=True)
+        page.draw("alignment", "How well each metric predicts the answers", caption, spec)
 
 
 def draw_contexts(

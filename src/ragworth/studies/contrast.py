@@ -23,7 +23,7 @@ from ragworth.stats.range_intervals import Bounds
 from ragworth.studies.contract import Case
 from ragworth.studies.page import columns
 from ragworth.studies.score_rows import GRADE, aspect_of
-from ragworth.studies.wording import p_words, signed
+from ragworth.studies.wording import between, p_words, signed
 from ragworth.tables import OK
 
 Floats = npt.NDArray[np.float64]
@@ -40,12 +40,6 @@ CONTRAST_NOTE = (
 )
 
 
-def is_grade(aspect: str, values: Floats) -> bool:
-    """Whether an outcome is a three-way grade: by its name, and by all of its values."""
-    named = aspect == GRADE or aspect.endswith(f"-{GRADE}")
-    return named and bool(np.isin(values, list(KINDS.values())).all())
-
-
 class OutcomeGrid(NamedTuple):
     """Outcomes of some arms, queries × arms, for the queries that have one in every arm; ``missing`` lack one."""
 
@@ -57,7 +51,9 @@ class OutcomeGrid(NamedTuple):
 
     @property
     def graded(self) -> bool:
-        return is_grade(self.aspect, self.values)
+        """Whether the outcome is a three-way grade: by its name, and by all of its values."""
+        named = self.aspect == GRADE or self.aspect.endswith(f"-{GRADE}")
+        return named and bool(np.isin(self.values, list(KINDS.values())).all())
 
     @property
     def worth(self) -> Floats:
@@ -74,8 +70,13 @@ class OutcomeGrid(NamedTuple):
         return "accuracy" if self.graded else f"mean {self.aspect}"
 
     @property
+    def number(self) -> str:
+        """How many queries, in words."""
+        return format_count(len(self.queries), "query", "queries")
+
+    @property
     def over(self) -> str:
-        return f"over {format_count(len(self.queries), 'query', 'queries')}"
+        return f"over {self.number}"
 
     def share(self, kind: str) -> Floats:
         """1 where an answer is of a kind."""
@@ -89,17 +90,17 @@ class OutcomeGrid(NamedTuple):
         return f"{100 * value:.1f} %" if self.graded else signed(value)
 
     def interval(self, one: Estimate) -> str:
-        scale, digits = (100, 1) if self.graded else (1, 2)
-        span = one.interval
-        return (
-            "(no interval)"
-            if span is None
-            else f"[{signed(scale * span.low, digits)}, {signed(scale * span.high, digits)}]"
-        )
+        if not self.graded or one.interval is None:
+            return between(one.interval)
+        return f"[{signed(100 * one.interval.low, 1)}, {signed(100 * one.interval.high, 1)}]"
+
+    def change(self, value: float) -> str:
+        """A difference in words: grades in percentage points."""
+        return f"{signed(100 * value, 1)} points" if self.graded else signed(value)
 
     def gap(self, value: float) -> str:
-        """A difference in words, without its sign: grades in percentage points."""
-        return f"{abs(100 * value):.1f} points" if self.graded else signed(abs(value))
+        """A difference in words, without its sign."""
+        return self.change(abs(value))
 
     def power(self, least: float | None) -> str:
         """What this many queries can show, in words; nothing if that isn't known, or more than is possible."""
@@ -117,10 +118,8 @@ def outcome_grid(case: Case, arms: Sequence[str], wanted: str | None) -> Outcome
     values = matrix(frame, arms, asked.to_list())
     there = np.asarray(~np.isnan(values).any(axis=1))
     if not there.any():
-        raise InputError(
-            f"{case.name}: none of {len(asked):,} queries has an outcome {aspect!r} in every context",
-            remedy="see why the answers have no grades: outcomes.parquet, column status",
-        )
+        found = f"{case.name}: none of {len(asked):,} queries has an outcome {aspect!r} in every context"
+        raise InputError(found, remedy="see why the answers have no grades: outcomes.parquet, column status")
     queries = [query for query, known in zip(asked, there, strict=True) if known]
     return OutcomeGrid(list(arms), queries, values[there], aspect, int((~there).sum()))
 
@@ -151,24 +150,23 @@ def arm_rows(grid: OutcomeGrid, label: str, shown: Mapping[str, object], plan: R
 def outcome_figure(table: pl.DataFrame, label: str, what: str) -> dict[str, Any]:
     """Stacked bars of the shares of each arm; bars of the means if an outcome isn't a grade. ``table``: arm_rows."""
     group = [pl.col("case").alias("group")] if table["case"].n_unique() > 1 else []
-    name = pl.col(label).cast(pl.String).alias("label")
-    if "correct" in table.columns and table["correct"].null_count() == 0:
-        kinds = [kind for kind in KINDS if kind != "partial" or table["partial"].sum()]
-        count = pl.col("contexts" if "contexts" in table.columns else "queries")
-        parts = pl.concat(
-            table.select(
-                name,
-                pl.lit(kind).alias("kind"),
-                pl.col(kind).alias("share"),
-                (pl.col(kind) * count).round().cast(pl.Int64).alias("count"),
-                *group,
-            )
-            for kind in kinds
-        )
-        order = table.select(name, *group)
-        return outcome_chart(order.join(parts, on=order.columns, maintain_order="left"))
-    mean = pl.coalesce(pl.col("^(correct|mean)$")).alias("value")
-    return bar_chart(table.select(name, mean, "low", "high", pl.col("queries").alias("n"), *group), what)
+    names = table.select(pl.col(label).cast(pl.String).alias("label"), *group)
+    if "correct" not in table.columns or table["correct"].null_count():
+        mean = pl.coalesce(pl.col("^(correct|mean)$")).alias("value")
+        return bar_chart(names.hstack(table.select(mean, "low", "high", pl.col("queries").alias("n"))), what)
+    kinds = [kind for kind in KINDS if kind != "partial" or table["partial"].sum()]
+    total = table["contexts" if "contexts" in table.columns else "queries"].alias("total")
+    parts = names.hstack([total, *table.select(kinds)]).unpivot(kinds, index=[*names.columns, "total"])
+    shares = parts.rename({"variable": "kind", "value": "share"})
+    counts = shares.with_columns((pl.col("share") * pl.col("total")).round().cast(pl.Int64).alias("count"))
+    return outcome_chart(names.join(counts.drop("total"), on=names.columns, maintain_order="left"))
+
+
+def outcome_curve(table: pl.DataFrame, place: str, line: pl.Expr) -> pl.DataFrame:
+    """The share of correct answers, or the mean, of each arm, as `curve_chart` takes it. ``table``: arm_rows."""
+    value = pl.coalesce(pl.col("^(correct|mean)$")).alias("value")
+    points = line.alias("line"), pl.col(place).alias("place"), value, "low", "high"
+    return table.select(*points, pl.col("queries").alias("n"))
 
 
 class Contrast(NamedTuple):
@@ -198,14 +196,14 @@ def compare_arms(
 
 
 def contrast_rows(found: Iterable[Contrast]) -> list[dict[str, object]]:
+    more = "p", "p_holm", "counts", "detectable"
     return [
-        {"measure": one.measure, "first": one.first, "second": one.second}
-        | columns(one.estimate, "difference", "p", "p_holm", "counts", "detectable")
-        for one in found
+        {"measure": measure, "first": first, "second": second} | columns(one, "difference", *more)
+        for measure, first, second, one in found
     ]
 
 
-def contrast_words(grid: OutcomeGrid, one: Contrast, alpha: float, test: str = "Wilcoxon") -> str:
+def contrast_words(grid: OutcomeGrid, one: Contrast, alpha: float) -> str:
     """A contrast in a few words."""
     found = one.estimate
     if not found.counts["wins"] and not found.counts["losses"]:
@@ -213,8 +211,8 @@ def contrast_words(grid: OutcomeGrid, one: Contrast, alpha: float, test: str = "
     value = found.value or 0.0
     sign = "−" if value < 0 else "+" if value > 0 else ""
     sure = "" if found.is_significant(alpha) else ", which may be chance"
-    p = found.p_holm if found.p_holm is not None else found.p
-    return f"{one.measure} {sign}{grid.gap(value)} {grid.interval(found)}, {test} {p_words(p or 0.0)} after Holm{sure}"
+    test = f"Wilcoxon {p_words(found.p_holm or 0.0)} after Holm"
+    return f"{one.measure} {sign}{grid.gap(value)} {grid.interval(found)}, {test}{sure}"
 
 
 def metric_grids(case: Case, grid: OutcomeGrid) -> dict[str, Floats]:
@@ -238,7 +236,5 @@ def check_design(case: Case, kind: str, column: str) -> Case:
         return case
     studied = case.design.width > 1 or bool(case.results.manifest.get("study"))
     other = "another study made these contexts" if studied else "these are results of an evaluation"
-    raise InputError(
-        f"{case.name}: {other}, and {kind} needs contexts of its own",
-        remedy=f"name the workspace, or results that ragworth study {kind} wrote before (its folder cases/01)",
-    )
+    remedy = f"name the workspace, or results that ragworth study {kind} wrote before (its folder cases/01)"
+    raise InputError(f"{case.name}: {other}, and {kind} needs contexts of its own", remedy=remedy)

@@ -16,20 +16,10 @@ import polars as pl
 from ragworth.errors import InputError, format_count
 from ragworth.metrics.passage_utility import HARD as HARD_EFFECT
 from ragworth.metrics.passage_utility import WEAK as WEAK_EFFECT
+from ragworth.studies import contrast
 from ragworth.studies.bench import Bench, PlanComplete
 from ragworth.studies.contract import Case, PoolStudy, Published
-from ragworth.studies.contrast import (
-    CONTRAST_NOTE,
-    KINDS,
-    arm_rows,
-    check_design,
-    compare_arms,
-    contrast_rows,
-    metric_grids,
-    outcome_figure,
-    outcome_grid,
-)
-from ragworth.studies.page import StudyPage, TableText
+from ragworth.studies.page import Row, StudyPage, TableText
 from ragworth.studies.pool import Unusable, contexts_from_lists
 from ragworth.studies.wording import p_words
 from ragworth.tasks.options import option
@@ -72,15 +62,16 @@ class Distractors(PoolStudy):
         if self.weak > self.hard:
             raise InputError(f"weak ones below {self.weak:g} and hard ones above {self.hard:g}", expected="weak ≤ hard")
         if self.depth < 2 * (self.k - 1):
-            raise InputError(
-                f"{self.depth} passages can't hold {self.k - 1} distractors of each kind", expected="depth ≥ 2·(k − 1)"
-            )
+            found = f"{self.depth} passages can't hold {self.k - 1} distractors of each kind"
+            raise InputError(found, expected="depth ≥ 2·(k − 1)")
 
     def run(self, bench: Bench) -> Case:
         pool = bench.pool(self.depth, self.retriever)
-        candidates = pool.draw(
-            ["pool"], lambda query: {"pool": [pool.first_relevant(query), *pool.others(query)]}, REMEDY
-        )
+
+        def find(query: str) -> dict[str, list[str]]:
+            return {"pool": [pool.first_relevant(query), *pool.others(query)]}
+
+        candidates = pool.draw(["pool"], find, REMEDY)
         judged, left = candidates.shown["pool"], candidates.left
         bench.judge(self.judges, candidates.contexts)
         if bench.has_unasked(self.judges, judged):
@@ -111,7 +102,7 @@ class Distractors(PoolStudy):
         return bench.case(drawn.contexts, design, bench.metrics_at(self.k), left)
 
     def take(self, case: Case) -> Case:
-        return check_design(case, self.kind, "distractors")
+        return contrast.check_design(case, self.kind, "distractors")
 
     def tables(self) -> Mapping[str, TableText]:
         return {
@@ -119,7 +110,7 @@ class Distractors(PoolStudy):
                 "What became of the answers", "low and high: of the share of correct answers, or of the mean"
             ),
             "differences": TableText(
-                "Weak minus hard distractors", f"{CONTRAST_NOTE}; p by Wilcoxon's signed-rank test"
+                "Weak minus hard distractors", f"{contrast.CONTRAST_NOTE}; p by Wilcoxon's signed-rank test"
             ),
             "metrics": TableText(
                 "What the metrics say of the two",
@@ -128,44 +119,39 @@ class Distractors(PoolStudy):
         }
 
     def examine(self, case: Case, page: StudyPage) -> None:
-        grid = outcome_grid(case, ARMS, self.outcome)
-        page.leave_out(case, {"no outcome in every context": grid.missing})
+        grid = contrast.outcome_grid(case, ARMS, self.outcome)
+        page.leave_out(case, {contrast.NO_OUTCOME: grid.missing})
         page.lead(
             case,
-            f"the model answered {format_count(len(grid.queries), 'query', 'queries')} twice: from one relevant "
+            f"the model answered {grid.number} twice: from one relevant "
             "passage among weak distractors, and from the same one, at the same position, among hard ones.",
         )
-        page.add("outcomes", case, arm_rows(grid, "distractors", {arm: arm for arm in ARMS}, self.plan))
+        page.add("outcomes", case, contrast.arm_rows(grid, "distractors", {arm: arm for arm in ARMS}, self.plan))
         measures = {grid.what: (grid.worth, grid.bounds)}
-        if grid.graded:
-            measures |= {
-                kind: (grid.share(kind), grid.bounds) for kind in KINDS if kind != "correct" and grid.share(kind).any()
-            }
-        found = compare_arms(measures, ARMS, self.plan, pairs=[(0, 1)])
-        page.add("differences", case, contrast_rows(found))
-        rows = []
-        for metric, values in metric_grids(case, grid).items():
-            known = values[~np.isnan(values).any(axis=1)]
-            means = known.mean(axis=0) if len(known) else np.full(2, np.nan)
-            row = {WEAK: means[0], HARD: means[1], "difference": means[0] - means[1]}
-            rows.append({"metric": metric, **row, "queries": len(known)})
-        page.add("metrics", case, rows)
+        for kind in contrast.KINDS:
+            if grid.graded and kind != "correct" and grid.share(kind).any():
+                measures[kind] = grid.share(kind), grid.bounds
+        found = contrast.compare_arms(measures, ARMS, self.plan, pairs=[(0, 1)])
+        page.add("differences", case, contrast.contrast_rows(found))
+        page.add("metrics", case, [_metric_row(*each) for each in contrast.metric_grids(case, grid).items()])
         one = found[0].estimate
         (weak, hard), value = grid.means(), one.value or 0.0
         means = f"{grid.what} {grid.say(weak)} among weak distractors and {grid.say(hard)} among hard ones, {grid.over}"
         test = f"{grid.interval(one)}, Wilcoxon {p_words(one.p or 0.0)}"
-        if (one.p or 0.0) < self.plan.alpha:
-            verb = "cost" if value > 0 else "add"
-            page.say(case, f"hard distractors {verb} {grid.gap(value)} of {grid.what} {test}: {means}.")
-        else:
-            gap = f"{'−' if value < 0 else ''}{grid.gap(value)}"
-            page.say(
-                case,
-                f"it can't be told whether hard distractors cost anything: {means}, a difference of {gap} "
-                f"{test}{grid.power(one.detectable)}.",
-            )
+        sure = f"hard distractors {'cost' if value > 0 else 'add'} {grid.gap(value)} of {grid.what} {test}: {means}."
+        unsure = (
+            f"it can't be told whether hard distractors cost anything: {means}, a difference of {grid.change(value)} "
+            f"{test}{grid.power(one.detectable)}."
+        )
+        page.say(case, sure if one.is_significant(self.plan.alpha) else unsure)
 
     def finish(self, page: StudyPage) -> None:
         caption = "One relevant passage, at the same position, among weak and among hard distractors."
-        spec = outcome_figure(page.table("outcomes"), "distractors", "accuracy")
+        spec = contrast.outcome_figure(page.table("outcomes"), "distractors", "accuracy")
         page.draw("outcomes", "What became of the answers, by kind of distractor", caption, spec)
+
+
+def _metric_row(metric: str, values: contrast.Floats) -> Row:
+    known = values[~np.isnan(values).any(axis=1)]
+    weak, hard = known.mean(axis=0) if len(known) else np.full(2, np.nan)
+    return {"metric": metric, WEAK: weak, HARD: hard, "difference": weak - hard, "queries": len(known)}

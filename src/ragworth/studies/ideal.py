@@ -13,20 +13,10 @@ from typing import ClassVar
 import polars as pl
 
 from ragworth.errors import InputError, format_count
+from ragworth.studies import contrast
 from ragworth.studies.bench import Bench, PlanComplete
 from ragworth.studies.contract import Case, PoolStudy, Published
-from ragworth.studies.contrast import (
-    CONTRAST_NOTE,
-    SHARE,
-    OutcomeGrid,
-    arm_rows,
-    check_design,
-    compare_arms,
-    contrast_rows,
-    contrast_words,
-    outcome_figure,
-    outcome_grid,
-)
+from ragworth.studies.contrast import SHARE, OutcomeGrid
 from ragworth.studies.page import StudyPage, TableText
 from ragworth.studies.pool import Unusable, contexts_from_lists
 from ragworth.tasks.options import option
@@ -122,7 +112,7 @@ class IdealStudy(PoolStudy):
         return bench.case(drawn.contexts, design, bench.metrics_at(self.k), drawn.left)
 
     def take(self, case: Case) -> Case:
-        return check_design(case, self.kind, "oracle")
+        return contrast.check_design(case, self.kind, "oracle")
 
     def tables(self) -> Mapping[str, TableText]:
         return {
@@ -133,52 +123,44 @@ class IdealStudy(PoolStudy):
             ),
             "differences": TableText(
                 "Oracles against each other",
-                f"{CONTRAST_NOTE}; p by Wilcoxon's signed-rank test, p_holm corrected by Holm for the pairs of oracles",
+                f"{contrast.CONTRAST_NOTE}; p by Wilcoxon's signed-rank test, p_holm corrected by Holm for the pairs",
             ),
         }
 
     def examine(self, case: Case, page: StudyPage) -> None:
-        grid = outcome_grid(case, case.design["system"].to_list(), self.outcome)
-        page.leave_out(case, {"no outcome in every context": grid.missing})
-        size = int(case.results.contexts.frame["rank"].max() or 0)  # type: ignore[arg-type]
-        page.lead(
-            case,
-            f"the model answered {format_count(len(grid.queries), 'query', 'queries')} from the "
-            f"{format_count(size, 'passage')} that an oracle picked by each kind of judgment.",
-        )
-        rows = arm_rows(grid, "oracle", {name: name for name in grid.arms}, self.plan)
-        page.add(
-            "outcomes", case, [row | {"with_relevant": _with_relevant(case, grid, str(row["oracle"]))} for row in rows]
-        )
-        measures = {"grade" if grid.graded else grid.aspect: (grid.values, (-1.0, 1.0) if grid.graded else None)}
-        told = [grid.aspect]
-        if grid.graded:
-            told = ["correct", "wrong"]
-            measures |= {kind: (grid.share(kind), SHARE) for kind in told}
-        found = compare_arms(measures, grid.arms, self.plan)
-        page.add("differences", case, contrast_rows(found))
+        grid = contrast.outcome_grid(case, case.design["system"].to_list(), self.outcome)
+        page.leave_out(case, {contrast.NO_OUTCOME: grid.missing})
+        size = format_count(int(case.results.contexts.frame["rank"].max() or 0), "passage")  # type: ignore[arg-type]
+        picked = f"the {size} that an oracle picked by each kind of judgment"
+        page.lead(case, f"the model answered {grid.number} from {picked}.")
+        rows = contrast.arm_rows(grid, "oracle", {name: name for name in grid.arms}, self.plan)
+        page.add("outcomes", case, [row | {"with_relevant": _with_relevant(case, grid, row["oracle"])} for row in rows])
+        kinds = ["correct", "wrong"] if grid.graded else []
+        bounds = (-1.0, 1.0) if grid.graded else None
+        measures = {"grade" if grid.graded else grid.aspect: (grid.values, bounds)}
+        found = contrast.compare_arms(measures | {k: (grid.share(k), SHARE) for k in kinds}, grid.arms, self.plan)
+        page.add("differences", case, contrast.contrast_rows(found))
         page.say(case, _best(grid))
         for first, second in dict.fromkeys((one.first, one.second) for one in found):
-            mine = [one for one in found if (one.first, one.second) == (first, second) and one.measure in told]
-            words = "; ".join(contrast_words(grid, one, self.plan.alpha) for one in mine)
+            both = [one for one in found if (one.first, one.second) == (first, second)]
+            said = [one for one in both if one.measure in (kinds or measures)]
+            words = "; ".join(contrast.contrast_words(grid, one, self.plan.alpha) for one in said)
             page.say(case, f"the {first} oracle against the {second} oracle: {words}.")
 
     def finish(self, page: StudyPage) -> None:
         caption = "All oracles pick from the same passages; only what they go by differs."
-        spec = outcome_figure(page.table("outcomes"), "oracle", "accuracy")
+        spec = contrast.outcome_figure(page.table("outcomes"), "oracle", "accuracy")
         page.draw("outcomes", "What became of the answers, by oracle", caption, spec)
 
 
-def _with_relevant(case: Case, grid: OutcomeGrid, arm: str) -> float | None:
+def _with_relevant(case: Case, grid: OutcomeGrid, oracle: object) -> float | None:
     """Share of an oracle's contexts that hold a relevant passage; None if there are no labels."""
     if case.results.judgments is None:
         return None
-    mine = (pl.col("system") == arm) & pl.col("query").is_in(grid.queries)
-    labels = case.results.judgments.frame.filter((pl.col("aspect") == "relevance") & (pl.col("value") >= 1))
-    hits = (
-        case.results.contexts.frame.filter(mine).join(labels, on=["query", "passage"], how="semi")["query"].n_unique()
-    )
-    return hits / len(grid.queries)
+    mine = (pl.col("system") == oracle) & pl.col("query").is_in(grid.queries)
+    labels = case.results.judgments.of("relevance").filter(pl.col("value") >= 1)
+    hits = case.results.contexts.frame.filter(mine).join(labels, on=["query", "passage"], how="semi")
+    return hits["query"].n_unique() / len(grid.queries)
 
 
 def _best(grid: OutcomeGrid) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
+from ragworth.errors import format_count, format_list
 from ragworth.report.document import TokenView
 from ragworth.report.study import Findings, StudyFigure, StudyTable, token_views
 from ragworth.report.study.findings import QUERIES, left_out_table
@@ -61,9 +62,9 @@ class StudyPage:
         frame = rows if isinstance(rows, pl.DataFrame) else make_table(rows)
         if not frame.height:
             return frame
-        made = frame.select(pl.lit(case.name).alias("case"), pl.all())
-        self._frames.setdefault(table, []).append(made)
-        return made
+        named = frame.select(pl.lit(case.name).alias("case"), pl.all())
+        self._frames.setdefault(table, []).append(named)
+        return named
 
     def table(self, name: str) -> pl.DataFrame:
         """A table with the rows of all cases so far."""
@@ -100,26 +101,22 @@ class StudyPage:
         return [pl.col("case").alias("group")] if self.several else []
 
     def findings(self) -> Findings:
-        texts = self.study.tables()
+        tables = [
+            StudyTable(name, text.title, self.table(name), text.note, text.aside)
+            for name, text in self.study.tables().items()
+            if name in self._frames
+        ]
+        left = left_out_table(self._left_out)
         return Findings(
             self.study.question,
             " ".join(self._leads),
             tuple(self._sentences),
-            tuple(
-                StudyTable(name, text.title, self.table(name), text.note, text.aside)
-                for name, text in texts.items()
-                if name in self._frames
-            ),
+            tuple(tables),
             tuple(self._figures),
-            self._left_out_table(),
+            left.drop("unit") if (left["unit"] == QUERIES).all() else left,
             tuple(dict.fromkeys(self._notes)),
             answers=tuple(self._answers),
         )
-
-    def _left_out_table(self) -> pl.DataFrame:
-        """What was left out; with its unit if some rows don't count queries."""
-        made = left_out_table(self._left_out)
-        return made.drop("unit") if (made["unit"] == QUERIES).all() else made
 
     def _of(self, case: Case, text: str) -> str:
         if self.several:
@@ -132,6 +129,20 @@ def make_table(rows: Iterable[Row]) -> pl.DataFrame:
     """Rows as a table; NaN is no value, and a column without any value is one of numbers."""
     frame = pl.DataFrame(list(rows), infer_schema_length=None)
     return frame.with_columns(pl.col(pl.Null).cast(pl.Float64), pl.col(pl.Float64).fill_nan(None))
+
+
+def shared_lines(table: pl.DataFrame, place: str, value: str, most: int) -> tuple[pl.DataFrame, str]:
+    """The first metrics of a table as lines for `curve_chart`, those that agree as one; and how many are not drawn."""
+    alike: dict[object, list[str]] = {}
+    for (metric,), part in table.drop_nulls(value).group_by("metric", maintain_order=True):
+        alike.setdefault(tuple(part.select(place, pl.col(value).round(9)).iter_rows()), []).append(str(metric))
+    groups = list(alike.values())
+    labels = [(group[0], format_list(group, 4)) for group in groups[:most]]
+    names = pl.DataFrame(labels, {"metric": pl.String, "line": pl.String}, orient="row")
+    lines = names.join(table.drop_nulls(value), on="metric", maintain_order="left_right")
+    more = sum(len(group) for group in groups[most:])
+    words = f" {format_count(more, 'more metric')} in the table." if more else ""
+    return lines.rename({place: "place", value: "value"}), words
 
 
 def columns(one: Estimate, value: str, *more: str, unit: str = "queries") -> dict[str, object]:

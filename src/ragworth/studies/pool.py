@@ -17,6 +17,7 @@ from ragworth.errors import InputError, RagworthError, format_list
 from ragworth.results import Results
 from ragworth.retrieval.contract import unscored_contexts
 from ragworth.retrieval.parsing import parse
+from ragworth.retrieval.steps.random_sample import sample_passages
 from ragworth.tables import Contexts
 from ragworth.tasks.text_lookup import TextLookup
 from ragworth.text_match.matching import match_answer, to_matchable
@@ -65,10 +66,6 @@ class CandidatePool:
     held: Counter[str] = field(default_factory=Counter)
     """How many passages were passed over because they hold an accepted answer, by arm."""
 
-    @property
-    def queries(self) -> list[str]:
-        return list(self.found)
-
     @cached_property
     def passages(self) -> pl.Series:
         """All passages of the collection, in the order of ids."""
@@ -87,26 +84,25 @@ class CandidatePool:
 
     def relevant(self, query: str) -> list[str]:
         """Relevant passages: those that were found, in their order, then others with a text, highest label first."""
-        first = self.retrieved(query)
-        labels = self.labels.get(query, {})
+        first, labels = self.retrieved(query), self.labels.get(query, {})
         rest = sorted((label, each) for each, label in labels.items() if label >= self.level and each in self._known)
         return [*first, *(each for _, each in reversed(rest) if each not in first)]
 
     def first_relevant(self, query: str) -> str:
         """The relevant passage that was found first; if none was found, the one with the highest label."""
-        self.check_answered(query)
-        if not (known := self.relevant(query)):
-            raise Unusable("no relevant passage")
-        return known[0]
+        return self._some_relevant(query)[0]
 
     def gold(self, query: str) -> str:
         """The relevant passage with a text that has the highest label; of equals the one found first."""
+        known = self._some_relevant(query, with_text=True)
+        return max(known, key=lambda each: self.labels[query][each])
+
+    def _some_relevant(self, query: str, *, with_text: bool = False) -> list[str]:
         self.check_answered(query)
-        labels = self.labels.get(query, {})
-        known = [each for each in self.relevant(query) if self.has_text(each)]
+        known = [each for each in self.relevant(query) if not with_text or self.has_text(each)]
         if not known:
             raise Unusable("no relevant passage")
-        return max(known, key=lambda each: labels[each])
+        return known
 
     def others(self, query: str) -> list[str]:
         """Passages that were found and aren't relevant, in their order."""
@@ -114,8 +110,6 @@ class CandidatePool:
 
     def random(self, query: str, number: int, rng: Random) -> list[str]:
         """Passages of the collection at random: none that was found for the query, and none that has a label for it."""
-        from ragworth.retrieval.steps.random_sample import sample_passages
-
         taken = {*self.found[query], *self.labels.get(query, {})}
         drawn = sample_passages(self.passages, number + len(taken), rng)
         return [each for each in drawn if each not in taken][:number]
@@ -152,7 +146,7 @@ class CandidatePool:
         shown: Shown = {arm: {} for arm in arms}
         left = Counter() if left is None else left
         used = 0
-        for query in self.queries if queries is None else queries:
+        for query in self.found if queries is None else queries:
             if self.limit is not None and used >= self.limit:
                 break
             try:
@@ -192,11 +186,9 @@ def choose_retriever(known: Sequence[str], wanted: str | None, is_control: Calla
         return wanted
     real = [name for name in known if not is_control(name)]
     if not real:
-        raise InputError(
-            "all systems are controls (random, oracle, reversed, …), so there are no retrieved candidates",
-            file=file,
-            remedy="add a retriever under [systems], or name one of them: --retriever",
-        )
+        found = "all systems are controls (random, oracle, reversed, …), so there are no retrieved candidates"
+        remedy = "add a retriever under [systems], or name one of them: --retriever"
+        raise InputError(found, file=file, remedy=remedy)
     return real[0]
 
 
@@ -223,9 +215,8 @@ def pool_of_results(results: Results, system: str, usable: pl.DataFrame) -> Cand
         for query, passage, value in known.select(*pair, "value").iter_rows():
             labels.setdefault(query, {})[passage] = value
     found = dict(shown.group_by("query", maintain_order=True).agg("passage").iter_rows())
-    return CandidatePool(
-        results.collection, found, labels, answered=frozenset(results.collection.answers["query"].to_list())
-    )
+    answered = frozenset(results.collection.answers["query"].to_list())
+    return CandidatePool(results.collection, found, labels, answered=answered)
 
 
 def lists_by_system(contexts: Contexts) -> Shown:

@@ -6,9 +6,9 @@ position is compared with what metrics give for it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 import polars as pl
@@ -17,24 +17,14 @@ from ragworth.annotators.token_confidence import MEASURES as CONFIDENCES
 from ragworth.comparison import higher_is_better, value_bounds
 from ragworth.errors import InputError, format_count, format_list
 from ragworth.report.study.charts import curve_chart
+from ragworth.stats.correlation import Measure
 from ragworth.stats.estimate import Estimate, mean_estimates
 from ragworth.stats.within_query import within_query_correlations
+from ragworth.studies import contrast
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, PoolStudy, Published
-from ragworth.studies.contrast import (
-    CONTRAST_NOTE,
-    Contrast,
-    Floats,
-    OutcomeGrid,
-    arm_rows,
-    check_design,
-    compare_arms,
-    confidence_grids,
-    contrast_rows,
-    metric_grids,
-    outcome_grid,
-)
-from ragworth.studies.page import StudyPage, TableText, columns
+from ragworth.studies.contrast import Contrast, Floats, OutcomeGrid
+from ragworth.studies.page import Row, StudyPage, TableText, columns, shared_lines
 from ragworth.studies.pool import CandidatePool, DrawnContexts, Unusable
 from ragworth.studies.score_rows import DIGITS
 from ragworth.studies.wording import MEASURE_NAMES, p_words, parse_numbers, signed
@@ -85,9 +75,8 @@ class Position(PoolStudy):
 
     @property
     def places(self) -> list[int]:
-        return (
-            list(range(1, self.k + 1)) if self.positions is None else parse_numbers(self.positions, "positions", self.k)
-        )
+        wanted = self.positions if self.positions is not None else f"1-{self.k}"
+        return parse_numbers(wanted, "positions", self.k)
 
     def run(self, bench: Bench) -> Case:
         pool = bench.pool(self.depth, self.retriever)
@@ -98,7 +87,7 @@ class Position(PoolStudy):
         return bench.case(drawn.contexts, design, bench.metrics_at(self.k), drawn.left)
 
     def take(self, case: Case) -> Case:
-        return check_design(case, self.kind, "position")
+        return contrast.check_design(case, self.kind, "position")
 
     def tables(self) -> Mapping[str, TableText]:
         return {
@@ -109,8 +98,8 @@ class Position(PoolStudy):
             "differences": TableText(
                 "Positions against each other",
                 "planned in advance: the first position against each other one, and the mean of the two ends against "
-                f"the mean of those between. {CONTRAST_NOTE}; p by Wilcoxon's signed-rank test, p_holm corrected by "
-                "Holm for all of them",
+                f"the mean of those between. {contrast.CONTRAST_NOTE}; p by Wilcoxon's signed-rank test, p_holm "
+                "corrected by Holm for all of them",
             ),
             "metrics": TableText("Metrics by position", "mean over queries at each position"),
             "sight": TableText(
@@ -123,46 +112,34 @@ class Position(PoolStudy):
     def examine(self, case: Case, page: StudyPage) -> None:
         design = case.design.sort("position")
         places: list[int] = design["position"].to_list()
-        grid = outcome_grid(case, design["system"].to_list(), self.outcome)
-        page.leave_out(case, {"no outcome in every context": grid.missing})
+        grid = contrast.outcome_grid(case, design["system"].to_list(), self.outcome)
+        page.leave_out(case, {contrast.NO_OUTCOME: grid.missing})
         page.lead(
             case,
-            f"one relevant passage of {format_count(len(grid.queries), 'query', 'queries')} was moved through the "
+            f"one relevant passage of {grid.number} was moved through the "
             "context, among the same others in the same order; the model answered from each.",
         )
-        table = page.add(
-            "outcomes", case, arm_rows(grid, "position", dict(zip(grid.arms, places, strict=True)), self.plan)
-        )
+        shown = dict(zip(grid.arms, places, strict=True))
+        table = page.add("outcomes", case, contrast.arm_rows(grid, "position", shown, self.plan))
         found = self._contrasts(grid, places)
-        page.add("differences", case, contrast_rows(found))
+        page.add("differences", case, contrast.contrast_rows(found))
         seen = self._seen(case, grid, places, page)
-        page.add(
-            "metrics",
-            case,
-            [
-                {"metric": metric, "position": place} | columns(one, "mean")
-                for metric, values in seen.items()
-                for place, one in zip(places, mean_estimates(values, self.plan, value_bounds(metric)), strict=True)
-            ],
-        )
+        metrics = page.add("metrics", case, self._metric_rows(seen, places))
         page.add("sight", case, self._sight(grid, seen))
         page.say(case, *self._sentences(grid, places, found), *_seen_sentences(seen, places))
-        self._draw(page, case, grid, table, places, seen)
+        lines, more = contrast.outcome_curve(table, "position", pl.lit(grid.what)), ""
+        if seen:
+            drawn = metrics.filter(~pl.col("metric").is_in(list(CONFIDENCES))).select("metric", "position", "mean")
+            others, more = shared_lines(drawn, "position", "mean", DRAWN)
+            lines = pl.concat([lines, others.drop("metric")], how="diagonal")
+        caption = f"{grid.what.capitalize()} with its {self.level:.0%} interval over queries, and the means of metrics."
+        spec = curve_chart(lines, "position of the relevant passage", "mean")
+        page.draw("position", "The answers and the metrics by position", caption + more, spec, case)
 
     def finish(self, page: StudyPage) -> None:
         if page.several:
-            table = page.table("outcomes")
-            value = pl.coalesce(pl.col("^(correct|mean)$")).alias("value")
-            names = [
-                pl.col("case").alias("line"),
-                pl.col("position").alias("place"),
-                value,
-                pl.col("low"),
-                pl.col("high"),
-            ]
-            spec = curve_chart(
-                table.select(*names, pl.col("queries").alias("n")), "position of the relevant passage", "mean"
-            )
+            lines = contrast.outcome_curve(page.table("outcomes"), "position", pl.col("case"))
+            spec = curve_chart(lines, "position of the relevant passage", "mean")
             page.draw("answers", "The answers by position", f"{self.level:.0%} intervals over queries.", spec)
 
     def _contrasts(self, grid: OutcomeGrid, places: list[int]) -> list[Contrast]:
@@ -173,47 +150,44 @@ class Position(PoolStudy):
             ends, middle = worth[:, [0, -1]].mean(axis=1), worth[:, 1:-1].mean(axis=1)
             worth, names = np.column_stack([worth, ends, middle]), [*names, "the two ends", "the positions between"]
             pairs.append((len(names) - 2, len(names) - 1))
-        return compare_arms({grid.what: (worth, grid.bounds)}, names, self.plan, pairs=pairs)
+        return contrast.compare_arms({grid.what: (worth, grid.bounds)}, names, self.plan, pairs=pairs)
 
     def _seen(self, case: Case, grid: OutcomeGrid, places: list[int], page: StudyPage) -> dict[str, Floats]:
         """Metrics and confidences with a value at every position; others are named in a note."""
-        found = metric_grids(case, grid) | confidence_grids(case, grid.arms, grid.queries)
+        found = contrast.metric_grids(case, grid) | contrast.confidence_grids(case, grid.arms, grid.queries)
+        whole = {}
         for metric, values in found.items():
             lost = [str(place) for place, gone in zip(places, np.isnan(values).T, strict=True) if gone.all()]
-            if lost:
-                where = f"position{'s' if len(lost) > 1 else ''} {format_list(lost, 12)}"
-                page.note(
-                    case,
-                    f"{metric} has no value at {where if len(lost) < len(places) else 'any position'}, and is left out",
-                )
-        return {metric: values for metric, values in found.items() if not np.isnan(values).all(axis=0).any()}
+            if not lost:
+                whole[metric] = values
+                continue
+            some = f"position{'s' if len(lost) > 1 else ''} {format_list(lost, 12)}"
+            where = some if len(lost) < len(places) else "any position"
+            page.note(case, f"{metric} has no value at {where}, and is left out")
+        return whole
 
-    def _sight(self, grid: OutcomeGrid, seen: dict[str, Floats]) -> list[dict[str, object]]:
+    def _metric_rows(self, seen: Mapping[str, Floats], places: Sequence[int]) -> Iterator[Row]:
+        for metric, values in seen.items():
+            for place, one in zip(places, mean_estimates(values, self.plan, value_bounds(metric)), strict=True):
+                yield {"metric": metric, "position": place} | columns(one, "mean")
+
+    def _sight(self, grid: OutcomeGrid, seen: Mapping[str, Floats]) -> Iterator[Row]:
         if not seen:
-            return []
+            return
         signs = {m: 1.0 if m in CONFIDENCES or higher_is_better(m) else -1.0 for m in seen}
-        count, places = grid.values.shape
-        found = within_query_correlations(
-            np.stack([np.round(signs[m] * values, DIGITS).reshape(-1) for m, values in seen.items()], axis=1),
-            grid.values.reshape(-1),
-            np.repeat(np.arange(count), places),
-            measure=self.measure,  # type: ignore[arg-type]
-            **self.plan.options,
-        )
-        return [
-            {"metric": metric, "blind": _is_blind(seen[metric])} | columns(Estimate.of(one), "correlation", "left out")
-            for metric, one in zip(seen, found, strict=True)
-        ]
+        queries = np.repeat(np.arange(len(grid.queries)), len(grid.arms))
+        scores = np.stack([np.round(signs[m] * values, DIGITS).reshape(-1) for m, values in seen.items()], axis=1)
+        data, measure = (scores, grid.values.reshape(-1), queries), cast(Measure, self.measure)
+        found = within_query_correlations(*data, measure=measure, **self.plan.options)
+        for metric, one in zip(seen, map(Estimate.of, found), strict=True):
+            yield {"metric": metric, "blind": _is_blind(seen[metric])} | columns(one, "correlation", "left out")
 
     def _sentences(self, grid: OutcomeGrid, places: list[int], found: list[Contrast]) -> list[str]:
         means = grid.means()
         best, worst = means.index(max(means)), means.index(min(means))
-        spread = (
-            f"{grid.what} {grid.say(means[best])} at position {places[best]}, {grid.say(means[worst])} at position "
-            f"{places[worst]}"
-            if means[best] > means[worst]
-            else f"{grid.what} {grid.say(means[0])} at every position"
-        )
+        high, low = (f"{grid.say(means[at])} at position {places[at]}" for at in (best, worst))
+        same = f"{grid.say(means[best])} at every position"
+        spread = f"{grid.what} {f'{high}, {low}' if means[best] > means[worst] else same}"
         sure = [one for one in found if one.estimate.is_significant(self.plan.alpha)]
         if not sure:
             least = [one.estimate.detectable for one in found if one.estimate.detectable is not None]
@@ -222,49 +196,12 @@ class Position(PoolStudy):
                 f"it can't be told whether position matters: {spread}, {grid.over}; smallest Wilcoxon {p_words(p)} "
                 f"after Holm{grid.power(max(least, default=None))}."
             ]
-        told = [
-            f"{grid.what} at {one.first} is {grid.gap(one.estimate.value or 0.0)} "
-            f"{'higher' if (one.estimate.value or 0.0) > 0 else 'lower'} than at {one.second} "
-            f"{grid.interval(one.estimate)}, Wilcoxon {p_words(one.estimate.p_holm or 0.0)} after Holm."
-            for one in sure
-        ]
-        return [f"position matters: {spread}, {grid.over}.", *told]
-
-    def _draw(
-        self,
-        page: StudyPage,
-        case: Case,
-        grid: OutcomeGrid,
-        table: pl.DataFrame,
-        places: list[int],
-        seen: dict[str, Floats],
-    ) -> None:
-        """The answers with their interval, and the means of the first metrics; those that agree share a line."""
-        value = "correct" if "correct" in table.columns else "mean"
-        answers = table.select(
-            pl.lit(grid.what).alias("line"),
-            pl.col("position").alias("place"),
-            pl.col(value).alias("value"),
-            "low",
-            "high",
-            pl.col("queries").alias("n"),
-        )
-        alike: dict[tuple[float, ...], list[str]] = {}
-        for metric, values in seen.items():
-            if metric not in CONFIDENCES:
-                alike.setdefault(tuple(float(each) for each in np.nanmean(values, axis=0).round(9)), []).append(metric)
-        shown = list(alike.items())[:DRAWN]
-        lines = [
-            {"line": format_list(names, 4), "place": place, "value": mean}
-            for means, names in shown
-            for place, mean in zip(places, means, strict=True)
-        ]
-        more = len(seen) - sum(len(names) for _, names in shown)
-        caption = f"{grid.what.capitalize()} with its {self.level:.0%} interval over queries, and the means of metrics."
-        caption += f" {format_count(more, 'more metric')} in the table." if more else ""
-        both = pl.concat([answers, pl.DataFrame(lines)], how="diagonal") if lines else answers
-        spec = curve_chart(both, "position of the relevant passage", "mean")
-        page.draw("position", "The answers and the metrics by position", caption, spec, case)
+        said = [f"position matters: {spread}, {grid.over}."]
+        for _, first, second, one in sure:
+            value = one.value or 0.0
+            gap = f"{grid.gap(value)} {'higher' if value > 0 else 'lower'} than at {second} {grid.interval(one)}"
+            said.append(f"{grid.what} at {first} is {gap}, Wilcoxon {p_words(one.p_holm or 0.0)} after Holm.")
+        return said
 
 
 def draw_positions(pool: CandidatePool, k: int, places: Sequence[int]) -> DrawnContexts:

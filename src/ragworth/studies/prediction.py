@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from typing import Any
 
 import numpy as np
-import polars as pl
+import numpy.typing as npt
 
 from ragworth.errors import format_count, format_list
-from ragworth.report.study.charts import dot_chart, heat_chart
+from ragworth.report.study.charts import heat_chart
 from ragworth.stats.bootstrap import bootstrap_means
 from ragworth.stats.correlation import Measure, correlation
 from ragworth.stats.estimate import Estimate, Resampling, correct_by_holm
@@ -19,7 +20,7 @@ from ragworth.stats.pooled import pooled_correlations, pooled_gaps
 from ragworth.stats.resampling import expanded_interval, expanded_p
 from ragworth.stats.within_query import query_correlations, within_query_correlations, within_query_gaps
 from ragworth.studies.contract import Case
-from ragworth.studies.page import StudyPage, columns
+from ragworth.studies.page import StudyPage, columns, make_table
 from ragworth.studies.score_rows import Floats, ScoreRows
 from ragworth.studies.wording import MEASURE_NAMES, between, signed
 
@@ -41,35 +42,35 @@ class Prediction:
     measure: Measure
     plan: Resampling
 
+    @property
+    def _data(self) -> tuple[Floats, Floats, npt.NDArray[np.int64]]:
+        return self.rows.values, self.rows.outcome, self.rows.units
+
+    @property
+    def _how(self) -> dict[str, Any]:
+        return {"measure": self.measure, **self.plan.options}
+
     @cached_property
     def within(self) -> list[Estimate]:
         """The mean over queries of each metric's correlation within a query."""
-        rows = self.rows
-        found = within_query_correlations(
-            rows.values, rows.outcome, rows.units, measure=self.measure, **self.plan.options
-        )
-        return [Estimate.of(one) for one in found]
+        return [Estimate.of(one) for one in within_query_correlations(*self._data, **self._how)]
 
     @cached_property
     def by_query(self) -> Floats:
         """The correlation within each query, queries × metrics; NaN where there is none."""
-        rows = self.rows
-        return query_correlations(rows.values, rows.outcome, rows.units, measure=self.measure).values
+        return query_correlations(*self._data, measure=self.measure).values
 
     @cached_property
     def pooled(self) -> list[Estimate]:
         """Each metric's correlation over all contexts: what makes one query easier than another counts too."""
-        rows = self.rows
-        found = pooled_correlations(rows.values, rows.outcome, rows.units, measure=self.measure, **self.plan.options)
-        return [Estimate.of(one, unit="n") for one in found]
+        return [Estimate.of(one, unit="n") for one in pooled_correlations(*self._data, **self._how)]
 
     def gaps(self, pairs: list[tuple[int, int]], *, pooled: bool = False) -> list[Estimate]:
         """The correlation of one metric minus that of another, by a paired bootstrap over queries."""
         if not pairs:
             return []
-        rows, compare = self.rows, pooled_gaps if pooled else within_query_gaps
-        found = compare(rows.values, rows.outcome, rows.units, pairs=pairs, measure=self.measure, **self.plan.options)
-        return [Estimate.of(one, unit="n" if pooled else "queries") for one in found]
+        compare, unit = (pooled_gaps, "n") if pooled else (within_query_gaps, "queries")
+        return [Estimate.of(one, unit=unit) for one in compare(*self._data, pairs=pairs, **self._how)]
 
     @cached_property
     def order(self) -> list[int]:
@@ -96,22 +97,12 @@ class Prediction:
         pairs = [(self.best, at) for at in self.order[1:]]
         found = self.gaps(pairs)
         # Metrics that rank all contexts of every query alike are one comparison, not several.
-        alike = [(one.p, one.value, one.n) for one in found]
-        kinds = list(dict.fromkeys(alike))
-        p = dict(zip(kinds, correct_by_holm([Estimate(p=kind[0]) for kind in kinds]), strict=True))
-        made = [
-            (*pair, one._replace(p_holm=p[kind].p_holm)) for pair, one, kind in zip(pairs, found, alike, strict=True)
-        ]
-        mine = self._first(MAIN), self._first("nDCG")
-        if mine[0] is not None and mine[1] is not None and self.best not in mine:
-            pair = (mine[0], mine[1])
-            made += [(*pair, self.gaps([pair])[0])]
-        return made
-
-    def _first(self, name: str) -> int | None:
-        """The first metric of a family."""
-        names = self.rows.metrics
-        return next((at for at, each in enumerate(names) if _family(each) == name), None)
+        kinds = list(dict.fromkeys((one.p, one.value, one.n) for one in found))
+        holm = dict(zip(kinds, correct_by_holm([Estimate(p=p) for p, _, _ in kinds]), strict=True))
+        found = [one._replace(p_holm=holm[one.p, one.value, one.n].p_holm) for one in found]
+        if (main := _main_pair(self.rows.metrics)) is not None and self.best not in main:
+            pairs, found = [*pairs, main], [*found, *self.gaps([main])]
+        return [(*pair, one) for pair, one in zip(pairs, found, strict=True)]
 
     def within_rows(self) -> Iterator[dict[str, object]]:
         for at in self.order:
@@ -134,10 +125,8 @@ class Prediction:
         total = format_count(best.n + best.n_left_out, "query", "queries")
         figures = f"{measure} {signed(best.value)} {between(best.interval)} over {best.n:,} of {total}."
         if best.high is not None and best.high < 0:
-            return (
-                "the metrics go against the outcome: contexts that they rate higher lead to worse answers; least so "
-                f"{name}, {figures}"
-            )
+            words = "the metrics go against the outcome: contexts that they rate higher lead to worse answers"
+            return f"{words}; least so {name}, {figures}"
         if best.low is None or best.low <= 0:
             return f"no metric reliably predicts the outcome; {name} comes closest, {figures}"
         told: dict[str, list[str]] = {"worse": [], "same": [], "better": []}
@@ -162,55 +151,40 @@ def average_rows(every: Sequence[Prediction]) -> Iterator[dict[str, object]]:
     """
     shared = [name for name in every[0].rows.metrics if all(name in each.rows.metrics for each in every)]
     grids = {name: [each.by_query[:, [each.rows.metrics.index(name)]] for each in every] for name in shared}
-    main = {kind: next((n for n in shared if _family(n) == kind), None) for kind in (MAIN, "nDCG")}
-    if (first := main[MAIN]) is not None and (second := main["nDCG"]) is not None:
-        pairs = zip(grids[first], grids[second], strict=True)
-        grids[f"{first} − {second}"] = [a - b for a, b in pairs]
+    if (main := _main_pair(shared)) is not None:
+        first, second = (shared[at] for at in main)
+        grids[f"{first} − {second}"] = [a - b for a, b in zip(grids[first], grids[second], strict=True)]
     for name, parts in grids.items():
         known = [part[~np.isnan(part).any(axis=1)] for part in parts]
         if not all(len(part) for part in known):
             continue
         plan, n = every[0].plan, sum(len(part) for part in known)
-        draws = np.mean(
-            [bootstrap_means(part, plan.resamples, plan.seed + at)[:, 0] for at, part in enumerate(known)], axis=0
-        )
+        means = [bootstrap_means(part, plan.resamples, plan.seed + at)[:, 0] for at, part in enumerate(known)]
+        draws = np.mean(means, axis=0)
         low, high = expanded_interval(draws, n, plan.level) or (None, None)
         value = float(np.mean([part.mean() for part in known]))
         yield {"metric": name} | columns(Estimate(value, low, high, expanded_p(draws, n), n=n), "correlation", "p")
 
 
-def _family(name: str) -> str:
-    return name.partition("@")[0].partition("(")[0]
-
-
-def draw_correlations(page: StudyPage, table: pl.DataFrame, measure: str) -> None:
-    """A dot for each metric, with its interval."""
-    shown = table.drop_nulls("correlation").select(
-        pl.col("metric").alias("label"),
-        pl.col("correlation").alias("value"),
-        "low",
-        "high",
-        pl.col("queries").alias("n"),
-        *page.group,
-    )
-    caption = f"Mean {measure} within queries, with {page.study.level:.0%} intervals over queries."
-    page.draw("alignment", "How well each metric predicts the answers", caption, dot_chart(shown, measure, zero=True))
+def _main_pair(metrics: Sequence[str]) -> tuple[int, int] | None:
+    """Where the first UDCG and the first nDCG are, if there are both."""
+    families = [name.partition("@")[0].partition("(")[0] for name in metrics]
+    return (families.index(MAIN), families.index("nDCG")) if {MAIN, "nDCG"} <= set(families) else None
 
 
 def draw_agreement(page: StudyPage, case: Case, rows: ScoreRows, measure: Measure, also: str = "") -> None:
     """A matrix of how far the metrics (and ``also`` the outcome) agree over all contexts, and its table."""
-    names = [*rows.metrics, *([also] if also else [])]
-    values = np.column_stack([rows.values, rows.outcome]) if also else rows.values
+    names = [*rows.metrics, also] if also else rows.metrics
+    values = np.column_stack([rows.values, rows.outcome])
     pairs = [
         {"first": names[a], "second": names[b], "value": correlation(values[:, a], values[:, b], measure).value}
         for a, b in combinations(range(len(names)), 2)
     ]
-    mine = page.add("agreement", case, pairs)
+    page.add("agreement", case, pairs)
     if not pairs:
         return
-    other = mine.select(pl.col("second").alias("first"), pl.col("first").alias("second"), "value")
-    same = pl.DataFrame({"first": names, "second": names, "value": [1.0] * len(names)})
-    both = pl.concat([mine.select("first", "second", "value"), other, same]).drop_nulls("value")
+    turned = [{"first": one["second"], "second": one["first"], "value": one["value"]} for one in pairs]
+    same = [{"first": name, "second": name, "value": 1.0} for name in names]
     words = MEASURE_NAMES[measure]
-    spec = heat_chart(both, names, names, words)
+    spec = heat_chart(make_table([*pairs, *turned, *same]).drop_nulls("value"), names, names, words)
     page.draw("agreement", "How far the metrics agree", f"{words} over all contexts.", spec, case)

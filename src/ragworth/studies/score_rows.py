@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +19,6 @@ Floats = npt.NDArray[np.float64]
 
 GRADE = "grade"
 """The outcome that studies take where there is one: correct 1, partially correct ½, abstained 0, wrong −1."""
-
 
 DIGITS = 12
 """Sums of the same passages in another order differ by rounding; a rank correlation would see an order in that."""
@@ -42,24 +42,19 @@ class ScoreRows(NamedTuple):
     @property
     def units(self) -> npt.NDArray[np.int64]:
         """The number of each row's query."""
-        return np.unique(np.array(self.queries, dtype=object).astype(str), return_inverse=True)[1].reshape(-1)
+        return _numbered(self.queries)
 
     def grid(self, values: Floats) -> Floats:
         """A value for each row, as queries × systems; NaN where there is no row."""
-        systems, system = np.unique(np.array(self.systems, dtype=object).astype(str), return_inverse=True)
-        made = np.full((int(self.units.max(initial=-1)) + 1, len(systems)), np.nan)
-        made[self.units, system.reshape(-1)] = values
+        units, systems = self.units, _numbered(self.systems)
+        made = np.full((units.max(initial=-1) + 1, systems.max(initial=-1) + 1), np.nan)
+        made[units, systems] = values
         return made
 
     def only(self, keep: npt.NDArray[np.bool_]) -> ScoreRows:
         """Some of the rows."""
-        at = np.flatnonzero(keep)
-        return self._replace(
-            values=self.values[at],
-            outcome=self.outcome[at],
-            queries=[self.queries[i] for i in at],
-            systems=[self.systems[i] for i in at],
-        )
+        queries, systems = (list(compress(names, keep)) for names in (self.queries, self.systems))
+        return self._replace(values=self.values[keep], outcome=self.outcome[keep], queries=queries, systems=systems)
 
 
 def aspect_of(outcomes: Outcomes | None, wanted: str | None, name: str = "") -> str:
@@ -67,17 +62,13 @@ def aspect_of(outcomes: Outcomes | None, wanted: str | None, name: str = "") -> 
     known = outcomes.frame["aspect"].unique(maintain_order=True).to_list() if outcomes is not None else []
     where = f"{name}: " if name else ""
     if not known:
-        raise InputError(
-            f"{where}there are no outcomes", remedy="have answers graded: [answers] and [grades] in the workspace"
-        )
+        remedy = "have answers graded: [answers] and [grades] in the workspace"
+        raise InputError(f"{where}there are no outcomes", remedy=remedy)
     if wanted is not None and wanted not in known:
         raise InputError(f"{where}there is no outcome {wanted!r}", expected=format_list(known, 12))
     if wanted is None and GRADE not in known and len(known) > 1:
-        raise InputError(
-            f"{where}there are {len(known)} outcomes, and no grade among them",
-            expected=format_list(known, 12),
-            remedy="name one: --outcome",
-        )
+        found = f"{where}there are {len(known)} outcomes, and no grade among them"
+        raise InputError(found, expected=format_list(known, 12), remedy="name one: --outcome")
     return wanted or (GRADE if GRADE in known else known[0])
 
 
@@ -86,15 +77,12 @@ def rows_of(results: Results, wanted: str | None = None, metrics: Sequence[str] 
     aspect = aspect_of(results.outcomes, wanted, name)
     assert results.outcomes is not None
     every = results.outcomes.frame.filter(pl.col("aspect") == aspect)
-    outcome = every.filter(pl.col("status") == OK)
-    outcome = outcome.select("system", "query", pl.col("value").alias("outcome"))
+    outcome = every.filter(pl.col("status") == OK).select("system", "query", pl.col("value").alias("outcome"))
     known = results.scores.frame["metric"].unique(maintain_order=True).to_list()
     lacking = [metric for metric in metrics if metric not in known]
     if lacking or not known:
-        raise InputError(
-            f"{name + ': ' if name else ''}there are no scores of {format_list(lacking) or 'any metric'}",
-            expected=format_list(known, 20) or "scores",
-        )
+        found = f"{name + ': ' if name else ''}there are no scores of {format_list(lacking) or 'any metric'}"
+        raise InputError(found, expected=format_list(known, 20) or "scores")
     chosen = list(metrics) or known
     wide = results.scores.frame.filter(pl.col("metric").is_in(chosen))
     wide = wide.pivot("metric", index=["system", "query"], values="value", maintain_order=True)
@@ -112,10 +100,12 @@ def rows_of(results: Results, wanted: str | None = None, metrics: Sequence[str] 
     )
 
 
+def _numbered(names: Sequence[str]) -> npt.NDArray[np.int64]:
+    """The number of each name, in ascending order."""
+    return np.unique(np.array(names, dtype=object).astype(str), return_inverse=True)[1].reshape(-1)
+
+
 def _lost(frame: pl.DataFrame) -> dict[str, int]:
     """Queries that contexts without an outcome are of, by reason."""
-    counts = frame.group_by("status", maintain_order=True).agg(pl.col("query").n_unique().alias("queries"), pl.len())
-    return {
-        f"{format_count(contexts, 'context')} without an outcome: {status}": queries
-        for status, queries, contexts in counts.select("status", "queries", "len").iter_rows()
-    }
+    counts = frame.group_by("status", maintain_order=True).agg(pl.len(), pl.col("query").n_unique())
+    return {f"{format_count(n, 'context')} without an outcome: {status}": q for status, n, q in counts.iter_rows()}
