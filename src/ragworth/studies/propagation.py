@@ -69,6 +69,9 @@ class Propagation(Study):
         "how answers are compared; by default as the workspace says, or by BERTScore with the embedded encoder",
         choices=("bertscore", "rouge-l", "f1"),
     )
+    encoder: str | None = option(
+        None, "encoder of BERTScore; by default the workspace's, or the embedded one; paper is bert-large-uncased"
+    )
     measure: str = option("pearson", "correlation over queries", choices=MEASURES)
     oracle: bool = option(True, "include contexts of relevant passages only")
     adversary: bool = option(True, "include contexts of passages that aren't relevant")
@@ -82,9 +85,15 @@ class Propagation(Study):
         "paper": Published(
             "Tian, Ganguly and Macdonald, Is Relevance Propagated from Retriever to Generator in RAG?, Table 1, "
             "Figures 4 and 5",
-            {"sizes": "2,5,10,15", "relevant": 2.0, "similarity": "bertscore", "measure": "pearson"},
+            {
+                "sizes": "2,5,10,15",
+                "relevant": 2.0,
+                "similarity": "bertscore",
+                "encoder": "paper",
+                "measure": "pearson",
+            },
             ("nDCG",),
-            tasks={"answers": {"temperature": 0.3, "repeats": 5}, UTILITY: {"encoder": "paper", "repeats": 5}},
+            tasks={"answers": {"temperature": 0.3, "repeats": 5}, UTILITY: {"repeats": 5}},
             differences=(
                 "the paper also takes labels of 3 alone, and of 1 where labels are binary: --relevant",
                 "if too few passages are labelled not relevant, the adversary goes on with unlabelled ones",
@@ -104,7 +113,8 @@ class Propagation(Study):
         task, writing = space.grades.get(UTILITY, TaskConfig()), space.answers
         assert writing is not None
         settings = {"repeats": writing.task.settings.get("repeats", 0), **task.settings, "level": self.relevant}
-        settings |= {"similarity": self.similarity} if self.similarity is not None else {}
+        given = {"similarity": self.similarity, "encoder": self.encoder}
+        settings |= {name: value for name, value in given.items() if value is not None}
         answers = replace(writing, without=True, everything=True)
         return replace(space, grades={UTILITY: replace(task, settings=settings)}, graded=(), answers=answers)
 
