@@ -46,11 +46,8 @@ MUTUAL = (
         *(f"retrieval.{name}" for name in ("contract", "execution", "parsing", "pipeline")),
         *(f"retrieval.steps.{name}" for name in ("external", "random_sample", "reorder", "within")),
     },
-    # A study runs on a bench, and a bench makes the cases of a study.
-    {f"studies.{name}" for name in ("bench", "contract", "cases", "pool", "run")},
-    # The tables of these studies know the settings of the study, which knows its tables.
-    {f"studies.context_size{part}" for part in ("", "_results", "_sentences", "_tables")},
-    {"studies.position", "studies.position_results"},
+    # A study runs on a bench, which makes its cases, and writes a page, which asks it for titles.
+    {f"studies.{name}" for name in ("bench", "contract", "cases", "page", "pool", "run")},
 )
 """Modules that may import each other."""
 

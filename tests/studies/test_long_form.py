@@ -152,7 +152,7 @@ def test_contexts_and_answers_cover_what_the_texts_say(tmp_path: Path, made: lis
         )
     ranks = {(row["context"], row["answer"]): row for row in found.findings.tables[1].frame.to_dicts()}
     assert ranks["Cov", "coverage"]["τ-b"] == pytest.approx(1) and ranks["Cov", "coverage"]["systems"] == 4
-    assert found.findings.left_out.rows() == [("facts", "no sub-questions", 1, "queries")]
+    assert found.findings.left_out.rows() == [("facts", "no sub-questions", 1)]
     assert "Cov ranks the systems most" in found.findings.sentences[0]
 
 

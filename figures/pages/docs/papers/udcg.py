@@ -1,5 +1,7 @@
 """docs/papers/udcg.md: the experiments of the paper on UDCG, with the embedded reader."""
 
+import json
+
 from figures.declare import DATA, MODEL, Shown, figure
 from figures.papers import planted_table, share
 from figures.running import Run
@@ -33,12 +35,12 @@ def distractors(run: Run) -> Shown:
     yield "", str(table(("distractors", "correct", "abstained", "wrong", "questions"), rows, "lrrrr"))
 
 
-@figure("ragworth study position work/rgb --protocol paper --limit 60", seconds=400, needs=(DATA, MODEL))
+@figure("ragworth study position work/rgb --protocol paper --limit 100", seconds=400, needs=(DATA, MODEL))
 def position(run: Run) -> Shown:
-    found = study(run, f"position {run.workspace('rgb')} {limited(run, 60)}")
-    metrics = {row["metric"]: {} for row in found.tables["metrics"]}
+    found = study(run, f"position {run.workspace('rgb')} {limited(run, 100)}")
+    metrics: dict[str, dict[int, str]] = {}
     for row in found.tables["metrics"]:
-        metrics[row["metric"]][row["position"]] = f"{row['mean']:.2f}"
+        metrics.setdefault(row["metric"], {})[row["position"]] = f"{row['mean']:.2f}"
     names = {name.partition("(")[0].partition("@")[0]: places for name, places in metrics.items()}
     rows = [
         (row["position"], share(row["correct"]), *(places[row["position"]] for places in names.values()))
@@ -47,9 +49,9 @@ def position(run: Run) -> Shown:
     yield "", str(table(("position", "correct", *names), rows, "rr" + "r" * len(names)))
 
 
-@figure("ragworth study ideal work/rgb --protocol paper --limit 30", seconds=1500, needs=(DATA, MODEL))
+@figure("ragworth study ideal work/rgb --protocol paper --limit 100", seconds=1500, needs=(DATA, MODEL))
 def ideal(run: Run) -> Shown:
-    found = study(run, f"ideal {run.workspace('rgb')} {limited(run, 30)}")
+    found = study(run, f"ideal {run.workspace('rgb')} {limited(run, 100)}")
     rows = [
         (
             row["oracle"],
@@ -66,12 +68,10 @@ def ideal(run: Run) -> Shown:
 
 def aligned(run: Run) -> Studied:
     places = f"{run.workspace('rgb')} {run.workspace('multihop')}"
-    return study(run, f"alignment {places} {limited(run, 30)}")
+    return study(run, f"alignment {places} {limited(run, 50)}")
 
 
-@figure(
-    "ragworth study alignment work/rgb work/multihop --protocol paper --limit 30", seconds=3000, needs=(DATA, MODEL)
-)
+@figure("ragworth study alignment work/rgb work/multihop --protocol paper", seconds=3000, needs=(DATA, MODEL))
 def alignment(run: Run) -> Shown:
     found = aligned(run)
     names = {row["metric"] for row in found.tables["alignment"]}
@@ -97,8 +97,6 @@ def ablation(run: Run) -> Shown:
 
 
 def ablated(said: str) -> str:
-    import json
-
     facts = json.loads(said)
     rows = [
         (row["case"], row["metric"], spanned(row, "correlation"), row["queries"]) for row in facts["tables"]["ablation"]
@@ -107,12 +105,12 @@ def ablated(said: str) -> str:
 
 
 @figure(
-    "ragworth study context-size work/rgb --protocol paper --sizes 1,3,5,10 --limit 20",
+    "ragworth study context-size work/rgb --protocol paper",
     seconds=1200,
     needs=(DATA, MODEL),
 )
 def sizes(run: Run) -> Shown:
-    found = study(run, f"context-size {run.workspace('rgb')} {limited(run, 20)} --sizes 1,3,5,10")
+    found = study(run, f"context-size {run.workspace('rgb')} {limited(run, 50)}")
     sizes = sorted({row["k"] for row in found.tables["correlation"]})
     lines: dict[str, dict[int, str]] = {}
     for row in found.tables["correlation"]:
