@@ -8,5 +8,5 @@ from figures.studies import study
 @figure("ragworth study alignment examples/demo", seconds=400, needs=MODEL)
 def demonstration(run: Run) -> Shown:
     found = study(run, f"alignment {run.copy('examples/demo', 'demo')} {run.pick('', '--limit 14')}")
-    alt = "Spearman's ρ of fourteen metrics with the grade, on the demo"
+    alt = "Spearman's ρ of six metrics with the grade, on the demo"
     yield "", found.picture("alignment", "../images/alignment.png", alt)
