@@ -69,8 +69,7 @@ def alignment(run: Run) -> Shown:
     yield "best", best["metric"]
     yield "rho", spanned(best, "correlation")
     yield "queries", f"{best['queries']} of {best['queries'] + best['left out']}"
-    yield "udcg", f"{values['UDCG']:.2f}"
-    others = [values[name] for name in ("P", "R", "nDCG", "AP", "RR", "Success", "F", "T")]
+    others = [values[name] for name in ("P", "R", "nDCG(ideal=retrieved)", "RR")]
     yield "others", f"{min(others):.2f} to {max(others):.2f}".replace("-", "−")
     yield "constant", str(found.row("alignment", metric="Distraction@5")["left out"])
 
