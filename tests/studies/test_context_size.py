@@ -307,3 +307,14 @@ def test_learned_weights_are_kept_at_their_size(
     rows = found.findings.tables[0].frame.select("metric", "k").rows()
     assert sorted(rows) == [("P", 1), ("P", 3), ("UDCG(theta=theta.json)@3", 3)]
     assert "UDCG(theta=theta.json)@3 is learned for one size" in found.findings.notes[1]
+
+
+def test_learned_weights_of_a_size_that_is_not_studied_are_refused(
+    tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Theta(k=4, variant="full", alpha=(0.2,) * 4, beta=(0.1,) * 4).write(tmp_path / "theta.json")
+    place = collection(tmp_path / "w", queries=6)
+    with pytest.raises(InputError, match="learned for 4 passages, and the sizes are 1,3"):
+        ragworth.study("context-size", place, keep=False, metrics=["UDCG(theta=theta.json)@4"], sizes="1,3")
+    assert opened.calls == 0

@@ -81,9 +81,9 @@ def test_queries_without_enough_of_one_kind_are_counted(tmp_path: Path, opened: 
     assert left == {
         name: count
         for name, count in (
-            ("fewer than 4 distractors, weak ones", lacking["weak"]),
-            ("fewer than 4 distractors, hard ones", lacking["hard"]),
-            ("fewer than 4 distractors, either kind", lacking["both"]),
+            ("fewer than 4 weak distractors", lacking["weak"]),
+            ("fewer than 4 hard distractors", lacking["hard"]),
+            ("fewer than 4 distractors of either kind", lacking["both"]),
         )
         if count
     }
@@ -148,7 +148,7 @@ def test_what_cannot_be_is_refused(tmp_path: Path, opened: Opened, monkeypatch: 
         ragworth.study("distractors", place, hard=1.5)
     with pytest.raises(InputError, match="can't hold 9 distractors"):
         ragworth.study("distractors", place, k=10, depth=10)
-    with pytest.raises(InputError, match=r"no query is left to study \(fewer than 4 distractors, hard ones: 6\)"):
+    with pytest.raises(InputError, match=r"no query is left to study \(fewer than 4 hard distractors: 6\)"):
         ragworth.study("distractors", place, hard=0.99, keep=False)
     asked = opened.calls
     done = ragworth.study("alignment", place)
@@ -158,3 +158,10 @@ def test_what_cannot_be_is_refused(tmp_path: Path, opened: Opened, monkeypatch: 
     given(tmp_path / "given")
     with pytest.raises(InputError, match="results of an evaluation"):
         ragworth.study("distractors", tmp_path / "given")
+
+
+def test_a_limit_counts_queries_with_enough_distractors(tmp_path: Path, opened: Opened) -> None:
+    place = collection(tmp_path / "w", queries=30)
+    whole, some = (ragworth.study("distractors", place, keep=False, k=3, limit=n).cases[0] for n in (None, 6))
+    names = [sorted(set(case.results.contexts.frame["query"])) for case in (whole, some)]
+    assert len(names[0]) > 6 and names[1] == names[0][:6]

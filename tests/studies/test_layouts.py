@@ -187,7 +187,7 @@ def test_equal_confidence_is_a_choice_at_random(tmp_path: Path, two: Two, monkey
     table = found.findings.tables[0].frame.filter(~pl.col("chosen by").str.starts_with("("))
     assert set(table["tied"]) == {4} and table["minus random"].to_list() == pytest.approx([0.0] * table.height)
     assert table["p_random"].to_list() == pytest.approx([1.0] * table.height)
-    assert "not significantly different from a random one" in found.findings.sentences[0]
+    assert "not significantly more or less than from a random layout" in found.findings.sentences[0]
 
 
 def test_left_out_queries_are_counted(tmp_path: Path, two: Two) -> None:

@@ -200,3 +200,12 @@ def test_one_query_has_no_interval_and_no_nan(tmp_path: Path, opened: Opened) ->
     for table in findings.tables:
         floats = [name for name, kind in table.frame.schema.items() if kind.is_float()]
         assert not table.frame.select(pl.col(floats).is_nan().any()).to_numpy().any()
+
+
+def test_the_design_of_grogu_has_the_confidence_in_the_graded_answers(tmp_path: Path, opened: Opened) -> None:
+    place = collection(tmp_path / "w", queries=6)
+    found = ragworth.study("position", place, keep=False, protocol="grogu")
+    assert set(found.cases[0].design["position"]) == {1, 5, 10}
+    assert {"KeyEntropy", "Entropy"} <= set(found.findings.tables[2].frame["metric"])
+    answers = found.cases[0].results.said["answers"]
+    assert answers["entropies"].null_count() == 0

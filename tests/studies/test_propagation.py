@@ -192,7 +192,7 @@ def test_left_out_queries_and_answers_without_worth_are_counted(tmp_path: Path, 
     found = ragworth.study("propagation", place, keep=False, sizes="2")
     left = {row["reason"]: row["queries"] for row in found.findings.left_out.to_dicts()}
     assert left == {"no relevant passage": 1, "no utility in some context: zero-shot-worthless": 5}
-    assert len(found.findings.sentences) == 1 and found.findings.sentences[0].startswith("No context has a utility (")
+    assert len(found.findings.sentences) == 1 and found.findings.sentences[0].startswith("No context has a utility: ")
     assert found.findings.figures == ()
     rows = found.findings.tables[0].frame
     assert rows["utility"].null_count() == rows.height and set(rows["missing"]) == {5} and set(rows["marks"]) == {""}
@@ -292,3 +292,24 @@ def test_metrics_without_a_cutoff_are_taken_at_each_size() -> None:
         "UDCG(gamma=0)@5",
         "P@3",
     ]
+
+
+def test_systems_may_be_called_oracle_and_adversary(tmp_path: Path, opened: Opened) -> None:
+    place = collection(tmp_path / "w", queries=6)
+    file = place / "ragworth.toml"
+    line = 'first = { run = "run.txt" }\n'
+    text = file.read_text(encoding="utf-8")
+    more = "".join(line.replace("first", name) for name in ("oracle", "adversary"))
+    file.write_text(text.replace(line, line + more), encoding="utf-8")
+    found = ragworth.study("propagation", place, keep=False, sizes="2", similarity="f1")
+    shown = {
+        (system, query): passages
+        for system, query, passages in found.cases[0]
+        .results.contexts.frame.sort("rank")
+        .group_by("system", "query")
+        .agg("passage")
+        .iter_rows()
+    }
+    for query in {query for _, query in shown}:
+        assert shown["first @2", query] == shown["oracle @2", query] == shown["adversary @2", query]
+        assert all("gold" in each for each in shown["relevant only @2", query])

@@ -47,6 +47,7 @@ class Estimate(NamedTuple):
     n: number of units (mostly queries) that it is from; ``n_left_out`` that could not be used.
     reason: why the value or its interval is missing, or units are left out; or empty.
     counts: what else was counted, such as wins, ties and losses.
+    reasons: how many units were left out, by reason.
     detectable: for a difference, the smallest true one that n units show with probability 0.8.
     """
 
@@ -60,6 +61,7 @@ class Estimate(NamedTuple):
     reason: str = ""
     counts: Mapping[str, int] = {}
     detectable: float | None = None
+    reasons: Mapping[str, int] = {}
 
     @property
     def interval(self) -> ConfidenceInterval | None:
@@ -76,8 +78,9 @@ class Estimate(NamedTuple):
         interval: ConfidenceInterval | None = found.interval
         low, high = interval if interval is not None else (None, None)
         left: Any = getattr(found, "left_out", None) or getattr(found, "missing", 0)
-        why = found.reason
+        why, reasons = found.reason, {}
         if not isinstance(left, int):
+            reasons = dict(left)
             why = why or ", ".join(f"{reason}: {count:,}" for reason, count in left.items())
             left = sum(left.values())
         p = getattr(found, "p", None) if found.value is not None else None
@@ -86,7 +89,7 @@ class Estimate(NamedTuple):
         if unit != "queries" and hasattr(found, "queries"):
             counts["queries"] = found.queries
         n = getattr(found, unit) if hasattr(found, unit) else found.n
-        return cls(found.value, low, high, p, None, n, left, why, counts)
+        return cls(found.value, low, high, p, None, n, left, why, counts, reasons=reasons)
 
 
 def mean_estimates(values: Floats, plan: Resampling, bounds: Bounds | None = None) -> list[Estimate]:

@@ -145,7 +145,7 @@ class Alignment(PoolStudy):
         page.add("alignment", case, found.within_rows())
         page.add("differences", case, found.gap_rows())
         page.add("together", case, found.pooled_rows())
-        page.leave_out(case, rows.lost | {f"{rows.metrics[found.best]}: {best.reason}": best.n_left_out})
+        page.leave_out(case, rows.lost | {f"{rows.metrics[found.best]}: {why}": n for why, n in best.reasons.items()})
         if self.sampling == "plain":
             page.add("systems", case, self._over_systems(rows))
         also = rows.aspect if self.sampling == "plain" else ""

@@ -87,6 +87,7 @@ class ContextSize(PoolStudy):
 
     def run(self, bench: Bench) -> Case:
         largest = max(self.cuts)
+        self._check_learned(bench.metrics)
         if self.depth < largest:
             found = f"contexts of {largest} passages can't be drawn from {self.depth}"
             raise InputError(found, expected="depth ≥ the largest size")
@@ -99,6 +100,13 @@ class ContextSize(PoolStudy):
         families = dict.fromkeys(family for name in bench.metrics_at(largest) if (family := metric_family(name)))
         parts = [_score(case.results, of, families, size).frame for size, of in _cut_contexts(case, self.cuts).items()]
         return replace(case, results=replace(case.results, scores=Scores.trusted(pl.concat(parts))))
+
+    def _check_learned(self, metrics: Iterable[str]) -> None:
+        """Refuse metrics that are learned for a size that isn't studied."""
+        for name in metrics:
+            if (metric := metric_family(name)) is not None and metric.cutoff not in (None, *self.cuts):
+                found = f"{name} is learned for {metric.cutoff} passages, and the sizes are {self.sizes}"
+                raise InputError(found, remedy=f"add {metric.cutoff} to --sizes, or leave the metric out")
 
     def _draw(self, bench: Bench) -> DrawnContexts:
         """Contexts of every size, of the queries that have enough passages for the largest."""
@@ -162,7 +170,7 @@ class ContextSize(PoolStudy):
         page.say(case, sized.answer_sentence())
         for (over, metric, k), one in sized.found.items():
             if over == "queries" and metric == best:
-                page.leave_out(case, {f"{one.reason} ({metric}, k = {k})": one.n_left_out})
+                page.leave_out(case, {f"{why} ({metric}, k = {k})": number for why, number in one.reasons.items()})
         for over in sized.ways:
             order = spread.filter(pl.col("over") == over).select("over", "metric")
             table = order.join(correlations, on=["over", "metric"], maintain_order="left_right")
@@ -239,6 +247,7 @@ class SizedCase:
     def _families(self) -> list[Metric]:
         names = self.case.results.scores.frame["metric"].unique(maintain_order=True).to_list()
         found = {name: metric_family(name) for name in names}
+        self.study._check_learned(names)
         if fixed := [name for name, metric in found.items() if metric is None]:
             self.notes.append(f"{format_list(fixed, 12)} can't be cut at other sizes, so left out")
         if learned := format_list([name for name, metric in found.items() if metric and metric.cutoff], 12):
@@ -261,7 +270,8 @@ class SizedCase:
         names = [str(replace(metric, cutoff=size)) for metric in mine]
         rows = rows_of(results, self.aspect, names, self.case.name)
         if not rows.queries:
-            raise InputError(f"{self.case.name}: no context of {size} passages has both an outcome and scores")
+            found = f"{self.case.name}: no context of size {size} has both an outcome and scores"
+            raise InputError(found, remedy="see why the answers have no grades: outcomes.parquet, column status")
         return rows._replace(metrics=[str(metric) for metric in mine])
 
     @cached_property
@@ -365,7 +375,7 @@ class SizedCase:
         queries = self.outcome.number
         number = format_count(sum(len(rows.queries) for rows in self.rows.values()), "context")
         systems = format_count(len(self.case.results.contexts.systems), "system")
-        made = f"{number} of {queries}, {sizes} passages each"
+        made = f"{number} of {queries}, of {sizes} passages"
         cut = f"the contexts of {systems} for {queries}, cut at {sizes} passages"
         whole = "" if self.moves else " of the whole context"
         return f"{made if self.case.is_designed else cut}, with the outcome {self.aspect!r}{whole}."

@@ -30,6 +30,13 @@ if TYPE_CHECKING:
 MEASURES = ("spearman", "kendall", "kendall-c", "pearson")
 """Correlations that studies may take; ``kendall`` is τ-b, ``kendall-c`` τ-c."""
 
+COMMON_DIFFERENCES = (
+    "the model, the retriever and the graders are the workspace's",
+    'prompts are ours, unless the workspace takes those in the papers\' format (prompts = "papers")',
+    "a passage without a label counts as irrelevant",
+)
+"""What differs from every paper."""
+
 OURS = "ours"
 """The protocol of a study if none is named."""
 
@@ -186,8 +193,8 @@ class Study:
     def protocol_notes(self) -> list[str]:
         """Which design this is, what differs from the paper's, and why."""
         if self.design is not None:
-            left = f" Still different: {'; '.join(self.design.differences)}." if self.design.differences else ""
-            return [f"Protocol {self.protocol}: the design of {self.design.paper}.{left}"]
+            left = "; ".join((*self.design.differences, *COMMON_DIFFERENCES))
+            return [f"Protocol {self.protocol}: the design of {self.design.paper}. Still different: {left}."]
         first = next(iter(self.published), "")
         return [f"Protocol ours. {self.why_ours} --protocol {first} runs the published design."] if first else []
 

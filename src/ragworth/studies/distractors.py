@@ -6,8 +6,8 @@ from which it answers all the same.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -71,16 +71,9 @@ class Distractors(PoolStudy):
         def find(query: str) -> dict[str, list[str]]:
             return {"pool": [pool.first_relevant(query), *pool.others(query)]}
 
-        candidates = pool.draw(["pool"], find, REMEDY)
+        candidates = replace(pool, limit=None).draw(["pool"], find, REMEDY)
         judged, left = candidates.shown["pool"], candidates.left
-        bench.judge(self.judges, candidates.contexts)
-        if bench.has_unasked(self.judges, judged):
-            # Which distractors are weak or hard isn't known yet; the largest number of contexts is.
-            most = {WEAK: {q: some[: self.k] for q, some in judged.items()}}
-            most[HARD] = {q: [some[0], *some[1 - self.k :]] for q, some in judged.items()}
-            bench.answer(contexts_from_lists(most), "answered-at-most")
-            raise PlanComplete
-        known = bench.known("abstention")
+        known: dict[tuple[str, str], float] = {}
 
         def build(query: str) -> dict[str, list[str]]:
             gold, *others = judged[query]
@@ -90,12 +83,28 @@ class Distractors(PoolStudy):
                 HARD: [each for each, value in effect.items() if value > self.hard][: self.k - 1],
             }
             if few := [kind for kind, some in kinds.items() if len(some) < self.k - 1]:
-                words = f"{few[0]} ones" if len(few) == 1 else "either kind"
-                raise Unusable(f"fewer than {format_count(self.k - 1, 'distractor')}, {words}")
+                kind = f"{few[0]} distractor" if len(few) == 1 else "distractor of either kind"
+                kinds_ = f"{few[0]} distractors" if len(few) == 1 else "distractors of either kind"
+                raise Unusable(f"fewer than {format_count(self.k - 1, kind, kinds_)}")
             place = pool.rng("distractors", query).randrange(self.k)
             return {kind: [*some[:place], gold, *some[place:]] for kind, some in kinds.items()}
 
-        drawn = pool.draw(ARMS, build, REMEDY, left, list(judged))
+        # Passages are judged for as many queries at a time as are still wanted: some lack distractors of a kind.
+        queries, tried, found = list(judged), 0, 0
+        while tried < len(queries) and (pool.limit is None or found < pool.limit):
+            batch = queries[tried : tried + pool.limit - found] if pool.limit is not None else queries
+            some = {query: judged[query] for query in batch}
+            bench.judge(self.judges, contexts_from_lists({"pool": some}), f"judged-{tried}" if tried else "judged")
+            if bench.has_unasked(self.judges, some):
+                # Which distractors are weak or hard isn't known yet; the largest number of contexts is.
+                most = {WEAK: {q: each[: self.k] for q, each in some.items()}}
+                most[HARD] = {q: [each[0], *each[1 - self.k :]] for q, each in some.items()}
+                bench.answer(contexts_from_lists(most), "answered-at-most")
+                raise PlanComplete
+            known |= bench.known("abstention")
+            tried += len(batch)
+            found += sum(_is_usable(build, query) for query in batch)
+        drawn = pool.draw(ARMS, build, REMEDY, left, queries[:tried])
         bench.answer(drawn.contexts)
         effects = [f"below {self.weak:g}", f"above {self.hard:g}"]
         design = pl.DataFrame({"system": ARMS, "distractors": ARMS, "effect": effects})
@@ -155,3 +164,11 @@ def _metric_row(metric: str, values: contrast.Floats) -> Row:
     known = values[~np.isnan(values).any(axis=1)]
     weak, hard = known.mean(axis=0) if len(known) else np.full(2, np.nan)
     return {"metric": metric, WEAK: weak, HARD: hard, "difference": weak - hard, "queries": len(known)}
+
+
+def _is_usable(build: Callable[[str], object], query: str) -> bool:
+    try:
+        build(query)
+    except Unusable:
+        return False
+    return True

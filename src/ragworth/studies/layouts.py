@@ -202,10 +202,10 @@ class Layouts(PoolStudy):
         share = {name: f"{100 * float(cells[reader, name].mean()):.1f} %" for name in (*models, RANDOM, BEST)}
         parts = []
         for other in (RANDOM, *(name for name in models if name != reader)):
-            one, name = found[reader, reader, other], "a random one" if other == RANDOM else f"the choice of {other}"
-            value, how = 100 * (one.value or 0.0), f"not significantly different from {name}"
+            one, name = found[reader, reader, other], "a random layout" if other == RANDOM else f"the choice of {other}"
+            value, how = 100 * (one.value or 0.0), f"not significantly more or less than from {name}"
             if one.is_significant(self.plan.alpha):
-                how = f"{'better' if value > 0 else 'worse'} than from {name} by {abs(value):.1f} points"
+                how = f"{'more' if value > 0 else 'less'} than from {name} by {abs(value):.1f} points"
             parts.append(f"{how} ({share[other]}; {p_words(one.p_holm or 0.0)})")
         start = f"from the context that it is surest of, {reader} answers {share[reader]} correctly"
         return f"{start}, at best {share[BEST]}: {'; '.join(parts)}."

@@ -508,9 +508,13 @@ class CoverageBySystem:
             return f"nothing is said about the answers: {why}."
         if not known:
             return f"{where}systems can't be ranked by the coverage of their answers: {self.orders[0][2].reason}."
-        metric, of, one = max(known, key=lambda row: round(row[2].value or 0.0, 12))
+        first = [row for row in known if row[1] == "coverage"] or known
+        metric, of, one = max(first, key=lambda row: round(row[2].value or 0.0, 12))
+        verdict = f"{metric} ranks the systems most like the {of} of their answers does"
+        if one.low is None or one.low <= 0:
+            verdict = f"no measure reliably ranks the systems as the {of} of their answers does; {metric} comes closest"
         return (
-            f"{where}{metric} ranks the systems most like the {of} of their answers does, Kendall τ-b "
+            f"{where}{verdict}, Kendall τ-b "
             f"{signed(one.value or 0.0)} {between(one.interval)} over {format_count(one.counts['systems'], 'system')} "
             f"and {format_count(one.n, 'query', 'queries')}."
         )

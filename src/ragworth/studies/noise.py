@@ -14,6 +14,7 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
+from ragworth.annotators.token_confidence import MEASURES
 from ragworth.comparison import higher_is_better
 from ragworth.config import Workspace
 from ragworth.errors import format_count
@@ -105,8 +106,8 @@ class Noise(PoolStudy):
         note = (
             "over queries in which one of the two answers is correct; even: other queries; tied: in neither count; p "
             "by a sign test, p_holm corrected by Holm for the rows of a case; right: share of the untied ones; macro "
-            f"F1: of predicting by the confidence which of the two is correct; {RELEVANCE}: the mean of the "
-            "retriever's own scores, for comparison only, so without p_holm"
+            f"F1: of predicting by the confidence which of the two is correct; metrics and {RELEVANCE} (mean of "
+            "the retriever's own scores) are for comparison only, so without p_holm"
         )
         return {
             "answers": TableText("What became of the answers", wins),
@@ -138,7 +139,8 @@ class Noise(PoolStudy):
         if not np.isnan(relevance := matrix(scores, ARMS, grid.queries)).any(axis=1).all():
             sure[RELEVANCE] = relevance
         taus = {name: Estimate.of(concordance(each, correct, **self.plan.options)) for name, each in sure.items()}
-        taus = confidences.correct_rivals(taus)
+        # Metrics and the retriever's score are shown for comparison: they are no confidence of the model.
+        taus |= confidences.correct_rivals({name: taus[name] for name in MEASURES if name in taus})
         page.add("concordance", case, (_tau_row(name, one, sure[name], correct) for name, one in taus.items()))
         page.say(case, self._hurt(gap, correct.mean(axis=0)), self._aware(taus, gap))
         page.note(case, confidences.skipped_words(case))
@@ -161,6 +163,8 @@ class Noise(PoolStudy):
     def _hurt(self, gap: Estimate, shares: Floats) -> str:
         """Which passages hurt more."""
         value, p, verdict = gap.value or 0.0, gap.p or 0.0, "the difference may be chance"
+        if not gap.counts["wins"] and not gap.counts["losses"]:
+            verdict = "there is no difference"
         if p < self.plan.alpha:
             verdict = f"{'retrieved' if value > 0 else 'random'} passages hurt more, by {abs(100 * value):.1f} points"
         return (
@@ -173,7 +177,11 @@ class Noise(PoolStudy):
         """Which confidence is higher in the correct answer."""
         queries = format_count(gap.counts["wins"] + gap.counts["losses"], "query", "queries")
         best = confidences.best_measure(
-            taus, ("concordant", "discordant"), self.plan.alpha, "predict", "the correct one"
+            {name: taus[name] for name in MEASURES if name in taus},
+            ("concordant", "discordant"),
+            self.plan.alpha,
+            "predict",
+            "the correct one",
         )
         if best is None:
             why = next((one.reason for one in taus.values()), "there is none")

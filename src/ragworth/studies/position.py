@@ -15,6 +15,7 @@ import polars as pl
 
 from ragworth.annotators.token_confidence import MEASURES as CONFIDENCES
 from ragworth.comparison import higher_is_better, value_bounds
+from ragworth.config import Workspace
 from ragworth.errors import InputError, format_count, format_list
 from ragworth.report.study.charts import curve_chart
 from ragworth.stats.correlation import Measure
@@ -22,6 +23,7 @@ from ragworth.stats.estimate import Estimate, mean_estimates
 from ragworth.stats.within_query import within_query_correlations
 from ragworth.studies import contrast
 from ragworth.studies.bench import Bench
+from ragworth.studies.confidences import KIND, TASKS, with_confidence
 from ragworth.studies.contract import MEASURES, Case, PoolStudy, Published
 from ragworth.studies.contrast import Contrast, Floats, OutcomeGrid
 from ragworth.studies.page import Row, StudyPage, TableText, columns, shared_lines
@@ -62,10 +64,17 @@ class Position(PoolStudy):
         "grogu": Published(
             "Hua et al., Evaluating the Utility of Grounding Documents, section 4.3",
             {"k": 10, "positions": "1,5,10", "depth": 25},
+            tasks=TASKS,
         ),
     }
     why_ours: ClassVar[str] = "It adds the metrics that an evaluation shows, tests, and all queries."
-    judges: ClassVar[tuple[str, ...]] = ("abstention",)
+
+    @property
+    def judges(self) -> tuple[str, ...]:  # type: ignore[override]
+        return ("abstention", KIND) if self.protocol == "grogu" else ("abstention",)
+
+    def fit(self, space: Workspace) -> Workspace:
+        return with_confidence(space) if KIND in space.judgments else space
 
     def check(self) -> None:
         if self.depth < self.k - 1:
@@ -81,8 +90,11 @@ class Position(PoolStudy):
     def run(self, bench: Bench) -> Case:
         pool = bench.pool(self.depth, self.retriever)
         drawn = draw_positions(pool, self.k, self.places)
-        bench.judge(list(bench.space.judgments), drawn.contexts)
-        bench.answer(drawn.contexts)
+        bench.judge([kind for kind in bench.space.judgments if kind != KIND], drawn.contexts)
+        if KIND in bench.space.judgments:
+            bench.answer_with_confidence(drawn.contexts)
+        else:
+            bench.answer(drawn.contexts)
         design = pl.DataFrame({"system": list(drawn.shown), "position": self.places})
         return bench.case(drawn.contexts, design, bench.metrics_at(self.k), drawn.left)
 

@@ -147,7 +147,8 @@ class Prediction:
 def average_rows(every: Sequence[Prediction]) -> Iterator[dict[str, object]]:
     """The correlation within queries of each metric that all cases have, averaged over the cases; and UDCG − nDCG.
 
-    Queries are resampled in each case, and every case counts the same.
+    Queries are resampled in each case, and every case counts the same; intervals are widened as the smallest case's
+    would be.
     """
     shared = [name for name in every[0].rows.metrics if all(name in each.rows.metrics for each in every)]
     grids = {name: [each.by_query[:, [each.rows.metrics.index(name)]] for each in every] for name in shared}
@@ -156,14 +157,17 @@ def average_rows(every: Sequence[Prediction]) -> Iterator[dict[str, object]]:
         grids[f"{first} − {second}"] = [a - b for a, b in zip(grids[first], grids[second], strict=True)]
     for name, parts in grids.items():
         known = [part[~np.isnan(part).any(axis=1)] for part in parts]
-        if not all(len(part) for part in known):
+        plan, n, fewest = every[0].plan, sum(map(len, known)), min(map(len, known))
+        if not fewest:
+            none = Estimate(n=n, reason="some case has no correlation")
+            yield {"metric": name} | columns(none, "correlation", "p", "left out")
             continue
-        plan, n = every[0].plan, sum(len(part) for part in known)
         means = [bootstrap_means(part, plan.resamples, plan.seed + at)[:, 0] for at, part in enumerate(known)]
         draws = np.mean(means, axis=0)
-        low, high = expanded_interval(draws, n, plan.level) or (None, None)
+        low, high = expanded_interval(draws, fewest, plan.level) or (None, None)
         value = float(np.mean([part.mean() for part in known]))
-        yield {"metric": name} | columns(Estimate(value, low, high, expanded_p(draws, n), n=n), "correlation", "p")
+        one = Estimate(value, low, high, expanded_p(draws, fewest), n=n)
+        yield {"metric": name} | columns(one, "correlation", "p", "left out")
 
 
 def _main_pair(metrics: Sequence[str]) -> tuple[int, int] | None:

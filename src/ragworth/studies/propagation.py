@@ -123,7 +123,8 @@ class Propagation(Study):
         kinds = [
             (role, f"{name}{' reversed' * (role == REVERSED)}", name) for name in lists for role in (SYSTEM, REVERSED)
         ]
-        kinds += [(role, label, role) for role, label in LABELS.items() if getattr(self, role)]
+        # In brackets: a system of the workspace may be called oracle or adversary itself.
+        kinds += [(role, label, f"({role})") for role, label in LABELS.items() if getattr(self, role)]
         sizes, left = parse_numbers(self.sizes, "sizes", DEEPEST), Counter[str]()
         design = [(f"{label} @{size}", label, role, of, size) for size in sizes for role, label, of in kinds]
         for name, number in Counter(label for _, label, _ in kinds).items():
@@ -138,9 +139,9 @@ class Propagation(Study):
             judged = sorted(each for each in labels if not pool.is_relevant(query, each) and pool.has_text(each))
             more = [each for each in pool.others(query) if each not in labels and pool.has_text(each)]
             whole = {name: found.get(query, []) for name, found in lists.items()}
-            whole[ORACLE] = rng.sample(relevant, len(relevant))  # a larger context begins like a smaller one
-            whole[ADVERSARY] = [*rng.sample(judged, len(judged)), *more]
-            if self.adversary and not whole[ADVERSARY]:
+            whole[f"({ORACLE})"] = rng.sample(relevant, len(relevant))  # a larger context begins like a smaller one
+            whole[f"({ADVERSARY})"] = [*rng.sample(judged, len(judged)), *more]
+            if self.adversary and not whole[f"({ADVERSARY})"]:
                 left["not in the adversary: no passage that isn't relevant"] += 1
             return {
                 name: whole[of][:size][:: -1 if role == REVERSED else 1]
@@ -196,7 +197,7 @@ class Propagation(Study):
         page.leave_out(case, left)
         if all(np.isnan(each.values).all() for each in every):
             why = ", ".join(f"{reason}: {n:,}" for reason, n in {**case.left_out, **left}.items()) or "no contexts"
-            page.say(case, f"no context has a utility ({why}); compare texts in another way: --similarity bertscore.")
+            page.say(case, f"no context has a utility: {why}.")
             return
         systems = case.design.filter(pl.col("role") == SYSTEM)["context"].unique(maintain_order=True).to_list()
         told = [f"for {name}, {words}." for name in systems if (words := self._words(name, every))]

@@ -65,7 +65,9 @@ class PooledContexts:
         shown = self.contexts.filter(pl.col("rank") <= cutoff) if cutoff else self.contexts
         pair, good = ["system", "query"], self.labels.select("query", "passage", pl.lit(1.0).alias("hit"))
         counts = shown.join(good, on=["query", "passage"], how="left").group_by(pair).agg(pl.len(), pl.sum("hit"))
-        order = pl.DataFrame({"system": self.rows.systems, "query": self.rows.queries})
+        order = pl.DataFrame(
+            {"system": self.rows.systems, "query": self.rows.queries}, schema=dict.fromkeys(pair, pl.String)
+        )
         made = order.join(counts, on=pair, how="left", maintain_order="left").fill_null(0)
         return made["len"].to_numpy().astype(np.float64), made["hit"].to_numpy()
 

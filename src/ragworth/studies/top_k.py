@@ -300,8 +300,15 @@ class TopK(Study):
                 for row in _at(gaps, system, place).iter_rows(named=True)
                 if row["p_holm"] is not None and row["p_holm"] < self.plan.alpha
             ]
+            top = known.filter(pl.col("correlation").round(12) == round(best["correlation"], 12))["metric"].to_list()
+            who = format_list(top, 9)
+            verdict = f"{who} {'predicts' if len(top) == 1 else 'predict'} the outcome best"
+            if best["low"] is None or best["low"] <= 0:
+                come = "comes" if len(top) == 1 else "come"
+                verdict = f"no metric reliably predicts the outcome; {who} {come} closest"
+            tuned = " with α chosen on the same contexts," if self.alpha == "best" else ""
             yield (
-                f"{words}: {best['metric']} predicts the outcome best, {MEASURE_NAMES[self.measure]} "
+                f"{words}: {verdict},{tuned} {MEASURE_NAMES[self.measure]} "
                 f"{_with_interval(best, 'correlation')} over {format_count(best['contexts'], 'context')} of "
                 f"{format_count(best['queries'], 'query', 'queries')}."
             ) + (f" Significantly different: {format_list(sure, 9)}." if sure else "")
