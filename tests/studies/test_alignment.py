@@ -475,3 +475,12 @@ def test_a_retriever_that_shows_few_passages_is_asked_for_more(tmp_path: Path, o
     file.write_text(text, encoding="utf-8")
     shown = ragworth.study("alignment", place, keep=False).cases[0].results.contexts.frame
     assert shown.group_by("query").agg(pl.col("passage").n_unique())["passage"].min() > 12  # type: ignore[operator]
+
+
+def test_answers_without_any_grade_are_refused(tmp_path: Path, opened: Opened) -> None:
+    first = ragworth.study("alignment", collection(tmp_path / "w", queries=6), keep=False).cases[0]
+    assert first.results.outcomes is not None
+    frame = first.results.outcomes.frame.with_columns(value=pl.lit(None, pl.Float64), status=pl.lit("unparsable"))
+    replace(first.results, outcomes=Outcomes.trusted(frame)).write(tmp_path / "none")
+    with pytest.raises(InputError, match="no context has an outcome 'grade'"):
+        ragworth.study("alignment", tmp_path / "none", keep=False)

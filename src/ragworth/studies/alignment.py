@@ -153,6 +153,11 @@ class Alignment(PoolStudy):
 
     def _predict(self, case: Case) -> Prediction:
         rows = rows_of(case.results, self.outcome, name=case.name)
+        if not rows.queries:
+            raise InputError(
+                f"{case.name}: no context has an outcome {rows.aspect!r}",
+                remedy="see why the answers have no grades: outcomes.parquet, column status",
+            )
         return Prediction(rows, cast(Measure, self.measure), self.plan)
 
     def _over_systems(self, rows: ScoreRows) -> Iterator[dict[str, object]]:
