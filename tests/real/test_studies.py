@@ -80,7 +80,7 @@ def test_ratings_against_assessors(dl19: Path) -> None:
         .filter((pl.col("first") == "assessors") & (pl.col("second") == "some rating ≥ 4"))
         .row(0, named=True)
     )
-    assert pair["things"] == 9260 and pair["κ"] == pytest.approx(0.2924, abs=5e-5)
+    assert pair["items"] == 9260 and pair["κ"] == pytest.approx(0.2924, abs=5e-5)
     row = (
         found["reference"]
         .filter((pl.col("judge") == "some rating ≥ 4") & (pl.col("label") == "yes"))
@@ -118,7 +118,7 @@ def test_people(data: Path, tmp_path: Path, name: str, things: int, alphas: dict
     together = tables(ragworth.study("judges", tmp_path / f"{name}.csv", **QUICK).findings)["together"]
     mine = together.filter(pl.col("measure") == "Krippendorff α, ordinal")
     assert dict(mine.select("aspect", "value").iter_rows()) == pytest.approx(alphas, abs=5e-5)
-    assert set(mine["things"]) == {things} and set(mine["judges"]) == {7}
+    assert set(mine["items"]) == {things} and set(mine["judges"]) == {7}
 
 
 def test_automatic_scores_and_people(data: Path) -> None:

@@ -70,7 +70,7 @@ def test_each_reader_does_best_with_its_own_choice(tmp_path: Path, two: Two) -> 
         assert row["difference"] > 0.1 and row["wins"] > row["losses"] and row["p_holm"] < 0.05
         assert rows[row["second"], row["answered by"]]["own minus this"] == pytest.approx(row["difference"])
         assert rows[row["second"], row["answered by"]]["p_own"] == pytest.approx(row["p_holm"])
-    assert all("better than from a random one" in sentence for sentence in found.findings.sentences)
+    assert all("more than from a random layout" in sentence for sentence in found.findings.sentences)
 
 
 def test_the_sign_test_of_the_paper_counts_queries(tmp_path: Path, two: Two) -> None:

@@ -73,7 +73,8 @@ def test_texts_that_are_none(part: str, columns: dict[str, Any], found: str) -> 
 
 
 def test_empty_texts_are_texts() -> None:
-    assert Collection.of(passages={"passage": ["d"], "text": [""]}).tokens().rows() == [("d", 0)]
+    empty = Collection.of(passages={"passage": ["d"], "text": [""]})
+    assert empty.tokens().select("passage", "tokens").rows() == [("d", 0)]
 
 
 def test_ids_nobody_knows_are_noted() -> None:

@@ -161,7 +161,7 @@ def coverage(run: Run) -> Shown:
 def lenient(run: Run) -> Shown:
     found = study(run, f"judges {run.workspace('dl19')}/relevant.csv --reference assessors {few(run)}")
     pair = found.row("pairs", first="assessors", second="some rating ≥ 4")
-    yield "passages", f"{pair['things']:,}"
+    yield "passages", f"{pair['items']:,}"
     yield "kappa", spanned(pair, "κ")
     for stars in (4, 5):
         row = found.row("reference", judge=f"some rating ≥ {stars}", label="yes")
