@@ -83,9 +83,10 @@ class Distractors(PoolStudy):
                 HARD: [each for each, value in effect.items() if value > self.hard][: self.k - 1],
             }
             if few := [kind for kind, some in kinds.items() if len(some) < self.k - 1]:
-                kind = f"{few[0]} distractor" if len(few) == 1 else "distractor of either kind"
-                kinds_ = f"{few[0]} distractors" if len(few) == 1 else "distractors of either kind"
-                raise Unusable(f"fewer than {format_count(self.k - 1, kind, kinds_)}")
+                one, more = (f"{few[0]} distractor", f"{few[0]} distractors")
+                if len(few) > 1:
+                    one, more = "distractor of either kind", "distractors of either kind"
+                raise Unusable(f"fewer than {format_count(self.k - 1, one, more)}")
             place = pool.rng("distractors", query).randrange(self.k)
             return {kind: [*some[:place], gold, *some[place:]] for kind, some in kinds.items()}
 
