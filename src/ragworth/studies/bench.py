@@ -268,12 +268,7 @@ class Bench:
         assert writing is not None
         writing = replace(writing, task=_with_model(writing.task, model))
         stages.run_answer_with_confidence(state, writing, self.space.judgments.get("confidence", TaskConfig()))
-        if state.answers is not None:
-            self._answers.append(state.answers.table.frame)
-        for kind, task in self.space.grades.items():
-            stages.run_grade(state, kind, task)
-        self.outcomes += state.outcomes[len(self._given_outcomes()) :]
-        self._remember(state, part)
+        self._grade(state, part)
 
     def case(
         self,

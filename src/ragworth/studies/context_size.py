@@ -87,7 +87,7 @@ class ContextSize(PoolStudy):
 
     def run(self, bench: Bench) -> Case:
         largest = max(self.cuts)
-        self._check_learned(bench.metrics)
+        self.check_learned(bench.metrics)
         if self.depth < largest:
             found = f"contexts of {largest} passages can't be drawn from {self.depth}"
             raise InputError(found, expected="depth ≥ the largest size")
@@ -101,7 +101,7 @@ class ContextSize(PoolStudy):
         parts = [_score(case.results, of, families, size).frame for size, of in _cut_contexts(case, self.cuts).items()]
         return replace(case, results=replace(case.results, scores=Scores.trusted(pl.concat(parts))))
 
-    def _check_learned(self, metrics: Iterable[str]) -> None:
+    def check_learned(self, metrics: Iterable[str]) -> None:
         """Refuse metrics that are learned for a size that isn't studied."""
         for name in metrics:
             if (metric := metric_family(name)) is not None and metric.cutoff not in (None, *self.cuts):
@@ -247,7 +247,7 @@ class SizedCase:
     def _families(self) -> list[Metric]:
         names = self.case.results.scores.frame["metric"].unique(maintain_order=True).to_list()
         found = {name: metric_family(name) for name in names}
-        self.study._check_learned(names)
+        self.study.check_learned(names)
         if fixed := [name for name, metric in found.items() if metric is None]:
             self.notes.append(f"{format_list(fixed, 12)} can't be cut at other sizes, so left out")
         if learned := format_list([name for name, metric in found.items() if metric and metric.cutoff], 12):
@@ -420,7 +420,7 @@ class SizedCase:
         if one.value is None:
             return ""
         start, end = (words.say(float(side[both].mean())) for side in (a, b))
-        test = f"{words.interval(one)}, Wilcoxon {p_words(one.p or 0.0)}"
+        test = f"{words.interval(one)}, Wilcoxon {p_words(one.p)}"
         ends = f"from {start} at k = {first} to {end} at k = {last}"
         return f"{words.what} goes {ends}, a difference of {words.change(one.value)} {test}."
 

@@ -211,7 +211,7 @@ def contrast_words(grid: OutcomeGrid, one: Contrast, alpha: float) -> str:
     value = found.value or 0.0
     sign = "−" if value < 0 else "+" if value > 0 else ""
     sure = "" if found.is_significant(alpha) else ", which may be chance"
-    test = f"Wilcoxon {p_words(found.p_holm or 0.0)} after Holm"
+    test = f"Wilcoxon {p_words(found.p_holm)} after Holm"
     return f"{one.measure} {sign}{grid.gap(value)} {grid.interval(found)}, {test}{sure}"
 
 

@@ -147,7 +147,7 @@ class Distractors(PoolStudy):
         one = found[0].estimate
         (weak, hard), value = grid.means(), one.value or 0.0
         means = f"{grid.what} {grid.say(weak)} among weak distractors and {grid.say(hard)} among hard ones, {grid.over}"
-        test = f"{grid.interval(one)}, Wilcoxon {p_words(one.p or 0.0)}"
+        test = f"{grid.interval(one)}, Wilcoxon {p_words(one.p)}"
         sure = f"hard distractors {'cost' if value > 0 else 'add'} {grid.gap(value)} of {grid.what} {test}: {means}."
         unsure = (
             f"it can't be told whether hard distractors cost anything: {means}, a difference of {grid.change(value)} "

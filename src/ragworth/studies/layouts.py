@@ -206,7 +206,7 @@ class Layouts(PoolStudy):
             value, how = 100 * (one.value or 0.0), f"not significantly more or less than from {name}"
             if one.is_significant(self.plan.alpha):
                 how = f"{'more' if value > 0 else 'less'} than from {name} by {abs(value):.1f} points"
-            parts.append(f"{how} ({share[other]}; {p_words(one.p_holm or 0.0)})")
+            parts.append(f"{how} ({share[other]}; {p_words(one.p_holm)})")
         start = f"from the context that it is surest of, {reader} answers {share[reader]} correctly"
         return f"{start}, at best {share[BEST]}: {'; '.join(parts)}."
 

@@ -162,14 +162,14 @@ class Noise(PoolStudy):
 
     def _hurt(self, gap: Estimate, shares: Floats) -> str:
         """Which passages hurt more."""
-        value, p, verdict = gap.value or 0.0, gap.p or 0.0, "the difference may be chance"
+        value, verdict = gap.value or 0.0, "the difference may be chance"
         if not gap.counts["wins"] and not gap.counts["losses"]:
             verdict = "there is no difference"
-        if p < self.plan.alpha:
+        if gap.p is not None and gap.p < self.plan.alpha:
             verdict = f"{'retrieved' if value > 0 else 'random'} passages hurt more, by {abs(100 * value):.1f} points"
         return (
             f"{100 * shares[0]:.1f} % of the answers are correct with random passages, {100 * shares[1]:.1f} % with "
-            f"retrieved ones: {verdict} ({p_words(p)}; random better in {gap.counts['wins']:,}, retrieved in "
+            f"retrieved ones: {verdict} ({p_words(gap.p)}; random better in {gap.counts['wins']:,}, retrieved in "
             f"{gap.counts['losses']:,}, same in {gap.counts['ties']:,})."
         )
 
@@ -187,7 +187,7 @@ class Noise(PoolStudy):
             why = next((one.reason for one in taus.values()), "there is none")
             return f"no confidence can be compared with the answers to {queries} with only one correct answer: {why}."
         one = taus[best[1]]
-        figures = f"τ = {signed(one.value or 0.0)} {between(one.interval)} ({p_words(one.p_holm or 0.0)} after Holm)"
+        figures = f"τ = {signed(one.value or 0.0)} {between(one.interval)} ({p_words(one.p_holm)} after Holm)"
         return f"of {queries} with only one correct answer, {best[0]}: {figures}."
 
 

@@ -212,7 +212,7 @@ class Position(PoolStudy):
         for _, first, second, one in sure:
             value = one.value or 0.0
             gap = f"{grid.gap(value)} {'higher' if value > 0 else 'lower'} than at {second} {grid.interval(one)}"
-            said.append(f"{grid.what} at {first} is {gap}, Wilcoxon {p_words(one.p_holm or 0.0)} after Holm.")
+            said.append(f"{grid.what} at {first} is {gap}, Wilcoxon {p_words(one.p_holm)} after Holm.")
         return said
 
 

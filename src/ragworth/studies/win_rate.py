@@ -202,11 +202,11 @@ def _share(one: Estimate) -> str:
     if one.value is None:
         return f"in no query ({one.reason})"
     span = f" [{100 * one.low:.1f}, {100 * one.high:.1f}]" if one.low is not None and one.high is not None else ""
-    p = p_words(one.p or 0.0) if one.p_holm is None else f"{p_words(one.p_holm)} after Holm"
+    p = p_words(one.p) if one.p_holm is None else f"{p_words(one.p_holm)} after Holm"
     return f"in {100 * one.value:.1f} %{span} of {format_count(one.n, 'query', 'queries')} ({p})"
 
 
 def _gain_words(name: str, gain: Estimate) -> str:
     value = 100 * (gain.value or 0.0)
     how = f"{abs(value):.1f} points {'more' if value > 0 else 'less'} often than" if value else "as often as"
-    return f"{name} wins {how} {KEYED[name]} ({p_words(gain.p or 0.0)})"
+    return f"{name} wins {how} {KEYED[name]} ({p_words(gain.p)})"

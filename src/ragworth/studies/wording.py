@@ -23,7 +23,9 @@ def between(span: ConfidenceInterval | None) -> str:
     return f"[{signed(span.low)}, {signed(span.high)}]" if span is not None else "(no interval)"
 
 
-def p_words(p: float) -> str:
+def p_words(p: float | None) -> str:
+    if p is None:
+        return "no p-value"
     return f"p = {p:.3f}" if p >= 0.001 else "p < 0.001"
 
 
