@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +158,20 @@ def test_damaged_stages_are_made_again(done: Path, models: Models) -> None:
     (said,) = (done / ".ragworth" / "stages").glob("annotate.abstention-*/said.parquet")
     said.unlink()
     assert fresh(done) == {"annotate.abstention"}
+    assert models.taken() == []
+
+
+def test_contexts_that_cannot_be_read_are_made_again(done: Path, models: Models) -> None:
+    """The runs are already dropped when the damage shows, so the command has to be run once more."""
+    (file,) = (done / ".ragworth" / "stages").glob("retrieve-*/contexts.parquet")
+    damaged = file.read_bytes()[:-8] + b"\xff\xff\xff\x7fPAR1"
+    file.write_bytes(damaged)
+    digests = json.loads((file.parent / "files.json").read_text())
+    digests[file.name] = [len(damaged), sha256(damaged).hexdigest()]
+    (file.parent / "files.json").write_text(json.dumps(digests))
+    with pytest.raises(InputError, match=r"contexts in the cache can't be read[\s\S]*run the command again"):
+        evaluate(done)
+    assert fresh(done) == {"retrieve"}
     assert models.taken() == []
 
 

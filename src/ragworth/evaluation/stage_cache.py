@@ -84,6 +84,7 @@ class StageCache:
                 expected=f"all that {self.only} needs",
                 remedy=f"run --only {stage} first, or leave --only out",
             )
+        shutil.rmtree(place, ignore_errors=True)  # if it is there, it can't be read
         made = make()
         if made.lasting:
             load_or_build(self.folder, place.name, make=lambda: made, save=_save_stage, load=lambda _: made)

@@ -93,6 +93,12 @@ def run_retrieve(state: EvaluationState, *, release: bool = False) -> None:
     }
 
     def make(watching: StageProgress | None) -> StageResult:
+        if not material.systems:  # dropped, because the cache seemed to have their contexts
+            raise InputError(
+                "the contexts in the cache can't be read",
+                expected="the contexts of an earlier run",
+                remedy="run the command again: they have been removed from the cache, and will be made again",
+            )
         contexts, noted = found(watching)
         facts = {"empty": sorted(contexts.empty), "notes": list(contexts.notes), "noted": noted, **asker.facts}
         lasting = not asker.told and not (asker.facts and may_succeed_later(asker.facts))

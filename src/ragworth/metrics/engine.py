@@ -346,26 +346,26 @@ class ScoringJob:
         n = len(self.queries)
         for i, system in enumerate(self.shown.systems):
             values = np.empty((len(names), n))
-            status = np.full((len(names), n), OK, dtype=object)
+            status = np.zeros((len(names), n), dtype=np.uint16)  # numbers in `statuses`: texts take 8 bytes each
+            statuses = {OK: 0, LEFT_OUT: 1}
             for low, high, block in self.blocks.of(i):
                 for j, metric in enumerate(self.metrics):
-                    values[j, low:high], status[j, low:high] = _compute_metric(metric, block)
+                    values[j, low:high], status[j, low:high] = _compute_metric(metric, block, statuses)
             if not complete:
-                status[:, self.blocks.context[i] < 0] = LEFT_OUT
+                status[:, self.blocks.context[i] < 0] = statuses[LEFT_OUT]
+            words = pl.Series(statuses.keys(), dtype=pl.String)
             for j, name in enumerate(names):
-                parts[system, name] = _score_frame(self.queries, values[j], status[j], system, name)
+                parts[system, name] = _score_frame(self.queries, values[j], words.gather(status[j]), system, name)
         return parts
 
 
-def _score_frame(
-    queries: pl.Series, values: Floats, status: npt.NDArray[np.object_], system: str, metric: str
-) -> pl.DataFrame:
+def _score_frame(queries: pl.Series, values: Floats, status: pl.Series, system: str, metric: str) -> pl.DataFrame:
     """Scores of one system by one metric, with constant columns stored once."""
     well = bool((status == OK).all())
     frame = pl.DataFrame({"query": queries, "value": values}).with_columns(
         pl.lit(system, pl.String).alias("system"),
         pl.lit(metric, pl.String).alias("metric"),
-        pl.lit(OK, pl.String).alias("status") if well else pl.Series("status", status.tolist(), dtype=pl.String),
+        pl.lit(OK, pl.String).alias("status") if well else status.alias("status"),
     )
     return frame if well else frame.with_columns(pl.when(pl.col("status") == OK).then(pl.col("value")).alias("value"))
 
@@ -384,10 +384,13 @@ def _first_ids(ids: pl.Series) -> str:
     return f"{shown} and {len(ids) - 3:,} more" if len(ids) > 3 else shown
 
 
-def _compute_metric(metric: Metric, block: Block) -> tuple[Floats, npt.NDArray[np.object_]]:
-    """Compute values and statuses of one metric over one block; failed judgments it depends on give missing values."""
+def _compute_metric(metric: Metric, block: Block, statuses: dict[str, int]) -> tuple[Floats, npt.NDArray[np.uint16]]:
+    """Compute values of one metric over one block, and numbers of their statuses, to which it adds new ones.
+
+    Failed judgments that it depends on give missing values.
+    """
     result = metric.compute(block)
-    status = np.full(block.size, OK, dtype=object)
+    status = np.zeros(block.size, dtype=np.uint16)
     missing = list(result.missing)
     if block.failed is not None and metric.declaration.minds_failures and "relevance" in metric.needs:
         reach = np.inf if metric.cutoff is None else metric.cutoff * metric.declaration.reach
@@ -396,5 +399,5 @@ def _compute_metric(metric: Metric, block: Block) -> tuple[Floats, npt.NDArray[n
             missing.append((block.truth.failed > 0, "unjudged"))
     missing.append((~np.isfinite(result.values), "overflow"))
     for where, reason in reversed(missing):
-        status[where] = reason
+        status[where] = statuses.setdefault(reason, len(statuses))
     return result.values, status
