@@ -28,10 +28,10 @@ from ragworth.metrics.parsing import parse, try_parse, with_parameter
 from ragworth.registry import Registry
 from ragworth.results import Results
 from ragworth.retrieval import Pipeline
+from ragworth.retrieval.passage_scores import with_scores
 from ragworth.scoring import passage_tokens, score
 from ragworth.studies.contract import Case, Study
 from ragworth.studies.pool import CandidatePool, choose_retriever, contexts_from_lists, lists_by_system
-from ragworth.studies.retriever_scores import with_scores
 from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings, Scores
 
 FOLDER = "studies"
@@ -131,8 +131,8 @@ class Bench:
         if self.plan is not None:
             raise PlanComplete
         name = self._retriever(retriever)
-        found = self.retrieved({name: self.material.systems[name]})
-        return with_scores(contexts, found, name, self.material)
+        system = self.material.systems[name]
+        return with_scores(contexts, self.retrieved({name: system}), name, system, self.material.setting)
 
     def pool(self, depth: int, retriever: str | None = None, level: float = 1.0) -> CandidatePool:
         """What contexts can be made of: the first passages that one retriever finds, even if it shows fewer.

@@ -19,6 +19,7 @@ from ragworth.config import Workspace
 from ragworth.errors import InputError, format_count
 from ragworth.report.study.charts import dot_chart
 from ragworth.results import Results
+from ragworth.retrieval.passage_scores import with_scores
 from ragworth.stats.auc import win_rate
 from ragworth.stats.estimate import Estimate, difference
 from ragworth.studies import confidences
@@ -28,7 +29,6 @@ from ragworth.studies.contract import Case, Published, Study
 from ragworth.studies.contrast import SHARE, Floats, check_design, matrix
 from ragworth.studies.page import StudyPage, TableText, columns
 from ragworth.studies.pool import SPARE, CandidatePool, DrawnContexts, Unusable, pool_of_results, retriever_of
-from ragworth.studies.retriever_scores import with_scores
 from ragworth.studies.wording import p_words
 from ragworth.tables import OK
 from ragworth.tasks.options import option
