@@ -14,13 +14,15 @@ import numpy as np
 import polars as pl
 
 from ragworth.errors import InputError, format_count
+from ragworth.evaluation.session import PlanComplete
 from ragworth.metrics.passage_utility import HARD as HARD_EFFECT
 from ragworth.metrics.passage_utility import WEAK as WEAK_EFFECT
+from ragworth.retrieval.context_lists import contexts_from_lists
 from ragworth.studies import contrast
-from ragworth.studies.bench import Bench, PlanComplete
+from ragworth.studies.bench import Bench
 from ragworth.studies.contract import Case, PoolStudy, Published
 from ragworth.studies.page import Row, StudyPage, TableText
-from ragworth.studies.pool import Unusable, contexts_from_lists
+from ragworth.studies.pool import Unusable
 from ragworth.studies.wording import p_words
 from ragworth.tasks.options import option
 

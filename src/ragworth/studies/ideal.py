@@ -13,12 +13,14 @@ from typing import ClassVar
 import polars as pl
 
 from ragworth.errors import InputError, format_count
+from ragworth.evaluation.session import PlanComplete
+from ragworth.retrieval.context_lists import contexts_from_lists
 from ragworth.studies import contrast
-from ragworth.studies.bench import Bench, PlanComplete
+from ragworth.studies.bench import Bench
 from ragworth.studies.contract import Case, PoolStudy, Published
 from ragworth.studies.contrast import SHARE, OutcomeGrid
 from ragworth.studies.page import StudyPage, TableText
-from ragworth.studies.pool import Unusable, contexts_from_lists
+from ragworth.studies.pool import Unusable
 from ragworth.tasks.options import option
 
 ORACLES = {

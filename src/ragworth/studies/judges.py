@@ -142,15 +142,15 @@ class Judges(Study):
             )
         # With labels, the models would not be asked about the passages that have one.
         texts = replace(bench.collection, relevance=None, ratings=None)
-        alone = replace(bench, material=replace(bench.material, collection=texts, judged=None))
+        bench.material = replace(bench.material, collection=texts, judged=None)
         parts = [labels]
         for number, each in enumerate(asked, 1):
-            alone.judge([kind], contexts, f"judge-{number}", model=each)
+            bench.judge([kind], contexts, f"judge-{number}", model=each)
             if bench.plan is None:
-                frame = alone.ratings.frame if alone.ratings is not None else alone.judgments[-1]
+                frame = bench.ratings.frame if bench.ratings is not None else bench.judgments[-1]
                 mine = frame.filter(pl.col("aspect") == aspect) if "aspect" in frame.columns else frame
                 parts.append(judge_files.judgment_table(mine.with_columns(aspect=pl.lit(aspect)), each.use))
-        case = alone.case(contexts, pl.DataFrame({"system": contexts.systems, "shown": [True] * len(contexts.systems)}))
+        case = bench.case(contexts, pl.DataFrame({"system": contexts.systems, "shown": [True] * len(contexts.systems)}))
         return _with_judgments(case, pl.concat(parts))
 
     def _labels(self, bench: Bench, contexts: Contexts, aspect: str) -> pl.DataFrame:

@@ -19,6 +19,7 @@ import polars as pl
 from ragworth.comparison import value_bounds
 from ragworth.config import AnswerConfig, TaskConfig, Workspace
 from ragworth.errors import InputError, format_count, format_list
+from ragworth.evaluation.session import PlanComplete
 from ragworth.formats.judges import read_coverage
 from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM
 from ragworth.graders.rated_coverage import HUMAN, AnswerCoverage, answer_coverage, human_texts, with_human_ratings
@@ -33,15 +34,16 @@ from ragworth.metrics.required_passages import (
 )
 from ragworth.report.study.charts import curve_chart, dot_chart, point_chart
 from ragworth.results import Results
+from ragworth.retrieval.context_lists import ContextLists, contexts_from_lists, lists_by_system
 from ragworth.scoring import passage_tokens, score, score_to_sizes
 from ragworth.stats.estimate import Estimate, mean_estimates
 from ragworth.stats.pooled import pooled_correlations
 from ragworth.stats.systems import common_grid, rank_systems, spread_of_means
-from ragworth.studies.bench import Bench, PlanComplete
+from ragworth.studies.bench import Bench
 from ragworth.studies.contract import Case, Published, Study
 from ragworth.studies.contrast import Floats, matrix
 from ragworth.studies.page import StudyPage, TableText, columns
-from ragworth.studies.pool import Shown, contexts_from_lists, lists_by_system, no_queries_error
+from ragworth.studies.pool import no_queries_error
 from ragworth.studies.wording import between, parse_names, parse_numbers, signed
 from ragworth.tables import OK, Answers, Contexts, Ratings, Scores
 from ragworth.tasks.answerability import RATED_ANSWERABILITY_NOTE
@@ -175,7 +177,7 @@ class LongForm(Study):
         bench.material = replace(bench.material, collection=replace(bench.collection, ratings=bench.ratings))
         return bench.ratings
 
-    def _answer(self, bench: Bench, shown: Shown, parts: Mapping[str, int]) -> None:
+    def _answer(self, bench: Bench, shown: ContextLists, parts: Mapping[str, int]) -> None:
         """Have contexts answered and graded; a plan counts the ratings that this takes, not only the answers."""
         bench.answer(contexts_from_lists(shown), without=True)
         if bench.plan:
@@ -213,7 +215,7 @@ class LongForm(Study):
         sizes = self.named_sizes or [""]
         return {f"{name} · {size}" if len(sizes) > 1 else name: (name, size) for size in sizes for name in systems}
 
-    def _contexts(self, found: Contexts, subsets: dict[str, list[str]], k: int) -> Shown:
+    def _contexts(self, found: Contexts, subsets: dict[str, list[str]], k: int) -> ContextLists:
         lists, shown = lists_by_system(found), {}
         for arm, (system, size) in self._arms(found.systems).items():
             most = {query: len(subset) if size == REQUIRED else int(size or k) for query, subset in subsets.items()}

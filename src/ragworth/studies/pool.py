@@ -15,15 +15,12 @@ from ragworth.calls.programs import NoValue
 from ragworth.collection import Collection
 from ragworth.errors import InputError, RagworthError, format_list
 from ragworth.results import Results
-from ragworth.retrieval.contract import unscored_contexts
+from ragworth.retrieval.context_lists import ContextLists, contexts_from_lists
 from ragworth.retrieval.parsing import parse
 from ragworth.retrieval.steps.random_sample import sample_passages
 from ragworth.tables import Contexts
 from ragworth.tasks.text_lookup import TextLookup
 from ragworth.text_match.matching import match_answer, to_matchable
-
-Shown = dict[str, dict[str, list[str]]]
-"""Contexts by arm and query: the passages in the order shown."""
 
 SPARE = 30
 """Passages drawn at random beyond those needed, because some may hold an accepted answer."""
@@ -36,7 +33,7 @@ class Unusable(Exception):  # noqa: N818 (it is counted, not reported)
 class DrawnContexts(NamedTuple):
     """Contexts, and the queries that were left out, by reason."""
 
-    shown: Shown
+    shown: ContextLists
     left: Counter[str]
 
     @property
@@ -143,7 +140,7 @@ class CandidatePool:
         queries: Sequence[str] | None = None,
     ) -> DrawnContexts:
         """Contexts of each arm for each query. ``build`` raises `Unusable` for a query that can't be studied."""
-        shown: Shown = {arm: {} for arm in arms}
+        shown: ContextLists = {arm: {} for arm in arms}
         left = Counter() if left is None else left
         used = 0
         for query in self.found if queries is None else queries:
@@ -217,25 +214,6 @@ def pool_of_results(results: Results, system: str, usable: pl.DataFrame) -> Cand
     found = dict(shown.group_by("query", maintain_order=True).agg("passage").iter_rows())
     answered = frozenset(results.collection.answers["query"].to_list())
     return CandidatePool(results.collection, found, labels, answered=answered)
-
-
-def lists_by_system(contexts: Contexts) -> Shown:
-    """What each system shows for each query, in its order."""
-    found: Shown = {system: {} for system in contexts.systems}
-    rows = contexts.frame.sort("rank", maintain_order=True).select("system", "query", "passage")
-    for system, query, passage in rows.iter_rows():
-        found[system].setdefault(query, []).append(passage)
-    return found
-
-
-def contexts_from_lists(contexts: Shown) -> Contexts:
-    """Contexts as a table."""
-    tables = []
-    for system, rows in contexts.items():
-        table = unscored_contexts(rows.items()).renamed(system)
-        table.empty = frozenset((system, query) for query, shown in rows.items() if not shown)
-        tables.append(table)
-    return Contexts.concat(tables)
 
 
 def no_queries_error(left: Mapping[str, int], remedy: str) -> InputError:

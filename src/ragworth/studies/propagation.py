@@ -22,13 +22,14 @@ from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM
 from ragworth.graders.utility import NO_ZERO_SHOT, ZERO_SHOT_WORTHLESS
 from ragworth.metrics.parsing import try_parse
 from ragworth.report.study.charts import curve_chart, dot_chart, point_chart
+from ragworth.retrieval.context_lists import lists_by_system
 from ragworth.stats.estimate import Estimate, correct_by_holm, difference, mean_estimates
 from ragworth.stats.pooled import pooled_correlations
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, Published, Study
 from ragworth.studies.contrast import Floats, check_design, matrix
 from ragworth.studies.page import Row, StudyPage, TableText, columns
-from ragworth.studies.pool import Unusable, lists_by_system
+from ragworth.studies.pool import Unusable
 from ragworth.studies.prediction import FEWEST as FEW_QUERIES
 from ragworth.studies.score_rows import aspect_of
 from ragworth.studies.wording import MEASURE_NAMES, between, parse_numbers, signed

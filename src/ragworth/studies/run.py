@@ -17,13 +17,14 @@ from ragworth.evaluation.consent import Consent
 from ragworth.evaluation.inputs import EvaluationInputs
 from ragworth.evaluation.lock import workspace_lock
 from ragworth.evaluation.model_pool import ModelPool
+from ragworth.evaluation.session import PlanComplete
 from ragworth.evaluation.state import Console, SilentConsole, StagePlan
 from ragworth.graders.grading import GRADERS
 from ragworth.report.study import Findings
 from ragworth.retrieval import Pipeline
 from ragworth.scoring import split_metrics
 from ragworth.studies import STUDIES
-from ragworth.studies.bench import GRADER, Bench, PlanComplete, fit_workspace
+from ragworth.studies.bench import GRADER, Bench, fit_workspace
 from ragworth.studies.cases import (
     check_folder,
     folder_of,
@@ -147,7 +148,7 @@ def plan_study(
             material = _ready(chosen, space, models, limit, every)
             plan: list[StagePlan] = []
             with suppress(PlanComplete):
-                chosen.run(Bench(material, models, chosen, space.title, plan=plan, metrics=tuple(metrics), limit=limit))
+                chosen.run(Bench(material, models, chosen, space.title, plan=plan, metrics=metrics, limit=limit))
             several = f"{space.title}: " if len(places) > 1 else ""
             found += [StagePlan(f"{several}{stage.name}", stage.words) for stage in plan]
     return found
@@ -250,6 +251,4 @@ def _run(
     with ModelPool(space, wait, consent) as models:
         material = _ready(chosen, space, models, limit, every)
         with workspace_lock(space, wait):
-            return chosen.run(
-                Bench(material, models, chosen, space.title, console, metrics=tuple(metrics), limit=limit)
-            )
+            return chosen.run(Bench(material, models, chosen, space.title, console, metrics=metrics, limit=limit))

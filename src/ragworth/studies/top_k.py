@@ -21,6 +21,7 @@ from ragworth.fitting.alpha_sweep import AlphaSweep
 from ragworth.fitting.parameter_choice import CorrelationOptions
 from ragworth.metrics.parsing import parse, try_parse
 from ragworth.report.study.charts import heat_chart
+from ragworth.retrieval.context_lists import ContextLists, contexts_from_lists, lists_by_system
 from ragworth.scoring import score
 from ragworth.stats.bins import bin_values
 from ragworth.stats.correlation import correlation
@@ -30,7 +31,7 @@ from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, Published, Study
 from ragworth.studies.contrast import KINDS
 from ragworth.studies.page import Row, StudyPage, TableText, columns
-from ragworth.studies.pool import Shown, contexts_from_lists, lists_by_system, no_queries_error
+from ragworth.studies.pool import no_queries_error
 from ragworth.studies.prediction import Prediction
 from ragworth.studies.score_rows import ScoreRows, rows_of
 from ragworth.studies.segments import PARTS, PooledContexts, Segment
@@ -138,7 +139,7 @@ class TopK(Study):
                 f"-m '{parse(first).name}(rel={mine})'",
             )
 
-    def _cut(self, bench: Bench, lists: Shown) -> tuple[Shown, pl.DataFrame, Counter[str]]:
+    def _cut(self, bench: Bench, lists: ContextLists) -> tuple[ContextLists, pl.DataFrame, Counter[str]]:
         """Contexts by system and size; what they are, with how many are too short; and queries left out."""
         left: Counter[str] = Counter()
         answered, labels = set(bench.collection.answers["query"]), bench.material.setting.labels
@@ -151,7 +152,7 @@ class TopK(Study):
                 left["no relevant passage"] += 1
             else:
                 good.append(query)
-        shown: Shown = {}
+        shown: ContextLists = {}
         good, design = good[: bench.limit], []
         for system, found in lists.items():
             for k in parse_numbers(self.sizes, "sizes"):
@@ -162,14 +163,13 @@ class TopK(Study):
             raise no_queries_error(left, "retrieve more passages, or give more labels")
         return shown, pl.DataFrame(design), left
 
-    def _scores(self, bench: Bench, found: Contexts, shown: Shown, names: Sequence[str]) -> Scores:
+    def _scores(self, bench: Bench, found: Contexts, shown: ContextLists, names: Sequence[str]) -> Scores:
         """Each metric at each context's own K, over the whole ranking: F_e looks at twice as many as are shown."""
         wanted = pl.DataFrame([(s, q) for s, some in shown.items() for q in some], ["system", "query"], orient="row")
         frames = []
         for k in parse_numbers(self.sizes, "sizes"):
             at = {str(replace(parse(name), cutoff=k)): name for name in names}
-            ratings = bench.ratings or bench.collection.ratings
-            made = score(found, bench.all_judgments(), list(at), ratings=ratings, complete=False).frame
+            made = score(found, bench.all_judgments, list(at), ratings=bench.all_ratings, complete=False).frame
             named = made.with_columns(pl.col("system") + f"@{k}", pl.col("metric").replace_strict(at))
             frames.append(named.join(wanted, on=["system", "query"], how="semi"))
         return Scores.trusted(pl.concat(frames).select(list(Scores.schema)))

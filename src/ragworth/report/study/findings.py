@@ -91,9 +91,9 @@ class Findings:
 def token_views(answers: pl.DataFrame, pairs: Iterable[tuple[str, str]]) -> tuple[TokenView, ...]:
     """The answers of some pairs of system and query, token by token.
 
-    ``answers`` are those that `Bench.answer_with_confidence` keeps in ``said`` of the results. Shown is the entropy, or
-    the surprisal where the model doesn't tell the entropy. An answer without tokens is shown with the reason. Answers
-    that were written without confidence give nothing.
+    ``answers`` are those that `StageSession.answer_with_confidence` keeps in ``said`` of the results. Shown is the
+    entropy, or the surprisal where the model doesn't tell the entropy. An answer without tokens is shown with the
+    reason. Answers that were written without confidence give nothing.
     """
     if "answer_tokens" not in answers.columns:
         return ()
