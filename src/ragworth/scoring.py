@@ -20,7 +20,7 @@ from ragworth.inputs.arguments import to_contexts, to_judgments, to_ratings
 from ragworth.metrics import engine
 from ragworth.metrics.declaration import Metric, format_number
 from ragworth.metrics.engine import Metrics, Tokens
-from ragworth.metrics.parsing import parse
+from ragworth.metrics.parsing import parse, try_parse
 from ragworth.metrics.utility import UdcgWeights
 from ragworth.tables import Contexts, Judgments, Ratings, Scores
 from ragworth.tables.coercion import Data
@@ -41,6 +41,12 @@ def split_metrics(metrics: Metrics, folder: Path | None = None) -> tuple[list[Me
         elif measure not in theirs:
             theirs.append(measure)
     return (_bind_files(engine.parse_all(ours), folder) if ours or not theirs else []), theirs
+
+
+def reads_file(metric: str) -> bool:
+    """Whether a metric depends on a file."""
+    known = try_parse(metric)  # None for a measure of another package
+    return known is not None and bool(known.files)
 
 
 def metric_file_digests(metrics: Metrics, folder: Path | None = None) -> dict[str, str]:

@@ -11,17 +11,15 @@ from typing import Any
 import polars as pl
 
 from ragworth import __version__, config
-from ragworth.errors import FormatError, InputError, MetricError
+from ragworth.errors import FormatError, InputError
 from ragworth.evaluation.stage_cache import frame_digest
-from ragworth.metrics.parsing import parse
 from ragworth.report.page import update_study_list
 from ragworth.report.study import Findings, write_study
 from ragworth.results import Results, delete_results
-from ragworth.scoring import metric_file_digests, passage_tokens, score
+from ragworth.scoring import metric_file_digests
 from ragworth.storage.file_record import RECORD_NAME as RECORD
 from ragworth.studies.bench import FOLDER
 from ragworth.studies.contract import Case, Study
-from ragworth.tables import Answers, Contexts, Outcomes, Scores
 
 CASES = "cases"
 """Folder of the tables that a study made, below its own."""
@@ -49,49 +47,8 @@ def read_case(folder: Path, kind: str, metrics: Sequence[str] = (), limit: int |
         except (KeyError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
             raise FormatError(f"what it says of its study cannot be read: {error}", file=str(folder)) from error
     if metrics:
-        made = replace(made, results=replace(results, scores=_scores(results, metrics)))
-    return replace(made, results=_first(made.results, limit)) if limit is not None else made
-
-
-def _first(results: Results, limit: int) -> Results:
-    """The results of the first queries that have an outcome."""
-    known = results.outcomes.frame["query"] if results.outcomes is not None else results.contexts.frame["query"]
-    some = pl.col("query").is_in(known.unique(maintain_order=True).head(limit).to_list())
-    contexts = Contexts.trusted(results.contexts.frame.filter(some), results.contexts.notes)
-    outcomes, answers = results.outcomes, results.answers
-    return replace(
-        results,
-        contexts=contexts,
-        scores=Scores.trusted(results.scores.frame.filter(some), results.scores.notes),
-        outcomes=Outcomes.trusted(outcomes.frame.filter(some), outcomes.notes) if outcomes is not None else None,
-        answers=Answers.trusted(answers.frame.filter(some), answers.notes) if answers is not None else None,
-    )
-
-
-def _scores(results: Results, metrics: Sequence[str]) -> Scores:
-    """The scores of some metrics: those that are there, and others computed now.
-
-    A metric that reads a file is always computed: the file may be another one by now.
-    """
-    stay = [metric for metric in metrics if not reads_file(metric)]
-    frame = results.scores.frame.filter(pl.col("metric").is_in(stay))
-    lacking = [metric for metric in metrics if metric not in set(frame["metric"])]
-    if lacking:
-        texts = results.collection
-        tokens = passage_tokens(texts)
-        more = score(
-            results.contexts, results.judgments, lacking, ratings=results.ratings, tokens=tokens, complete=False
-        )
-        frame = pl.concat([frame, more.frame])
-    return Scores.trusted(frame, results.scores.notes)
-
-
-def reads_file(metric: str) -> bool:
-    """Whether a metric depends on a file."""
-    try:
-        return bool(parse(metric).files)
-    except MetricError:
-        return False  # a measure of another package
+        made = replace(made, results=made.results.with_metrics(metrics))
+    return replace(made, results=made.results.first_queries(limit)) if limit is not None else made
 
 
 def number_cases(cases: Sequence[Case]) -> list[Case]:

@@ -18,6 +18,7 @@ from ragworth.errors import InputError, format_count, format_list
 from ragworth.metrics.declaration import Metric
 from ragworth.metrics.parsing import parse, try_parse
 from ragworth.report.study.charts import curve_chart
+from ragworth.report.study.table_charts import outcome_curve, outcome_figure, shared_lines
 from ragworth.results import Results
 from ragworth.scoring import passage_tokens, score
 from ragworth.stats.bootstrap import bootstrap_means
@@ -28,8 +29,8 @@ from ragworth.stats.systems import FEWEST, correlate_systems
 from ragworth.studies.alignment import RELEVANCE_METRICS, draw_contexts
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, PoolStudy, Published
-from ragworth.studies.contrast import KINDS, Floats, OutcomeGrid, check_design, outcome_curve, outcome_figure
-from ragworth.studies.page import Row, StudyPage, TableText, columns, shared_lines
+from ragworth.studies.contrast import KINDS, Floats, OutcomeGrid
+from ragworth.studies.page import Row, StudyPage, TableText, columns
 from ragworth.studies.pool import DrawnContexts
 from ragworth.studies.prediction import Prediction
 from ragworth.studies.score_rows import ScoreRows, aspect_of, rows_of
@@ -71,6 +72,7 @@ class ContextSize(PoolStudy):
             differences=("the same queries are used for every size: those with enough passages for the largest",),
         )
     }
+    design_column: ClassVar[str] = "size"
     why_ours: ClassVar[str] = "It goes up to 15 passages, with the metrics that an evaluation shows."
     judges: ClassVar[tuple[str, ...]] = ("abstention",)
 
@@ -124,7 +126,7 @@ class ContextSize(PoolStudy):
 
     def take(self, case: Case) -> Case:
         if case.is_designed:
-            check_design(case, self.kind, "size")
+            super().take(case)
         SizedCase(self, case)  # refuses what can't be cut and scored
         return case
 

@@ -17,6 +17,7 @@ from ragworth.errors import InputError, format_count
 from ragworth.evaluation.session import PlanComplete
 from ragworth.metrics.passage_utility import HARD as HARD_EFFECT
 from ragworth.metrics.passage_utility import WEAK as WEAK_EFFECT
+from ragworth.report.study.table_charts import outcome_figure
 from ragworth.retrieval.context_lists import contexts_from_lists
 from ragworth.studies import contrast
 from ragworth.studies.bench import Bench
@@ -57,6 +58,7 @@ class Distractors(PoolStudy):
             ),
         )
     }
+    design_column: ClassVar[str] = "distractors"
     why_ours: ClassVar[str] = "Its defaults are those of the published design."
     judges: ClassVar[tuple[str, ...]] = ("abstention",)
 
@@ -113,9 +115,6 @@ class Distractors(PoolStudy):
         design = pl.DataFrame({"system": ARMS, "distractors": ARMS, "effect": effects})
         return bench.case(drawn.contexts, design, bench.metrics_at(self.k), left)
 
-    def take(self, case: Case) -> Case:
-        return contrast.check_design(case, self.kind, "distractors")
-
     def tables(self) -> Mapping[str, TableText]:
         return {
             "outcomes": TableText(
@@ -159,7 +158,7 @@ class Distractors(PoolStudy):
 
     def finish(self, page: StudyPage) -> None:
         caption = "One relevant passage, at the same position, among weak and among hard distractors."
-        spec = contrast.outcome_figure(page.table("outcomes"), "distractors", "accuracy")
+        spec = outcome_figure(page.table("outcomes"), "distractors", "accuracy")
         page.draw("outcomes", "What became of the answers, by kind of distractor", caption, spec)
 
 

@@ -14,6 +14,7 @@ import polars as pl
 
 from ragworth.errors import InputError, format_count
 from ragworth.evaluation.session import PlanComplete
+from ragworth.report.study.table_charts import outcome_figure
 from ragworth.retrieval.context_lists import contexts_from_lists
 from ragworth.studies import contrast
 from ragworth.studies.bench import Bench
@@ -58,6 +59,7 @@ class IdealStudy(PoolStudy):
             differences=("passages that some judge could not judge are no candidates for any oracle",),
         )
     }
+    design_column: ClassVar[str] = "oracle"
     why_ours: ClassVar[str] = "It is the published design, on all queries."
     needs_relevant: ClassVar[bool] = False
 
@@ -113,9 +115,6 @@ class IdealStudy(PoolStudy):
         design = pl.DataFrame({"system": self.oracles, "oracle": [ORACLES[name] for name in self.oracles]})
         return bench.case(drawn.contexts, design, bench.metrics_at(self.k), drawn.left)
 
-    def take(self, case: Case) -> Case:
-        return contrast.check_design(case, self.kind, "oracle")
-
     def tables(self) -> Mapping[str, TableText]:
         return {
             "outcomes": TableText(
@@ -151,7 +150,7 @@ class IdealStudy(PoolStudy):
 
     def finish(self, page: StudyPage) -> None:
         caption = "All oracles pick from the same passages; only what they go by differs."
-        spec = contrast.outcome_figure(page.table("outcomes"), "oracle", "accuracy")
+        spec = outcome_figure(page.table("outcomes"), "oracle", "accuracy")
         page.draw("outcomes", "What became of the answers, by oracle", caption, spec)
 
 

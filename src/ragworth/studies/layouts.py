@@ -28,7 +28,6 @@ from ragworth.studies.contrast import (
     NO_OUTCOME,
     SHARE,
     Floats,
-    check_design,
     confidence_grids,
     outcome_grid,
 )
@@ -80,6 +79,7 @@ class Layouts(PoolStudy):
             ),
         )
     }
+    design_column: ClassVar[str] = "model"
     why_ours: ClassVar[str] = "It takes all queries, and tests differences by how large they are, not only by sign."
     judges: ClassVar[tuple[str, ...]] = (confidences.KIND,)
 
@@ -127,9 +127,6 @@ class Layouts(PoolStudy):
             design += [(name, model.use, place) for name, place in zip(mine, self.places, strict=True)]
         schema = {"system": pl.String, "model": pl.String, "place": pl.Int64}
         return bench.case(Contexts.concat(tables), pl.DataFrame(design, schema, orient="row"), (), drawn.left)
-
-    def take(self, case: Case) -> Case:
-        return check_design(case, self.kind, "model")
 
     def tables(self) -> Mapping[str, TableText]:
         test = f"p by {'randomisation' if self.test == 'randomisation' else 'a sign test'} over queries"

@@ -19,6 +19,7 @@ from ragworth.comparison import higher_is_better
 from ragworth.config import Workspace
 from ragworth.errors import format_count
 from ragworth.report.study.charts import dot_chart
+from ragworth.report.study.table_charts import outcome_figure
 from ragworth.stats.concordance import concordance, macro_f1
 from ragworth.stats.estimate import Estimate, mean_estimates
 from ragworth.studies import confidences, contrast
@@ -68,6 +69,7 @@ class Noise(PoolStudy):
             ),
         )
     }
+    design_column: ClassVar[str] = "skipped"
     why_ours: ClassVar[str] = "It is the published design, on all queries and with the workspace's settings."
     judges: ClassVar[tuple[str, ...]] = (KIND,)
 
@@ -96,9 +98,6 @@ class Noise(PoolStudy):
         design = pl.DataFrame({"system": ARMS, "n": [self.n] * 2, "skipped": [pool.held[arm] for arm in ARMS]})
         metrics = [f"UDCG@{self.n + 1}"] if judged else []
         return bench.case(bench.with_scores(drawn.contexts, self.retriever), design, metrics, drawn.left)
-
-    def take(self, case: Case) -> Case:
-        return contrast.check_design(case, self.kind, "skipped")
 
     def tables(self) -> Mapping[str, TableText]:
         wins = "wins: queries in which this context alone has a correct answer; f1: token F1 with the accepted answers"
@@ -153,7 +152,7 @@ class Noise(PoolStudy):
         page.show_answers(case, case.results.said.get("answers"), chosen)
 
     def finish(self, page: StudyPage) -> None:
-        spec = contrast.outcome_figure(page.table("answers"), "context", "mean outcome")
+        spec = outcome_figure(page.table("answers"), "context", "mean outcome")
         page.draw("answers", "What became of the answers", "Share of the answers of each kind.", spec)
         caption = f"τ = (C − D)/(C + D) over queries of which one answer is correct, {self.level:.0%} intervals."
         shown = page.dots("concordance", "confidence", "tau")

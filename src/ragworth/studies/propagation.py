@@ -27,7 +27,7 @@ from ragworth.stats.estimate import Estimate, correct_by_holm, difference, mean_
 from ragworth.stats.pooled import pooled_correlations
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, Published, Study
-from ragworth.studies.contrast import Floats, check_design, matrix
+from ragworth.studies.contrast import Floats, matrix
 from ragworth.studies.page import Row, StudyPage, TableText, columns
 from ragworth.studies.pool import Unusable
 from ragworth.studies.prediction import FEWEST as FEW_QUERIES
@@ -101,6 +101,7 @@ class Propagation(Study):
             ),
         )
     }
+    design_column: ClassVar[str] = "role"
     why_ours: ClassVar[str] = (
         "It compares texts with an encoder that works offline, answers once, and marks differences by p corrected by "
         "Holm, which the published design does not."
@@ -158,7 +159,7 @@ class Propagation(Study):
         return bench.case(drawn.contexts, pl.DataFrame(design, schema=DESIGN, orient="row"), left_out=drawn.left)
 
     def take(self, case: Case) -> Case:
-        return check_design(case, self.kind, "role") if case.is_designed else evaluation_case(case, self.outcome)
+        return super().take(case) if case.is_designed else evaluation_case(case, self.outcome)
 
     def tables(self) -> Mapping[str, TableText]:
         p = "p" if self.protocol == "paper" else "p corrected by Holm among the contexts of one size"

@@ -22,7 +22,7 @@ from ragworth.evaluation.state import Console, SilentConsole, StagePlan
 from ragworth.graders.grading import GRADERS
 from ragworth.report.study import Findings
 from ragworth.retrieval import Pipeline
-from ragworth.scoring import split_metrics
+from ragworth.scoring import reads_file, split_metrics
 from ragworth.studies import STUDIES
 from ragworth.studies.bench import GRADER, Bench, fit_workspace
 from ragworth.studies.cases import (
@@ -33,7 +33,6 @@ from ragworth.studies.cases import (
     number_cases,
     provenance,
     read_case,
-    reads_file,
     write_all,
 )
 from ragworth.studies.contract import OURS, Case, Study

@@ -26,7 +26,7 @@ from ragworth.studies import confidences
 from ragworth.studies.bench import Bench
 from ragworth.studies.confidences import KIND, RELEVANCE
 from ragworth.studies.contract import Case, Published, Study
-from ragworth.studies.contrast import SHARE, Floats, check_design, matrix
+from ragworth.studies.contrast import SHARE, Floats, matrix
 from ragworth.studies.page import StudyPage, TableText, columns
 from ragworth.studies.pool import SPARE, CandidatePool, DrawnContexts, Unusable, pool_of_results, retriever_of
 from ragworth.studies.wording import p_words
@@ -67,6 +67,7 @@ class WinRate(Study):
             differences=("the paper doesn't say how deep it looks for the distractor; here, to --depth passages",),
         )
     }
+    design_column: ClassVar[str] = "skipped"
     why_ours: ClassVar[str] = "Ties count half, so that chance is 50 %; the paper counts only wins."
     judges: ClassVar[tuple[str, ...]] = (KIND,)
     answers: ClassVar[bool] = False
@@ -85,7 +86,7 @@ class WinRate(Study):
     def take(self, case: Case) -> Case:
         """Of an evaluation: the passages of one system that were judged."""
         if case.is_designed:
-            return check_design(case, self.kind, "skipped")
+            return super().take(case)
         results = case.results
         judged = [part.select("query", "passage") for name, part in _values(results).items() if name != RELEVANCE]
         if not judged:
