@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -16,10 +17,10 @@ from ragworth.evaluation.session import PlanComplete, StageSession
 from ragworth.evaluation.state import Console, SilentConsole, StagePlan
 from ragworth.metrics.parsing import parse, with_parameter
 from ragworth.retrieval import Pipeline
-from ragworth.retrieval.context_lists import contexts_from_lists, lists_by_system
+from ragworth.retrieval.context_lists import ContextLists, contexts_from_lists, lists_by_system
 from ragworth.retrieval.passage_scores import with_scores
 from ragworth.studies.contract import Case, Study
-from ragworth.studies.pool import CandidatePool, choose_retriever
+from ragworth.studies.pool import CandidatePool, DrawnContexts, Unusable, choose_retriever
 from ragworth.tables import Contexts
 
 FOLDER = "studies"
@@ -29,6 +30,9 @@ GRADER = "deterministic"
 """How answers are graded where the workspace does not say."""
 IDEAL = "ideal"
 """Compares answers with an ideal one."""
+
+JudgedValues = dict[str, dict[tuple[str, str], float]]
+"""What the model says about passages: by aspect, then by query and passage."""
 
 
 def fit_workspace(space: Workspace, study: Study) -> Workspace:
@@ -123,6 +127,38 @@ class Bench(StageSession):
             return isinstance(system := systems.get(name), Pipeline) and system.is_control
 
         return choose_retriever(list(systems), wanted, is_control, str(self.space.file))
+
+    def draw_judged(
+        self,
+        pool: CandidatePool,
+        arms: Sequence[str],
+        candidates: DrawnContexts,
+        build: Callable[[str, JudgedValues], Mapping[str, list[str]]],
+        at_most: Callable[[Mapping[str, list[str]]], ContextLists],
+        remedy: str,
+    ) -> DrawnContexts:
+        """Contexts that depend on what the model says about their candidates, the only arm of ``candidates``.
+
+        They are judged for as many queries at a time as are still wanted: ``build``, which gets a query and the values
+        by aspect, raises `Unusable` for some. A plan that can't know the values counts the contexts ``at_most``.
+        """
+        (passages,) = candidates.shown.values()
+        kinds, queries, tried, found = self.study.judges, list(passages), 0, 0
+        known: JudgedValues = {}
+        while tried < len(queries) and (self.limit is None or found < self.limit):
+            batch = queries[tried : tried + self.limit - found] if self.limit is not None else queries
+            some = {query: passages[query] for query in batch}
+            self.judge(kinds, contexts_from_lists({"pool": some}), f"judged-{tried}" if tried else "judged")
+            if self.has_unasked(kinds, some):
+                self.answer(contexts_from_lists(at_most(some)), "answered-at-most")
+                raise PlanComplete
+            known = {kind: self.known(kind) for kind in kinds}
+            tried += len(batch)
+            for query in batch:
+                with suppress(Unusable):
+                    build(query, known)
+                    found += 1
+        return pool.draw(arms, lambda query: build(query, known), remedy, candidates.left, queries[:tried])
 
     def case(
         self,

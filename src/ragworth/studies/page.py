@@ -85,8 +85,10 @@ class StudyPage:
             known = set(answers.select("system", "query").iter_rows())
             some = {pair: words for pair, words in chosen.items() if pair in known}
             where = f"{case.name}: " if self.several else ""
+            texts = dict(case.results.collection.queries.select("query", "text").iter_rows())
             for view, words in zip(token_views(answers, some), some.values(), strict=True):
-                self._answers.append(replace(view, query=f"{where}{view.query}", arm=words))
+                question = texts.get(view.query) or ""
+                self._answers.append(replace(view, query=f"{where}{view.query}", arm=words, question=question))
 
     def dots(self, table: str, label: str, value: str, *group: pl.Expr) -> pl.DataFrame:
         """The rows of a table that have a value, as `dot_chart` takes them."""
