@@ -17,16 +17,17 @@ import polars as pl
 
 from ragworth.errors import InputError, format_count
 from ragworth.report.study.charts import dot_chart
+from ragworth.retrieval.candidates import Unusable
 from ragworth.stats.correlation import Measure
 from ragworth.stats.systems import rank_systems
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, PoolStudy, Published
 from ragworth.studies.page import StudyPage, TableText, columns
-from ragworth.studies.pool import CandidatePool, DrawnContexts, Unusable
+from ragworth.studies.pool import CandidatePool, DrawnContexts
 from ragworth.studies.prediction import Prediction, average_rows, draw_agreement
 from ragworth.studies.score_rows import ScoreRows, rows_of
-from ragworth.studies.wording import MEASURE_NAMES, parse_names
-from ragworth.tasks.options import option
+from ragworth.studies.wording import MEASURE_NAMES
+from ragworth.tasks.options import option, parse_names
 
 RELEVANCE_METRICS = ("nDCG(ideal=retrieved)", "RR", "AP(ideal=retrieved)", "P", "Success", "eRAG", "UDCG")
 REMEDY = "retrieve more passages, give more labels, or draw without balancing (--sampling plain)"

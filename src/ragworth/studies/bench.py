@@ -17,10 +17,11 @@ from ragworth.evaluation.session import PlanComplete, StageSession
 from ragworth.evaluation.state import Console, SilentConsole, StagePlan
 from ragworth.metrics.parsing import parse, with_parameter
 from ragworth.retrieval import Pipeline
+from ragworth.retrieval.candidates import Unusable, choose_retriever
 from ragworth.retrieval.context_lists import ContextLists, contexts_from_lists, lists_by_system
 from ragworth.retrieval.passage_scores import with_scores
 from ragworth.studies.contract import Case, Study
-from ragworth.studies.pool import CandidatePool, DrawnContexts, Unusable, choose_retriever
+from ragworth.studies.pool import CandidatePool, DrawnContexts
 from ragworth.tables import Contexts
 
 FOLDER = "studies"
@@ -118,7 +119,7 @@ class Bench(StageSession):
             for (query, passage), value in self.known("relevance").items():
                 labels.setdefault(query, {})[passage] = value
         answered = frozenset(self.collection.answers["query"]) if self.study.needs_answers else None
-        return CandidatePool(self.collection, found, labels, level, self.space.seed, answered, self.limit)
+        return CandidatePool(self.collection, found, labels, level, self.space.seed, answered, limit=self.limit)
 
     def _retriever(self, wanted: str | None) -> str:
         systems = self.material.systems

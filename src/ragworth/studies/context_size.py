@@ -15,16 +15,15 @@ import numpy as np
 import polars as pl
 
 from ragworth.errors import InputError, format_count, format_list
+from ragworth.metrics.cutoffs import metric_family
 from ragworth.metrics.declaration import Metric
-from ragworth.metrics.parsing import parse, try_parse
+from ragworth.metrics.parsing import parse
 from ragworth.report.study.charts import curve_chart
 from ragworth.report.study.table_charts import outcome_curve, outcome_figure, shared_lines
 from ragworth.results import Results
 from ragworth.scoring import passage_tokens, score
-from ragworth.stats.bootstrap import bootstrap_means
 from ragworth.stats.correlation import Measure
-from ragworth.stats.estimate import Estimate, correct_by_holm, difference, mean_estimates
-from ragworth.stats.resampling import expanded_interval
+from ragworth.stats.estimate import Estimate, correct_by_holm, difference, mean_estimates, mean_of_columns
 from ragworth.stats.systems import FEWEST, correlate_systems
 from ragworth.studies.alignment import RELEVANCE_METRICS, draw_contexts
 from ragworth.studies.bench import Bench
@@ -34,9 +33,9 @@ from ragworth.studies.page import Row, StudyPage, TableText, columns
 from ragworth.studies.pool import DrawnContexts
 from ragworth.studies.prediction import Prediction
 from ragworth.studies.score_rows import ScoreRows, aspect_of, rows_of
-from ragworth.studies.wording import MEASURE_NAMES, between, p_words, parse_numbers, signed
+from ragworth.studies.wording import MEASURE_NAMES, between, p_words, signed
 from ragworth.tables import Contexts, Outcomes, Scores
-from ragworth.tasks.options import option
+from ragworth.tasks.options import option, parse_numbers
 
 LINES, BANDS = 8, 4
 """Curves in a figure, and up to how many have their intervals drawn; the table has them all."""
@@ -199,12 +198,6 @@ class ContextSize(PoolStudy):
         page.draw(f"correlation-{over}", title, caption, spec, case)
 
 
-def metric_family(name: str) -> Metric | None:
-    """A metric without its cutoff; with it if its weights are learned for one size; None for another tool's."""
-    metric = try_parse(name)
-    return metric if metric is None or metric.files else replace(metric, cutoff=None)
-
-
 def _score(results: Results, contexts: Contexts, families: Iterable[Metric], k: int) -> Scores:
     """Scores of contexts by metrics cut at k; those learned for another size are left out."""
     tokens = passage_tokens(results.collection)
@@ -329,12 +322,7 @@ class SizedCase:
         """A metric's correlation averaged over the sizes at which it has one, with its interval over queries."""
         if over == "systems":
             return self._over_systems(metric, line)
-        each = np.stack([self.by_query[metric, size] for size in line], axis=1)
-        each = each[~np.isnan(each).all(axis=1)]
-        # A size at which no resampled query has a correlation gives none for the resample.
-        draws = bootstrap_means(each, self.study.resamples, self.study.seed).mean(axis=1)
-        low, high = expanded_interval(draws, len(each), self.study.level) or (None, None)
-        return Estimate(float(np.mean(list(line.values()))), low, high, n=len(each))
+        return mean_of_columns(np.stack([self.by_query[metric, size] for size in line], axis=1), self.study.plan)
 
     def changes(self) -> dict[str, Estimate]:
         """By metric, the correlation within queries at the largest size minus that at the smallest."""

@@ -17,12 +17,12 @@ from ragworth.errors import InputError, format_count
 from ragworth.metrics.passage_utility import HARD as HARD_EFFECT
 from ragworth.metrics.passage_utility import WEAK as WEAK_EFFECT
 from ragworth.report.study.table_charts import outcome_figure
+from ragworth.retrieval.candidates import Unusable
 from ragworth.retrieval.context_lists import ContextLists
 from ragworth.studies import contrast
 from ragworth.studies.bench import Bench, JudgedValues
 from ragworth.studies.contract import Case, PoolStudy, Published
 from ragworth.studies.page import Row, StudyPage, TableText
-from ragworth.studies.pool import Unusable
 from ragworth.studies.wording import p_words
 from ragworth.tasks.options import option
 

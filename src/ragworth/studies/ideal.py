@@ -15,13 +15,13 @@ import polars as pl
 
 from ragworth.errors import InputError, format_count
 from ragworth.report.study.table_charts import outcome_figure
+from ragworth.retrieval.candidates import Unusable
 from ragworth.retrieval.context_lists import ContextLists
 from ragworth.studies import contrast
 from ragworth.studies.bench import Bench, JudgedValues
 from ragworth.studies.contract import Case, PoolStudy, Published
 from ragworth.studies.contrast import SHARE, OutcomeGrid
 from ragworth.studies.page import StudyPage, TableText
-from ragworth.studies.pool import Unusable
 from ragworth.tasks.options import option
 
 ORACLES = {

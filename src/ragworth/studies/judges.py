@@ -37,9 +37,9 @@ from ragworth.stats.judge_panels import (
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import Case, Published, Study
 from ragworth.studies.page import StudyPage, TableText, columns, make_table
-from ragworth.studies.wording import between, parse_names, signed
+from ragworth.studies.wording import between, signed
 from ragworth.tables import Contexts, Scores
-from ragworth.tasks.options import option
+from ragworth.tasks.options import option, parse_names
 
 Row = dict[str, Any]
 

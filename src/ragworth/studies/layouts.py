@@ -18,6 +18,7 @@ from ragworth.annotators.token_confidence import MEASURES
 from ragworth.config import ModelSpec, Workspace
 from ragworth.errors import InputError, format_count, format_list
 from ragworth.report.study.charts import heat_chart
+from ragworth.retrieval.candidates import Unusable
 from ragworth.retrieval.context_lists import contexts_from_lists
 from ragworth.stats.estimate import Estimate, correct_by_holm, difference, mean_estimates
 from ragworth.studies import confidences
@@ -32,10 +33,9 @@ from ragworth.studies.contrast import (
     outcome_grid,
 )
 from ragworth.studies.page import StudyPage, TableText, columns
-from ragworth.studies.pool import Unusable
-from ragworth.studies.wording import p_words, parse_names
+from ragworth.studies.wording import p_words
 from ragworth.tables import Contexts
-from ragworth.tasks.options import option
+from ragworth.tasks.options import option, parse_names
 
 RANDOM, BEST = "(at random)", "(best possible)"
 """In the place of a chooser: a random layout, and one that led to a correct answer if any did."""

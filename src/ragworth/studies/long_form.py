@@ -38,10 +38,10 @@ from ragworth.studies.contract import Case, Published, Study
 from ragworth.studies.contrast import Floats, matrix
 from ragworth.studies.page import StudyPage, TableText, columns, make_table
 from ragworth.studies.pool import no_queries_error
-from ragworth.studies.wording import between, parse_names, parse_numbers, signed
+from ragworth.studies.wording import between, signed
 from ragworth.tables import OK, Answers, Contexts, Ratings, Scores
 from ragworth.tasks.answerability import RATED_ANSWERABILITY_NOTE
-from ragworth.tasks.options import option
+from ragworth.tasks.options import option, parse_names, parse_numbers
 from ragworth.token_counter import WORD_COUNTER, TokenCounter
 
 BOUND = "(required)"

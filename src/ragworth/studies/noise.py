@@ -20,6 +20,7 @@ from ragworth.config import Workspace
 from ragworth.errors import format_count
 from ragworth.report.study.charts import dot_chart
 from ragworth.report.study.table_charts import outcome_figure
+from ragworth.retrieval.candidates import Unusable
 from ragworth.stats.concordance import concordance, macro_f1
 from ragworth.stats.estimate import Estimate, mean_estimates
 from ragworth.studies import confidences, contrast
@@ -28,7 +29,7 @@ from ragworth.studies.confidences import KIND, RELEVANCE
 from ragworth.studies.contract import Case, PoolStudy, Published
 from ragworth.studies.contrast import SHARE, Floats, confidence_grids, matrix, outcome_grid
 from ragworth.studies.page import StudyPage, TableText, columns
-from ragworth.studies.pool import SPARE, Unusable
+from ragworth.studies.pool import SPARE
 from ragworth.studies.wording import between, p_words, signed
 from ragworth.tables import ANSWERED_STATUSES
 from ragworth.tasks.options import option

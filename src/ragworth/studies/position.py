@@ -19,6 +19,7 @@ from ragworth.config import Workspace
 from ragworth.errors import InputError, format_count, format_list
 from ragworth.report.study.charts import curve_chart
 from ragworth.report.study.table_charts import outcome_curve, shared_lines
+from ragworth.retrieval.candidates import Unusable
 from ragworth.stats.correlation import Measure
 from ragworth.stats.estimate import Estimate, mean_estimates
 from ragworth.stats.within_query import within_query_correlations
@@ -28,10 +29,10 @@ from ragworth.studies.confidences import KIND, TASKS, with_confidence
 from ragworth.studies.contract import MEASURES, Case, PoolStudy, Published
 from ragworth.studies.contrast import Contrast, Floats, OutcomeGrid
 from ragworth.studies.page import Row, StudyPage, TableText, columns
-from ragworth.studies.pool import CandidatePool, DrawnContexts, Unusable
+from ragworth.studies.pool import CandidatePool, DrawnContexts
 from ragworth.studies.score_rows import DIGITS
-from ragworth.studies.wording import MEASURE_NAMES, p_words, parse_numbers, signed
-from ragworth.tasks.options import option
+from ragworth.studies.wording import MEASURE_NAMES, p_words, signed
+from ragworth.tasks.options import option, parse_numbers
 
 DRAWN = 7
 """Metrics drawn beside the answers; more would hide each other."""

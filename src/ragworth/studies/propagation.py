@@ -19,9 +19,11 @@ from ragworth.comparison import higher_is_better
 from ragworth.config import TaskConfig, Workspace
 from ragworth.errors import InputError, format_count, format_list, quote_short
 from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM
-from ragworth.graders.utility import NO_ZERO_SHOT, ZERO_SHOT_WORTHLESS
+from ragworth.graders.utility import relative_gains
+from ragworth.metrics.cutoffs import metrics_at_sizes, with_k
 from ragworth.metrics.parsing import try_parse
 from ragworth.report.study.charts import curve_chart, dot_chart, point_chart
+from ragworth.retrieval.candidates import Unusable
 from ragworth.retrieval.context_lists import lists_by_system
 from ragworth.stats.estimate import Estimate, correct_by_holm, difference, mean_estimates
 from ragworth.stats.pooled import pooled_correlations
@@ -29,12 +31,11 @@ from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, Published, Study
 from ragworth.studies.contrast import Floats, matrix
 from ragworth.studies.page import Row, StudyPage, TableText, columns
-from ragworth.studies.pool import Unusable
 from ragworth.studies.prediction import FEWEST as FEW_QUERIES
 from ragworth.studies.score_rows import aspect_of
-from ragworth.studies.wording import MEASURE_NAMES, between, parse_numbers, signed
+from ragworth.studies.wording import MEASURE_NAMES, between, signed
 from ragworth.tables import OK, Outcomes
-from ragworth.tasks.options import option
+from ragworth.tasks.options import option, parse_numbers
 
 UTILITY, ALL = "utility", "all contexts"
 SYSTEM, REVERSED, ORACLE, ADVERSARY = "system", "reversed", "oracle", "adversary"
@@ -344,22 +345,6 @@ class SizedContexts:
         return pl.DataFrame(rows)
 
 
-def metrics_at_sizes(metrics: Sequence[str], sizes: Sequence[int]) -> list[str]:
-    """Metrics with a cutoff as they are; those without one at each size."""
-    found: list[str] = []
-    for name in metrics:
-        metric = try_parse(name)
-        free = metric is not None and metric.cutoff is None and metric.declaration.takes_cutoff
-        found += [str(replace(metric, cutoff=size)) for size in sizes] if free else [str(metric or name)]  # type: ignore[type-var]
-    return list(dict.fromkeys(found))
-
-
-def with_k(name: str) -> str:
-    """A metric with k for its cutoff."""
-    metric = try_parse(name)
-    return name if metric is None or metric.cutoff is None else f"{replace(metric, cutoff=None)}@k"
-
-
 def evaluation_case(case: Case, wanted: str | None) -> Case:
     """An evaluation's systems as contexts of one size, with their utility: as it is, or against no context."""
     results = case.results
@@ -376,7 +361,8 @@ def evaluation_case(case: Case, wanted: str | None) -> Case:
                 expected=f"outcomes {UTILITY!r}, or outcomes of answers without a context",
                 remedy="have answers written without one (without = true under [answers]) and graded by utility",
             )
-        said[UTILITY] = frame = _gains(frame.join(bare.select("query", p_without="value"), on="query", how="left"))
+        frame = frame.join(bare.select("query", p_without="value"), on="query", how="left")
+        said[UTILITY] = frame = relative_gains(frame)
     size = results.manifest.get("settings", {}).get("k") or max(results.contexts.frame["rank"].to_list(), default=1)
     design = [
         (system, ORACLE, ORACLE, system, size) if system == ORACLE_SYSTEM else (system, system, SYSTEM, system, size)
@@ -384,15 +370,6 @@ def evaluation_case(case: Case, wanted: str | None) -> Case:
     ]
     made = replace(results, outcomes=Outcomes.trusted(frame.select(list(Outcomes.schema))), said=said)
     return replace(case, results=made, design=pl.DataFrame(design, schema=DESIGN, orient="row"))
-
-
-def _gains(frame: pl.DataFrame) -> pl.DataFrame:
-    """Outcomes as relative gains over those without a context, p_without."""
-    base = pl.col("p_without")
-    lost = pl.when(base.is_null()).then(pl.lit(NO_ZERO_SHOT)).when(base <= 0).then(pl.lit(ZERO_SHOT_WORTHLESS))
-    status = pl.when(pl.col("status") == OK).then(lost.otherwise(pl.lit(OK))).otherwise("status")
-    gain = pl.when(status == OK).then((pl.col("value") - base) / base)
-    return frame.with_columns(gain.alias("value"), status.alias("status"), aspect=pl.lit(UTILITY))
 
 
 def _by_size(table: pl.DataFrame, value: str, title: str, page: StudyPage) -> dict[str, Any]:

@@ -35,9 +35,9 @@ from ragworth.studies.pool import no_queries_error
 from ragworth.studies.prediction import Prediction
 from ragworth.studies.score_rows import ScoreRows, rows_of
 from ragworth.studies.segments import PARTS, PooledContexts, Segment
-from ragworth.studies.wording import MEASURE_NAMES, between, parse_numbers, signed
+from ragworth.studies.wording import MEASURE_NAMES, between, signed
 from ragworth.tables import Contexts, Scores
-from ragworth.tasks.options import option
+from ragworth.tasks.options import option, parse_numbers
 
 METRICS = ("F", "F_e", "T", "T_u", "P", "R", "F1", "nDCG(ideal=retrieved)")
 """What is compared by default, each at its context's own K."""

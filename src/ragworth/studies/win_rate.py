@@ -19,6 +19,7 @@ from ragworth.config import Workspace
 from ragworth.errors import InputError, format_count
 from ragworth.report.study.charts import dot_chart
 from ragworth.results import Results
+from ragworth.retrieval.candidates import Unusable
 from ragworth.retrieval.passage_scores import with_scores
 from ragworth.stats.auc import win_rate
 from ragworth.stats.estimate import Estimate, difference
@@ -28,7 +29,7 @@ from ragworth.studies.confidences import KIND, RELEVANCE
 from ragworth.studies.contract import Case, Published, Study
 from ragworth.studies.contrast import SHARE, Floats, matrix
 from ragworth.studies.page import StudyPage, TableText, columns
-from ragworth.studies.pool import SPARE, CandidatePool, DrawnContexts, Unusable, pool_of_results, retriever_of
+from ragworth.studies.pool import SPARE, CandidatePool, DrawnContexts, pool_of_results, retriever_of
 from ragworth.studies.wording import p_words
 from ragworth.tables import OK
 from ragworth.tasks.options import option
