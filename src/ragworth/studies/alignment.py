@@ -25,7 +25,7 @@ from ragworth.studies.contract import MEASURES, Case, PoolStudy, Published
 from ragworth.studies.page import StudyPage, TableText, columns
 from ragworth.studies.pool import CandidatePool, DrawnContexts
 from ragworth.studies.prediction import Prediction, average_rows, draw_agreement
-from ragworth.studies.score_rows import ScoreRows, rows_of
+from ragworth.studies.score_rows import NO_GRADES_REMEDY, ScoreRows, rows_of
 from ragworth.studies.wording import MEASURE_NAMES
 from ragworth.tasks.options import option, parse_names
 
@@ -155,10 +155,7 @@ class Alignment(PoolStudy):
     def _predict(self, case: Case) -> Prediction:
         rows = rows_of(case.results, self.outcome, name=case.name)
         if not rows.queries:
-            raise InputError(
-                f"{case.name}: no context has an outcome {rows.aspect!r}",
-                remedy="see why the answers have no grades: outcomes.parquet, column status",
-            )
+            raise InputError(f"{case.name}: no context has an outcome {rows.aspect!r}", remedy=NO_GRADES_REMEDY)
         return Prediction(rows, cast(Measure, self.measure), self.plan)
 
     def _over_systems(self, rows: ScoreRows) -> Iterator[dict[str, object]]:

@@ -53,13 +53,10 @@ def read_case(folder: Path, kind: str, metrics: Sequence[str] = (), limit: int |
 
 def number_cases(cases: Sequence[Case]) -> list[Case]:
     """Cases of the same name get a number."""
-    counts = Counter(case.name for case in cases)
-    seen: Counter[str] = Counter()
-    made = []
+    counts, seen, made = Counter(case.name for case in cases), Counter[str](), []
     for case in cases:
         seen[case.name] += 1
-        more = f" ({seen[case.name]})" if counts[case.name] > 1 else ""
-        made.append(replace(case, name=case.name + more))
+        made.append(replace(case, name=f"{case.name} ({seen[case.name]})") if counts[case.name] > 1 else case)
     return made
 
 
@@ -71,9 +68,8 @@ def missing_place_error(place: Path) -> InputError | None:
         found = "it is neither a workspace nor a table that this study reads"
         return InputError(found, file=str(place), expected="a folder of results, or a workspace (ragworth.toml)")
     if not place.is_dir():
-        return InputError(
-            "there is no such file or folder", file=str(place), expected="a workspace (ragworth.toml), or results"
-        )
+        expected = "a workspace (ragworth.toml), or results"
+        return InputError("there is no such file or folder", file=str(place), expected=expected)
     below = sorted(each.parent for pattern in ("*", "*/*", "*/*/*") for each in place.glob(f"{pattern}/{MANIFEST}"))
     return InputError(
         f"it has neither {config.WORKSPACE_FILE} nor {MANIFEST}",
@@ -111,12 +107,9 @@ def check_folder(folder: Path) -> None:
         return
     others = sorted(each.name for each in folder.iterdir() if each.name not in (CASES, RECORD))
     if others:
-        found = (
-            "this folder has results" if MANIFEST in others else f"this folder has other files, such as {others[0]!r}"
-        )
-        raise InputError(
-            found, file=str(folder), expected="an empty folder, or one of a study", remedy="name another one: --output"
-        )
+        what = "results" if MANIFEST in others else f"other files, such as {others[0]!r}"
+        expected, remedy = "an empty folder, or one of a study", "name another one: --output"
+        raise InputError(f"this folder has {what}", file=str(folder), expected=expected, remedy=remedy)
 
 
 def write_all(findings: Findings, cases: Sequence[Case], kind: str, folder: Path) -> Path:
@@ -124,12 +117,8 @@ def write_all(findings: Findings, cases: Sequence[Case], kind: str, folder: Path
     report = folder.parent.parent / "report.html"
     there = report.is_file() and folder.parent.name == FOLDER
     for number, case in enumerate(cases, 1):
-        about = {
-            "kind": kind,
-            "case": case.name,
-            "design": case.design.to_dicts() if case.design.width > 1 else [],
-            "left_out": dict(case.left_out),
-        }
+        design = case.design.to_dicts() if case.is_designed else []
+        about = {"kind": kind, "case": case.name, "design": design, "left_out": dict(case.left_out)}
         results = replace(case.results, manifest={**case.results.manifest, "study": about})
         results.write(folder / CASES / f"{number:02d}")
     if cases:
@@ -153,14 +142,10 @@ def provenance(chosen: Study, cases: Sequence[Case], metrics: Sequence[str]) -> 
     if metrics:
         made["metrics"] = list(metrics)
         made["files of metrics"] = metric_file_digests(list(metrics))
-    made["cases"] = [
-        {
-            "name": case.name,
-            "workspace": case.results.manifest.get("workspace"),
-            "models": [each.get("name") for each in case.results.manifest.get("models", []) if isinstance(each, dict)],
-            "seed": case.results.manifest.get("seed"),
-            "contexts": frame_digest(case.results.contexts.frame),
-        }
-        for case in cases
-    ]
+    made["cases"] = []
+    for case in cases:
+        facts, digest = case.results.manifest, frame_digest(case.results.contexts.frame)
+        models = [each.get("name") for each in facts.get("models", []) if isinstance(each, dict)]
+        about = {"name": case.name, "workspace": facts.get("workspace"), "models": models, "seed": facts.get("seed")}
+        made["cases"].append({**about, "contexts": digest})
     return made

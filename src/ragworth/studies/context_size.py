@@ -32,7 +32,7 @@ from ragworth.studies.contrast import KINDS, Floats, OutcomeGrid
 from ragworth.studies.page import Row, StudyPage, TableText, columns
 from ragworth.studies.pool import DrawnContexts
 from ragworth.studies.prediction import Prediction
-from ragworth.studies.score_rows import ScoreRows, aspect_of, rows_of
+from ragworth.studies.score_rows import NO_GRADES_REMEDY, ScoreRows, aspect_of, rows_of
 from ragworth.studies.wording import MEASURE_NAMES, between, p_words, signed
 from ragworth.tables import Contexts, Outcomes, Scores
 from ragworth.tasks.options import option, parse_numbers
@@ -266,7 +266,7 @@ class SizedCase:
         rows = rows_of(results, self.aspect, names, self.case.name)
         if not rows.queries:
             found = f"{self.case.name}: no context of size {size} has both an outcome and scores"
-            raise InputError(found, remedy="see why the answers have no grades: outcomes.parquet, column status")
+            raise InputError(found, remedy=NO_GRADES_REMEDY)
         return rows._replace(metrics=[str(metric) for metric in mine])
 
     @cached_property
@@ -394,10 +394,9 @@ class SizedCase:
         known.sort(key=lambda row: round(row["deviation"], 12))
         least, most = _alike(known, "deviation"), _alike(known[::-1], "deviation")
         if len(least) < len(known):
-            yield (
-                f"{where}{_names(least)} {'varies' if len(least) == 1 else 'vary'} least over the sizes "
-                f"(standard deviation {least[0]['deviation']:.3f}), {_names(most)} most ({most[0]['deviation']:.3f})."
-            )
+            vary = f"{_names(least)} {'varies' if len(least) == 1 else 'vary'} least over the sizes"
+            low, high = (f"{some[0]['deviation']:.3f}" for some in (least, most))
+            yield f"{where}{vary} (standard deviation {low}), {_names(most)} most ({high})."
 
     def answer_sentence(self) -> str:
         """What more passages do to the outcome."""

@@ -132,10 +132,8 @@ class Study:
 
     def run(self, bench: Bench) -> Case:
         """Make contexts from one workspace, and have them judged, answered and graded."""
-        raise InputError(
-            f"{self.kind} makes no contexts of its own",
-            remedy=f"name a folder of results: ragworth study {self.kind} DIR",
-        )
+        remedy = f"name a folder of results: ragworth study {self.kind} DIR"
+        raise InputError(f"{self.kind} makes no contexts of its own", remedy=remedy)
 
     def reads(self, place: Path) -> Case | None:
         """A case from a file that is neither a workspace nor results; None if the study takes no such file."""

@@ -21,9 +21,10 @@ from ragworth.stats.paired import Test
 from ragworth.stats.range_intervals import Bounds
 from ragworth.studies.contract import Case
 from ragworth.studies.page import columns
-from ragworth.studies.score_rows import GRADE, aspect_of
+from ragworth.studies.score_rows import GRADE, NO_GRADES_REMEDY, aspect_of
 from ragworth.studies.wording import between, p_words, signed
 from ragworth.tables import OK
+from ragworth.tables.grids import matrix
 
 Floats = npt.NDArray[np.float64]
 
@@ -118,19 +119,9 @@ def outcome_grid(case: Case, arms: Sequence[str], wanted: str | None) -> Outcome
     there = np.asarray(~np.isnan(values).any(axis=1))
     if not there.any():
         found = f"{case.name}: none of {len(asked):,} queries has an outcome {aspect!r} in every context"
-        raise InputError(found, remedy="see why the answers have no grades: outcomes.parquet, column status")
+        raise InputError(found, remedy=NO_GRADES_REMEDY)
     queries = [query for query, known in zip(asked, there, strict=True) if known]
     return OutcomeGrid(list(arms), queries, values[there], aspect, int((~there).sum()))
-
-
-def matrix(frame: pl.DataFrame, systems: Sequence[str], queries: Sequence[str]) -> Floats:
-    """Values of a frame (system, query, value) as queries × systems; NaN where there is none."""
-    row, column = ({name: at for at, name in enumerate(names)} for names in (queries, systems))
-    made = np.full((len(queries), len(systems)), np.nan)
-    for system, query, value in frame.select("system", "query", "value").iter_rows():
-        if system in column and query in row and value is not None:
-            made[row[query], column[system]] = value
-    return made
 
 
 def arm_rows(grid: OutcomeGrid, label: str, shown: Mapping[str, object], plan: Resampling) -> list[dict[str, object]]:

@@ -118,11 +118,8 @@ class Distractors(PoolStudy):
     def examine(self, case: Case, page: StudyPage) -> None:
         grid = contrast.outcome_grid(case, ARMS, self.outcome)
         page.leave_out(case, {contrast.NO_OUTCOME: grid.missing})
-        page.lead(
-            case,
-            f"the model answered {grid.number} twice: from one relevant "
-            "passage among weak distractors, and from the same one, at the same position, among hard ones.",
-        )
+        twice = "from one relevant passage among weak distractors, and from the same one, at the same position"
+        page.lead(case, f"the model answered {grid.number} twice: {twice}, among hard ones.")
         page.add("outcomes", case, contrast.arm_rows(grid, "distractors", {arm: arm for arm in ARMS}, self.plan))
         measures = {grid.what: (grid.worth, grid.bounds)}
         for kind in contrast.KINDS:

@@ -35,11 +35,12 @@ from ragworth.stats.pooled import pooled_correlations
 from ragworth.stats.systems import common_grid, rank_systems, spread_of_means
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import Case, Published, Study
-from ragworth.studies.contrast import Floats, matrix
+from ragworth.studies.contrast import Floats
 from ragworth.studies.page import StudyPage, TableText, columns, make_table
 from ragworth.studies.pool import no_queries_error
 from ragworth.studies.wording import between, signed
 from ragworth.tables import OK, Answers, Contexts, Ratings, Scores
+from ragworth.tables.grids import matrix
 from ragworth.tasks.answerability import RATED_ANSWERABILITY_NOTE
 from ragworth.tasks.options import option, parse_names, parse_numbers
 from ragworth.token_counter import WORD_COUNTER, TokenCounter
@@ -114,12 +115,9 @@ class LongForm(Study):
         # Rated from the lowest threshold on, so every η uses the same ratings.
         grader = space.grades.get("coverage", TaskConfig())
         grader = replace(grader, settings={**grader.settings, "eta": THRESHOLDS[0]})
-        return replace(
-            space,
-            judgments={kind: each for kind, each in space.judgments.items() if kind == "ratings"},
-            answers=replace(writing, task=task, everything=True, without=True),
-            grades={"coverage": grader},
-        )
+        judgments = {kind: each for kind, each in space.judgments.items() if kind == "ratings"}
+        answers = replace(writing, task=task, everything=True, without=True)
+        return replace(space, judgments=judgments, answers=answers, grades={"coverage": grader})
 
     def run(self, bench: Bench) -> Case:
         found = bench.retrieved()
@@ -151,11 +149,8 @@ class LongForm(Study):
         if bench.collection.ratings is not None:
             return bench.collection.ratings
         if "ratings" not in bench.space.judgments:
-            raise InputError(
-                "there are no ratings of sub-questions",
-                file=str(bench.space.file),
-                remedy="name ratings under [collection], or set ratings = true under [judgments]",
-            )
+            remedy = "name ratings under [collection], or set ratings = true under [judgments]"
+            raise InputError("there are no ratings of sub-questions", file=str(bench.space.file), remedy=remedy)
         k = max([bench.space.k, *(int(size) for size in self.named_sizes if size != REQUIRED)])
         bench.judge(["ratings"], found.cut(k))
         if bench.ratings is None:
@@ -266,11 +261,9 @@ class LongForm(Study):
     def examine(self, case: Case, page: StudyPage) -> None:
         parts = list(self._parts(case))
         first, results = parts[0], case.results
-        page.lead(
-            case,
-            f"{format_count(len(first.systems), 'system')} on {format_count(len(first.queries), 'query', 'queries')} "
-            f"with rated sub-questions, answered from a rating of {self.eta:g} on.",
-        )
+        systems = format_count(len(first.systems), "system")
+        queries = f"{format_count(len(first.queries), 'query', 'queries')} with rated sub-questions"
+        page.lead(case, f"{systems} on {queries}, answered from a rating of {self.eta:g} on.")
         for part in parts:
             page.say(case, part.ranking_sentence())
             page.add("systems", case, part.system_rows())

@@ -27,11 +27,12 @@ from ragworth.studies import confidences, contrast
 from ragworth.studies.bench import Bench
 from ragworth.studies.confidences import KIND, RELEVANCE
 from ragworth.studies.contract import Case, PoolStudy, Published
-from ragworth.studies.contrast import SHARE, Floats, confidence_grids, matrix, outcome_grid
+from ragworth.studies.contrast import SHARE, Floats, confidence_grids, outcome_grid
 from ragworth.studies.page import StudyPage, TableText, columns
 from ragworth.studies.pool import SPARE
 from ragworth.studies.wording import between, p_words, signed
 from ragworth.tables import ANSWERED_STATUSES
+from ragworth.tables.grids import matrix
 from ragworth.tasks.options import option
 from ragworth.tasks.text_lookup import TextLookup
 from ragworth.text_match.overlap import token_f1
@@ -176,13 +177,8 @@ class Noise(PoolStudy):
     def _aware(self, taus: Mapping[str, Estimate], gap: Estimate) -> str:
         """Which confidence is higher in the correct answer."""
         queries = format_count(gap.counts["wins"] + gap.counts["losses"], "query", "queries")
-        best = confidences.best_measure(
-            {name: taus[name] for name in MEASURES if name in taus},
-            ("concordant", "discordant"),
-            self.plan.alpha,
-            "predict",
-            "the correct one",
-        )
+        mine, counts = {name: taus[name] for name in MEASURES if name in taus}, ("concordant", "discordant")
+        best = confidences.best_measure(mine, counts, self.plan.alpha, "predict", "the correct one")
         if best is None:
             why = next((one.reason for one in taus.values()), "there is none")
             return f"no confidence can be compared with the answers to {queries} with only one correct answer: {why}."

@@ -126,11 +126,8 @@ class Position(PoolStudy):
         places: list[int] = design["position"].to_list()
         grid = contrast.outcome_grid(case, design["system"].to_list(), self.outcome)
         page.leave_out(case, {contrast.NO_OUTCOME: grid.missing})
-        page.lead(
-            case,
-            f"one relevant passage of {grid.number} was moved through the "
-            "context, among the same others in the same order; the model answered from each.",
-        )
+        moved = "was moved through the context, among the same others in the same order"
+        page.lead(case, f"one relevant passage of {grid.number} {moved}; the model answered from each.")
         shown = dict(zip(grid.arms, places, strict=True))
         table = page.add("outcomes", case, contrast.arm_rows(grid, "position", shown, self.plan))
         found = self._contrasts(grid, places)

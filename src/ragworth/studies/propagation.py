@@ -29,12 +29,13 @@ from ragworth.stats.estimate import Estimate, correct_by_holm, difference, mean_
 from ragworth.stats.pooled import pooled_correlations
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, Published, Study
-from ragworth.studies.contrast import Floats, matrix
+from ragworth.studies.contrast import Floats
 from ragworth.studies.page import Row, StudyPage, TableText, columns
 from ragworth.studies.prediction import FEWEST as FEW_QUERIES
 from ragworth.studies.score_rows import aspect_of
 from ragworth.studies.wording import MEASURE_NAMES, between, signed
 from ragworth.tables import OK, Outcomes
+from ragworth.tables.grids import matrix
 from ragworth.tasks.options import option, parse_numbers
 
 UTILITY, ALL = "utility", "all contexts"
@@ -219,12 +220,7 @@ class Propagation(Study):
             sure = [one.low is not None and one.low > 0 for one in found.values()]
             verdict = f"{'' if any(sure) else 'it is not clear that '}relevance carries over to the answer"
             verdict += " at some sizes" if any(sure) and not all(sure) else ""
-            values = [
-                f"{signed(one.value)} {between(one.interval)} at k = {size}"
-                if one.value is not None
-                else f"none at k = {size} ({one.reason})"
-                for size, one in found.items()
-            ]
+            values = [_at_size(one, size) for size, one in found.items()]
             metric = with_k(every[0].first)
             parts = [f"{verdict}: {MEASURE_NAMES[self.measure]} of {metric} with utility {', '.join(values)}"]
         for role, other in AGAINST.items():
@@ -370,6 +366,12 @@ def evaluation_case(case: Case, wanted: str | None) -> Case:
     ]
     made = replace(results, outcomes=Outcomes.trusted(frame.select(list(Outcomes.schema))), said=said)
     return replace(case, results=made, design=pl.DataFrame(design, schema=DESIGN, orient="row"))
+
+
+def _at_size(one: Estimate, size: int) -> str:
+    if one.value is None:
+        return f"none at k = {size} ({one.reason})"
+    return f"{signed(one.value)} {between(one.interval)} at k = {size}"
 
 
 def _by_size(table: pl.DataFrame, value: str, title: str, page: StudyPage) -> dict[str, Any]:

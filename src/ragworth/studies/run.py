@@ -23,18 +23,8 @@ from ragworth.graders.grading import GRADERS
 from ragworth.report.study import Findings
 from ragworth.retrieval import Pipeline
 from ragworth.scoring import reads_file, split_metrics
-from ragworth.studies import STUDIES
+from ragworth.studies import STUDIES, cases
 from ragworth.studies.bench import GRADER, Bench, fit_workspace
-from ragworth.studies.cases import (
-    check_folder,
-    folder_of,
-    is_results,
-    missing_place_error,
-    number_cases,
-    provenance,
-    read_case,
-    write_all,
-)
 from ragworth.studies.contract import OURS, Case, Study
 from ragworth.tasks.options import options_by_name as settings_given
 
@@ -93,24 +83,24 @@ def study(
     # All that can be refused is refused before anything is spent: every place is read first.
     given = [asked.read(place) for place in where]
     kind = asked.study.kind
-    folder = Path(output) if output is not None else folder_of(where[0], kind, paths)
+    folder = Path(output) if output is not None else cases.folder_of(where[0], kind, paths)
     if keep:
-        check_folder(folder)
+        cases.check_folder(folder)
     if len(where) > 1:
         for space in given:
             if isinstance(space, Workspace):
                 with ModelPool(space, consent=consent) as models:
                     asked.inputs(space, models)
-    cases = number_cases([each if isinstance(each, Case) else asked.run(each, console, wait) for each in given])
-    findings = asked.study.find(cases)
-    protocol_notes = asked.study.protocol_notes() if any(case.is_designed for case in cases) else []
-    about = {**provenance(asked.study, cases, metrics), **findings.settings}
+    found = cases.number_cases([each if isinstance(each, Case) else asked.run(each, console, wait) for each in given])
+    findings = asked.study.find(found)
+    protocol_notes = asked.study.protocol_notes() if any(case.is_designed for case in found) else []
+    about = {**cases.provenance(asked.study, found, metrics), **findings.settings}
     findings = replace(findings, notes=(*protocol_notes, *findings.notes), settings=about)
     if not keep:
-        return StudyResult(findings, tuple(cases))
+        return StudyResult(findings, tuple(found))
     # Tables that were there already stay as they are, where they are.
-    fresh = [case for case, each in zip(cases, given, strict=True) if isinstance(each, Workspace)]
-    return StudyResult(findings, tuple(cases), folder, write_all(findings, fresh, kind, folder))
+    fresh = [case for case, each in zip(found, given, strict=True) if isinstance(each, Workspace)]
+    return StudyResult(findings, tuple(found), folder, cases.write_all(findings, fresh, kind, folder))
 
 
 def plan_study(
@@ -168,9 +158,9 @@ class _StudyRequest:
         study = self.study
         if (case := study.reads(place)) is not None:
             return study.take(case)
-        if is_results(place):
-            return study.take(read_case(place, study.kind, self.metrics, self.limit))
-        if (problem := missing_place_error(place)) is not None:
+        if cases.is_results(place):
+            return study.take(cases.read_case(place, study.kind, self.metrics, self.limit))
+        if (problem := cases.missing_place_error(place)) is not None:
             raise problem
         space = fit_workspace(config.read(place, self.paths), study)
         # What metrics need is checked with all else that the workspace says. Of a metric that reads a file the path

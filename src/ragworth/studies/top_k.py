@@ -133,11 +133,9 @@ class TopK(Study):
         wrong = {name: level for name, level in known.items() if level not in (None, self.level_relevant)}
         if wrong:
             (first, level), mine = next(iter(wrong.items())), f"{self.level_relevant:g}"
-            raise InputError(
-                f"{where}{format_list(list(wrong))}: relevant from {level:g} on, and N_p counts from {mine} on",
-                remedy=f"give --level-relevant {level:g}, or metrics at that level: "
-                f"-m '{parse(first).name}(rel={mine})'",
-            )
+            found = f"{where}{format_list(list(wrong))}: relevant from {level:g} on, and N_p counts from {mine} on"
+            other = f"-m '{parse(first).name}(rel={mine})'"
+            raise InputError(found, remedy=f"give --level-relevant {level:g}, or metrics at that level: {other}")
 
     def _cut(self, bench: Bench, lists: ContextLists) -> tuple[ContextLists, pl.DataFrame, Counter[str]]:
         """Contexts by system and size; what they are, with how many are too short; and queries left out."""
@@ -214,13 +212,10 @@ class TopK(Study):
             raise InputError(why, remedy="give more labels, or lower what counts as relevant (--level-relevant)")
         cells = [each for each in segments if each.is_cell and each.contexts >= self.least]
         queries = format_count(len(set(rows.queries)), "query", "queries")
-        page.lead(
-            case,
-            f"{format_count(len(rows.queries), 'context')} of {queries} and "
-            f"{format_count(len(pool.retrievers), 'system')} with the outcome {rows.aspect!r}, "
-            f"{int((~pool.wide).sum()):,} narrow and {int(pool.wide.sum()):,} wide; "
-            f"{format_count(len(cells), 'cell')} of {self.least:,} contexts or more.",
-        )
+        contexts, systems = format_count(len(rows.queries), "context"), format_count(len(pool.retrievers), "system")
+        parts_of = f"{int((~pool.wide).sum()):,} narrow and {int(pool.wide.sum()):,} wide"
+        large = f"{format_count(len(cells), 'cell')} of {self.least:,} contexts or more"
+        page.lead(case, f"{contexts} of {queries} and {systems} with the outcome {rows.aspect!r}, {parts_of}; {large}.")
         page.leave_out(case, {"no relevant passage": pool.without})
         if "short" in case.design.columns:
             short = case.design.group_by("k", maintain_order=True).agg(pl.sum("short")).iter_rows()
@@ -301,17 +296,15 @@ class TopK(Study):
                 if row["p_holm"] is not None and row["p_holm"] < self.plan.alpha
             ]
             top = known.filter(pl.col("correlation").round(12) == round(best["correlation"], 12))["metric"].to_list()
-            who = format_list(top, 9)
-            verdict = f"{who} {'predicts' if len(top) == 1 else 'predict'} the outcome best"
+            who, s = format_list(top, 9), "s" if len(top) == 1 else ""
+            verdict = f"{who} predict{s} the outcome best"
             if best["low"] is None or best["low"] <= 0:
-                come = "comes" if len(top) == 1 else "come"
-                verdict = f"no metric reliably predicts the outcome; {who} {come} closest"
+                verdict = f"no metric reliably predicts the outcome; {who} come{s} closest"
             tuned = " with α chosen on the same contexts," if self.alpha == "best" else ""
-            yield (
-                f"{words}: {verdict},{tuned} {MEASURE_NAMES[self.measure]} "
-                f"{_with_interval(best, 'correlation')} over {format_count(best['contexts'], 'context')} of "
-                f"{format_count(best['queries'], 'query', 'queries')}."
-            ) + (f" Significantly different: {format_list(sure, 9)}." if sure else "")
+            figure = f"{MEASURE_NAMES[self.measure]} {_with_interval(best, 'correlation')}"
+            n = f"{format_count(best['contexts'], 'context')} of {format_count(best['queries'], 'query', 'queries')}"
+            more = f" Significantly different: {format_list(sure, 9)}." if sure else ""
+            yield f"{words}: {verdict},{tuned} {figure} over {n}.{more}"
         told = [
             f"{row['metric']} {_with_interval(row, 'cross-validated')} (in-sample {signed(row['in-sample'])} at "
             f"α = {row['best α']:g})"

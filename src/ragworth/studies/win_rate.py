@@ -27,11 +27,12 @@ from ragworth.studies import confidences
 from ragworth.studies.bench import Bench
 from ragworth.studies.confidences import KIND, RELEVANCE
 from ragworth.studies.contract import Case, Published, Study
-from ragworth.studies.contrast import SHARE, Floats, matrix
+from ragworth.studies.contrast import SHARE, Floats
 from ragworth.studies.page import StudyPage, TableText, columns
 from ragworth.studies.pool import SPARE, CandidatePool, DrawnContexts, pool_of_results, retriever_of
 from ragworth.studies.wording import p_words
 from ragworth.tables import OK
+from ragworth.tables.grids import matrix
 from ragworth.tasks.options import option
 
 GOLD, DISTRACTOR, RANDOM = "gold", "distractor", "random"
