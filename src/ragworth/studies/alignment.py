@@ -26,7 +26,7 @@ from ragworth.studies.page import StudyPage, TableText, columns
 from ragworth.studies.pool import CandidatePool, DrawnContexts
 from ragworth.studies.prediction import Prediction, average_rows, draw_agreement
 from ragworth.studies.score_rows import NO_GRADES_REMEDY, ScoreRows, rows_of
-from ragworth.studies.wording import MEASURE_NAMES
+from ragworth.studies.wording import MEASURE_NAMES, count_queries
 from ragworth.tasks.options import option, parse_names
 
 RELEVANCE_METRICS = ("nDCG(ideal=retrieved)", "RR", "AP(ideal=retrieved)", "P", "Success", "eRAG", "UDCG")
@@ -140,7 +140,7 @@ class Alignment(PoolStudy):
         found = self._predict(case)
         rows, best = found.rows, found.within[found.best]
         contexts, metrics = format_count(len(rows.queries), "context"), format_count(len(rows.metrics), "metric")
-        queries = format_count(len(set(rows.queries)), "query", "queries")
+        queries = count_queries(len(set(rows.queries)))
         page.lead(case, f"{contexts} of {queries} with the outcome {rows.aspect!r}, {metrics}.")
         page.say(case, found.sentence())
         page.add("alignment", case, found.within_rows())

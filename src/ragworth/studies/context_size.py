@@ -33,7 +33,7 @@ from ragworth.studies.page import Row, StudyPage, TableText, columns
 from ragworth.studies.pool import DrawnContexts
 from ragworth.studies.prediction import Prediction
 from ragworth.studies.score_rows import NO_GRADES_REMEDY, ScoreRows, aspect_of, rows_of
-from ragworth.studies.wording import MEASURE_NAMES, between, p_words, signed
+from ragworth.studies.wording import MEASURE_NAMES, between, count_queries, p_words, signed
 from ragworth.tables import Contexts, Outcomes, Scores
 from ragworth.tasks.options import option, parse_numbers
 
@@ -166,7 +166,7 @@ class ContextSize(PoolStudy):
             sure = "" if one.is_significant(self.plan.alpha) else ", which may be chance"
             change = f"changes by {signed(one.value)} {between(one.interval)}, {p_words(one.p_holm)} after Holm{sure}"
             sizes = f"from k = {ends['from']} to k = {ends['to']}"
-            queries = format_count(one.n, "query", "queries")
+            queries = count_queries(one.n)
             page.say(case, f"{sizes} the correlation of {best} {change}, over {queries}.")
         page.say(case, sized.answer_sentence())
         for (over, metric, k), one in sized.found.items():
@@ -382,7 +382,7 @@ class SizedCase:
         what = f"{who} {'predict' if many else 'predicts'} best"
         if one.low is None or one.low <= 0:
             what = f"no metric reliably predicts the outcome; {who} {'come' if many else 'comes'} closest"
-        unit = format_count(one.n, "query", "queries") if over == "queries" else format_count(one.n, "system")
+        unit = count_queries(one.n) if over == "queries" else format_count(one.n, "system")
         figure = f"{MEASURE_NAMES[self.measure]} {signed(one.value or 0.0)} {between(one.interval)} over {unit}"
         if first["sizes"] == 1:
             yield f"{where}{what}: {figure} (k = {first['lowest at k']})."

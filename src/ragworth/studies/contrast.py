@@ -15,14 +15,14 @@ import numpy.typing as npt
 import polars as pl
 
 from ragworth.annotators.token_confidence import MEASURES
-from ragworth.errors import InputError, format_count
+from ragworth.errors import InputError
 from ragworth.stats.estimate import Estimate, Resampling, correct_by_holm, difference, mean_estimates
 from ragworth.stats.paired import Test
 from ragworth.stats.range_intervals import Bounds
 from ragworth.studies.contract import Case
 from ragworth.studies.page import columns
 from ragworth.studies.score_rows import GRADE, NO_GRADES_REMEDY, aspect_of
-from ragworth.studies.wording import between, p_words, signed
+from ragworth.studies.wording import between, count_queries, p_words, signed
 from ragworth.tables import OK
 from ragworth.tables.grids import matrix
 
@@ -72,7 +72,7 @@ class OutcomeGrid(NamedTuple):
     @property
     def number(self) -> str:
         """How many queries, in words."""
-        return format_count(len(self.queries), "query", "queries")
+        return count_queries(len(self.queries))
 
     @property
     def over(self) -> str:

@@ -30,7 +30,7 @@ from ragworth.stats.estimate import Estimate
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import Case, Published, Study
 from ragworth.studies.page import StudyPage, TableText, columns, make_table
-from ragworth.studies.wording import between, signed
+from ragworth.studies.wording import between, count_queries, signed
 from ragworth.tables import Contexts, Scores
 from ragworth.tasks.options import option, parse_names
 
@@ -236,7 +236,7 @@ class Panel(JudgedItems):
         """Pairs whose confusions are counted: those with the reference, or all."""
 
     def write(self, page: StudyPage, case: Case, number: int) -> None:
-        queries = format_count(int(self.queries.max()) + 1, "query", "queries")
+        queries = count_queries(int(self.queries.max()) + 1)
         judges, items = format_count(len(self.judges), "judge"), format_count(len(self.values), "item")
         page.lead(case, f"{self.head}{judges} of {items} of {queries}.")
         page.say(case, self.sentence())

@@ -16,7 +16,7 @@ import polars as pl
 
 from ragworth.annotators.token_confidence import MEASURES
 from ragworth.config import ModelSpec, Workspace
-from ragworth.errors import InputError, format_count, format_list
+from ragworth.errors import InputError, format_list
 from ragworth.report.study.charts import heat_chart
 from ragworth.retrieval.candidates import Unusable
 from ragworth.retrieval.context_lists import contexts_from_lists
@@ -26,7 +26,7 @@ from ragworth.studies.bench import Bench
 from ragworth.studies.contract import Case, PoolStudy, Published
 from ragworth.studies.contrast import SHARE, Floats
 from ragworth.studies.page import StudyPage, TableText, columns
-from ragworth.studies.wording import p_words
+from ragworth.studies.wording import count_queries, p_words
 from ragworth.tables import Contexts
 from ragworth.tasks.options import option, parse_names
 
@@ -138,7 +138,7 @@ class Layouts(PoolStudy):
         grid = contrast.outcome_grid(case, systems, self.outcome)
         page.leave_out(case, {contrast.NO_OUTCOME: grid.missing})
         correct = (grid.values >= self.correct).astype(np.float64).reshape(len(grid.queries), len(models), -1)
-        queries = f"each of {format_count(len(grid.queries), 'query', 'queries')}; models: {format_list(models, 12)}"
+        queries = f"each of {count_queries(len(grid.queries))}; models: {format_list(models, 12)}"
         page.lead(case, f"{correct.shape[2]} layouts of the same passages for {queries}.")
         known = contrast.confidence_grids(case, systems, grid.queries)
         for measure, values in known.items():

@@ -38,7 +38,7 @@ from ragworth.studies.contract import Case, Published, Study
 from ragworth.studies.contrast import Floats
 from ragworth.studies.page import StudyPage, TableText, columns, make_table
 from ragworth.studies.pool import no_queries_error
-from ragworth.studies.wording import between, signed
+from ragworth.studies.wording import between, count_queries, signed
 from ragworth.tables import OK, Answers, Contexts, Ratings, Scores
 from ragworth.tables.grids import matrix
 from ragworth.tasks.answerability import RATED_ANSWERABILITY_NOTE
@@ -261,9 +261,8 @@ class LongForm(Study):
     def examine(self, case: Case, page: StudyPage) -> None:
         parts = list(self._parts(case))
         first, results = parts[0], case.results
-        systems = format_count(len(first.systems), "system")
-        queries = f"{format_count(len(first.queries), 'query', 'queries')} with rated sub-questions"
-        page.lead(case, f"{systems} on {queries}, answered from a rating of {self.eta:g} on.")
+        who = f"{format_count(len(first.systems), 'system')} on {count_queries(len(first.queries))}"
+        page.lead(case, f"{who} with rated sub-questions, answered from a rating of {self.eta:g} on.")
         for part in parts:
             page.say(case, part.ranking_sentence())
             page.add("systems", case, part.system_rows())
@@ -480,7 +479,7 @@ class CoverageBySystem:
         verdict = f"{metric} ranks the systems most like the {of} of their answers does"
         if one.low is None or one.low <= 0:
             verdict = f"no measure reliably ranks the systems as the {of} of their answers does; {metric} comes closest"
-        over = f"{format_count(one.counts['systems'], 'system')} and {format_count(one.n, 'query', 'queries')}"
+        over = f"{format_count(one.counts['systems'], 'system')} and {count_queries(one.n)}"
         return f"{where}{verdict}, Kendall τ-b {signed(one.value or 0.0)} {between(one.interval)} over {over}."
 
     def bounds_sentence(self) -> str:

@@ -30,7 +30,7 @@ from ragworth.studies.contract import Case, PoolStudy, Published
 from ragworth.studies.contrast import SHARE, Floats, confidence_grids, outcome_grid
 from ragworth.studies.page import StudyPage, TableText, columns
 from ragworth.studies.pool import SPARE
-from ragworth.studies.wording import between, p_words, signed
+from ragworth.studies.wording import between, count_queries, p_words, signed
 from ragworth.tables import ANSWERED_STATUSES
 from ragworth.tables.grids import matrix
 from ragworth.tasks.options import option
@@ -119,7 +119,7 @@ class Noise(PoolStudy):
     def examine(self, case: Case, page: StudyPage) -> None:
         grid = outcome_grid(case, ARMS, self.outcome)
         page.leave_out(case, {contrast.NO_OUTCOME: grid.missing})
-        n, queries = int(case.design["n"][0]), format_count(len(grid.queries), "query", "queries")
+        n, queries = int(case.design["n"][0]), count_queries(len(grid.queries))
         same = f"and at the same position among {n:,} retrieved ones without the answer"
         page.lead(case, f"for {queries}, a relevant passage among {format_count(n, 'random passage')}, {same}.")
         correct, f1 = (grid.values >= self.correct).astype(np.float64), _token_f1(case, grid.queries)
@@ -176,7 +176,7 @@ class Noise(PoolStudy):
 
     def _aware(self, taus: Mapping[str, Estimate], gap: Estimate) -> str:
         """Which confidence is higher in the correct answer."""
-        queries = format_count(gap.counts["wins"] + gap.counts["losses"], "query", "queries")
+        queries = count_queries(gap.counts["wins"] + gap.counts["losses"])
         mine, counts = {name: taus[name] for name in MEASURES if name in taus}, ("concordant", "discordant")
         best = confidences.best_measure(mine, counts, self.plan.alpha, "predict", "the correct one")
         if best is None:

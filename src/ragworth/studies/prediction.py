@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ragworth.errors import format_count, format_list
+from ragworth.errors import format_list
 from ragworth.report.study.charts import heat_chart
 from ragworth.stats.correlation import Measure, correlation
 from ragworth.stats.estimate import Estimate, Resampling, correct_by_holm, mean_of_groups
@@ -20,7 +20,7 @@ from ragworth.stats.within_query import query_correlations, within_query_correla
 from ragworth.studies.contract import Case
 from ragworth.studies.page import StudyPage, columns, make_table
 from ragworth.studies.score_rows import Floats, ScoreRows
-from ragworth.studies.wording import MEASURE_NAMES, between, signed
+from ragworth.studies.wording import MEASURE_NAMES, between, count_queries, signed
 
 MAIN = "UDCG"
 """Of metrics that predict equally well, it comes first; and it is always compared with nDCG."""
@@ -120,7 +120,7 @@ class Prediction:
         best, name, measure = self.within[self.best], self.rows.metrics[self.best], MEASURE_NAMES[self.measure]
         if best.value is None:
             return f"no metric has a correlation with the outcome: {best.reason}."
-        total = format_count(best.n + best.n_left_out, "query", "queries")
+        total = count_queries(best.n + best.n_left_out)
         figures = f"{measure} {signed(best.value)} {between(best.interval)} over {best.n:,} of {total}."
         if best.high is not None and best.high < 0:
             words = "the metrics go against the outcome: contexts that they rate higher lead to worse answers"

@@ -33,7 +33,7 @@ from ragworth.studies.contrast import Floats
 from ragworth.studies.page import Row, StudyPage, TableText, columns
 from ragworth.studies.prediction import FEWEST as FEW_QUERIES
 from ragworth.studies.score_rows import aspect_of
-from ragworth.studies.wording import MEASURE_NAMES, between, signed
+from ragworth.studies.wording import MEASURE_NAMES, between, count_queries, signed
 from ragworth.tables import OK, Outcomes
 from ragworth.tables.grids import matrix
 from ragworth.tasks.options import option, parse_numbers
@@ -183,10 +183,10 @@ class Propagation(Study):
         every = [SizedContexts(self, case, size) for size in case.design["size"].unique().sort()]
         sizes, kinds = format_list([str(each.size) for each in every], 20), case.design["context"].n_unique()
         queries = len({query for each in every for query in each.queries})
+        bare = every[0].mean_without()
+        without = f"; mean P without a context {bare:.3f}" if bare is not None else ""
         page.lead(
-            case,
-            f"{format_count(kinds, 'kind')} of contexts, k = {sizes}, of {format_count(queries, 'query', 'queries')}"
-            + (f"; mean P without a context {bare:.3f}." if (bare := every[0].mean_without()) is not None else "."),
+            case, f"{format_count(kinds, 'kind')} of contexts, k = {sizes}, of {count_queries(queries)}{without}."
         )
         page.add(UTILITY, case, [row for each in every for row in each.utility_rows()])
         page.add("correlations", case, [row for each in every for row in each.correlation_rows()])
@@ -352,11 +352,10 @@ def evaluation_case(case: Case, wanted: str | None) -> Case:
     frame = frame.filter(pl.col("system") != NO_CONTEXT_SYSTEM)
     if aspect != UTILITY:
         if not bare["value"].count():
-            raise InputError(
-                f"{case.name}: there is no outcome {aspect!r} without a context",
-                expected=f"outcomes {UTILITY!r}, or outcomes of answers without a context",
-                remedy="have answers written without one (without = true under [answers]) and graded by utility",
-            )
+            found = f"{case.name}: there is no outcome {aspect!r} without a context"
+            expected = f"outcomes {UTILITY!r}, or outcomes of answers without a context"
+            remedy = "have answers written without one (without = true under [answers]) and graded by utility"
+            raise InputError(found, expected=expected, remedy=remedy)
         frame = frame.join(bare.select("query", p_without="value"), on="query", how="left")
         said[UTILITY] = frame = relative_gains(frame)
     size = results.manifest.get("settings", {}).get("k") or max(results.contexts.frame["rank"].to_list(), default=1)

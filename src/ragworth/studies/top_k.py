@@ -35,7 +35,7 @@ from ragworth.studies.pool import no_queries_error
 from ragworth.studies.prediction import Prediction
 from ragworth.studies.score_rows import ScoreRows, rows_of
 from ragworth.studies.segments import PARTS, PooledContexts, Segment
-from ragworth.studies.wording import MEASURE_NAMES, between, signed
+from ragworth.studies.wording import MEASURE_NAMES, between, count_queries, signed
 from ragworth.tables import Contexts, Scores
 from ragworth.tasks.options import option, parse_numbers
 
@@ -211,7 +211,7 @@ class TopK(Study):
             why = f"{case.name}: no context with an outcome is of a query with a relevant passage"
             raise InputError(why, remedy="give more labels, or lower what counts as relevant (--level-relevant)")
         cells = [each for each in segments if each.is_cell and each.contexts >= self.least]
-        queries = format_count(len(set(rows.queries)), "query", "queries")
+        queries = count_queries(len(set(rows.queries)))
         contexts, systems = format_count(len(rows.queries), "context"), format_count(len(pool.retrievers), "system")
         parts_of = f"{int((~pool.wide).sum()):,} narrow and {int(pool.wide.sum()):,} wide"
         large = f"{format_count(len(cells), 'cell')} of {self.least:,} contexts or more"
@@ -302,7 +302,7 @@ class TopK(Study):
                 verdict = f"no metric reliably predicts the outcome; {who} come{s} closest"
             tuned = " with α chosen on the same contexts," if self.alpha == "best" else ""
             figure = f"{MEASURE_NAMES[self.measure]} {_with_interval(best, 'correlation')}"
-            n = f"{format_count(best['contexts'], 'context')} of {format_count(best['queries'], 'query', 'queries')}"
+            n = f"{format_count(best['contexts'], 'context')} of {count_queries(best['queries'])}"
             more = f" Significantly different: {format_list(sure, 9)}." if sure else ""
             yield f"{words}: {verdict},{tuned} {figure} over {n}.{more}"
         told = [

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from ragworth.errors import format_count
 from ragworth.stats.resampling import ConfidenceInterval
 
 MEASURE_NAMES = {"spearman": "Spearman ρ", "kendall": "Kendall τ-b", "kendall-c": "Kendall τ-c", "pearson": "Pearson r"}
+
+
+def count_queries(number: int) -> str:
+    return format_count(number, "query", "queries")
 
 
 def signed(value: float, digits: int = 2) -> str:
