@@ -185,9 +185,8 @@ class Propagation(Study):
         queries = len({query for each in every for query in each.queries})
         bare = every[0].mean_without()
         without = f"; mean P without a context {bare:.3f}" if bare is not None else ""
-        page.lead(
-            case, f"{format_count(kinds, 'kind')} of contexts, k = {sizes}, of {count_queries(queries)}{without}."
-        )
+        contexts = f"{format_count(kinds, 'kind')} of contexts, k = {sizes}"
+        page.lead(case, f"{contexts}, of {count_queries(queries)}{without}.")
         page.add(UTILITY, case, [row for each in every for row in each.utility_rows()])
         page.add("correlations", case, [row for each in every for row in each.correlation_rows()])
         if any(one.value is not None and one.n < FEW_QUERIES for each in every for one in each.correlations.values()):
