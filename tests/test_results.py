@@ -13,7 +13,9 @@ import pytest
 import ragworth
 from ragworth.errors import FormatError, TableError
 from ragworth.results import TABLES, Results
-from ragworth.tables import Contexts, Judgments, Scores
+from ragworth.tables import Contexts, Judgments, Outcomes, Scores
+
+SCORE = {"system": "a", "query": "q1", "value": 1.0}
 
 
 def small(**changes: object) -> Results:
@@ -138,3 +140,19 @@ def test_a_damaged_table_with_the_right_digest_is_refused(tmp_path: Path) -> Non
     with pytest.raises(FormatError, match=r"1 file of these results cannot be used") as caught:
         Results.read(tmp_path)
     assert caught.value.more == ("scores.parquet: can't be read as Parquet (the footer is longer than the file)",)
+
+
+def test_first_queries_are_those_with_an_outcome() -> None:
+    outcomes = Outcomes([{"system": "a", "query": q, "aspect": "grade", "value": 1.0} for q in ("q2", "q1")])
+    some = small(outcomes=outcomes).first_queries(1)
+    assert some.outcomes is not None and some.outcomes.frame["query"].to_list() == ["q2"]
+    assert not some.contexts.frame.height and not some.scores.frame.height
+    assert set(small().first_queries(1).contexts.frame["query"]) == {"q1"}
+
+
+def test_metrics_that_are_lacking_are_computed_and_others_taken_as_they_are() -> None:
+    given = Scores([{"system": "a", "query": "q1", "metric": "RR", "value": 0.25}, {**SCORE, "metric": "AP"}])
+    frame = small(scores=given).with_metrics(["RR", "P@2"]).scores.frame
+    found = frame.filter((pl.col("system") == "a") & (pl.col("query") == "q1"))
+    values = dict(found.select("metric", "value").iter_rows())
+    assert values == pytest.approx({"RR": 0.25, "P@2": 0.5})

@@ -18,12 +18,12 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
 
@@ -32,6 +32,7 @@ from ragworth.comparison import summarise
 from ragworth.errors import FormatError, TableError, format_count, format_list, quote_short
 from ragworth.html_table import html_table
 from ragworth.parquet import read_parquet
+from ragworth.scoring import passage_tokens, reads_file, score
 from ragworth.storage.file_record import RECORD_NAME as RECORD
 from ragworth.storage.file_record import FileRecord
 from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings, Scores, Table, parts
@@ -56,6 +57,8 @@ EXTRA_FILES = ("summary.parquet", "comparison.parquet", "report.html", "report.m
 """What an evaluation writes beside them."""
 OVERWRITE_REMEDY = "move it away or delete it, or write to another folder (--results DIR)"
 REBUILD_REMEDY = "delete the damaged files and evaluate again: they are rebuilt from the store of calls"
+
+T = TypeVar("T", bound=Table)
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,35 @@ class Results:
         return html_table(
             frame if any(row["missing"] for row in rows) else frame.drop("missing", strict=False), caption
         )
+
+    def first_queries(self, number: int) -> Results:
+        """The results of the first queries that have an outcome."""
+        known = self.outcomes if self.outcomes is not None else self.contexts
+        some = known.frame["query"].unique(maintain_order=True).head(number).to_list()
+
+        def only(table: T) -> T:
+            return type(table).trusted(table.frame.filter(pl.col("query").is_in(some)), table.notes)
+
+        return replace(
+            self,
+            contexts=only(self.contexts),
+            scores=only(self.scores),
+            outcomes=only(self.outcomes) if self.outcomes is not None else None,
+            answers=only(self.answers) if self.answers is not None else None,
+        )
+
+    def with_metrics(self, metrics: Sequence[str]) -> Results:
+        """With the scores of some metrics: those that are there, and others computed now.
+
+        A metric that reads a file is always computed: the file may be another one by now.
+        """
+        stay = [metric for metric in metrics if not reads_file(metric)]
+        frame = self.scores.frame.filter(pl.col("metric").is_in(stay))
+        if lacking := [metric for metric in metrics if metric not in set(frame["metric"])]:
+            tokens = passage_tokens(self.collection)
+            more = score(self.contexts, self.judgments, lacking, ratings=self.ratings, tokens=tokens, complete=False)
+            frame = pl.concat([frame, more.frame])
+        return replace(self, scores=Scores.trusted(frame, self.scores.notes))
 
     def write(self, folder: str | Path) -> None:
         """Write all of it to a folder; what an earlier evaluation wrote there and this one does not have is deleted.

@@ -20,7 +20,7 @@ from ragworth.inputs.arguments import to_contexts, to_judgments, to_ratings
 from ragworth.metrics import engine
 from ragworth.metrics.declaration import Metric, format_number
 from ragworth.metrics.engine import Metrics, Tokens
-from ragworth.metrics.parsing import parse
+from ragworth.metrics.parsing import parse, try_parse
 from ragworth.metrics.utility import UdcgWeights
 from ragworth.tables import Contexts, Judgments, Ratings, Scores
 from ragworth.tables.coercion import Data
@@ -41,6 +41,12 @@ def split_metrics(metrics: Metrics, folder: Path | None = None) -> tuple[list[Me
         elif measure not in theirs:
             theirs.append(measure)
     return (_bind_files(engine.parse_all(ours), folder) if ours or not theirs else []), theirs
+
+
+def reads_file(metric: str) -> bool:
+    """Whether a metric depends on a file."""
+    known = try_parse(metric)  # None for a measure of another package
+    return known is not None and bool(known.files)
 
 
 def metric_file_digests(metrics: Metrics, folder: Path | None = None) -> dict[str, str]:
@@ -212,13 +218,16 @@ def score_to_sizes(
     judgments: Judgments | None,
     metrics: Sequence[str],
     sizes: Mapping[str, int],
+    cutoff: str,
     **more: Any,
 ) -> pl.DataFrame:
-    """Scores as in :func:`score`, with a cutoff for each query; metrics are named without it."""
-    parts = [pl.DataFrame(schema=Scores.schema)]
-    for size in sorted(set(sizes.values())):
+    """Scores as in :func:`score`; metrics whose name ends in ``cutoff`` are cut at each query's own size."""
+    plain = [name for name in metrics if not name.endswith(cutoff)]
+    parts = [score(contexts, judgments, plain, **more).frame if plain else pl.DataFrame(schema=Scores.schema)]
+    tied = [name for name in metrics if name.endswith(cutoff)]
+    for size in sorted(set(sizes.values())) if tied else ():
         mine = {query for query, each in sizes.items() if each == size}
-        cut = {f"{name}@{size}": name for name in metrics}
+        cut = {f"{name.removesuffix(cutoff)}@{size}": name for name in tied}
         some = Contexts.trusted(contexts.frame.filter(pl.col("query").is_in(mine)))
         some.empty = frozenset(pair for pair in contexts.empty if pair[1] in mine)
         found = score(some, judgments, list(cut), **more).frame.filter(pl.col("query").is_in(mine))

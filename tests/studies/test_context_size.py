@@ -21,8 +21,8 @@ from ragworth.results import Results
 from ragworth.studies.context_size import ContextSize, SizedCase
 from ragworth.studies.contract import Case
 from ragworth.studies.run import plan_study
-from ragworth.studies.wording import parse_numbers
 from ragworth.tables import Outcomes
+from ragworth.tasks.options import parse_numbers
 from tests.studies.conftest import Opened
 from tests.studies.planted import alike, given, grades, undrawn
 

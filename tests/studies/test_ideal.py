@@ -127,6 +127,9 @@ def test_a_passage_that_could_not_be_judged_is_no_candidate(tmp_path: Path, open
     opened.reader = Silent(noise=0.0)
     found = ragworth.study("ideal", collection(tmp_path / "w", queries=6), keep=False)
     assert found.findings.left_out.rows() == [("w", "no more than 5 passages that could be judged", 1)]
+    # A limit counts the queries that can be used, q003 can't.
+    some = ragworth.study("ideal", collection(tmp_path / "v", queries=6), keep=False, limit=4)
+    assert set(some.cases[0].results.contexts.frame["query"]) == {"q000", "q001", "q002", "q004"}
     assert "q003" not in found.cases[0].results.contexts.frame["query"].to_list()
 
 

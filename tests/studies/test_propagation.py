@@ -17,8 +17,8 @@ from ragworth import config
 from ragworth.errors import InputError
 from ragworth.llm.contract import Generate, Request
 from ragworth.llm.scripted import ScriptedReply
+from ragworth.metrics.cutoffs import metrics_at_sizes
 from ragworth.studies.bench import fit_workspace
-from ragworth.studies.propagation import metrics_at_sizes
 from ragworth.studies.run import StudyResult, build_study, plan_study
 from tests.studies.conftest import Opened
 

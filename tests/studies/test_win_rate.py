@@ -165,6 +165,11 @@ def test_a_few_answers_are_shown_token_by_token(tmp_path: Path, opened: Opened) 
     views = found.findings.answers
     assert [view.arm for view in views] == ["gold", "distractor"] * 3 and len({view.query for view in views}) == 3
     assert all(view.tokens and view.tokens[0].alone == pytest.approx(1.5) for view in views)
+    texts = dict(found.cases[0].results.collection.queries.select("query", "text").iter_rows())
+    assert all(view.question == texts[view.query] and view.question in view.title for view in views)
+    listed = found.findings.record["answers"]
+    assert [(one["query"], one["arm"]) for one in listed] == [(view.query, view.arm) for view in views]
+    assert [token["text"] for token in listed[0]["tokens"]] == [token.text for token in views[0].tokens]
 
 
 def test_numbers_are_those_of_the_tables(tmp_path: Path, opened: Opened) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,10 @@ from ragworth.fitting.grids import ParameterGrid, build_grid
 from ragworth.fitting.parameter_choice import CorrelationOptions, best_in_sample, choose_pooled
 from ragworth.fitting.rows import Bools, FittingRows, Floats, Texts
 from ragworth.metrics.declaration import Metric
+from ragworth.metrics.parsing import try_parse
 
+PassageCounts = tuple[Floats, Floats]
+"""How many passages each context shows, and how many of them are relevant."""
 FEW = "too few queries, or a side that is constant, so nothing to cross-validate"
 
 
@@ -47,6 +51,22 @@ class AlphaSweep(NamedTuple):
         there = keep & ~np.isnan(self.values).any(axis=1)
         names, query = np.unique(self.queries[there], return_inverse=True)
         return FittingRows(self.values[there], self.outcome[there], query.reshape(-1), names, {})
+
+
+def alpha_sweeps(
+    metrics: Sequence[str],
+    values: Floats,
+    outcome: Floats,
+    queries: Texts,
+    counts: Callable[[int | None], PassageCounts],
+) -> dict[int, AlphaSweep]:
+    """Metrics that have an α, by their column in ``values``; ``counts``: K and n_p of each row up to a cutoff."""
+    parsed = {at: metric for at, name in enumerate(metrics) if (metric := try_parse(name)) is not None}
+    return {
+        at: AlphaSweep(*alpha_grid(metric, values[:, at], *counts(metric.cutoff)), outcome, queries)
+        for at, metric in parsed.items()
+        if has_alpha(metric)
+    }
 
 
 def has_alpha(metric: Metric) -> bool:

@@ -19,6 +19,7 @@ from ragworth.generation.answer_book import Answer
 from ragworth.generation.writer import NO_CONTEXT_SYSTEM
 from ragworth.graders import encoders
 from ragworth.graders.contract import Grader
+from ragworth.tables import OK
 from ragworth.tasks.findings import AspectValues
 from ragworth.tasks.options import option
 from ragworth.text_match.similarity import BestSimilarity, OverlapSimilarity, Similarity
@@ -150,3 +151,12 @@ class UtilityGrader(Grader):
                 f"{self.without} has one answer to each query"
             ]
         return [*once, *self.scorer.notes()]
+
+
+def relative_gains(frame: pl.DataFrame) -> pl.DataFrame:
+    """Outcomes as utilities: relative gains over those without a context, p_without."""
+    base = pl.col("p_without")
+    lost = pl.when(base.is_null()).then(pl.lit(NO_ZERO_SHOT)).when(base <= 0).then(pl.lit(ZERO_SHOT_WORTHLESS))
+    status = pl.when(pl.col("status") == OK).then(lost.otherwise(pl.lit(OK))).otherwise("status")
+    gain = pl.when(status == OK).then((pl.col("value") - base) / base)
+    return frame.with_columns(gain.alias("value"), status.alias("status"), aspect=pl.lit(UtilityGrader.kind))

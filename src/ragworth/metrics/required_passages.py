@@ -62,6 +62,12 @@ def required(ratings: Ratings | Data, eta: float = 3.0, redundancy: RedundancyRu
     )
 
 
+def required_subsets(ratings: Ratings, eta: float) -> dict[str, list[str]]:
+    """The required subset of each query that has one, in the order in which passages were chosen."""
+    chosen = required(ratings, eta).filter(pl.col("class") == REQUIRED).sort("place")
+    return dict(chosen.group_by("query", maintain_order=True).agg("passage").iter_rows())
+
+
 def class_shares(
     contexts: Contexts, ratings: Ratings, eta: float = 3.0, redundancy: RedundancyRule = "answered"
 ) -> pl.DataFrame:

@@ -173,7 +173,7 @@ class TokenView(DocumentBlock):
 
     Parameters
     ----------
-    query, arm: whose answer it is.
+    query, arm: whose answer it is; ``question`` is the text of the query, if it is known.
     quantity: what the values are: entropy, or surprisal.
     note: why there are no tokens, or what else is to be said.
     """
@@ -183,10 +183,11 @@ class TokenView(DocumentBlock):
     tokens: Sequence[AnswerToken]
     quantity: str = "entropy"
     note: str = ""
+    question: str = ""
 
     @property
     def title(self) -> str:
-        return f"{self.query} · {self.arm}"
+        return f"{self.query}{f': {self.question}' if self.question else ''} · {self.arm}"
 
     def shade(self, token: AnswerToken) -> int:
         """From 0, for no shade, to the number of `SHADES`; the same for all answers, so that they can be compared."""

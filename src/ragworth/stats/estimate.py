@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ragworth.stats.bootstrap import mean_intervals
+from ragworth.stats.bootstrap import bootstrap_means, mean_intervals
 from ragworth.stats.paired import Test, compare_paired, holm
 from ragworth.stats.power import detectable_difference
 from ragworth.stats.range_intervals import Bounds
-from ragworth.stats.resampling import ConfidenceInterval
+from ragworth.stats.resampling import ConfidenceInterval, expanded_interval, expanded_p
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -113,3 +113,30 @@ def correct_by_holm(found: Sequence[Estimate]) -> list[Estimate]:
     """The same estimates, with p corrected by Holm for all of them."""
     p = holm(np.array([np.nan if one.p is None else one.p for one in found], dtype=np.float64))
     return [one._replace(p_holm=None if np.isnan(each) else float(each)) for one, each in zip(found, p, strict=True)]
+
+
+def mean_of_groups(groups: Sequence[Floats], plan: Resampling) -> Estimate:
+    """The mean of the groups' means, every group counting the same; NaN is left out.
+
+    Units are resampled within their group, and the interval is widened as that of the smallest group would be.
+    """
+    known = [group[~np.isnan(group)] for group in groups]
+    n, fewest = sum(map(len, known)), min(map(len, known))
+    if not fewest:
+        return Estimate(n=n, reason="a group has no value")
+    draws = [bootstrap_means(part[:, None], plan.resamples, plan.seed + at)[:, 0] for at, part in enumerate(known)]
+    value = float(np.mean([part.mean() for part in known]))
+    return _from_draws(value, np.mean(draws, axis=0), fewest, plan)._replace(n=n)
+
+
+def mean_of_columns(values: Floats, plan: Resampling) -> Estimate:
+    """The mean of the columns' means over their rows (units), which are resampled; NaN is left out."""
+    some = values[~np.isnan(values).all(axis=1)]
+    # A column in which no resampled row has a value gives none for the resample.
+    draws = bootstrap_means(some, plan.resamples, plan.seed).mean(axis=1)
+    return _from_draws(float(np.nanmean(some, axis=0).mean()), draws, len(some), plan)._replace(p=None)
+
+
+def _from_draws(value: float, draws: Floats, n: int, plan: Resampling) -> Estimate:
+    low, high = expanded_interval(draws, n, plan.level) or (None, None)
+    return Estimate(value, low, high, expanded_p(draws, n), n=n)

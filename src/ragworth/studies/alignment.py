@@ -17,16 +17,17 @@ import polars as pl
 
 from ragworth.errors import InputError, format_count
 from ragworth.report.study.charts import dot_chart
+from ragworth.retrieval.candidates import Unusable
 from ragworth.stats.correlation import Measure
 from ragworth.stats.systems import rank_systems
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, PoolStudy, Published
 from ragworth.studies.page import StudyPage, TableText, columns
-from ragworth.studies.pool import CandidatePool, DrawnContexts, Unusable
+from ragworth.studies.pool import CandidatePool, DrawnContexts
 from ragworth.studies.prediction import Prediction, average_rows, draw_agreement
-from ragworth.studies.score_rows import ScoreRows, rows_of
-from ragworth.studies.wording import MEASURE_NAMES, parse_names
-from ragworth.tasks.options import option
+from ragworth.studies.score_rows import NO_GRADES_REMEDY, ScoreRows, rows_of
+from ragworth.studies.wording import MEASURE_NAMES, count_queries
+from ragworth.tasks.options import option, parse_names
 
 RELEVANCE_METRICS = ("nDCG(ideal=retrieved)", "RR", "AP(ideal=retrieved)", "P", "Success", "eRAG", "UDCG")
 REMEDY = "retrieve more passages, give more labels, or draw without balancing (--sampling plain)"
@@ -139,7 +140,7 @@ class Alignment(PoolStudy):
         found = self._predict(case)
         rows, best = found.rows, found.within[found.best]
         contexts, metrics = format_count(len(rows.queries), "context"), format_count(len(rows.metrics), "metric")
-        queries = format_count(len(set(rows.queries)), "query", "queries")
+        queries = count_queries(len(set(rows.queries)))
         page.lead(case, f"{contexts} of {queries} with the outcome {rows.aspect!r}, {metrics}.")
         page.say(case, found.sentence())
         page.add("alignment", case, found.within_rows())
@@ -154,10 +155,7 @@ class Alignment(PoolStudy):
     def _predict(self, case: Case) -> Prediction:
         rows = rows_of(case.results, self.outcome, name=case.name)
         if not rows.queries:
-            raise InputError(
-                f"{case.name}: no context has an outcome {rows.aspect!r}",
-                remedy="see why the answers have no grades: outcomes.parquet, column status",
-            )
+            raise InputError(f"{case.name}: no context has an outcome {rows.aspect!r}", remedy=NO_GRADES_REMEDY)
         return Prediction(rows, cast(Measure, self.measure), self.plan)
 
     def _over_systems(self, rows: ScoreRows) -> Iterator[dict[str, object]]:

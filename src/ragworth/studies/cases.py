@@ -11,17 +11,15 @@ from typing import Any
 import polars as pl
 
 from ragworth import __version__, config
-from ragworth.errors import FormatError, InputError, MetricError
+from ragworth.errors import FormatError, InputError
 from ragworth.evaluation.stage_cache import frame_digest
-from ragworth.metrics.parsing import parse
 from ragworth.report.page import update_study_list
 from ragworth.report.study import Findings, write_study
 from ragworth.results import Results, delete_results
-from ragworth.scoring import metric_file_digests, passage_tokens, score
+from ragworth.scoring import metric_file_digests
 from ragworth.storage.file_record import RECORD_NAME as RECORD
 from ragworth.studies.bench import FOLDER
 from ragworth.studies.contract import Case, Study
-from ragworth.tables import Answers, Contexts, Outcomes, Scores
 
 CASES = "cases"
 """Folder of the tables that a study made, below its own."""
@@ -49,60 +47,16 @@ def read_case(folder: Path, kind: str, metrics: Sequence[str] = (), limit: int |
         except (KeyError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
             raise FormatError(f"what it says of its study cannot be read: {error}", file=str(folder)) from error
     if metrics:
-        made = replace(made, results=replace(results, scores=_scores(results, metrics)))
-    return replace(made, results=_first(made.results, limit)) if limit is not None else made
-
-
-def _first(results: Results, limit: int) -> Results:
-    """The results of the first queries that have an outcome."""
-    known = results.outcomes.frame["query"] if results.outcomes is not None else results.contexts.frame["query"]
-    some = pl.col("query").is_in(known.unique(maintain_order=True).head(limit).to_list())
-    contexts = Contexts.trusted(results.contexts.frame.filter(some), results.contexts.notes)
-    outcomes, answers = results.outcomes, results.answers
-    return replace(
-        results,
-        contexts=contexts,
-        scores=Scores.trusted(results.scores.frame.filter(some), results.scores.notes),
-        outcomes=Outcomes.trusted(outcomes.frame.filter(some), outcomes.notes) if outcomes is not None else None,
-        answers=Answers.trusted(answers.frame.filter(some), answers.notes) if answers is not None else None,
-    )
-
-
-def _scores(results: Results, metrics: Sequence[str]) -> Scores:
-    """The scores of some metrics: those that are there, and others computed now.
-
-    A metric that reads a file is always computed: the file may be another one by now.
-    """
-    stay = [metric for metric in metrics if not reads_file(metric)]
-    frame = results.scores.frame.filter(pl.col("metric").is_in(stay))
-    lacking = [metric for metric in metrics if metric not in set(frame["metric"])]
-    if lacking:
-        texts = results.collection
-        tokens = passage_tokens(texts)
-        more = score(
-            results.contexts, results.judgments, lacking, ratings=results.ratings, tokens=tokens, complete=False
-        )
-        frame = pl.concat([frame, more.frame])
-    return Scores.trusted(frame, results.scores.notes)
-
-
-def reads_file(metric: str) -> bool:
-    """Whether a metric depends on a file."""
-    try:
-        return bool(parse(metric).files)
-    except MetricError:
-        return False  # a measure of another package
+        made = replace(made, results=made.results.with_metrics(metrics))
+    return replace(made, results=made.results.first_queries(limit)) if limit is not None else made
 
 
 def number_cases(cases: Sequence[Case]) -> list[Case]:
     """Cases of the same name get a number."""
-    counts = Counter(case.name for case in cases)
-    seen: Counter[str] = Counter()
-    made = []
+    counts, seen, made = Counter(case.name for case in cases), Counter[str](), []
     for case in cases:
         seen[case.name] += 1
-        more = f" ({seen[case.name]})" if counts[case.name] > 1 else ""
-        made.append(replace(case, name=case.name + more))
+        made.append(replace(case, name=f"{case.name} ({seen[case.name]})") if counts[case.name] > 1 else case)
     return made
 
 
@@ -114,9 +68,8 @@ def missing_place_error(place: Path) -> InputError | None:
         found = "it is neither a workspace nor a table that this study reads"
         return InputError(found, file=str(place), expected="a folder of results, or a workspace (ragworth.toml)")
     if not place.is_dir():
-        return InputError(
-            "there is no such file or folder", file=str(place), expected="a workspace (ragworth.toml), or results"
-        )
+        expected = "a workspace (ragworth.toml), or results"
+        return InputError("there is no such file or folder", file=str(place), expected=expected)
     below = sorted(each.parent for pattern in ("*", "*/*", "*/*/*") for each in place.glob(f"{pattern}/{MANIFEST}"))
     return InputError(
         f"it has neither {config.WORKSPACE_FILE} nor {MANIFEST}",
@@ -154,12 +107,9 @@ def check_folder(folder: Path) -> None:
         return
     others = sorted(each.name for each in folder.iterdir() if each.name not in (CASES, RECORD))
     if others:
-        found = (
-            "this folder has results" if MANIFEST in others else f"this folder has other files, such as {others[0]!r}"
-        )
-        raise InputError(
-            found, file=str(folder), expected="an empty folder, or one of a study", remedy="name another one: --output"
-        )
+        what = "results" if MANIFEST in others else f"other files, such as {others[0]!r}"
+        expected, remedy = "an empty folder, or one of a study", "name another one: --output"
+        raise InputError(f"this folder has {what}", file=str(folder), expected=expected, remedy=remedy)
 
 
 def write_all(findings: Findings, cases: Sequence[Case], kind: str, folder: Path) -> Path:
@@ -167,12 +117,8 @@ def write_all(findings: Findings, cases: Sequence[Case], kind: str, folder: Path
     report = folder.parent.parent / "report.html"
     there = report.is_file() and folder.parent.name == FOLDER
     for number, case in enumerate(cases, 1):
-        about = {
-            "kind": kind,
-            "case": case.name,
-            "design": case.design.to_dicts() if case.design.width > 1 else [],
-            "left_out": dict(case.left_out),
-        }
+        design = case.design.to_dicts() if case.is_designed else []
+        about = {"kind": kind, "case": case.name, "design": design, "left_out": dict(case.left_out)}
         results = replace(case.results, manifest={**case.results.manifest, "study": about})
         results.write(folder / CASES / f"{number:02d}")
     if cases:
@@ -196,14 +142,10 @@ def provenance(chosen: Study, cases: Sequence[Case], metrics: Sequence[str]) -> 
     if metrics:
         made["metrics"] = list(metrics)
         made["files of metrics"] = metric_file_digests(list(metrics))
-    made["cases"] = [
-        {
-            "name": case.name,
-            "workspace": case.results.manifest.get("workspace"),
-            "models": [each.get("name") for each in case.results.manifest.get("models", []) if isinstance(each, dict)],
-            "seed": case.results.manifest.get("seed"),
-            "contexts": frame_digest(case.results.contexts.frame),
-        }
-        for case in cases
-    ]
+    made["cases"] = []
+    for case in cases:
+        facts, digest = case.results.manifest, frame_digest(case.results.contexts.frame)
+        models = [each.get("name") for each in facts.get("models", []) if isinstance(each, dict)]
+        about = {"name": case.name, "workspace": facts.get("workspace"), "models": models, "seed": facts.get("seed")}
+        made["cases"].append({**about, "contexts": digest})
     return made

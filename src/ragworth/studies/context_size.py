@@ -15,27 +15,27 @@ import numpy as np
 import polars as pl
 
 from ragworth.errors import InputError, format_count, format_list
+from ragworth.metrics.cutoffs import metric_family
 from ragworth.metrics.declaration import Metric
-from ragworth.metrics.parsing import parse, try_parse
+from ragworth.metrics.parsing import parse
 from ragworth.report.study.charts import curve_chart
+from ragworth.report.study.table_charts import outcome_curve, outcome_figure, shared_lines
 from ragworth.results import Results
 from ragworth.scoring import passage_tokens, score
-from ragworth.stats.bootstrap import bootstrap_means
 from ragworth.stats.correlation import Measure
-from ragworth.stats.estimate import Estimate, correct_by_holm, difference, mean_estimates
-from ragworth.stats.resampling import expanded_interval
+from ragworth.stats.estimate import Estimate, correct_by_holm, difference, mean_estimates, mean_of_columns
 from ragworth.stats.systems import FEWEST, correlate_systems
 from ragworth.studies.alignment import RELEVANCE_METRICS, draw_contexts
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, PoolStudy, Published
-from ragworth.studies.contrast import KINDS, Floats, OutcomeGrid, check_design, outcome_curve, outcome_figure
-from ragworth.studies.page import Row, StudyPage, TableText, columns, shared_lines
+from ragworth.studies.contrast import KINDS, Floats, OutcomeGrid
+from ragworth.studies.page import Row, StudyPage, TableText, columns
 from ragworth.studies.pool import DrawnContexts
 from ragworth.studies.prediction import Prediction
-from ragworth.studies.score_rows import ScoreRows, aspect_of, rows_of
-from ragworth.studies.wording import MEASURE_NAMES, between, p_words, parse_numbers, signed
+from ragworth.studies.score_rows import NO_GRADES_REMEDY, ScoreRows, aspect_of, rows_of
+from ragworth.studies.wording import MEASURE_NAMES, between, count_queries, p_words, signed
 from ragworth.tables import Contexts, Outcomes, Scores
-from ragworth.tasks.options import option
+from ragworth.tasks.options import option, parse_numbers
 
 LINES, BANDS = 8, 4
 """Curves in a figure, and up to how many have their intervals drawn; the table has them all."""
@@ -71,6 +71,7 @@ class ContextSize(PoolStudy):
             differences=("the same queries are used for every size: those with enough passages for the largest",),
         )
     }
+    design_column: ClassVar[str] = "size"
     why_ours: ClassVar[str] = "It goes up to 15 passages, with the metrics that an evaluation shows."
     judges: ClassVar[tuple[str, ...]] = ("abstention",)
 
@@ -124,7 +125,7 @@ class ContextSize(PoolStudy):
 
     def take(self, case: Case) -> Case:
         if case.is_designed:
-            check_design(case, self.kind, "size")
+            super().take(case)
         SizedCase(self, case)  # refuses what can't be cut and scored
         return case
 
@@ -165,7 +166,7 @@ class ContextSize(PoolStudy):
             sure = "" if one.is_significant(self.plan.alpha) else ", which may be chance"
             change = f"changes by {signed(one.value)} {between(one.interval)}, {p_words(one.p_holm)} after Holm{sure}"
             sizes = f"from k = {ends['from']} to k = {ends['to']}"
-            queries = format_count(one.n, "query", "queries")
+            queries = count_queries(one.n)
             page.say(case, f"{sizes} the correlation of {best} {change}, over {queries}.")
         page.say(case, sized.answer_sentence())
         for (over, metric, k), one in sized.found.items():
@@ -195,12 +196,6 @@ class ContextSize(PoolStudy):
         spec = curve_chart(lines, "passages shown", words, zero=below, band=band)
         caption = f"{words} {of}; {ends}. Metrics that agree share a line.{more}"
         page.draw(f"correlation-{over}", title, caption, spec, case)
-
-
-def metric_family(name: str) -> Metric | None:
-    """A metric without its cutoff; with it if its weights are learned for one size; None for another tool's."""
-    metric = try_parse(name)
-    return metric if metric is None or metric.files else replace(metric, cutoff=None)
 
 
 def _score(results: Results, contexts: Contexts, families: Iterable[Metric], k: int) -> Scores:
@@ -271,7 +266,7 @@ class SizedCase:
         rows = rows_of(results, self.aspect, names, self.case.name)
         if not rows.queries:
             found = f"{self.case.name}: no context of size {size} has both an outcome and scores"
-            raise InputError(found, remedy="see why the answers have no grades: outcomes.parquet, column status")
+            raise InputError(found, remedy=NO_GRADES_REMEDY)
         return rows._replace(metrics=[str(metric) for metric in mine])
 
     @cached_property
@@ -327,12 +322,7 @@ class SizedCase:
         """A metric's correlation averaged over the sizes at which it has one, with its interval over queries."""
         if over == "systems":
             return self._over_systems(metric, line)
-        each = np.stack([self.by_query[metric, size] for size in line], axis=1)
-        each = each[~np.isnan(each).all(axis=1)]
-        # A size at which no resampled query has a correlation gives none for the resample.
-        draws = bootstrap_means(each, self.study.resamples, self.study.seed).mean(axis=1)
-        low, high = expanded_interval(draws, len(each), self.study.level) or (None, None)
-        return Estimate(float(np.mean(list(line.values()))), low, high, n=len(each))
+        return mean_of_columns(np.stack([self.by_query[metric, size] for size in line], axis=1), self.study.plan)
 
     def changes(self) -> dict[str, Estimate]:
         """By metric, the correlation within queries at the largest size minus that at the smallest."""
@@ -392,7 +382,7 @@ class SizedCase:
         what = f"{who} {'predict' if many else 'predicts'} best"
         if one.low is None or one.low <= 0:
             what = f"no metric reliably predicts the outcome; {who} {'come' if many else 'comes'} closest"
-        unit = format_count(one.n, "query", "queries") if over == "queries" else format_count(one.n, "system")
+        unit = count_queries(one.n) if over == "queries" else format_count(one.n, "system")
         figure = f"{MEASURE_NAMES[self.measure]} {signed(one.value or 0.0)} {between(one.interval)} over {unit}"
         if first["sizes"] == 1:
             yield f"{where}{what}: {figure} (k = {first['lowest at k']})."
@@ -404,10 +394,9 @@ class SizedCase:
         known.sort(key=lambda row: round(row["deviation"], 12))
         least, most = _alike(known, "deviation"), _alike(known[::-1], "deviation")
         if len(least) < len(known):
-            yield (
-                f"{where}{_names(least)} {'varies' if len(least) == 1 else 'vary'} least over the sizes "
-                f"(standard deviation {least[0]['deviation']:.3f}), {_names(most)} most ({most[0]['deviation']:.3f})."
-            )
+            vary = f"{_names(least)} {'varies' if len(least) == 1 else 'vary'} least over the sizes"
+            low, high = (f"{some[0]['deviation']:.3f}" for some in (least, most))
+            yield f"{where}{vary} (standard deviation {low}), {_names(most)} most ({high})."
 
     def answer_sentence(self) -> str:
         """What more passages do to the outcome."""

@@ -108,6 +108,8 @@ class Study:
     """Published designs by the name of their protocol; the first is that of ``--protocol paper``."""
     why_ours: ClassVar[str] = ""
     """Why the default differs from the published design."""
+    design_column: ClassVar[str] = ""
+    """A column of the designs that it makes, by which it knows its own results."""
     judges: ClassVar[tuple[str, ...]] = ()
     """Kinds of judgment that it needs besides those of the workspace."""
     answers: ClassVar[bool] = True
@@ -130,10 +132,8 @@ class Study:
 
     def run(self, bench: Bench) -> Case:
         """Make contexts from one workspace, and have them judged, answered and graded."""
-        raise InputError(
-            f"{self.kind} makes no contexts of its own",
-            remedy=f"name a folder of results: ragworth study {self.kind} DIR",
-        )
+        remedy = f"name a folder of results: ragworth study {self.kind} DIR"
+        raise InputError(f"{self.kind} makes no contexts of its own", remedy=remedy)
 
     def reads(self, place: Path) -> Case | None:
         """A case from a file that is neither a workspace nor results; None if the study takes no such file."""
@@ -142,14 +142,15 @@ class Study:
     def take(self, case: Case) -> Case:
         """A case from existing results: those of an evaluation, or those that this study wrote before.
 
-        Refuses results that the study can't use. `case.design` is empty if they are those of an evaluation.
+        Refuses results that the study can't use: by default all but its own. `case.design` is empty if they are those
+        of an evaluation.
         """
-        if not case.is_designed:
-            raise InputError(
-                f"{case.name}: these are results of an evaluation, and {self.kind} needs contexts made on purpose",
-                remedy=f"name the workspace, or results that ragworth study {self.kind} wrote before",
-            )
-        return case
+        if self.design_column in case.design.columns and case.design.height:
+            return case
+        studied = case.is_designed or bool(case.results.manifest.get("study"))
+        other = "another study made these contexts" if studied else "these are results of an evaluation"
+        remedy = f"name the workspace, or results that ragworth study {self.kind} wrote before (its folder cases/01)"
+        raise InputError(f"{case.name}: {other}, and {self.kind} needs contexts of its own", remedy=remedy)
 
     def tables(self) -> Mapping[str, TableText]:
         """The tables of its page, in order."""

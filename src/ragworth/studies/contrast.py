@@ -8,23 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from ragworth.annotators.token_confidence import MEASURES
-from ragworth.errors import InputError, format_count
-from ragworth.report.study.charts import bar_chart, outcome_chart
+from ragworth.errors import InputError
 from ragworth.stats.estimate import Estimate, Resampling, correct_by_holm, difference, mean_estimates
 from ragworth.stats.paired import Test
 from ragworth.stats.range_intervals import Bounds
 from ragworth.studies.contract import Case
 from ragworth.studies.page import columns
-from ragworth.studies.score_rows import GRADE, aspect_of
-from ragworth.studies.wording import between, p_words, signed
+from ragworth.studies.score_rows import GRADE, NO_GRADES_REMEDY, aspect_of
+from ragworth.studies.wording import between, count_queries, p_words, signed
 from ragworth.tables import OK
+from ragworth.tables.grids import matrix
 
 Floats = npt.NDArray[np.float64]
 
@@ -72,7 +72,7 @@ class OutcomeGrid(NamedTuple):
     @property
     def number(self) -> str:
         """How many queries, in words."""
-        return format_count(len(self.queries), "query", "queries")
+        return count_queries(len(self.queries))
 
     @property
     def over(self) -> str:
@@ -119,19 +119,9 @@ def outcome_grid(case: Case, arms: Sequence[str], wanted: str | None) -> Outcome
     there = np.asarray(~np.isnan(values).any(axis=1))
     if not there.any():
         found = f"{case.name}: none of {len(asked):,} queries has an outcome {aspect!r} in every context"
-        raise InputError(found, remedy="see why the answers have no grades: outcomes.parquet, column status")
+        raise InputError(found, remedy=NO_GRADES_REMEDY)
     queries = [query for query, known in zip(asked, there, strict=True) if known]
     return OutcomeGrid(list(arms), queries, values[there], aspect, int((~there).sum()))
-
-
-def matrix(frame: pl.DataFrame, systems: Sequence[str], queries: Sequence[str]) -> Floats:
-    """Values of a frame (system, query, value) as queries × systems; NaN where there is none."""
-    row, column = ({name: at for at, name in enumerate(names)} for names in (queries, systems))
-    made = np.full((len(queries), len(systems)), np.nan)
-    for system, query, value in frame.select("system", "query", "value").iter_rows():
-        if system in column and query in row and value is not None:
-            made[row[query], column[system]] = value
-    return made
 
 
 def arm_rows(grid: OutcomeGrid, label: str, shown: Mapping[str, object], plan: Resampling) -> list[dict[str, object]]:
@@ -145,28 +135,6 @@ def arm_rows(grid: OutcomeGrid, label: str, shown: Mapping[str, object], plan: R
         row: dict[str, object] = {label: shown[name], **(shares or {"mean": mean.value})}
         rows.append(row | {"low": mean.low, "high": mean.high, "queries": mean.n})
     return rows
-
-
-def outcome_figure(table: pl.DataFrame, label: str, what: str) -> dict[str, Any]:
-    """Stacked bars of the shares of each arm; bars of the means if an outcome isn't a grade. ``table``: arm_rows."""
-    group = [pl.col("case").alias("group")] if table["case"].n_unique() > 1 else []
-    names = table.select(pl.col(label).cast(pl.String).alias("label"), *group)
-    if "correct" not in table.columns or table["correct"].null_count():
-        mean = pl.coalesce(pl.col("^(correct|mean)$")).alias("value")
-        return bar_chart(names.hstack(table.select(mean, "low", "high", pl.col("queries").alias("n"))), what)
-    kinds = [kind for kind in KINDS if kind != "partial" or table["partial"].sum()]
-    total = table["contexts" if "contexts" in table.columns else "queries"].alias("total")
-    parts = names.hstack([total, *table.select(kinds)]).unpivot(kinds, index=[*names.columns, "total"])
-    shares = parts.rename({"variable": "kind", "value": "share"})
-    counts = shares.with_columns((pl.col("share") * pl.col("total")).round().cast(pl.Int64).alias("count"))
-    return outcome_chart(names.join(counts.drop("total"), on=names.columns, maintain_order="left"))
-
-
-def outcome_curve(table: pl.DataFrame, place: str, line: pl.Expr) -> pl.DataFrame:
-    """The share of correct answers, or the mean, of each arm, as `curve_chart` takes it. ``table``: arm_rows."""
-    value = pl.coalesce(pl.col("^(correct|mean)$")).alias("value")
-    points = line.alias("line"), pl.col(place).alias("place"), value, "low", "high"
-    return table.select(*points, pl.col("queries").alias("n"))
 
 
 class Contrast(NamedTuple):
@@ -228,13 +196,3 @@ def confidence_grids(case: Case, arms: Sequence[str], queries: Sequence[str]) ->
     good = case.results.outcomes.frame.filter(pl.col("status") == OK)
     known = set(good["aspect"].unique())
     return {name: matrix(good.filter(pl.col("aspect") == name), arms, queries) for name in MEASURES if name in known}
-
-
-def check_design(case: Case, kind: str, column: str) -> Case:
-    """Refuse contexts that this study did not make."""
-    if column in case.design.columns and case.design.height:
-        return case
-    studied = case.design.width > 1 or bool(case.results.manifest.get("study"))
-    other = "another study made these contexts" if studied else "these are results of an evaluation"
-    remedy = f"name the workspace, or results that ragworth study {kind} wrote before (its folder cases/01)"
-    raise InputError(f"{case.name}: {other}, and {kind} needs contexts of its own", remedy=remedy)

@@ -6,7 +6,7 @@ from which it answers all the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -16,11 +16,13 @@ import polars as pl
 from ragworth.errors import InputError, format_count
 from ragworth.metrics.passage_utility import HARD as HARD_EFFECT
 from ragworth.metrics.passage_utility import WEAK as WEAK_EFFECT
+from ragworth.report.study.table_charts import outcome_figure
+from ragworth.retrieval.candidates import Unusable
+from ragworth.retrieval.context_lists import ContextLists
 from ragworth.studies import contrast
-from ragworth.studies.bench import Bench, PlanComplete
+from ragworth.studies.bench import Bench, JudgedValues
 from ragworth.studies.contract import Case, PoolStudy, Published
 from ragworth.studies.page import Row, StudyPage, TableText
-from ragworth.studies.pool import Unusable, contexts_from_lists
 from ragworth.studies.wording import p_words
 from ragworth.tasks.options import option
 
@@ -55,6 +57,7 @@ class Distractors(PoolStudy):
             ),
         )
     }
+    design_column: ClassVar[str] = "distractors"
     why_ours: ClassVar[str] = "Its defaults are those of the published design."
     judges: ClassVar[tuple[str, ...]] = ("abstention",)
 
@@ -71,13 +74,10 @@ class Distractors(PoolStudy):
         def find(query: str) -> dict[str, list[str]]:
             return {"pool": [pool.first_relevant(query), *pool.others(query)]}
 
-        candidates = replace(pool, limit=None).draw(["pool"], find, REMEDY)
-        judged, left = candidates.shown["pool"], candidates.left
-        known: dict[tuple[str, str], float] = {}
-
-        def build(query: str) -> dict[str, list[str]]:
-            gold, *others = judged[query]
-            effect = {each: 1 - known[query, each] for each in others if (query, each) in known}
+        def build(query: str, known: JudgedValues) -> dict[str, list[str]]:
+            gold, *others = candidates.shown["pool"][query]
+            values = {each: known["abstention"].get((query, each)) for each in others}
+            effect = {each: 1 - value for each, value in values.items() if value is not None}
             kinds = {
                 WEAK: [each for each, value in effect.items() if value < self.weak][: self.k - 1],
                 HARD: [each for each, value in effect.items() if value > self.hard][: self.k - 1],
@@ -90,29 +90,16 @@ class Distractors(PoolStudy):
             place = pool.rng("distractors", query).randrange(self.k)
             return {kind: [*some[:place], gold, *some[place:]] for kind, some in kinds.items()}
 
-        # Passages are judged for as many queries at a time as are still wanted: some lack distractors of a kind.
-        queries, tried, found = list(judged), 0, 0
-        while tried < len(queries) and (pool.limit is None or found < pool.limit):
-            batch = queries[tried : tried + pool.limit - found] if pool.limit is not None else queries
-            some = {query: judged[query] for query in batch}
-            bench.judge(self.judges, contexts_from_lists({"pool": some}), f"judged-{tried}" if tried else "judged")
-            if bench.has_unasked(self.judges, some):
-                # Which distractors are weak or hard isn't known yet; the largest number of contexts is.
-                most = {WEAK: {q: each[: self.k] for q, each in some.items()}}
-                most[HARD] = {q: [each[0], *each[1 - self.k :]] for q, each in some.items()}
-                bench.answer(contexts_from_lists(most), "answered-at-most")
-                raise PlanComplete
-            known |= bench.known("abstention")
-            tried += len(batch)
-            found += sum(_is_usable(build, query) for query in batch)
-        drawn = pool.draw(ARMS, build, REMEDY, left, queries[:tried])
+        def at_most(judged: Mapping[str, list[str]]) -> ContextLists:
+            last = {query: [each[0], *each[1 - self.k :]] for query, each in judged.items()}
+            return {WEAK: {query: each[: self.k] for query, each in judged.items()}, HARD: last}
+
+        candidates = replace(pool, limit=None).draw(["pool"], find, REMEDY)
+        drawn = bench.draw_judged(pool, ARMS, candidates, build, at_most, REMEDY)
         bench.answer(drawn.contexts)
         effects = [f"below {self.weak:g}", f"above {self.hard:g}"]
         design = pl.DataFrame({"system": ARMS, "distractors": ARMS, "effect": effects})
-        return bench.case(drawn.contexts, design, bench.metrics_at(self.k), left)
-
-    def take(self, case: Case) -> Case:
-        return contrast.check_design(case, self.kind, "distractors")
+        return bench.case(drawn.contexts, design, bench.metrics_at(self.k), drawn.left)
 
     def tables(self) -> Mapping[str, TableText]:
         return {
@@ -131,11 +118,8 @@ class Distractors(PoolStudy):
     def examine(self, case: Case, page: StudyPage) -> None:
         grid = contrast.outcome_grid(case, ARMS, self.outcome)
         page.leave_out(case, {contrast.NO_OUTCOME: grid.missing})
-        page.lead(
-            case,
-            f"the model answered {grid.number} twice: from one relevant "
-            "passage among weak distractors, and from the same one, at the same position, among hard ones.",
-        )
+        twice = "from one relevant passage among weak distractors, and from the same one, at the same position"
+        page.lead(case, f"the model answered {grid.number} twice: {twice}, among hard ones.")
         page.add("outcomes", case, contrast.arm_rows(grid, "distractors", {arm: arm for arm in ARMS}, self.plan))
         measures = {grid.what: (grid.worth, grid.bounds)}
         for kind in contrast.KINDS:
@@ -157,7 +141,7 @@ class Distractors(PoolStudy):
 
     def finish(self, page: StudyPage) -> None:
         caption = "One relevant passage, at the same position, among weak and among hard distractors."
-        spec = contrast.outcome_figure(page.table("outcomes"), "distractors", "accuracy")
+        spec = outcome_figure(page.table("outcomes"), "distractors", "accuracy")
         page.draw("outcomes", "What became of the answers, by kind of distractor", caption, spec)
 
 
@@ -165,11 +149,3 @@ def _metric_row(metric: str, values: contrast.Floats) -> Row:
     known = values[~np.isnan(values).any(axis=1)]
     weak, hard = known.mean(axis=0) if len(known) else np.full(2, np.nan)
     return {"metric": metric, WEAK: weak, HARD: hard, "difference": weak - hard, "queries": len(known)}
-
-
-def _is_usable(build: Callable[[str], object], query: str) -> bool:
-    try:
-        build(query)
-    except Unusable:
-        return False
-    return True

@@ -7,18 +7,21 @@ answers are graded.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import polars as pl
 
 from ragworth.errors import InputError, format_count
+from ragworth.report.study.table_charts import outcome_figure
+from ragworth.retrieval.candidates import Unusable
+from ragworth.retrieval.context_lists import ContextLists
 from ragworth.studies import contrast
-from ragworth.studies.bench import Bench, PlanComplete
+from ragworth.studies.bench import Bench, JudgedValues
 from ragworth.studies.contract import Case, PoolStudy, Published
 from ragworth.studies.contrast import SHARE, OutcomeGrid
 from ragworth.studies.page import StudyPage, TableText
-from ragworth.studies.pool import Unusable, contexts_from_lists
 from ragworth.tasks.options import option
 
 ORACLES = {
@@ -56,6 +59,7 @@ class IdealStudy(PoolStudy):
             differences=("passages that some judge could not judge are no candidates for any oracle",),
         )
     }
+    design_column: ClassVar[str] = "oracle"
     why_ours: ClassVar[str] = "It is the published design, on all queries."
     needs_relevant: ClassVar[bool] = False
 
@@ -80,39 +84,29 @@ class IdealStudy(PoolStudy):
                 raise Unusable(f"no more than {format_count(self.k, 'passage')} found")
             return {"pool": pool.found[query]}
 
-        judged = pool.draw(["pool"], candidates, REMEDY)
-        found = judged.shown["pool"]
-        bench.judge(self.judges, judged.contexts)
-        if bench.has_unasked(self.judges, found):
-            # What the oracles pick isn't known yet; the largest number of contexts is.
-            most = {o: {q: shown[at : at + self.k] for q, shown in found.items()} for at, o in enumerate(self.oracles)}
-            bench.answer(contexts_from_lists(most), "answered-at-most")
-            raise PlanComplete
-        values = {aspect: bench.known(aspect) for aspect in self.judges}
-
-        def worth(oracle: str, query: str, passage: str) -> float:
-            relevant = pool.is_relevant(query, passage)
-            if oracle == "relevance":
-                return float(relevant)
-            value = values[NEEDS[oracle]][query, passage]
-            return value if oracle == "erag" else (1 if relevant else -1) * (1 - value)
-
-        def pick(query: str) -> dict[str, list[str]]:
-            known = [each for each in found[query] if all((query, each) in some for some in values.values())]
-            if len(known) <= self.k:
+        def pick(query: str, known: JudgedValues) -> dict[str, list[str]]:
+            shown = judged.shown["pool"][query]
+            good = [each for each in shown if all((query, each) in values for values in known.values())]
+            if len(good) <= self.k:
                 raise Unusable(f"no more than {format_count(self.k, 'passage')} that could be judged")
-            return {
-                oracle: sorted(known, key=lambda each: worth(oracle, query, each), reverse=True)[: self.k]
-                for oracle in self.oracles
-            }
 
-        drawn = pool.draw(self.oracles, pick, REMEDY, judged.left, list(found))
+            def worth(oracle: str, passage: str) -> float:
+                relevant = pool.is_relevant(query, passage)
+                if oracle == "relevance":
+                    return float(relevant)
+                value = known[NEEDS[oracle]][query, passage]
+                return value if oracle == "erag" else (1 if relevant else -1) * (1 - value)
+
+            return {o: sorted(good, key=partial(worth, o), reverse=True)[: self.k] for o in self.oracles}
+
+        def at_most(found: Mapping[str, list[str]]) -> ContextLists:
+            return {o: {q: shown[at : at + self.k] for q, shown in found.items()} for at, o in enumerate(self.oracles)}
+
+        judged = replace(pool, limit=None).draw(["pool"], candidates, REMEDY)
+        drawn = bench.draw_judged(pool, self.oracles, judged, pick, at_most, REMEDY)
         bench.answer(drawn.contexts)
         design = pl.DataFrame({"system": self.oracles, "oracle": [ORACLES[name] for name in self.oracles]})
         return bench.case(drawn.contexts, design, bench.metrics_at(self.k), drawn.left)
-
-    def take(self, case: Case) -> Case:
-        return contrast.check_design(case, self.kind, "oracle")
 
     def tables(self) -> Mapping[str, TableText]:
         return {
@@ -149,7 +143,7 @@ class IdealStudy(PoolStudy):
 
     def finish(self, page: StudyPage) -> None:
         caption = "All oracles pick from the same passages; only what they go by differs."
-        spec = contrast.outcome_figure(page.table("outcomes"), "oracle", "accuracy")
+        spec = outcome_figure(page.table("outcomes"), "oracle", "accuracy")
         page.draw("outcomes", "What became of the answers, by oracle", caption, spec)
 
 

@@ -25,21 +25,14 @@ from ragworth.formats.judges import UNNAMED, JudgedItems
 from ragworth.report.study import Findings
 from ragworth.report.study.charts import dot_chart, heat_chart
 from ragworth.results import Results
+from ragworth.stats import judge_panels
 from ragworth.stats.estimate import Estimate
-from ragworth.stats.judge_panels import (
-    CONTINUOUS,
-    MOST_LABELS,
-    confusions,
-    pair_agreements,
-    panel_agreements,
-    precision_recall,
-)
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import Case, Published, Study
 from ragworth.studies.page import StudyPage, TableText, columns, make_table
-from ragworth.studies.wording import between, parse_names, signed
+from ragworth.studies.wording import between, count_queries, signed
 from ragworth.tables import Contexts, Scores
-from ragworth.tasks.options import option
+from ragworth.tasks.options import option, parse_names
 
 Row = dict[str, Any]
 
@@ -135,22 +128,19 @@ class Judges(Study):
         aspect = ANNOTATORS.get(kind).aspects[0]
         labels = self._labels(bench, contexts, aspect)
         if len(asked) + (labels.height > 0) < 2:
-            raise InputError(
-                f"there is one judge of {kind}, and nobody to compare it with",
-                file=str(space.file),
-                remedy="name two models: --models A,B; or labels in the workspace",
-            )
+            found, remedy = "nobody to compare it with", "name two models: --models A,B; or labels in the workspace"
+            raise InputError(f"there is one judge of {kind}, and {found}", file=str(space.file), remedy=remedy)
         # With labels, the models would not be asked about the passages that have one.
         texts = replace(bench.collection, relevance=None, ratings=None)
-        alone = replace(bench, material=replace(bench.material, collection=texts, judged=None))
+        bench.material = replace(bench.material, collection=texts, judged=None)
         parts = [labels]
         for number, each in enumerate(asked, 1):
-            alone.judge([kind], contexts, f"judge-{number}", model=each)
+            bench.judge([kind], contexts, f"judge-{number}", model=each)
             if bench.plan is None:
-                frame = alone.ratings.frame if alone.ratings is not None else alone.judgments[-1]
+                frame = bench.ratings.frame if bench.ratings is not None else bench.judgments[-1]
                 mine = frame.filter(pl.col("aspect") == aspect) if "aspect" in frame.columns else frame
                 parts.append(judge_files.judgment_table(mine.with_columns(aspect=pl.lit(aspect)), each.use))
-        case = alone.case(contexts, pl.DataFrame({"system": contexts.systems, "shown": [True] * len(contexts.systems)}))
+        case = bench.case(contexts, pl.DataFrame({"system": contexts.systems, "shown": [True] * len(contexts.systems)}))
         return _with_judgments(case, pl.concat(parts))
 
     def _labels(self, bench: Bench, contexts: Contexts, aspect: str) -> pl.DataFrame:
@@ -236,7 +226,8 @@ class Panel(JudgedItems):
         self.study, self.aspect, self.table = study, aspect, table
         self.head = f"{aspect}: " if aspect != UNNAMED else ""
         # Whether equal values mean something, and whether they have an order.
-        self.scale = {"nominal": len(np.unique(self.values[self.known])) <= MOST_LABELS, "ordered": self.ordered}
+        few = len(np.unique(self.values[self.known])) <= judge_panels.MOST_LABELS
+        self.scale = {"nominal": few, "ordered": self.ordered}
         self.positive = self.meaning_yes(study.yes, study.positive)
         self.reference = self.judges.index(study.reference) if study.reference in self.judges else None
         others = [at for at in range(len(self.judges)) if at != self.reference]
@@ -245,7 +236,7 @@ class Panel(JudgedItems):
         """Pairs whose confusions are counted: those with the reference, or all."""
 
     def write(self, page: StudyPage, case: Case, number: int) -> None:
-        queries = format_count(int(self.queries.max()) + 1, "query", "queries")
+        queries = count_queries(int(self.queries.max()) + 1)
         judges, items = format_count(len(self.judges), "judge"), format_count(len(self.values), "item")
         page.lead(case, f"{self.head}{judges} of {items} of {queries}.")
         page.say(case, self.sentence())
@@ -270,19 +261,17 @@ class Panel(JudgedItems):
 
     @cached_property
     def pairs(self) -> list[Row]:
-        return [
-            {"first": self.judges[one.first], "second": self.judges[one.second], "items": one.kappa.n}
-            | {"one of them missing": one.kappa.n_left_out, "equal": one.equal}
-            | _ends("κ", one.kappa)
-            | _ends("κ quadratic", one.weighted)
-            | _ends("Spearman ρ", one.rank)
-            | {"why": "; ".join(dict.fromkeys(filter(None, (one.kappa.reason, one.rank.reason))))}
-            for one in pair_agreements(self.values, self.queries, self.study.plan, **self.scale)
-        ]
+        rows = []
+        for one in judge_panels.pair_agreements(self.values, self.queries, self.study.plan, **self.scale):
+            row: Row = {"first": self.judges[one.first], "second": self.judges[one.second], "items": one.kappa.n}
+            row |= {"one of them missing": one.kappa.n_left_out, "equal": one.equal}
+            row |= _ends("κ", one.kappa) | _ends("κ quadratic", one.weighted) | _ends("Spearman ρ", one.rank)
+            rows.append(row | {"why": "; ".join(dict.fromkeys(filter(None, (one.kappa.reason, one.rank.reason))))})
+        return rows
 
     @cached_property
     def together(self) -> list[Row]:
-        found = panel_agreements(self.values, self.queries, self.study.plan, **self.scale)
+        found = judge_panels.panel_agreements(self.values, self.queries, self.study.plan, **self.scale)
         return [
             {"measure": name, **columns(one, "value", "counts", "left out", unit="items")}
             for name, one in found.items()
@@ -299,14 +288,11 @@ class Panel(JudgedItems):
             both = self.known[:, at] & self.known[:, truth]
             yes, right = (np.isin(self.values[both, column], values) for column in (at, truth))
             for label, given, true in (("yes", yes, right), ("no", ~yes, ~right)):
-                one = precision_recall(given, true, self.queries[both], self.study.plan)
-                rows.append(
-                    {"judge": self.judges[at], "reference": self.judges[truth], "label": label, "yes is": words}
-                    | _ends("precision", one.precision)
-                    | _ends("recall", one.recall)
-                    | {"F1": one.f1}
-                    | {"both": one.hits, "judge alone": one.false, "reference alone": one.missed, "items": len(given)}
-                )
+                one = judge_panels.precision_recall(given, true, self.queries[both], self.study.plan)
+                row = {"judge": self.judges[at], "reference": self.judges[truth], "label": label, "yes is": words}
+                row |= _ends("precision", one.precision) | _ends("recall", one.recall) | {"F1": one.f1}
+                counts = {"both": one.hits, "judge alone": one.false, "reference alone": one.missed}
+                rows.append(row | counts | {"items": len(given)})
         return rows
 
     @cached_property
@@ -315,13 +301,14 @@ class Panel(JudgedItems):
             {"first": self.judges[a], "second": self.judges[b], "first says": self.word(one.first)}
             | {"second says": self.word(one.second), "items": one.items, "share": one.share}
             for a, b in (self.compared if self.scale["nominal"] else ())
-            for one in confusions(self.values[:, a], self.values[:, b])
+            for one in judge_panels.confusions(self.values[:, a], self.values[:, b])
         ]
 
     def sentence(self) -> str:
         values = [one for one in self.together if one["value"] is not None]
         if not values:
-            return f"{self.head}agreement has no value: {self.together[0]['why'] if self.together else CONTINUOUS}."
+            why = self.together[0]["why"] if self.together else judge_panels.CONTINUOUS
+            return f"{self.head}agreement has no value: {why}."
         main = next((one for one in values if one["measure"].endswith("ordinal")), values[0])
         interval = between(Estimate(low=main["low"], high=main["high"]).interval)
         said = (

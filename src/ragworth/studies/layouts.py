@@ -16,26 +16,19 @@ import polars as pl
 
 from ragworth.annotators.token_confidence import MEASURES
 from ragworth.config import ModelSpec, Workspace
-from ragworth.errors import InputError, format_count, format_list
+from ragworth.errors import InputError, format_list
 from ragworth.report.study.charts import heat_chart
+from ragworth.retrieval.candidates import Unusable
+from ragworth.retrieval.context_lists import contexts_from_lists
 from ragworth.stats.estimate import Estimate, correct_by_holm, difference, mean_estimates
-from ragworth.studies import confidences
+from ragworth.studies import confidences, contrast
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import Case, PoolStudy, Published
-from ragworth.studies.contrast import (
-    CONTRAST_NOTE,
-    NO_OUTCOME,
-    SHARE,
-    Floats,
-    check_design,
-    confidence_grids,
-    outcome_grid,
-)
+from ragworth.studies.contrast import SHARE, Floats
 from ragworth.studies.page import StudyPage, TableText, columns
-from ragworth.studies.pool import Unusable, contexts_from_lists
-from ragworth.studies.wording import p_words, parse_names
+from ragworth.studies.wording import count_queries, p_words
 from ragworth.tables import Contexts
-from ragworth.tasks.options import option
+from ragworth.tasks.options import option, parse_names
 
 RANDOM, BEST = "(at random)", "(best possible)"
 """In the place of a chooser: a random layout, and one that led to a correct answer if any did."""
@@ -79,6 +72,7 @@ class Layouts(PoolStudy):
             ),
         )
     }
+    design_column: ClassVar[str] = "model"
     why_ours: ClassVar[str] = "It takes all queries, and tests differences by how large they are, not only by sign."
     judges: ClassVar[tuple[str, ...]] = (confidences.KIND,)
 
@@ -127,9 +121,6 @@ class Layouts(PoolStudy):
         schema = {"system": pl.String, "model": pl.String, "place": pl.Int64}
         return bench.case(Contexts.concat(tables), pl.DataFrame(design, schema, orient="row"), (), drawn.left)
 
-    def take(self, case: Case) -> Case:
-        return check_design(case, self.kind, "model")
-
     def tables(self) -> Mapping[str, TableText]:
         test = f"p by {'randomisation' if self.test == 'randomisation' else 'a sign test'} over queries"
         note = (
@@ -139,17 +130,17 @@ class Layouts(PoolStudy):
         )
         return {
             "accuracy": TableText("Correct answers, by who answered and who chose the context", f"{note}; {test}"),
-            "differences": TableText("Choices against each other", f"{CONTRAST_NOTE}; {test}", aside=True),
+            "differences": TableText("Choices against each other", f"{contrast.CONTRAST_NOTE}; {test}", aside=True),
         }
 
     def examine(self, case: Case, page: StudyPage) -> None:
         systems, models = case.design["system"].to_list(), case.design["model"].unique(maintain_order=True).to_list()
-        grid = outcome_grid(case, systems, self.outcome)
-        page.leave_out(case, {NO_OUTCOME: grid.missing})
+        grid = contrast.outcome_grid(case, systems, self.outcome)
+        page.leave_out(case, {contrast.NO_OUTCOME: grid.missing})
         correct = (grid.values >= self.correct).astype(np.float64).reshape(len(grid.queries), len(models), -1)
-        queries = f"each of {format_count(len(grid.queries), 'query', 'queries')}; models: {format_list(models, 12)}"
+        queries = f"each of {count_queries(len(grid.queries))}; models: {format_list(models, 12)}"
         page.lead(case, f"{correct.shape[2]} layouts of the same passages for {queries}.")
-        known = confidence_grids(case, systems, grid.queries)
+        known = contrast.confidence_grids(case, systems, grid.queries)
         for measure, values in known.items():
             self._compare(case, page, measure, models, values.reshape(correct.shape), correct)
         if self.measure not in known or np.isnan(known[self.measure]).any(axis=1).all():

@@ -19,33 +19,30 @@ import polars as pl
 from ragworth.comparison import value_bounds
 from ragworth.config import AnswerConfig, TaskConfig, Workspace
 from ragworth.errors import InputError, format_count, format_list
+from ragworth.evaluation.session import PlanComplete
 from ragworth.formats.judges import read_coverage
 from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM
 from ragworth.graders.rated_coverage import HUMAN, AnswerCoverage, answer_coverage, human_texts, with_human_ratings
+from ragworth.metrics import required_passages
 from ragworth.metrics.parsing import with_parameter
-from ragworth.metrics.required_passages import (
-    REDUNDANCY_RULES,
-    REQUIRED,
-    answerable,
-    class_shares,
-    required,
-    without_failed,
-)
+from ragworth.metrics.required_passages import REDUNDANCY_RULES, REQUIRED, answerable, required_subsets
 from ragworth.report.study.charts import curve_chart, dot_chart, point_chart
 from ragworth.results import Results
+from ragworth.retrieval.context_lists import ContextLists, contexts_from_lists, lists_by_system
 from ragworth.scoring import passage_tokens, score, score_to_sizes
 from ragworth.stats.estimate import Estimate, mean_estimates
 from ragworth.stats.pooled import pooled_correlations
 from ragworth.stats.systems import common_grid, rank_systems, spread_of_means
-from ragworth.studies.bench import Bench, PlanComplete
+from ragworth.studies.bench import Bench
 from ragworth.studies.contract import Case, Published, Study
-from ragworth.studies.contrast import Floats, matrix
-from ragworth.studies.page import StudyPage, TableText, columns
-from ragworth.studies.pool import Shown, contexts_from_lists, lists_by_system, no_queries_error
-from ragworth.studies.wording import between, parse_names, parse_numbers, signed
+from ragworth.studies.contrast import Floats
+from ragworth.studies.page import StudyPage, TableText, columns, make_table
+from ragworth.studies.pool import no_queries_error
+from ragworth.studies.wording import between, count_queries, signed
 from ragworth.tables import OK, Answers, Contexts, Ratings, Scores
+from ragworth.tables.grids import matrix
 from ragworth.tasks.answerability import RATED_ANSWERABILITY_NOTE
-from ragworth.tasks.options import option
+from ragworth.tasks.options import option, parse_names, parse_numbers
 from ragworth.token_counter import WORD_COUNTER, TokenCounter
 
 BOUND = "(required)"
@@ -118,12 +115,9 @@ class LongForm(Study):
         # Rated from the lowest threshold on, so every η uses the same ratings.
         grader = space.grades.get("coverage", TaskConfig())
         grader = replace(grader, settings={**grader.settings, "eta": THRESHOLDS[0]})
-        return replace(
-            space,
-            judgments={kind: each for kind, each in space.judgments.items() if kind == "ratings"},
-            answers=replace(writing, task=task, everything=True, without=True),
-            grades={"coverage": grader},
-        )
+        judgments = {kind: each for kind, each in space.judgments.items() if kind == "ratings"}
+        answers = replace(writing, task=task, everything=True, without=True)
+        return replace(space, judgments=judgments, answers=answers, grades={"coverage": grader})
 
     def run(self, bench: Bench) -> Case:
         found = bench.retrieved()
@@ -143,12 +137,10 @@ class LongForm(Study):
         if not bench.metrics:
             known = case.results.judgments
             names = BY_RATINGS + (BY_LABELS if known is not None and known.of("relevance").height else ())
-            wanted = [
-                at_threshold(f"{name}@{size}" if size else name, self.eta)
-                for size in self.named_sizes or [""]
-                for name in names
-            ]
-            scores = score_contexts(case.results, wanted)
+            ends = [f"@{size}" for size in self.named_sizes] or [""]
+            scores = score_contexts(
+                case.results, [at_threshold(name + end, self.eta) for end in ends for name in names]
+            )
             case = replace(case, results=replace(case.results, scores=Scores.trusted(scores)))
         return self._with_human(case, texts, bench.collection.counter)
 
@@ -157,11 +149,8 @@ class LongForm(Study):
         if bench.collection.ratings is not None:
             return bench.collection.ratings
         if "ratings" not in bench.space.judgments:
-            raise InputError(
-                "there are no ratings of sub-questions",
-                file=str(bench.space.file),
-                remedy="name ratings under [collection], or set ratings = true under [judgments]",
-            )
+            remedy = "name ratings under [collection], or set ratings = true under [judgments]"
+            raise InputError("there are no ratings of sub-questions", file=str(bench.space.file), remedy=remedy)
         k = max([bench.space.k, *(int(size) for size in self.named_sizes if size != REQUIRED)])
         bench.judge(["ratings"], found.cut(k))
         if bench.ratings is None:
@@ -175,7 +164,7 @@ class LongForm(Study):
         bench.material = replace(bench.material, collection=replace(bench.collection, ratings=bench.ratings))
         return bench.ratings
 
-    def _answer(self, bench: Bench, shown: Shown, parts: Mapping[str, int]) -> None:
+    def _answer(self, bench: Bench, shown: ContextLists, parts: Mapping[str, int]) -> None:
         """Have contexts answered and graded; a plan counts the ratings that this takes, not only the answers."""
         bench.answer(contexts_from_lists(shown), without=True)
         if bench.plan:
@@ -188,23 +177,21 @@ class LongForm(Study):
 
     def _subsets(self, bench: Bench, ratings: Ratings) -> tuple[dict[str, list[str]], Counter[str]]:
         """The required subset of each query, and queries left out."""
-        whole = without_failed(ratings)
-        chosen: dict[str, list[str]] = {}
-        rows = required(whole, self.eta).filter(pl.col("class") == REQUIRED).sort("place")
-        for query, passage in rows.select("query", "passage").iter_rows():
-            chosen.setdefault(query, []).append(passage)
+        whole = required_passages.without_failed(ratings)
+        chosen = required_subsets(whole, self.eta)
         reasons = {
             "no sub-questions": set(bench.collection.subquestions["query"]),
             "no ratings": set(ratings.frame["query"]),
             "a rating failed": set(whole.frame["query"]),
             f"no sub-question is answered with {self.eta:g} or more": chosen.keys(),
         }
-        why = {
-            query: next((why for why, known in reasons.items() if query not in known), "")
-            for query in bench.material.setting.ids
-        }
-        left = Counter(reason for reason in why.values() if reason)
-        if not (subsets := {query: chosen[query] for query, reason in why.items() if not reason}):
+        subsets, left = {}, Counter[str]()
+        for query in bench.material.setting.ids:
+            if why := next((reason for reason, known in reasons.items() if query not in known), ""):
+                left[why] += 1
+            else:
+                subsets[query] = chosen[query]
+        if not subsets:
             raise no_queries_error(left, "give sub-questions and ratings of them")
         return subsets, left
 
@@ -213,7 +200,7 @@ class LongForm(Study):
         sizes = self.named_sizes or [""]
         return {f"{name} · {size}" if len(sizes) > 1 else name: (name, size) for size in sizes for name in systems}
 
-    def _contexts(self, found: Contexts, subsets: dict[str, list[str]], k: int) -> Shown:
+    def _contexts(self, found: Contexts, subsets: dict[str, list[str]], k: int) -> ContextLists:
         lists, shown = lists_by_system(found), {}
         for arm, (system, size) in self._arms(found.systems).items():
             most = {query: len(subset) if size == REQUIRED else int(size or k) for query, subset in subsets.items()}
@@ -222,9 +209,8 @@ class LongForm(Study):
 
     def take(self, case: Case) -> Case:
         if case.results.ratings is None:
-            raise InputError(
-                f"{case.name}: there are no ratings of sub-questions", remedy="name ratings, or have them judged"
-            )
+            found = f"{case.name}: there are no ratings of sub-questions"
+            raise InputError(found, remedy="name ratings, or have them judged")
         if not any(name.startswith(BY_RATINGS) for name in case.results.scores.frame["metric"].unique()):
             raise InputError(f"{case.name}: there are no scores of coverage", remedy="add -m Cov -m alpha_nDCG")
         if not self.human_ratings:
@@ -275,11 +261,8 @@ class LongForm(Study):
     def examine(self, case: Case, page: StudyPage) -> None:
         parts = list(self._parts(case))
         first, results = parts[0], case.results
-        page.lead(
-            case,
-            f"{format_count(len(first.systems), 'system')} on {format_count(len(first.queries), 'query', 'queries')} "
-            f"with rated sub-questions, answered from a rating of {self.eta:g} on.",
-        )
+        who = f"{format_count(len(first.systems), 'system')} on {count_queries(len(first.queries))}"
+        page.lead(case, f"{who} with rated sub-questions, answered from a rating of {self.eta:g} on.")
         for part in parts:
             page.say(case, part.ranking_sentence())
             page.add("systems", case, part.system_rows())
@@ -293,12 +276,11 @@ class LongForm(Study):
         if len(known) > 1:
             said = [f"{signed(tau)} at η = {eta:g}" for tau, eta in known]
             page.say(case, f"by Cov, τ-b is {format_list(said, 5)}.")
-        page.leave_out(
-            case, {"some system has no value of its contexts or answers": len(first.queries) - len(first.common)}
-        )
+        lost = len(first.queries) - len(first.common)
+        page.leave_out(case, {"some system has no value of its contexts or answers": lost})
         assert results.ratings is not None
-        shares = class_shares(results.contexts, results.ratings, self.eta, self.redundancy)  # type: ignore[arg-type]
-        shares = shares.filter(pl.col("system").is_in(list(first.systems)))
+        classes = required_passages.class_shares(results.contexts, results.ratings, self.eta, self.redundancy)  # type: ignore[arg-type]
+        shares = classes.filter(pl.col("system").is_in(list(first.systems)))
         page.add("passages", case, shares.with_columns(pl.col("system").replace(first.systems)))
         self._compare_with_people(case, first, page)
         tables = {"passages": results.ratings.frame, "answers": results.said.get("coverage", NO_SYSTEMS)}
@@ -327,11 +309,9 @@ class LongForm(Study):
         there = {system for each in (rows, *answers) for system in each["system"]}
         bounds = {arm: role for arm, role, *_ in design.rows() if role != "system" and arm in there}
         for size in design.filter(pl.col("role") == "system")["size"].unique(maintain_order=True):
-            mine = (
-                design.filter((pl.col("role") == "system") & (pl.col("size") == size)).select("system", "name").rows()
-            )
+            mine = design.filter((pl.col("role") == "system") & (pl.col("size") == size))
             cut = {name.removesuffix(f"@{size}"): part for name, part in scores.items() if name.endswith(f"@{size}")}
-            systems = {arm: name for arm, name in mine if arm in there}
+            systems = {arm: name for arm, name in mine.select("system", "name").iter_rows() if arm in there}
             yield CoverageBySystem(self, case, size, systems, bounds, cut if size and cut else scores, answers)
             bounds = {}
 
@@ -449,23 +429,15 @@ class CoverageBySystem:
             if one.value is not None
         ]
 
-    def ranking_rows(self) -> list[dict[str, Any]]:
-        rows = (
-            {"context": name, "answer": of} | columns(one, "τ-b", "counts") | {"why": one.reason}
-            for name, of, one in self.orders
-        )
-        return [{**self.k, **row} for row in rows]
+    def ranking_rows(self) -> Iterator[dict[str, Any]]:
+        for name, of, one in self.orders:
+            yield {**self.k, "context": name, "answer": of} | columns(one, "τ-b", "counts") | {"why": one.reason}
 
     def size_row(self) -> dict[str, Any]:
         """τ of each measure, as the paper has it: Den with density, the others with coverage."""
         taus = {name: one for name, of, one in self.orders if (of == "density") == name.startswith("Den")}
-        first = next(iter(taus.values()))
-        return {
-            **self.k,
-            **{name: one.value for name, one in taus.items()},
-            "systems": first.counts["systems"],
-            "queries": first.n,
-        }
+        first, values = next(iter(taus.values())), {name: one.value for name, one in taus.items()}
+        return {**self.k, **values, "systems": first.counts["systems"], "queries": first.n}
 
     def sweep(self) -> Iterator[dict[str, Any]]:
         """Coverage of contexts and answers, and how they rank the systems, at each threshold."""
@@ -478,11 +450,9 @@ class CoverageBySystem:
             rows = scores.filter((pl.col("metric") == name) & (pl.col("status") == OK))
             answers = answer_coverage(results, eta).coverage
             contexts, answered = self.grids(rows, answers)
-            one = (
-                rank_systems(contexts, answered, self.study.plan)
-                if answers.height
-                else Estimate(reason="no answers rated")
-            )
+            one = Estimate(reason="no answers rated")
+            if answers.height:
+                one = rank_systems(contexts, answered, self.study.plan)
             both = common_grid(contexts, answered)
             if both.of(contexts).size:
                 contexts, answered = both.of(contexts), both.of(answered)
@@ -494,17 +464,13 @@ class CoverageBySystem:
             yield {"η": eta, **spread, **columns(one, "τ-b"), "queries": queries, "why": one.reason}
 
     def ranking_sentence(self) -> str:
-        where = f"with {self.size} passages, " if self.size else ""
-        where = "with as many passages as the required subset, " if self.size == REQUIRED else where
+        number = "as many passages as the required subset" if self.size == REQUIRED else f"{self.size} passages"
+        where = f"with {number}, " if self.size else ""
         known = [row for row in self.orders if row[2].value is not None]
         if not self.answers:
-            outcomes = self.case.results.outcomes
-            graded = outcomes is not None and bool((outcomes.frame["aspect"] == "coverage").any())
-            why = (
-                f"they were graded for coverage at another threshold than {self.study.eta:g}"
-                if graded
-                else "they were not graded for coverage"
-            )
+            outcomes, why = self.case.results.outcomes, "they were not graded for coverage"
+            if outcomes is not None and (outcomes.frame["aspect"] == "coverage").any():
+                why = f"they were graded for coverage at another threshold than {self.study.eta:g}"
             return f"nothing is said about the answers: {why}."
         if not known:
             return f"{where}systems can't be ranked by the coverage of their answers: {self.orders[0][2].reason}."
@@ -513,11 +479,8 @@ class CoverageBySystem:
         verdict = f"{metric} ranks the systems most like the {of} of their answers does"
         if one.low is None or one.low <= 0:
             verdict = f"no measure reliably ranks the systems as the {of} of their answers does; {metric} comes closest"
-        return (
-            f"{where}{verdict}, Kendall τ-b "
-            f"{signed(one.value or 0.0)} {between(one.interval)} over {format_count(one.counts['systems'], 'system')} "
-            f"and {format_count(one.n, 'query', 'queries')}."
-        )
+        over = f"{format_count(one.counts['systems'], 'system')} and {count_queries(one.n)}"
+        return f"{where}{verdict}, Kendall τ-b {signed(one.value or 0.0)} {between(one.interval)} over {over}."
 
     def bounds_sentence(self) -> str:
         words = ANSWERS["coverage"] if self.answers.coverage.height else self.metrics[0]
@@ -528,48 +491,34 @@ class CoverageBySystem:
         best = max(mine, key=lambda arm: mine[arm])
         same = len(mine) > 1 and max(mine.values()) == min(mine.values())
         first = f"all systems have the same {words}," if same else f"{self.systems[best]} has the highest {words},"
-        bounds = [
-            f"the {role} {arm} {signed(means[arm].value or 0.0)}" for arm, role in self.bounds.items() if arm in means
-        ]
-        return f"{first} {signed(mine[best])} {between(means[best].interval)}" + (
-            f"; {format_list(bounds)}." if bounds else "."
-        )
+        there = {arm: role for arm, role in self.bounds.items() if arm in means}
+        bounds = format_list([f"the {role} {arm} {signed(means[arm].value or 0.0)}" for arm, role in there.items()])
+        return f"{first} {signed(mine[best])} {between(means[best].interval)}{f'; {bounds}' if bounds else ''}."
 
     def draw(self, page: StudyPage) -> None:
         main = next((name for name in self.means if name.startswith("Cov")), "")
+        answers = ANSWERS["coverage"]
         drawn = [name for name in (main, *ANSWERS.values()) if name in self.means]
-        rows = pl.DataFrame([row for row in self.interval_rows() if row["measure"] in drawn], infer_schema_length=None)
+        rows = make_table(row for row in self.interval_rows() if row["measure"] in drawn)
         if rows.height:
             frame = rows.select("low", "high", label="system", value="mean", group="measure", n="queries")
-            caption = f"Means with {self.study.level:.0%} intervals over queries."
-            page.draw(
-                "systems", "Coverage of contexts and answers", caption, dot_chart(frame, "mean", zero=True), self.case
+            title, caption = (
+                "Coverage of contexts and answers",
+                f"Means with {self.study.level:.0%} intervals over queries.",
             )
-        if main and ANSWERS["coverage"] in self.means:
-            pairs = [
-                (self.means[main][arm].value, self.means[ANSWERS["coverage"]][arm].value, name)
-                for arm, name in self.systems.items()
-            ]
-            frame = pl.DataFrame(
-                pairs, schema={"x": pl.Float64, "y": pl.Float64, "label": pl.String}, orient="row"
-            ).drop_nulls()
-            if frame.height:
+            page.draw("systems", title, caption, dot_chart(frame, "mean", zero=True), self.case)
+        if main and answers in self.means:
+            of = self.means[main], self.means[answers]
+            points = [{"x": of[0][a].value, "y": of[1][a].value, "label": name} for a, name in self.systems.items()]
+            if (frame := make_table(points).drop_nulls()).height:
+                title = "Systems by the coverage of contexts and answers"
                 caption = "A point for each system, with the line of least squares; bounds are left out."
-                page.draw(
-                    "scatter",
-                    "Systems by the coverage of contexts and answers",
-                    caption,
-                    point_chart(frame, "coverage of the context", ANSWERS["coverage"]),
-                    self.case,
-                )
+                page.draw("scatter", title, caption, point_chart(frame, "coverage of the context", answers), self.case)
         sweep = page.table("thresholds").filter(pl.col("case") == self.case.name)
-        lines = pl.concat(
-            sweep.select(line=pl.lit(what), place="η", value=what) for what in ("contexts", "answers")
-        ).drop_nulls()
+        sides = (sweep.select(line=pl.lit(what), place="η", value=what) for what in ("contexts", "answers"))
+        spec = curve_chart(pl.concat(sides).drop_nulls(), "η", "coverage", band=False)
         caption = "Mean over systems and queries, by the lowest rating η that counts as answered."
-        page.draw(
-            "thresholds", "Coverage by threshold", caption, curve_chart(lines, "η", "coverage", band=False), self.case
-        )
+        page.draw("thresholds", "Coverage by threshold", caption, spec, self.case)
 
 
 def at_threshold(name: str, eta: float) -> str:
@@ -579,13 +528,6 @@ def at_threshold(name: str, eta: float) -> str:
 
 def score_contexts(results: Results, names: list[str]) -> pl.DataFrame:
     """Scores of contexts, some of them cut at the size of each query's required subset."""
+    sizes = dict(results.contexts.frame.filter(pl.col("system") == BOUND).group_by("query").len().iter_rows())
     more: dict[str, Any] = {"ratings": results.ratings, "tokens": passage_tokens(results.collection), "complete": False}
-    plain, tied = ([name for name in names if name.endswith(TIED) == wanted] for wanted in (False, True))
-    parts = [score(results.contexts, results.judgments, plain, **more).frame] if plain else []
-    if tied:
-        bound = results.contexts.frame.filter(pl.col("system") == BOUND)
-        cut = [name.removesuffix(TIED) for name in tied]
-        sizes = dict(bound.group_by("query").len().iter_rows())
-        found = score_to_sizes(results.contexts, results.judgments, cut, sizes, **more)
-        parts.append(found.with_columns(pl.col("metric") + TIED))
-    return pl.concat(parts)
+    return score_to_sizes(results.contexts, results.judgments, names, sizes, TIED, **more)

@@ -19,17 +19,20 @@ from ragworth.comparison import higher_is_better
 from ragworth.config import Workspace
 from ragworth.errors import format_count
 from ragworth.report.study.charts import dot_chart
+from ragworth.report.study.table_charts import outcome_figure
+from ragworth.retrieval.candidates import Unusable
 from ragworth.stats.concordance import concordance, macro_f1
 from ragworth.stats.estimate import Estimate, mean_estimates
 from ragworth.studies import confidences, contrast
 from ragworth.studies.bench import Bench
 from ragworth.studies.confidences import KIND, RELEVANCE
 from ragworth.studies.contract import Case, PoolStudy, Published
-from ragworth.studies.contrast import SHARE, Floats, confidence_grids, matrix, outcome_grid
+from ragworth.studies.contrast import SHARE, Floats, confidence_grids, outcome_grid
 from ragworth.studies.page import StudyPage, TableText, columns
-from ragworth.studies.pool import SPARE, Unusable
-from ragworth.studies.wording import between, p_words, signed
+from ragworth.studies.pool import SPARE
+from ragworth.studies.wording import between, count_queries, p_words, signed
 from ragworth.tables import ANSWERED_STATUSES
+from ragworth.tables.grids import matrix
 from ragworth.tasks.options import option
 from ragworth.tasks.text_lookup import TextLookup
 from ragworth.text_match.overlap import token_f1
@@ -68,6 +71,7 @@ class Noise(PoolStudy):
             ),
         )
     }
+    design_column: ClassVar[str] = "skipped"
     why_ours: ClassVar[str] = "It is the published design, on all queries and with the workspace's settings."
     judges: ClassVar[tuple[str, ...]] = (KIND,)
 
@@ -97,9 +101,6 @@ class Noise(PoolStudy):
         metrics = [f"UDCG@{self.n + 1}"] if judged else []
         return bench.case(bench.with_scores(drawn.contexts, self.retriever), design, metrics, drawn.left)
 
-    def take(self, case: Case) -> Case:
-        return contrast.check_design(case, self.kind, "skipped")
-
     def tables(self) -> Mapping[str, TableText]:
         wins = "wins: queries in which this context alone has a correct answer; f1: token F1 with the accepted answers"
         tests = "p by a sign test for correct answers, by randomisation for token F1"
@@ -118,7 +119,7 @@ class Noise(PoolStudy):
     def examine(self, case: Case, page: StudyPage) -> None:
         grid = outcome_grid(case, ARMS, self.outcome)
         page.leave_out(case, {contrast.NO_OUTCOME: grid.missing})
-        n, queries = int(case.design["n"][0]), format_count(len(grid.queries), "query", "queries")
+        n, queries = int(case.design["n"][0]), count_queries(len(grid.queries))
         same = f"and at the same position among {n:,} retrieved ones without the answer"
         page.lead(case, f"for {queries}, a relevant passage among {format_count(n, 'random passage')}, {same}.")
         correct, f1 = (grid.values >= self.correct).astype(np.float64), _token_f1(case, grid.queries)
@@ -153,7 +154,7 @@ class Noise(PoolStudy):
         page.show_answers(case, case.results.said.get("answers"), chosen)
 
     def finish(self, page: StudyPage) -> None:
-        spec = contrast.outcome_figure(page.table("answers"), "context", "mean outcome")
+        spec = outcome_figure(page.table("answers"), "context", "mean outcome")
         page.draw("answers", "What became of the answers", "Share of the answers of each kind.", spec)
         caption = f"τ = (C − D)/(C + D) over queries of which one answer is correct, {self.level:.0%} intervals."
         shown = page.dots("concordance", "confidence", "tau")
@@ -175,14 +176,9 @@ class Noise(PoolStudy):
 
     def _aware(self, taus: Mapping[str, Estimate], gap: Estimate) -> str:
         """Which confidence is higher in the correct answer."""
-        queries = format_count(gap.counts["wins"] + gap.counts["losses"], "query", "queries")
-        best = confidences.best_measure(
-            {name: taus[name] for name in MEASURES if name in taus},
-            ("concordant", "discordant"),
-            self.plan.alpha,
-            "predict",
-            "the correct one",
-        )
+        queries = count_queries(gap.counts["wins"] + gap.counts["losses"])
+        mine, counts = {name: taus[name] for name in MEASURES if name in taus}, ("concordant", "discordant")
+        best = confidences.best_measure(mine, counts, self.plan.alpha, "predict", "the correct one")
         if best is None:
             why = next((one.reason for one in taus.values()), "there is none")
             return f"no confidence can be compared with the answers to {queries} with only one correct answer: {why}."

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from ragworth.errors import format_count, format_list
 from ragworth.report.document import TokenView
 from ragworth.report.study import Findings, StudyFigure, StudyTable, token_views
 from ragworth.report.study.findings import QUERIES, left_out_table
@@ -86,8 +85,10 @@ class StudyPage:
             known = set(answers.select("system", "query").iter_rows())
             some = {pair: words for pair, words in chosen.items() if pair in known}
             where = f"{case.name}: " if self.several else ""
+            texts = dict(case.results.collection.queries.select("query", "text").iter_rows())
             for view, words in zip(token_views(answers, some), some.values(), strict=True):
-                self._answers.append(replace(view, query=f"{where}{view.query}", arm=words))
+                question = texts.get(view.query) or ""
+                self._answers.append(replace(view, query=f"{where}{view.query}", arm=words, question=question))
 
     def dots(self, table: str, label: str, value: str, *group: pl.Expr) -> pl.DataFrame:
         """The rows of a table that have a value, as `dot_chart` takes them."""
@@ -129,20 +130,6 @@ def make_table(rows: Iterable[Row]) -> pl.DataFrame:
     """Rows as a table; NaN is no value, and a column without any value is one of numbers."""
     frame = pl.DataFrame(list(rows), infer_schema_length=None)
     return frame.with_columns(pl.col(pl.Null).cast(pl.Float64), pl.col(pl.Float64).fill_nan(None))
-
-
-def shared_lines(table: pl.DataFrame, place: str, value: str, most: int) -> tuple[pl.DataFrame, str]:
-    """The first metrics of a table as lines for `curve_chart`, those that agree as one; and how many are not drawn."""
-    alike: dict[object, list[str]] = {}
-    for (metric,), part in table.drop_nulls(value).group_by("metric", maintain_order=True):
-        alike.setdefault(tuple(part.select(place, pl.col(value).round(9)).iter_rows()), []).append(str(metric))
-    groups = list(alike.values())
-    labels = [(group[0], format_list(group, 4)) for group in groups[:most]]
-    names = pl.DataFrame(labels, {"metric": pl.String, "line": pl.String}, orient="row")
-    lines = names.join(table.drop_nulls(value), on="metric", maintain_order="left_right")
-    more = sum(len(group) for group in groups[most:])
-    words = f" {format_count(more, 'more metric')} in the table." if more else ""
-    return lines.rename({place: "place", value: "value"}), words
 
 
 def columns(one: Estimate, value: str, *more: str, unit: str = "queries") -> dict[str, object]:

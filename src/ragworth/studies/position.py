@@ -18,6 +18,8 @@ from ragworth.comparison import higher_is_better, value_bounds
 from ragworth.config import Workspace
 from ragworth.errors import InputError, format_count, format_list
 from ragworth.report.study.charts import curve_chart
+from ragworth.report.study.table_charts import outcome_curve, shared_lines
+from ragworth.retrieval.candidates import Unusable
 from ragworth.stats.correlation import Measure
 from ragworth.stats.estimate import Estimate, mean_estimates
 from ragworth.stats.within_query import within_query_correlations
@@ -26,11 +28,11 @@ from ragworth.studies.bench import Bench
 from ragworth.studies.confidences import KIND, TASKS, with_confidence
 from ragworth.studies.contract import MEASURES, Case, PoolStudy, Published
 from ragworth.studies.contrast import Contrast, Floats, OutcomeGrid
-from ragworth.studies.page import Row, StudyPage, TableText, columns, shared_lines
-from ragworth.studies.pool import CandidatePool, DrawnContexts, Unusable
+from ragworth.studies.page import Row, StudyPage, TableText, columns
+from ragworth.studies.pool import CandidatePool, DrawnContexts
 from ragworth.studies.score_rows import DIGITS
-from ragworth.studies.wording import MEASURE_NAMES, p_words, parse_numbers, signed
-from ragworth.tasks.options import option
+from ragworth.studies.wording import MEASURE_NAMES, p_words, signed
+from ragworth.tasks.options import option, parse_numbers
 
 DRAWN = 7
 """Metrics drawn beside the answers; more would hide each other."""
@@ -67,6 +69,7 @@ class Position(PoolStudy):
             tasks=TASKS,
         ),
     }
+    design_column: ClassVar[str] = "position"
     why_ours: ClassVar[str] = "It adds the metrics that an evaluation shows, tests, and all queries."
 
     @property
@@ -98,9 +101,6 @@ class Position(PoolStudy):
         design = pl.DataFrame({"system": list(drawn.shown), "position": self.places})
         return bench.case(drawn.contexts, design, bench.metrics_at(self.k), drawn.left)
 
-    def take(self, case: Case) -> Case:
-        return contrast.check_design(case, self.kind, "position")
-
     def tables(self) -> Mapping[str, TableText]:
         return {
             "outcomes": TableText(
@@ -126,11 +126,8 @@ class Position(PoolStudy):
         places: list[int] = design["position"].to_list()
         grid = contrast.outcome_grid(case, design["system"].to_list(), self.outcome)
         page.leave_out(case, {contrast.NO_OUTCOME: grid.missing})
-        page.lead(
-            case,
-            f"one relevant passage of {grid.number} was moved through the "
-            "context, among the same others in the same order; the model answered from each.",
-        )
+        moved = "was moved through the context, among the same others in the same order"
+        page.lead(case, f"one relevant passage of {grid.number} {moved}; the model answered from each.")
         shown = dict(zip(grid.arms, places, strict=True))
         table = page.add("outcomes", case, contrast.arm_rows(grid, "position", shown, self.plan))
         found = self._contrasts(grid, places)
@@ -139,7 +136,7 @@ class Position(PoolStudy):
         metrics = page.add("metrics", case, self._metric_rows(seen, places))
         page.add("sight", case, self._sight(grid, seen))
         page.say(case, *self._sentences(grid, places, found), *_seen_sentences(seen, places))
-        lines, more = contrast.outcome_curve(table, "position", pl.lit(grid.what)), ""
+        lines, more = outcome_curve(table, "position", pl.lit(grid.what)), ""
         if seen:
             drawn = metrics.filter(~pl.col("metric").is_in(list(CONFIDENCES))).select("metric", "position", "mean")
             others, more = shared_lines(drawn, "position", "mean", DRAWN)
@@ -150,7 +147,7 @@ class Position(PoolStudy):
 
     def finish(self, page: StudyPage) -> None:
         if page.several:
-            lines = contrast.outcome_curve(page.table("outcomes"), "position", pl.col("case"))
+            lines = outcome_curve(page.table("outcomes"), "position", pl.col("case"))
             spec = curve_chart(lines, "position of the relevant passage", "mean")
             page.draw("answers", "The answers by position", f"{self.level:.0%} intervals over queries.", spec)
 

@@ -11,18 +11,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ragworth.errors import format_count, format_list
+from ragworth.errors import format_list
 from ragworth.report.study.charts import heat_chart
-from ragworth.stats.bootstrap import bootstrap_means
 from ragworth.stats.correlation import Measure, correlation
-from ragworth.stats.estimate import Estimate, Resampling, correct_by_holm
+from ragworth.stats.estimate import Estimate, Resampling, correct_by_holm, mean_of_groups
 from ragworth.stats.pooled import pooled_correlations, pooled_gaps
-from ragworth.stats.resampling import expanded_interval, expanded_p
 from ragworth.stats.within_query import query_correlations, within_query_correlations, within_query_gaps
 from ragworth.studies.contract import Case
 from ragworth.studies.page import StudyPage, columns, make_table
 from ragworth.studies.score_rows import Floats, ScoreRows
-from ragworth.studies.wording import MEASURE_NAMES, between, signed
+from ragworth.studies.wording import MEASURE_NAMES, between, count_queries, signed
 
 MAIN = "UDCG"
 """Of metrics that predict equally well, it comes first; and it is always compared with nDCG."""
@@ -122,7 +120,7 @@ class Prediction:
         best, name, measure = self.within[self.best], self.rows.metrics[self.best], MEASURE_NAMES[self.measure]
         if best.value is None:
             return f"no metric has a correlation with the outcome: {best.reason}."
-        total = format_count(best.n + best.n_left_out, "query", "queries")
+        total = count_queries(best.n + best.n_left_out)
         figures = f"{measure} {signed(best.value)} {between(best.interval)} over {best.n:,} of {total}."
         if best.high is not None and best.high < 0:
             words = "the metrics go against the outcome: contexts that they rate higher lead to worse answers"
@@ -145,28 +143,15 @@ class Prediction:
 
 
 def average_rows(every: Sequence[Prediction]) -> Iterator[dict[str, object]]:
-    """The correlation within queries of each metric that all cases have, averaged over the cases; and UDCG − nDCG.
-
-    Queries are resampled in each case, and every case counts the same; intervals are widened as the smallest case's
-    would be.
-    """
+    """The correlation within queries of each metric that all cases have, averaged over the cases; and UDCG − nDCG."""
     shared = [name for name in every[0].rows.metrics if all(name in each.rows.metrics for each in every)]
-    grids = {name: [each.by_query[:, [each.rows.metrics.index(name)]] for each in every] for name in shared}
+    grids = {name: [each.by_query[:, each.rows.metrics.index(name)] for each in every] for name in shared}
     if (main := _main_pair(shared)) is not None:
         first, second = (shared[at] for at in main)
         grids[f"{first} − {second}"] = [a - b for a, b in zip(grids[first], grids[second], strict=True)]
     for name, parts in grids.items():
-        known = [part[~np.isnan(part).any(axis=1)] for part in parts]
-        plan, n, fewest = every[0].plan, sum(map(len, known)), min(map(len, known))
-        if not fewest:
-            none = Estimate(n=n, reason="some case has no correlation")
-            yield {"metric": name} | columns(none, "correlation", "p", "left out")
-            continue
-        means = [bootstrap_means(part, plan.resamples, plan.seed + at)[:, 0] for at, part in enumerate(known)]
-        draws = np.mean(means, axis=0)
-        low, high = expanded_interval(draws, fewest, plan.level) or (None, None)
-        value = float(np.mean([part.mean() for part in known]))
-        one = Estimate(value, low, high, expanded_p(draws, fewest), n=n)
+        one = mean_of_groups(parts, every[0].plan)
+        one = one if one.value is not None else one._replace(reason="some case has no correlation")
         yield {"metric": name} | columns(one, "correlation", "p", "left out")
 
 

@@ -19,21 +19,24 @@ from ragworth.comparison import higher_is_better
 from ragworth.config import TaskConfig, Workspace
 from ragworth.errors import InputError, format_count, format_list, quote_short
 from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM
-from ragworth.graders.utility import NO_ZERO_SHOT, ZERO_SHOT_WORTHLESS
+from ragworth.graders.utility import relative_gains
+from ragworth.metrics.cutoffs import metrics_at_sizes, with_k
 from ragworth.metrics.parsing import try_parse
 from ragworth.report.study.charts import curve_chart, dot_chart, point_chart
+from ragworth.retrieval.candidates import Unusable
+from ragworth.retrieval.context_lists import lists_by_system
 from ragworth.stats.estimate import Estimate, correct_by_holm, difference, mean_estimates
 from ragworth.stats.pooled import pooled_correlations
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, Published, Study
-from ragworth.studies.contrast import Floats, check_design, matrix
+from ragworth.studies.contrast import Floats
 from ragworth.studies.page import Row, StudyPage, TableText, columns
-from ragworth.studies.pool import Unusable, lists_by_system
 from ragworth.studies.prediction import FEWEST as FEW_QUERIES
 from ragworth.studies.score_rows import aspect_of
-from ragworth.studies.wording import MEASURE_NAMES, between, parse_numbers, signed
+from ragworth.studies.wording import MEASURE_NAMES, between, count_queries, signed
 from ragworth.tables import OK, Outcomes
-from ragworth.tasks.options import option
+from ragworth.tables.grids import matrix
+from ragworth.tasks.options import option, parse_numbers
 
 UTILITY, ALL = "utility", "all contexts"
 SYSTEM, REVERSED, ORACLE, ADVERSARY = "system", "reversed", "oracle", "adversary"
@@ -100,6 +103,7 @@ class Propagation(Study):
             ),
         )
     }
+    design_column: ClassVar[str] = "role"
     why_ours: ClassVar[str] = (
         "It compares texts with an encoder that works offline, answers once, and marks differences by p corrected by "
         "Holm, which the published design does not."
@@ -157,7 +161,7 @@ class Propagation(Study):
         return bench.case(drawn.contexts, pl.DataFrame(design, schema=DESIGN, orient="row"), left_out=drawn.left)
 
     def take(self, case: Case) -> Case:
-        return check_design(case, self.kind, "role") if case.is_designed else evaluation_case(case, self.outcome)
+        return super().take(case) if case.is_designed else evaluation_case(case, self.outcome)
 
     def tables(self) -> Mapping[str, TableText]:
         p = "p" if self.protocol == "paper" else "p corrected by Holm among the contexts of one size"
@@ -179,11 +183,10 @@ class Propagation(Study):
         every = [SizedContexts(self, case, size) for size in case.design["size"].unique().sort()]
         sizes, kinds = format_list([str(each.size) for each in every], 20), case.design["context"].n_unique()
         queries = len({query for each in every for query in each.queries})
-        page.lead(
-            case,
-            f"{format_count(kinds, 'kind')} of contexts, k = {sizes}, of {format_count(queries, 'query', 'queries')}"
-            + (f"; mean P without a context {bare:.3f}." if (bare := every[0].mean_without()) is not None else "."),
-        )
+        bare = every[0].mean_without()
+        without = f"; mean P without a context {bare:.3f}" if bare is not None else ""
+        contexts = f"{format_count(kinds, 'kind')} of contexts, k = {sizes}"
+        page.lead(case, f"{contexts}, of {count_queries(queries)}{without}.")
         page.add(UTILITY, case, [row for each in every for row in each.utility_rows()])
         page.add("correlations", case, [row for each in every for row in each.correlation_rows()])
         if any(one.value is not None and one.n < FEW_QUERIES for each in every for one in each.correlations.values()):
@@ -216,12 +219,7 @@ class Propagation(Study):
             sure = [one.low is not None and one.low > 0 for one in found.values()]
             verdict = f"{'' if any(sure) else 'it is not clear that '}relevance carries over to the answer"
             verdict += " at some sizes" if any(sure) and not all(sure) else ""
-            values = [
-                f"{signed(one.value)} {between(one.interval)} at k = {size}"
-                if one.value is not None
-                else f"none at k = {size} ({one.reason})"
-                for size, one in found.items()
-            ]
+            values = [_at_size(one, size) for size, one in found.items()]
             metric = with_k(every[0].first)
             parts = [f"{verdict}: {MEASURE_NAMES[self.measure]} of {metric} with utility {', '.join(values)}"]
         for role, other in AGAINST.items():
@@ -342,22 +340,6 @@ class SizedContexts:
         return pl.DataFrame(rows)
 
 
-def metrics_at_sizes(metrics: Sequence[str], sizes: Sequence[int]) -> list[str]:
-    """Metrics with a cutoff as they are; those without one at each size."""
-    found: list[str] = []
-    for name in metrics:
-        metric = try_parse(name)
-        free = metric is not None and metric.cutoff is None and metric.declaration.takes_cutoff
-        found += [str(replace(metric, cutoff=size)) for size in sizes] if free else [str(metric or name)]  # type: ignore[type-var]
-    return list(dict.fromkeys(found))
-
-
-def with_k(name: str) -> str:
-    """A metric with k for its cutoff."""
-    metric = try_parse(name)
-    return name if metric is None or metric.cutoff is None else f"{replace(metric, cutoff=None)}@k"
-
-
 def evaluation_case(case: Case, wanted: str | None) -> Case:
     """An evaluation's systems as contexts of one size, with their utility: as it is, or against no context."""
     results = case.results
@@ -369,12 +351,12 @@ def evaluation_case(case: Case, wanted: str | None) -> Case:
     frame = frame.filter(pl.col("system") != NO_CONTEXT_SYSTEM)
     if aspect != UTILITY:
         if not bare["value"].count():
-            raise InputError(
-                f"{case.name}: there is no outcome {aspect!r} without a context",
-                expected=f"outcomes {UTILITY!r}, or outcomes of answers without a context",
-                remedy="have answers written without one (without = true under [answers]) and graded by utility",
-            )
-        said[UTILITY] = frame = _gains(frame.join(bare.select("query", p_without="value"), on="query", how="left"))
+            found = f"{case.name}: there is no outcome {aspect!r} without a context"
+            expected = f"outcomes {UTILITY!r}, or outcomes of answers without a context"
+            remedy = "have answers written without one (without = true under [answers]) and graded by utility"
+            raise InputError(found, expected=expected, remedy=remedy)
+        frame = frame.join(bare.select("query", p_without="value"), on="query", how="left")
+        said[UTILITY] = frame = relative_gains(frame)
     size = results.manifest.get("settings", {}).get("k") or max(results.contexts.frame["rank"].to_list(), default=1)
     design = [
         (system, ORACLE, ORACLE, system, size) if system == ORACLE_SYSTEM else (system, system, SYSTEM, system, size)
@@ -384,13 +366,10 @@ def evaluation_case(case: Case, wanted: str | None) -> Case:
     return replace(case, results=made, design=pl.DataFrame(design, schema=DESIGN, orient="row"))
 
 
-def _gains(frame: pl.DataFrame) -> pl.DataFrame:
-    """Outcomes as relative gains over those without a context, p_without."""
-    base = pl.col("p_without")
-    lost = pl.when(base.is_null()).then(pl.lit(NO_ZERO_SHOT)).when(base <= 0).then(pl.lit(ZERO_SHOT_WORTHLESS))
-    status = pl.when(pl.col("status") == OK).then(lost.otherwise(pl.lit(OK))).otherwise("status")
-    gain = pl.when(status == OK).then((pl.col("value") - base) / base)
-    return frame.with_columns(gain.alias("value"), status.alias("status"), aspect=pl.lit(UTILITY))
+def _at_size(one: Estimate, size: int) -> str:
+    if one.value is None:
+        return f"none at k = {size} ({one.reason})"
+    return f"{signed(one.value)} {between(one.interval)} at k = {size}"
 
 
 def _by_size(table: pl.DataFrame, value: str, title: str, page: StudyPage) -> dict[str, Any]:

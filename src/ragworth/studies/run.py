@@ -17,24 +17,14 @@ from ragworth.evaluation.consent import Consent
 from ragworth.evaluation.inputs import EvaluationInputs
 from ragworth.evaluation.lock import workspace_lock
 from ragworth.evaluation.model_pool import ModelPool
-from ragworth.evaluation.state import Console, SilentConsole, StagePlan
+from ragworth.evaluation.session import PlanComplete
+from ragworth.evaluation.state import Console, StagePlan
 from ragworth.graders.grading import GRADERS
 from ragworth.report.study import Findings
 from ragworth.retrieval import Pipeline
-from ragworth.scoring import split_metrics
-from ragworth.studies import STUDIES
-from ragworth.studies.bench import GRADER, Bench, PlanComplete, fit_workspace
-from ragworth.studies.cases import (
-    check_folder,
-    folder_of,
-    is_results,
-    missing_place_error,
-    number_cases,
-    provenance,
-    read_case,
-    reads_file,
-    write_all,
-)
+from ragworth.scoring import reads_file, split_metrics
+from ragworth.studies import STUDIES, cases
+from ragworth.studies.bench import GRADER, Bench, fit_workspace
 from ragworth.studies.contract import OURS, Case, Study
 from ragworth.tasks.options import options_by_name as settings_given
 
@@ -84,44 +74,33 @@ def study(
     consent: keys and files outside of its folder that a workspace may use besides what any workspace may.
     settings: those of the study; ``ragworth study NAME --help`` lists them.
     """
-    chosen = build_study(name, settings, protocol)
-    limit = _limit(chosen, limit, every)
+    asked = _StudyRequest(build_study(name, settings, protocol), tuple(metrics), limit, every, paths, consent)
     if metrics:
         split_metrics(list(metrics))  # refuses names that nobody knows, before anything is spent
     where = [Path(each) for each in ([places] if isinstance(places, str | Path) else places)]
     if not where:
         raise InputError("there is nothing to study", expected="one or more workspaces, or folders of results")
     # All that can be refused is refused before anything is spent: every place is read first.
-    given = [_read(chosen, place, metrics, limit) for place in where]
-    spaces = [
-        None if case is not None else _space(chosen, place, metrics, paths)
-        for case, place in zip(given, where, strict=True)
-    ]
-    folder = Path(output) if output is not None else folder_of(where[0], chosen.kind, paths)
+    given = [asked.read(place) for place in where]
+    kind = asked.study.kind
+    folder = Path(output) if output is not None else cases.folder_of(where[0], kind, paths)
     if keep:
-        check_folder(folder)
+        cases.check_folder(folder)
     if len(where) > 1:
-        for space in filter(None, spaces):
-            with ModelPool(space, consent=consent) as models:
-                _ready(chosen, space, models, limit, every)
-    cases = number_cases(
-        [
-            case or _run(chosen, space, metrics, limit, every, console or SilentConsole(), wait, consent)
-            for case, space in zip(given, spaces, strict=True)
-        ]
-    )
-    findings = chosen.find(cases)
-    findings = replace(
-        findings,
-        notes=(*(chosen.protocol_notes() if any(case.is_designed for case in cases) else ()), *findings.notes),
-        settings={**provenance(chosen, cases, metrics), **findings.settings},
-    )
-    made = StudyResult(findings, tuple(cases))
+        for space in given:
+            if isinstance(space, Workspace):
+                with ModelPool(space, consent=consent) as models:
+                    asked.inputs(space, models)
+    found = cases.number_cases([each if isinstance(each, Case) else asked.run(each, console, wait) for each in given])
+    findings = asked.study.find(found)
+    protocol_notes = asked.study.protocol_notes() if any(case.is_designed for case in found) else []
+    about = {**cases.provenance(asked.study, found, metrics), **findings.settings}
+    findings = replace(findings, notes=(*protocol_notes, *findings.notes), settings=about)
     if not keep:
-        return made
+        return StudyResult(findings, tuple(found))
     # Tables that were there already stay as they are, where they are.
-    fresh = [case for case, space in zip(cases, spaces, strict=True) if space is not None]
-    return replace(made, folder=folder, page=write_all(findings, fresh, chosen.kind, folder))
+    fresh = [case for case, each in zip(found, given, strict=True) if isinstance(each, Workspace)]
+    return StudyResult(findings, tuple(found), folder, cases.write_all(findings, fresh, kind, folder))
 
 
 def plan_study(
@@ -137,19 +116,12 @@ def plan_study(
     **settings: Any,
 ) -> list[StagePlan]:
     """What a study would take; nothing is asked of a model."""
-    chosen, found = build_study(name, settings, protocol), []
-    limit = _limit(chosen, limit, every)
+    asked = _StudyRequest(build_study(name, settings, protocol), tuple(metrics), limit, every, paths, consent)
+    found: list[StagePlan] = []
     for place in map(Path, places):
-        if _read(chosen, place, metrics, limit) is not None:
-            continue
-        space = _space(chosen, place, metrics, paths)
-        with ModelPool(space, consent=consent) as models:
-            material = _ready(chosen, space, models, limit, every)
-            plan: list[StagePlan] = []
-            with suppress(PlanComplete):
-                chosen.run(Bench(material, models, chosen, space.title, plan=plan, metrics=tuple(metrics), limit=limit))
+        if isinstance(space := asked.read(place), Workspace):
             several = f"{space.title}: " if len(places) > 1 else ""
-            found += [StagePlan(f"{several}{stage.name}", stage.words) for stage in plan]
+            found += [StagePlan(f"{several}{stage.name}", stage.words) for stage in asked.plan(space)]
     return found
 
 
@@ -163,60 +135,81 @@ def build_study(name: str, settings: dict[str, Any], protocol: str = OURS) -> St
     return kind(**{**base, **settings_given(kind, settings, name)}, protocol=protocol)
 
 
-def _limit(chosen: Study, limit: int | None, every: bool) -> int | None:
-    """How many queries to study: as many as the user says, or as the published design has."""
-    return limit if limit is not None or every or chosen.design is None else chosen.design.queries
+@dataclass(frozen=True)
+class _StudyRequest:
+    """A study, and what is wanted of it."""
 
+    study: Study
+    metrics: tuple[str, ...]
+    wanted: int | None
+    every: bool
+    paths: OutputPaths
+    consent: Consent | None
 
-def _read(chosen: Study, place: Path, metrics: Sequence[str], limit: int | None) -> Case | None:
-    """A case out of what is there; None where a place is a workspace."""
-    if (case := chosen.reads(place)) is not None:
-        return chosen.take(case)
-    return chosen.take(read_case(place, chosen.kind, metrics, limit)) if is_results(place) else None
+    @property
+    def limit(self) -> int | None:
+        """How many queries to study: as many as the user says, or as the published design has."""
+        if self.wanted is not None or self.every or self.study.design is None:
+            return self.wanted
+        return self.study.design.queries
 
+    def read(self, place: Path) -> Case | Workspace:
+        """A case out of what is there; or a workspace as the study needs it."""
+        study = self.study
+        if (case := study.reads(place)) is not None:
+            return study.take(case)
+        if cases.is_results(place):
+            return study.take(cases.read_case(place, study.kind, self.metrics, self.limit))
+        if (problem := cases.missing_place_error(place)) is not None:
+            raise problem
+        space = fit_workspace(config.read(place, self.paths), study)
+        # What metrics need is checked with all else that the workspace says. Of a metric that reads a file the path
+        # starts where the command is called, not in the workspace.
+        return replace(space, metrics=tuple(metric for metric in self.metrics if not reads_file(metric)))
 
-def _space(chosen: Study, place: Path, metrics: Sequence[str], paths: OutputPaths) -> Workspace:
-    """A workspace as the study needs it. What metrics need is checked with all else that it says."""
-    if (problem := missing_place_error(place)) is not None:
-        raise problem
-    space = fit_workspace(config.read(place, paths), chosen)
-    # Of a metric that reads a file the path starts where the command is called, not in the workspace.
-    return replace(space, metrics=tuple(metric for metric in metrics if not reads_file(metric)))
-
-
-def _ready(chosen: Study, space: Workspace, models: ModelPool, limit: int | None, every: bool) -> EvaluationInputs:
-    """Everything read and found to fit together; what the study cannot do without is refused here."""
-    material = _usable(load_checked_inputs(space, models, every=every or limit is not None), chosen, limit)
-    if chosen.labels and not material.setting.labels and "relevance" not in space.judgments:
-        raise InputError(
-            f"{chosen.kind} needs relevance labels",
-            file=str(space.file),
-            remedy="name qrels under [collection], or have it judged: relevance = true under [judgments]",
-        )
-    if not chosen.answers:
+    def inputs(self, space: Workspace, models: ModelPool) -> EvaluationInputs:
+        """Everything read and found to fit together; what the study cannot do without is refused here."""
+        study, limit = self.study, self.limit
+        material = _usable(load_checked_inputs(space, models, every=self.every or limit is not None), study, limit)
+        if study.labels and not material.setting.labels and "relevance" not in space.judgments:
+            remedy = "name qrels under [collection], or have it judged: relevance = true under [judgments]"
+            raise InputError(f"{study.kind} needs relevance labels", file=str(space.file), remedy=remedy)
+        if study.answers:
+            _check_grades(study, space, answered=material.collection.answers.height > 0)
         return material
-    if not material.collection.answers.height and not space.grades.keys() - {GRADER}:
-        raise InputError(
-            f"{chosen.kind} grades answers, and there are no accepted ones",
-            file=str(space.file),
-            remedy="name answers under [collection], or a grader under [grades] that needs none",
-        )
-    wanted = getattr(chosen, "outcome", None)
+
+    def plan(self, space: Workspace) -> list[StagePlan]:
+        plan: list[StagePlan] = []
+        with ModelPool(space, consent=self.consent) as models, suppress(PlanComplete):
+            self.study.run(self._bench(space, models, plan=plan))
+        return plan
+
+    def run(self, space: Workspace, console: Console | None, wait: float) -> Case:
+        with ModelPool(space, wait, self.consent) as models:
+            bench = self._bench(space, models, console)
+            with workspace_lock(space, wait):
+                return self.study.run(bench)
+
+    def _bench(
+        self, space: Workspace, models: ModelPool, console: Console | None = None, plan: list[StagePlan] | None = None
+    ) -> Bench:
+        material, more = self.inputs(space, models), {"metrics": self.metrics, "limit": self.limit}
+        return Bench(material, models, self.study, space.title, console, plan=plan, **more)  # type: ignore[arg-type]
+
+
+def _check_grades(study: Study, space: Workspace, *, answered: bool) -> None:
+    """Refuse a workspace whose graders can't grade, or don't give the outcome that is wanted."""
+    file = str(space.file)
+    if not answered and not space.grades.keys() - {GRADER}:
+        remedy = "name answers under [collection], or a grader under [grades] that needs none"
+        raise InputError(f"{study.kind} grades answers, and there are no accepted ones", file=file, remedy=remedy)
+    annotators = [ANNOTATORS.get(kind) for kind in space.judgments]
     known = [aspect for kind in space.grades for aspect in GRADERS.get(kind).aspects]
-    known += [
-        aspect
-        for kind in space.judgments
-        if ANNOTATORS.get(kind).unit == "context"
-        for aspect in ANNOTATORS.get(kind).aspects
-    ]
+    known += [aspect for each in annotators if each.unit == "context" for aspect in each.aspects]
+    wanted = getattr(study, "outcome", None)
     if wanted is not None and wanted not in known:
-        raise InputError(
-            f"there will be no outcome {wanted!r}",
-            file=str(space.file),
-            expected=format_list(known, 12),
-            remedy="name a grader that gives it under [grades]",
-        )
-    return material
+        found, remedy = f"there will be no outcome {wanted!r}", "name a grader that gives it under [grades]"
+        raise InputError(found, file=file, expected=format_list(known, 12), remedy=remedy)
 
 
 def _usable(material: EvaluationInputs, chosen: Study, limit: int | None) -> EvaluationInputs:
@@ -234,22 +227,3 @@ def _usable(material: EvaluationInputs, chosen: Study, limit: int | None) -> Eva
         usable = [query for query in usable if any(label >= 1 for label in labels.get(query, {}).values())]
     asks = not labels or any(isinstance(each, Pipeline) and each.asks_model for each in material.systems.values())
     return replace(material, queries=tuple(usable[:limit] if asks else usable))
-
-
-def _run(
-    chosen: Study,
-    space: Workspace | None,
-    metrics: Sequence[str],
-    limit: int | None,
-    every: bool,
-    console: Console,
-    wait: float,
-    consent: Consent | None,
-) -> Case:
-    assert space is not None
-    with ModelPool(space, wait, consent) as models:
-        material = _ready(chosen, space, models, limit, every)
-        with workspace_lock(space, wait):
-            return chosen.run(
-                Bench(material, models, chosen, space.title, console, metrics=tuple(metrics), limit=limit)
-            )

@@ -20,6 +20,8 @@ Floats = npt.NDArray[np.float64]
 GRADE = "grade"
 """The outcome that studies take where there is one: correct 1, partially correct ½, abstained 0, wrong −1."""
 
+NO_GRADES_REMEDY = "see why the answers have no grades: outcomes.parquet, column status"
+
 DIGITS = 12
 """Sums of the same passages in another order differ by rounding; a rank correlation would see an order in that."""
 

@@ -10,11 +10,10 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from ragworth.fitting.alpha_sweep import AlphaSweep, alpha_grid, has_alpha
+from ragworth.fitting.alpha_sweep import AlphaSweep, PassageCounts, alpha_sweeps
 from ragworth.fitting.rows import Bools
-from ragworth.metrics.parsing import try_parse
 from ragworth.studies.contract import Case
-from ragworth.studies.score_rows import Floats, ScoreRows
+from ragworth.studies.score_rows import ScoreRows
 
 ALL, PARTS = "all systems", ("narrow", "wide", "all")
 
@@ -60,7 +59,7 @@ class PooledContexts:
         self.retriever = np.array([names[system] for system in self.rows.systems], dtype=object)
         self.retrievers = list(dict.fromkeys(self.retriever))
 
-    def _counts(self, cutoff: int | None) -> tuple[Floats, Floats]:
+    def _counts(self, cutoff: int | None) -> PassageCounts:
         """How many passages the context of each row shows, up to a cutoff, and how many of them are relevant."""
         shown = self.contexts.filter(pl.col("rank") <= cutoff) if cutoff else self.contexts
         pair, good = ["system", "query"], self.labels.select("query", "passage", pl.lit(1.0).alias("hit"))
@@ -86,12 +85,5 @@ class PooledContexts:
 
     def sweeps(self) -> dict[int, AlphaSweep]:
         """Metrics that have an α, by their column."""
-        parsed = {at: metric for at, name in enumerate(self.rows.metrics) if (metric := try_parse(name)) is not None}
-        queries = np.array(self.rows.queries, dtype=np.str_)
-        return {
-            at: AlphaSweep(
-                *alpha_grid(metric, self.rows.values[:, at], *self._counts(metric.cutoff)), self.rows.outcome, queries
-            )
-            for at, metric in parsed.items()
-            if has_alpha(metric)
-        }
+        rows, queries = self.rows, np.array(self.rows.queries, dtype=np.str_)
+        return alpha_sweeps(rows.metrics, rows.values, rows.outcome, queries, self._counts)

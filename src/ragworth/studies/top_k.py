@@ -21,6 +21,7 @@ from ragworth.fitting.alpha_sweep import AlphaSweep
 from ragworth.fitting.parameter_choice import CorrelationOptions
 from ragworth.metrics.parsing import parse, try_parse
 from ragworth.report.study.charts import heat_chart
+from ragworth.retrieval.context_lists import ContextLists, contexts_from_lists, lists_by_system
 from ragworth.scoring import score
 from ragworth.stats.bins import bin_values
 from ragworth.stats.correlation import correlation
@@ -30,13 +31,13 @@ from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, Published, Study
 from ragworth.studies.contrast import KINDS
 from ragworth.studies.page import Row, StudyPage, TableText, columns
-from ragworth.studies.pool import Shown, contexts_from_lists, lists_by_system, no_queries_error
+from ragworth.studies.pool import no_queries_error
 from ragworth.studies.prediction import Prediction
 from ragworth.studies.score_rows import ScoreRows, rows_of
 from ragworth.studies.segments import PARTS, PooledContexts, Segment
-from ragworth.studies.wording import MEASURE_NAMES, between, parse_numbers, signed
+from ragworth.studies.wording import MEASURE_NAMES, between, count_queries, signed
 from ragworth.tables import Contexts, Scores
-from ragworth.tasks.options import option
+from ragworth.tasks.options import option, parse_numbers
 
 METRICS = ("F", "F_e", "T", "T_u", "P", "R", "F1", "nDCG(ideal=retrieved)")
 """What is compared by default, each at its context's own K."""
@@ -132,13 +133,11 @@ class TopK(Study):
         wrong = {name: level for name, level in known.items() if level not in (None, self.level_relevant)}
         if wrong:
             (first, level), mine = next(iter(wrong.items())), f"{self.level_relevant:g}"
-            raise InputError(
-                f"{where}{format_list(list(wrong))}: relevant from {level:g} on, and N_p counts from {mine} on",
-                remedy=f"give --level-relevant {level:g}, or metrics at that level: "
-                f"-m '{parse(first).name}(rel={mine})'",
-            )
+            found = f"{where}{format_list(list(wrong))}: relevant from {level:g} on, and N_p counts from {mine} on"
+            other = f"-m '{parse(first).name}(rel={mine})'"
+            raise InputError(found, remedy=f"give --level-relevant {level:g}, or metrics at that level: {other}")
 
-    def _cut(self, bench: Bench, lists: Shown) -> tuple[Shown, pl.DataFrame, Counter[str]]:
+    def _cut(self, bench: Bench, lists: ContextLists) -> tuple[ContextLists, pl.DataFrame, Counter[str]]:
         """Contexts by system and size; what they are, with how many are too short; and queries left out."""
         left: Counter[str] = Counter()
         answered, labels = set(bench.collection.answers["query"]), bench.material.setting.labels
@@ -151,7 +150,7 @@ class TopK(Study):
                 left["no relevant passage"] += 1
             else:
                 good.append(query)
-        shown: Shown = {}
+        shown: ContextLists = {}
         good, design = good[: bench.limit], []
         for system, found in lists.items():
             for k in parse_numbers(self.sizes, "sizes"):
@@ -162,14 +161,13 @@ class TopK(Study):
             raise no_queries_error(left, "retrieve more passages, or give more labels")
         return shown, pl.DataFrame(design), left
 
-    def _scores(self, bench: Bench, found: Contexts, shown: Shown, names: Sequence[str]) -> Scores:
+    def _scores(self, bench: Bench, found: Contexts, shown: ContextLists, names: Sequence[str]) -> Scores:
         """Each metric at each context's own K, over the whole ranking: F_e looks at twice as many as are shown."""
         wanted = pl.DataFrame([(s, q) for s, some in shown.items() for q in some], ["system", "query"], orient="row")
         frames = []
         for k in parse_numbers(self.sizes, "sizes"):
             at = {str(replace(parse(name), cutoff=k)): name for name in names}
-            ratings = bench.ratings or bench.collection.ratings
-            made = score(found, bench.all_judgments(), list(at), ratings=ratings, complete=False).frame
+            made = score(found, bench.all_judgments, list(at), ratings=bench.all_ratings, complete=False).frame
             named = made.with_columns(pl.col("system") + f"@{k}", pl.col("metric").replace_strict(at))
             frames.append(named.join(wanted, on=["system", "query"], how="semi"))
         return Scores.trusted(pl.concat(frames).select(list(Scores.schema)))
@@ -213,14 +211,11 @@ class TopK(Study):
             why = f"{case.name}: no context with an outcome is of a query with a relevant passage"
             raise InputError(why, remedy="give more labels, or lower what counts as relevant (--level-relevant)")
         cells = [each for each in segments if each.is_cell and each.contexts >= self.least]
-        queries = format_count(len(set(rows.queries)), "query", "queries")
-        page.lead(
-            case,
-            f"{format_count(len(rows.queries), 'context')} of {queries} and "
-            f"{format_count(len(pool.retrievers), 'system')} with the outcome {rows.aspect!r}, "
-            f"{int((~pool.wide).sum()):,} narrow and {int(pool.wide.sum()):,} wide; "
-            f"{format_count(len(cells), 'cell')} of {self.least:,} contexts or more.",
-        )
+        queries = count_queries(len(set(rows.queries)))
+        contexts, systems = format_count(len(rows.queries), "context"), format_count(len(pool.retrievers), "system")
+        parts_of = f"{int((~pool.wide).sum()):,} narrow and {int(pool.wide.sum()):,} wide"
+        large = f"{format_count(len(cells), 'cell')} of {self.least:,} contexts or more"
+        page.lead(case, f"{contexts} of {queries} and {systems} with the outcome {rows.aspect!r}, {parts_of}; {large}.")
         page.leave_out(case, {"no relevant passage": pool.without})
         if "short" in case.design.columns:
             short = case.design.group_by("k", maintain_order=True).agg(pl.sum("short")).iter_rows()
@@ -301,17 +296,15 @@ class TopK(Study):
                 if row["p_holm"] is not None and row["p_holm"] < self.plan.alpha
             ]
             top = known.filter(pl.col("correlation").round(12) == round(best["correlation"], 12))["metric"].to_list()
-            who = format_list(top, 9)
-            verdict = f"{who} {'predicts' if len(top) == 1 else 'predict'} the outcome best"
+            who, s = format_list(top, 9), "s" if len(top) == 1 else ""
+            verdict = f"{who} predict{s} the outcome best"
             if best["low"] is None or best["low"] <= 0:
-                come = "comes" if len(top) == 1 else "come"
-                verdict = f"no metric reliably predicts the outcome; {who} {come} closest"
+                verdict = f"no metric reliably predicts the outcome; {who} come{s} closest"
             tuned = " with α chosen on the same contexts," if self.alpha == "best" else ""
-            yield (
-                f"{words}: {verdict},{tuned} {MEASURE_NAMES[self.measure]} "
-                f"{_with_interval(best, 'correlation')} over {format_count(best['contexts'], 'context')} of "
-                f"{format_count(best['queries'], 'query', 'queries')}."
-            ) + (f" Significantly different: {format_list(sure, 9)}." if sure else "")
+            figure = f"{MEASURE_NAMES[self.measure]} {_with_interval(best, 'correlation')}"
+            n = f"{format_count(best['contexts'], 'context')} of {count_queries(best['queries'])}"
+            more = f" Significantly different: {format_list(sure, 9)}." if sure else ""
+            yield f"{words}: {verdict},{tuned} {figure} over {n}.{more}"
         told = [
             f"{row['metric']} {_with_interval(row, 'cross-validated')} (in-sample {signed(row['in-sample'])} at "
             f"α = {row['best α']:g})"

@@ -16,21 +16,23 @@ import polars as pl
 
 from ragworth.annotators.token_confidence import MEASURES
 from ragworth.config import Workspace
-from ragworth.errors import InputError, format_count
+from ragworth.errors import InputError
 from ragworth.report.study.charts import dot_chart
 from ragworth.results import Results
+from ragworth.retrieval.candidates import Unusable
+from ragworth.retrieval.passage_scores import with_scores
 from ragworth.stats.auc import win_rate
 from ragworth.stats.estimate import Estimate, difference
 from ragworth.studies import confidences
 from ragworth.studies.bench import Bench
 from ragworth.studies.confidences import KIND, RELEVANCE
 from ragworth.studies.contract import Case, Published, Study
-from ragworth.studies.contrast import SHARE, Floats, check_design, matrix
+from ragworth.studies.contrast import SHARE, Floats
 from ragworth.studies.page import StudyPage, TableText, columns
-from ragworth.studies.pool import SPARE, CandidatePool, DrawnContexts, Unusable, pool_of_results, retriever_of
-from ragworth.studies.retriever_scores import with_scores
-from ragworth.studies.wording import p_words
+from ragworth.studies.pool import SPARE, CandidatePool, DrawnContexts, pool_of_results, retriever_of
+from ragworth.studies.wording import count_queries, p_words
 from ragworth.tables import OK
+from ragworth.tables.grids import matrix
 from ragworth.tasks.options import option
 
 GOLD, DISTRACTOR, RANDOM = "gold", "distractor", "random"
@@ -67,6 +69,7 @@ class WinRate(Study):
             differences=("the paper doesn't say how deep it looks for the distractor; here, to --depth passages",),
         )
     }
+    design_column: ClassVar[str] = "skipped"
     why_ours: ClassVar[str] = "Ties count half, so that chance is 50 %; the paper counts only wins."
     judges: ClassVar[tuple[str, ...]] = (KIND,)
     answers: ClassVar[bool] = False
@@ -85,15 +88,13 @@ class WinRate(Study):
     def take(self, case: Case) -> Case:
         """Of an evaluation: the passages of one system that were judged."""
         if case.is_designed:
-            return check_design(case, self.kind, "skipped")
+            return super().take(case)
         results = case.results
         judged = [part.select("query", "passage") for name, part in _values(results).items() if name != RELEVANCE]
         if not judged:
-            raise InputError(
-                f"{case.name}: no passage has a confidence",
-                expected=f"judgments of {', '.join(NAMES)}",
-                remedy="name the workspace; or have passages judged: confidence = { each = true } under [judgments]",
-            )
+            remedy = "name the workspace; or have passages judged: confidence = { each = true } under [judgments]"
+            expected = f"judgments of {', '.join(NAMES)}"
+            raise InputError(f"{case.name}: no passage has a confidence", expected=expected, remedy=remedy)
         system = retriever_of(results, self.retriever)
         pool = pool_of_results(results, system, pl.concat(judged))
         drawn = choose_passages(pool, [DISTRACTOR])
@@ -128,7 +129,7 @@ class WinRate(Study):
                 words += [_gain_words(name, gain)] if n == main and gain.value is not None else []
             rows.append(row)
         page.add("win-rate", case, rows)
-        sizes = [f"{NOUNS[n]} ({format_count(len(queries[n]), 'query', 'queries')})" for n in against]
+        sizes = [f"{NOUNS[n]} ({count_queries(len(queries[n]))})" for n in against]
         page.lead(case, f"a relevant passage of each query against {' and '.join(sizes)}, each shown alone.")
         mine = {name: one for (name, n), one in found.items() if n == main}
         counts, alpha = ("wins", "losses"), self.plan.alpha
@@ -203,7 +204,7 @@ def _share(one: Estimate) -> str:
         return f"in no query ({one.reason})"
     span = f" [{100 * one.low:.1f}, {100 * one.high:.1f}]" if one.low is not None and one.high is not None else ""
     p = p_words(one.p) if one.p_holm is None else f"{p_words(one.p_holm)} after Holm"
-    return f"in {100 * one.value:.1f} %{span} of {format_count(one.n, 'query', 'queries')} ({p})"
+    return f"in {100 * one.value:.1f} %{span} of {count_queries(one.n)} ({p})"
 
 
 def _gain_words(name: str, gain: Estimate) -> str:

@@ -6,12 +6,15 @@ The command line makes its options from them, so that a kind of judgment is one 
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import Field, field, fields
 from typing import Any, TypeVar
 
-from ragworth.errors import InputError, format_list
+from ragworth.errors import InputError, format_list, quote_short
 
 T = TypeVar("T")
+
+RANGE = re.compile(r"(\d{1,6})(?:\s*-\s*(\d{1,6}))?", re.ASCII)
 
 
 def option(
@@ -81,3 +84,23 @@ def options_by_name(kind: type, settings: dict[str, Any], name: str) -> dict[str
             f"{name} has no setting {format_list(strange)}", expected=format_list(known, 20) or "no settings"
         )
     return settings
+
+
+def parse_numbers(text: str, what: str, high: int = 1000) -> list[int]:
+    """The numbers of a list such as ``1-5,10,15``, each once, in ascending order; ``what`` they are, for errors."""
+    found: set[int] = set()
+    for part in text.split(","):
+        match = RANGE.fullmatch(part.strip())
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
+        if not 1 <= first <= last <= high:
+            raise InputError(
+                f"{what}: {quote_short(part.strip())} names no numbers",
+                expected=f"numbers from 1 to {high:,} and ranges of them, such as 1-5,10,15",
+            )
+        found.update(range(first, last + 1))
+    return sorted(found)
+
+
+def parse_names(text: str | None) -> list[str]:
+    """The names of a list with commas between them."""
+    return [each.strip() for each in (text or "").split(",") if each.strip()]

@@ -73,7 +73,7 @@ class Findings:
 
     @cached_property
     def record(self) -> dict[str, Any]:
-        """What ``study.json`` holds: all but the tables and figures themselves, of which it has the names."""
+        """What ``study.json`` holds: all but the tables and figures, of which it has the names."""
         made = {
             "format": FORMAT,
             "title": self.title,
@@ -81,6 +81,7 @@ class Findings:
             "sentences": self.sentences,
             "tables": [table.name for table in self.tables],
             "figures": [figure.name for figure in self.figures],
+            "answers": [_view_record(view) for view in self.answers],
             "left_out": self.left_out.to_dicts(),
             "notes": self.notes,
             "settings": self.settings,
@@ -91,9 +92,9 @@ class Findings:
 def token_views(answers: pl.DataFrame, pairs: Iterable[tuple[str, str]]) -> tuple[TokenView, ...]:
     """The answers of some pairs of system and query, token by token.
 
-    ``answers`` are those that `Bench.answer_with_confidence` keeps in ``said`` of the results. Shown is the entropy, or
-    the surprisal where the model doesn't tell the entropy. An answer without tokens is shown with the reason. Answers
-    that were written without confidence give nothing.
+    ``answers`` are those that `StageSession.answer_with_confidence` keeps in ``said`` of the results. Shown is the
+    entropy, or the surprisal where the model doesn't tell the entropy. An answer without tokens is shown with the
+    reason. Answers that were written without confidence give nothing.
     """
     if "answer_tokens" not in answers.columns:
         return ()
@@ -111,6 +112,11 @@ def _token_view(row: Mapping[str, Any]) -> TokenView:
     if tokens and row["key"] is None:
         note = "Which tokens are key tokens is unknown: there are no values without the context."
     return TokenView(row["query"], row["system"], tokens, {"entropies": "entropy"}.get(name, "surprisal"), note)
+
+
+def _view_record(view: TokenView) -> dict[str, Any]:
+    about = {"query": view.query, "question": view.question, "arm": view.arm, "quantity": view.quantity}
+    return {**about, "note": view.note, "tokens": [token._asdict() for token in view.tokens]}
 
 
 def _plain(value: Any) -> Any:

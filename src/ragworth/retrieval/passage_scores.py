@@ -1,4 +1,4 @@
-"""The retriever's own score of a passage, to hold against the model's confidence in it.
+"""The score that a retriever gives any passage for a query.
 
 A score is that of the list that the system retrieved. A passage outside the list is scored by searching the whole
 collection, if the system is a single search (``bm25``, ``dense``, ``sparse``); otherwise its score is missing.
@@ -13,8 +13,9 @@ import polars as pl
 
 from ragworth.calls.programs import NoValue
 from ragworth.errors import InputError, format_list
-from ragworth.evaluation.inputs import EvaluationInputs
-from ragworth.retrieval import Pipeline, Step, retrieve
+from ragworth.retrieval.contract import Step, StepContext
+from ragworth.retrieval.execution import retrieve
+from ragworth.retrieval.pipeline import Pipeline
 from ragworth.retrieval.steps.bm25 import Bm25
 from ragworth.retrieval.steps.dense import Dense
 from ragworth.retrieval.steps.reorder import Top
@@ -32,7 +33,11 @@ MAX_ROWS = 1 << 21
 
 
 def retriever_scores(
-    contexts: Contexts, system: str, pairs: Iterable[Pair], material: EvaluationInputs | None = None
+    contexts: Contexts,
+    system: str,
+    pairs: Iterable[Pair],
+    pipeline: Pipeline | Contexts | None = None,
+    setting: StepContext | None = None,
 ) -> dict[Pair, float | NoValue]:
     """The score that a system gives each passage for its query, or why there is none.
 
@@ -40,7 +45,7 @@ def retriever_scores(
     ----------
     contexts: what the systems retrieved, with scores.
     system: the name of one of them.
-    material: inputs of the evaluation that the system belongs to, for passages that it did not retrieve.
+    pipeline, setting: what the system is and runs on, for passages that it did not retrieve.
     """
     if system not in contexts.systems:
         raise InputError(f"there is no system {system!r}", expected=format_list(contexts.systems, 12))
@@ -54,20 +59,24 @@ def retriever_scores(
             found[pair] = NoValue(NO_SCORE, f"{system} ranks passages without scores")
         else:
             found[pair] = value
-    step = _single_search(material.systems.get(system)) if material is not None else None
-    if step is not None and material is not None:
-        outside = [pair for pair in wanted if pair not in listed]
-        found |= _search_all(step, outside, material)
+    if setting is not None and (step := _single_search(pipeline)) is not None:
+        found |= _search_all(step, [pair for pair in wanted if pair not in listed], setting)
     return {pair: found[pair] for pair in wanted}
 
 
-def with_scores(contexts: Contexts, shown: Contexts, system: str, material: EvaluationInputs | None = None) -> Contexts:
+def with_scores(
+    contexts: Contexts,
+    shown: Contexts,
+    system: str,
+    pipeline: Pipeline | Contexts | None = None,
+    setting: StepContext | None = None,
+) -> Contexts:
     """The same contexts, each passage with the score that a system gives it for the query; null if it gives none.
 
     ``shown``: what the systems retrieved.
     """
     pairs = contexts.frame.select("query", "passage").rows()
-    known = retriever_scores(shown, system, pairs, material)
+    known = retriever_scores(shown, system, pairs, pipeline, setting)
     scores = [None if isinstance(known[pair], NoValue) else known[pair] for pair in pairs]
     return Contexts.trusted(contexts.frame.with_columns(score=pl.Series(scores, dtype=pl.Float64)), contexts.notes)
 
@@ -83,24 +92,24 @@ def _single_search(system: Pipeline | Contexts | None) -> Step | None:
     return steps[0] if len(steps) == 1 and isinstance(steps[0], Bm25 | Dense | Sparse) else None
 
 
-def _search_all(step: Step, pairs: Iterable[Pair], material: EvaluationInputs) -> Mapping[Pair, float | NoValue]:
+def _search_all(step: Step, pairs: Iterable[Pair], setting: StepContext) -> Mapping[Pair, float | NoValue]:
     """Scores of passages outside the list."""
-    known, zero = set(material.collection.passages["passage"]), _unmatched_score(step)
+    known, zero = set(setting.collection.passages["passage"]), _unmatched_score(step)
     unmatched = (
         NoValue(NO_SCORE, f"{step.kind} does not find the passage in the whole collection") if zero is None else zero
     )
     unknown = NoValue(NO_SCORE, "the collection has no text of the passage")
     found = {pair: unmatched if pair[1] in known else unknown for pair in pairs}
-    for contexts in _batches(step, {query for query, _ in found}, material):
+    for contexts in _batches(step, {query for query, _ in found}, setting):
         found |= {
             pair: score for pair, score in _scores(contexts, "all").items() if pair in found and score is not None
         }
     return found
 
 
-def _batches(step: Step, queries: set[str], material: EvaluationInputs) -> Iterator[Contexts]:
+def _batches(step: Step, queries: set[str], setting: StepContext) -> Iterator[Contexts]:
     """All passages for some queries at a time."""
-    setting, depth = material.setting, material.collection.passages.height
+    depth = setting.collection.passages.height
     asked = setting.queries.filter(pl.col("query").is_in(list(queries)))
     for some in asked.iter_slices(max(1, MAX_ROWS // max(1, depth))):
         yield retrieve({"all": step}, replace(setting, queries=some, depth=depth))

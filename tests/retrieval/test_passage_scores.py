@@ -14,7 +14,7 @@ from ragworth.evaluation.checks import load_checked_inputs
 from ragworth.evaluation.inputs import EvaluationInputs
 from ragworth.evaluation.model_pool import ModelPool
 from ragworth.retrieval import retrieve
-from ragworth.studies.retriever_scores import retriever_scores
+from ragworth.retrieval.passage_scores import retriever_scores
 from ragworth.tables import Contexts
 
 SYSTEMS = """
@@ -51,7 +51,7 @@ def listed(contexts: Contexts, system: str) -> dict[tuple[str, str], float]:
 
 def test_scores_of_a_run_file_and_none_of_other_passages(material: EvaluationInputs, contexts: Contexts) -> None:
     pairs = [("q000", "q001-gold0"), *listed(contexts, "file")]
-    found = retriever_scores(contexts, "file", [*pairs, *pairs], material)
+    found = retriever_scores(contexts, "file", [*pairs, *pairs], material.systems.get("file"), material.setting)
     assert list(found) == pairs
     missing = found.pop(pairs[0])
     assert isinstance(missing, NoValue) and str(missing.detail) == "file did not retrieve the passage"
@@ -65,8 +65,10 @@ def test_a_search_scores_any_passage_as_a_deeper_one_would(
     whole = retrieve({"all": system.replace("short", "bm25")}, material.setting)
     deep = listed(whole, "all")
     assert len(deep) > len(listed(contexts, system))
-    monkeypatch.setattr("ragworth.studies.retriever_scores.MAX_ROWS", 70)  # one query at a time
-    assert retriever_scores(contexts, system, deep, material) == pytest.approx(deep)
+    monkeypatch.setattr("ragworth.retrieval.passage_scores.MAX_ROWS", 70)  # one query at a time
+    assert retriever_scores(contexts, system, deep, material.systems.get(system), material.setting) == pytest.approx(
+        deep
+    )
     without = retriever_scores(contexts, system, deep)
     assert {pair for pair, value in without.items() if not isinstance(value, NoValue)} == set(listed(contexts, system))
 
@@ -75,17 +77,21 @@ def test_a_passage_without_a_word_of_the_query_has_the_empty_sum_where_the_formu
     material: EvaluationInputs, contexts: Contexts
 ) -> None:
     pair = ("q000", "q002-far0")  # it shares no word with the question
-    assert retriever_scores(contexts, "short", [pair], material)[pair] == pytest.approx(0.0)
-    other = retriever_scores(contexts, "robertson", [pair], material)[pair]
+    assert retriever_scores(contexts, "short", [pair], material.systems.get("short"), material.setting)[
+        pair
+    ] == pytest.approx(0.0)
+    other = retriever_scores(contexts, "robertson", [pair], material.systems.get("robertson"), material.setting)[pair]
     assert isinstance(other, NoValue) and "does not find the passage" in other.detail
 
 
 def test_what_has_no_score_says_why(material: EvaluationInputs, contexts: Contexts) -> None:
     pair = next(iter(listed(contexts, "turned")))
-    turned = retriever_scores(contexts, "turned", [pair], material)[pair]
+    turned = retriever_scores(contexts, "turned", [pair], material.systems.get("turned"), material.setting)[pair]
     assert isinstance(turned, NoValue) and turned.detail == "turned ranks passages without scores"
-    strange = retriever_scores(contexts, "short", [("q000", "p?")], material)["q000", "p?"]
+    strange = retriever_scores(contexts, "short", [("q000", "p?")], material.systems.get("short"), material.setting)[
+        "q000", "p?"
+    ]
     assert isinstance(strange, NoValue) and strange.detail == "the collection has no text of the passage"
     with pytest.raises(InputError, match="no system 'third'") as error:
-        retriever_scores(contexts, "third", [], material)
+        retriever_scores(contexts, "third", [], material.systems.get("third"), material.setting)
     assert "short" in str(error.value)

@@ -1,0 +1,259 @@
+"""The stages of an evaluation one at a time, on contexts that the caller makes.
+
+Every call is in the workspace's store, what was asked before is not asked again, and work that was killed resumes. In a
+plan nothing is asked: the session says what it would take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from ragworth.annotators import ANNOTATORS
+from ragworth.collection import Collection
+from ragworth.config import ModelSpec, TaskConfig, Workspace
+from ragworth.evaluation import stages
+from ragworth.evaluation.inputs import EvaluationInputs
+from ragworth.evaluation.manifest import build_manifest
+from ragworth.evaluation.model_pool import ModelPool
+from ragworth.evaluation.stage_cache import StageCache
+from ragworth.evaluation.state import Console, EvaluationState, SilentConsole, StagePlan
+from ragworth.generation.writer import AnsweringResult
+from ragworth.graders.grading import GRADERS
+from ragworth.metrics.parsing import try_parse
+from ragworth.registry import Registry
+from ragworth.results import Results
+from ragworth.retrieval import Pipeline
+from ragworth.retrieval.context_lists import contexts_from_lists
+from ragworth.scoring import passage_tokens, score
+from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings, Scores
+
+
+class PlanComplete(Exception):  # noqa: N818 (nothing went wrong)
+    """Nothing more can be said before the model was asked."""
+
+
+@dataclass
+class StageSession:
+    """One workspace, ready to be asked. What was judged, answered and graded is remembered, for `results`.
+
+    Attributes
+    ----------
+    folder: of what the stages made, below which every part has its own.
+    plan: what would be asked, where nothing is to be asked; None where it is.
+    """
+
+    material: EvaluationInputs
+    models: ModelPool
+    folder: Path
+    console: Console = field(default_factory=SilentConsole)
+    plan: list[StagePlan] | None = None
+    judgments: list[pl.DataFrame] = field(default_factory=list)
+    outcomes: list[Outcomes] = field(default_factory=list)
+    ratings: Ratings | None = None
+    _last: EvaluationState | None = None
+    _stages: list[dict[str, Any]] = field(default_factory=list)
+    _said: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
+    _answers: list[pl.DataFrame] = field(default_factory=list)
+    _prompts: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def space(self) -> Workspace:
+        return self.material.workspace
+
+    @property
+    def collection(self) -> Collection:
+        return self.material.collection
+
+    def retrieved(self, systems: dict[str, Pipeline | Contexts] | None = None) -> Contexts:
+        """What the systems of the workspace show, or other ones."""
+        state = self._state(None, "pool")
+        if systems is not None:
+            state.material = replace(self.material, systems=systems)
+        stages.run_retrieve(state)
+        self._remember(state, "pool")
+        return state.contexts
+
+    def judge(
+        self, kinds: Sequence[str], contexts: Contexts, part: str = "judged", *, model: ModelSpec | None = None
+    ) -> None:
+        """Have the passages of contexts (or the contexts) judged; see :meth:`known` for what came of it.
+
+        ``part`` names the step where passages are judged more than once: what each made is kept under it.
+        """
+        for kind in kinds:
+            state = self._state(contexts, part)
+            stages.run_annotate(state, kind, _with_model(self.space.judgments[kind], model))
+            if state.plan is not None and kind in state.said:
+                state.plan.clear()  # it was judged before
+            self.judgments += [table.frame for table in state.judgments[len(self.material.given) :]]
+            self.outcomes += state.outcomes[self._given_outcomes :]
+            if kind in state.said and ANNOTATORS.get(kind).unit == "rating":
+                self.ratings = Ratings.trusted(state.said[kind].select(list(Ratings.schema)))
+            self._remember(state, part)
+
+    def judge_for(self, metrics: Sequence[str], contexts: Contexts) -> None:
+        """Have judged what metrics need, as far as the workspace has it judged and no file says it."""
+        given = {aspect for table in self.material.given for aspect in table.frame["aspect"].unique()}
+        needs = {str(need) for name in metrics if (metric := try_parse(name)) for need in metric.needs} - given
+        self.judge([kind for kind in self.space.judgments if needs & {kind, *ANNOTATORS.get(kind).aspects}], contexts)
+
+    def able(self, kinds: Sequence[str], model: ModelSpec) -> None:
+        """Refuse a model that cannot give these kinds of judgment, before anything is asked."""
+        state = self._state(None, "able")
+        for kind in kinds:
+            with self.models.job(model, plan=True) as job:
+                stages.stage_annotator(state, kind, self.space.judgments[kind], job)
+
+    def known(self, aspect: str) -> dict[tuple[str, str], float]:
+        """Values of an aspect by query and passage: those of files and those that the model gave.
+
+        Raises `PlanComplete` where nothing is to be asked and the model was not asked before.
+        """
+        wanted = (pl.col("aspect") == aspect) & pl.col("value").is_not_null()
+        found = {
+            (query, passage): value
+            for table in reversed(self._judgment_frames)
+            for query, passage, value in table.filter(wanted).select("query", "passage", "value").iter_rows()
+        }
+        if not found and self.plan is not None:
+            raise PlanComplete
+        return found
+
+    def has_unasked(self, aspects: Sequence[str], shown: Mapping[str, Sequence[str]]) -> bool:
+        """Whether a plan can't know what the model will say of some of these passages, by query."""
+        pairs = {(query, passage) for query, passages in shown.items() for passage in passages}
+        return self.plan is not None and any(pairs - self._asked(aspect) for aspect in aspects)
+
+    def _asked(self, aspect: str) -> set[tuple[Any, ...]]:
+        rows = (table.filter(pl.col("aspect") == aspect)["query", "passage"] for table in self._judgment_frames)
+        return {pair for some in rows for pair in some.iter_rows()}
+
+    def answer(
+        self, contexts: Contexts, part: str = "answered", *, model: ModelSpec | None = None, without: bool = False
+    ) -> None:
+        """Have contexts answered and the answers graded. ``without``: once more without any context, as system
+        ``none``.
+        """
+        state, writing = self._state(contexts, part), self.space.answers
+        assert writing is not None
+        stages.run_answer(state, replace(writing, without=without, task=_with_model(writing.task, model)))
+        self._grade(state, part)
+
+    def answer_with_confidence(
+        self, contexts: Contexts, part: str = "answered", *, model: ModelSpec | None = None
+    ) -> None:
+        """Have contexts answered and the answers graded, as `answer` does, and keep the model's confidence in each of
+        these answers as outcomes.
+
+        One greedy call gives an answer and its confidence, with the prompts and lengths of ``[answers]``; other
+        settings are those of ``confidence`` under ``[judgments]``. What is known of each token is in ``said`` of the
+        results, under ``answers``.
+        """
+        state, writing = self._state(contexts, part), self.space.answers
+        assert writing is not None
+        writing = replace(writing, task=_with_model(writing.task, model))
+        stages.run_answer_with_confidence(state, writing, self.space.judgments.get("confidence", TaskConfig()))
+        self._grade(state, part)
+
+    def grade(self, answers: Answers, part: str) -> None:
+        """Have given answers graded."""
+        state = self._state(contexts_from_lists({}), part)
+        state.answers = AnsweringResult(answers, answers.frame, state.contexts)
+        state.said["answers"] = answers.frame
+        self._grade(state, part)
+
+    def _grade(self, state: EvaluationState, part: str) -> None:
+        if state.answers is not None:
+            self._answers.append(state.answers.table.frame)
+        for kind, task in self.space.grades.items():
+            stages.run_grade(state, kind, task)
+        self.outcomes += state.outcomes[self._given_outcomes :]
+        self._remember(state, part)
+
+    @property
+    def all_ratings(self) -> Ratings | None:
+        """Those that the model gave, or those of the collection."""
+        return self.ratings or self.collection.ratings
+
+    @property
+    def all_judgments(self) -> Judgments | None:
+        """Everything that is known of passages, each thing once: what files say, then what the model said."""
+        if not (tables := self._judgment_frames):
+            return None
+        frame = pl.concat([table.select(list(Judgments.schema)) for table in tables])
+        return Judgments.trusted(frame.unique(["query", "passage", "aspect"], keep="first", maintain_order=True))
+
+    def results(self, contexts: Contexts, metrics: Sequence[str]) -> Results:
+        """All that came of the session, with the scores of some contexts and the texts that these show.
+
+        Raises `PlanComplete` where nothing is to be asked.
+        """
+        if self.plan is not None:
+            raise PlanComplete
+        judgments, ratings, texts = self.all_judgments, self.all_ratings, self.collection
+        scores = Scores.trusted(pl.DataFrame(schema=Scores.schema))
+        if metrics:
+            tokens = passage_tokens(texts)
+            scores = score(contexts, judgments, list(metrics), ratings=ratings, tokens=tokens, complete=False)
+        shown = texts.passages.filter(pl.col("passage").is_in(contexts.frame["passage"].unique().to_list()))
+        outcomes = [each.frame.select(list(Outcomes.schema)) for each in self.outcomes]
+        return Results(
+            Collection(texts.queries, shown, texts.answers, texts.subquestions),
+            contexts,
+            judgments,
+            ratings,
+            Answers.trusted(pl.concat(self._answers)) if self._answers else None,
+            Outcomes.trusted(pl.concat(outcomes)) if outcomes else None,
+            scores,
+            {name: pl.concat(frames, how="diagonal") for name, frames in self._said.items()},
+            self._manifest(),
+        )
+
+    @property
+    def _judgment_frames(self) -> list[pl.DataFrame]:
+        return [*(table.frame for table in self.material.given), *self.judgments]
+
+    @property
+    def _given_outcomes(self) -> int:
+        return int(self.material.outcomes is not None)
+
+    def _state(self, contexts: Contexts | None, part: str) -> EvaluationState:
+        """A state of its own for a step, whose contexts are read whole."""
+        plan: list[StagePlan] | None = None if self.plan is None else []
+        state = EvaluationState(self.material, self.models, StageCache(self.folder / part), self.console, plan=plan)
+        if contexts is not None:
+            state.contexts = contexts
+            state.depth = int(contexts.frame["rank"].max() or 1) if contexts.frame.height else 1  # type: ignore[arg-type]
+        self._last = state
+        return state
+
+    def _remember(self, state: EvaluationState, part: str) -> None:
+        if self.plan is not None:
+            self.plan += _named_plan(state.plan or (), part)
+        self._stages += state.stages
+        self._prompts |= state.prompts
+        for name, frame in state.said.items():
+            self._said.setdefault(name, []).append(frame)
+
+    def _manifest(self) -> dict[str, Any]:
+        assert self._last is not None
+        self._last.stages, self._last.prompts = self._stages, self._prompts
+        return build_manifest(self._last)
+
+
+def _named_plan(plan: Iterable[StagePlan], part: str) -> Iterable[StagePlan]:
+    """The stages that ask a model. Annotating and answering can happen more than once: ``part`` says which time."""
+    asking: dict[str, Registry[Any]] = {"annotate": ANNOTATORS, "grade": GRADERS}
+    for name, words in plan:
+        stage, dot, kind = name.partition(".")
+        if stage not in asking or asking[stage].get(kind).asks:
+            yield StagePlan(f"{part if stage in ('annotate', 'answer') else stage}{dot}{kind}", words)
+
+
+def _with_model(task: TaskConfig, model: ModelSpec | None) -> TaskConfig:
+    return task if model is None else replace(task, model=model)

@@ -1,0 +1,52 @@
+"""Charts of the tables of studies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from ragworth.errors import format_count, format_list
+from ragworth.report.charts.rows import KINDS
+from ragworth.report.study.charts import bar_chart, outcome_chart
+
+MEAN = pl.coalesce(pl.col("^(correct|mean)$"))
+"""The share of correct answers, or the mean of an outcome that isn't a grade."""
+
+
+def outcome_figure(table: pl.DataFrame, label: str, what: str) -> dict[str, Any]:
+    """Stacked bars of the shares of each arm; bars of the means if an outcome isn't a grade.
+
+    ``table``: case, the column ``label``, a column for each kind of answer or the mean, low, high, queries.
+    """
+    group = [pl.col("case").alias("group")] if table["case"].n_unique() > 1 else []
+    names = table.select(pl.col(label).cast(pl.String).alias("label"), *group)
+    if "correct" not in table.columns or table["correct"].null_count():
+        return bar_chart(names.hstack(table.select("low", "high", value=MEAN, n="queries")), what)
+    kinds = [kind for kind in KINDS if kind != "partial" or table["partial"].sum()]
+    total = table["contexts" if "contexts" in table.columns else "queries"].alias("total")
+    parts = names.hstack([total, *table.select(kinds)]).unpivot(kinds, index=[*names.columns, "total"])
+    shares = parts.rename({"variable": "kind", "value": "share"})
+    counts = shares.with_columns((pl.col("share") * pl.col("total")).round().cast(pl.Int64).alias("count"))
+    return outcome_chart(names.join(counts.drop("total"), on=names.columns, maintain_order="left"))
+
+
+def outcome_curve(table: pl.DataFrame, place: str, line: pl.Expr) -> pl.DataFrame:
+    """The share of correct answers, or the mean, of each arm, as `curve_chart` takes it."""
+    return table.select(
+        line.alias("line"), pl.col(place).alias("place"), MEAN.alias("value"), "low", "high", n="queries"
+    )
+
+
+def shared_lines(table: pl.DataFrame, place: str, value: str, most: int) -> tuple[pl.DataFrame, str]:
+    """The first metrics of a table as lines for `curve_chart`, those that agree as one; and how many are not drawn."""
+    alike: dict[object, list[str]] = {}
+    for (metric,), part in table.drop_nulls(value).group_by("metric", maintain_order=True):
+        alike.setdefault(tuple(part.select(place, pl.col(value).round(9)).iter_rows()), []).append(str(metric))
+    groups = list(alike.values())
+    labels = [(group[0], format_list(group, 4)) for group in groups[:most]]
+    names = pl.DataFrame(labels, {"metric": pl.String, "line": pl.String}, orient="row")
+    lines = names.join(table.drop_nulls(value), on="metric", maintain_order="left_right")
+    more = sum(len(group) for group in groups[most:])
+    words = f" {format_count(more, 'more metric')} in the table." if more else ""
+    return lines.rename({place: "place", value: "value"}), words
