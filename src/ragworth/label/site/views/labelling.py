@@ -62,7 +62,7 @@ def answer(request: Any, slug: str) -> JsonResponse:
     project = find_project(request, slug)
     data = read_json(request)
     try:
-        receipt = submit(request.user, project, _item_id(data), parse_submission(data))
+        receipt = submit(request.user, project, item_id(data), parse_submission(data))
     except RefusedError as error:
         return JsonResponse({"problems": error.problems}, status=error.status)
     return JsonResponse({**_describe(receipt), **_following(request, project, data)})
@@ -108,7 +108,7 @@ def _client_id(data: dict[str, Any]) -> uuid.UUID:
         raise RefusedError(["The page sent an answer without an id. Reload it."], 400) from error
 
 
-def _item_id(data: dict[str, Any]) -> int:
+def item_id(data: dict[str, Any]) -> int:
     number = data.get("item")
     if type(number) is not int or not 0 < number < 2**63:
         raise RefusedError(["The page sent an answer to no item. Reload it."], 400)
