@@ -1,1 +1,1 @@
-"""The labelling site: a Django project without a settings file of its own. `opening.open_site` configures it."""
+"""The labelling site: a Django project without a settings file of its own. `startup.open_site` configures it."""

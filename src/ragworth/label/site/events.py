@@ -18,7 +18,7 @@ from django.db.models import F, Max, QuerySet
 from ragworth.label.labels import ADJUDICATED, Label
 from ragworth.label.site.leases import free_slot, renew, take_slot
 from ragworth.label.site.models import Assignment, LabelEvent, Project, ProjectItem, User
-from ragworth.label.site.tasks import label_item, task_of
+from ragworth.label.site.project_task import label_item, task_of
 
 OWN_KINDS = (LabelEvent.ANSWER, LabelEvent.SKIP, LabelEvent.UNDO)
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 
 from ragworth.label.site.candidates import free_items
 from ragworth.label.site.models import Assignment, LabelEvent, Project, ProjectItem, User
-from ragworth.label.site.tasks import label_item, task_of
+from ragworth.label.site.project_task import label_item, task_of
 from ragworth.label.tasks import LabelItem, Value
 
 

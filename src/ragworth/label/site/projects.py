@@ -15,7 +15,7 @@ from ragworth.label.labels import ADJUDICATED
 from ragworth.label.site.candidates import free_items
 from ragworth.label.site.leases import UNLIMITED
 from ragworth.label.site.models import ROLES, Assignment, LabelEvent, Membership, Project, ProjectItem, User
-from ragworth.label.site.tasks import task_of
+from ragworth.label.site.project_task import task_of
 from ragworth.label.tasks import LabelItem
 
 BATCH = 2000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ragworth.label.site.models import LabelEvent, Project, ProjectItem
-from ragworth.label.site.tasks import task_of
+from ragworth.label.site.project_task import task_of
 from ragworth.label.tasks import ChoiceField, LabelTask, SpansField
 from ragworth.label.tasks.fields import text_hash
 

@@ -15,11 +15,11 @@ from django.views.decorators.http import require_GET, require_POST
 from ragworth.errors import RagworthError
 from ragworth.label.items import read_items
 from ragworth.label.site import audit
-from ragworth.label.site.exporting import EXPORT_FORMATS, export_bytes
+from ragworth.label.site.exporting import export_bytes, export_formats
 from ragworth.label.site.models import Assignment, LabelEvent, ProjectItem, User
 from ragworth.label.site.projects import add_items, progress_of, status_of
 from ragworth.label.site.settings import MAX_UPLOAD
-from ragworth.label.site.tasks import task_of
+from ragworth.label.site.project_task import task_of
 from ragworth.label.site.views.access import find_project
 from ragworth.label.site.views.item_view import describe_value, item_context
 
@@ -45,7 +45,7 @@ def project_page(request: Any, slug: str) -> HttpResponse:
         "task": task_of(project),
         "status": status_of(project),
         "people": rows,
-        "formats": EXPORT_FORMATS,
+        "formats": export_formats(),
     }
     return render(request, "label/project.html", context)
 
@@ -124,7 +124,7 @@ def set_open(request: Any, slug: str) -> HttpResponse:
 def download(request: Any, slug: str, format: str) -> HttpResponse:
     """The labels in one of the export formats."""
     project = find_project(request, slug)
-    if format not in EXPORT_FORMATS:
+    if format not in export_formats():
         raise Http404
     try:
         name, data = export_bytes(project, format)
