@@ -23,12 +23,13 @@ KEYS = tuple(field.name for field in fields(LabelItem))
 
 def write_items(items: Iterable[LabelItem], path: str | Path) -> int:
     """Write items, and return how many."""
-    number = 0
+    count = 0
     with create_file(path) as file:
-        for number, item in enumerate(items, 1):
+        for item in items:
             row = {name: value for name, value in asdict(item).items() if value not in (None, "", {})}
-            file.write((json.dumps(row, ensure_ascii=False) + "\n").encode())
-    return number
+            file.write((json.dumps(row, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass"))
+            count += 1
+    return count
 
 
 def read_items(path: str | Path, task: LabelTask) -> list[LabelItem]:

@@ -34,11 +34,11 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ragworth.errors import FormatError, InputError, format_list, quote_short
 from ragworth.label.tasks.answer_grade import AnswerGradeTask
-from ragworth.label.tasks.contract import ROLES, ItemPart, LabelItem, LabelTask, Role, TableName, TableRow
+from ragworth.label.tasks.contract import ROLES, ItemPart, LabelItem, LabelTask, TableName, TableRow
 from ragworth.label.tasks.fields import (
     ChoiceField,
     LabelField,
@@ -192,7 +192,7 @@ class _TaskReader:
                 )
             name = self._text(one, "name", None, ("parts", at))
             optional = self._flag(one, "optional", "parts", at)
-            found.append(ItemPart(name, self._text(one, "title", name, ("parts", at)), cast(Role, role), optional))
+            found.append(ItemPart(name, self._text(one, "title", name, ("parts", at)), role, optional))
         if not found:
             self._fail("nothing says what an item shows", '[[parts]] with name, title and role; or about = "passages"')
         return tuple(found)
