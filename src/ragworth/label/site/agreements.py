@@ -73,17 +73,13 @@ def _people(agreement: LabelAgreement) -> AgreementTable:
 def _pairs(agreement: LabelAgreement) -> Iterator[AgreementTable]:
     """Cohen's κ of every two people, and the confusion of those who disagree."""
     names = agreement.annotators
-    rows = [
-        _row(f"{names[pair.first]} – {names[pair.second]}", pair.kappa) for pair in agreement.pairs[:MOST_PAIRS]
-    ]
+    rows = [_row(f"{names[pair.first]} – {names[pair.second]}", pair.kappa) for pair in agreement.pairs[:MOST_PAIRS]]
     yield AgreementTable("Cohen’s κ of every two people", "", ("", "Value", "95 % interval", "Items", "Note"), rows)
     words = {code: value for value, code in agreement.codes.items()}
     for first, second in list(combinations(range(len(names)), 2))[:MOST_PAIRS]:
         found = agreement.confusion(first, second)
         cells = [(words[each.first], words[each.second], f"{each.items:,}") for each in found]
-        yield AgreementTable(
-            f"{names[first]} and {names[second]}", "", (names[first], names[second], "Items"), cells
-        )
+        yield AgreementTable(f"{names[first]} and {names[second]}", "", (names[first], names[second], "Items"), cells)
 
 
 def _row(name: str, estimate: Estimate) -> tuple[str, ...]:

@@ -101,9 +101,7 @@ class ProjectItem(models.Model):
             models.UniqueConstraint(fields=["project", "position"], name="label_item_position"),
         ]
         indexes = [
-            models.Index(
-                fields=["project", "position"], name="label_item_open", condition=models.Q(open_slots__gt=0)
-            ),
+            models.Index(fields=["project", "position"], name="label_item_open", condition=models.Q(open_slots__gt=0)),
             models.Index(fields=["project", "group"], name="label_item_group"),
             models.Index(fields=["project", "repeat_of"], name="label_item_repeat"),
             models.Index(fields=["project", "id"], name="label_item_disputed", condition=models.Q(disputed=True)),

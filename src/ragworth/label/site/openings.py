@@ -13,9 +13,7 @@ from ragworth.label.tasks import LabelItem, Value
 def open_groups(user: User, project: Project) -> int:
     """Reserve the items that have opened for a person since the last time, and count them."""
     ready = _finished_groups(user, project.after)
-    opened = set(
-        Assignment.objects.filter(project=project, user=user).values_list("item__group", flat=True).distinct()
-    )
+    opened = set(Assignment.objects.filter(project=project, user=user).values_list("item__group", flat=True).distinct())
     return sum(_open_group(user, project, group, ready[group]) for group in sorted(ready.keys() - opened))
 
 

@@ -67,9 +67,7 @@ def query_view(results: Results, query: str) -> dict[str, Any] | None:
 def _systems(results: Results, query: str) -> Iterator[dict[str, Any]]:
     contexts = _of(results.contexts.frame, query)
     judged = _judgments(results, query)
-    texts = dict(
-        results.collection.passages.filter(pl.col("passage").is_in(contexts["passage"].implode())).iter_rows()
-    )
+    texts = dict(results.collection.passages.filter(pl.col("passage").is_in(contexts["passage"].implode())).iter_rows())
     for system in dict.fromkeys(results.contexts.frame["system"]):
         shown = contexts.filter(pl.col("system") == system).sort("rank")
         yield {

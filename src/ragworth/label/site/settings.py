@@ -134,7 +134,6 @@ def _transport_settings(https: bool) -> dict[str, Any]:
         "SESSION_COOKIE_SECURE": https,
         "CSRF_COOKIE_SECURE": https,
         "SECURE_SSL_REDIRECT": https,
-        "SECURE_PROXY_SSL_HEADER": ("HTTP_X_FORWARDED_PROTO", "https") if https else None,
         "SECURE_HSTS_SECONDS": HALF_YEAR if https else 0,
         "SILENCED_SYSTEM_CHECKS": HSTS_SCOPE_CHECKS if https else NO_TLS_CHECKS,
     }

@@ -26,9 +26,7 @@ def open_site(folder: Path, options: SiteOptions | None = None, *, create: bool 
     """
     options = options or SiteOptions()
     if not create and not options.database and not (folder / DATABASE_FILE).is_file():
-        raise InputError(
-            "there is no labelling project", file=str(folder), remedy="create one with ragworth label new"
-        )
+        raise InputError("there is no labelling project", file=str(folder), remedy="create one with ragworth label new")
     _configure(folder, options)
     _migrate()
 

@@ -44,7 +44,13 @@ def item_context(project: Project, item: ProjectItem, event: LabelEvent | None =
 
 
 def _field(field: Any, value: Any) -> dict[str, Any]:
-    made = {"type": field.type, "name": field.name, "title": field.title, "required": field.required, "help": field.help}
+    made = {
+        "type": field.type,
+        "name": field.name,
+        "title": field.title,
+        "required": field.required,
+        "help": field.help,
+    }
     if isinstance(field, ChoiceField):
         made["options"] = [{"option": each, "checked": each.value == value} for each in field.options]
     return {**made, "value": value}
