@@ -1,4 +1,7 @@
-"""Items that a person could label next, in their own order. Fast at 10⁵ items: a few hundred of them are looked up at a time."""
+"""Items that a person could label next, in their own order.
+
+A few hundred of them are looked up at a time, so it stays fast at 10⁵ items.
+"""
 
 from __future__ import annotations
 

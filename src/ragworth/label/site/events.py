@@ -1,7 +1,7 @@
 """What people do, as events; and the current labels, as a view on them.
 
-A person's label of an item is their last event on it: an answer, a skip, or nothing after an undo. Nothing is ever changed
-or deleted.
+A person's label of an item is their last event on it: an answer, a skip, or nothing after an undo. Nothing is ever
+changed or deleted.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class Submission:
 class Receipt:
     """What became of a submission.
 
-    ``repeated``: it had been stored before. ``replaced``: it replaces an earlier answer of the same person. ``extra``: the
-    lease had expired and others have filled all slots, so the answer is kept but doesn't count.
+    ``repeated``: it had been stored before. ``replaced``: it replaces an earlier answer of the same person. ``extra``:
+    the lease had expired and others have filled all slots, so the answer is kept but doesn't count.
     """
 
     event: LabelEvent

@@ -1,10 +1,10 @@
 """Which item a person gets next.
 
-Each person sees a project in an order of their own, drawn from the project's seed. Taking an item leases one of its K slots
-for some minutes; an unanswered lease expires, and somebody else gets the slot.
+Each person sees a project in an order of their own, drawn from the project's seed. Taking an item leases one of its K
+slots for some minutes; an unanswered lease expires, and somebody else gets the slot.
 
-Everything that changes rows locks the person first and then items, and never waits for an item while it could take another
-one, so that two requests can't block each other. On SQLite a transaction locks the whole database.
+Everything that changes rows locks the person first and then items, and never waits for an item while it could take
+another one, so that two requests can't block each other. On SQLite a transaction locks the whole database.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The little Markdown that instructions use, as safe HTML: headings, paragraphs, lists, quotes, tables, bold, emphasis, code.
+"""The little Markdown that instructions use, as safe HTML.
+
+There are headings, paragraphs, lists, quotes, tables, bold, emphasis and code.
 
 Everything is escaped first, so a custom task can't bring markup of its own. Links stay text.
 """

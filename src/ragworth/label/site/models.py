@@ -1,7 +1,7 @@
 """What the site stores.
 
-Events are append-only: triggers in the database refuse to change or delete them. Assignments, and the counters of items,
-are bookkeeping that follows from events and leases.
+Events are append-only: triggers in the database refuse to change or delete them. Assignments, and the counters of
+items, are bookkeeping that follows from events and leases.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A task that follows another one opens group by group, for each person, when they have finished the first one there."""
+"""A task that follows another one opens group by group, for each person who has finished the first one there."""
 
 from __future__ import annotations
 

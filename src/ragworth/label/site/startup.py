@@ -58,8 +58,9 @@ def _forget_connections(connections: Any) -> None:
 
 
 def _migrate() -> None:
+    from django.core.exceptions import ImproperlyConfigured
     from django.core.management import call_command
-    from django.db import DatabaseError, ImproperlyConfigured, connection
+    from django.db import DatabaseError, connection
 
     try:
         with connection.cursor():

@@ -15,8 +15,8 @@ from ragworth.label.site.agreements import agreement_of, agreement_tables
 from ragworth.label.site.events import RefusedError, adjudicate, counted_values
 from ragworth.label.site.markdown import render_markdown
 from ragworth.label.site.models import LabelEvent, Project, ProjectItem
-from ragworth.label.site.projects import status_of
 from ragworth.label.site.project_task import task_of
+from ragworth.label.site.projects import status_of
 from ragworth.label.site.views.access import find_project, read_json
 from ragworth.label.site.views.item_view import describe_value, item_context
 from ragworth.label.site.views.labelling import item_id, parse_submission

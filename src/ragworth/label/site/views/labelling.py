@@ -17,8 +17,8 @@ from ragworth.label.site.events import Receipt, RefusedError, Submission, submit
 from ragworth.label.site.leases import next_item
 from ragworth.label.site.markdown import render_markdown
 from ragworth.label.site.models import Assignment, LabelEvent, Project, ProjectItem
-from ragworth.label.site.projects import Progress, progress_of
 from ragworth.label.site.project_task import task_of
+from ragworth.label.site.projects import Progress, progress_of
 from ragworth.label.site.views.access import find_project, read_json
 from ragworth.label.site.views.item_view import item_context
 
