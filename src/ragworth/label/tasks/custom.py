@@ -131,7 +131,7 @@ def read_custom_task(path: Path) -> CustomTask:
     """Read a task; an error names the line."""
     try:
         text = path.read_text(encoding="utf-8")
-        return _TaskReader(tomllib.loads(text), text, str(path)).task()
+        return _TaskParser(tomllib.loads(text), text, str(path)).task()
     except OSError as error:
         raise FormatError(f"cannot be read: {error.strerror or error}", file=str(path)) from error
     except UnicodeDecodeError as error:
@@ -143,7 +143,7 @@ def read_custom_task(path: Path) -> CustomTask:
         ) from error
 
 
-class _TaskReader:
+class _TaskParser:
     """Turns the tables of a file into a task."""
 
     def __init__(self, tables: dict[str, Any], text: str, file: str) -> None:
