@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import webbrowser
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -86,8 +85,7 @@ def new_command(places: tuple[str, ...], kind: str, name: str | None, title: str
     slug = re.sub(r"[^a-z0-9_-]+", "-", (name or task.kind).lower()).strip("-")
     if not slug:
         raise InputError(f"{quote_short(name)} can't be the name of a project", expected="letters and digits")
-    definition = Path(kind).read_text(encoding="utf-8") if kind.endswith(".toml") else ""
-    made = create_from_sources(places, task, definition, slug, title or name or task.kind, options)
+    made = create_from_sources(places, kind, slug, title or name or task.kind, options)
     click.echo(f"Project {slug}: {format_count(made.items, 'item')}, {options['judgments']} × each.")
     for reason, count in made.left_out.items():
         click.echo(f"note: {format_count(count, 'unit')} left out: {reason}", err=True)
@@ -195,33 +193,37 @@ def export_command(place: str, slug: str | None, form: str, output: str, databas
 
 @command.command("import", short_help="Add labels from a file.")
 @click.argument("place", metavar="WORKSPACE")
-@click.argument("file", type=click.Path(dir_okay=False))
+@click.argument("file", type=click.Path())
 @project_option
+@click.option(
+    "--from", "form", default="labels", show_default=True, help="Format: labels, crux, label-studio, argilla."
+)
+@click.option("-t", "--task", "kind", help="Create the project, of this task, with the items of the file.")
 @site_option
-def import_command(place: str, file: str, slug: str | None, database: str) -> None:
-    """Add the labels of FILE, a labels file (JSONL or Parquet), to a project. Importing it again adds nothing.
+def import_command(place: str, file: str, slug: str | None, form: str, kind: str | None, database: str) -> None:
+    """Add the labels of FILE to a project. Importing it again adds nothing.
 
     \b
     ragworth label import examples/demo human/labels.jsonl -p relevance
+    ragworth label import examples/demo export.json --from label-studio --task relevance
     """
-    _open(place, database)
-    from ragworth.label.labels import Labels
-    from ragworth.label.site.importing import import_labels
-    from ragworth.label.site.server import find_owner
+    from ragworth.cli.output import print_notes
+    from ragworth.label.site.creation import import_file
 
-    counts = import_labels(_project(slug), Labels.read(file), find_owner())
+    _open(place, database, create=kind is not None)
+    counts, notes = import_file(file, form, kind, slug if kind else _project(slug).slug)
+    print_notes(notes, quiet=False)
     click.echo(f"{format_count(counts.added, 'label')} added, {counts.known:,} were there already.")
     if counts.extra:
-        click.echo(
-            f"note: {format_count(counts.extra, 'label')} kept that don't count: their items had all labels", err=True
-        )
+        text = f"{format_count(counts.extra, 'label')} kept that don't count: their items had all labels"
+        click.echo(f"note: {text}", err=True)
 
 
-def _open(place: str, database: str) -> None:
+def _open(place: str, database: str, create: bool = False) -> None:
     from ragworth.label.site.settings import SiteOptions
     from ragworth.label.site.startup import open_site, site_folder
 
-    open_site(site_folder(place), SiteOptions(database))
+    open_site(site_folder(place), SiteOptions(database), create=create)
 
 
 def _project(slug: str | None) -> Any:

@@ -35,10 +35,10 @@ class LabelledData:
     labels: Labels
 
     @classmethod
-    def of(cls, task: LabelTask, items: Iterable[LabelItem], labels: Labels) -> LabelledData:
-        """Items and labels, each checked against the task."""
+    def of(cls, task: LabelTask, items: Iterable[LabelItem], labels: Labels, *, imported: bool = False) -> LabelledData:
+        """Items and labels, each checked against the task; ``imported`` as in `Labels.check`."""
         by_id = {item.id: item for item in items}
-        labels.check(task, by_id)
+        labels.check(task, by_id, imported=imported)
         return cls(task, by_id, labels)
 
     @cached_property

@@ -131,14 +131,20 @@ class Labels:
         """One row a label; ``value`` is JSON text."""
         return pl.DataFrame([_as_row(label) for label in self.rows], schema=SCHEMA, orient="row")
 
-    def check(self, task: LabelTask, items: Mapping[str, LabelItem], source: str = "") -> None:
-        """Refuse labels of unknown items, and values that the task doesn't allow."""
+    def check(
+        self, task: LabelTask, items: Mapping[str, LabelItem], source: str = "", *, imported: bool = False
+    ) -> None:
+        """Refuse labels of unknown items, and values that the task doesn't allow.
+
+        Labels that were ``imported`` may break rules, such as the one that an answerable question needs a highlight.
+        """
         wrong: list[BadLine] = []
+        problems = task.field_problems if imported else task.validate
         for number, label in enumerate(self.rows, 1):
             if label.item not in items:
                 wrong.append(BadLine(number, f"there is no item {quote_short(label.item)}"))
             elif label.value is not None:
-                wrong += [BadLine(number, text) for text in task.validate(label.value, items[label.item])]
+                wrong += [BadLine(number, text) for text in problems(label.value, items[label.item])]
         if wrong:
             raise bad_lines_error(source or "labels", wrong, f"labels of the task {task.kind}")
 

@@ -1,8 +1,8 @@
 """``crux``: the format of CRUX's labelling app, one file for each annotator.
 
 ``NAME_qlabels.jsonl`` has the answerability of a report's sub-questions, with the highlighted texts;
-``NAME_qrels.jsonl`` has ratings of passages by sub-question, with rationales. A sub-question without a label is −1. If a
-query has several reports, their ids are ``QUERY:SYSTEM``.
+``NAME_qrels.jsonl`` has ratings of passages by sub-question, with rationales. A sub-question without a label is −1. If
+a query has several reports, their ids are ``QUERY:SYSTEM``.
 """
 
 from __future__ import annotations

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragworth.errors import InputError, format_list, quote_short
 from ragworth.label.disagreement import read_disagreement
+from ragworth.label.imports import import_labels
 from ragworth.label.items import read_items
 from ragworth.label.opening import open_label_source
 from ragworth.label.selection import Selection, select_items
 from ragworth.label.site.settings import SiteOptions
 from ragworth.label.site.startup import open_site, site_folder
-from ragworth.label.tasks import LabelItem, LabelTask
+from ragworth.label.tasks import LabelItem, LabelTask, load_task
+
+if TYPE_CHECKING:
+    from ragworth.label.site.importing import ImportCounts
 
 
 class CreatedProject(NamedTuple):
@@ -25,9 +30,10 @@ class CreatedProject(NamedTuple):
 
 
 def create_from_sources(
-    places: Sequence[str], task: LabelTask, definition: str, slug: str, title: str, options: Mapping[str, Any]
+    places: Sequence[str], kind: str, slug: str, title: str, options: Mapping[str, Any]
 ) -> CreatedProject:
     """Create a project from a workspace, results or files. ``options`` are those of ``ragworth label new``."""
+    task = load_task(kind)
     items, left_out = choose_items(places, task, options)
     place = Path(places[0])
     open_site(site_folder(place if place.is_dir() else place.parent), SiteOptions(options["database"]), create=True)
@@ -45,7 +51,7 @@ def create_from_sources(
         slug=slug,
         title=title,
         task=task.kind,
-        definition=definition,
+        definition=read_definition(kind),
         judgments=options["judgments"],
         seed=options["seed"],
         lease_minutes=options["lease"],
@@ -102,6 +108,42 @@ def invite_people(
         audit.record("invitation" if token else "assigned", subject=f"{user.name} ({role})")
         links.append((user.name, f"{url.rstrip('/')}/join/{token}/" if token else ""))
     return links
+
+
+def import_file(file: str, form: str, kind: str | None, slug: str | None) -> tuple[ImportCounts, tuple[str, ...]]:
+    """Add the labels of a file to a project, which is created if a task is given; with what users should know."""
+    from ragworth.label.site import audit
+    from ragworth.label.site.importing import store_labels
+    from ragworth.label.site.models import Project
+    from ragworth.label.site.project_task import label_item, task_of
+    from ragworth.label.site.projects import create_project
+    from ragworth.label.site.server import find_owner
+
+    owner = find_owner()
+    if kind is not None:
+        task = load_task(kind)
+        found = import_labels(file, form, task)
+        people = Counter(label.item for label in found.labels.answers if not label.adjudicated)
+        project = Project(
+            slug=slug or task.kind,
+            title=slug or task.kind,
+            task=task.kind,
+            definition=read_definition(kind),
+            judgments=max(people.values(), default=1),
+        )
+        create_project(project, found.items)
+    else:
+        project = Project.objects.get(slug=slug)
+        known = {row.key: label_item(row, project.task) for row in project.items.all()}
+        found = import_labels(file, form, task_of(project), known)
+    counts = store_labels(project, found.labels, owner)
+    audit.record("labels imported", user=owner, subject=f"{project.slug}: {counts.added} of {form}")
+    return counts, found.notes
+
+
+def read_definition(kind: str) -> str:
+    """The text of a custom task's file; empty for a task that comes with ragworth."""
+    return Path(kind).read_text(encoding="utf-8") if kind.endswith(".toml") else ""
 
 
 def status_tables() -> list[tuple[str, str, Any, Any]]:

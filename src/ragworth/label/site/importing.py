@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 from django.db import transaction
 
-from ragworth.errors import InputError, format_list, quote_short
-from ragworth.label.labels import Label
+from ragworth.label.labels import Label, Labels
 from ragworth.label.site.events import update_dispute
 from ragworth.label.site.leases import take_slot
 from ragworth.label.site.models import ANNOTATOR, Assignment, LabelEvent, Project, ProjectItem, User
@@ -30,11 +29,12 @@ class ImportCounts(NamedTuple):
 
 
 @transaction.atomic
-def import_labels(project: Project, labels: Iterable[Label], by: User) -> ImportCounts:
+def store_labels(project: Project, labels: Labels, by: User) -> ImportCounts:
     """Add labels to a project. Annotators get accounts without a password. Nothing is added if one label is wrong."""
-    rows = list(labels)
+    rows = labels.rows
     items = {row.key: row for row in ProjectItem.objects.filter(project=project)}
-    _check(project, rows, items)
+    known = {key: label_item(row, project.task) for key, row in items.items()}
+    labels.check(task_of(project), known, imported=True)
     people = {name: add_person(name, _role(name), [project]) for name in _names(rows)}
     counts = {"added": 0, "known": 0, "extra": 0}
     for label in rows:
@@ -45,20 +45,7 @@ def import_labels(project: Project, labels: Iterable[Label], by: User) -> Import
     return ImportCounts(**counts)
 
 
-def _check(project: Project, rows: list[Label], items: dict[str, ProjectItem]) -> None:
-    task = task_of(project)
-    wrong: list[str] = []
-    for number, label in enumerate(rows, 1):
-        if label.item not in items:
-            wrong.append(f"label {number}: there is no item {quote_short(label.item)}")
-        elif label.value is not None:
-            found = task.validate(label.value, label_item(items[label.item], project.task))
-            wrong += [f"label {number}: {problem}" for problem in found]
-    if wrong:
-        raise InputError(f"{len(wrong):,} labels don't fit the project: {format_list(wrong)}")
-
-
-def _names(rows: list[Label]) -> list[str]:
+def _names(rows: Sequence[Label]) -> list[str]:
     return list(dict.fromkeys(label.annotator for label in rows if not label.adjudicated))
 
 

@@ -121,12 +121,15 @@ class LabelTask:
 
     def validate(self, value: Any, item: LabelItem) -> list[str]:
         """Everything that is wrong with an answer to an item, in words for the annotator; empty if it is valid."""
+        return self.field_problems(value, item) or [text for rule in self.rules for text in rule.problems(value)]
+
+    def field_problems(self, value: Any, item: LabelItem) -> list[str]:
+        """What is wrong with single fields, whatever the rules say: imported labels may lack highlights."""
         if not isinstance(value, Mapping):
             return [f"{quote_short(value)} is not an answer"]
         names = [each.name for each in self.fields]
         unknown = [f"there is no field {quote_short(name)}" for name in value if name not in names]
-        found = [text for each in self.fields for text in each.problems(value.get(each.name), item.parts)]
-        return unknown + found or [text for rule in self.rules for text in rule.problems(value)]
+        return unknown + [text for each in self.fields for text in each.problems(value.get(each.name), item.parts)]
 
     def item_problems(self, item: LabelItem) -> list[str]:
         """Everything that is wrong with an item itself."""

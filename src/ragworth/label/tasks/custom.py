@@ -141,7 +141,7 @@ def read_custom_task(path: Path) -> CustomTask:
 def parse_custom_task(text: str, file: str = "") -> CustomTask:
     """The task in the text of a TOML file."""
     try:
-        return _TaskReader(tomllib.loads(text), text, file).task()
+        return _TaskParser(tomllib.loads(text), text, file).task()
     except tomllib.TOMLDecodeError as error:
         line = re.search(r"at line (\d+)", str(error))
         raise FormatError(
@@ -149,7 +149,7 @@ def parse_custom_task(text: str, file: str = "") -> CustomTask:
         ) from error
 
 
-class _TaskReader:
+class _TaskParser:
     """Turns the tables of a file into a task."""
 
     def __init__(self, tables: dict[str, Any], text: str, file: str) -> None:
