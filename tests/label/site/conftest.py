@@ -95,5 +95,3 @@ def site(tmp_path: Path, empty_site: bytes, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(settings, "PASSWORD_HASHERS", ["django.contrib.auth.hashers.MD5PasswordHasher"])
     yield Site(folder)
     connections.close_all()
-
-    return lambda: list(LABEL_TASKS)

@@ -137,7 +137,8 @@ def test_coverage_opens_group_by_group_with_one_answerable_question_and_one_not(
         return {"report": "The flood left 1,200 people homeless.", "subquestion": f"Question {number}?"}
 
     first = [
-        LabelItem(f"r{query}{n}", "answerability", part(n), query, {"system": "s", "query": query, "repeat": "0", "subquestion": f"s{n}"})
+        LabelItem(f"r{query}{n}", "answerability", part(n), query,
+                  {"system": "s", "query": query, "repeat": "0", "subquestion": f"s{n}"})
         for query in ("qa", "qb")
         for n in range(3)
     ]  # fmt: skip

@@ -162,8 +162,9 @@ def update_dispute(item: int) -> None:
     """Note whether the people who labelled an item disagree, once all of them have."""
     row = ProjectItem.objects.select_related("project").get(pk=item)
     main = task_of(row.project).main.name
-    values = {value.get(main) for value in counted_values(row)}
-    disputed = row.open_slots == 0 and len(values) > 1 and not row.adjudicated
+    answers = counted_values(row)
+    differ = len({value.get(main) for value in answers}) > 1
+    disputed = differ and len(answers) == row.slots and not row.adjudicated
     if disputed != row.disputed:
         ProjectItem.objects.filter(pk=item).update(disputed=disputed)
 

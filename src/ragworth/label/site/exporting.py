@@ -23,9 +23,9 @@ def labelled_data(project: Project) -> LabelledData:
     return LabelledData(task_of(project), items, Labels(current_labels(project)))
 
 
-def export_formats() -> list[str]:
-    """The names of all formats."""
-    return list(LABEL_EXPORTS)
+def export_formats() -> dict[str, str]:
+    """The names of all formats with their titles."""
+    return {name: LABEL_EXPORTS.get(name).title for name in LABEL_EXPORTS.names()}
 
 
 def export_bytes(project: Project, name: str) -> tuple[str, bytes]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from django.db import transaction
-from django.db.models import Count, Q
+from django.db.models import Count, Exists, OuterRef, Q
 
 from ragworth.errors import InputError, format_count, format_list, quote_short
 from ragworth.label.labels import ADJUDICATED
@@ -162,15 +162,15 @@ class ProjectStatus:
 def status_of(project: Project) -> ProjectStatus:
     """How far a project is."""
     counted = Q(slots__isnull=False)
+    held = Assignment.objects.filter(item=OuterRef("pk"), state=Assignment.LEASED)
     items = ProjectItem.objects.filter(project=project).aggregate(
         items=Count("id"),
         counted=Count("id", filter=counted),
-        complete=Count("id", filter=counted & Q(open_slots=0)),
+        complete=Count("id", filter=counted & Q(open_slots=0) & ~Exists(held)),
         disputed=Count("id", filter=Q(disputed=True)),
         adjudicated=Count("id", filter=Q(adjudicated=True)),
     )
     states = Assignment.objects.filter(project=project).aggregate(
-        leased=Count("id", filter=Q(state=Assignment.LEASED, item__slots__isnull=False)),
         done=Count("id", filter=Q(state=Assignment.DONE, item__slots__isnull=False)),
         skipped=Count("id", filter=Q(state=Assignment.SKIPPED)),
         extra=Count("id", filter=Q(state=Assignment.EXTRA)),

@@ -72,8 +72,10 @@ def _systems(results: Results, query: str) -> Iterator[dict[str, Any]]:
         shown = contexts.filter(pl.col("system") == system).sort("rank")
         yield {
             "system": system,
-            "scores": _values(results.scores.frame, query, system, "metric"),
-            "outcomes": _values(results.outcomes.frame, query, system, "aspect") if results.outcomes else [],
+            "values": [
+                *_values(results.scores.frame, query, system, "metric"),
+                *(_values(results.outcomes.frame, query, system, "aspect") if results.outcomes is not None else []),
+            ],
             "answers": _answers(results, query, system),
             "passages": [
                 {"rank": row["rank"], "id": row["passage"], "text": texts.get(row["passage"], ""),
