@@ -77,7 +77,7 @@ KEYS = {
 FIELD_TYPES = ("choice", "spans", "text")
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 RESERVED = {"judge", "query", "passage", "subquestion", "system", "repeat", "aspect", "value", "status", "source"}
-SHORTCUTS = {"u", "?", "s", "c"}
+SHORTCUTS = {"u", "?", "s", "c", "h", "i", "x"}
 """Keys that the page uses itself."""
 
 
@@ -131,15 +131,21 @@ def read_custom_task(path: Path) -> CustomTask:
     """Read a task; an error names the line."""
     try:
         text = path.read_text(encoding="utf-8")
-        return _TaskParser(tomllib.loads(text), text, str(path)).task()
     except OSError as error:
         raise FormatError(f"cannot be read: {error.strerror or error}", file=str(path)) from error
     except UnicodeDecodeError as error:
         raise FormatError("it is no text in UTF-8", file=str(path)) from error
+    return parse_custom_task(text, str(path))
+
+
+def parse_custom_task(text: str, file: str = "") -> CustomTask:
+    """The task in the text of a TOML file."""
+    try:
+        return _TaskParser(tomllib.loads(text), text, file).task()
     except tomllib.TOMLDecodeError as error:
         line = re.search(r"at line (\d+)", str(error))
         raise FormatError(
-            f"this is not TOML: {error}", file=str(path), line=int(line[1]) if line else None, expected="a task"
+            f"this is not TOML: {error}", file=file, line=int(line[1]) if line else None, expected="a task"
         ) from error
 
 
