@@ -10,10 +10,11 @@ from xml.etree import ElementTree
 import polars as pl
 import pytest
 
-from ragworth import formats
+from ragworth import formats, summarise
 from ragworth.errors import FormatError, InputError
 from ragworth.formats import judges as judge_files
 from ragworth.formats import outcomes as outcome_files
+from ragworth.formats.grade_words import THREE_WAY
 from ragworth.label.dataset import LabelledData
 from ragworth.label.exports import export_labels
 from ragworth.label.exports.file_names import safe_file_name
@@ -242,3 +243,13 @@ def test_other_json_is_refused(tmp_path: Path, form: str, text: str) -> None:
     (tmp_path / "a.json").write_text(text)
     with pytest.raises(InputError):
         import_labels(tmp_path / "a.json", form, load_task("relevance"))
+
+
+def test_grades_are_written_as_words_so_that_nobody_takes_minus_one_for_a_share(tmp_path: Path) -> None:
+    data = labelled("answer-grade")
+    export_labels(data, "tables", tmp_path)
+    by_judge, agreed = (pl.read_csv(tmp_path / f"{name}outcomes.csv") for name in ("", "consensus-"))
+    assert "value" not in by_judge.columns and set(by_judge["label"]) <= set(THREE_WAY)
+    assert set(agreed["value"].drop_nulls()) <= set(THREE_WAY)
+    means = summarise(outcome_files.read(tmp_path / "consensus-outcomes.csv"))
+    assert {"human-correct", "human-wrong"} <= set(means["metric"])
