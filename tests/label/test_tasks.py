@@ -155,7 +155,7 @@ name = "tone"
 type = "choice"
 options = [
   {value = "polite", score = 1.0},
-  {value = "rude", key = "x", anchor = "mocks the reader", score = 0.0},
+  {value = "rude", key = "z", anchor = "mocks the reader", score = 0.0},
 ]
 
 [[fields]]
@@ -176,7 +176,7 @@ def test_a_custom_task_works_like_the_others(tmp_path: Path) -> None:
     task = load_task(str(tmp_path / "tone.toml"))
     item = next(task.items(small_source()))
     assert item.parts["answer"] == "The Ilm."
-    assert [option.key for option in task.main.options] == ["1", "x"]
+    assert [option.key for option in task.main.options] == ["1", "z"]
     assert task.validate({"tone": "rude"}, item) == ["Highlight the rude words."]
     (row,) = task.rows(item, {"tone": "polite"})
     assert (row.table, row.aspect, row.value, row.label) == ("outcomes", "tone", 1.0, "polite")
@@ -191,8 +191,8 @@ def test_a_custom_task_works_like_the_others(tmp_path: Path) -> None:
         ('parts = ["answer"]', 'parts = ["reply"]', 17, "parts is"),
         ('values = ["rude"]', 'values = ["ruder"]', 21, "values is"),
         ('requires = "where"', 'requires = "there"', 22, "requires is 'there'"),
-        ('key = "x"', 'key = "1"', 9, "the same key"),
-        ('key = "x"', 'key = "u"', 9, "the key of 'rude' is 'u'"),
+        ('key = "z"', 'key = "1"', 9, "the same key"),
+        ('key = "z"', 'key = "u"', 9, "the key of 'rude' is 'u'"),
         ("score = 1.0", "score = true", 9, "the score of 'polite'"),
         (", score = 0.0", "", 9, "some options have a score"),
         ('title = "How does the answer sound?"\n', "", None, "there is no title"),
