@@ -77,7 +77,8 @@ class LabelSource:
         if self.answers is None:
             return []
         good = self.answers.frame.filter(pl.col("status").is_in(ANSWERED_STATUSES))
-        self.left_out["no answer"] += self.answers.frame.height - good.height
+        if missing := self.answers.frame.height - good.height:
+            self.left_out["no answer"] += missing
         rows = good.select("system", "query", pl.col("repeat").cast(pl.String), "text").iter_rows()
         return [SystemAnswer(*row) for row in rows]
 

@@ -33,7 +33,7 @@ Compare the **answer** with the **accepted answers**. Its words, length and styl
 | --- | --- |
 | **1 Correct** | says what one of the accepted answers says; further true details do no harm |
 | **2 Partly correct** | has a part of the accepted answer, or has all of it and something wrong beside it |
-| **3 Abstained** | says that it doesn't know, or that the documents don't say it |
+| **3 Abstained** | says that it doesn't know or that the documents don't say it, or is only `NO-RESPONSE` |
 | **4 Wrong** | says something else, or several things one of which may be right |
 
 Without accepted answers, use what you know or can look up, and skip the item if you can't tell.

@@ -77,7 +77,7 @@ KEYS = {
 FIELD_TYPES = ("choice", "spans", "text")
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 RESERVED = {"judge", "query", "passage", "subquestion", "system", "repeat", "aspect", "value", "status", "source"}
-SHORTCUTS = {"u", "?", "s", "c", "h", "i", "x"}
+SHORTCUTS = frozenset("u?cshxi")
 """Keys that the page uses itself."""
 
 

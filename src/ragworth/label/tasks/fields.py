@@ -92,7 +92,7 @@ class SpansField:
             return f"a span in {quote_short(span['part'])}, which can't be highlighted"
         text, start, end = parts[span["part"]], span["start"], span["end"]
         if type(start) is not int or type(end) is not int or not 0 <= start < end <= len(text):
-            return f"a span from {quote_short(start)} to {quote_short(end)} in a text of {len(text):,} characters"
+            return f"a span from {start!r:.24} to {end!r:.24} in a text of {len(text):,} characters"
         if span["sha256"] != text_hash(text):
             return "a span of another version of the text; reload the page"
         return "" if text[start:end].strip() else "a span of blanks"

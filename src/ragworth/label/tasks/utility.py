@@ -24,7 +24,7 @@ Imagine that you have to answer the question and this passage is all you have.
 | **3 Misleads** | would lead you to a wrong answer: it looks like an answer and isn't one |
 | **4 Useless** | neither helps nor misleads |
 
-Select text with the mouse, or with Shift and the arrow keys, to highlight it. Several highlights are fine.
+Select text with the mouse to highlight it, or press **h** and use the arrow keys. Several highlights are fine.
 
 **Example.** Question: *Who designed the city's town hall?*
 
