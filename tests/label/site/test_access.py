@@ -65,7 +65,7 @@ ALLOWED = {
 ADDRESSES = {**EVERYONE, **SIGNED_IN, **REVIEWERS, **OWNERS}
 
 
-def test_the_table_below_names_every_route() -> None:
+def test_the_table_above_names_every_route(site: Site) -> None:
     from ragworth.label.site.roles import PERMISSIONS
     from ragworth.label.site.urls import urlpatterns
 
@@ -206,6 +206,7 @@ def test_every_response_has_the_policy(site: Site, path: str) -> None:
     reply = site.client(site.person("ana")).get(path)
     assert reply["Content-Security-Policy"].startswith("default-src 'self'; ")
     assert "unsafe" not in reply["Content-Security-Policy"]
+    reply.close()
 
 
 def test_texts_are_escaped_on_every_page(site: Site) -> None:

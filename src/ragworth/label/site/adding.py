@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from django.db import transaction
 
 from ragworth.label.opening import source_of_results
-from ragworth.label.site.leases import renew, take_slot
+from ragworth.label.site.leases import lock_person, renew, take_slot
 from ragworth.label.site.models import Assignment, Project, ProjectItem, User
 from ragworth.label.site.project_task import task_of
 from ragworth.label.site.projects import add_items
@@ -17,13 +17,13 @@ from ragworth.label.site.reading import find_results_folder, read_results
 @transaction.atomic
 def take_for_labelling(user: User, project: Project, wanted: Mapping[str, str]) -> ProjectItem | None:
     """The item about something, created if the project has none; leased to the person if a slot is open."""
-    User.objects.select_for_update().get(pk=user.pk)
+    lock_person(user)
     item = _find(project, wanted) or _create(project, wanted)
     if item is None:
         return None
     row = Assignment.objects.filter(item=item, user=user).first() or Assignment(project=project, item=item, user=user)
     if row.state not in (Assignment.DONE, Assignment.EXTRA):
-        take_slot(row)
+        take_slot(row, item)
         renew(row, project)
     return item
 

@@ -151,7 +151,8 @@ def status_tables() -> list[tuple[str, str, Any, Any]]:
     import polars as pl
 
     from ragworth.label.site.models import Project, User
-    from ragworth.label.site.projects import progress_of, status_of
+    from ragworth.label.site.progress import progress_of
+    from ragworth.label.site.projects import status_of
 
     projects, people = [], []
     for project in Project.objects.order_by("id"):

@@ -16,7 +16,7 @@ from django.db import transaction
 from django.db.models import F, Max, QuerySet
 
 from ragworth.label.labels import ADJUDICATED, Label
-from ragworth.label.site.leases import free_slot, renew, take_slot
+from ragworth.label.site.leases import free_slot, lock_person, renew, take_slot
 from ragworth.label.site.models import Assignment, LabelEvent, Project, ProjectItem, User
 from ragworth.label.site.project_task import label_item, task_of
 
@@ -62,7 +62,7 @@ class Receipt:
 @transaction.atomic
 def submit(user: User, project: Project, item: int, submission: Submission) -> Receipt:
     """Store an answer or a skip, once."""
-    User.objects.select_for_update().get(pk=user.pk)
+    lock_person(user)
     if earlier := _find_repeated(user, submission.client_id):
         return Receipt(earlier, repeated=True)
     row = ProjectItem.objects.select_for_update().filter(pk=item, project=project).first()
@@ -75,7 +75,7 @@ def submit(user: User, project: Project, item: int, submission: Submission) -> R
         free_slot(held)
         held.state = Assignment.SKIPPED
     else:
-        held.state = Assignment.DONE if take_slot(held) else Assignment.EXTRA
+        held.state = Assignment.DONE if take_slot(held, row) else Assignment.EXTRA
     held.expires_at = None
     held.save()
     event = LabelEvent.objects.create(
@@ -91,14 +91,15 @@ def submit(user: User, project: Project, item: int, submission: Submission) -> R
         seconds=submission.seconds,
         seen_suggestion=project.show_suggestions and row.suggestion is not None,
     )
-    update_dispute(row.pk)
+    if row.open_slots == 0 or row.disputed:
+        update_dispute(row)
     return Receipt(event, replaced=replaced, extra=held.state == Assignment.EXTRA)
 
 
 @transaction.atomic
 def undo(user: User, project: Project, client_id: uuid.UUID) -> ProjectItem | None:
     """Take back a person's last answer or skip; they get the item again. None if there is nothing to undo."""
-    User.objects.select_for_update().get(pk=user.pk)
+    lock_person(user)
     if earlier := _find_repeated(user, client_id):
         return earlier.item
     last = last_answer(user, project)
@@ -107,14 +108,14 @@ def undo(user: User, project: Project, client_id: uuid.UUID) -> ProjectItem | No
     item = ProjectItem.objects.select_for_update().get(pk=last.item_id)
     LabelEvent.objects.create(client_id=client_id, project=project, item=item, user=user, kind=LabelEvent.UNDO)
     reopen(user, item)
-    update_dispute(item.pk)
+    update_dispute(item)
     return item
 
 
 def reopen(user: User, item: ProjectItem) -> None:
     """Put an item back into a person's hands. They keep their slot, or take one if one is open."""
     held = Assignment.objects.get(item=item, user=user)
-    take_slot(held)
+    take_slot(held, item)
     renew(held, item.project)
 
 
@@ -134,7 +135,7 @@ def current_events(project: Project) -> QuerySet[LabelEvent]:
 @transaction.atomic
 def adjudicate(user: User, project: Project, item: int, submission: Submission) -> Receipt:
     """Store a decision about a disputed item."""
-    User.objects.select_for_update().get(pk=user.pk)
+    lock_person(user)
     if earlier := _find_repeated(user, submission.client_id):
         return Receipt(earlier, repeated=True)
     row = ProjectItem.objects.select_for_update().filter(pk=item, project=project).first()
@@ -158,15 +159,14 @@ def adjudicate(user: User, project: Project, item: int, submission: Submission) 
     return Receipt(event, replaced=replaced)
 
 
-def update_dispute(item: int) -> None:
+def update_dispute(row: ProjectItem) -> None:
     """Note whether the people who labelled an item disagree, once all of them have."""
-    row = ProjectItem.objects.select_related("project").get(pk=item)
     main = task_of(row.project).main.name
     answers = counted_values(row)
     differ = len({value.get(main) for value in answers}) > 1
     disputed = differ and len(answers) == row.slots and not row.adjudicated
     if disputed != row.disputed:
-        ProjectItem.objects.filter(pk=item).update(disputed=disputed)
+        ProjectItem.objects.filter(pk=row.pk).update(disputed=disputed)
 
 
 def counted_values(item: ProjectItem) -> list[dict[str, Any]]:

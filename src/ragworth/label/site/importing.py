@@ -41,7 +41,7 @@ def store_labels(project: Project, labels: Labels, by: User) -> ImportCounts:
         user = by if label.adjudicated else people[label.annotator]
         counts[_store(project, items[label.item], user, label)] += 1
     for key in {label.item for label in rows}:
-        update_dispute(items[key].pk)
+        update_dispute(ProjectItem.objects.select_related("project").get(pk=items[key].pk))
     return ImportCounts(**counts)
 
 
@@ -88,7 +88,7 @@ def _fill_slot(project: Project, item: ProjectItem, user: User, kind: str) -> bo
     if kind == LabelEvent.SKIP:
         row.state = Assignment.SKIPPED
     else:
-        row.state = Assignment.DONE if take_slot(row) else Assignment.EXTRA
+        row.state = Assignment.DONE if take_slot(row, item) else Assignment.EXTRA
     row.expires_at = None
     row.save()
     return bool(row.state != Assignment.EXTRA)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from datetime import timedelta
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import F, Max
 from django.utils import timezone
 
@@ -33,7 +33,7 @@ def next_item(user: User, project: Project, holding: Collection[int] = ()) -> As
     ``holding``: ids of the items that the page has already. Leases that the page doesn't hold come first, such as after
     a reload.
     """
-    User.objects.select_for_update().get(pk=user.pk)
+    lock_person(user)
     release_expired(project)
     if waiting := _waiting(user, project, holding):
         return waiting
@@ -62,7 +62,7 @@ def _taken(items: Iterator[int], user: User, project: Project) -> Iterator[Assig
         row = Assignment.objects.filter(item=locked, user=user).first() or Assignment(
             project=project, item=locked, user=user
         )
-        if row.state not in HAD and take_slot(row):
+        if row.state not in HAD and take_slot(row, locked):
             renew(row, project)
             yield row
 
@@ -73,7 +73,8 @@ def _reserved(user: User, project: Project) -> Iterator[Assignment]:
     if not mine.exists():
         open_groups(user, project)
     for row in mine.select_related("item"):
-        if take_slot(row):
+        item = ProjectItem.objects.select_for_update().get(pk=row.item_id)
+        if take_slot(row, item):
             renew(row, project)
             yield row
 
@@ -110,11 +111,16 @@ def release_expired(project: Project) -> None:
         row.save()
 
 
-def take_slot(assignment: Assignment) -> bool:
-    """Take a slot of an item for a person who has none; False if all are taken. The item's row is locked."""
+def lock_person(user: User) -> None:
+    """Let a person's requests wait for each other. On SQLite the transaction itself does that."""
+    if connection.features.has_select_for_update:
+        User.objects.select_for_update().get(pk=user.pk)
+
+
+def take_slot(assignment: Assignment, item: ProjectItem) -> bool:
+    """Take a slot of an item, whose row is locked, for a person who has none; False if all are taken."""
     if assignment.slot is not None:
         return True
-    item = ProjectItem.objects.select_for_update().get(pk=assignment.item_id)
     if item.open_slots <= 0:
         return False
     if item.slots is None:
@@ -123,6 +129,7 @@ def take_slot(assignment: Assignment) -> bool:
         used = set(item.assignments.exclude(slot=None).values_list("slot", flat=True))
         assignment.slot = next(number for number in range(1, item.slots + 1) if number not in used)
     ProjectItem.objects.filter(pk=item.pk).update(open_slots=F("open_slots") - 1)
+    item.open_slots -= 1
     return True
 
 

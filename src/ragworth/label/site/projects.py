@@ -5,23 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from statistics import median
 
 from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, Q
 
 from ragworth.errors import InputError, format_count, format_list, quote_short
 from ragworth.label.labels import ADJUDICATED
-from ragworth.label.site.candidates import free_items
 from ragworth.label.site.leases import UNLIMITED
-from ragworth.label.site.models import ROLES, Assignment, LabelEvent, Membership, Project, ProjectItem, User
+from ragworth.label.site.models import ROLES, Assignment, Membership, Project, ProjectItem, User
 from ragworth.label.site.project_task import task_of
 from ragworth.label.tasks import LabelItem
 
 BATCH = 2000
 NAME = re.compile(r"[\w.@+-]{1,80}")
-RECENT = 50
-"""Answers from which the time of an item is estimated."""
 
 
 @transaction.atomic
@@ -114,34 +110,6 @@ def add_person(name: str, role: str, projects: Sequence[Project], most: int | No
     for project in projects:
         Membership.objects.update_or_create(project=project, user=user, defaults={"most": most})
     return user
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far one person is. ``seconds`` is the median time of their last items; None before the first one."""
-
-    done: int
-    left: int
-    seconds: float | None
-
-    @property
-    def seconds_left(self) -> float | None:
-        return None if self.seconds is None else self.seconds * self.left
-
-
-def progress_of(user: User, project: Project) -> Progress:
-    """What a person has done in a project, and what is left for them."""
-    states = Assignment.objects.filter(project=project, user=user).aggregate(
-        done=Count("id", filter=Q(state__in=(Assignment.DONE, Assignment.EXTRA))),
-        held=Count("id", filter=Q(state__in=(Assignment.LEASED, Assignment.RESERVED))),
-    )
-    left = states["held"] + (0 if project.after_id else free_items(user, project).filter(repeat_of="").count())
-    membership = Membership.objects.filter(project=project, user=user).first()
-    if membership is not None and membership.most is not None:
-        left = min(left, max(0, membership.most - states["done"]))
-    recent = LabelEvent.objects.filter(project=project, user=user, kind=LabelEvent.ANSWER, seconds__isnull=False)
-    seconds = list(recent.order_by("-id").values_list("seconds", flat=True)[:RECENT])
-    return Progress(states["done"], left, median(seconds) if seconds else None)
 
 
 @dataclass(frozen=True)

@@ -91,8 +91,8 @@ APPLICATION: dict[str, Any] = {
     ],
     "MIDDLEWARE": [
         "django.middleware.security.SecurityMiddleware",
-        "whitenoise.middleware.WhiteNoiseMiddleware",
         "ragworth.label.site.middleware.ContentPolicyMiddleware",
+        "whitenoise.middleware.WhiteNoiseMiddleware",
         "django.contrib.sessions.middleware.SessionMiddleware",
         "django.middleware.common.CommonMiddleware",
         "django.middleware.csrf.CsrfViewMiddleware",

@@ -17,8 +17,8 @@ from ragworth.label.site.events import Receipt, RefusedError, Submission, submit
 from ragworth.label.site.leases import next_item
 from ragworth.label.site.markdown import render_markdown
 from ragworth.label.site.models import Assignment, LabelEvent, Project, ProjectItem
+from ragworth.label.site.progress import Progress, progress_of, quick_progress
 from ragworth.label.site.project_task import task_of
-from ragworth.label.site.projects import Progress, progress_of
 from ragworth.label.site.views.access import find_project, read_json
 from ragworth.label.site.views.item_view import item_context
 
@@ -141,7 +141,7 @@ def _following(request: Any, project: Project, data: dict[str, Any]) -> dict[str
     held = next_item(request.user, project, holding)
     return {
         "card": _card(request, project, held.item) if held else None,
-        "progress": _progress(progress_of(request.user, project)),
+        "progress": _progress(quick_progress(request.user, project)),
     }
 
 
