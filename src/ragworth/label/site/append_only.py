@@ -13,7 +13,8 @@ def create_triggers(apps: Any, editor: Any) -> None:
     if postgres:
         editor.execute(
             "CREATE FUNCTION label_append_only() RETURNS trigger LANGUAGE plpgsql AS "
-            "$$ BEGIN RAISE EXCEPTION '% is append-only', TG_TABLE_NAME; END $$"
+            "$$ BEGIN RAISE EXCEPTION '% is append-only', TG_TABLE_NAME; END $$",
+            params=None,
         )
     for table in TABLES:
         for action in ("UPDATE", "DELETE"):
@@ -23,4 +24,4 @@ def create_triggers(apps: Any, editor: Any) -> None:
                 if postgres
                 else f"BEGIN SELECT RAISE(ABORT, '{table} is append-only'); END"
             )
-            editor.execute(f"{head} {body}")
+            editor.execute(f"{head} {body}", params=None)

@@ -16,6 +16,7 @@ from django.db import transaction
 from django.db.models import F, Max, QuerySet
 
 from ragworth.label.labels import ADJUDICATED, Label
+from ragworth.label.site.distances import answer_distance
 from ragworth.label.site.leases import free_slot, lock_person, renew, take_slot
 from ragworth.label.site.models import Assignment, LabelEvent, Project, ProjectItem, User
 from ragworth.label.site.project_task import label_item, task_of
@@ -161,12 +162,11 @@ def adjudicate(user: User, project: Project, item: int, submission: Submission) 
 
 def update_dispute(row: ProjectItem) -> None:
     """Note whether the people who labelled an item disagree, once all of them have."""
-    main = task_of(row.project).main.name
     answers = counted_values(row)
-    differ = len({value.get(main) for value in answers}) > 1
-    disputed = differ and len(answers) == row.slots and not row.adjudicated
-    if disputed != row.disputed:
-        ProjectItem.objects.filter(pk=row.pk).update(disputed=disputed)
+    distance = answer_distance(task_of(row.project), answers) if len(answers) == row.slots else 0.0
+    disputed = distance > 0 and not row.adjudicated
+    if (disputed, distance) != (row.disputed, row.distance):
+        ProjectItem.objects.filter(pk=row.pk).update(disputed=disputed, distance=distance)
 
 
 def counted_values(item: ProjectItem) -> list[dict[str, Any]]:

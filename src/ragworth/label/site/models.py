@@ -93,6 +93,7 @@ class ProjectItem(models.Model):
     slots = models.PositiveSmallIntegerField(null=True, help_text="People who label it; empty: everyone.")
     open_slots = models.PositiveIntegerField()
     disputed = models.BooleanField(default=False)
+    distance = models.FloatField(default=0.0, help_text="How far apart the answers are, from 0 to 1.")
     adjudicated = models.BooleanField(default=False)
 
     class Meta:
@@ -104,7 +105,9 @@ class ProjectItem(models.Model):
             models.Index(fields=["project", "position"], name="label_item_open", condition=models.Q(open_slots__gt=0)),
             models.Index(fields=["project", "group"], name="label_item_group"),
             models.Index(fields=["project", "repeat_of"], name="label_item_repeat"),
-            models.Index(fields=["project", "id"], name="label_item_disputed", condition=models.Q(disputed=True)),
+            models.Index(
+                fields=["project", "-distance"], name="label_item_disputed", condition=models.Q(disputed=True)
+            ),
         ]
 
     def __str__(self) -> str:

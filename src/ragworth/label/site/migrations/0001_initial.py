@@ -1,5 +1,7 @@
 """The tables, and triggers that make events append-only."""
 
+from __future__ import annotations
+
 import uuid
 
 import django.db.models.deletion
@@ -115,6 +117,7 @@ class Migration(migrations.Migration):
                 ),
                 ("open_slots", models.PositiveIntegerField()),
                 ("disputed", models.BooleanField(default=False)),
+                ("distance", models.FloatField(default=0.0, help_text="How far apart the answers are, from 0 to 1.")),
                 ("adjudicated", models.BooleanField(default=False)),
                 (
                     "project",
@@ -272,7 +275,7 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="projectitem",
             index=models.Index(
-                condition=models.Q(("disputed", True)), fields=["project", "id"], name="label_item_disputed"
+                condition=models.Q(("disputed", True)), fields=["project", "-distance"], name="label_item_disputed"
             ),
         ),
         migrations.AddConstraint(

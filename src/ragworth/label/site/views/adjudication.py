@@ -72,7 +72,7 @@ def decide(request: Any, slug: str) -> JsonResponse:
 
 def _next(project: Project, holding: list[int]) -> ProjectItem | None:
     disputed = ProjectItem.objects.filter(project=project, disputed=True).exclude(pk__in=holding)
-    return disputed.order_by("pk").first()
+    return disputed.order_by("-distance", "pk").first()
 
 
 def _following(request: Any, project: Project, data: dict[str, Any]) -> dict[str, Any]:
