@@ -1,6 +1,6 @@
 """Items that a person could label next, in their own order.
 
-A few hundred of them are looked up at a time, so it stays fast at 10⁵ items.
+A few of them are looked up at a time, so it stays fast at 10⁵ items.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from ragworth.label.site.models import Assignment, LabelEvent, Project, ProjectItem, User
 
-CHUNK = 200
-"""Items of a person's order that are looked up in one query."""
-WALK = 3
-"""Chunks that are looked up before all open items are."""
+CHUNKS = (12, 60, 500)
+"""Items of a person's order that are looked up in one query, one chunk after another, before all open items are."""
+MOST_REPEATS = 200
 HAD = (Assignment.DONE, Assignment.SKIPPED, Assignment.EXTRA)
 """States after which an item isn't offered to the same person again."""
 Order = np.ndarray[Any, np.dtype[np.int64]]
@@ -42,8 +41,10 @@ def candidates(user: User, project: Project) -> Iterator[int]:
     order, ranks = personal_order(*arguments), personal_ranks(*arguments)
     last = Assignment.objects.filter(project=project, user=user).order_by("-id").values("item__position").first()
     start = int(ranks[last["item__position"]]) if last else 0
-    for begin in range(start, min(start + WALK * CHUNK, len(order)), CHUNK):
-        wanted = [int(position) for position in order[begin : begin + CHUNK]]
+    begin = start
+    for size in CHUNKS:
+        wanted = order[begin : begin + size].tolist()
+        begin += size
         found = dict(free.filter(position__in=wanted).values_list("position", "id"))
         yield from (found[position] for position in wanted if position in found)
     rest = list(free.values_list("position", "id"))
@@ -57,7 +58,7 @@ def repeats(user: User, project: Project, gap: int) -> Iterator[int]:
     answered = mine.values_list("item__key", flat=True)[gap:]
     waiting = free_items(user, project).exclude(repeat_of="")
     if waiting.exists():
-        yield from waiting.filter(repeat_of__in=list(answered)).values_list("id", flat=True)[:CHUNK]
+        yield from waiting.filter(repeat_of__in=list(answered)).values_list("id", flat=True)[:MOST_REPEATS]
 
 
 def free_items(user: User, project: Project) -> QuerySet[ProjectItem]:
