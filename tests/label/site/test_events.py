@@ -187,3 +187,9 @@ def test_imported_labels_count_once(site: Site) -> None:
         ("ben", "i1"): None,
         ("adjudicated", "i0"): {"relevance": "3"},
     }
+
+
+def test_the_migration_has_all_tables_as_they_are(site: Site) -> None:
+    from django.core.management import call_command
+
+    call_command("makemigrations", "label", check_changes=True, dry_run=True, verbosity=0)

@@ -104,7 +104,8 @@ class ProjectItem(models.Model):
         indexes = [
             models.Index(fields=["project", "position"], name="label_item_open", condition=models.Q(open_slots__gt=0)),
             models.Index(fields=["project", "group"], name="label_item_group"),
-            models.Index(fields=["project", "repeat_of"], name="label_item_repeat"),
+            # Partial, so that SQLite never scans it for the items that repeat nothing, which are nearly all.
+            models.Index(fields=["project", "repeat_of"], name="label_item_repeat", condition=~models.Q(repeat_of="")),
             models.Index(
                 fields=["project", "-distance"], name="label_item_disputed", condition=models.Q(disputed=True)
             ),

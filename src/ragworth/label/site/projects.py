@@ -85,11 +85,19 @@ def _storage_problems(item: LabelItem) -> list[str]:
     """What no database can hold."""
     texts = [item.id, item.group, *item.parts.values(), *map(str, item.meta.values())]
     found = ["a text has a NUL character"] if any("\0" in text for text in texts) else []
-    if any("\ud800" <= character <= "\udfff" for text in texts for character in text):
+    if _has_surrogates("".join(texts)):
         found.append("a text has half a surrogate pair")
     if len(item.id) > 500 or len(item.group) > 500:
         found.append("the id or group is longer than 500 characters")
     return found
+
+
+def _has_surrogates(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 def add_person(name: str, role: str, projects: Sequence[Project], most: int | None = None) -> User:

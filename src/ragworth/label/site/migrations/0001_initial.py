@@ -270,7 +270,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="projectitem",
-            index=models.Index(fields=["project", "repeat_of"], name="label_item_repeat"),
+            index=models.Index(
+                condition=models.Q(("repeat_of", ""), _negated=True),
+                fields=["project", "repeat_of"],
+                name="label_item_repeat",
+            ),
         ),
         migrations.AddIndex(
             model_name="projectitem",
