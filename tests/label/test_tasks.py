@@ -44,7 +44,8 @@ def test_every_value_of_every_scale_can_be_given_and_has_rows(task: LabelTask) -
 def test_every_task_refuses_nonsense(task: LabelTask) -> None:
     item = next(task.items(small_source()))
     good = any_value(task, item, scale_size(task) - 1)
-    for bad in (None, [], "yes", {}, {**good, "other": 1}, {**good, task.main.name: "none of them"}):
+    wrong: list[object] = [None, [], "yes", {}, {**good, "other": 1}, {**good, task.main.name: "none of them"}]
+    for bad in wrong:
         assert task.validate(bad, item)
     assert task.validate({**good, task.main.name: ["0"]}, item)
 

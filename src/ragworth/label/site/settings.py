@@ -124,7 +124,11 @@ LOGGING: dict[str, Any] = {
     "disable_existing_loggers": False,
     "formatters": {"plain": {"format": "{asctime} {levelname} {message}", "style": "{"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
-    "loggers": {"django": {"handlers": ["stderr"], "level": "ERROR", "propagate": False}},
+    "loggers": {
+        "django": {"handlers": ["stderr"], "level": "ERROR", "propagate": False},
+        # Says with every request that others wait.
+        "waitress.queue": {"level": "ERROR"},
+    },
 }
 
 

@@ -14,7 +14,7 @@ from ragworth.label.site.append_only import create_triggers
 class Migration(migrations.Migration):
     initial = True
 
-    dependencies = []
+    dependencies: list[tuple[str, str]] = []
 
     operations = [
         migrations.CreateModel(

@@ -25,7 +25,7 @@ from ragworth.label.site.views.access import find_project
 from ragworth.label.site.views.item_view import describe_value, item_context
 
 PAGE = 50
-FILTERS = {
+FILTERS: dict[str, dict[str, Any]] = {
     "all": {},
     "open": {"open_slots__gt": 0},
     "complete": {"open_slots": 0},
