@@ -9,8 +9,10 @@ from xml.etree import ElementTree
 
 import polars as pl
 import pytest
+from click.testing import CliRunner
 
 from ragworth import formats, summarise
+from ragworth.cli import main
 from ragworth.errors import FormatError, InputError
 from ragworth.formats import judges as judge_files
 from ragworth.formats import outcomes as outcome_files
@@ -253,3 +255,29 @@ def test_grades_are_written_as_words_so_that_nobody_takes_minus_one_for_a_share(
     assert set(agreed["value"].drop_nulls()) <= set(THREE_WAY)
     means = summarise(outcome_files.read(tmp_path / "consensus-outcomes.csv"))
     assert {"human-correct", "human-wrong"} <= set(means["metric"])
+
+
+def test_estimate_refuses_disputed_items_and_takes_the_random_share(tmp_path: Path) -> None:
+    task = load_task("answer-grade")
+    items = list(task.items(small_source()))
+    drawn = select_items(task, items, Selection(queries=1, disputed=9), {item.id: 1.0 for item in items})
+    data = LabelledData.of(task, drawn, labels_of(task, drawn, {"anna": [0] * len(drawn)}))
+    export_labels(data, "tables", tmp_path)
+    rows = "".join(f"{s},{q},grade,1\n" for s in ("bm25", "dense") for q in ("q1", "q2"))
+    (tmp_path / "cheap.csv").write_text("system,query,aspect,value\n" + rows)
+    files = [str(tmp_path / f"{name}.csv") for name in ("cheap", "consensus-outcomes", "estimate-outcomes")]
+    refused = CliRunner().invoke(main, ["estimate", files[0], "--expensive", files[1], "-m", "correct"])
+    assert refused.exit_code == 2 and "2 rows of 4 are not of a random share" in refused.output
+    done = CliRunner().invoke(main, ["estimate", files[0], "--expensive", files[2], "-m", "correct"])
+    assert done.exit_code == 0, done.output
+
+
+def test_people_s_coverage_is_read_by_the_long_form_study(tmp_path: Path) -> None:
+    data = labelled("answerability")
+    export_labels(data, "tables", tmp_path)
+    both = {query: frozenset({"0", "1"}) for query in ("q1", "q2")}
+    found = judge_files.read_coverage(tmp_path / "people.csv", both, ["bm25", "dense"])
+    assert found.height == 2 * 2 * 3 and found["value"].is_between(0, 1).all()
+    marks = data.tables["subquestions"].filter(system="bm25", query="q1", judge="person0")["value"]
+    mine = found.filter(system="bm25", query="q1", judge="person0")["value"]
+    assert mine.to_list() == pytest.approx([marks.mean()])

@@ -71,13 +71,12 @@ class LabelAgreement:
     @cached_property
     def independent(self) -> list[Label]:
         """The labels that count for agreement between people."""
-        return [label for label in self.labels.answers if not self._reason(label)]
+        return [label for label, why in zip(self.labels.answers, self._reasons, strict=True) if not why]
 
     @cached_property
     def left_out(self) -> dict[str, int]:
         """How many labels don't count, by reason."""
-        reasons = (self._reason(label) for label in self.labels.answers)
-        return dict(Counter(reason for reason in reasons if reason))
+        return dict(Counter(filter(None, self._reasons)))
 
     def _reason(self, label: Label) -> str:
         item = self.items[label.item]
@@ -89,7 +88,7 @@ class LabelAgreement:
             return "repeats"
         if label.seen_suggestion and not self.with_suggestions:
             return "a suggestion was shown"
-        return "" if self._main(label) is not None else f"no {self.task.main.title.lower()}"
+        return "" if self._main(label) is not None else f"no {self._main_name}"
 
     @cached_property
     def annotators(self) -> list[str]:
@@ -197,7 +196,16 @@ class LabelAgreement:
         return sum(gaps) / len(gaps)
 
     def _main(self, label: Label) -> str | None:
-        return None if label.value is None else label.value.get(self.task.main.name)
+        return None if label.value is None else label.value.get(self._main_name)
+
+    @cached_property
+    def _main_name(self) -> str:
+        return self.task.main.name
+
+    @cached_property
+    def _reasons(self) -> list[str]:
+        """Why each answer doesn't count, or an empty text."""
+        return [self._reason(label) for label in self.labels.answers]
 
     @cached_property
     def _labelled(self) -> list[str]:

@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 import polars as pl
 
-from ragworth.errors import InputError, format_list
-from ragworth.label.labels import Labels
+from ragworth.errors import InputError, format_count, format_list
+from ragworth.label.labels import ADJUDICATED, Labels
 from ragworth.label.selection import RANDOM
 from ragworth.label.tasks.contract import LabelItem, LabelTask, TableName
 from ragworth.tables import OK
@@ -85,21 +85,28 @@ def _agree(frame: pl.DataFrame, how: Consensus, random_only: bool) -> pl.DataFra
         words = sorted(set(mine.filter(pl.col("value").is_null())["label"].drop_nulls()))
         raise InputError(f"{how} needs numbers, and {format_list(words)} have none", remedy="use the majority")
     keys = key_columns(frame)
-    rows = []
-    for key, part in mine.group_by(keys, maintain_order=True):
-        settled = part.filter(pl.col("judge") == "adjudicated")
-        chosen = settled if settled.height else part
-        value, label, status = _combined(chosen, how)
-        people = "adjudicated" if settled.height else f"{part['judge'].n_unique()} people, {how}"
-        rows.append((*key, value, label, status, people))
-    columns = {"value": pl.Float64, "label": pl.String, "status": pl.String, "source": pl.String}
+    groups: dict[tuple[Any, ...], list[tuple[str, Any, Any]]] = {}
+    strata: dict[tuple[Any, ...], str] = {}
+    facts = mine.select("judge", "value", "label", "stratum").iter_rows()
+    for key, (judge, value, label, stratum) in zip(mine.select(keys).iter_rows(), facts, strict=True):
+        groups.setdefault(key, []).append((judge, value, label))
+        strata[key] = stratum
+    rows = [(*key, *_agreed_facts(labels, how), strata[key]) for key, labels in groups.items()]
+    columns = {"value": pl.Float64, **dict.fromkeys(("label", "status", "source", "stratum"), pl.String)}
     schema: dict[str, Any] = {**{name: frame.schema[name] for name in keys}, **columns}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _combined(part: pl.DataFrame, how: Consensus) -> tuple[float | None, str | None, str]:
+def _agreed_facts(labels: list[tuple[str, Any, Any]], how: Consensus) -> tuple[float | None, str | None, str, str]:
+    """Value, label, status and source of a thing: from the adjudicated label, or from all."""
+    settled = [(value, label) for judge, value, label in labels if judge == ADJUDICATED]
+    people = len({judge for judge, _, _ in labels})
+    source = ADJUDICATED if settled else f"{format_count(people, 'person', 'people')}, {how}"
+    return (*_combined(settled or [(value, label) for _, value, label in labels], how), source)
+
+
+def _combined(pairs: list[tuple[Any, Any]], how: Consensus) -> tuple[float | None, str | None, str]:
     """The value and label that some labels come to, and the status."""
-    pairs = list(part.select("value", "label").iter_rows())
     if how == "majority":
         (value, label), count = Counter(pairs).most_common(1)[0]
         if 2 * count <= len(pairs):

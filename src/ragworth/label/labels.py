@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +118,7 @@ class Labels:
     def __iter__(self) -> Iterator[Label]:
         return iter(self.rows)
 
-    @property
+    @cached_property
     def answers(self) -> list[Label]:
         """The rows with a value, without skips."""
         return [label for label in self.rows if label.value is not None]

@@ -20,9 +20,10 @@ import numpy.typing as npt
 
 from ragworth.errors import InputError, format_count, format_list
 from ragworth.label.tasks.contract import LabelItem, LabelTask
+from ragworth.two_judges.random_share import RANDOM as RANDOM
 
-RANDOM, DISPUTED, GOLD, REPEAT = "random", "disputed", "gold", "repeat"
-"""Values of `LabelItem.stratum`."""
+DISPUTED, GOLD, REPEAT = "disputed", "gold", "repeat"
+"""Values of `LabelItem.stratum`, beside RANDOM."""
 
 Floats = npt.NDArray[np.float64]
 

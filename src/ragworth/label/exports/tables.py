@@ -14,6 +14,7 @@ import polars as pl
 
 from ragworth.formats.files import create_file
 from ragworth.formats.grade_words import THREE_WAY
+from ragworth.formats.spreadsheet import write_csv
 from ragworth.label.dataset import LabelledData
 from ragworth.label.exports.contract import LabelExport
 from ragworth.label.selection import RANDOM
@@ -29,7 +30,7 @@ def write(data: LabelledData, folder: Path) -> list[Path]:
         files["people.csv"] = data.tables["subquestions"].select("system", "query", "subquestion", "judge", "value")
     for name, frame in files.items():
         with create_file(folder / name) as file:
-            frame.write_csv(file)
+            file.write(write_csv(frame))
     return [folder / name for name in files]
 
 
