@@ -151,7 +151,7 @@ def status_tables() -> list[tuple[str, str, Any, Any]]:
     import polars as pl
 
     from ragworth.label.site.models import Project, User
-    from ragworth.label.site.progress import progress_of
+    from ragworth.label.site.person_progress import progress_of
     from ragworth.label.site.projects import status_of
 
     projects, people = [], []

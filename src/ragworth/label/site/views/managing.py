@@ -17,7 +17,7 @@ from ragworth.label.items import read_items
 from ragworth.label.site import audit
 from ragworth.label.site.exporting import export_bytes, export_formats
 from ragworth.label.site.models import Assignment, LabelEvent, ProjectItem, User
-from ragworth.label.site.progress import progress_of
+from ragworth.label.site.person_progress import progress_of
 from ragworth.label.site.project_task import task_of
 from ragworth.label.site.projects import add_items, status_of
 from ragworth.label.site.settings import MAX_UPLOAD

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET
 
 from ragworth.label.site.events import current_events
 from ragworth.label.site.models import LabelEvent
-from ragworth.label.site.progress import progress_of
+from ragworth.label.site.person_progress import progress_of
 from ragworth.label.site.project_task import task_of
 from ragworth.label.site.projects import status_of
 from ragworth.label.site.reading import find_results_folder
