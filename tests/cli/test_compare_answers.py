@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 from tests.report.page.small_samples import GRADES, results
 
 from ragworth.cli import main
+from ragworth.errors import MetricError
 from ragworth.results import Results
 from ragworth.tables import Outcomes
 from ragworth.two_judges import estimate_outcomes
@@ -113,6 +114,15 @@ def test_grades_are_estimated_from_some_labels(tmp_path: Path) -> None:
     assert (rows["other"]["n"], rows["other"]["total"]) == (28, 57)
     again = estimate_outcomes(Outcomes(cheap), Outcomes(people.drop_nulls()), ["correct"])
     assert again.frame["estimate"].to_list() == [row["estimate"] for row in rows.values()]
+
+
+def test_people_s_three_way_grades_are_not_compared_with_the_share_of_correct_answers() -> None:
+    cheap = Outcomes(grades({"a": 6}, 12))
+    people = Outcomes(grades({"a": 6}, 12).head(8).with_columns(aspect=pl.lit("human")))
+    found = estimate_outcomes(cheap, people)
+    assert found.frame.filter(metric="grade")["estimate"].to_list() == pytest.approx([0.5])  # 6 right, 2 wrong
+    with pytest.raises(MetricError, match="correct is not graded twice"):
+        estimate_outcomes(cheap, Outcomes(people.frame.with_columns(pl.col("value") / 2)), ["correct"])
 
 
 def test_an_outcome_that_was_not_graded_twice_is_refused(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ COMMANDS = {
     "score": "ragworth.cli.score:command",
     "compare": "ragworth.cli.compare:command",
     "estimate": "ragworth.cli.estimate:command",
+    "label": "ragworth.cli.label:command",
     "chunk": "ragworth.cli.chunk:command",
     "export": "ragworth.cli.export:command",
     "required": "ragworth.cli.required:command",

@@ -52,11 +52,14 @@ def command(
     from ragworth import formats
     from ragworth.tables import Judgments
     from ragworth.two_judges import estimate
+    from ragworth.two_judges.random_share import check_random_share
 
     look = chosen_look(look, output, level)
     if given["incomplete"]:
         raise click.UsageError("--incomplete is not for estimates: a query counts for all systems or for none")
     skip = given["skip_bad_lines"]
+    for path in expensive:
+        check_random_share(path)
     facts: dict[str, Any] = {"level": level, "resamples": resamples or 2000, "seed": seed}
     inputs = split_comparables(given["runs"], skip)
     if inputs.tables:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -29,6 +30,7 @@ from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings
 from ragworth.tables.parts import with_constant_text
 from ragworth.tasks.query_sample import check_positive_count as whole_number
 from ragworth.tasks.query_sample import sample_queries
+from ragworth.two_judges.random_share import check_random_share
 
 
 @dataclass(frozen=True)
@@ -213,7 +215,12 @@ def load_inputs(
 def _read_expensive(reading: FileReader, kind: str, task: TaskConfig) -> Judgments | None:
     """What a better judge says of a kind, where it is in a file."""
     file = task.expensive.file if task.expensive is not None else None
-    return reading.of(file, formats.read_judgments, "judgments", kind, "expensive", "file") if file else None
+    return reading.of(file, _read_random_judgments, "judgments", kind, "expensive", "file") if file else None
+
+
+def _read_random_judgments(path: str, **options: Any) -> Judgments:
+    check_random_share(path)
+    return formats.read_judgments(path, **options)
 
 
 def _load_systems(space: Workspace, reading: FileReader, whole: LoadedCollection | None) -> LoadedSystems:

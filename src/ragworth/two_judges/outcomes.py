@@ -71,8 +71,13 @@ def _as_named(scores: Scores) -> Scores:
     names = scores.distinct("metric")
     bare = {name: name.removeprefix(f"{HUMAN}-") for name in names}
     if HUMAN in bare:
-        bare[HUMAN] = GRADE if f"{HUMAN}-correct" in names else "correct"
-    elif len(names) == 1 and outcome_type(names[0]) is None and scores.frame["value"].drop_nulls().is_in([0, 1]).all():
+        only = scores.having("metric", [HUMAN]).frame["value"].drop_nulls().is_in([0.0, 1.0]).all()
+        bare[HUMAN] = "correct" if only and f"{HUMAN}-correct" not in names else GRADE
+    elif (
+        len(names) == 1
+        and outcome_type(names[0]) is None
+        and scores.frame["value"].drop_nulls().is_in([0.0, 1.0]).all()
+    ):
         bare[names[0]] = "correct"  # the only label, and it says yes or no
     frames = [part.with_columns(pl.col("metric").replace(bare)) for part in scores.parts]
     return Scores.of_parts(frames, scores.notes)

@@ -1,0 +1,118 @@
+"""A project's items and labels, and what they say in ragworth's tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import median
+from typing import Any, Literal
+
+import polars as pl
+
+from ragworth.errors import InputError, format_count, format_list
+from ragworth.label.labels import ADJUDICATED, Labels
+from ragworth.label.selection import RANDOM
+from ragworth.label.tasks.contract import LabelItem, LabelTask, TableName
+from ragworth.tables import OK
+
+NO_MAJORITY = "no-majority"
+"""Status of an item whose labels have no majority, and that nobody adjudicated."""
+Consensus = Literal["majority", "median", "mean"]
+FACTS = ("judge", "value", "label", "stratum", "probability", "seen_suggestion")
+
+
+@dataclass(frozen=True)
+class LabelledData:
+    """Items of one task with their labels.
+
+    Gold items and repeats never reach the tables.
+    """
+
+    task: LabelTask
+    items: Mapping[str, LabelItem]
+    labels: Labels
+
+    @classmethod
+    def of(cls, task: LabelTask, items: Iterable[LabelItem], labels: Labels, *, imported: bool = False) -> LabelledData:
+        """Items and labels, each checked against the task; ``imported`` as in `Labels.check`."""
+        by_id = {item.id: item for item in items}
+        labels.check(task, by_id, imported=imported)
+        return cls(task, by_id, labels)
+
+    @cached_property
+    def tables(self) -> dict[TableName, pl.DataFrame]:
+        """Every label as a row: the thing's ids, aspect, judge, value, label, stratum, probability, seen_suggestion."""
+        rows: dict[TableName, list[dict[str, Any]]] = {}
+        for label in self.labels.answers:
+            item = self.items[label.item]
+            if item.is_control or label.value is None:
+                continue
+            for row in self.task.rows(item, label.value):
+                facts = (label.annotator, row.value, row.label, item.stratum, item.probability, label.seen_suggestion)
+                made = {**row.keys, "aspect": row.aspect, **dict(zip(FACTS, facts, strict=True))}
+                rows.setdefault(row.table, []).append(made)
+        types = {"value": pl.Float64, "label": pl.String, "probability": pl.Float64}
+        return {
+            name: pl.DataFrame(mine, infer_schema_length=None, schema_overrides=types) for name, mine in rows.items()
+        }
+
+    def consensus(self, how: Consensus = "majority", *, random_only: bool = False) -> dict[TableName, pl.DataFrame]:
+        """One row for each thing: the adjudicated label, or what all labels come to.
+
+        ``majority``: the value of more than half of them, otherwise none (status ``no-majority``); ``median`` and
+        ``mean`` need numbers. ``source`` says how many people it is from. ``random_only``: only items of the random
+        share, as `ragworth estimate` needs them.
+        """
+        return {name: _agree(frame, how, random_only) for name, frame in self.tables.items()}
+
+
+def key_columns(frame: pl.DataFrame) -> list[str]:
+    """The columns that name the judged thing."""
+    return [name for name in frame.columns if name not in FACTS]
+
+
+def _agree(frame: pl.DataFrame, how: Consensus, random_only: bool) -> pl.DataFrame:
+    mine = frame.filter(pl.col("stratum") == RANDOM) if random_only else frame
+    if random_only and not mine.height:
+        raise InputError(
+            "no labelled item is from a random share",
+            expected=f"items of the stratum {RANDOM}",
+            remedy="select items with a random share of the queries",
+        )
+    if how != "majority" and mine["value"].null_count():
+        words = sorted(set(mine.filter(pl.col("value").is_null())["label"].drop_nulls()))
+        raise InputError(f"{how} needs numbers, and {format_list(words)} have none", remedy="use the majority")
+    keys = key_columns(frame)
+    groups: dict[tuple[Any, ...], list[tuple[str, Any, Any]]] = {}
+    strata: dict[tuple[Any, ...], str] = {}
+    facts = mine.select("judge", "value", "label", "stratum").iter_rows()
+    for key, (judge, value, label, stratum) in zip(mine.select(keys).iter_rows(), facts, strict=True):
+        groups.setdefault(key, []).append((judge, value, label))
+        strata[key] = stratum
+    rows = [(*key, *_agreed_facts(labels, how), strata[key]) for key, labels in groups.items()]
+    columns = {"value": pl.Float64, **dict.fromkeys(("label", "status", "source", "stratum"), pl.String)}
+    schema: dict[str, Any] = {**{name: frame.schema[name] for name in keys}, **columns}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _agreed_facts(labels: list[tuple[str, Any, Any]], how: Consensus) -> tuple[float | None, str | None, str, str]:
+    """Value, label, status and source of a thing: from the adjudicated label, or from all."""
+    settled = [(value, label) for judge, value, label in labels if judge == ADJUDICATED]
+    people = len({judge for judge, _, _ in labels})
+    source = ADJUDICATED if settled else f"{format_count(people, 'person', 'people')}, {how}"
+    return (*_combined(settled or [(value, label) for _, value, label in labels], how), source)
+
+
+def _combined(pairs: list[tuple[Any, Any]], how: Consensus) -> tuple[float | None, str | None, str]:
+    """The value and label that some labels come to, and the status."""
+    if how == "majority":
+        (value, label), count = Counter(pairs).most_common(1)[0]
+        if 2 * count <= len(pairs):
+            return None, None, NO_MAJORITY
+        return value, label, OK
+    numbers = [value for value, _ in pairs]
+    value = float(median(numbers)) if how == "median" else sum(numbers) / len(numbers)
+    label = next((word for number, word in pairs if number == value), None)
+    return value, label, OK

@@ -1,0 +1,53 @@
+"""``tables``: ragworth's tables, with every judge, and with one row for each thing.
+
+``judgments.csv`` and the like have a column ``judge``: `ragworth study judges` reads them. ``consensus-judgments.csv``
+has one value for each thing, which `ragworth evaluate` and `ragworth score` read. ``estimate-judgments.csv`` has those
+of the random share alone, which `ragworth estimate --expensive` reads. ``people.csv`` is coverage by people, for
+`ragworth study long-form --people`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from ragworth.formats.files import create_file
+from ragworth.formats.grade_words import THREE_WAY
+from ragworth.formats.spreadsheet import write_csv
+from ragworth.label.dataset import LabelledData
+from ragworth.label.exports.contract import LabelExport
+from ragworth.label.selection import RANDOM
+
+
+def write(data: LabelledData, folder: Path) -> list[Path]:
+    files = {f"{name}.csv": _grades_as_labels(frame) for name, frame in data.tables.items()}
+    files |= {f"consensus-{name}.csv": _grades_as_values(frame) for name, frame in data.consensus().items()}
+    if any(item.stratum == RANDOM and item.probability is not None for item in data.items.values()):
+        random = data.consensus(random_only=True)
+        files |= {f"estimate-{name}.csv": _grades_as_values(frame) for name, frame in random.items()}
+    if "subquestions" in data.tables and "system" in data.tables["subquestions"].columns:
+        files["people.csv"] = data.tables["subquestions"].select("system", "query", "subquestion", "judge", "value")
+    for name, frame in files.items():
+        with create_file(folder / name) as file:
+            file.write(write_csv(frame))
+    return [folder / name for name in files]
+
+
+def _are_grades(frame: pl.DataFrame) -> bool:
+    """Whether the labels are grades of answers. A number such as −1 doesn't say that, so they are written as words."""
+    words = set(frame["label"].drop_nulls())
+    return bool(words) and words <= set(THREE_WAY)
+
+
+def _grades_as_labels(frame: pl.DataFrame) -> pl.DataFrame:
+    """As the study of judges reads words."""
+    return frame.drop("value") if _are_grades(frame) else frame
+
+
+def _grades_as_values(frame: pl.DataFrame) -> pl.DataFrame:
+    """As evaluations read words."""
+    return frame.with_columns(value="label").drop("label") if _are_grades(frame) else frame
+
+
+EXPORT = LabelExport("tables", "ragworth's tables, by judge and by majority (CSV)", write)

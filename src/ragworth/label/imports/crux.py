@@ -1,0 +1,158 @@
+"""``crux``: exports of CRUX's labelling app: a folder of ``NAME_qlabels.jsonl`` or ``NAME_qrels.jsonl``, or one file.
+
+Its highlights are texts without offsets. If the report is known, they are looked up there; otherwise the text goes to
+the label's comment. Sub-questions are numbered from 0 in the order of the known items. −1 and −2 are no labels.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ragworth.errors import BadLine, FormatError, InputError, format_count, quote_short
+from ragworth.formats.columns import bad_lines_error
+from ragworth.formats.crux import LABELS, NOT_JUDGED
+from ragworth.formats.files import run_name
+from ragworth.formats.jsonl import read_objects
+from ragworth.formats.values import WrongLineError, as_dict, as_id, as_list, as_number
+from ragworth.label.imports.contract import ImportedLabels, LabelImport
+from ragworth.label.labels import Label, Labels
+from ragworth.label.tasks.answerability import NO, YES
+from ragworth.label.tasks.contract import LabelItem, LabelTask
+from ragworth.label.tasks.fields import make_span
+
+NO_TEXT = "(the export has no text)"
+ENDINGS = {"answerability": "_qlabels", "coverage": "_qrels"}
+
+
+class CruxMark(NamedTuple):
+    """One label of an export: the line's id, the passage or an empty text, the sub-question's number, and its words."""
+
+    id: str
+    passage: str
+    number: str
+    value: int
+    text: str
+    question: str
+
+
+def read(path: Path, task: LabelTask, items: Mapping[str, LabelItem]) -> ImportedLabels:
+    if task.kind not in ENDINGS:
+        raise InputError(f"CRUX has no labels of {task.kind}", expected="answerability or coverage")
+    ending = ENDINGS[task.kind]
+    files = sorted(path.glob(f"*{ending}.jsonl*")) if path.is_dir() else [path]
+    if not files:
+        raise FormatError(f"there is no *{ending}.jsonl in this folder", file=str(path))
+    builder = _LabelCollector(task, items)
+    for file in files:
+        judge = re.sub(rf"{ending}$", "", run_name(file))
+        for mark in _read_marks(file, task.kind):
+            builder.add(judge, mark, file)
+    return ImportedLabels(tuple(builder.used.values()), Labels(builder.labels, source=str(path)), builder.notes())
+
+
+def _read_marks(path: Path, kind: str) -> Iterator[CruxMark]:
+    for number, row in read_objects(path, [], skip=False, expected=LABELS):
+        try:
+            yield from _answerability(row) if kind == "answerability" else _ratings(row)
+        except WrongLineError as error:
+            raise bad_lines_error(path, [BadLine(number, str(error))], LABELS) from error
+
+
+def _answerability(row: dict[str, Any]) -> Iterator[CruxMark]:
+    name, values = as_id(row.get("id"), "id"), as_list(row.get("answerability"), "answerability")
+    nuggets = list(as_dict(row.get("question_based_nugget", {}), "question_based_nugget").items())
+    # Equal questions share an entry, so only a complete list says which highlight belongs to which.
+    nuggets = nuggets if len(nuggets) == len(values) else [("", "")] * len(values)
+    for at, (given, (question, nugget)) in enumerate(zip(values, nuggets, strict=True)):
+        value = as_number(given, "answerability")
+        if value not in (*NOT_JUDGED, 0, 1):
+            raise WrongLineError(f"the answerability is {value:g}, not 0, 1, −1 or −2")
+        if value not in NOT_JUDGED:
+            yield CruxMark(name, "", str(at), int(value), str(nugget or ""), question)
+
+
+def _ratings(row: dict[str, Any]) -> Iterator[CruxMark]:
+    name, passage = as_id(row.get("id"), "id"), as_id(row.get("document"), "document")
+    reasons = as_dict(row.get("rationales", {}), "rationales")
+    for at, given in as_dict(row.get("relevances"), "relevances").items():
+        value = as_number(given, "rating")
+        if value not in NOT_JUDGED:
+            if value not in range(6):
+                raise WrongLineError(f"the rating is {value:g}, not 0 to 5")
+            yield CruxMark(name, passage, at, int(value), str(reasons.get(at) or ""), "")
+
+
+@dataclass
+class _LabelCollector:
+    """Collects items and labels."""
+
+    task: LabelTask
+    items: Mapping[str, LabelItem]
+    used: dict[str, LabelItem] = field(default_factory=dict)
+    labels: list[Label] = field(default_factory=list)
+    without_text: int = 0
+    lost: int = 0
+
+    def __post_init__(self) -> None:
+        self.known: dict[tuple[str, str, str], LabelItem] = {}
+        numbers: dict[tuple[str, ...], list[str]] = {}
+        for item in self.items.values():
+            meta = item.meta
+            text = tuple(meta.get(name, "") for name in ("query", "system", "repeat", "passage"))
+            asked = numbers.setdefault(text, [])
+            asked.append(meta["subquestion"])
+            for name in (meta["query"], f"{meta['query']}:{meta.get('system', '')}"):
+                self.known.setdefault((name, meta.get("passage", ""), str(len(asked) - 1)), item)
+
+    def add(self, judge: str, mark: CruxMark, file: Path) -> None:
+        item = self._item(mark, file)
+        self.used[item.id] = item
+        if self.task.kind == "coverage":
+            value: dict[str, Any] = {"rating": str(mark.value)} | ({"rationale": mark.text} if mark.text else {})
+            self.labels.append(Label(judge, item.id, value))
+            return
+        value = {"answerable": YES if mark.value else NO}
+        spans = self._spans(mark, item) if mark.value else []
+        value |= {"nuggets": spans} if spans else {}
+        self.without_text += bool(mark.value) and not spans
+        self.labels.append(Label(judge, item.id, value, comment="" if spans else mark.text))
+
+    def _item(self, mark: CruxMark, file: Path) -> LabelItem:
+        if self.items:
+            item = self.known.get((mark.id, mark.passage, mark.number))
+            if item is None:
+                found = f"there is no item for the sub-question {mark.number} of {quote_short(mark.id)}"
+                raise FormatError(found, file=str(file), expected="labels of this project's items")
+            return item
+        shown = "passage" if mark.passage else "report"
+        meta = {"query": mark.id, "subquestion": mark.number} | ({"passage": mark.passage} if mark.passage else {})
+        question = mark.question or f"(sub-question {mark.number})"
+        return self.task.make_item(meta, {shown: NO_TEXT, "subquestion": question})
+
+    def _spans(self, mark: CruxMark, item: LabelItem) -> list[dict[str, Any]]:
+        """Where the highlighted texts are in the report; a text that isn't there stays in the comment."""
+        report = item.parts["report"]
+        if not self.items:
+            return []
+        found = []
+        for line in filter(None, (line.strip() for line in mark.text.splitlines())):
+            at = report.find(line)
+            self.lost += at < 0
+            found += [make_span("report", report, at, at + len(line))] if at >= 0 else []
+        return [] if self.task.fields[1].problems(found, item.parts) else found
+
+    def notes(self) -> tuple[str, ...]:
+        notes = []
+        if self.without_text:
+            labels = format_count(self.without_text, "label")
+            notes.append(f"{labels} without a highlight: its text is in the comment, if there is one")
+        if self.lost:
+            notes.append(f"{format_count(self.lost, 'highlight')} not found in the report")
+        return tuple(notes)
+
+
+IMPORT = LabelImport("crux", "CRUX's qlabels or qrels (JSONL), a folder or one file", read)

@@ -1,0 +1,75 @@
+"""Open a workspace, a results folder or files as a source of items."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ragworth.errors import InputError, format_list
+from ragworth.evaluation.inputs import EvaluationInputs, load_inputs
+from ragworth.inputs.problems import Problems
+from ragworth.inputs.sources import MANIFEST, open_source
+from ragworth.label.sources import LabelSource
+from ragworth.results import Results
+from ragworth.tables import Contexts
+
+DEFAULT_K = 5
+
+
+def open_label_source(paths: Sequence[str | Path], *, k: int | None = None, seed: int = 0) -> LabelSource:
+    """What there is to label in a results folder, a workspace or files.
+
+    A workspace that has been evaluated is opened at its results, which have what its systems retrieved and answered.
+    ``k`` is by default the workspace's.
+    """
+    if k is not None and k < 1:
+        raise InputError(f"k is {k}", expected="1 or more")
+    if len(paths) == 1 and _are_results(Path(paths[0])):
+        return source_of_results(Results.read(paths[0]), k=k, seed=seed)
+    space = open_source(paths).workspace
+    if _are_results(space.path(space.results)):
+        return source_of_results(Results.read(space.path(space.results)), k=k or space.k, seed=seed)
+    problems = Problems(space)
+    inputs = load_inputs(space, problems)
+    problems.done()
+    assert inputs is not None
+    return _source_of_inputs(inputs, k or space.k, seed)
+
+
+def source_of_results(results: Results, *, k: int | None = None, seed: int = 0) -> LabelSource:
+    """What there is to label in results."""
+    return LabelSource(
+        results.collection,
+        results.contexts,
+        results.answers,
+        (results.judgments,) if results.judgments is not None else (),
+        results.ratings,
+        results.outcomes,
+        k or DEFAULT_K,
+        seed,
+    )
+
+
+def _are_results(path: Path) -> bool:
+    return (path / MANIFEST).is_file()
+
+
+def _source_of_inputs(inputs: EvaluationInputs, k: int, seed: int) -> LabelSource:
+    runs = [system for system in inputs.systems.values() if isinstance(system, Contexts)]
+    pipelines = [name for name, system in inputs.systems.items() if not isinstance(system, Contexts)]
+    if pipelines and not runs:
+        raise InputError(
+            f"nobody knows yet what {format_list(pipelines)} retrieved",
+            file=str(inputs.workspace.folder),
+            remedy=f"run `ragworth evaluate {inputs.workspace.folder}` first, and label its results",
+        )
+    return LabelSource(
+        inputs.collection,
+        Contexts.concat(runs) if runs else None,
+        inputs.answers.table if inputs.answers is not None else None,
+        tuple(inputs.given),
+        inputs.collection.ratings,
+        inputs.outcomes,
+        k,
+        seed,
+    )

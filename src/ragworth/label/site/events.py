@@ -1,0 +1,230 @@
+"""What people do, as events; and the current labels, as a view on them.
+
+A person's label of an item is their last event on it: an answer, a skip, or nothing after an undo. Nothing is ever
+changed or deleted.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, Max, QuerySet
+
+from ragworth.label.labels import ADJUDICATED, Label
+from ragworth.label.site.distances import answer_distance
+from ragworth.label.site.leases import free_slot, lock_person, renew, take_slot
+from ragworth.label.site.models import Assignment, LabelEvent, Project, ProjectItem, User
+from ragworth.label.site.project_task import label_item, task_of
+
+OWN_KINDS = (LabelEvent.ANSWER, LabelEvent.SKIP, LabelEvent.UNDO)
+
+
+class RefusedError(Exception):
+    """A submission that can't be stored. ``problems`` says why, in words for the annotator."""
+
+    def __init__(self, problems: list[str], status: int = 422) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = problems
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Submission:
+    """An answer or a skip, as the page sends it. The value of a skip is ``{"reason": …}``."""
+
+    client_id: uuid.UUID
+    kind: str
+    value: dict[str, Any]
+    comment: str = ""
+    shown_at: datetime | None = None
+    answered_at: datetime | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What became of a submission.
+
+    ``repeated``: it had been stored before. ``replaced``: it replaces an earlier answer of the same person. ``extra``:
+    the lease had expired and others have filled all slots, so the answer is kept but doesn't count.
+    """
+
+    event: LabelEvent
+    repeated: bool = False
+    replaced: bool = False
+    extra: bool = False
+
+
+@transaction.atomic
+def submit(user: User, project: Project, item: int, submission: Submission) -> Receipt:
+    """Store an answer or a skip, once."""
+    lock_person(user)
+    if earlier := _find_repeated(user, submission.client_id):
+        return Receipt(earlier, repeated=True)
+    row = ProjectItem.objects.select_for_update().filter(pk=item, project=project).first()
+    held = Assignment.objects.filter(item=row, user=user).first() if row is not None else None
+    if row is None or held is None or held.state == Assignment.RESERVED:
+        raise RefusedError(["This item is not one of yours."], 404)
+    _check(project, row, submission)
+    replaced = held.state in (Assignment.DONE, Assignment.SKIPPED, Assignment.EXTRA)
+    if submission.kind == LabelEvent.SKIP:
+        free_slot(held)
+        held.state = Assignment.SKIPPED
+    else:
+        held.state = Assignment.DONE if take_slot(held, row) else Assignment.EXTRA
+    held.expires_at = None
+    held.save()
+    event = LabelEvent.objects.create(
+        client_id=submission.client_id,
+        project=project,
+        item=row,
+        user=user,
+        kind=submission.kind,
+        value=submission.value,
+        comment=submission.comment,
+        shown_at=submission.shown_at,
+        answered_at=submission.answered_at,
+        seconds=submission.seconds,
+        seen_suggestion=project.show_suggestions and row.suggestion is not None,
+    )
+    if row.open_slots == 0 or row.disputed:
+        update_dispute(row)
+    return Receipt(event, replaced=replaced, extra=held.state == Assignment.EXTRA)
+
+
+@transaction.atomic
+def undo(user: User, project: Project, client_id: uuid.UUID) -> ProjectItem | None:
+    """Take back a person's last answer or skip; they get the item again. None if there is nothing to undo."""
+    lock_person(user)
+    if earlier := _find_repeated(user, client_id):
+        return earlier.item
+    last = last_answer(user, project)
+    if last is None:
+        return None
+    item = ProjectItem.objects.select_for_update().get(pk=last.item_id)
+    LabelEvent.objects.create(client_id=client_id, project=project, item=item, user=user, kind=LabelEvent.UNDO)
+    reopen(user, item)
+    update_dispute(item)
+    return item
+
+
+def reopen(user: User, item: ProjectItem) -> None:
+    """Put an item back into a person's hands. They keep their slot, or take one if one is open."""
+    held = Assignment.objects.get(item=item, user=user)
+    take_slot(held, item)
+    renew(held, item.project)
+
+
+def last_answer(user: User, project: Project) -> LabelEvent | None:
+    """A person's last answer or skip that they haven't taken back."""
+    current = current_events(project).filter(user=user).exclude(kind=LabelEvent.UNDO)
+    return current.select_related("item").order_by("-id").first()
+
+
+def current_events(project: Project) -> QuerySet[LabelEvent]:
+    """Every person's last event on every item."""
+    own = LabelEvent.objects.filter(project=project, kind__in=OWN_KINDS)
+    last = own.values("item", "user").annotate(last=Max("id")).values("last")
+    return LabelEvent.objects.filter(pk__in=last)
+
+
+@transaction.atomic
+def adjudicate(user: User, project: Project, item: int, submission: Submission) -> Receipt:
+    """Store a decision about a disputed item."""
+    lock_person(user)
+    if earlier := _find_repeated(user, submission.client_id):
+        return Receipt(earlier, repeated=True)
+    row = ProjectItem.objects.select_for_update().filter(pk=item, project=project).first()
+    if row is None:
+        raise RefusedError(["There is no such item."], 404)
+    _check(project, row, submission)
+    event = LabelEvent.objects.create(
+        client_id=submission.client_id,
+        project=project,
+        item=row,
+        user=user,
+        kind=LabelEvent.ADJUDICATE,
+        value=submission.value,
+        comment=submission.comment,
+        shown_at=submission.shown_at,
+        answered_at=submission.answered_at,
+        seconds=submission.seconds,
+    )
+    replaced = row.adjudicated
+    ProjectItem.objects.filter(pk=row.pk).update(adjudicated=True, disputed=False)
+    return Receipt(event, replaced=replaced)
+
+
+def update_dispute(row: ProjectItem) -> None:
+    """Note whether the people who labelled an item disagree, once all of them have."""
+    answers = counted_values(row)
+    distance = answer_distance(task_of(row.project), answers) if len(answers) == row.slots else 0.0
+    disputed = distance > 0 and not row.adjudicated
+    if (disputed, distance) != (row.disputed, row.distance):
+        ProjectItem.objects.filter(pk=row.pk).update(disputed=disputed, distance=distance)
+
+
+def counted_values(item: ProjectItem) -> list[dict[str, Any]]:
+    """The current answers to one item, in the order of its slots."""
+    done = item.assignments.filter(state=Assignment.DONE).order_by("slot").values_list("user", flat=True)
+    last = {event.user_id: event.value for event in item.events.filter(kind=LabelEvent.ANSWER).order_by("id")}
+    return [last[user] for user in done]
+
+
+def current_labels(project: Project, *, extra: bool = False) -> Iterator[Label]:
+    """The labels of a project as they are now, people's first and decisions after them.
+
+    ``extra``: with answers that came after their lease had expired and others had filled all slots.
+    """
+    surplus = Assignment.objects.filter(project=project, state=Assignment.EXTRA).values_list("item_id", "user_id")
+    left_out = set() if extra else set(surplus)
+    events = current_events(project).exclude(kind=LabelEvent.UNDO)
+    for event in _named(events).iterator(2000):
+        if (event.item_id, event.user_id) not in left_out:
+            yield _label(event, event.user_name)
+    decided = LabelEvent.objects.filter(project=project, kind=LabelEvent.ADJUDICATE)
+    last = decided.values("item").annotate(last=Max("id")).values("last")
+    for event in _named(LabelEvent.objects.filter(pk__in=last)).iterator(2000):
+        yield _label(event, ADJUDICATED)
+
+
+def _named(events: QuerySet[LabelEvent]) -> QuerySet[LabelEvent]:
+    """Events with the names of their items and people, without the items' texts."""
+    return events.annotate(item_key=F("item__key"), user_name=F("user__name")).order_by("id")
+
+
+def _label(event: Any, annotator: str) -> Label:
+    skipped = event.kind == LabelEvent.SKIP
+    return Label(
+        annotator=annotator,
+        item=event.item_key,
+        value=None if skipped else event.value,
+        shown_at=event.shown_at.isoformat() if event.shown_at else "",
+        answered_at=(event.answered_at or event.received_at).isoformat(),
+        seconds=event.seconds,
+        skipped=event.value["reason"] if skipped else "",
+        comment=event.comment,
+        seen_suggestion=event.seen_suggestion,
+    )
+
+
+def _find_repeated(user: User, client_id: uuid.UUID) -> LabelEvent | None:
+    """The event that was stored under this id before; somebody else's id is refused."""
+    event = LabelEvent.objects.filter(client_id=client_id).select_related("item").first()
+    if event is not None and event.user_id != user.pk:
+        raise RefusedError(["This answer has the id of somebody else's. Reload the page."], 409)
+    return event
+
+
+def _check(project: Project, row: ProjectItem, submission: Submission) -> None:
+    if submission.kind == LabelEvent.SKIP:
+        if not submission.value.get("reason", "").strip():
+            raise RefusedError(["Say why you skip this item."])
+        return
+    if problems := task_of(project).validate(submission.value, label_item(row, project.task)):
+        raise RefusedError(problems)

@@ -1,0 +1,149 @@
+"""Which item a person gets next.
+
+Each person sees a project in an order of their own, drawn from the project's seed. Taking an item leases one of its K
+slots for some minutes; an unanswered lease expires, and somebody else gets the slot.
+
+Everything that changes rows locks the person first and then items, and never waits for an item while it could take
+another one, so that two requests can't block each other. On SQLite a transaction locks the whole database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from datetime import timedelta
+
+from django.db import connection, transaction
+from django.db.models import F, Max
+from django.utils import timezone
+
+from ragworth.label.site.candidates import HAD, candidates, repeats
+from ragworth.label.site.models import Assignment, Membership, Project, ProjectItem, User
+from ragworth.label.site.openings import open_groups
+
+UNLIMITED = 1_000_000
+"""Open slots of an item that everyone labels: gold items, repeats, and those of a task that follows another."""
+REPEAT_GAP = 10
+"""Answers between an item and its repeat, unless nothing else is left."""
+
+
+@transaction.atomic
+def next_item(user: User, project: Project, holding: Collection[int] = ()) -> Assignment | None:
+    """The next item for a person, leased; None if there is none left.
+
+    ``holding``: ids of the items that the page has already. Leases that the page doesn't hold come first, such as after
+    a reload.
+    """
+    lock_person(user)
+    release_expired(project)
+    if waiting := _waiting(user, project, holding):
+        return waiting
+    if not project.is_open or has_reached_limit(user, project):
+        return None
+    return next(_offers(user, project), None)
+
+
+def _offers(user: User, project: Project) -> Iterator[Assignment]:
+    """Leases of items that nobody has taken in the meantime, best first."""
+    if project.after_id is not None:
+        yield from _reserved(user, project)
+        return
+    done = Assignment.objects.filter(project=project, user=user, state=Assignment.DONE).count()
+    if done % REPEAT_GAP == REPEAT_GAP - 1:
+        yield from _taken(repeats(user, project, REPEAT_GAP), user, project)
+    yield from _taken(candidates(user, project), user, project)
+    yield from _taken(repeats(user, project, 0), user, project)
+
+
+def _taken(items: Iterator[int], user: User, project: Project) -> Iterator[Assignment]:
+    for item in items:
+        locked = ProjectItem.objects.select_for_update(skip_locked=True).filter(pk=item, open_slots__gt=0).first()
+        if locked is None:
+            continue
+        row = Assignment.objects.filter(item=locked, user=user).first() or Assignment(
+            project=project, item=locked, user=user
+        )
+        if row.state not in HAD and take_slot(row, locked):
+            renew(row, project)
+            yield row
+
+
+def _reserved(user: User, project: Project) -> Iterator[Assignment]:
+    """Items of a task that follows another one, opened for this person."""
+    mine = Assignment.objects.filter(project=project, user=user, state=Assignment.RESERVED).order_by("id")
+    if not mine.exists():
+        open_groups(user, project)
+    for row in mine.select_related("item"):
+        item = ProjectItem.objects.select_for_update().get(pk=row.item_id)
+        if take_slot(row, item):
+            renew(row, project)
+            yield row
+
+
+def _waiting(user: User, project: Project, holding: Collection[int]) -> Assignment | None:
+    """A lease that the page doesn't have yet."""
+    mine = Assignment.objects.filter(project=project, user=user, state=Assignment.LEASED).exclude(item__in=holding)
+    for number in mine.order_by("expires_at", "id").values_list("item_id", flat=True):
+        ProjectItem.objects.select_for_update().get(pk=number)
+        row = mine.filter(item=number).select_related("item").first()
+        if row is not None:
+            renew(row, project)
+            return row
+    return None
+
+
+def renew(row: Assignment, project: Project) -> None:
+    """Lease an item from now on."""
+    row.state = Assignment.LEASED
+    row.expires_at = timezone.now() + timedelta(minutes=project.lease_minutes)
+    row.save()
+
+
+def release_expired(project: Project) -> None:
+    """Give back the slots of leases that have expired."""
+    expired = Assignment.objects.filter(project=project, state=Assignment.LEASED, expires_at__lt=timezone.now())
+    if not expired.exists():
+        return
+    late = ProjectItem.objects.filter(pk__in=list(expired.values_list("item_id", flat=True)))
+    locked = [item.pk for item in late.order_by("pk").select_for_update(skip_locked=True).only("pk")]
+    for row in expired.filter(item__in=locked):
+        free_slot(row)
+        row.state, row.expires_at = Assignment.EXPIRED, None
+        row.save()
+
+
+def lock_person(user: User) -> None:
+    """Let a person's requests wait for each other. On SQLite the transaction itself does that."""
+    if connection.features.has_select_for_update:
+        User.objects.select_for_update().get(pk=user.pk)
+
+
+def take_slot(assignment: Assignment, item: ProjectItem) -> bool:
+    """Take a slot of an item, whose row is locked, for a person who has none; False if all are taken."""
+    if assignment.slot is not None:
+        return True
+    if item.open_slots <= 0:
+        return False
+    if item.slots is None:
+        assignment.slot = (item.assignments.aggregate(highest=Max("slot"))["highest"] or 0) + 1
+    else:
+        used = set(item.assignments.exclude(slot=None).values_list("slot", flat=True))
+        assignment.slot = next(number for number in range(1, item.slots + 1) if number not in used)
+    ProjectItem.objects.filter(pk=item.pk).update(open_slots=F("open_slots") - 1)
+    item.open_slots -= 1
+    return True
+
+
+def free_slot(assignment: Assignment) -> None:
+    """Give back the slot of an assignment. The caller saves it."""
+    if assignment.slot is not None:
+        ProjectItem.objects.filter(pk=assignment.item_id).update(open_slots=F("open_slots") + 1)
+        assignment.slot = None
+
+
+def has_reached_limit(user: User, project: Project) -> bool:
+    """Whether a person has, or holds, as many items as they may."""
+    membership = Membership.objects.filter(user=user, project=project).first()
+    if membership is None or membership.most is None:
+        return False
+    counted = (Assignment.DONE, Assignment.LEASED)
+    return bool(Assignment.objects.filter(user=user, project=project, state__in=counted).count() >= membership.most)

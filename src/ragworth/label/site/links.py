@@ -1,0 +1,46 @@
+"""Links that let somebody in: the owner's one-time link, invitations, and read-only shares.
+
+A token has 256 random bits. The database has only its hash, so a copy of the database opens nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from datetime import timedelta
+
+from django.db.models import Q
+from django.utils import timezone
+
+from ragworth.label.site.models import AccessLink, User
+
+LIFETIMES = {
+    AccessLink.START: timedelta(minutes=10),
+    AccessLink.INVITATION: timedelta(days=7),
+    AccessLink.SHARE: timedelta(days=30),
+}
+
+
+def create_link(kind: str, user: User, lifetime: timedelta | None = None) -> str:
+    """Make a link for a user and return its token, which is shown once."""
+    token = secrets.token_urlsafe(32)
+    expires = timezone.now() + (lifetime or LIFETIMES[kind])
+    AccessLink.objects.create(kind=kind, token_hash=_hash(token), user=user, expires_at=expires)
+    return token
+
+
+def find_link(kind: str, token: str) -> AccessLink | None:
+    """The link of a token, if it still works."""
+    working = Q(expires_at__gt=timezone.now(), revoked_at=None, user__is_active=True)
+    if kind != AccessLink.SHARE:
+        working &= Q(used_at=None)
+    return AccessLink.objects.filter(working, kind=kind, token_hash=_hash(token)).select_related("user").first()
+
+
+def use_link(link: AccessLink) -> bool:
+    """Mark a link as used; False if another request was faster."""
+    return bool(AccessLink.objects.filter(pk=link.pk, used_at=None).update(used_at=timezone.now()))
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()

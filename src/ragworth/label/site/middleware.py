@@ -1,0 +1,56 @@
+"""Headers for every response, and the check of roles for every page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+
+from ragworth.label.site.roles import PERMISSIONS, role_of
+
+CONTENT_POLICY = (
+    "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self'; "
+    "frame-ancestors 'none'"
+)
+"""No inline script, no inline style, nothing from elsewhere."""
+
+
+class ContentPolicyMiddleware:
+    """Sends the content security policy, unless a view has set a stricter one of its own."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        response.headers.setdefault("Content-Security-Policy", CONTENT_POLICY)
+        response.headers.setdefault("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
+        if not request.path.startswith("/static/"):
+            response.headers.setdefault("Cache-Control", "no-store")
+        return response
+
+
+class RoleMiddleware:
+    """Lets a request through only if its route names the user's role. The admin checks its users itself."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_view(self, request: Any, view: object, args: object, kwargs: object) -> HttpResponse | None:
+        match = request.resolver_match
+        if match.app_names[:1] == ["admin"]:
+            if role_of(request.user) not in ("owner", "anonymous"):
+                raise PermissionDenied
+            return None
+        role = role_of(request.user)
+        if role in PERMISSIONS.get(match.url_name or "", frozenset()):
+            return None
+        if role == "anonymous" and request.method == "GET":
+            return redirect_to_login(request.get_full_path())
+        raise PermissionDenied

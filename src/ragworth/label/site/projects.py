@@ -1,0 +1,164 @@
+"""Create projects and people, add items, and say how far the work is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.db.models import Count, Exists, OuterRef, Q
+
+from ragworth.errors import InputError, format_count, format_list, quote_short
+from ragworth.label.labels import ADJUDICATED
+from ragworth.label.site.leases import UNLIMITED
+from ragworth.label.site.models import ROLES, Assignment, Membership, Project, ProjectItem, User
+from ragworth.label.site.project_task import task_of
+from ragworth.label.tasks import LabelItem
+
+BATCH = 2000
+NAME = re.compile(r"[\w.@+-]{1,80}")
+
+
+@transaction.atomic
+def create_project(project: Project, items: Iterable[LabelItem]) -> int:
+    """Save a new project with its items and return their number."""
+    if Project.objects.filter(slug=project.slug).exists():
+        raise InputError(
+            f"there is a project {quote_short(project.slug)} already", remedy="choose another name with --name"
+        )
+    task = task_of(project)
+    if task.after and project.after is None:
+        raise InputError(
+            f"the task {task.kind} follows the task {task.after}",
+            remedy=f"create a project of the task {task.after} first, and name it with --after",
+        )
+    project.save()
+    return add_items(project, items)
+
+
+@transaction.atomic
+def add_items(project: Project, items: Iterable[LabelItem]) -> int:
+    """Add items to a project and return their number. Nothing is added if one of them is wrong."""
+    task = task_of(project)
+    known = set(ProjectItem.objects.filter(project=project).values_list("key", flat=True))
+    rows: list[ProjectItem] = []
+    wrong: list[str] = []
+    start = project.item_count
+    for item in items:
+        problems = [*task.item_problems(item), *_storage_problems(item)]
+        if item.id in known:
+            problems.append("there is an item with this id already")
+        wrong += [f"item {quote_short(item.id)}: {problem}" for problem in problems]
+        known.add(item.id)
+        rows.append(_row(project, item, start + len(rows)))
+    if wrong:
+        raise InputError(f"{format_count(len(wrong), 'problem')} with the items: {format_list(wrong)}")
+    if not rows and not start:
+        raise InputError("there are no items to label", expected="at least one item")
+    ProjectItem.objects.bulk_create(rows, batch_size=BATCH)
+    project.item_count = start + len(rows)
+    project.save(update_fields=["item_count"])
+    return len(rows)
+
+
+def _row(project: Project, item: LabelItem, position: int) -> ProjectItem:
+    everyone = item.is_control or project.after is not None
+    return ProjectItem(
+        project=project,
+        key=item.id,
+        position=position,
+        parts=dict(item.parts),
+        group=item.group,
+        meta=dict(item.meta),
+        gold=item.gold,
+        suggestion=item.suggestion,
+        repeat_of=item.repeat_of,
+        stratum=item.stratum,
+        probability=item.probability,
+        slots=None if everyone else project.judgments,
+        open_slots=UNLIMITED if everyone else project.judgments,
+    )
+
+
+def _storage_problems(item: LabelItem) -> list[str]:
+    """What no database can hold."""
+    texts = [item.id, item.group, *item.parts.values(), *map(str, item.meta.values())]
+    found = ["a text has a NUL character"] if any("\0" in text for text in texts) else []
+    if _has_surrogates("".join(texts)):
+        found.append("a text has half a surrogate pair")
+    if len(item.id) > 500 or len(item.group) > 500:
+        found.append("the id or group is longer than 500 characters")
+    return found
+
+
+def _has_surrogates(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def add_person(name: str, role: str, projects: Sequence[Project], most: int | None = None) -> User:
+    """Create an account, or find it, and let the person work on projects."""
+    if not NAME.fullmatch(name) or name == ADJUDICATED:
+        raise InputError(
+            f"{quote_short(name)} can't be the name of a person",
+            expected=f"letters, digits and . @ + - _, at most 80, and not {ADJUDICATED!r}",
+        )
+    if role not in ROLES:
+        raise InputError(f"{quote_short(role)} is no role", expected=format_list(list(ROLES)))
+    user = User.objects.filter(name=name).first()
+    if user is None:
+        user = User.objects.create_user(name, role)
+    elif user.role != role:
+        user.role = role
+        user.save(update_fields=["role"])
+    for project in projects:
+        Membership.objects.update_or_create(project=project, user=user, defaults={"most": most})
+    return user
+
+
+@dataclass(frozen=True)
+class ProjectStatus:
+    """Counts of one project. ``wanted`` and ``labelled`` are judgments, of K for each item."""
+
+    items: int
+    controls: int
+    complete: int
+    wanted: int
+    labelled: int
+    skipped: int
+    extra: int
+    disputed: int
+    adjudicated: int
+
+
+def status_of(project: Project) -> ProjectStatus:
+    """How far a project is."""
+    counted = Q(slots__isnull=False)
+    held = Assignment.objects.filter(item=OuterRef("pk"), state=Assignment.LEASED)
+    items = ProjectItem.objects.filter(project=project).aggregate(
+        items=Count("id"),
+        counted=Count("id", filter=counted),
+        complete=Count("id", filter=counted & Q(open_slots=0) & ~Exists(held)),
+        disputed=Count("id", filter=Q(disputed=True)),
+        adjudicated=Count("id", filter=Q(adjudicated=True)),
+    )
+    states = Assignment.objects.filter(project=project).aggregate(
+        done=Count("id", filter=Q(state=Assignment.DONE, item__slots__isnull=False)),
+        skipped=Count("id", filter=Q(state=Assignment.SKIPPED)),
+        extra=Count("id", filter=Q(state=Assignment.EXTRA)),
+    )
+    return ProjectStatus(
+        items=items["items"],
+        controls=items["items"] - items["counted"],
+        complete=items["complete"],
+        wanted=items["counted"] * project.judgments,
+        labelled=states["done"],
+        skipped=states["skipped"],
+        extra=states["extra"],
+        disputed=items["disputed"],
+        adjudicated=items["adjudicated"],
+    )

@@ -1,0 +1,72 @@
+"""Open the site of a folder: configure Django, and bring the database up to date."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ragworth.errors import InputError, MissingExtraError
+from ragworth.label.site.settings import DATABASE_FILE, SiteOptions, database_settings, site_settings
+from ragworth.storage.private import private_folder
+
+LABEL_FOLDER = "labels"
+"""The site's folder in a workspace."""
+
+
+def site_folder(place: str | Path) -> Path:
+    """The folder of a site: ``labels`` in a workspace, or the folder itself if it is one."""
+    place = Path(place)
+    return place if (place / DATABASE_FILE).exists() else place / LABEL_FOLDER
+
+
+def open_site(folder: Path, options: SiteOptions | None = None, *, create: bool = False) -> None:
+    """Configure Django for a site and apply missing migrations.
+
+    A process can open several sites, one after another; models and views always use the last one.
+    """
+    options = options or SiteOptions()
+    if not create and not options.database and not (folder / DATABASE_FILE).is_file():
+        raise InputError("there is no labelling project", file=str(folder), remedy="create one with ragworth label new")
+    _configure(folder, options)
+    _migrate()
+
+
+def _configure(folder: Path, options: SiteOptions) -> None:
+    try:
+        import django
+        from django.conf import settings
+        from django.db import connections
+    except ImportError as error:
+        raise MissingExtraError("django", "label", "the labelling site") from error
+    private_folder(folder)
+    made = site_settings(folder, options)
+    if not settings.configured:
+        settings.configure(**made)
+        django.setup()
+        return
+    connections.close_all()
+    for name, value in made.items():
+        setattr(settings, name, value)
+    _forget_connections(connections)
+    connections.settings = connections.configure_settings({"default": database_settings(folder, options.database)})
+
+
+def _forget_connections(connections: Any) -> None:
+    for alias in list(connections.settings):
+        if hasattr(connections._connections, alias):
+            del connections[alias]
+
+
+def _migrate() -> None:
+    from django.core.exceptions import ImproperlyConfigured
+    from django.core.management import call_command
+    from django.db import DatabaseError, connection
+
+    try:
+        with connection.cursor():
+            pass
+    except ImproperlyConfigured as error:
+        raise MissingExtraError("psycopg", "label-postgres", "a PostgreSQL database") from error
+    except DatabaseError as error:
+        raise InputError(f"the database can't be opened: {error}") from error
+    call_command("migrate", interactive=False, verbosity=0)

@@ -1,0 +1,95 @@
+"""Agreement, and the queue of items about which people disagree."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from django.http import HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_POST
+
+from ragworth.label.site.agreements import agreement_of, agreement_tables
+from ragworth.label.site.events import RefusedError, adjudicate, counted_values
+from ragworth.label.site.markdown import render_markdown
+from ragworth.label.site.models import LabelEvent, Project, ProjectItem
+from ragworth.label.site.project_task import task_of
+from ragworth.label.site.projects import status_of
+from ragworth.label.site.views.access import find_project, read_json
+from ragworth.label.site.views.item_view import describe_value, item_context
+from ragworth.label.site.views.labelling import item_id, parse_submission
+
+
+@require_GET
+def agreement_page(request: Any, slug: str) -> HttpResponse:
+    """How far people agree, with intervals."""
+    project = find_project(request, slug)
+    tables = agreement_tables(agreement_of(project))
+    context = {"project": project, "tables": tables, "status": status_of(project)}
+    return render(request, "label/agreement.html", context)
+
+
+@require_GET
+def adjudicate_page(request: Any, slug: str) -> HttpResponse:
+    """A disputed item with everybody's answers, anonymous and in random order."""
+    project = find_project(request, slug)
+    task = task_of(project)
+    first = _next(project, [])
+    context = {
+        "project": project,
+        "task": task,
+        "instructions": render_markdown(task.instructions),
+        "card": _card(request, project, first) if first else "",
+        "urls": {"answer": reverse("decide", args=[slug]), "next": reverse("next-dispute", args=[slug]), "undo": ""},
+        "progress": _progress(project),
+        "facts": {**task.describe(), "queue": f"{request.user.pk}:{project.pk}:decide"},
+        "adjudicating": True,
+    }
+    return render(request, "label/label.html", context)
+
+
+@require_POST
+def next_dispute(request: Any, slug: str) -> JsonResponse:
+    """Another disputed item, besides those that the page has."""
+    project = find_project(request, slug)
+    return JsonResponse(_following(request, project, read_json(request)))
+
+
+@require_POST
+def decide(request: Any, slug: str) -> JsonResponse:
+    """Store a decision and send the next item."""
+    project = find_project(request, slug)
+    data = read_json(request)
+    try:
+        submission = parse_submission(data, LabelEvent.ADJUDICATE)
+        receipt = adjudicate(request.user, project, item_id(data), submission)
+    except RefusedError as error:
+        return JsonResponse({"problems": error.problems}, status=error.status)
+    return JsonResponse({"stored": True, "repeated": receipt.repeated, **_following(request, project, data)})
+
+
+def _next(project: Project, holding: list[int]) -> ProjectItem | None:
+    disputed = ProjectItem.objects.filter(project=project, disputed=True).exclude(pk__in=holding)
+    return disputed.order_by("-distance", "pk").first()
+
+
+def _following(request: Any, project: Project, data: dict[str, Any]) -> dict[str, Any]:
+    listed = data.get("holding")
+    holding = [each for each in listed if type(each) is int][:10] if isinstance(listed, list) else []
+    item = _next(project, holding)
+    return {"card": _card(request, project, item) if item else None, "progress": _progress(project)}
+
+
+def _card(request: Any, project: Project, item: ProjectItem) -> str:
+    task = task_of(project)
+    answers = [describe_value(task, value, item.parts) for value in counted_values(item)]
+    random.Random(f"{project.seed}:{item.pk}").shuffle(answers)
+    context = {**item_context(project, item), "answers": answers, "adjudicating": True}
+    return render_to_string("label/card.html", context, request=request)
+
+
+def _progress(project: Project) -> dict[str, Any]:
+    status = status_of(project)
+    return {"done": status.adjudicated, "left": status.disputed, "seconds": None}

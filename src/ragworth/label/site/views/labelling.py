@@ -1,0 +1,156 @@
+"""The page on which people label, and what it sends and fetches."""
+
+from __future__ import annotations
+
+import math
+import uuid
+from datetime import datetime
+from typing import Any
+
+from django.http import Http404, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_POST
+
+from ragworth.label.site.events import Receipt, RefusedError, Submission, submit, undo
+from ragworth.label.site.leases import next_item
+from ragworth.label.site.markdown import render_markdown
+from ragworth.label.site.models import Assignment, LabelEvent, Project, ProjectItem
+from ragworth.label.site.person_progress import PersonProgress, progress_of, quick_progress
+from ragworth.label.site.project_task import task_of
+from ragworth.label.site.views.access import find_project, read_json
+from ragworth.label.site.views.item_view import item_context
+
+MAX_COMMENT = 5000
+MAX_SECONDS = 24 * 3600.0
+
+
+@require_GET
+def label_page(request: Any, slug: str, item: int | None = None) -> HttpResponse:
+    """One item, with its instructions. With an item's id: an answer of one's own, to be changed."""
+    project = find_project(request, slug)
+    if item is not None:
+        held = Assignment.objects.filter(item=item, user=request.user, project=project).select_related("item").first()
+        if held is None or held.state == Assignment.RESERVED:
+            raise Http404
+    else:
+        held = next_item(request.user, project)
+    task = task_of(project)
+    context = {
+        "project": project,
+        "task": task,
+        "instructions": render_markdown(task.instructions),
+        "card": _card(request, project, held.item) if held else "",
+        "urls": {name: reverse(name, args=[slug]) for name in ("answer", "next", "undo")},
+        "progress": _progress(progress_of(request.user, project)),
+        "facts": {**task.describe(), "queue": f"{request.user.pk}:{project.pk}"},
+    }
+    return render(request, "label/label.html", context)
+
+
+@require_POST
+def next_card(request: Any, slug: str) -> JsonResponse:
+    """Another item, besides those that the page has."""
+    project = find_project(request, slug)
+    return JsonResponse(_following(request, project, read_json(request)))
+
+
+@require_POST
+def answer(request: Any, slug: str) -> JsonResponse:
+    """Store an answer or a skip, and send the next item."""
+    project = find_project(request, slug)
+    data = read_json(request)
+    try:
+        receipt = submit(request.user, project, item_id(data), parse_submission(data))
+    except RefusedError as error:
+        return JsonResponse({"problems": error.problems}, status=error.status)
+    return JsonResponse({**_describe(receipt), **_following(request, project, data)})
+
+
+@require_POST
+def take_back(request: Any, slug: str) -> JsonResponse:
+    """Undo the last answer and send its item again."""
+    project = find_project(request, slug)
+    data = read_json(request)
+    try:
+        item = undo(request.user, project, _client_id(data))
+    except RefusedError as error:
+        return JsonResponse({"problems": error.problems}, status=error.status)
+    if item is None:
+        return JsonResponse({"card": None})
+    progress = _progress(progress_of(request.user, project))
+    return JsonResponse({"card": _card(request, project, item), "progress": progress})
+
+
+def parse_submission(data: dict[str, Any], kind: str = "") -> Submission:
+    """What the page sent, checked as far as that is possible without the task."""
+    kind = kind or str(data.get("kind", ""))
+    value, comment = data.get("value"), data.get("comment", "")
+    if kind not in (LabelEvent.ANSWER, LabelEvent.SKIP, LabelEvent.ADJUDICATE) or not isinstance(value, dict):
+        raise RefusedError(["The page sent no answer. Reload it."], 400)
+    if kind == LabelEvent.SKIP:
+        value = {"reason": str(value.get("reason", ""))[:MAX_COMMENT]}
+    if not isinstance(comment, str) or len(comment) > MAX_COMMENT:
+        raise RefusedError([f"The comment has more than {MAX_COMMENT:,} characters."])
+    if "\0" in comment or "\\u0000" in repr(value) or "\\x00" in repr(value):
+        raise RefusedError(["The answer has a NUL character."])
+    return Submission(
+        _client_id(data), kind, value, comment.strip(), _time(data, "shown_at"), _time(data, "answered_at"),
+        _seconds(data),
+    )  # fmt: skip
+
+
+def _client_id(data: dict[str, Any]) -> uuid.UUID:
+    try:
+        return uuid.UUID(str(data["id"]))
+    except (KeyError, ValueError) as error:
+        raise RefusedError(["The page sent an answer without an id. Reload it."], 400) from error
+
+
+def item_id(data: dict[str, Any]) -> int:
+    number = data.get("item")
+    if type(number) is not int or not 0 < number < 2**63:
+        raise RefusedError(["The page sent an answer to no item. Reload it."], 400)
+    return number
+
+
+def _time(data: dict[str, Any], name: str) -> datetime | None:
+    try:
+        time = datetime.fromisoformat(str(data[name]))
+    except (KeyError, ValueError):
+        return None
+    return time if time.tzinfo is not None else None
+
+
+def _seconds(data: dict[str, Any]) -> float | None:
+    seconds = data.get("seconds")
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not math.isfinite(seconds):
+        return None
+    return min(max(float(seconds), 0.0), MAX_SECONDS)
+
+
+def _describe(receipt: Receipt) -> dict[str, Any]:
+    return {"stored": True, "repeated": receipt.repeated, "replaced": receipt.replaced, "extra": receipt.extra}
+
+
+def _following(request: Any, project: Project, data: dict[str, Any]) -> dict[str, Any]:
+    """The next item and the progress, for the page."""
+    listed = data.get("holding")
+    holding = [each for each in listed if type(each) is int][:10] if isinstance(listed, list) else []
+    held = next_item(request.user, project, holding)
+    return {
+        "card": _card(request, project, held.item) if held else None,
+        "progress": _progress(quick_progress(request.user, project)),
+    }
+
+
+def _card(request: Any, project: Project, item: ProjectItem) -> str:
+    """An item and its form as HTML, with the person's earlier answer to it."""
+    event = LabelEvent.objects.filter(item=item, user=request.user, kind=LabelEvent.ANSWER).order_by("-id").first()
+    context = item_context(project, item, event)
+    return render_to_string("label/card.html", context, request=request)
+
+
+def _progress(progress: PersonProgress) -> dict[str, Any]:
+    return {"done": progress.done, "left": progress.left, "seconds": progress.seconds}

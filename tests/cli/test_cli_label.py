@@ -1,0 +1,57 @@
+"""``ragworth label``: a project from items to exported labels, without a server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from tests.label.site.conftest import passage_items
+
+from ragworth.cli import main
+from ragworth.label.items import write_items
+from ragworth.label.labels import Label, Labels
+
+
+def run(*arguments: str, code: int = 0) -> str:
+    result = CliRunner().invoke(main, ["label", *arguments])
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> str:
+    write_items(passage_items(4), tmp_path / "items.jsonl")
+    run("new", str(tmp_path), "--task", "relevance", "--items", str(tmp_path / "items.jsonl"), "--judgments", "2")
+    return str(tmp_path)
+
+
+def test_from_items_to_labels(workspace: str, tmp_path: Path) -> None:
+    links = run("assign", workspace, "ana", "--url", "https://label.example")
+    assert links.startswith("ana: https://label.example/join/")
+    labels = Labels([Label(name, f"i{at}", {"relevance": "2"}) for name in ("ana", "ben") for at in range(4)])
+    labels.write(tmp_path / "labels.jsonl")
+    assert "8 labels added, 0 were there already" in run("import", workspace, str(tmp_path / "labels.jsonl"))
+    assert "0 labels added, 8 were there already" in run("import", workspace, str(tmp_path / "labels.jsonl"))
+    status = run("status", workspace, "--format", "json")
+    assert '"labelled":8' in status.replace(" ", "")
+    assert "wrote" in run("export", workspace, "--to", "labels", "-o", str(tmp_path / "out"))
+    assert len(Labels.read(tmp_path / "out" / "labels.jsonl")) == 8
+
+
+def test_mistakes_are_named(workspace: str, tmp_path: Path) -> None:
+    items = str(tmp_path / "items.jsonl")
+    assert "already" in run("new", workspace, "--task", "relevance", "--items", items, code=2)
+    assert "follows the task answerability" in run(
+        "new", workspace, "--task", "coverage", "--items", str(_coverage_items(tmp_path)), code=2
+    )
+    assert "there is no labelling project" in run("status", str(tmp_path / "nowhere"), code=2)
+    assert "one of relevance" in run("export", workspace, "-p", "other", "-o", str(tmp_path / "out"), code=2)
+    assert "can't be the name of a person" in run("assign", workspace, "a b", code=2)
+    assert "postgresql://" in run("status", workspace, "--database", "mysql://x/y", code=2)
+
+
+def _coverage_items(folder: Path) -> Path:
+    path = folder / "coverage.jsonl"
+    path.write_text('{"id": "c", "parts": {"passage": "P", "subquestion": "Q?"}, "meta": {"query": "q"}}\n')
+    return path

@@ -1,0 +1,60 @@
+"""Many people at once, a server that is killed, clients that hang up: every label once, every item exactly K."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from benchmarks.label_site import Person, check, make_site
+
+from tests.label.site.live import LiveServer
+from tests.label.site.postgres import serve_postgres
+
+
+def label_everything(folder: Path, database: str) -> None:
+    """Six people label forty items three times each, while the server is killed twice."""
+    keys = make_site(folder / "labels", database, items=40, people=6, judgments=3)
+    server = LiveServer(folder, database)
+    people = [Person(key, number, server.port, pause=0.02, deaths=0.1) for number, key in enumerate(keys)]
+    try:
+        for person in people:
+            person.start()
+        for _ in range(2):
+            time.sleep(1)
+            server.kill()
+            server.start()
+        for person in people:
+            person.join(180)
+    finally:
+        server.kill()
+    assert [problem for person in people for problem in person.problems] == []
+    assert sum(person.resent for person in people) > 0
+    found = check(folder / "labels", database, people)
+    assert found["labels_per_item"] == [3]
+    assert found["sent"] == found["stored"] == found["current_labels"] == 120
+    assert found["equal"]
+
+
+@pytest.mark.slow
+def test_with_sqlite(tmp_path: Path) -> None:
+    label_everything(tmp_path, "")
+
+
+@pytest.mark.slow
+@pytest.mark.postgres
+def test_with_postgresql(tmp_path: Path) -> None:
+    for database in serve_postgres():
+        label_everything(tmp_path, database)
+        events_cannot_be_changed()
+
+
+def events_cannot_be_changed() -> None:
+    from django.db import DatabaseError, connection
+
+    for statement in ("UPDATE label_labelevent SET comment = 'x'", "DELETE FROM label_auditrecord"):
+        with connection.cursor() as cursor:
+            cursor.execute("INSERT INTO label_auditrecord (at, action, subject, address) VALUES (now(), '', '', '')")
+            with pytest.raises(DatabaseError, match="append-only"):
+                cursor.execute(statement)
+    connection.close()

@@ -1,0 +1,283 @@
+"""Exports: read back by our own readers, by the imports, and by other commands."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+from ragworth import formats, summarise
+from ragworth.cli import main
+from ragworth.errors import FormatError, InputError
+from ragworth.formats import judges as judge_files
+from ragworth.formats import outcomes as outcome_files
+from ragworth.formats.grade_words import THREE_WAY
+from ragworth.label.dataset import LabelledData
+from ragworth.label.exports import export_labels
+from ragworth.label.exports.file_names import safe_file_name
+from ragworth.label.exports.label_studio import labelling_config
+from ragworth.label.imports import import_labels
+from ragworth.label.items import read_items, write_items
+from ragworth.label.labels import Label, Labels
+from ragworth.label.selection import Selection, select_items
+from ragworth.label.tasks import LABEL_TASKS, load_task
+from ragworth.label.utf16 import from_utf16, to_utf16
+from tests.label.samples import any_value, labels_of, scale_size, small_source
+
+
+def labelled(kind: str, people: int = 3) -> LabelledData:
+    """Everybody labels every item; the people differ here and there."""
+    task = load_task(kind)
+    items = select_items(task, list(task.items(small_source())), Selection())
+    size = scale_size(task)
+    choices = {f"person{who}": [(at + who * (at % 2)) % size for at in range(len(items))] for who in range(people)}
+    return LabelledData.of(task, items, labels_of(task, items, choices))
+
+
+@pytest.mark.parametrize("kind", LABEL_TASKS.names())
+@pytest.mark.parametrize("form", ["labels", "label-studio", "argilla"])
+def test_what_is_exported_can_be_imported(tmp_path: Path, kind: str, form: str) -> None:
+    data = labelled(kind)
+    files = export_labels(data, form, tmp_path)
+    path = next(file for file in files if file.name != "items.jsonl" and file.suffix in (".jsonl", ".json"))
+    for known in (data.items, None):
+        found = import_labels(path, form, data.task, known)
+        assert {item.id: item.parts for item in found.items} == {item.id: item.parts for item in data.items.values()}
+        assert {(one.annotator, one.item): one.value for one in found.labels} == {
+            (one.annotator, one.item): one.value for one in data.labels
+        }
+
+
+@pytest.mark.parametrize("kind", ["answerability", "coverage"])
+def test_crux_exports_come_back_with_their_highlights(tmp_path: Path, kind: str) -> None:
+    data = labelled(kind)
+    export_labels(data, "crux", tmp_path)
+    found = import_labels(tmp_path, "crux", data.task, data.items)
+    back = {(one.annotator, one.item): one.value for one in found.labels}
+    for label in data.labels.answers:
+        want = {name: value for name, value in (label.value or {}).items() if name != "support"}
+        assert back[label.annotator, label.item] == want
+    frame = judge_files.read(tmp_path)
+    assert frame.height == len(data.labels.answers)
+    assert sorted(frame["judge"].unique()) == data.labels.annotators
+
+
+def test_crux_without_the_texts_keeps_the_highlight_as_a_comment(tmp_path: Path) -> None:
+    row = {"id": "r1", "question_based_nugget": {"Who?": "a man", "Why?": ""}, "answerability": [1, -2]}
+    (tmp_path / "anna_qlabels.jsonl").write_text(json.dumps(row) + "\n")
+    found = import_labels(tmp_path, "crux", load_task("answerability"))
+    (label,) = found.labels
+    assert (label.annotator, label.value, label.comment) == ("anna", {"answerable": "answerable"}, "a man")
+    assert found.items[0].parts["subquestion"] == "Who?" and "1 label without a highlight" in found.notes[0]
+    (tmp_path / "anna_qlabels.jsonl").write_text(json.dumps({**row, "answerability": [1, 7]}) + "\n")
+    with pytest.raises(FormatError, match="line 1: the answerability is 7"):
+        import_labels(tmp_path, "crux", load_task("answerability"))
+
+
+@pytest.mark.parametrize("kind", ["relevance", "utility", "answerability", "coverage", "answer-grade"])
+def test_tables_with_judges_are_read_by_the_study_of_judges(tmp_path: Path, kind: str) -> None:
+    data = labelled(kind)
+    files = {file.name: file for file in export_labels(data, "tables", tmp_path)}
+    name = next(iter(data.tables))
+    frame = judge_files.read(files[f"{name}.csv"])
+    assert sorted(frame["judge"].unique()) == data.labels.annotators
+    assert judge_files.combine_judges({"people": frame})
+    first = frame.filter(pl.col("aspect") == frame["aspect"][0])
+    assert first.height == len(data.labels.answers)
+
+
+def test_the_majority_is_read_as_judgments_and_a_tie_has_no_value(tmp_path: Path) -> None:
+    task = load_task("relevance")
+    items = list(task.items(small_source()))
+    choices = {"a": [3, 1, 0, 2, 0], "b": [3, 0, 0, 2, 1], "c": [0, 2, 0, 2, 1]}
+    data = LabelledData.of(task, items, labels_of(task, items, choices))
+    export_labels(data, "tables", tmp_path)
+    table = formats.read_judgments(tmp_path / "consensus-judgments.csv")
+    assert table.frame["value"].to_list() == [3.0, None, 0.0, 2.0, 1.0]
+    assert table.frame["status"].to_list() == ["ok", "no-majority", "ok", "ok", "ok"]
+    settled = Labels([*data.labels, Label("adjudicated", items[1].id, any_value(task, items[1], 2))])
+    agreed = LabelledData.of(task, items, settled).consensus()["judgments"]
+    assert agreed["value"].to_list() == [3.0, 2.0, 0.0, 2.0, 1.0]
+    assert agreed["source"][1] == "adjudicated"
+    assert data.consensus("mean")["judgments"]["value"].to_list() == pytest.approx([2.0, 1.0, 0.0, 2.0, 2 / 3])
+    assert not (tmp_path / "estimate-judgments.csv").exists()  # nothing was drawn at random
+
+
+def test_controls_never_reach_the_tables_and_estimates_get_the_random_share_alone(tmp_path: Path) -> None:
+    task = load_task("relevance")
+    items = list(task.items(small_source()))
+    gold = replace(items[0], id="gold", gold=any_value(task, items[0], 3))
+    disagreement = {item.id: 1.0 for item in items}
+    drawn = select_items(task, items, Selection(queries=1, disputed=9, repeats=1), disagreement, [gold])
+    data = LabelledData.of(task, drawn, labels_of(task, drawn, {"anna": [1] * len(drawn)}))
+    assert data.tables["judgments"].height == len(items)
+    export_labels(data, "tables", tmp_path)
+    random = formats.read_judgments(tmp_path / "estimate-judgments.csv").frame
+    assert random["query"].n_unique() == 1
+    judged = pl.read_csv(tmp_path / "judgments.csv")
+    assert set(judged["stratum"]) == {"random", "disputed"} and judged["probability"].null_count() == 0
+
+
+def test_grades_are_read_as_people_s_outcomes(tmp_path: Path) -> None:
+    export_labels(labelled("answer-grade"), "tables", tmp_path)
+    found = outcome_files.read(tmp_path / "consensus-outcomes.csv")
+    assert found.frame["aspect"].unique().to_list() == ["human"]
+    assert set(found.frame["value"].drop_nulls()) <= {1.0, 0.5, 0.0, -1.0}
+
+
+def test_qrels_have_a_file_for_everybody(tmp_path: Path) -> None:
+    files = export_labels(labelled("relevance"), "qrels", tmp_path)
+    assert [file.name for file in files] == ["qrels.txt", *(f"person{at}.qrels.txt" for at in range(3))]
+    assert formats.read_judgments(files[1]).frame.height == 5
+    with pytest.raises(InputError, match="are no relevance"):
+        export_labels(labelled("preference"), "qrels", tmp_path)
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd", "a/b", "Zoë", "", ".", "con\n"])
+def test_names_of_people_are_no_paths(name: str) -> None:
+    made = safe_file_name(name)
+    assert made.isascii() and made.replace("-", "").replace("_", "").isalnum()
+    assert safe_file_name("anna") == "anna" != safe_file_name("anna ")
+
+
+def test_items_survive_a_file(tmp_path: Path) -> None:
+    data = labelled("utility")
+    items = [replace(item, suggestion=any_value(data.task, item, 0)) for item in data.items.values()]
+    assert write_items(items, tmp_path / "items.jsonl.gz") == len(items)
+    assert read_items(tmp_path / "items.jsonl.gz", data.task) == items
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ({"parts": {"question": "?"}}, "no text 'passage'"),
+        ({"parts": {"question": "?", "passage": "!", "more": ""}}, "a text 'more'"),
+        ({"parts": {"question": "?", "passage": 3}}, "not an object of texts"),
+        ({"parts": {"question": "?", "passage": "!"}, "probability": 0}, "probability is '0'"),
+        ({"parts": {"question": "?", "passage": "!"}, "gold": {"relevance": "9"}}, "gold: Relevance"),
+        ({"parts": {"question": "?", "passage": "!"}, "system": "bm25"}, "an item has no 'system'"),
+        ({"parts": {"question": "?", "passage": "!"}, "task": "utility"}, "not relevance"),
+        ({"parts": {"question": "?", "passage": "!"}, "repeat_of": "x"}, "isn't there"),
+    ],
+)
+def test_a_wrong_item_is_named_with_its_line(tmp_path: Path, row: dict[str, object], problem: str) -> None:
+    good = {"parts": {"question": "?", "passage": "one"}}
+    (tmp_path / "items.jsonl").write_text("".join(json.dumps(each) + "\n" for each in (good, row)))
+    with pytest.raises(FormatError, match=problem):
+        read_items(tmp_path / "items.jsonl", load_task("relevance"))
+
+
+def test_labels_survive_files_and_are_checked(tmp_path: Path) -> None:
+    when = "2026-01-02T03:04:05+00:00"
+    rows = [Label("anna", "i1", {"relevance": "2"}, when, when, 2.5, "", "hm 🙂", True)]
+    rows += [Label("adjudicated", "i1", {"relevance": "1"}), Label("ben", "i1", None, skipped="unclear")]
+    for name in ("labels.jsonl", "labels.parquet", "labels.jsonl.zst"):
+        Labels(rows).write(tmp_path / name)
+        assert list(Labels.read(tmp_path / name)) == rows
+    for bad, problem in [
+        ({"item": "i"}, "no annotator"),
+        ({"annotator": "a", "item": "i"}, "neither a value nor a reason"),
+        ({"annotator": "a", "item": "i", "value": 3}, "not an object"),
+        ({"annotator": "a", "item": "i", "value": {}, "seconds": -1}, "not a duration"),
+        ({"annotator": "a", "item": "i", "value": {}, "shown_at": "yesterday"}, "not a time"),
+        ({"annotator": "a", "item": "i", "value": {}, "colour": 1}, "no column 'colour'"),
+        ({"annotator": "a", "item": "i", "value": {}, "adjudicated": True}, "adjudicated is True"),
+    ]:
+        (tmp_path / "bad.jsonl").write_text(json.dumps(bad) + "\n")
+        with pytest.raises(FormatError, match=problem):
+            Labels.read(tmp_path / "bad.jsonl")
+    with pytest.raises(FormatError, match="labels the item 'i1' twice"):
+        Labels([rows[0], rows[0]])
+
+
+def test_label_studio_counts_utf16_units() -> None:
+    text = "🙂 e\u0301 שלום 川 🏴"
+    for at in range(len(text) + 1):
+        assert to_utf16(text, at) == len(text[:at].encode("utf-16-le")) // 2
+        assert from_utf16(text, to_utf16(text, at)) == at
+    assert from_utf16(text, 1) is None and from_utf16(text, 99) is None
+
+
+def test_a_highlight_of_another_text_is_refused(tmp_path: Path) -> None:
+    data = labelled("utility", 1)
+    (path, _) = export_labels(data, "label-studio", tmp_path)
+    tasks = json.loads(path.read_text())
+    result = next(r for task in tasks for one in task["annotations"] for r in one["result"] if r["type"] == "labels")
+    result["value"]["text"] = "something else"
+    path.write_text(json.dumps(tasks))
+    with pytest.raises(FormatError, match="a highlight of 'something else'"):
+        import_labels(path, "label-studio", data.task)
+    tasks[0]["data"]["passage"] = "changed"
+    path.write_text(json.dumps(tasks))
+    with pytest.raises(FormatError, match="is another text"):
+        import_labels(path, "label-studio", data.task, data.items)
+
+
+def test_the_configuration_of_label_studio_is_xml_with_every_field() -> None:
+    for kind in LABEL_TASKS.names():
+        task = load_task(kind)
+        root = ElementTree.fromstring(labelling_config(task))
+        names = {each.get("name") for each in root.iter() if each.get("name")}
+        assert {field.name for field in task.fields} <= names
+
+
+def test_argilla_1_responses_are_read_too(tmp_path: Path) -> None:
+    values = {"relevance": {"value": "Perfect"}}
+    responses = [{"user_id": "u1", "values": values, "status": "submitted"}]
+    responses += [{"user_id": "u2", "values": {}, "status": "discarded"}, {"user_id": "u3", "status": "draft"}]
+    record = {"id": "r", "fields": {"question": "?", "passage": "!"}, "responses": responses}
+    (tmp_path / "a.json").write_text(json.dumps([record]))
+    found = list(import_labels(tmp_path / "a.json", "argilla", load_task("relevance")).labels)
+    assert [(one.annotator, one.value, one.skipped) for one in found] == [
+        ("u1", {"relevance": "3"}, ""),
+        ("u2", None, "discarded in Argilla"),
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "{", "{}", "[1]", "[{}]", '[{"data": 1}]', '[{"fields": {}}]'])
+@pytest.mark.parametrize("form", ["label-studio", "argilla"])
+def test_other_json_is_refused(tmp_path: Path, form: str, text: str) -> None:
+    (tmp_path / "a.json").write_text(text)
+    with pytest.raises(InputError):
+        import_labels(tmp_path / "a.json", form, load_task("relevance"))
+
+
+def test_grades_are_written_as_words_so_that_nobody_takes_minus_one_for_a_share(tmp_path: Path) -> None:
+    data = labelled("answer-grade")
+    export_labels(data, "tables", tmp_path)
+    by_judge, agreed = (pl.read_csv(tmp_path / f"{name}outcomes.csv") for name in ("", "consensus-"))
+    assert "value" not in by_judge.columns and set(by_judge["label"]) <= set(THREE_WAY)
+    assert set(agreed["value"].drop_nulls()) <= set(THREE_WAY)
+    means = summarise(outcome_files.read(tmp_path / "consensus-outcomes.csv"))
+    assert {"human-correct", "human-wrong"} <= set(means["metric"])
+
+
+def test_estimate_refuses_disputed_items_and_takes_the_random_share(tmp_path: Path) -> None:
+    task = load_task("answer-grade")
+    items = list(task.items(small_source()))
+    drawn = select_items(task, items, Selection(queries=1, disputed=9), {item.id: 1.0 for item in items})
+    data = LabelledData.of(task, drawn, labels_of(task, drawn, {"anna": [0] * len(drawn)}))
+    export_labels(data, "tables", tmp_path)
+    rows = "".join(f"{s},{q},grade,1\n" for s in ("bm25", "dense") for q in ("q1", "q2"))
+    (tmp_path / "cheap.csv").write_text("system,query,aspect,value\n" + rows)
+    files = [str(tmp_path / f"{name}.csv") for name in ("cheap", "consensus-outcomes", "estimate-outcomes")]
+    refused = CliRunner().invoke(main, ["estimate", files[0], "--expensive", files[1], "-m", "correct"])
+    assert refused.exit_code == 2 and "2 rows of 4 are not of a random share" in refused.output
+    done = CliRunner().invoke(main, ["estimate", files[0], "--expensive", files[2], "-m", "correct"])
+    assert done.exit_code == 0, done.output
+
+
+def test_people_s_coverage_is_read_by_the_long_form_study(tmp_path: Path) -> None:
+    data = labelled("answerability")
+    export_labels(data, "tables", tmp_path)
+    both = {query: frozenset({"0", "1"}) for query in ("q1", "q2")}
+    found = judge_files.read_coverage(tmp_path / "people.csv", both, ["bm25", "dense"])
+    assert found.height == 2 * 2 * 3 and found["value"].is_between(0, 1).all()
+    marks = data.tables["subquestions"].filter(system="bm25", query="q1", judge="person0")["value"]
+    mine = found.filter(system="bm25", query="q1", judge="person0")["value"]
+    assert mine.to_list() == pytest.approx([marks.mean()])
