@@ -18,7 +18,7 @@ FRESH = 20.0
 
 
 @dataclass(frozen=True)
-class Progress:
+class PersonProgress:
     """How far one person is. ``seconds`` is the median time of their last items; None before the first one."""
 
     done: int
@@ -26,10 +26,10 @@ class Progress:
     seconds: float | None
 
 
-_recent: dict[tuple[str, int, int], tuple[float, Progress]] = {}
+_recent: dict[tuple[str, int, int], tuple[float, PersonProgress]] = {}
 
 
-def quick_progress(user: User, project: Project) -> Progress:
+def quick_progress(user: User, project: Project) -> PersonProgress:
     """`progress_of`, where what is left was counted a few seconds ago and goes down with every answer."""
     key = (str(project.created_at), user.pk, project.pk)
     at, known = _recent.get(key, (0.0, None))
@@ -40,10 +40,10 @@ def quick_progress(user: User, project: Project) -> Progress:
         _recent[key] = (time.monotonic(), known)
         return known
     done = _mine(user, project).filter(state__in=(Assignment.DONE, Assignment.EXTRA)).count()
-    return Progress(done, max(0, known.left - (done - known.done)), known.seconds)
+    return PersonProgress(done, max(0, known.left - (done - known.done)), known.seconds)
 
 
-def progress_of(user: User, project: Project) -> Progress:
+def progress_of(user: User, project: Project) -> PersonProgress:
     """What a person has done in a project, and what is left for them."""
     states = _mine(user, project).aggregate(
         done=Count("id", filter=Q(state__in=(Assignment.DONE, Assignment.EXTRA))),
@@ -55,7 +55,7 @@ def progress_of(user: User, project: Project) -> Progress:
         left = min(left, max(0, membership.most - states["done"]))
     recent = LabelEvent.objects.filter(project=project, user=user, kind=LabelEvent.ANSWER, seconds__isnull=False)
     seconds = list(recent.order_by("-id").values_list("seconds", flat=True)[:RECENT])
-    return Progress(states["done"], left, median(seconds) if seconds else None)
+    return PersonProgress(states["done"], left, median(seconds) if seconds else None)
 
 
 def _mine(user: User, project: Project) -> QuerySet[Assignment]:

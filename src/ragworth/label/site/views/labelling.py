@@ -17,7 +17,7 @@ from ragworth.label.site.events import Receipt, RefusedError, Submission, submit
 from ragworth.label.site.leases import next_item
 from ragworth.label.site.markdown import render_markdown
 from ragworth.label.site.models import Assignment, LabelEvent, Project, ProjectItem
-from ragworth.label.site.progress import Progress, progress_of, quick_progress
+from ragworth.label.site.progress import PersonProgress, progress_of, quick_progress
 from ragworth.label.site.project_task import task_of
 from ragworth.label.site.views.access import find_project, read_json
 from ragworth.label.site.views.item_view import item_context
@@ -152,5 +152,5 @@ def _card(request: Any, project: Project, item: ProjectItem) -> str:
     return render_to_string("label/card.html", context, request=request)
 
 
-def _progress(progress: Progress) -> dict[str, Any]:
+def _progress(progress: PersonProgress) -> dict[str, Any]:
     return {"done": progress.done, "left": progress.left, "seconds": progress.seconds}
