@@ -14,10 +14,11 @@ from ragworth.errors import FormatError, MissingExtraError
 SKIPPED = frozenset({"script", "style", "noscript", "template", "svg", "nav", "head"})
 """HTML elements whose text nobody reads. The title inside `head` is read separately."""
 
-BLOCKS = frozenset(
+_BLOCK_NAMES = (
     "address article aside blockquote br dd div dl dt figcaption footer form h1 h2 h3 h4 h5 h6 header hr li main ol p "
-    "pre section table td th tr ul".split()
+    "pre section table td th tr ul"
 )
+BLOCKS = frozenset(_BLOCK_NAMES.split())
 PARAGRAPHS = BLOCKS - {"br", "td", "th", "tr", "li", "dt", "dd"}
 
 FRONT_MATTER = re.compile(r"\A---[ \t]*\n.*?\n---[ \t]*\n", re.DOTALL)
