@@ -135,4 +135,5 @@ def _project(texts: Sequence[str], rarity: Floats, basis: Floats) -> Floats:
             weights = rarity[buckets] * np.log1p(np.fromiter(terms.values(), np.float32))
             vectors[row] = weights @ basis[buckets]
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+    unit: Floats = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+    return unit

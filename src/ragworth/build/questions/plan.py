@@ -143,7 +143,7 @@ def plan_slots(plan: QuestionPlan, documents: pl.DataFrame, passages: pl.DataFra
     counts = allocate(plan.draft_count, {"\t".join(key): share for key, share in strata.items()})
     draw = random.Random(f"{plan.seed} candidates")
     decks = {name: _Deck(ids, draw) for name, ids in zip(clusters.names, members, strict=True) if ids}
-    slots = []
+    slots: list[Slot] = []
     for key, count in counts.items():
         cluster, kind, style = key.split("\t")
         for _ in range(count):

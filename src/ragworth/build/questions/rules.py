@@ -171,7 +171,9 @@ def _comparison(
     return WrittenQuestion(f"{what}: the one missing in {gaps}", (later.fact.text,), (one.span, other.span))
 
 
-def _pair(facts: Iterator[SourcedFact], fit: Callable[[SourcedFact, SourcedFact], bool]) -> tuple[SourcedFact, SourcedFact] | None:
+def _pair(
+    facts: Iterator[SourcedFact], fit: Callable[[SourcedFact, SourcedFact], bool]
+) -> tuple[SourcedFact, SourcedFact] | None:
     """The first two facts of different passages that fit together."""
     seen: list[SourcedFact] = []
     for found in facts:
