@@ -32,6 +32,8 @@ REFERENCE = re.compile(r"^\[[^\]]+\]:\s+\S+.*$", re.MULTILINE)
 BULLET = re.compile(r"^([ \t]*)(?:[-*+]|\d+\.)[ \t]+", re.MULTILINE)
 TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 STRONG = re.compile(r"(\*\*|__|(?<![\w*])\*(?=\S)|(?<!\w)_(?=\S))(.+?)(?<=\S)\1(?!\w)")
+WRAPPED = re.compile(r"(?<=[\w,;)])[ \t]*\n[ \t]*(?=[a-z(])")
+"""A line end inside a sentence."""
 BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
 
 
@@ -54,7 +56,7 @@ def decode(data: bytes) -> str:
 
 
 def text_file(data: bytes) -> PlainText:
-    return PlainText("", tidy(decode(data)))
+    return PlainText("", WRAPPED.sub(" ", tidy(decode(data))))
 
 
 def markdown_file(data: bytes) -> PlainText:
@@ -67,7 +69,7 @@ def markdown_file(data: bytes) -> PlainText:
     text = STRONG.sub(r"\2", TAG.sub("", text)).replace("`", "")
     text = re.sub(r"^[ \t]*>[ \t]?", "", text, flags=re.MULTILINE)
     title = STRONG.sub(r"\2", LINK.sub(r"\1", first[1])).replace("`", "") if first else ""
-    return PlainText(title.strip(), tidy(text))
+    return PlainText(title.strip(), WRAPPED.sub(" ", tidy(text)))
 
 
 class _Extractor(HTMLParser):

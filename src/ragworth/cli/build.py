@@ -6,7 +6,12 @@ import importlib
 
 import click
 
-COMMANDS: dict[str, str] = {}
+COMMANDS = {
+    "questions": "ragworth.cli.build_questions:command",
+    "check": "ragworth.cli.build_check:command",
+    "sample": "ragworth.cli.build_sample:command",
+    "review": "ragworth.cli.build_sample:review_command",
+}
 
 
 class BuildGroup(click.Group):
@@ -31,4 +36,5 @@ def command() -> None:
     ragworth build questions docs/ -o collection
     ragworth build check collection
     ragworth build sample collection -n 60 -o review.csv
+    ragworth build review collection review.csv
     """
