@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from ragworth.build.drafts import Draft, Drafts
-from ragworth.build.questions.contract import Span
+from ragworth.build.questions.contract import SourceSpan
 from ragworth.collection import Collection
 from ragworth.errors import InputError
 from ragworth.tables import OK
@@ -28,7 +28,7 @@ class Question:
     answers: tuple[str, ...] = ()
     passages: tuple[str, ...] = ()
     """Ids of the passages that answer it, best first."""
-    spans: tuple[Span, ...] = ()
+    spans: tuple[SourceSpan, ...] = ()
     answerable: bool | None = None
     """False: declared unanswerable. None: nothing says so."""
     history: tuple[str, ...] = ()
@@ -82,7 +82,7 @@ def question_of(draft: Draft) -> Question:
         str(fields["question"]),
         tuple(fields.get("answers", ())),
         tuple(fields.get("passages", ())) if answerable else (),
-        tuple(Span(each["passage"], each["text"]) for each in fields.get("spans", ()) if each["text"]),
+        tuple(SourceSpan(each["passage"], each["text"]) for each in fields.get("spans", ()) if each["text"]),
         answerable,
         tuple(each["text"] for each in fields.get("history", ())),
         str(fields.get("rewrite", "")),

@@ -12,6 +12,9 @@ from ragworth.cli.build_options import distinct_jobs, open_jobs, role_options, t
 from ragworth.cli.model_options import report_job
 from ragworth.cli.output import print_notes
 
+CACHE_FOLDER = ".ragworth"
+"""Vectors and indexes, in the place where ragworth evaluate looks for them."""
+
 
 @click.command("questions", short_help="Write questions for your own documents, and check them.")
 @click.argument("documents", nargs=-1, required=True, metavar="DOCS...")
@@ -49,6 +52,7 @@ def command(**given: Any) -> None:
     from ragworth.build.documents import read_documents
     from ragworth.build.outputs import collection_files, write_collection
     from ragworth.build.questions.build import build_questions, prepare_corpus
+    from ragworth.storage.cache import mark_cache
     from ragworth.storage.file_record import FileRecord
 
     roles = take_role_options(given)
@@ -64,6 +68,7 @@ def command(**given: Any) -> None:
         if roles.calling.dry_run:
             _print_plan(corpus, settings, jobs)
             return
+        mark_cache(output / CACHE_FOLDER)
         for job in distinct_jobs(jobs):
             stack.enter_context(report_job(job, roles.calling))
         built = build_questions(corpus, settings, jobs)
@@ -83,7 +88,7 @@ def _settings(given: dict[str, Any], roles: Any, plan: Any, output: Path) -> Any
     from ragworth.build.checks.run import CheckSettings
     from ragworth.build.questions.build import BuildSettings
 
-    checks = CheckSettings((), roles.encoder, None, roles.prompts)
+    checks = CheckSettings((), roles.encoder, output / CACHE_FOLDER, roles.prompts)
     title = given["title"] or output.resolve().name
     return BuildSettings(plan, checks, title, given["licence"], given["unknown"] == "drop")
 

@@ -9,13 +9,13 @@ from ragworth.build.checks.contract import Check, CheckFinding, Evidence
 from ragworth.build.question_set import Question
 from ragworth.text_match.overlap import split_words
 
-MIN_RUN = 6
+MIN_RUN = 5
 """Words in a row that any two texts on a subject may share."""
 
 
 @dataclass(frozen=True)
 class NotCopied(Check):
-    """The share of the question's words that stand in runs of six or more words copied from one passage."""
+    """The share of the words that stand in runs of five or more words, articles aside, copied from one passage."""
 
     most: float = 0.6
 

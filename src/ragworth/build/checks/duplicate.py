@@ -16,6 +16,10 @@ from ragworth.errors import quote_short
 from ragworth.text_match.short_answers import grade_short_answer
 
 NUMBER = re.compile(r"\d[\d.,]*")
+WORD = re.compile(r"[\w'’-]+")
+_POLITE = "please can could would you tell me i'd like to know do quick question the a an hi hello"
+POLITE_WORDS = frozenset(_POLITE.split())
+"""Words that don't make another question."""
 
 
 @dataclass(frozen=True)
@@ -35,12 +39,13 @@ class NoDuplicate(Check):
     def find_all(self, evidence: Evidence) -> list[CheckFinding]:
         questions = evidence.questions.questions
         texts = [question.standalone for question in questions]
+        plain = [" ".join(_words(text)) or text for text in texts]
         best: dict[int, tuple[float, int]] = {}
         grams: dict[int, set[int]] = {}
-        for one, other in minhash_pairs(texts):
+        for one, other in minhash_pairs(plain):
             for each in (one, other):
                 if each not in grams:
-                    grams[each] = shingles(texts[each])
+                    grams[each] = shingles(plain[each])
             self._compare(best, questions, one, other, jaccard(grams[one], grams[other]), self.wording)
         missing = evidence.missing.get("encoder", "")
         if not missing and texts:
@@ -72,7 +77,9 @@ class NoDuplicate(Check):
 
 
 def _same_request(one: Question, other: Question) -> bool:
-    """Whether two similar questions may ask the same: equal numbers, and answers that don't disagree."""
+    """Whether two similar questions may ask the same: equal numbers and names, and answers that don't disagree."""
+    if not _same_names(one.standalone, other.standalone):
+        return False
     if sorted(NUMBER.findall(one.standalone)) != sorted(NUMBER.findall(other.standalone)):
         return False
     if not one.answers or not other.answers:
@@ -82,6 +89,17 @@ def _same_request(one: Question, other: Question) -> bool:
         for answers, accepted in ((one.answers, other), (other.answers, one))
         for answer in answers
     )
+
+
+def _words(text: str) -> list[str]:
+    return [word.casefold() for word in WORD.findall(text) if word.casefold() not in POLITE_WORDS]
+
+
+def _same_names(one: str, other: str) -> bool:
+    """Whether each names what the other names. A name is a capitalised word that doesn't begin the question."""
+    words = [set(_words(text)) for text in (one, other)]
+    names = [{word.casefold() for word in WORD.findall(text)[1:] if word[0].isupper()} for text in (one, other)]
+    return names[0] - POLITE_WORDS <= words[1] and names[1] - POLITE_WORDS <= words[0]
 
 
 def encode_questions(texts: Sequence[str], encoder: str) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
@@ -124,10 +124,13 @@ def needed_readings(evidence: Evidence, checks: Sequence[Check]) -> list[Reading
 
 
 def plan_checks(questions: QuestionSet, settings: CheckSettings, reader: Job | None) -> Forecast | None:
-    """The calls that `run_checks` would make; None if no model is asked. Retrieval runs: it decides what is read."""
+    """The calls that `run_checks` would make; None if no model is asked.
+
+    Nothing is encoded for a plan, so passages that only dense retrieval finds for unanswerable questions aren't in it.
+    """
     if reader is None:
         return None
-    evidence, _ = gather_evidence(questions, settings)
+    evidence, _ = gather_evidence(questions, replace(settings, encoder="none"))
     task = Reader(reader.card, questions, settings.prompts)
     return plan_task(task, needed_readings(evidence, settings.checks), reader)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import ClassVar
 
 from ragworth.build.checks.contract import Check, CheckFinding, Evidence
@@ -44,6 +45,9 @@ FILLERS = (
     "question about s be been if that there"
 )
 FILLER_WORDS = frozenset(FILLERS.split())
+_MARKERS = "the a an my your our each every some all most any is are was were do does did can could will would has had"
+MARKERS = frozenset(_MARKERS.split())
+"""Words that stand before a noun: articles, and auxiliaries before their subject."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +79,23 @@ def dangling_reference(text: str) -> str:
             return " ".join(found[0].split())
     idle = [match.span() for match in EMPTY_IT.finditer(unquoted)]
     for match in PRONOUN.finditer(unquoted):
-        before = re.findall(r"[\w'’-]+", unquoted[: match.start()].casefold())
-        stated = any(word not in FILLER_WORDS and not word.endswith("ly") for word in before)
-        if not stated and not any(start <= match.start() < end for start, end in idle):
+        if not _names_something(unquoted[: match.start()]) and not any(
+            start <= match.start() < end for start, end in idle
+        ):
             return match[0]
     return ""
+
+
+def _names_something(before: str) -> bool:
+    """Whether the words before a pronoun have something that it may stand for: a name, a noun with an article, a
+    plural, or the subject of a verb."""
+    words = re.findall(r"[\w'’-]+", before)
+    if not words:
+        return False
+    if words[0].casefold() not in FILLER_WORDS and len(words) > 1:
+        return True  # key words: what the question is about comes first
+    pairs = list(pairwise(word.casefold() for word in words))
+    named = any(word[0].isupper() and word.casefold() not in FILLER_WORDS for word in words[1:])
+    marked = any(one in MARKERS and other not in FILLER_WORDS for one, other in pairs)
+    plural = any(len(word) > 4 and word.endswith("s") and not word.endswith(("ss", "us", "is")) for word in words[1:])
+    return named or marked or plural

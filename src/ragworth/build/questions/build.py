@@ -17,7 +17,7 @@ from ragworth.build.clusters import Clusters
 from ragworth.build.documents import corpus_hash
 from ragworth.build.drafts import Draft, Drafts
 from ragworth.build.question_set import from_drafts
-from ragworth.build.questions.contract import QuestionWriter, Slot, SourceText
+from ragworth.build.questions.contract import QuestionSlot, QuestionWriter, SourceText
 from ragworth.build.questions.model_writer import ModelWriter
 from ragworth.build.questions.plan import QuestionPlan, allocate, plan_clusters, plan_slots
 from ragworth.build.questions.rules import RuleWriter
@@ -42,7 +42,7 @@ class Corpus:
     """passage, text (with the title of the document in front), document."""
     sources: Mapping[str, SourceText]
     clusters: Clusters
-    slots: list[Slot]
+    slots: list[QuestionSlot]
 
 
 @dataclass(frozen=True)

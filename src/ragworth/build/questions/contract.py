@@ -30,7 +30,7 @@ class SourceText(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Slot:
+class QuestionSlot:
     """One question to write: its stratum, and passages to write from, best first."""
 
     id: str
@@ -46,7 +46,7 @@ class Slot:
         return f"{self.cluster} / {self.type} / {self.style}"
 
 
-class Span(NamedTuple):
+class SourceSpan(NamedTuple):
     """A verbatim quotation: the evidence of an answer."""
 
     passage: str
@@ -58,13 +58,13 @@ class WrittenQuestion(NamedTuple):
 
     text: str
     answers: tuple[str, ...]
-    spans: tuple[Span, ...]
+    spans: tuple[SourceSpan, ...]
     history: tuple[tuple[str, str], ...] = ()
     """The conversation before a follow-up: (role, text)."""
     rewrite: str = ""
     """A follow-up as a question that stands alone."""
 
-    def fields(self, slot: Slot) -> dict[str, Any]:
+    def fields(self, slot: QuestionSlot) -> dict[str, Any]:
         """The fields of its draft."""
         found: dict[str, Any] = {
             "question": self.text,
@@ -85,8 +85,12 @@ class WrittenQuestion(NamedTuple):
 class QuestionWriter(Protocol):
     """Writes a draft for each slot, in order. A slot that it can't fill gives a draft with a status."""
 
-    def plan(self, slots: Sequence[Slot], passages: Mapping[str, SourceText], job: Job | None) -> Forecast | None:
+    def plan(
+        self, slots: Sequence[QuestionSlot], passages: Mapping[str, SourceText], job: Job | None
+    ) -> Forecast | None:
         """The calls that `write` would make; None if it asks no model."""
         ...
 
-    def write(self, slots: Sequence[Slot], passages: Mapping[str, SourceText], job: Job | None) -> list[Draft]: ...
+    def write(
+        self, slots: Sequence[QuestionSlot], passages: Mapping[str, SourceText], job: Job | None
+    ) -> list[Draft]: ...

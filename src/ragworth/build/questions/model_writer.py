@@ -13,7 +13,14 @@ import polars as pl
 
 from ragworth import prompts
 from ragworth.build.drafts import Draft
-from ragworth.build.questions.contract import QUESTION, UNPARSABLE, Slot, SourceText, Span, WrittenQuestion
+from ragworth.build.questions.contract import (
+    QUESTION,
+    UNPARSABLE,
+    QuestionSlot,
+    SourceSpan,
+    SourceText,
+    WrittenQuestion,
+)
 from ragworth.build.questions.facts import find_facts
 from ragworth.build.questions.phrasing import ask_for, standalone
 from ragworth.build.questions.types import QUESTION_TYPES, STYLES
@@ -39,7 +46,7 @@ class WritingResult(NamedTuple):
 
 
 @dataclass(frozen=True)
-class WritingTask(Task[Slot, WrittenQuestion, WritingResult]):
+class WritingTask(Task[QuestionSlot, WrittenQuestion, WritingResult]):
     """Asks for the question of each slot."""
 
     card: Card
@@ -58,7 +65,7 @@ class WritingTask(Task[Slot, WrittenQuestion, WritingResult]):
     def templates(self) -> dict[str, Template]:
         return {self.template.name: self.template}
 
-    def sources(self, slot: Slot) -> list[SourceText]:
+    def sources(self, slot: QuestionSlot) -> list[SourceText]:
         """The passages to show: the first ones that are long enough, from different documents if several."""
         found: list[SourceText] = []
         wanted = QUESTION_TYPES[slot.type].passages
@@ -70,7 +77,7 @@ class WritingTask(Task[Slot, WrittenQuestion, WritingResult]):
                 return found
         raise NoValue("no-passage", f"fewer than {wanted} passages of {MIN_WORDS} words or more")
 
-    def program(self, item: Slot) -> Program[WrittenQuestion]:
+    def program(self, item: QuestionSlot) -> Program[WrittenQuestion]:
         shown = self.sources(item)
         history = self._conversation(item, shown[0])
         values: dict[str, object] = {
@@ -86,7 +93,7 @@ class WritingTask(Task[Slot, WrittenQuestion, WritingResult]):
         raw = require_response(outcome, Generated).outputs[0].text
         return parse_reply(raw, item, shown, history)
 
-    def _conversation(self, slot: Slot, source: SourceText) -> list[dict[str, str]]:
+    def _conversation(self, slot: QuestionSlot, source: SourceText) -> list[dict[str, str]]:
         """The question and answer before a follow-up, made by rules from the same passage."""
         if slot.type != "follow-up":
             return []
@@ -97,7 +104,7 @@ class WritingTask(Task[Slot, WrittenQuestion, WritingResult]):
 
     def collect(
         self,
-        items: Sequence[Slot],
+        items: Sequence[QuestionSlot],
         findings: Iterable[WrittenQuestion | NoValue],
         controls: Sequence[WrittenQuestion | NoValue],
     ) -> WritingResult:
@@ -106,7 +113,7 @@ class WritingTask(Task[Slot, WrittenQuestion, WritingResult]):
         return WritingResult(drafts, frame)
 
 
-def _draft(slot: Slot, found: WrittenQuestion | NoValue) -> Draft:
+def _draft(slot: QuestionSlot, found: WrittenQuestion | NoValue) -> Draft:
     if not isinstance(found, NoValue):
         return Draft(slot.id, QUESTION, slot.stratum, found.fields(slot))
     raw = {"raw": found.raw} if found.raw is not None else {}
@@ -114,7 +121,7 @@ def _draft(slot: Slot, found: WrittenQuestion | NoValue) -> Draft:
 
 
 def parse_reply(
-    raw: str, slot: Slot, shown: Sequence[SourceText], history: Sequence[Mapping[str, str]] = ()
+    raw: str, slot: QuestionSlot, shown: Sequence[SourceText], history: Sequence[Mapping[str, str]] = ()
 ) -> WrittenQuestion:
     """The question in a reply; `NoValue` with the reply if it isn't the JSON object that was asked for."""
 
@@ -135,7 +142,7 @@ def parse_reply(
     open_ended = slot.type == "unanswerable"
     if bool(answers) == open_ended:
         raise refuse("an answer to an unanswerable question" if open_ended else "no answer")
-    spans = [Span(shown[0].id, "")] if open_ended else _spans(found.get("evidence"), shown, refuse)
+    spans = [SourceSpan(shown[0].id, "")] if open_ended else _spans(found.get("evidence"), shown, refuse)
     if history and not _text(found.get("standalone")):
         raise refuse("no standalone form of the follow-up")
     turns = tuple(pair for each in history for pair in (("user", each["question"]), ("assistant", each["answer"])))
@@ -147,7 +154,7 @@ def _text(value: Any) -> str:
     return " ".join(value.split()) if isinstance(value, str) else ""
 
 
-def _spans(evidence: Any, shown: Sequence[SourceText], refuse: Any) -> list[Span]:
+def _spans(evidence: Any, shown: Sequence[SourceText], refuse: Any) -> list[SourceSpan]:
     if not isinstance(evidence, list) or not evidence:
         raise refuse("no evidence")
     spans = []
@@ -156,7 +163,7 @@ def _spans(evidence: Any, shown: Sequence[SourceText], refuse: Any) -> list[Span
         quote = each.get("quote") if isinstance(each, dict) else None
         if type(number) is not int or not 1 <= number <= len(shown) or not _text(quote):
             raise refuse(f"evidence without a passage and a quote: {quote_short(each, 40)}")
-        spans.append(Span(shown[number - 1].id, str(quote).strip()))
+        spans.append(SourceSpan(shown[number - 1].id, str(quote).strip()))
     return spans
 
 
@@ -175,9 +182,13 @@ class ModelWriter:
         self.templates.update(task.templates)
         return task
 
-    def plan(self, slots: Sequence[Slot], passages: Mapping[str, SourceText], job: Job | None) -> Forecast | None:
+    def plan(
+        self, slots: Sequence[QuestionSlot], passages: Mapping[str, SourceText], job: Job | None
+    ) -> Forecast | None:
         return plan_task(self._task(passages, job), slots, job) if job is not None else None
 
-    def write(self, slots: Sequence[Slot], passages: Mapping[str, SourceText], job: Job | None = None) -> list[Draft]:
+    def write(
+        self, slots: Sequence[QuestionSlot], passages: Mapping[str, SourceText], job: Job | None = None
+    ) -> list[Draft]:
         task = self._task(passages, job)
         return run_task(task, slots, job).drafts

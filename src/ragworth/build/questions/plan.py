@@ -29,7 +29,7 @@ from typing import Any
 import polars as pl
 
 from ragworth.build.clusters import Clusters, cluster_documents
-from ragworth.build.questions.contract import Slot
+from ragworth.build.questions.contract import QuestionSlot
 from ragworth.build.questions.types import QUESTION_TYPES, STYLES
 from ragworth.errors import FormatError, InputError, format_list
 from ragworth.formats.files import open_file
@@ -125,7 +125,9 @@ def plan_clusters(documents: pl.DataFrame, seed: int, number: int | None = None)
     return cluster_documents(texts, number, seed=seed)
 
 
-def plan_slots(plan: QuestionPlan, documents: pl.DataFrame, passages: pl.DataFrame, clusters: Clusters) -> list[Slot]:
+def plan_slots(
+    plan: QuestionPlan, documents: pl.DataFrame, passages: pl.DataFrame, clusters: Clusters
+) -> list[QuestionSlot]:
     """The questions to write. Each stratum gets its share; a cluster's share is that of its passages.
 
     ``passages`` has the columns passage and document. Candidates are drawn without replacement, so that the questions
@@ -143,16 +145,16 @@ def plan_slots(plan: QuestionPlan, documents: pl.DataFrame, passages: pl.DataFra
     counts = allocate(plan.draft_count, {"\t".join(key): share for key, share in strata.items()})
     draw = random.Random(f"{plan.seed} candidates")
     decks = {name: _Deck(ids, draw) for name, ids in zip(clusters.names, members, strict=True) if ids}
-    slots: list[Slot] = []
+    slots: list[QuestionSlot] = []
     for key, count in counts.items():
         cluster, kind, style = key.split("\t")
         for _ in range(count):
             id = f"q{len(slots) + 1:05}"
-            slots.append(Slot(id, cluster, kind, style, decks[cluster].deal(CANDIDATES), f"{plan.seed} {id}"))
+            slots.append(QuestionSlot(id, cluster, kind, style, decks[cluster].deal(CANDIDATES), f"{plan.seed} {id}"))
     return slots
 
 
-def count_slots(slots: Sequence[Slot]) -> list[tuple[str, str, int]]:
+def count_slots(slots: Sequence[QuestionSlot]) -> list[tuple[str, str, int]]:
     """How many slots each type and style has, for display."""
     counts = Counter((slot.type, slot.style) for slot in slots)
     return [(kind, style, counts[kind, style]) for kind in QUESTION_TYPES for style in STYLES if counts[kind, style]]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ragworth.build.drafts import Draft
-from ragworth.build.questions.contract import NO_FACT, QUESTION, Slot, SourceText, Span, WrittenQuestion
+from ragworth.build.questions.contract import NO_FACT, QUESTION, QuestionSlot, SourceSpan, SourceText, WrittenQuestion
 from ragworth.build.questions.facts import PRONOUN, Fact, FactKind, find_facts
 from ragworth.build.questions.phrasing import ask_for, gap_statement, in_style, standalone
 from ragworth.calls.job import Job
@@ -38,8 +38,8 @@ class SourcedFact(NamedTuple):
     source: SourceText
 
     @property
-    def span(self) -> Span:
-        return Span(self.source.id, self.fact.sentence.text)
+    def span(self) -> SourceSpan:
+        return SourceSpan(self.source.id, self.fact.sentence.text)
 
 
 class RuleWriter:
@@ -47,14 +47,18 @@ class RuleWriter:
 
     name = "rules"
 
-    def plan(self, slots: Sequence[Slot], passages: Mapping[str, SourceText], job: Job | None) -> Forecast | None:
+    def plan(
+        self, slots: Sequence[QuestionSlot], passages: Mapping[str, SourceText], job: Job | None
+    ) -> Forecast | None:
         return None
 
-    def write(self, slots: Sequence[Slot], passages: Mapping[str, SourceText], job: Job | None = None) -> list[Draft]:
+    def write(
+        self, slots: Sequence[QuestionSlot], passages: Mapping[str, SourceText], job: Job | None = None
+    ) -> list[Draft]:
         asked: set[tuple[str, int, str]] = set()
         return [self._draft(slot, passages, asked) for slot in slots]
 
-    def _draft(self, slot: Slot, passages: Mapping[str, SourceText], asked: set[tuple[str, int, str]]) -> Draft:
+    def _draft(self, slot: QuestionSlot, passages: Mapping[str, SourceText], asked: set[tuple[str, int, str]]) -> Draft:
         draw = random.Random(slot.seed)
         facts = _usable_facts(slot, passages, asked, draw)
         written = WRITERS[slot.type](facts, slot, passages, draw)
@@ -66,7 +70,7 @@ class RuleWriter:
 
 
 def _usable_facts(
-    slot: Slot, passages: Mapping[str, SourceText], asked: set[tuple[str, int, str]], draw: random.Random
+    slot: QuestionSlot, passages: Mapping[str, SourceText], asked: set[tuple[str, int, str]], draw: random.Random
 ) -> Iterator[SourcedFact]:
     """Facts of the right kind that no earlier question asked for, each marked as asked when it is taken."""
     for id in slot.candidates:
@@ -95,7 +99,7 @@ def _is_clear(fact: Fact, source: SourceText) -> bool:
 
 
 def _single(
-    facts: Iterator[SourcedFact], slot: Slot, passages: Mapping[str, SourceText], draw: random.Random
+    facts: Iterator[SourcedFact], slot: QuestionSlot, passages: Mapping[str, SourceText], draw: random.Random
 ) -> WrittenQuestion | None:
     for found in facts:
         return WrittenQuestion(ask_for(found.fact, found.source.title), (found.fact.text,), (found.span,))
@@ -103,7 +107,7 @@ def _single(
 
 
 def _unanswerable(
-    facts: Iterator[SourcedFact], slot: Slot, passages: Mapping[str, SourceText], draw: random.Random
+    facts: Iterator[SourcedFact], slot: QuestionSlot, passages: Mapping[str, SourceText], draw: random.Random
 ) -> WrittenQuestion | None:
     """A question about one document, asked about another one that doesn't state it."""
     for found in facts:
@@ -118,12 +122,12 @@ def _unanswerable(
         subject = draw.choice(others)
         text = ask_for(found.fact, subject.title, named=found.source.title)
         if text and found.source.title.casefold() not in text.casefold():
-            return WrittenQuestion(text, (), (Span(subject.id, ""),))
+            return WrittenQuestion(text, (), (SourceSpan(subject.id, ""),))
     return None
 
 
 def _follow_up(
-    facts: Iterator[SourcedFact], slot: Slot, passages: Mapping[str, SourceText], draw: random.Random
+    facts: Iterator[SourcedFact], slot: QuestionSlot, passages: Mapping[str, SourceText], draw: random.Random
 ) -> WrittenQuestion | None:
     """Two facts of one passage: the first question and its answer are the conversation, the second refers back."""
     first: SourcedFact | None = None
@@ -141,7 +145,7 @@ def _follow_up(
 
 
 def _multi_passage(
-    facts: Iterator[SourcedFact], slot: Slot, passages: Mapping[str, SourceText], draw: random.Random
+    facts: Iterator[SourcedFact], slot: QuestionSlot, passages: Mapping[str, SourceText], draw: random.Random
 ) -> WrittenQuestion | None:
     """Two facts of two passages, asked for together."""
     pair = _pair(facts, lambda one, other: one.fact.text.casefold() != other.fact.text.casefold())
@@ -154,7 +158,7 @@ def _multi_passage(
 
 
 def _comparison(
-    facts: Iterator[SourcedFact], slot: Slot, passages: Mapping[str, SourceText], draw: random.Random
+    facts: Iterator[SourcedFact], slot: QuestionSlot, passages: Mapping[str, SourceText], draw: random.Random
 ) -> WrittenQuestion | None:
     """Which of two years or numbers, from two passages, is greater."""
 
