@@ -27,7 +27,7 @@ class AnswerableWithPassages(Check):
 
     def find(self, question: Question, evidence: Evidence) -> CheckFinding:
         if question.answerable is False:
-            return CheckFinding("pass", None, "declared unanswerable: see the check unanswerable")
+            return CheckFinding("n/a", None, "declared unanswerable: see the check unanswerable")
         if not question.passages:
             return CheckFinding("unknown", None, "no passage is relevant to it")
         reply = evidence.read(Reading(question.id, question.passages))

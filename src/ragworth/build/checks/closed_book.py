@@ -28,7 +28,7 @@ class NeedsPassage(Check):
 
     def find(self, question: Question, evidence: Evidence) -> CheckFinding:
         if question.answerable is False:
-            return CheckFinding("pass", None, "declared unanswerable")
+            return CheckFinding("n/a", None, "declared unanswerable")
         reply = evidence.read(Reading(question.id))
         if isinstance(reply, CheckFinding):
             return reply

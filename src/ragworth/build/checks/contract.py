@@ -13,7 +13,8 @@ from typing import ClassVar, Literal, NamedTuple
 from ragworth.build.question_set import Question, QuestionSet
 from ragworth.calls.programs import NoValue
 
-Verdict = Literal["pass", "fail", "unknown"]
+Verdict = Literal["pass", "fail", "unknown", "n/a"]
+"""``n/a``: the check doesn't apply to the question, such as ``each-passage`` to one with a single passage."""
 
 
 class CheckFinding(NamedTuple):

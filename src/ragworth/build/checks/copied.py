@@ -27,7 +27,7 @@ class NotCopied(Check):
         texts = evidence.questions.known_texts(question)
         if not texts:
             if question.answerable is False:
-                return CheckFinding("pass", None, "declared unanswerable: it has no passage")
+                return CheckFinding("n/a", None, "declared unanswerable: it has no passage")
             return CheckFinding("unknown", None, "no text of a relevant passage is known")
         words = split_words(question.standalone)
         if not words:

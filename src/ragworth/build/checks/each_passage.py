@@ -30,7 +30,7 @@ class NeedsEachPassage(Check):
 
     def find(self, question: Question, evidence: Evidence) -> CheckFinding:
         if question.answerable is False or len(question.passages) < 2:
-            return CheckFinding("pass", None, "it has one passage at most")
+            return CheckFinding("n/a", None, "it has one passage at most")
         if len(question.passages) > MAX_PASSAGES:
             return CheckFinding("unknown", None, f"it has more than {MAX_PASSAGES} passages")
         lowest, doubt = 1.0, ""

@@ -27,7 +27,7 @@ class RoundTrip(Check):
 
     def find(self, question: Question, evidence: Evidence) -> CheckFinding:
         if question.answerable is False:
-            return CheckFinding("pass", None, "declared unanswerable: there is nothing to find")
+            return CheckFinding("n/a", None, "declared unanswerable: there is nothing to find")
         if not question.passages:
             return CheckFinding("unknown", None, "no passage is relevant to it")
         if not evidence.retrieved:

@@ -30,7 +30,8 @@ PRONOUN = re.compile(r"\b(he|she|it|they|him|her|them|his|hers|its|their|theirs)
 EMPTY_IT = re.compile(
     r"\b(?:is|was|does|did|can|could|will|would|has|had|may|might|must|should) it (?:true|possible|likely|necessary|"
     r"legal|safe|called|take|mean|cost|snow|rain|important|better|that|ok|okay)\b|\bit (?:is|was|'s) (?:\w+ )?"
-    r"(?:that|called|like|to)\b|\bit (?:takes?|means?|costs?|rains?|snows?|gets?)\b",
+    r"(?:that|called|like|to)\b|\bit (?:takes?|means?|costs?|rains?|snows?|gets?)\b"
+    r"|\b(?:do|did|does) they (?:film|make|sell|say|call|play|grow|speak|shoot|record) \w+ \w+",
     re.IGNORECASE,
 )
 DEMONSTRATIVE = re.compile(
@@ -45,9 +46,10 @@ FILLERS = (
     "question about s be been if that there"
 )
 FILLER_WORDS = frozenset(FILLERS.split())
-_MARKERS = "the a an my your our each every some all most any is are was were do does did can could will would has had"
+ARTICLES = frozenset(("the", "a", "an", "my", "your", "our", "each", "every"))
+_MARKERS = "some all most any is are was were do does did can could will would has had"
 MARKERS = frozenset(_MARKERS.split())
-"""Words that stand before a noun: articles, and auxiliaries before their subject."""
+"""Words that stand before a noun: quantifiers, and auxiliaries before their subject."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,8 @@ def _names_something(before: str) -> bool:
     if words[0].casefold() not in FILLER_WORDS and len(words) > 1:
         return True  # key words: what the question is about comes first
     pairs = list(pairwise(word.casefold() for word in words))
+    if any(one in ARTICLES for one, _ in pairs):
+        return True
     named = any(word[0].isupper() and word.casefold() not in FILLER_WORDS for word in words[1:])
     marked = any(one in MARKERS and other not in FILLER_WORDS for one, other in pairs)
     plural = any(len(word) > 4 and word.endswith("s") and not word.endswith(("ss", "us", "is")) for word in words[1:])

@@ -25,6 +25,7 @@ class CheckSummary(NamedTuple):
     passed: int
     failed: int
     unknown: int
+    not_applicable: int
     flag: bool
 
     @property
@@ -47,6 +48,7 @@ def summarise_checks(result: CheckResult) -> list[CheckSummary]:
             counts.get((name, "pass"), 0),
             counts.get((name, "fail"), 0),
             counts.get((name, "unknown"), 0),
+            counts.get((name, "n/a"), 0),
             CHECKS.get(name).flag,
         )
         for name in names
@@ -61,6 +63,7 @@ def summary_table(summaries: Sequence[CheckSummary]) -> pl.DataFrame:
             "pass": each.passed,
             "fail": each.failed,
             "unknown": each.unknown,
+            "n/a": each.not_applicable,
             "share failing": "–" if each.share is None else f"{each.share:.3f}",
             "95 % interval": "–" if each.interval is None else f"[{each.interval[0]:.3f}, {each.interval[1]:.3f}]",
         }
@@ -131,6 +134,13 @@ def flag_scores(result: CheckResult, kept: Sequence[str]) -> pl.DataFrame:
 def check_facts(summaries: Sequence[CheckSummary]) -> list[dict[str, Any]]:
     """The summaries for a collection card."""
     return [
-        {"check": each.check, "pass": each.passed, "fail": each.failed, "unknown": each.unknown, "flag": each.flag}
+        {
+            "check": each.check,
+            "pass": each.passed,
+            "fail": each.failed,
+            "unknown": each.unknown,
+            "n/a": each.not_applicable,
+            "flag": "yes" if each.flag else "no",
+        }
         for each in summaries
     ]

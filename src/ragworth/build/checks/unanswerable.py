@@ -34,7 +34,7 @@ class Unanswerable(Check):
 
     def find(self, question: Question, evidence: Evidence) -> CheckFinding:
         if question.answerable is not False:
-            return CheckFinding("pass", None, "it isn't declared unanswerable")
+            return CheckFinding("n/a", None, "it isn't declared unanswerable")
         if not evidence.retrieved:
             return CheckFinding("unknown", None, "no retriever is available")
         lowest = 1.0

@@ -21,7 +21,7 @@ class Verbatim(Check):
 
     def find(self, question: Question, evidence: Evidence) -> CheckFinding:
         if question.answerable is False:
-            return CheckFinding("pass", None, "declared unanswerable: there is no span")
+            return CheckFinding("n/a", None, "declared unanswerable: there is no span")
         if not question.spans:
             return CheckFinding("unknown", None, "the collection states no spans")
         texts = evidence.questions.texts

@@ -55,10 +55,10 @@ class RuleWriter:
     def write(
         self, slots: Sequence[QuestionSlot], passages: Mapping[str, SourceText], job: Job | None = None
     ) -> list[Draft]:
-        asked: set[tuple[str, int, str]] = set()
+        asked: set[tuple[str, str, str]] = set()
         return [self._draft(slot, passages, asked) for slot in slots]
 
-    def _draft(self, slot: QuestionSlot, passages: Mapping[str, SourceText], asked: set[tuple[str, int, str]]) -> Draft:
+    def _draft(self, slot: QuestionSlot, passages: Mapping[str, SourceText], asked: set[tuple[str, str, str]]) -> Draft:
         draw = random.Random(slot.seed)
         facts = _usable_facts(slot, passages, asked, draw)
         written = WRITERS[slot.type](facts, slot, passages, draw)
@@ -70,15 +70,15 @@ class RuleWriter:
 
 
 def _usable_facts(
-    slot: QuestionSlot, passages: Mapping[str, SourceText], asked: set[tuple[str, int, str]], draw: random.Random
+    slot: QuestionSlot, passages: Mapping[str, SourceText], asked: set[tuple[str, str, str]], draw: random.Random
 ) -> Iterator[SourcedFact]:
-    """Facts of the right kind that no earlier question asked for, each marked as asked when it is taken."""
+    """Facts of the right kind that no earlier question of this type asked for, each marked as asked when taken."""
     for id in slot.candidates:
         source = passages[id]
         facts = [fact for fact in find_facts(source.text) if fact.kind in KINDS[slot.type] and _is_clear(fact, source)]
         draw.shuffle(facts)
         for fact in facts:
-            key = (id, fact.sentence.start, fact.text)
+            key = (slot.type, f"{id} {fact.sentence.start}", fact.text)
             if key not in asked:
                 asked.add(key)
                 yield SourcedFact(fact, source)
