@@ -13,8 +13,8 @@ from ragworth.build.question_set import Question
 
 ENGLISH = "English"
 COMMON_WORDS = {
-    ENGLISH: "the of and to in is was for on that with by what which who how are does did when where it from at many a as no "
-    "do an or be this have has not her his were they",
+    ENGLISH: "the of and to in is was for on that with by what which who how are does did when where it from at many "
+    "a as no do an or be this have has not her his were they",
     "German": "der die das und ist in von den mit zu wie was wer wann wo für auf im nicht eine ein des dem welche hat",
     "French": "le la les de des et est dans du une un que qui quel quelle pour par sur en au combien quand où a été",
     "Spanish": "el la los las de y es en del una un que qué quién cuál cuándo dónde para por con cuántos fue como se",
