@@ -7,6 +7,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
@@ -109,6 +110,7 @@ def _terms(text: str) -> Iterator[str]:
     return islice((word for word in words if word not in STOP_WORDS), HEAD_WORDS)
 
 
+@lru_cache(maxsize=1 << 16)
 def _bucket(word: str) -> int:
     return int.from_bytes(hashlib.blake2b(word.encode("utf-8", "replace"), digest_size=4).digest(), "big") % BUCKETS
 
