@@ -125,7 +125,8 @@ def _print_result(built: Any, output: Path, quiet: bool) -> None:
     from ragworth.cli.build_check import print_funnel, print_table
     from ragworth.report.render import printable
 
-    print_notes(tuple(built.card.notes), quiet)
+    read = built.corpus.documents.notes  # they were printed when the documents were read
+    print_notes(tuple(note for note in built.card.notes if note not in read), quiet)
     print_funnel(built.card)
     print_table("Checks of all drafts", summary_table(summarise_checks(built.checks)))
     scores = flag_scores(built.checks, [draft.id for draft in built.drafts.kept])

@@ -87,11 +87,16 @@ def apply_checks(drafts: Drafts, result: CheckResult, flags: Sequence[str] = (),
     """Give every draft that fails a check a status, by the first such check. Flags drop nothing.
 
     ``flags``: checks to treat as flags besides those that are. ``drop_unknown``: also drop what a check can't tell.
+    A question that is declared unanswerable is dropped in any case unless a reader confirmed it: a wrong declaration
+    would count good answers as failures.
     """
-    bad = {"fail", "unknown"} if drop_unknown else {"fail"}
     for id, name, verdict, reason in result.frame.select("question", "check", "verdict", "reason").iter_rows():
-        if verdict in bad and not CHECKS.get(name).flag and name not in flags:
-            drafts.drop(id, name if verdict == "fail" else f"{name}-unknown", reason)
+        if CHECKS.get(name).flag or name in flags:
+            continue
+        if verdict == "fail":
+            drafts.drop(id, name, reason)
+        elif verdict == "unknown" and (drop_unknown or name == "unanswerable"):
+            drafts.drop(id, f"{name}-unknown", reason)
 
 
 def unknown_note(drafts: Drafts, result: CheckResult) -> str:
