@@ -273,6 +273,7 @@ def _plant_pairs(world: World, every: list[Place], draw: random.Random) -> None:
         spans = (SourceSpan(one.passage, one.measured), SourceSpan(other.passage, other.measured))
         passages = (one.passage, other.passage)
         faulty = number < PLANTED["each-passage"]
+        way: tuple[tuple[str, ...], str]
         if faulty:
             text = f"How far up does the {one.name} reach above the ground, apart from the {other.name}?"
             way = ((one.measured,), f"{one.height} metres")

@@ -14,7 +14,7 @@ from ragworth.cli import main
 NO_MODEL = ("--reader", "none", "--encoder", "none")
 
 
-def invoke(*arguments: str | Path) -> Result:
+def invoke(*arguments: str | int | Path) -> Result:
     return CliRunner().invoke(main, ["build", *map(str, arguments)])
 
 
