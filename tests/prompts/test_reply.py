@@ -107,6 +107,7 @@ VERSIONS = {
     "answer-cited": "65e8364bd1f5",
     "answer-long": "79218b932d43",
     "answer-long-alone": "4e69e5412d2f",
+    "build-question": "8459477c6aa2",
     "grade": "27bb4492aa81",
     "grade-swapped": "358d8c968452",
     "ideal": "70839abb5f8d",

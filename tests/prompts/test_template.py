@@ -329,6 +329,12 @@ SHIPPED: dict[str, dict[str, Any]] = {
     "reply-alone": {"query": "Who?"},
     "rerank-best": LETTERED,
     "rerank-list": SEVERAL,
+    "build-question": {
+        "passages": [{"text": "P1 text"}],
+        "conversation": [{"question": "Who?", "answer": "A"}],
+        "task": "Ask.",
+        "style": "a question",
+    },
     "rerank-question": {"passage": "P1 text"},
     "rerank-yes": ONE,
 }

@@ -16,6 +16,7 @@ from ragworth.interrupts import EXIT_CODE
 
 COMMANDS = {
     "init": "ragworth.cli.init:command",
+    "build": "ragworth.cli.build:command",
     "check": "ragworth.cli.check:command",
     "evaluate": "ragworth.cli.evaluate:command",
     "report": "ragworth.cli.report:report_command",

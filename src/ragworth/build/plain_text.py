@@ -1,0 +1,161 @@
+"""The title and plain text of a Markdown, HTML, PDF or text file."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from io import BytesIO
+from typing import NamedTuple
+
+from ragworth.errors import FormatError, MissingExtraError
+
+SKIPPED = frozenset({"script", "style", "noscript", "template", "svg", "nav", "head"})
+"""HTML elements whose text nobody reads. The title inside `head` is read separately."""
+
+_BLOCK_NAMES = (
+    "address article aside blockquote br dd div dl dt figcaption footer form h1 h2 h3 h4 h5 h6 header hr li main ol p "
+    "pre section table td th tr ul"
+)
+BLOCKS = frozenset(_BLOCK_NAMES.split())
+PARAGRAPHS = BLOCKS - {"br", "td", "th", "tr", "li", "dt", "dd"}
+
+FRONT_MATTER = re.compile(r"\A---[ \t]*\n.*?\n---[ \t]*\n", re.DOTALL)
+COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+FENCE = re.compile(r"^[ \t]*(?:```|~~~).*$", re.MULTILINE)
+HEADING = re.compile(r"^#{1,6}[ \t]+(.*?)[ \t]*#*$", re.MULTILINE)
+RULE = re.compile(r"^[ \t]*(?:[-*_][ \t]*){3,}$", re.MULTILINE)
+TABLE_RULE = re.compile(r"^[ \t]*\|?[ \t]*:?-{2,}:?[ \t]*(?:\|[ \t]*:?-{2,}:?[ \t]*)*\|?[ \t]*$", re.MULTILINE)
+LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*(?:\([^()]*\)[^()\s]*)*(?:\s+\"[^\"]*\")?\)")
+REFERENCE = re.compile(r"^\[[^\]]+\]:\s+\S+.*$", re.MULTILINE)
+BULLET = re.compile(r"^([ \t]*)(?:[-*+]|\d+\.)[ \t]+", re.MULTILINE)
+TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
+STRONG = re.compile(r"(\*\*|__|(?<![\w*])\*(?=\S)|(?<!\w)_(?=\S))(.+?)(?<=\S)\1(?!\w)")
+WRAPPED = re.compile(r"(?<=[\w,;)`*\]])[ \t]*\n[ \t]*(?=[a-z(])")
+"""A line end inside a sentence."""
+BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
+
+
+class PlainText(NamedTuple):
+    title: str
+    text: str
+
+
+def tidy(text: str) -> str:
+    """The text with plain line ends, no trailing blanks, and at most one blank line in a row."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").replace("\xa0", " ").split("\n")
+    return BLANK_LINES.sub("\n\n", "\n".join(line.rstrip() for line in lines)).strip()
+
+
+def decode(data: bytes) -> str:
+    """Decode UTF-8 or UTF-16, by the byte-order mark."""
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return data.decode("utf-16")
+    return data.decode("utf-8-sig")
+
+
+def text_file(data: bytes) -> PlainText:
+    return PlainText("", WRAPPED.sub(" ", tidy(decode(data))))
+
+
+def markdown_file(data: bytes) -> PlainText:
+    """Markdown without its marks. Code stays, without its fences and with its backticks removed."""
+    text = COMMENT.sub("", FRONT_MATTER.sub("", decode(data).replace("\r\n", "\n")))
+    first = HEADING.search(FENCE.sub("", text))
+    text = "\n".join(part if code else WRAPPED.sub(" ", part) for part, code in _split_code(text))
+    for pattern, by in ((FENCE, ""), (REFERENCE, ""), (RULE, ""), (TABLE_RULE, ""), (HEADING, r"\n\1\n")):
+        text = pattern.sub(by, text)
+    text = LINK.sub(r"\1", LINK.sub(r"\1", BULLET.sub(r"\1", text)))  # twice: an image may be the text of a link
+    text = STRONG.sub(r"\2", TAG.sub("", text)).replace("`", "")
+    text = re.sub(r"^[ \t]*>[ \t]?", "", text, flags=re.MULTILINE)
+    title = STRONG.sub(r"\2", LINK.sub(r"\1", first[1])).replace("`", "") if first else ""
+    return PlainText(title.strip(), tidy(text))
+
+
+def _split_code(text: str) -> list[tuple[str, bool]]:
+    """The parts between fences, and whether each is code. Headings and bullets begin a line of their own."""
+    parts = FENCE.split(text)
+    return [(f"\n{part}\n" if number % 2 else part, number % 2 == 1) for number, part in enumerate(parts)]
+
+
+class _Extractor(HTMLParser):
+    """Collects the text that a browser would show, and the title."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.parts: list[str] = []
+        self.title: list[str] = []
+        self._skipped: list[str] = []
+        self._in_title = False
+        self._preformatted = 0
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        if tag == "title":
+            self._in_title = True
+        elif tag == "body":
+            self._skipped.clear()  # a head that was never closed
+        elif tag in SKIPPED:
+            self._skipped.append(tag)
+        self._preformatted += tag == "pre"
+        self._break(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "title":
+            self._in_title = False
+        elif tag in self._skipped:
+            del self._skipped[self._skipped.index(tag) :]
+        self._preformatted -= tag == "pre" and self._preformatted > 0
+        self._break(tag)
+
+    def handle_data(self, data: str) -> None:
+        if self._in_title:
+            self.title.append(data)
+        elif not self._skipped:
+            self.parts.append(data if self._preformatted else re.sub(r"\s+", " ", data))
+
+    def _break(self, tag: str) -> None:
+        if tag in BLOCKS and not self._skipped:
+            self.parts.append("\n\n" if tag in PARAGRAPHS else "\n")
+
+
+def html_file(data: bytes) -> PlainText:
+    parser = _Extractor()
+    parser.feed(decode(data))
+    parser.close()
+    text = "\n".join(line.strip() for line in "".join(parser.parts).split("\n"))
+    return PlainText(" ".join("".join(parser.title).split()), tidy(text))
+
+
+def pdf_file(data: bytes) -> PlainText:
+    """The text layer of a PDF. A scanned page has none."""
+    try:
+        from pypdf import PdfReader
+        from pypdf.errors import PyPdfError
+    except ImportError as error:
+        raise MissingExtraError("pypdf", "pdf", "reading a PDF") from error
+    logging.getLogger("pypdf").setLevel(logging.ERROR)
+    try:
+        reader = PdfReader(BytesIO(data))
+        if reader.is_encrypted and not reader.decrypt(""):
+            raise FormatError("the PDF needs a password", remedy="save it without one")
+        pages = [page.extract_text() for page in reader.pages]
+        title = str(reader.metadata.title or "") if reader.metadata else ""
+    except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, RecursionError, OSError) as error:
+        raise FormatError(f"the PDF can't be read ({str(error)[:80]})", remedy="save it again, or as text") from error
+    joined = "\n\n".join(pages)
+    unbroken = re.sub(r"(?<=[a-z])-\n(?=[a-z])", "", joined)  # a word divided at the end of a line
+    return PlainText(title.strip(), tidy(re.sub(r"(?<![.!?:\n])\n(?=[^\n])", " ", unbroken)))
+
+
+READERS: dict[str, Callable[[bytes], PlainText]] = {
+    ".md": markdown_file,
+    ".markdown": markdown_file,
+    ".html": html_file,
+    ".htm": html_file,
+    ".xhtml": html_file,
+    ".pdf": pdf_file,
+    ".txt": text_file,
+    ".text": text_file,
+    ".rst": text_file,
+}

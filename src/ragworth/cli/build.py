@@ -1,0 +1,40 @@
+"""``ragworth build``: a group whose commands are imported when they are needed."""
+
+from __future__ import annotations
+
+import importlib
+
+import click
+
+COMMANDS = {
+    "questions": "ragworth.cli.build_questions:command",
+    "check": "ragworth.cli.build_check:command",
+    "sample": "ragworth.cli.build_sample:command",
+    "review": "ragworth.cli.build_sample:review_command",
+}
+
+
+class BuildGroup(click.Group):
+    """Commands by name, imported on use."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), name)
+        return command
+
+
+@click.group("build", cls=BuildGroup, short_help="Build a test collection, check one, or draw a sample to review.")
+def command() -> None:
+    """Build a test collection from documents, check any collection, and draw a sample for people to review.
+
+    \b
+    ragworth build questions docs/ -o collection
+    ragworth build check collection
+    ragworth build sample collection -n 60 -o review.csv
+    ragworth build review collection review.csv
+    """
