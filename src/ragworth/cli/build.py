@@ -6,7 +6,14 @@ import importlib
 
 import click
 
-COMMANDS: dict[str, str] = {}
+COMMANDS: dict[str, str] = {
+    "crux": "ragworth.cli.build_crux:crux_command",
+    "filter": "ragworth.cli.build_crux:filter_command",
+    "stats": "ragworth.cli.build_crux:stats_command",
+    "pool": "ragworth.cli.build_pool:pool_command",
+    "nuggets": "ragworth.cli.build_nuggets:nuggets_command",
+    "assign": "ragworth.cli.build_nuggets:assign_command",
+}
 
 
 class BuildGroup(click.Group):

@@ -59,7 +59,9 @@ def read_topics(path: str | Path) -> Topics:
     """
     place = Path(path)
     if place.is_dir():
-        found = list(_duc_folder(place) if (place / "docs").is_dir() and (place / "models").is_dir() else _folders(place))
+        found = list(
+            _duc_folder(place) if (place / "docs").is_dir() and (place / "models").is_dir() else _folders(place)
+        )
         expected = FOLDER
     elif place.name.removesuffix(".gz").endswith(".src"):
         found, expected = list(_aligned_lines(place)), "as many lines in the .tgt file"
@@ -78,7 +80,9 @@ def _checked(topics: list[Topic], path: str, expected: str) -> Topics:
     for names, what in ((empty, "document"), (mute, "summary")):
         if names:
             few = format_list([quote_short(name, 24) for name in names], 5)
-            raise FormatError(f"{format_count(len(names), 'topic')} without a {what}: {few}", file=path, expected=expected)
+            raise FormatError(
+                f"{format_count(len(names), 'topic')} without a {what}: {few}", file=path, expected=expected
+            )
     ids = [topic.id for topic in kept]
     if len(set(ids)) < len(ids):
         twice = next(name for number, name in enumerate(ids) if name in ids[:number])
@@ -134,7 +138,9 @@ def _aligned_lines(source: Path) -> Iterator[Topic]:
         if documents is None or summary is None or documents[0] != summary[0]:
             line = next(each[0] for each in (documents, summary) if each is not None)
             problem = f"near line {line} it doesn't match {target.name}"
-            raise FormatError(problem, file=str(source), expected="a line in each file for every topic, none of them blank")
+            raise FormatError(
+                problem, file=str(source), expected="a line in each file for every topic, none of them blank"
+            )
         texts = [line.decode("utf-8", "replace").strip() for _, line in (documents, summary)]
         yield Topic(f"{name}-{number}", tuple(_split(texts[0])), _plain_summary(texts[1]))
 
@@ -174,4 +180,3 @@ def _folders(folder: Path) -> Iterator[Topic]:
             raise FormatError(f"no {' or '.join(SUMMARY_FILES)}", file=str(topic), expected=FOLDER)
         found = read_documents([topic]).frame.filter(pl.col("document") != summary.name)
         yield Topic(topic.name, tuple(found["text"].to_list()), _text(summary))
-
