@@ -140,7 +140,7 @@ def crux_command(
 
 def _open(stack: ExitStack, spec: str, settings: tuple[str, ...], calling: CallOptions) -> Any:
     model = stack.enter_context(closing(open_named_model(spec, settings)))
-    return stack.enter_context(open_job(model, calling, None))
+    return stack.enter_context(open_job(model, calling, None, measure_pace=False))
 
 
 def _run(chain: Any, output: str) -> Any:
@@ -215,7 +215,8 @@ def stats_command(
 
     if (collection is None) == (ratings is None):
         raise InputError("name a collection, or a file of ratings", expected="one of COLLECTION and --ratings")
-    look, drafts, texts, summaries = chosen_look(look, output), None, None, []
+    summaries: list[str] = []
+    look, drafts, texts = chosen_look(look, output), None, None
     if ratings is not None:
         table = formats.read_ratings(ratings)
     elif (Path(str(collection)) / "all-ratings.parquet").exists():

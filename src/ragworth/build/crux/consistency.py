@@ -34,9 +34,9 @@ class ConsistentRatings(NamedTuple):
 def filter_consistent(ratings: Ratings, eta: float = 3.0, failed: FailedRatings = "leave-out") -> ConsistentRatings:
     """Drop sub-questions that no passage answers with ``eta`` or more.
 
-    A rating that failed could have made its sub-question answerable, or a passage required. ``leave-out`` drops passages
-    whose ratings all failed, then sub-questions with a failed rating. ``zero`` counts failed ratings as 0, as the paper
-    does.
+    A failed rating could have made its sub-question answerable, or a passage required. ``leave-out`` drops passages
+    whose ratings all failed, then sub-questions with a failed rating. ``zero`` counts failed ratings as 0, as the
+    paper does.
     """
     if failed not in FAILED_RATINGS:
         raise InputError(f"failed is {failed!r}", expected=" or ".join(FAILED_RATINGS))

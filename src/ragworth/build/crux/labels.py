@@ -28,7 +28,7 @@ def document_relevance(passages: Judgments, documents: Mapping[str, str]) -> Jud
 
 
 def answered_subquestions(ratings: Ratings, eta: float = 3.0) -> Ratings:
-    """Binary sub-topic labels: 1 where a passage answers a sub-question. Other pairs are left out, as ndeval expects."""
+    """Binary sub-topic labels: 1 where a passage answers a sub-question; other pairs are left out, for ndeval."""
     answered = ratings.frame.filter((pl.col("status") == OK) & (pl.col("value") >= eta))
     return Ratings.trusted(answered.with_columns(value=pl.lit(1.0)))
 

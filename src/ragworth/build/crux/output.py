@@ -61,7 +61,7 @@ def check_folder(folder: str | Path) -> None:
 
 
 def write_collection(chain: CruxChain, build: CruxBuild, folder: str | Path, title: str = "") -> RatingStatistics:
-    """Write queries, sub-questions, passages, documents, summaries, ratings, labels, drafts, the card and the workspace.
+    """Write texts, summaries as answers, ratings, labels, all drafts, the card and the workspace.
 
     Returns the statistics, which are also in ``statistics.csv``.
     """

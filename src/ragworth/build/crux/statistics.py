@@ -17,6 +17,8 @@ from ragworth.stats.estimate import Estimate, Resampling, mean_estimates
 from ragworth.tables import OK, Ratings
 from ragworth.tables.coercion import Data
 
+DEFAULT_PLAN = Resampling()
+
 
 class Statistic(NamedTuple):
     """One row: what was counted, and how many or how much; the interval of a mean over queries."""
@@ -72,7 +74,7 @@ def rating_statistics(
     failed: FailedRatings = "leave-out",
     summary: Ratings | None = None,
     summaries: Sequence[str] = (),
-    plan: Resampling = Resampling(),
+    plan: Resampling = DEFAULT_PLAN,
 ) -> RatingStatistics:
     """Count queries, passages, sub-questions, required and redundant passages, and mean lengths.
 

@@ -45,6 +45,9 @@ class Sampling(NamedTuple):
     attempts: int = 2
 
 
+DEFAULT_SAMPLING = Sampling()
+
+
 class WritingItem(NamedTuple):
     """A text to write, and what its prompt is filled with."""
 
@@ -78,7 +81,7 @@ class TaggedWriter(Task[WritingItem, WrittenTexts, WritingResult]):
     """Words of everything that it writes for an item, about."""
     folder: str | Path | None = None
     """A user's own prompts."""
-    sampling: Sampling = Sampling()
+    sampling: Sampling = DEFAULT_SAMPLING
 
     def __post_init__(self) -> None:
         require_abilities(self.card, ("generate",), f"writing ({self.prompt})")
