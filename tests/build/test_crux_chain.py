@@ -203,9 +203,9 @@ def test_a_chain_killed_in_any_stage_continues(calls: int, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("calls", [2, 6, 12])
 def test_nothing_is_concluded_from_half_a_stage(calls: int, tmp_path: Path) -> None:
-    with Job(Scripted(reply), tmp_path / "s.sqlite", limits=JobLimits(calls=calls)) as one:
-        with pytest.raises(JobStopped, match="budget of calls"):
-            CruxChain(TOPICS, one, one, ONCE).run()
+    limited = Job(Scripted(reply), tmp_path / "s.sqlite", limits=JobLimits(calls=calls))
+    with limited as one, pytest.raises(JobStopped, match=f"budget of {calls} calls"):
+        CruxChain(TOPICS, one, one, ONCE).run()
 
 
 def test_passages_can_be_cut_without_a_model() -> None:

@@ -128,8 +128,8 @@ def _print_total(counts: Any, folder: Path) -> None:
     if known.height:
         total, here = known["N_p"].sum(), known["found"].sum()
         click.echo(
-            f"{found:,} relevant passages found; for {known.height:,} of {counts.height:,} queries about {total:,.0f} exist, "
-            f"of which {here:,} were found (a lower bound: systems that retrieve alike miss the same passages)"
+            f"{found:,} relevant passages found; for {known.height:,} of {counts.height:,} queries, {here:,} of about "
+            f"{total:,.0f} were found (a lower bound: systems that retrieve alike miss the same passages)"
         )
     else:
         click.echo(f"{found:,} relevant passages found; the number that exists can't be estimated")
