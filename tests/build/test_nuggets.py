@@ -57,7 +57,7 @@ def reply(request: Request) -> ScriptedReply:
 
 def create(script: object = reply, **settings: int) -> NuggetResult:
     with Job(Scripted(script)) as job:  # type: ignore[arg-type]
-        creator = NuggetCreator(job.card, TextLookup(COLLECTION), **settings)
+        creator = NuggetCreator(job.card, TextLookup(COLLECTION), None, **settings)  # type: ignore[arg-type]
         return run_task(creator, [NuggetItem("q", ("a", "b"))], job)
 
 

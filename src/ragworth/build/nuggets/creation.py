@@ -141,7 +141,7 @@ class NuggetCreator(Task[NuggetItem, CreatedNuggets, NuggetResult]):
             lists.append(NuggetList(item.query, self.texts.known_query(item.query), nuggets))
         frame = frame_from_rows(rows, SCHEMA)
         empty = sum(not each.nuggets for each in lists)
-        notes = (f"{empty:,} queries have no nugget in their passages",) if empty else ()
+        notes: tuple[str, ...] = (f"{empty:,} queries have no nugget in their passages",) if empty else ()
         skipped = sum(len(item.passages) > self.window * self.windows for item in items)
         notes += (f"{skipped:,} queries have more than {self.window * self.windows} passages",) if skipped else ()
         return NuggetResult(lists, frame, (*missing_notes(frame, "nugget"), *notes))
