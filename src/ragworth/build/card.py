@@ -51,10 +51,14 @@ class CollectionCard:
 
     def write(self, folder: str | Path) -> None:
         """Write ``card.json`` and, for people, ``card.md``."""
-        with create_file(Path(folder) / CARD_FILE) as stream:
-            stream.write((json.dumps(asdict(self), ensure_ascii=False, indent=1) + "\n").encode("utf-8", "replace"))
-        with create_file(Path(folder) / PAGE_FILE) as stream:
-            stream.write(self.markdown().encode("utf-8", "replace"))
+        for name, data in self.files().items():
+            with create_file(Path(folder) / name) as stream:
+                stream.write(data)
+
+    def files(self) -> dict[str, bytes]:
+        """The content of both files."""
+        text = json.dumps(asdict(self), ensure_ascii=False, indent=1) + "\n"
+        return {CARD_FILE: text.encode("utf-8", "replace"), PAGE_FILE: self.markdown().encode("utf-8", "replace")}
 
     @classmethod
     def read(cls, folder: str | Path) -> CollectionCard:

@@ -103,8 +103,11 @@ class Drafts:
     def write(self, path: str | Path) -> None:
         """Write all drafts as JSON lines, in one step."""
         with create_file(path) as stream:
-            for draft in self:
-                stream.write(_to_line(draft))
+            stream.write(self.encode())
+
+    def encode(self) -> bytes:
+        """All drafts as JSON lines."""
+        return b"".join(map(_to_line, self))
 
     @classmethod
     def read(cls, path: str | Path) -> Drafts:

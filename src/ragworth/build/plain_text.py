@@ -14,10 +14,11 @@ from ragworth.errors import FormatError, MissingExtraError
 SKIPPED = frozenset({"script", "style", "noscript", "template", "svg", "nav", "head"})
 """HTML elements whose text nobody reads. The title inside `head` is read separately."""
 
-BLOCKS = frozenset(
+_BLOCK_NAMES = (
     "address article aside blockquote br dd div dl dt figcaption footer form h1 h2 h3 h4 h5 h6 header hr li main ol p "
-    "pre section table td th tr ul".split()
+    "pre section table td th tr ul"
 )
+BLOCKS = frozenset(_BLOCK_NAMES.split())
 PARAGRAPHS = BLOCKS - {"br", "td", "th", "tr", "li", "dt", "dd"}
 
 FRONT_MATTER = re.compile(r"\A---[ \t]*\n.*?\n---[ \t]*\n", re.DOTALL)
@@ -31,6 +32,8 @@ REFERENCE = re.compile(r"^\[[^\]]+\]:\s+\S+.*$", re.MULTILINE)
 BULLET = re.compile(r"^([ \t]*)(?:[-*+]|\d+\.)[ \t]+", re.MULTILINE)
 TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 STRONG = re.compile(r"(\*\*|__|(?<![\w*])\*(?=\S)|(?<!\w)_(?=\S))(.+?)(?<=\S)\1(?!\w)")
+WRAPPED = re.compile(r"(?<=[\w,;)`*\]])[ \t]*\n[ \t]*(?=[a-z(])")
+"""A line end inside a sentence."""
 BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
 
 
@@ -53,13 +56,14 @@ def decode(data: bytes) -> str:
 
 
 def text_file(data: bytes) -> PlainText:
-    return PlainText("", tidy(decode(data)))
+    return PlainText("", WRAPPED.sub(" ", tidy(decode(data))))
 
 
 def markdown_file(data: bytes) -> PlainText:
     """Markdown without its marks. Code stays, without its fences and with its backticks removed."""
     text = COMMENT.sub("", FRONT_MATTER.sub("", decode(data).replace("\r\n", "\n")))
     first = HEADING.search(FENCE.sub("", text))
+    text = "\n".join(part if code else WRAPPED.sub(" ", part) for part, code in _split_code(text))
     for pattern, by in ((FENCE, ""), (REFERENCE, ""), (RULE, ""), (TABLE_RULE, ""), (HEADING, r"\n\1\n")):
         text = pattern.sub(by, text)
     text = LINK.sub(r"\1", LINK.sub(r"\1", BULLET.sub(r"\1", text)))  # twice: an image may be the text of a link
@@ -67,6 +71,12 @@ def markdown_file(data: bytes) -> PlainText:
     text = re.sub(r"^[ \t]*>[ \t]?", "", text, flags=re.MULTILINE)
     title = STRONG.sub(r"\2", LINK.sub(r"\1", first[1])).replace("`", "") if first else ""
     return PlainText(title.strip(), tidy(text))
+
+
+def _split_code(text: str) -> list[tuple[str, bool]]:
+    """The parts between fences, and whether each is code. Headings and bullets begin a line of their own."""
+    parts = FENCE.split(text)
+    return [(f"\n{part}\n" if number % 2 else part, number % 2 == 1) for number, part in enumerate(parts)]
 
 
 class _Extractor(HTMLParser):

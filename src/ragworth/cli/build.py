@@ -6,7 +6,11 @@ import importlib
 
 import click
 
-COMMANDS: dict[str, str] = {
+COMMANDS = {
+    "questions": "ragworth.cli.build_questions:command",
+    "check": "ragworth.cli.build_check:command",
+    "sample": "ragworth.cli.build_sample:command",
+    "review": "ragworth.cli.build_sample:review_command",
     "crux": "ragworth.cli.build_crux:crux_command",
     "filter": "ragworth.cli.build_crux:filter_command",
     "stats": "ragworth.cli.build_crux:stats_command",
@@ -38,4 +42,5 @@ def command() -> None:
     ragworth build questions docs/ -o collection
     ragworth build check collection
     ragworth build sample collection -n 60 -o review.csv
+    ragworth build review collection review.csv
     """

@@ -1,0 +1,174 @@
+"""The reader of checks: how likely a model is to decline, and what it answers, from given passages or from none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from statistics import mean
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from ragworth import prompts
+from ragworth.annotators.abstention import UNFIT_MODEL
+from ragworth.annotators.control_questions import CONTROL_QUESTIONS
+from ragworth.build.checks.contract import DECLINES, ReaderReply, Reading
+from ragworth.build.question_set import Question, QuestionSet
+from ragworth.calls.programs import NoValue, Program, require_response
+from ragworth.llm.contract import Card, Choose, Chosen, Generate, Generated, Prompt
+from ragworth.prompts.template import Template
+from ragworth.tasks.answerability import answerability_labels, calibrate, declining_label
+from ragworth.tasks.contract import Task
+from ragworth.tasks.findings import missing_notes, reject_cut_passage, require_abilities
+from ragworth.tasks.text_lookup import NO_PASSAGE
+from ragworth.text_match.refusals import find_refusal
+from ragworth.text_match.short_answers import grade_short_answer
+
+ANSWER_TOKENS = 64
+MARGIN = 0.2
+"""How much likelier a fit reader is to decline where the answer is missing than where it is there, in the mean."""
+
+SCHEMA: dict[str, Any] = {
+    "question": pl.String,
+    "passages": pl.List(pl.String),
+    "p_abstain": pl.Float64,
+    "answer": pl.String,
+    "grade": pl.String,
+    "status": pl.String,
+    "reason": pl.String,
+}
+
+
+class ReaderResult(NamedTuple):
+    """Replies by reading, as a table too, and notes."""
+
+    replies: Mapping[Reading, ReaderReply | NoValue]
+    frame: pl.DataFrame
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Reader(Task[Reading, ReaderReply, ReaderResult]):
+    """Asks a model each reading. A model without label probabilities is taken at its greedy word: 0 or 1."""
+
+    card: Card
+    questions: QuestionSet
+    folder: str | Path | None = None
+
+    def __post_init__(self) -> None:
+        require_abilities(self.card, ("generate",), "reading passages")
+
+    @property
+    def turns(self) -> int:
+        return 2 if self._chooses else 1
+
+    @property
+    def _chooses(self) -> bool:
+        return "choose" in self.card.abilities
+
+    @cached_property
+    def _templates(self) -> dict[int, Template]:
+        names = {0: "answer-alone", 1: "abstention", 2: "answer"}
+        return {n: prompts.load_prompt(name, self.folder, self.card.prompts) for n, name in names.items()}
+
+    @property
+    def templates(self) -> dict[str, Template]:
+        return {template.name: template for template in self._templates.values()}
+
+    @cached_property
+    def _by_id(self) -> dict[str, Question]:
+        return {question.id: question for question in self.questions.questions}
+
+    def program(self, item: Reading) -> Program[ReaderReply]:
+        question = self._by_id[item.question]
+        texts = [self.questions.texts.get(id, "") for id in item.passages]
+        if not all(text.strip() for text in texts):
+            lost = next(id for id, text in zip(item.passages, texts, strict=True) if not text.strip())
+            raise NoValue(NO_PASSAGE, f"the collection has no text for the passage {lost!r}")
+        reply = yield from self._asked(question.standalone, texts)
+        return _graded(reply, question)
+
+    def controls(self) -> Sequence[Program[ReaderReply]]:
+        """Questions about a small passage: first those that it doesn't answer, then those that it does."""
+        missing = [self._asked(each.unanswered, [each.passage]) for each in CONTROL_QUESTIONS]
+        return [*missing, *(self._asked(each.answered, [each.passage]) for each in CONTROL_QUESTIONS)]
+
+    def _asked(self, query: str, texts: Sequence[str]) -> Program[ReaderReply]:
+        template = self._templates[min(2, len(texts))]
+        values: dict[str, object] = {"query": query, "passages": [{"text": text} for text in texts]}
+        values |= {"passage": texts[0]} if texts else {}
+        prompt = template.render({name: value for name, value in values.items() if name in template.names})
+        if not self._chooses:
+            text = yield from self._answer(prompt, template)
+            declined = _declines(text, template)
+            return ReaderReply(1.0 if declined else 0.0, None if declined else text)
+        (outcome,) = yield [Choose(prompt, answerability_labels(self.card, declining_label(template)))]
+        chosen = require_response(outcome, Chosen)
+        reject_cut_passage(chosen.usage, keep=False)
+        p = calibrate(min(1.0, chosen.probabilities[0]), self.card)
+        if p >= DECLINES:
+            return ReaderReply(p, None)
+        return ReaderReply(p, (yield from self._answer(prompt, template)))
+
+    def _answer(self, prompt: Prompt, template: Template) -> Program[str]:
+        stop = template.reply.stop
+        (outcome,) = yield [Generate(prompt, ANSWER_TOKENS, stop=stop)]
+        made = require_response(outcome, Generated)
+        reject_cut_passage(made.usage, keep=False)
+        text = template.reply.trim(made.outputs[0]).text.strip()
+        if not text:
+            raise NoValue("empty-answer", "the reader wrote nothing")
+        return text
+
+    def collect(
+        self,
+        items: Sequence[Reading],
+        findings: Iterable[ReaderReply | NoValue],
+        controls: Sequence[ReaderReply | NoValue],
+    ) -> ReaderResult:
+        notes, unfit = check_fitness(controls)
+        replies = {item: unfit or found for item, found in zip(items, findings, strict=True)}
+        frame = pl.DataFrame([_row(*each) for each in replies.items()], schema=SCHEMA, orient="row")
+        return ReaderResult(replies, frame, (*notes, *missing_notes(frame, "reading")))
+
+
+def check_fitness(controls: Sequence[ReaderReply | NoValue]) -> tuple[list[str], NoValue | None]:
+    """What the control questions show, and the reason if the model isn't fit to read for checks."""
+    half = len(controls) // 2
+    missing, there = (
+        [each.p_abstain for each in part if isinstance(each, ReaderReply)]
+        for part in (controls[:half], controls[half:])
+    )
+    if not missing or not there:
+        reason = "the control questions failed, so nothing shows that the model declines where it should"
+        return [reason], NoValue(UNFIT_MODEL, reason)
+    facts = (
+        f"the reader declines with p = {mean(missing):.2f} on control questions without an answer, and with "
+        f"{mean(there):.2f} on those with one"
+    )
+    if mean(missing) - mean(there) < MARGIN:
+        return [f"{facts}: it is unfit for checks"], NoValue(UNFIT_MODEL, facts)
+    return [facts], None
+
+
+def _declines(text: str, template: Template) -> bool:
+    return text.upper().startswith(declining_label(template).upper()) or find_refusal(text) is not None
+
+
+def _graded(reply: ReaderReply, question: Question) -> ReaderReply:
+    if reply.answer is None:
+        return reply._replace(grade="abstained")
+    accepted = [answer for answer in question.answers if answer.strip()]
+    if not accepted:
+        return reply._replace(grade="undecided", why="there is no accepted answer to compare with")
+    verdict = grade_short_answer(reply.answer, accepted, question=question.standalone)
+    return reply._replace(grade=verdict.label, why=verdict.why)
+
+
+def _row(reading: Reading, found: ReaderReply | NoValue) -> tuple[object, ...]:
+    key = (reading.question, list(reading.passages))
+    if isinstance(found, NoValue):
+        return (*key, None, None, None, found.status, found.detail)
+    return (*key, found.p_abstain, found.answer, found.grade, "ok", found.why)

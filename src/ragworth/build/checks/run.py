@@ -1,0 +1,169 @@
+"""Run checks on a set of questions: retrieval, the reader, the judge, and the verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import polars as pl
+
+from ragworth.build.checks import CHECKS
+from ragworth.build.checks.contract import Check, Evidence, ReaderReply, Reading
+from ragworth.build.checks.judged_answers import judge_undecided
+from ragworth.build.checks.reader import Reader
+from ragworth.build.question_set import QuestionSet
+from ragworth.calls.job import Job
+from ragworth.calls.programs import Forecast, NoValue
+from ragworth.errors import MissingExtraError, ModelError
+from ragworth.retrieval.contract import StepContext
+from ragworth.tables import Contexts
+from ragworth.tasks.contract import plan_task, run_task
+
+RETRIEVERS = ("bm25", "dense")
+DEPTH = 10
+SCHEMA = {"question": pl.String, "check": pl.String, "verdict": pl.String, "value": pl.Float64, "reason": pl.String}
+
+
+@dataclass(frozen=True)
+class CheckSettings:
+    """How to check: which checks, the encoder (``none`` for none), a cache of vectors, and own prompts."""
+
+    names: tuple[str, ...] = ()
+    encoder: str = "embedded"
+    cache: Path | None = None
+    prompts: str | Path | None = None
+
+    @property
+    def checks(self) -> list[Check]:
+        return [CHECKS.get(name)() for name in (self.names or CHECKS.names())]
+
+
+@dataclass(frozen=True, eq=False)
+class CheckResult:
+    """The finding of every check on every question, what the retrievers found, and notes."""
+
+    questions: QuestionSet
+    frame: pl.DataFrame
+    """question, check, verdict, value, reason."""
+    contexts: Contexts | None
+    readings: pl.DataFrame | None
+    notes: tuple[str, ...]
+
+    def failed(self, check: str) -> list[str]:
+        """Ids of the questions that fail a check, in order."""
+        return self.frame.filter((pl.col("check") == check) & (pl.col("verdict") == "fail"))["question"].to_list()
+
+
+def gather_evidence(questions: QuestionSet, settings: CheckSettings) -> tuple[Evidence, Contexts | None]:
+    """What checks need before the reader is asked: what each retriever finds, and why one is missing."""
+    missing: dict[str, str] = {}
+    if settings.encoder == "none":
+        missing["encoder"] = "the encoder is switched off"
+    elif problem := _encoder_problem(settings.encoder):
+        missing["encoder"] = problem
+    found: list[Contexts] = []
+    if any(check.retrieves for check in settings.checks) and questions.passages.height:
+        for name in RETRIEVERS:
+            pipeline = _pipeline(name, settings.encoder, missing)
+            contexts = _retrieve(name, pipeline, questions, settings, missing) if pipeline else None
+            found += [contexts] if contexts is not None else []
+    every = Contexts.concat(found) if found else None
+    return Evidence(questions, {}, _ranked(every), missing, settings.encoder), every
+
+
+def _encoder_problem(encoder: str) -> str:
+    from ragworth.retrieval.encoders import open_encoder
+
+    try:
+        open_encoder(encoder)
+    except (MissingExtraError, ModelError) as error:
+        return str(error).splitlines()[0]
+    return ""
+
+
+def _pipeline(name: str, encoder: str, missing: dict[str, str]) -> str:
+    if name == "bm25":
+        return f"bm25 % {DEPTH}"
+    if "encoder" in missing:
+        missing[name] = f"no dense retrieval: {missing['encoder']}"
+        return ""
+    return f'dense("{encoder}") % {DEPTH}' if encoder != "embedded" else f"dense % {DEPTH}"
+
+
+def _retrieve(
+    name: str, pipeline: str, questions: QuestionSet, settings: CheckSettings, missing: dict[str, str]
+) -> Contexts | None:
+    from ragworth.retrieval import retrieve
+
+    try:
+        return retrieve({name: pipeline}, StepContext.of(questions.collection, cache=settings.cache))
+    except MissingExtraError as error:
+        missing[name] = str(error).splitlines()[0]
+        return None
+
+
+def _ranked(contexts: Contexts | None) -> dict[str, dict[str, tuple[str, ...]]]:
+    lists: dict[str, dict[str, list[str]]] = {}
+    if contexts is not None:
+        columns = contexts.frame.sort("system", "query", "rank", maintain_order=True)
+        for system, query, passage in columns.select("system", "query", "passage").iter_rows():
+            lists.setdefault(system, {}).setdefault(query, []).append(passage)
+    return {system: {query: tuple(ids) for query, ids in each.items()} for system, each in lists.items()}
+
+
+def needed_readings(evidence: Evidence, checks: Sequence[Check]) -> list[Reading]:
+    """What all checks ask the reader, each thing once."""
+    wanted = (
+        reading
+        for check in checks
+        for question in evidence.questions.questions
+        for reading in check.readings(question, evidence)
+    )
+    return list(dict.fromkeys(wanted))
+
+
+def plan_checks(questions: QuestionSet, settings: CheckSettings, reader: Job | None) -> Forecast | None:
+    """The calls that `run_checks` would make; None if no model is asked.
+
+    Nothing is encoded for a plan, so passages that only dense retrieval finds for unanswerable questions aren't in it.
+    """
+    if reader is None:
+        return None
+    evidence, _ = gather_evidence(questions, replace(settings, encoder="none"))
+    task = Reader(reader.card, questions, settings.prompts)
+    return plan_task(task, needed_readings(evidence, settings.checks), reader)
+
+
+def run_checks(
+    questions: QuestionSet, settings: CheckSettings, reader: Job | None = None, judge: Job | None = None
+) -> CheckResult:
+    """All findings. Without a reader, the checks that need one are ``unknown``, and the notes say so."""
+    evidence, contexts = gather_evidence(questions, settings)
+    notes = [f"{name}: {reason}" for name, reason in evidence.missing.items()]
+    replies: Mapping[Reading, ReaderReply | NoValue] = {}
+    readings = None
+    wanted = needed_readings(evidence, settings.checks)
+    if reader is not None and wanted:
+        read = run_task(Reader(reader.card, questions, settings.prompts), wanted, reader)
+        replies, readings = read.replies, read.frame
+        notes += read.notes
+        if judge is not None:
+            replies, more = judge_undecided(replies, questions, judge, settings.prompts)
+            notes += more
+    elif wanted:
+        skipped = ", ".join(check.name for check in settings.checks if check.asks_reader)
+        notes.append(f"no reader was asked, so these checks say nothing: {skipped}")
+    evidence = Evidence(questions, replies, evidence.retrieved, evidence.missing, settings.encoder)
+    frame = _findings(settings.checks, evidence)
+    return CheckResult(questions, frame, contexts, readings, (*questions.notes, *notes))
+
+
+def _findings(checks: Iterable[Check], evidence: Evidence) -> pl.DataFrame:
+    ids = [question.id for question in evidence.questions.questions]
+    rows = [
+        (id, check.name, found.verdict, found.value, found.reason)
+        for check in checks
+        for id, found in zip(ids, check.find_all(evidence), strict=True)
+    ]
+    return pl.DataFrame(rows, schema=SCHEMA, orient="row")

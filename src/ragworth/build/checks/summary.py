@@ -1,0 +1,146 @@
+"""What checks found, in tables and sentences: shares by check, the funnel, and scores with and without flags."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from ragworth.build.checks import CHECKS
+from ragworth.build.checks.run import CheckResult
+from ragworth.build.drafts import Drafts
+from ragworth.errors import format_count, quote_short
+from ragworth.scoring import score
+from ragworth.stats.range_intervals import wilson_interval
+from ragworth.tables import OK
+
+METRICS = ("R@10", "nDCG@10")
+
+
+class CheckSummary(NamedTuple):
+    """How many questions pass and fail a check. The share is of those with a verdict."""
+
+    check: str
+    passed: int
+    failed: int
+    unknown: int
+    not_applicable: int
+    flag: bool
+
+    @property
+    def share(self) -> float | None:
+        known = self.passed + self.failed
+        return self.failed / known if known else None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        known = self.passed + self.failed
+        return wilson_interval(self.failed, known, 0.95) if known else None
+
+
+def summarise_checks(result: CheckResult) -> list[CheckSummary]:
+    counts = {(c, v): n for c, v, n in result.frame.group_by("check", "verdict").len().iter_rows()}
+    names = result.frame["check"].unique(maintain_order=True).to_list()
+    return [
+        CheckSummary(
+            name,
+            counts.get((name, "pass"), 0),
+            counts.get((name, "fail"), 0),
+            counts.get((name, "unknown"), 0),
+            counts.get((name, "n/a"), 0),
+            CHECKS.get(name).flag,
+        )
+        for name in names
+    ]
+
+
+def summary_table(summaries: Sequence[CheckSummary]) -> pl.DataFrame:
+    """The summaries for display."""
+    rows = [
+        {
+            "check": each.check + (" (flag)" if each.flag else ""),
+            "pass": each.passed,
+            "fail": each.failed,
+            "unknown": each.unknown,
+            "n/a": each.not_applicable,
+            "share failing": "–" if each.share is None else f"{each.share:.3f}",
+            "95 % interval": "–" if each.interval is None else f"[{each.interval[0]:.3f}, {each.interval[1]:.3f}]",
+        }
+        for each in summaries
+    ]
+    return pl.DataFrame(rows)
+
+
+def examples_table(result: CheckResult, most: int = 2) -> pl.DataFrame:
+    """A few failures of each check, with the question and the reason."""
+    texts = {question.id: question.text for question in result.questions.questions}
+    failed = result.frame.filter(pl.col("verdict") == "fail").group_by("check", maintain_order=True).head(most)
+    rows = [
+        {"check": check, "question": quote_short(texts[id], 70), "reason": quote_short(reason, 90)}
+        for id, check, reason in failed.select("question", "check", "reason").iter_rows()
+    ]
+    return pl.DataFrame(rows, schema=dict.fromkeys(("check", "question", "reason"), pl.String))
+
+
+def apply_checks(drafts: Drafts, result: CheckResult, flags: Sequence[str] = (), *, drop_unknown: bool = False) -> None:
+    """Give every draft that fails a check a status, by the first such check. Flags drop nothing.
+
+    ``flags``: checks to treat as flags besides those that are. ``drop_unknown``: also drop what a check can't tell.
+    """
+    bad = {"fail", "unknown"} if drop_unknown else {"fail"}
+    for id, name, verdict, reason in result.frame.select("question", "check", "verdict", "reason").iter_rows():
+        if verdict in bad and not CHECKS.get(name).flag and name not in flags:
+            drafts.drop(id, name if verdict == "fail" else f"{name}-unknown", reason)
+
+
+def unknown_note(drafts: Drafts, result: CheckResult) -> str:
+    """How many kept questions a check couldn't tell anything about; empty if there are none."""
+    kept = {draft.id for draft in drafts.kept}
+    open_ones = result.frame.filter((pl.col("verdict") == "unknown") & pl.col("question").is_in(list(kept)))
+    if not open_ones.height:
+        return ""
+    counts = open_ones.group_by("check", maintain_order=True).len().iter_rows()
+    words = ", ".join(f"{check} {number:,}" for check, number in counts)
+    number = format_count(open_ones["question"].n_unique(), "kept question")
+    return f"{number} with a check that says nothing (unknown): {words}"
+
+
+def flag_scores(result: CheckResult, kept: Sequence[str]) -> pl.DataFrame:
+    """Scores of the retrievers on all kept questions, and without those that the round trip flags."""
+    rows: list[dict[str, Any]] = []
+    relevance = result.questions.collection.relevance
+    if result.contexts is None or relevance is None:
+        return pl.DataFrame()
+    labelled = set(relevance.frame["query"].to_list())
+    flagged = set(result.failed("round-trip"))
+    groups = {"all": [id for id in kept if id in labelled]}
+    groups["without flagged"] = [id for id in groups["all"] if id not in flagged]
+    for name, ids in groups.items():
+        if not ids:
+            continue
+        scores = score(result.contexts.having("query", ids), relevance.having("query", ids), METRICS)
+        good = scores.frame.filter(pl.col("status") == OK)
+        means = good.group_by("system", "metric").agg(pl.col("value").mean(), pl.len()).sort("system", "metric")
+        table = {(system, metric): value for system, metric, value, _ in means.iter_rows()}
+        for system in dict.fromkeys(means["system"].to_list()):
+            row: dict[str, Any] = {"questions": name, "n": len(ids), "system": system}
+            rows.append(
+                row | {metric: round(table[system, metric], 3) for metric in METRICS if (system, metric) in table}
+            )
+    return pl.DataFrame(rows)
+
+
+def check_facts(summaries: Sequence[CheckSummary]) -> list[dict[str, Any]]:
+    """The summaries for a collection card."""
+    return [
+        {
+            "check": each.check,
+            "pass": each.passed,
+            "fail": each.failed,
+            "unknown": each.unknown,
+            "n/a": each.not_applicable,
+            "flag": "yes" if each.flag else "no",
+        }
+        for each in summaries
+    ]

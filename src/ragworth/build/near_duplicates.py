@@ -1,0 +1,85 @@
+"""Pairs of similar texts in linear time: candidates share a block, and only candidates are compared."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+
+PERMUTATIONS, BANDS = 64, 16
+"""MinHash: texts whose shingles overlap by 0.8 share one of the bands with probability 0.9998, by 0.3 with 0.12."""
+PLANES, TABLES = 14, 12
+"""Hyperplanes of each table. Unit vectors with cosine 0.95 share one of the tables with probability 0.96 or more."""
+MAX_BLOCK = 50
+"""Texts of a block that are compared with each other; in a larger one, each with those just before it."""
+SHINGLE = 4
+PRIME = (1 << 61) - 1
+
+
+def shingles(text: str) -> set[int]:
+    """Hashes of all runs of four characters, without case and with single blanks."""
+    plain = f" {' '.join(text.casefold().split())} "
+    runs = {plain[at : at + SHINGLE] for at in range(max(1, len(plain) - SHINGLE + 1))}
+    return {
+        int.from_bytes(hashlib.blake2b(run.encode("utf-8", "replace"), digest_size=4).digest(), "big") for run in runs
+    }
+
+
+def jaccard(one: set[int], other: set[int]) -> float:
+    return len(one & other) / len(one | other)
+
+
+def minhash_pairs(texts: Sequence[str], *, seed: int = 0) -> Iterator[tuple[int, int]]:
+    """Candidates for overlap in wording, each pair once, the earlier text first."""
+    draw = np.random.default_rng(seed)
+    factors = draw.integers(1, 1 << 31, PERMUTATIONS, dtype=np.uint64)
+    offsets = draw.integers(0, 1 << 31, PERMUTATIONS, dtype=np.uint64)
+    blocks: dict[bytes, list[int]] = defaultdict(list)
+    rows = PERMUTATIONS // BANDS
+    for number, text in enumerate(texts):
+        hashes = np.fromiter(shingles(text), np.uint64)
+        lowest = ((hashes[:, None] * factors + offsets) % np.uint64(PRIME)).min(axis=0)
+        for band in range(BANDS):
+            blocks[bytes([band]) + lowest[band * rows : (band + 1) * rows].tobytes()].append(number)
+    yield from _pairs_in(blocks)
+
+
+def vector_pairs(vectors: Floats, *, seed: int = 0) -> Iterator[tuple[int, int]]:
+    """Candidates for a small angle between unit vectors, each pair once, the earlier one first."""
+    draw = np.random.default_rng(seed)
+    blocks: dict[bytes, list[int]] = defaultdict(list)
+    powers = 1 << np.arange(PLANES, dtype=np.int64)
+    for table in range(TABLES):
+        planes = draw.standard_normal((vectors.shape[1], PLANES), dtype=np.float32)
+        keys = ((vectors @ planes) > 0) @ powers
+        for number, key in enumerate(keys.tolist()):
+            blocks[bytes([table]) + key.to_bytes(8, "big")].append(number)
+    yield from _pairs_in(blocks)
+
+
+def _pairs_in(blocks: dict[bytes, list[int]]) -> Iterator[tuple[int, int]]:
+    seen: set[tuple[int, int]] = set()
+    for members in blocks.values():
+        if len(members) < 2:
+            continue
+        pairs = _near(members) if len(members) > MAX_BLOCK else _all(members)
+        for pair in pairs:
+            if pair not in seen:
+                seen.add(pair)
+                yield pair
+
+
+def _all(members: list[int]) -> Iterator[tuple[int, int]]:
+    return ((one, other) for at, other in enumerate(members) for one in members[:at])
+
+
+def _near(members: list[int]) -> Iterator[tuple[int, int]]:
+    """Each text with the first of the block and the one before it, which keeps a large block linear."""
+    yield from ((members[0], other) for other in members[1:])
+    yield from pairwise(members[1:])

@@ -1,0 +1,170 @@
+"""Build a collection of questions: documents → passages → plan → drafts → checks → kept questions and a card."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from ragworth.build.card import CollectionCard, funnel_facts, model_facts, prompt_versions
+from ragworth.build.checks.reader import Reader
+from ragworth.build.checks.run import CheckResult, CheckSettings, plan_checks, run_checks
+from ragworth.build.checks.summary import apply_checks, check_facts, summarise_checks, unknown_note
+from ragworth.build.clusters import Clusters
+from ragworth.build.documents import corpus_hash
+from ragworth.build.drafts import Draft, Drafts
+from ragworth.build.question_set import from_drafts
+from ragworth.build.questions.contract import QuestionSlot, QuestionWriter, SourceText
+from ragworth.build.questions.model_writer import ModelWriter
+from ragworth.build.questions.plan import QuestionPlan, allocate, plan_clusters, plan_slots
+from ragworth.build.questions.rules import RuleWriter
+from ragworth.build.roles import shared_role_warnings
+from ragworth.calls.job import Job
+from ragworth.calls.programs import Forecast
+from ragworth.retrieval.chunks import chunk
+from ragworth.retrieval.documents import Documents
+
+SURPLUS = "surplus"
+"""Status of a draft that passes all checks and that the plan has no room for."""
+
+PASSAGE_WORDS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """Documents, their passages and clusters, and the questions to write."""
+
+    documents: Documents
+    passages: pl.DataFrame
+    """passage, text (with the title of the document in front), document."""
+    sources: Mapping[str, SourceText]
+    clusters: Clusters
+    slots: list[QuestionSlot]
+
+
+@dataclass(frozen=True)
+class BuildJobs:
+    """The jobs of the roles; None where rules write, nobody reads, or texts are compared instead of judged."""
+
+    writer: Job | None = None
+    reader: Job | None = None
+    judge: Job | None = None
+
+
+@dataclass(frozen=True)
+class BuildSettings:
+    plan: QuestionPlan = field(default_factory=QuestionPlan)
+    checks: CheckSettings = field(default_factory=CheckSettings)
+    title: str = "Questions"
+    license: str = "not stated"
+    drop_unknown: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class BuiltQuestions:
+    corpus: Corpus
+    drafts: Drafts
+    checks: CheckResult
+    card: CollectionCard
+
+
+def prepare_corpus(
+    documents: Documents, plan: QuestionPlan, words: int = PASSAGE_WORDS, clusters: int | None = None
+) -> Corpus:
+    """Split documents into passages, cluster them and plan the questions.
+
+    A blank in the id of a document becomes ``%20``, since ids with blanks can't be written to TREC files.
+    """
+    documents = documents._replace(frame=documents.frame.with_columns(pl.col("document").str.replace_all(r"\s", "%20")))
+    pieces = chunk(documents.frame, "words", words, titles="front")
+    passages = pieces.frame
+    found = plan_clusters(documents.frame, plan.seed, clusters)
+    sources = {
+        id: SourceText(id, document, title, text.removeprefix(f"{title}\n") if title else text)
+        for id, text, document, title in passages.select("passage", "text", "document", "document_title").iter_rows()
+    }
+    slots = plan_slots(plan, documents.frame, passages, found)
+    return Corpus(documents, passages.select("passage", "text", "document"), sources, found, slots)
+
+
+def choose_writer(jobs: BuildJobs, settings: BuildSettings) -> QuestionWriter:
+    return ModelWriter(settings.checks.prompts) if jobs.writer is not None else RuleWriter()
+
+
+def plan_build(corpus: Corpus, settings: BuildSettings, jobs: BuildJobs) -> dict[str, Forecast | None]:
+    """The calls of each stage. What a model would write isn't known, so its questions can't be checked in a plan."""
+    writer = choose_writer(jobs, settings)
+    if jobs.writer is not None:
+        return {"write": writer.plan(corpus.slots, corpus.sources, jobs.writer), "check": None}
+    drafts = writer.write(corpus.slots, corpus.sources, None)
+    return {"write": None, "check": plan_checks(from_drafts(drafts, corpus.passages), settings.checks, jobs.reader)}
+
+
+def build_questions(corpus: Corpus, settings: BuildSettings, jobs: BuildJobs) -> BuiltQuestions:
+    """Write, check and select. Every slot of the plan ends as a draft with a status."""
+    writer = choose_writer(jobs, settings)
+    drafts = Drafts(writer.write(corpus.slots, corpus.sources, jobs.writer))
+    result = run_checks(from_drafts(drafts, corpus.passages), settings.checks, jobs.reader, jobs.judge)
+    flags = ("copied",) if jobs.writer is None else ()
+    apply_checks(drafts, result, flags, drop_unknown=settings.drop_unknown)
+    _select(drafts, settings.plan)
+    return BuiltQuestions(corpus, drafts, result, _card(corpus, drafts, result, settings, jobs, writer, flags))
+
+
+def _select(drafts: Drafts, plan: QuestionPlan) -> None:
+    """Keep the planned number, by strata first and then in order; the others are surplus."""
+    kept = drafts.kept
+    if len(kept) <= plan.questions:
+        return
+    strata: dict[str, list[Draft]] = defaultdict(list)
+    for draft in kept:
+        strata[draft.stratum].append(draft)
+    quota = allocate(plan.questions, {name: float(len(each)) for name, each in strata.items()})
+    chosen = {draft.id for name, each in strata.items() for draft in each[: quota.get(name, 0)]}
+    for draft in kept:
+        if draft.id not in chosen:
+            drafts.drop(draft.id, SURPLUS, f"the plan has {plan.questions:,} questions")
+
+
+def _card(
+    corpus: Corpus,
+    drafts: Drafts,
+    result: CheckResult,
+    settings: BuildSettings,
+    jobs: BuildJobs,
+    writer: QuestionWriter,
+    flags: tuple[str, ...],
+) -> CollectionCard:
+    roles = {"writer": jobs.writer, "reader": jobs.reader, "judge": jobs.judge}
+    cards = {name: job.card for name, job in roles.items() if job is not None}
+    empty = {"writer": "rules", "reader": "none", "judge": "none (answers are compared as texts)"}
+    templates = dict(writer.templates) if isinstance(writer, ModelWriter) else {}
+    if jobs.reader is not None:
+        templates |= Reader(jobs.reader.card, result.questions, settings.checks.prompts).templates
+    notes = [*corpus.documents.notes, *result.notes, *shared_role_warnings(cards)]
+    notes += [
+        "rules wrote the questions: they repeat the words of their passages, which favours retrieval by words; "
+        "the check copied is a flag here"
+    ] * bool(flags)
+    note = unknown_note(drafts, result)
+    models: dict[str, Any] = {name: model_facts(cards[name]) if name in cards else empty[name] for name in roles}
+    return CollectionCard(
+        title=settings.title,
+        command="build questions",
+        corpus={
+            "documents": corpus.documents.frame.height,
+            "passages": corpus.passages.height,
+            "sha256": corpus_hash(corpus.documents.frame),
+        },
+        models=models,
+        prompts=prompt_versions(templates),
+        seeds={"plan": settings.plan.seed},
+        settings=settings.plan.describe() | {"clusters": corpus.clusters.names},
+        **funnel_facts(drafts, ["no-fact", "unparsable", *result.frame["check"].unique(maintain_order=True)]),
+        checks=check_facts(summarise_checks(result)),
+        license=settings.license,
+        notes=[*notes, *([note] if note else [])],
+    )

@@ -1,0 +1,194 @@
+"""The writer that asks a language model. Its reply is parsed strictly: what isn't the object asked for has a status."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from ragworth import prompts
+from ragworth.build.drafts import Draft
+from ragworth.build.questions.contract import (
+    QUESTION,
+    UNPARSABLE,
+    QuestionSlot,
+    SourceSpan,
+    SourceText,
+    WrittenQuestion,
+)
+from ragworth.build.questions.facts import find_facts
+from ragworth.build.questions.phrasing import ask_for, standalone
+from ragworth.build.questions.types import QUESTION_TYPES, STYLES
+from ragworth.calls.job import Job
+from ragworth.calls.programs import Forecast, NoValue, Program, require_response
+from ragworth.errors import quote_short
+from ragworth.llm.contract import Card, Generate, Generated
+from ragworth.prompts.template import Template
+from ragworth.tasks.contract import Task, plan_task, run_task
+from ragworth.tasks.findings import require_abilities
+
+MIN_WORDS = 30
+"""Shorter passages are headings and rests; a question needs something to ask about."""
+REPLY_TOKENS = 512
+
+
+class WritingResult(NamedTuple):
+    """A draft for each slot."""
+
+    drafts: list[Draft]
+    frame: pl.DataFrame
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class WritingTask(Task[QuestionSlot, WrittenQuestion, WritingResult]):
+    """Asks for the question of each slot."""
+
+    card: Card
+    passages: Mapping[str, SourceText]
+    folder: str | Path | None = None
+    temperature: float = 0.7
+
+    def __post_init__(self) -> None:
+        require_abilities(self.card, ("generate",), "writing questions")
+
+    @cached_property
+    def template(self) -> Template:
+        return prompts.load_prompt("build-question", self.folder, self.card.prompts)
+
+    @property
+    def templates(self) -> dict[str, Template]:
+        return {self.template.name: self.template}
+
+    def sources(self, slot: QuestionSlot) -> list[SourceText]:
+        """The passages to show: the first ones that are long enough, from different documents if several."""
+        found: list[SourceText] = []
+        wanted = QUESTION_TYPES[slot.type].passages
+        for id in slot.candidates:
+            source = self.passages[id]
+            if len(source.text.split()) >= MIN_WORDS and all(source.document != each.document for each in found):
+                found.append(source)
+            if len(found) == wanted:
+                return found
+        raise NoValue("no-passage", f"fewer than {wanted} passages of {MIN_WORDS} words or more")
+
+    def program(self, item: QuestionSlot) -> Program[WrittenQuestion]:
+        shown = self.sources(item)
+        history = self._conversation(item, shown[0])
+        values: dict[str, object] = {
+            "passages": [{"text": each.text} for each in shown],
+            "task": QUESTION_TYPES[item.type].task,
+            "style": STYLES[item.style][1],
+            "conversation": history,
+        }
+        prompt = self.template.render({name: value for name, value in values.items() if name in self.template.names})
+        number = int(item.id.lstrip("q") or 0)
+        sampled = {"temperature": self.temperature, "seed": number} if self.temperature > 0 else {}
+        (outcome,) = yield [Generate(prompt, REPLY_TOKENS, stop=self.template.reply.stop, **sampled)]  # type: ignore[arg-type]
+        raw = require_response(outcome, Generated).outputs[0].text
+        return parse_reply(raw, item, shown, history)
+
+    def _conversation(self, slot: QuestionSlot, source: SourceText) -> list[dict[str, str]]:
+        """The question and answer before a follow-up, made by rules from the same passage."""
+        if slot.type != "follow-up":
+            return []
+        fact = next((fact for fact in find_facts(source.text)), None)
+        if fact is None:
+            raise NoValue("no-fact", "the passage states nothing that a first question could ask for")
+        return [{"question": standalone(ask_for(fact, source.title)), "answer": fact.text}]
+
+    def collect(
+        self,
+        items: Sequence[QuestionSlot],
+        findings: Iterable[WrittenQuestion | NoValue],
+        controls: Sequence[WrittenQuestion | NoValue],
+    ) -> WritingResult:
+        drafts = [_draft(slot, found) for slot, found in zip(items, findings, strict=True)]
+        frame = pl.DataFrame({"id": [each.id for each in drafts], "status": [each.status for each in drafts]})
+        return WritingResult(drafts, frame)
+
+
+def _draft(slot: QuestionSlot, found: WrittenQuestion | NoValue) -> Draft:
+    if not isinstance(found, NoValue):
+        return Draft(slot.id, QUESTION, slot.stratum, found.fields(slot))
+    raw = {"raw": found.raw} if found.raw is not None else {}
+    return Draft(slot.id, QUESTION, slot.stratum, raw).drop(found.status, found.detail)
+
+
+def parse_reply(
+    raw: str, slot: QuestionSlot, shown: Sequence[SourceText], history: Sequence[Mapping[str, str]] = ()
+) -> WrittenQuestion:
+    """The question in a reply; `NoValue` with the reply if it isn't the JSON object that was asked for."""
+
+    def refuse(reason: str) -> NoValue:
+        return NoValue(UNPARSABLE, reason, raw)
+
+    text = raw.strip().removeprefix("```json").removeprefix("```").removesuffix("```").strip()
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise refuse(f"not JSON ({str(error)[:60]})") from None
+    if not isinstance(found, dict):
+        raise refuse("not a JSON object")
+    question = _text(found.get("question"))
+    answers = found.get("answers")
+    if not question or not isinstance(answers, list) or not all(map(_text, answers)):
+        raise refuse("no question, or no list of answers")
+    open_ended = slot.type == "unanswerable"
+    if bool(answers) == open_ended:
+        raise refuse("an answer to an unanswerable question" if open_ended else "no answer")
+    spans = [SourceSpan(shown[0].id, "")] if open_ended else _spans(found.get("evidence"), shown, refuse)
+    if history and not _text(found.get("standalone")):
+        raise refuse("no standalone form of the follow-up")
+    turns = tuple(pair for each in history for pair in (("user", each["question"]), ("assistant", each["answer"])))
+    rewrite = _text(found.get("standalone")) if history else ""
+    return WrittenQuestion(question, tuple(dict.fromkeys(map(_text, answers))), tuple(spans), turns, rewrite)
+
+
+def _text(value: Any) -> str:
+    return " ".join(value.split()) if isinstance(value, str) else ""
+
+
+def _spans(evidence: Any, shown: Sequence[SourceText], refuse: Any) -> list[SourceSpan]:
+    if not isinstance(evidence, list) or not evidence:
+        raise refuse("no evidence")
+    spans = []
+    for each in evidence:
+        number = each.get("passage") if isinstance(each, dict) else None
+        quote = each.get("quote") if isinstance(each, dict) else None
+        if type(number) is not int or not 1 <= number <= len(shown) or not _text(quote):
+            raise refuse(f"evidence without a passage and a quote: {quote_short(each, 40)}")
+        spans.append(SourceSpan(shown[number - 1].id, str(quote).strip()))
+    return spans
+
+
+@dataclass(frozen=True)
+class ModelWriter:
+    """A `QuestionWriter` that asks a model through the call store."""
+
+    folder: str | Path | None = None
+    temperature: float = 0.7
+    templates: dict[str, Template] = field(default_factory=dict)
+    """Filled when it writes."""
+
+    def _task(self, passages: Mapping[str, SourceText], job: Job | None) -> WritingTask:
+        assert job is not None, "a model writes only with a job"
+        task = WritingTask(job.card, passages, self.folder, self.temperature)
+        self.templates.update(task.templates)
+        return task
+
+    def plan(
+        self, slots: Sequence[QuestionSlot], passages: Mapping[str, SourceText], job: Job | None
+    ) -> Forecast | None:
+        return plan_task(self._task(passages, job), slots, job) if job is not None else None
+
+    def write(
+        self, slots: Sequence[QuestionSlot], passages: Mapping[str, SourceText], job: Job | None = None
+    ) -> list[Draft]:
+        task = self._task(passages, job)
+        return run_task(task, slots, job).drafts

@@ -1,0 +1,175 @@
+"""The plan of a build: how many questions of each type and style, over which clusters of documents.
+
+Shares come from a TOML file; everything in it is optional::
+
+    questions = 100
+    drafts = 1.5          # drafts for each question, since checks drop some
+    seed = 0
+
+    [types]               # shares; a type that isn't named gets none
+    fact = 3
+    unanswerable = 1
+
+    [styles]
+    question = 2
+    keywords = 1
+"""
+
+from __future__ import annotations
+
+import random
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from ragworth.build.clusters import Clusters, cluster_documents
+from ragworth.build.questions.contract import QuestionSlot
+from ragworth.build.questions.types import QUESTION_TYPES, STYLES
+from ragworth.errors import FormatError, InputError, format_list
+from ragworth.formats.files import open_file
+
+CANDIDATES = 40
+"""Passages that a writer may try for one question."""
+
+
+@dataclass(frozen=True)
+class QuestionPlan:
+    """What to write: shares of types and styles, numbers, and the seed."""
+
+    questions: int = 100
+    drafts: float = 1.5
+    seed: int = 0
+    types: Mapping[str, float] = field(default_factory=lambda: {n: t.share for n, t in QUESTION_TYPES.items()})
+    styles: Mapping[str, float] = field(default_factory=lambda: {name: share for name, (share, _) in STYLES.items()})
+
+    def __post_init__(self) -> None:
+        wrong = []
+        if not (_is_number(self.questions, int) and self.questions >= 1):
+            wrong.append(f"questions is {self.questions!r}; expected a whole number from 1")
+        if not (_is_number(self.drafts) and 1 <= self.drafts <= 20):
+            wrong.append(f"drafts is {self.drafts!r}; expected a number from 1 to 20")
+        if not (_is_number(self.seed, int) and self.seed >= 0):
+            wrong.append(f"seed is {self.seed!r}; expected a whole number from 0")
+        for name, shares, known in (("types", self.types, [*QUESTION_TYPES]), ("styles", self.styles, [*STYLES])):
+            wrong += _wrong_shares(name, shares, known)
+        if wrong:
+            raise InputError(f"the plan: {wrong[0]}", more=tuple(wrong[1:]))
+
+    @property
+    def draft_count(self) -> int:
+        return max(self.questions, round(self.questions * self.drafts))
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "questions": self.questions,
+            "drafts": self.draft_count,
+            "types": {name: share for name, share in self.types.items() if share},
+            "styles": {name: share for name, share in self.styles.items() if share},
+        }
+
+
+def read_plan(path: str | Path, **changes: Any) -> QuestionPlan:
+    """Read a plan from a TOML file; ``changes`` that aren't None replace what it says."""
+    with open_file(path) as stream:
+        data = stream.read()
+    try:
+        given = tomllib.loads(data.decode("utf-8-sig"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise FormatError(f"this is not TOML ({error})", file=str(path)) from error
+    known = list(QuestionPlan.__dataclass_fields__)
+    if strange := [name for name in given if name not in known]:
+        raise FormatError(f"unknown key {format_list(strange)}", file=str(path), expected=format_list(known, 9))
+    try:
+        return QuestionPlan(**(given | {name: value for name, value in changes.items() if value is not None}))
+    except InputError as error:
+        raise error.copy(file=str(path)) from error
+
+
+def _is_number(value: object, kind: type | tuple[type, ...] = (int, float)) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)
+
+
+def _wrong_shares(name: str, shares: Any, known: list[str]) -> Iterator[str]:
+    if not isinstance(shares, Mapping):
+        yield f"{name} is {shares!r}; expected shares by name"
+        return
+    for each, share in shares.items():
+        if each not in known:
+            yield f"{name} has no {each!r}; expected {', '.join(known)}"
+        elif not _is_number(share) or share < 0 or share == float("inf"):
+            yield f"{name}: the share of {each} is {share!r}; expected a number from 0"
+    if all(_is_number(share) for share in shares.values()) and not sum(shares.values()) > 0:
+        yield f"{name} has no share above 0"
+
+
+def allocate(total: int, shares: Mapping[str, float]) -> dict[str, int]:
+    """Split a number by shares, by the largest remainders. The parts add up to the number."""
+    whole = sum(shares.values())
+    exact = {name: total * share / whole for name, share in shares.items() if share > 0}
+    parts = {name: int(value) for name, value in exact.items()}
+    rest = sorted(exact, key=lambda name: parts[name] - exact[name])
+    for name in rest[: total - sum(parts.values())]:
+        parts[name] += 1
+    return parts
+
+
+def plan_clusters(documents: pl.DataFrame, seed: int, number: int | None = None) -> Clusters:
+    """Clusters of documents (document, title, text) by their titles and first words."""
+    texts = (documents["title"] + "\n" + documents["text"].str.head(4000)).to_list()
+    return cluster_documents(texts, number, seed=seed)
+
+
+def plan_slots(
+    plan: QuestionPlan, documents: pl.DataFrame, passages: pl.DataFrame, clusters: Clusters
+) -> list[QuestionSlot]:
+    """The questions to write. Each stratum gets its share; a cluster's share is that of its passages.
+
+    ``passages`` has the columns passage and document. Candidates are drawn without replacement, so that the questions
+    of a stratum spread over its passages.
+    """
+    group = dict(zip(documents["document"], clusters.labels, strict=True))
+    members: list[list[str]] = [[] for _ in clusters.names]
+    for passage, document in passages.select("passage", "document").iter_rows():
+        members[group[document]].append(passage)
+    sizes = {name: float(len(ids)) for name, ids in zip(clusters.names, members, strict=True)}
+    strata = {
+        (cluster, kind, style): size * plan.types[kind] * plan.styles[style]
+        for (cluster, size), kind, style in product(sizes.items(), plan.types, plan.styles)
+    }
+    counts = allocate(plan.draft_count, {"\t".join(key): share for key, share in strata.items()})
+    draw = random.Random(f"{plan.seed} candidates")
+    decks = {name: _Deck(ids, draw) for name, ids in zip(clusters.names, members, strict=True) if ids}
+    slots: list[QuestionSlot] = []
+    for key, count in counts.items():
+        cluster, kind, style = key.split("\t")
+        for _ in range(count):
+            id = f"q{len(slots) + 1:05}"
+            slots.append(QuestionSlot(id, cluster, kind, style, decks[cluster].deal(CANDIDATES), f"{plan.seed} {id}"))
+    return slots
+
+
+def count_slots(slots: Sequence[QuestionSlot]) -> list[tuple[str, str, int]]:
+    """How many slots each type and style has, for display."""
+    counts = Counter((slot.type, slot.style) for slot in slots)
+    return [(kind, style, counts[kind, style]) for kind in QUESTION_TYPES for style in STYLES if counts[kind, style]]
+
+
+class _Deck:
+    """Deals passages in random order, and shuffles again when all were dealt."""
+
+    def __init__(self, ids: Sequence[str], draw: random.Random) -> None:
+        self._ids, self._draw, self._at = list(ids), draw, 0
+        draw.shuffle(self._ids)
+
+    def deal(self, number: int) -> tuple[str, ...]:
+        """The next passages. One question moves the deck on by one, so that the next one starts elsewhere."""
+        size = len(self._ids)
+        found = tuple(self._ids[(self._at + step) % size] for step in range(min(number, size)))
+        self._at = (self._at + 1) % size
+        return found

@@ -1,0 +1,230 @@
+"""Each check finds what was planted for it, and says so when it can't tell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from benchmarks.planted_faults import PLANTED, World, build_world, measure, run
+
+from ragworth.build.checks import CHECKS
+from ragworth.build.checks.contract import ReaderReply
+from ragworth.build.checks.copied import copied_share
+from ragworth.build.checks.language import identify_language
+from ragworth.build.checks.reader import check_fitness
+from ragworth.build.checks.run import CheckResult, CheckSettings, plan_checks, run_checks
+from ragworth.build.checks.self_contained import dangling_reference
+from ragworth.build.checks.summary import flag_scores, summarise_checks
+from ragworth.build.question_set import Question, QuestionSet, read_question_set
+from ragworth.build.roles import Roles, assign_roles, shared_role_warnings
+from ragworth.calls.budget import JobLimits
+from ragworth.calls.job import Job
+from ragworth.calls.programs import NoValue
+from ragworth.errors import InputError
+from ragworth.llm.contract import Card
+from ragworth.llm.scripted import Faults, Scripted
+
+NO_ENCODER = CheckSettings(encoder="none")
+
+
+@pytest.fixture(scope="module")
+def planted() -> tuple[World, CheckResult]:
+    return run("none")
+
+
+def test_every_check_finds_its_planted_faults_and_leaves_the_clean_questions_alone(
+    planted: tuple[World, CheckResult],
+) -> None:
+    assert sum(PLANTED.values()) == 300
+    for row in measure(*planted):
+        assert row.recall >= 0.95, row
+        assert row.precision >= 0.95, row
+
+
+def test_every_question_has_a_finding_from_every_check(planted: tuple[World, CheckResult]) -> None:
+    world, result = planted
+    assert result.frame.height == len(world.questions) * len(CHECKS.names())
+    failed = result.frame.filter(pl.col("verdict") != "pass")
+    assert failed["reason"].str.len_chars().min() > 0
+    for summary in summarise_checks(result):
+        assert summary.passed + summary.failed + summary.unknown + summary.not_applicable == len(world.questions)
+
+
+def test_the_round_trip_only_flags(planted: tuple[World, CheckResult]) -> None:
+    world, result = planted
+    scores = flag_scores(result, [question.id for question in world.questions])
+    by_group = {row["questions"]: row for row in scores.iter_rows(named=True) if row["system"] == "bm25"}
+    assert by_group["without flagged"]["R@10"] >= by_group["all"]["R@10"]
+    assert by_group["all"]["n"] - by_group["without flagged"]["n"] == len(result.failed("round-trip"))
+
+
+def test_without_a_reader_its_checks_are_unknown_and_the_notes_say_so() -> None:
+    world = build_world()
+    result = run_checks(world.question_set, NO_ENCODER)
+    for name in ("answerable", "closed-book", "each-passage"):
+        found = result.frame.filter(pl.col("check") == name)
+        relevant = found.filter(~pl.col("question").str.contains("open|unanswerable"))
+        assert set(relevant["verdict"]) <= {"unknown", "n/a"}
+        assert "unknown" in set(relevant["verdict"])
+    assert any("no reader was asked" in note for note in result.notes)
+
+
+@pytest.mark.parametrize("p", [0.01, 0.99])
+def test_a_reader_that_always_does_the_same_is_unfit(p: float) -> None:
+    world = build_world()
+    some = QuestionSet(world.question_set.questions[:5], world.question_set.passages)
+    model = Scripted(lambda request: {"NO-RESPONSE": p} if hasattr(request, "labels") else "something")
+    with Job(model, None) as job:
+        result = run_checks(some, CheckSettings(("answerable",), "none"), job)
+    assert set(result.frame["verdict"]) == {"unknown"}
+    assert all("unfit-model" in reason for reason in result.frame["reason"])
+    assert any("unfit for checks" in note for note in result.notes)
+
+
+def test_controls_that_fail_are_no_proof_of_fitness() -> None:
+    notes, unfit = check_fitness([NoValue("timed-out")] * 12)
+    assert unfit is not None and "failed" in notes[0]
+    assert check_fitness([ReaderReply(0.9, None)] * 6 + [ReaderReply(0.1, "x")] * 6)[1] is None
+
+
+def test_failures_of_the_model_are_unknown_and_never_pass() -> None:
+    world = build_world()
+    reader = world.reader()
+    reader._faults = Faults(malformed=0.4, seed=1)
+    with Job(reader, None) as job:
+        result = run_checks(world.question_set, CheckSettings(("answerable",), "none"), job)
+    lost = result.frame.filter(pl.col("reason").str.starts_with("malformed"))
+    assert lost.height > 20
+    assert set(lost["verdict"]) == {"unknown"}
+
+
+def test_a_stopped_run_goes_on_from_the_store(tmp_path: Path) -> None:
+    world, store = build_world(), tmp_path / "calls.sqlite"
+    settings = CheckSettings(("answerable", "closed-book"), "none")
+    with Job(whole := world.reader(), None) as job:
+        expected = run_checks(world.question_set, settings, job)
+        needed = whole.calls
+    for kill_after in (1, 60, 300):
+        with Job(world.reader(), store, limits=JobLimits(kill_after)) as job:
+            partial = run_checks(world.question_set, settings, job)
+        assert job.stopped and partial.frame.filter(pl.col("verdict") == "unknown").height
+    with Job(last := world.reader(), store) as job:
+        result = run_checks(world.question_set, settings, job)
+    assert result.frame.equals(expected.frame)
+    assert last.calls < needed
+
+
+def test_a_plan_counts_the_calls_that_are_made(tmp_path: Path) -> None:
+    world = build_world()
+    settings = CheckSettings(("closed-book",), "none")
+    with Job(reader := world.reader(), tmp_path / "calls.sqlite") as job:
+        forecast = plan_checks(world.question_set, settings, job)
+        assert forecast is not None and reader.calls == 0
+        run_checks(world.question_set, settings, job)
+        # Each of these leads to at most one more: the answer of a reader that doesn't decline.
+        assert forecast.plan.distinct <= reader.calls <= forecast.plan.distinct + forecast.waiting
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What does it do?",
+        "According to the passage, who built the mill?",
+        "What is mentioned above about mills?",
+        "How many of these wheels are there?",
+        "Who is he?",
+        "What does this article say about Rome?",
+        "Which of the following is a mill?",
+    ],
+)
+def test_references_outside_the_question_are_found(text: str) -> None:
+    assert dangling_reference(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Who built the mill, and when was it sold?",
+        "When did Rome fall and who ruled it?",
+        "How long does it take to get to Mars?",
+        "Is it true that cats sleep a lot?",
+        "who wrote the text of the national anthem",
+        "What do bees do with their honey?",
+        "what year did this is us start",
+        "Who said “this passage is mine”?",
+        "who bought the old london bridge and where is it now",
+        "where did they film game of thrones season 2",
+    ],
+)
+def test_questions_that_stand_alone_pass(text: str) -> None:
+    if text == "what year did this is us start":
+        pytest.xfail("a title that reads like a reference")
+    assert dangling_reference(text) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Who was the first king of the Franks?", "English"),
+        ("Wer war der erste König der Franken und wie ist er gestorben?", "German"),
+        ("Quel est le premier roi des Francs ?", "French"),
+        ("フランク王国の最初の王は誰ですか", "Japanese"),
+        ("谁是法兰克人的第一位国王", "Chinese"),
+        ("42", ""),
+        ("Veldrin 1871", ""),
+    ],
+)
+def test_languages_by_script_and_common_words(text: str, language: str) -> None:
+    assert identify_language(text) == language
+
+
+def test_the_share_of_copied_words() -> None:
+    text = "one two three four five six seven".split()  # noqa: SIM905
+    # five words of a run of six, and two of their own
+    assert copied_share(["two", "three", "four", "five", "six", "x", "y"], [text])[0] == pytest.approx(5 / 7)
+    assert copied_share(["two", "three", "four", "five", "x"], [text])[0] == 0
+
+
+def test_near_duplicates_with_other_answers_or_names_stay() -> None:
+    same = "How many rooms does the Velford {} have on its upper floor?"
+    questions = (
+        Question("a", same.format("abbey"), ("12",)),
+        Question("b", same.format("abbey").lower(), ("12",)),
+        Question("c", same.format("abbey") + " Please.", ("13",)),
+        Question("d", same.format("abbey").replace("Velford", "Balford"), ("12",)),
+    )
+    frame = pl.DataFrame({"passage": ["p"], "text": ["x"]})
+    result = run_checks(QuestionSet(questions, frame), CheckSettings(("duplicate",), "none"))
+    assert result.failed("duplicate") == ["b"]
+
+
+def test_ragas_and_deepeval_output_can_be_checked(save) -> None:  # type: ignore[no-untyped-def]
+    ragas = save(
+        "testset.jsonl",
+        '{"user_input": "According to the text, who built the mill?", "reference": "Ann", '
+        '"reference_contexts": ["Ann built the mill in 1820."]}\n'
+        '{"user_input": "Who built the mill?", "reference": "Ann", '
+        '"reference_contexts": ["Ann built the mill in 1820."]}\n',
+    )
+    deepeval = save(
+        "goldens.json",
+        '{"goldens": [{"input": "According to the passage, who?", "expected_output": "Ann", "context": ["Ann did."]}]}',
+    )
+    for path, failing in ((ragas, 1), (deepeval, 1)):
+        questions = read_question_set([str(path)])
+        result = run_checks(questions, CheckSettings(("self-contained", "verbatim"), "none"))
+        assert len(result.failed("self-contained")) == failing
+        assert set(result.frame.filter(pl.col("check") == "verbatim")["verdict"]) == {"unknown"}
+
+
+def test_roles_go_to_different_models_where_there_are_several() -> None:
+    assert assign_roles() == Roles("rules", "embedded", "none")
+    assert assign_roles(["a", "b", "c"]) == Roles("a", "b", "c")
+    assert assign_roles(["a", "b"]) == Roles("a", "b", "b")
+    assert assign_roles(["a"], reader="r") == Roles("a", "r", "a")
+    with pytest.raises(InputError, match="4 models"):
+        assign_roles(["a", "b", "c", "d"])
+    same = Card("hf", "m", revision="1")
+    warnings = shared_role_warnings({"writer": same, "reader": same, "judge": Card("hf", "n", revision="2")})
+    assert len(warnings) == 1 and "writer and the reader are the same model" in warnings[0]

@@ -1,0 +1,158 @@
+"""From documents to drafts: the plan, the writer by rules, and the build with its outputs."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from ragworth import formats
+from ragworth.build.card import CollectionCard
+from ragworth.build.checks.run import CheckSettings
+from ragworth.build.documents import read_documents
+from ragworth.build.drafts import Drafts
+from ragworth.build.outputs import write_collection
+from ragworth.build.question_set import read_question_set
+from ragworth.build.questions.build import (
+    BuildJobs,
+    BuildSettings,
+    BuiltQuestions,
+    Corpus,
+    build_questions,
+    prepare_corpus,
+)
+from ragworth.build.questions.facts import find_facts
+from ragworth.build.questions.plan import QuestionPlan, allocate, read_plan
+from ragworth.build.questions.rules import RuleWriter
+from ragworth.build.questions.types import QUESTION_TYPES
+from ragworth.calls.job import Job
+from ragworth.errors import InputError
+from tests.build.samples import careful_reader, write_corpus
+
+EVERY_TYPE = QuestionPlan(questions=32, drafts=1, types=dict.fromkeys(QUESTION_TYPES, 1), styles={"question": 1})
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    folder = write_corpus(tmp_path_factory.mktemp("corpus"))
+    return prepare_corpus(read_documents([folder]), EVERY_TYPE, clusters=1)
+
+
+@pytest.fixture(scope="module")
+def built(corpus: Corpus) -> BuiltQuestions:
+    with Job(careful_reader(), None) as job:
+        return build_questions(corpus, settings(), BuildJobs(reader=job))
+
+
+def settings() -> BuildSettings:
+    return BuildSettings(EVERY_TYPE, CheckSettings(encoder="none"), "Mills & more", "CC0")
+
+
+def test_facts_are_where_they_say() -> None:
+    passage = "Intro line\n\nThe mill was built in 1820 by the engineer Tomasina Oake. It has 14 millstones of granite."
+    facts = find_facts(passage)
+    assert {(fact.kind, fact.text) for fact in facts} == {("year", "1820"), ("name", "Tomasina Oake"), ("number", "14")}
+    for fact in facts:
+        at = fact.sentence.start + fact.start
+        assert passage[at : at + len(fact.text)] == fact.text
+
+
+@pytest.mark.parametrize(
+    "text", ["x = {1: 2} gives 14 items in total here.", "| a | b | 14 rows of nothing else |", "See 14"]
+)
+def test_code_tables_and_rests_make_no_question(text: str) -> None:
+    assert find_facts(text) == []
+
+
+def test_allocation_adds_up_and_follows_the_shares() -> None:
+    # 10 · 3/7 = 4.29, 10 · 2/7 = 2.86 twice: the rests go to the two with the larger remainder.
+    assert allocate(10, {"a": 3, "b": 2, "c": 2, "d": 0}) == {"a": 4, "b": 3, "c": 3}
+
+
+def test_every_slot_becomes_a_draft_with_verbatim_spans(corpus: Corpus) -> None:
+    drafts = RuleWriter().write(corpus.slots, corpus.sources)
+    assert [draft.id for draft in drafts] == [slot.id for slot in corpus.slots]
+    written = [draft for draft in drafts if draft.kept]
+    assert {draft.fields["type"] for draft in written} >= {"fact", "numeric", "time", "comparison", "multi-passage"}
+    for draft in written:
+        for span in draft.fields["spans"]:
+            assert span["text"] in corpus.sources[span["passage"]].text
+        answerable = draft.fields["type"] != "unanswerable"
+        assert draft.fields["answerable"] == answerable == bool(draft.fields["answers"])
+        if draft.fields["type"] in ("fact", "numeric", "time"):
+            (answer,) = draft.fields["answers"]
+            assert answer in draft.fields["spans"][0]["text"]
+            assert answer.casefold() not in draft.fields["question"].casefold()
+    assert all(draft.reason for draft in drafts if not draft.kept)
+
+
+def test_the_same_seed_gives_the_same_questions(corpus: Corpus) -> None:
+    assert RuleWriter().write(corpus.slots, corpus.sources) == RuleWriter().write(corpus.slots, corpus.sources)
+
+
+def test_no_fact_is_asked_for_twice(corpus: Corpus) -> None:
+    singles = [d for d in RuleWriter().write(corpus.slots, corpus.sources) if d.fields.get("type") in ("fact", "time")]
+    asked = Counter((d.fields["answers"][0], d.fields["spans"][0]["text"]) for d in singles)
+    assert max(asked.values()) == 1
+
+
+def test_a_follow_up_brings_its_conversation(corpus: Corpus) -> None:
+    (first, *_) = [d for d in RuleWriter().write(corpus.slots, corpus.sources) if d.fields.get("type") == "follow-up"]
+    assert [turn["role"] for turn in first.fields["history"]] == ["user", "assistant"]
+    assert first.fields["rewrite"].endswith("?")
+
+
+def test_the_funnel_accounts_for_every_draft(built: BuiltQuestions) -> None:
+    card = built.card
+    assert card.drafts == len(built.corpus.slots)
+    assert card.drafts - sum(step["drafts"] for step in card.funnel) == card.kept == len(built.drafts.kept)
+    assert card.corpus["documents"] == 4 and card.models["writer"] == "rules"
+    assert any("compared by wording only" in row or "encoder" in row for row in card.notes)
+
+
+def test_a_collection_is_a_workspace_and_reads_back_in_every_format(built: BuiltQuestions, tmp_path: Path) -> None:
+    corpus = built.corpus
+    write_collection(
+        tmp_path,
+        built.drafts,
+        corpus.passages,
+        built.checks.frame,
+        built.card,
+        also=("beir", "trec", "ragas"),
+        dense=False,
+    )
+    kept = {draft.id for draft in built.drafts.kept}
+    assert kept
+    queries = [json.loads(line) for line in (tmp_path / "queries.jsonl").read_text().splitlines()]
+    assert {row["_id"] for row in queries} == kept
+    again = read_question_set([str(tmp_path)])
+    assert {question.id for question in again.questions} == kept
+    labels = {(d.id, p) for d in built.drafts.kept if d.fields["answerable"] for p in d.fields["passages"]}
+    for spec in (f"beir:{tmp_path / 'beir'}", str(tmp_path / "qrels.txt"), str(tmp_path / "trec" / "qrels.txt")):
+        table = formats.read_judgments(spec).frame
+        assert set(table.select("query", "passage").rows()) == labels
+    assert formats.load(tmp_path / "ragas.jsonl").collection.queries.height == len(kept)
+    assert len(Drafts.read(tmp_path / "drafts.jsonl")) == len(corpus.slots)
+    assert CollectionCard.read(tmp_path).license == "CC0"
+    assert "Mills &amp; more" in (tmp_path / "card.md").read_text()
+
+
+def test_files_of_others_are_never_replaced(built: BuiltQuestions, tmp_path: Path) -> None:
+    (tmp_path / "queries.jsonl").write_text("mine")
+    with pytest.raises(InputError, match=r"queries\.jsonl"):
+        write_collection(tmp_path, built.drafts, built.corpus.passages, built.checks.frame, built.card)
+    assert (tmp_path / "queries.jsonl").read_text() == "mine"
+
+
+def test_a_plan_file_is_checked_whole(tmp_path: Path) -> None:
+    path = tmp_path / "plan.toml"
+    path.write_text("questions = 0\n[types]\nfact = 1\nriddle = 2\n")
+    with pytest.raises(InputError) as caught:
+        read_plan(path)
+    assert (
+        "questions is 0" in str(caught.value) and "'riddle'" in str(caught.value) and "plan.toml" in str(caught.value)
+    )
+    path.write_text("questions = 7\n[types]\nlist = 2\n")
+    assert read_plan(path, seed=3) == QuestionPlan(questions=7, seed=3, types={"list": 2})
