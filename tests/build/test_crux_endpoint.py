@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -14,7 +13,7 @@ from ragworth.cli import main
 from ragworth.llm.contract import Generate, Prompt
 from tests.build.crux_samples import TOPICS, reply
 from tests.conftest import Save
-from tests.llm.openai.endpoint import TRUNCATED, Act, Endpoint, Seen, edited, status
+from tests.llm.openai.endpoint import TRUNCATED, Act, Endpoint, Seen, status
 
 
 def answer(seen: Seen, faults: dict[str, str]) -> Act:
@@ -24,13 +23,10 @@ def answer(seen: Seen, faults: dict[str, str]) -> Act:
     if not any(tag in said for tag in ("</passage>", "</question>", "</request>")):
         return Act()
     text = next((text for word, text in faults.items() if word in said), None) or reply(Generate(Prompt.text(said)))
-
-    def change(body: Any) -> Any:
-        body["choices"][0]["message"]["content"] = text
-        body["choices"][0]["finish_reason"] = "stop"
-        return body
-
-    return edited(change)
+    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+    usage = {"prompt_tokens": 50, "completion_tokens": 20, "total_tokens": 70}
+    body = {"id": "1", "object": "chat.completion", "model": "toy", "choices": [choice], "usage": usage}
+    return Act(body=json.dumps(body).encode())
 
 
 @pytest.fixture
