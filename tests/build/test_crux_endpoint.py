@@ -43,6 +43,7 @@ def build(topics: Path, url: str, *more: str) -> Result:
     return CliRunner().invoke(main, ["build", "crux", str(topics), "-o", out, "-n", "3", *models, *more])
 
 
+@pytest.mark.slow
 def test_faults_of_the_server_and_of_the_writer(topics: Path) -> None:
     """Two transient faults are tried again; a reply without tags is a status, and its topic has no request."""
     faults = {"Write the request": "I would rather not use tags."}

@@ -18,7 +18,7 @@ from ragworth.annotators.contract import AnnotationItem, AnnotationResult, Annot
 from ragworth.build.crux import drafting
 from ragworth.build.crux.consistency import UNRATED, ConsistentRatings, FailedRatings, filter_consistent
 from ragworth.build.crux.topics import Topic
-from ragworth.build.crux.writing import Sampling, TaggedWriter, WritingItem, WritingResult
+from ragworth.build.crux.writing import Sampling, TaggedWriter, WritingItem, TaggedWritingResult
 from ragworth.build.drafts import Draft, Drafts
 from ragworth.calls.job import Job
 from ragworth.calls.programs import Forecast
@@ -64,7 +64,7 @@ class CruxBuild:
     notes: tuple[str, ...] = ()
 
 
-class StagePlan(NamedTuple):
+class ChainStage(NamedTuple):
     """The calls of a stage; ``most`` is an upper limit where they depend on texts that aren't written yet."""
 
     stage: str
@@ -102,17 +102,17 @@ class CruxChain:
         judges = self._annotator(Collection()).templates
         return {**{name: each for task in writers for name, each in task.templates.items()}, **judges}
 
-    def plan(self) -> list[StagePlan]:
+    def plan(self) -> list[ChainStage]:
         """The calls of each stage, without making any. Ratings are known once all texts are written."""
         parts = self._writing()
-        plans = [StagePlan(name, plan_task(task, items, self.writer)) for name, (task, items) in parts.items()]
+        plans = [ChainStage(name, plan_task(task, items, self.writer)) for name, (task, items) in parts.items()]
         if any(each.forecast is not None and each.forecast.plan.missing for each in plans):
             most = 3 * sum(len(items) for name, (_, items) in parts.items() if name == "passages")
             most = most or len(drafting.cut_passages(self.topics))
             share = most / len(self.topics) + 1
-            return [*plans, StagePlan("ratings", None, round(share * len(self.topics) * self.options.questions))]
+            return [*plans, ChainStage("ratings", None, round(share * len(self.topics) * self.options.questions))]
         annotator, passages, summaries = self._rating(self._drafts(self._written()))
-        return [*plans, StagePlan("ratings", plan_task(annotator, [*passages, *summaries], self.judge))]
+        return [*plans, ChainStage("ratings", plan_task(annotator, [*passages, *summaries], self.judge))]
 
     def run(self) -> CruxBuild:
         """Run all stages. If the budget ends a stage, nothing is concluded from half of it."""
@@ -155,12 +155,12 @@ class CruxChain:
     def _writer(self, prompt: str, tag: str, words: int) -> TaggedWriter:
         return TaggedWriter(self.writer.card, prompt, tag, words, self.prompts, self.options.sampling)
 
-    def _written(self) -> dict[str, WritingResult]:
+    def _written(self) -> dict[str, TaggedWritingResult]:
         found = {name: run_task(task, items, self.writer) for name, (task, items) in self._writing().items()}
         _stop_if_spent(self.writer)
         return found
 
-    def _drafts(self, written: dict[str, WritingResult]) -> Drafts:
+    def _drafts(self, written: dict[str, TaggedWritingResult]) -> Drafts:
         way, topics = self.options, self.topics
         if "passages" in written:
             items = drafting.passage_items(topics)

@@ -63,7 +63,7 @@ class WrittenTexts(NamedTuple):
 
 
 @dataclass(frozen=True)
-class WritingResult:
+class TaggedWritingResult:
     """Everything that was written: id, texts, status, reason, raw, seed, attempts, source."""
 
     frame: pl.DataFrame
@@ -71,7 +71,7 @@ class WritingResult:
 
 
 @dataclass(frozen=True)
-class TaggedWriter(Task[WritingItem, WrittenTexts, WritingResult]):
+class TaggedWriter(Task[WritingItem, WrittenTexts, TaggedWritingResult]):
     """Writes texts between ``<tag>`` and ``</tag>``. Output without a complete pair of tags has no value."""
 
     card: Card
@@ -131,11 +131,11 @@ class TaggedWriter(Task[WritingItem, WrittenTexts, WritingResult]):
         items: Sequence[WritingItem],
         findings: Iterable[WrittenTexts | NoValue],
         controls: Sequence[WrittenTexts | NoValue],
-    ) -> WritingResult:
+    ) -> TaggedWritingResult:
         source = describe_source(self.card, [self.template], f"temperature {self.sampling.temperature:g}")
         rows = [{"id": item.id, "source": source} | _facts(found) for item, found in zip(items, findings, strict=True)]
         frame = frame_from_rows(rows, SCHEMA)
-        return WritingResult(frame, missing_notes(frame, self.prompt))
+        return TaggedWritingResult(frame, missing_notes(frame, self.prompt))
 
 
 def _facts(found: WrittenTexts | NoValue) -> dict[str, Any]:
