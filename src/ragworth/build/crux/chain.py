@@ -18,7 +18,7 @@ from ragworth.annotators.contract import AnnotationItem, AnnotationResult, Annot
 from ragworth.build.crux import drafting
 from ragworth.build.crux.consistency import UNRATED, ConsistentRatings, FailedRatings, filter_consistent
 from ragworth.build.crux.topics import Topic
-from ragworth.build.crux.writing import Sampling, TaggedWriter, WritingItem, TaggedWritingResult
+from ragworth.build.crux.writing import Sampling, TaggedWriter, TaggedWritingResult, WritingItem
 from ragworth.build.drafts import Draft, Drafts
 from ragworth.calls.job import Job
 from ragworth.calls.programs import Forecast
