@@ -11,6 +11,12 @@ COMMANDS = {
     "check": "ragworth.cli.build_check:command",
     "sample": "ragworth.cli.build_sample:command",
     "review": "ragworth.cli.build_sample:review_command",
+    "crux": "ragworth.cli.build_crux:crux_command",
+    "filter": "ragworth.cli.build_crux:filter_command",
+    "stats": "ragworth.cli.build_crux:stats_command",
+    "pool": "ragworth.cli.build_pool:pool_command",
+    "nuggets": "ragworth.cli.build_nuggets:nuggets_command",
+    "assign": "ragworth.cli.build_nuggets:assign_command",
 }
 
 

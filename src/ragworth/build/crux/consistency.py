@@ -1,0 +1,88 @@
+"""The consistency filter: keep the sub-questions that some passage answers, and the topics that have any."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Literal, NamedTuple, get_args
+
+import polars as pl
+
+from ragworth.errors import InputError
+from ragworth.tables import OK, Ratings
+
+FailedRatings = Literal["leave-out", "zero"]
+FAILED_RATINGS = get_args(FailedRatings)
+UNANSWERABLE = "unanswerable"
+UNRATED = "unrated"
+
+
+class ConsistentRatings(NamedTuple):
+    """Ratings of answerable sub-questions, all with a value, and what was dropped."""
+
+    ratings: Ratings
+    passages: dict[tuple[str, str], str]
+    """Dropped (query, passage), with the reason: every rating of it failed."""
+    subquestions: dict[tuple[str, str], tuple[str, str]]
+    """Dropped (query, subquestion), with status and reason."""
+
+    @property
+    def counts(self) -> Counter[str]:
+        """Dropped sub-questions by status."""
+        return Counter(status for status, _ in self.subquestions.values())
+
+
+def filter_consistent(ratings: Ratings, eta: float = 3.0, failed: FailedRatings = "leave-out") -> ConsistentRatings:
+    """Drop sub-questions that no passage answers with ``eta`` or more.
+
+    A failed rating could have made its sub-question answerable, or a passage required. ``leave-out`` drops passages
+    whose ratings all failed, then sub-questions with a failed rating. ``zero`` counts failed ratings as 0, as the
+    paper does.
+    """
+    if failed not in FAILED_RATINGS:
+        raise InputError(f"failed is {failed!r}", expected=" or ".join(FAILED_RATINGS))
+    frame = ratings.frame
+    if failed == "zero":
+        bad = pl.col("status") != OK
+        frame = frame.with_columns(
+            pl.when(bad).then(0.0).otherwise("value").alias("value"),
+            pl.when(bad)
+            .then(pl.concat_str("source", pl.lit(" · failed, counted as 0")))
+            .otherwise("source")
+            .alias("source"),
+            pl.lit(OK).alias("status"),
+        )
+    good = pl.col("status") == OK
+    passages = _failed_passages(frame)
+    frame = frame.join(passages, on=["query", "passage"], how="anti", maintain_order="left")
+    asked = ratings.frame.select("query", "subquestion").unique(maintain_order=True)
+    by_question = frame.group_by("query", "subquestion", maintain_order=True).agg(
+        pl.col("value").filter(good).max().alias("best"),
+        (~good).sum().alias("failed"),
+        pl.col("status").filter(~good).first().alias("why"),
+    )
+    facts = asked.join(by_question, on=["query", "subquestion"], how="left", maintain_order="left")
+    dropped = {
+        (query, name): status
+        for query, name, best, lost, why in facts.iter_rows()
+        if (status := _question_status(best, lost, why, eta)) is not None
+    }
+    names = pl.DataFrame(list(dropped), schema={"query": pl.String, "subquestion": pl.String}, orient="row")
+    kept = frame.join(names, on=["query", "subquestion"], how="anti", maintain_order="left")
+    reasons = {(query, passage): f"all its ratings failed ({why})" for query, passage, why in passages.iter_rows()}
+    return ConsistentRatings(Ratings.trusted(kept.select(list(Ratings.schema))), reasons, dropped)
+
+
+def _failed_passages(frame: pl.DataFrame) -> pl.DataFrame:
+    bad = pl.col("status") != OK
+    groups = frame.group_by("query", "passage", maintain_order=True).agg(bad.all().alias("all"), pl.first("status"))
+    return groups.filter("all").drop("all")
+
+
+def _question_status(best: float | None, failed: int | None, why: str | None, eta: float) -> tuple[str, str] | None:
+    if failed is None:
+        return UNRATED, "no passage has a rating for it"
+    if failed:
+        return UNRATED, f"{failed:,} of its ratings failed, the first with {why}"
+    if best is None or best < eta:
+        return UNANSWERABLE, f"no passage is rated {eta:g} or more"
+    return None

@@ -1,0 +1,182 @@
+"""Read topics, each some documents with a human-written summary: Multi-News, DUC, or one folder per topic."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from ragworth.build.documents import read_documents
+from ragworth.errors import BadLine, FormatError, format_count, format_list, quote_short
+from ragworth.formats.columns import bad_lines_error
+from ragworth.formats.files import open_file, read_lines, run_name
+from ragworth.formats.values import WrongLineError, as_id, as_list, as_text
+from ragworth.prompt_table import read_rows
+
+SEPARATOR = "|||||"
+"""What Multi-News puts between the documents of a topic."""
+
+LINE_END = "NEWLINE_CHAR"
+"""How Multi-News writes a line end inside a document."""
+
+ROW = '{"document": "one ||||| two", "summary": "…"} or {"id": …, "documents": ["…"], "summaries": ["…"]} on each line'
+FOLDER = "a folder with docs/ and models/ (DUC), or one folder per topic with documents and summary.txt"
+SUMMARY_FILES = ("summary.txt", "summary.md")
+_SGML_DOCUMENT = re.compile(r"<DOC>(.*?)</DOC>", re.S | re.I)
+_SGML_TEXT = re.compile(r"<TEXT>(.*?)</TEXT>", re.S | re.I)
+_SGML_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
+
+
+class Topic(NamedTuple):
+    """Documents and what people summed up of them."""
+
+    id: str
+    documents: tuple[str, ...]
+    summary: str
+
+
+class Topics(NamedTuple):
+    """Topics, and notes from reading."""
+
+    topics: list[Topic]
+    notes: tuple[str, ...] = ()
+
+
+def read_topics(path: str | Path) -> Topics:
+    """Read topics from a file or folder.
+
+    - Multi-News: rows (JSONL, Parquet, CSV, TSV) with ``document``, whose documents are joined by ``|||||``, and
+      ``summary``; or ``NAME.src`` with ``NAME.tgt`` beside it, line by line.
+    - DUC: rows with ``documents`` and ``summaries`` (or ``summary``); or a folder with ``docs/CLUSTER/*`` and
+      ``models/CLUSTER.*``. Several summaries of a cluster are joined.
+    - Folders: one per topic, with documents of any kind that `read_documents` reads, and ``summary.txt``.
+
+    Documents without a text are left out, with a note. A topic without a document or summary is an error.
+    """
+    place = Path(path)
+    if place.is_dir():
+        found = list(
+            _duc_folder(place) if (place / "docs").is_dir() and (place / "models").is_dir() else _folders(place)
+        )
+        expected = FOLDER
+    elif place.name.removesuffix(".gz").endswith(".src"):
+        found, expected = list(_aligned_lines(place)), "as many lines in the .tgt file"
+    else:
+        found, expected = list(_rows(place)), ROW
+    return _checked(found, str(path), expected)
+
+
+def _checked(topics: list[Topic], path: str, expected: str) -> Topics:
+    if not topics:
+        raise FormatError("there are no topics", file=path, expected=expected)
+    blank = sum(not text.strip() for topic in topics for text in topic.documents)
+    kept = [topic._replace(documents=tuple(text for text in topic.documents if text.strip())) for topic in topics]
+    empty = [topic.id for topic in kept if not topic.documents]
+    mute = [topic.id for topic in kept if not topic.summary.strip()]
+    for names, what in ((empty, "document"), (mute, "summary")):
+        if names:
+            few = format_list([quote_short(name, 24) for name in names], 5)
+            raise FormatError(
+                f"{format_count(len(names), 'topic')} without a {what}: {few}", file=path, expected=expected
+            )
+    ids = [topic.id for topic in kept]
+    if len(set(ids)) < len(ids):
+        twice = next(name for number, name in enumerate(ids) if name in ids[:number])
+        raise FormatError(f"the topic {quote_short(twice)} occurs twice", file=path, expected="each topic once")
+    notes = (f"{format_count(blank, 'document')} without a text left out",) if blank else ()
+    return Topics(kept, notes)
+
+
+def _rows(path: Path) -> Iterator[Topic]:
+    name = run_name(path)
+    for number, row in enumerate(read_rows(str(path))):
+        try:
+            given = next((row[key] for key in ("id", "_id", "topic") if row.get(key) not in (None, "")), None)
+            identity = as_id(given, "id") if given is not None else f"{name}-{number}"
+            yield Topic(identity, tuple(_documents(row)), _summary(row))
+        except WrongLineError as error:
+            raise bad_lines_error(path, [BadLine(number + 1, str(error))], ROW) from error
+
+
+def _documents(row: dict[str, Any]) -> list[str]:
+    if row.get("documents") is not None:
+        return [_object_text(each, "document") for each in as_list(row["documents"], "the value of 'documents'")]
+    return _split(as_text(row.get("document"), "document"))
+
+
+def _summary(row: dict[str, Any]) -> str:
+    given = row.get("summaries")
+    if given is None:
+        return _plain_summary(as_text(row.get("summary"), "summary"))
+    texts = [given] if isinstance(given, str) else as_list(given, "the value of 'summaries'")
+    return "\n\n".join(_plain_summary(_object_text(each, "summary")) for each in texts)
+
+
+def _object_text(value: object, what: str) -> str:
+    """A text, or an object that has one."""
+    return as_text(value.get("text") if isinstance(value, dict) else value, what)
+
+
+def _split(text: str) -> list[str]:
+    return [part.replace(LINE_END, "\n").strip() for part in text.split(SEPARATOR) if part.strip()]
+
+
+def _plain_summary(text: str) -> str:
+    """A summary without the dash that Multi-News puts before it."""
+    return text.strip().removeprefix("– ").strip()
+
+
+def _aligned_lines(source: Path) -> Iterator[Topic]:
+    packed = ".gz" if source.name.endswith(".gz") else ""
+    target = source.with_name(source.name.removesuffix(packed).removesuffix(".src") + f".tgt{packed}")
+    name = run_name(source).removesuffix(".src")
+    for number, (documents, summary) in enumerate(zip_longest(read_lines(source), read_lines(target))):
+        if documents is None or summary is None or documents[0] != summary[0]:
+            line = next(each[0] for each in (documents, summary) if each is not None)
+            problem = f"near line {line} it doesn't match {target.name}"
+            raise FormatError(
+                problem, file=str(source), expected="a line in each file for every topic, none of them blank"
+            )
+        texts = [line.decode("utf-8", "replace").strip() for _, line in (documents, summary)]
+        yield Topic(f"{name}-{number}", tuple(_split(texts[0])), _plain_summary(texts[1]))
+
+
+def _duc_folder(folder: Path) -> Iterator[Topic]:
+    models = sorted(each for each in (folder / "models").iterdir() if each.is_file())
+    for cluster in sorted(each for each in (folder / "docs").iterdir() if each.is_dir()):
+        # The cluster d30001t has the summaries D30001.M.100.T.A, D30001.M.100.T.B and so on.
+        summaries = [each for each in models if cluster.name.casefold().startswith(each.name.split(".")[0].casefold())]
+        texts = [text for file in sorted(cluster.iterdir()) if file.is_file() for text in _sgml_texts(_text(file))]
+        yield Topic(cluster.name, tuple(texts), "\n\n".join(_without_tags(_text(file)) for file in summaries))
+
+
+def _sgml_texts(text: str) -> list[str]:
+    """The texts of a file of SGML documents; a file without the tags is one document."""
+    documents = _SGML_DOCUMENT.findall(text) or [text]
+    return [_without_tags("\n".join(_SGML_TEXT.findall(each)) or each) for each in documents]
+
+
+def _without_tags(text: str) -> str:
+    return _SGML_TAG.sub(" ", text).strip()
+
+
+def _text(path: Path) -> str:
+    with open_file(path) as stream:
+        data: bytes = stream.read()
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data.decode("latin-1")  # the files of DUC are older than UTF-8
+
+
+def _folders(folder: Path) -> Iterator[Topic]:
+    for topic in sorted(each for each in folder.iterdir() if each.is_dir() and not each.name.startswith(".")):
+        summary = next((topic / name for name in SUMMARY_FILES if (topic / name).is_file()), None)
+        if summary is None:
+            raise FormatError(f"no {' or '.join(SUMMARY_FILES)}", file=str(topic), expected=FOLDER)
+        found = read_documents([topic]).frame.filter(pl.col("document") != summary.name)
+        yield Topic(topic.name, tuple(found["text"].to_list()), _text(summary))

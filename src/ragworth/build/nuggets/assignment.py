@@ -1,0 +1,138 @@
+"""``nuggets``: which nuggets an answer supports, by the probabilities of the labels, and its scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import polars as pl
+
+from ragworth.build.nuggets.files import ASSIGNMENTS, AssignedAnswer, Nugget, NuggetList
+from ragworth.build.nuggets.scores import NO_NUGGETS, SCORES, nugget_scores
+from ragworth.calls.programs import NoValue, Program, combine_programs
+from ragworth.errors import InputError
+from ragworth.generation.answer_book import Answer
+from ragworth.graders.contract import Grader
+from ragworth.graders.grading import GradingResult
+from ragworth.tasks.findings import AspectValues, reject_cut_passage
+from ragworth.tasks.labels import (
+    LabelMethod,
+    LabelResult,
+    LabelScale,
+    ask_label,
+    choose_label_method,
+    label_method_option,
+)
+from ragworth.tasks.options import option
+
+SUPPORT = LabelScale(("support", "partial", "none"), (1.0, 0.5, 0.0))
+"""How far a text supports a nugget, as a model writes it."""
+
+
+@dataclass(frozen=True)
+class NuggetGrader(Grader):
+    """Which nuggets an answer supports, fully, in part or not, and the six scores of TREC 2024 RAG.
+
+    The assignment is the likeliest label. One that fails is missing, with its reason, and leaves the scores that depend
+    on it without a value; it never counts as no support.
+    """
+
+    lists: Sequence[NuggetList] = field(default=(), kw_only=True)
+    citations: bool = option(False, "leave citations such as [2] in the answers")
+    how: str = label_method_option()
+    keep_cut: bool = option(False, "keep values of answers that the judge could not see whole")
+
+    kind: ClassVar[str] = "nuggets"
+    title: ClassVar[str] = "share of the nuggets that it supports"
+    aspects: ClassVar[tuple[str, ...]] = SCORES
+    asks: ClassVar[bool] = True
+    single: ClassVar[bool] = False
+    prompts: ClassVar[tuple[str, ...]] = ("nugget-support",)
+    details: ClassVar[Mapping[str, Any]] = {
+        "nuggets": pl.List(pl.String),
+        "importances": pl.List(pl.String),
+        "assignments": pl.List(pl.String),
+        "p_support": pl.List(pl.Float64),
+        "failures": pl.List(pl.String),
+        "mass": pl.Float64,
+    }
+
+    def check(self) -> None:
+        _ = self._scale
+        if not self.lists:
+            raise InputError("there are no nuggets", expected="a list of nuggets for each query")
+
+    @property
+    def _way(self) -> LabelMethod:
+        return choose_label_method(self.model, self.how, "nuggets")
+
+    @cached_property
+    def _scale(self) -> LabelScale:
+        return SUPPORT.for_prompt(self.template)
+
+    @cached_property
+    def _nuggets(self) -> Mapping[str, tuple[Nugget, ...]]:
+        return {each.query: each.nuggets for each in self.lists}
+
+    def program(self, answer: Answer) -> Program[AspectValues]:
+        text, query = self.text(answer), self.texts.known_query(answer.query) or self._query(answer.query)
+        nuggets = self._nuggets.get(answer.query, ())
+        if not nuggets:
+            raise NoValue(NO_NUGGETS, f"the query {answer.query!r} has no nuggets")
+        found = yield from combine_programs([self._assign(query, text, nugget) for nugget in nuggets])
+        assignments = [_assignment(one) for one in found]
+        detail = {
+            "nuggets": [nugget.text for nugget in nuggets],
+            "importances": [nugget.importance for nugget in nuggets],
+            "assignments": assignments,
+            "p_support": [_p_support(one) for one in found],
+            "failures": [one.status if isinstance(one, NoValue) else "" for one in found],
+            "mass": min(
+                (one.mass for one in found if not isinstance(one, NoValue) and one.mass is not None), default=None
+            ),
+        }
+        return AspectValues(nugget_scores(nuggets, assignments), detail)
+
+    def _query(self, query: str) -> str:
+        return next((each.text for each in self.lists if each.query == query), "")
+
+    def _assign(self, query: str, text: str, nugget: Nugget) -> Program[LabelResult]:
+        prompt = self.template.render({"query": query, "answer": text, "nugget": nugget.text})
+        found = yield from ask_label(prompt, self._scale, self.model, self._way)
+        reject_cut_passage(found.usage, self.keep_cut, found.raw)
+        return found
+
+    def doubts(self, frame: pl.DataFrame) -> list[str]:
+        """Warn if every assignment is the same."""
+        said = frame["assignments"].explode().drop_nulls().unique().to_list()
+        return [f"all assignments are the same: {said[0]}"] if len(said) == 1 and frame.height > len(SCORES) else []
+
+
+def assigned_answers(grader: NuggetGrader, result: GradingResult) -> list[AssignedAnswer]:
+    """The answers with their assignments, for `write_assignments`. Answers that couldn't be graded are left out."""
+    rows = result.answers.filter((pl.col("aspect") == SCORES[0]) & pl.col("assignments").is_not_null())
+    texts = {(each.system, each.query, each.repeat): each.text or "" for each in grader.book.answers}
+    queries = {each.query: each.text for each in grader.lists}
+    return [
+        AssignedAnswer(
+            row["system"],
+            row["query"],
+            queries.get(row["query"], ""),
+            texts[row["system"], row["query"], row["repeat"]],
+            tuple(Nugget(*pair) for pair in zip(row["nuggets"], row["importances"], strict=True)),
+            tuple(row["assignments"]),
+        )
+        for row in rows.iter_rows(named=True)
+    ]
+
+
+def _assignment(found: LabelResult | NoValue) -> str:
+    return "" if isinstance(found, NoValue) else ASSIGNMENTS[SUPPORT.labels.index(found.label)]
+
+
+def _p_support(found: LabelResult | NoValue) -> float | None:
+    if isinstance(found, NoValue) or found.probabilities is None:
+        return None
+    return found.probabilities[0] / (found.mass or 1.0)

@@ -1,0 +1,123 @@
+"""Read and write nuggets and assignments in the JSON lines of AutoNuggetizer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args
+
+from ragworth.errors import BadLine, FormatError
+from ragworth.formats.columns import bad_lines_error
+from ragworth.formats.files import create_file
+from ragworth.formats.jsonl import read_objects
+from ragworth.formats.values import WrongLineError, as_dict, as_id, as_list, as_text
+
+Importance = Literal["vital", "okay"]
+IMPORTANCES = get_args(Importance)
+ASSIGNMENTS = ("support", "partial_support", "not_support")
+NUGGETS = '{"query": …, "qid": …, "nuggets": [{"text": …, "importance": "vital" or "okay"}]} on each line'
+ASSIGNED = 'as nuggets, with "assignment": "support", "partial_support" or "not_support" in each, and "run_id"'
+
+
+class Nugget(NamedTuple):
+    text: str
+    importance: str
+    """``vital`` or ``okay``; empty if nobody could say."""
+
+
+class NuggetList(NamedTuple):
+    """The nuggets of a query."""
+
+    query: str
+    text: str
+    nuggets: tuple[Nugget, ...]
+
+
+class AssignedAnswer(NamedTuple):
+    """An answer, and what it says of each nugget; an assignment that failed is empty."""
+
+    system: str
+    query: str
+    text: str
+    answer: str
+    nuggets: tuple[Nugget, ...]
+    assignments: tuple[str, ...]
+
+
+def read_nuggets(path: str | Path) -> list[NuggetList]:
+    return [
+        NuggetList(query, text, tuple(nugget for nugget, _ in some))
+        for _, query, text, some in _read(path, NUGGETS, assigned=False)
+    ]
+
+
+def read_assignments(path: str | Path) -> list[AssignedAnswer]:
+    made = []
+    for item, query, text, some in _read(path, ASSIGNED, assigned=True):
+        system, answer = str(item.get("run_id") or "run"), str(item.get("answer_text") or "")
+        nuggets, assignments = (tuple(each) for each in zip(*some, strict=True)) if some else ((), ())
+        made.append(AssignedAnswer(system, query, text, answer, nuggets, assignments))
+    return made
+
+
+def write_nuggets(lists: Iterable[NuggetList], path: str | Path) -> None:
+    _write(
+        path,
+        ({"query": each.text, "qid": each.query, "nuggets": [n._asdict() for n in each.nuggets]} for each in lists),
+    )
+
+
+def write_assignments(answers: Iterable[AssignedAnswer], path: str | Path) -> None:
+    """Write answers with their assignments. A failed one is ``null``, which other programs must not take for none."""
+    _write(
+        path,
+        (
+            {
+                "query": each.text,
+                "qid": each.query,
+                "answer_text": each.answer,
+                "response_length": len(each.answer.split()),
+                "run_id": each.system,
+                "nuggets": [
+                    {**nugget._asdict(), "assignment": assignment or None}
+                    for nugget, assignment in zip(each.nuggets, each.assignments, strict=True)
+                ],
+            }
+            for each in answers
+        ),
+    )
+
+
+def _write(path: str | Path, rows: Iterable[dict[str, Any]]) -> None:
+    with create_file(path) as stream:
+        for row in rows:
+            stream.write((json.dumps(row, ensure_ascii=False) + "\n").encode("utf-8", "replace"))
+
+
+def _read(
+    path: str | Path, expected: str, *, assigned: bool
+) -> list[tuple[dict[str, Any], str, str, list[tuple[Nugget, str]]]]:
+    rows = []
+    for number, item in read_objects(path, [], skip=False, expected=expected):
+        try:
+            query = as_id(item.get("qid"), "qid")
+            some = [_nugget(as_dict(each, "a nugget"), assigned) for each in as_list(item.get("nuggets"), "nuggets")]
+            rows.append((item, query, as_text(item.get("query") or "", "query"), some))
+        except WrongLineError as error:
+            raise bad_lines_error(path, [BadLine(number, str(error))], expected) from error
+    if not rows:
+        raise FormatError("no rows: the file is empty", file=str(path), expected=expected)
+    return rows
+
+
+def _nugget(item: dict[str, Any], assigned: bool) -> tuple[Nugget, str]:
+    text, importance = as_text(item.get("text"), "text"), as_text(item.get("importance") or "", "importance")
+    if importance and importance not in IMPORTANCES:
+        raise WrongLineError(f"the importance is {importance!r}, not vital or okay")
+    if not assigned:
+        return Nugget(text, importance), ""
+    assignment = item.get("assignment", "")
+    if assignment is not None and assignment not in ASSIGNMENTS:
+        raise WrongLineError(f"the assignment is {assignment!r}, not {', '.join(ASSIGNMENTS)}")
+    return Nugget(text, importance), assignment or ""

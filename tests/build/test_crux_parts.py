@@ -1,0 +1,221 @@
+"""Topics from every kind of input, pieces, the consistency filter, labels and statistics."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from ragworth import Ratings
+from ragworth.build.crux.consistency import filter_consistent
+from ragworth.build.crux.labels import answered_subquestions, document_relevance, graded_relevance
+from ragworth.build.crux.pieces import cut, pieces
+from ragworth.build.crux.statistics import rating_statistics, summary_coverage
+from ragworth.build.crux.topics import Topic, read_topics
+from ragworth.errors import InputError, RagworthError
+from tests.conftest import Save
+
+MULTI_NEWS = {"document": "First story. NEWLINE_CHAR More. ||||| Second story. |||||", "summary": "– Two stories."}
+
+
+def test_multi_news_rows(save: Save) -> None:
+    (topic,) = read_topics(save("test.jsonl", json.dumps(MULTI_NEWS))).topics
+    assert topic == Topic("test-0", ("First story. \n More.", "Second story."), "Two stories.")
+
+
+def test_multi_news_lines(save: Save) -> None:
+    save("test.tgt", "– Sum one\n– Sum two\n")
+    found = read_topics(save("test.src", "a ||||| b\nc\n")).topics
+    assert found == [Topic("test-0", ("a", "b"), "Sum one"), Topic("test-1", ("c",), "Sum two")]
+
+
+@pytest.mark.parametrize("target", ["– Sum one\n", "– Sum one\n\n– Sum two\n"])
+def test_lines_that_do_not_match_are_an_error(save: Save, target: str) -> None:
+    save("test.tgt", target)
+    with pytest.raises(RagworthError, match="doesn't match"):
+        read_topics(save("test.src", "a\nb\n"))
+
+
+def test_clusters_in_rows_join_their_summaries(save: Save) -> None:
+    row = {"id": 7, "documents": ["a", {"text": "b"}, " "], "summaries": ["s", "t"]}
+    found = read_topics(save("duc.jsonl", json.dumps(row)))
+    assert found.topics == [Topic("7", ("a", "b"), "s\n\nt")]
+    assert found.notes == ("1 document without a text left out",)
+
+
+def test_a_duc_folder(save: Save, tmp_path: Path) -> None:
+    story = "<DOC>\n<DOCNO> APW1 </DOCNO>\n<TEXT>\n<P>A story</P> about 1 < 2.\n</TEXT>\n</DOC>"
+    save("docs/d30001t/APW1", story)
+    save("docs/d30001t/APW2", b"Plain caf\xe9")
+    for letter, text in (("A", "One."), ("B", "Two.")):
+        save(f"models/D30001.M.100.T.{letter}", text)
+    (topic,) = read_topics(tmp_path).topics
+    assert (topic.id, topic.summary) == ("d30001t", "One.\n\nTwo.")
+    assert [" ".join(text.split()) for text in topic.documents] == ["A story about 1 < 2.", "Plain café"]
+
+
+def test_a_folder_for_each_topic(save: Save, tmp_path: Path) -> None:
+    save("harbour/one.txt", "The storm.")
+    save("harbour/two.md", "# Money\n\nThe county paid.")
+    save("harbour/summary.txt", "A summary.")
+    (topic,) = read_topics(tmp_path).topics
+    assert topic.id == "harbour" and topic.summary == "A summary."
+    assert len(topic.documents) == 2 and "The storm." in topic.documents
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ({"document": "a"}, "summary"),
+        ({"summary": "a"}, "document"),
+        ({"document": "a", "summary": " "}, "without a summary"),
+        ({"documents": "a", "summary": "b"}, "list"),
+        ({"documents": [], "summary": "b"}, "without a document"),
+    ],
+)
+def test_a_row_that_is_no_topic(save: Save, row: dict[str, object], words: str) -> None:
+    with pytest.raises(RagworthError, match=words):
+        read_topics(save("x.jsonl", json.dumps(row)))
+
+
+def test_a_topic_that_occurs_twice_and_a_folder_without_summary(save: Save, tmp_path: Path) -> None:
+    row = json.dumps({"id": "a", "document": "x", "summary": "y"})
+    with pytest.raises(RagworthError, match="twice"):
+        read_topics(save("x.jsonl", f"{row}\n{row}\n"))
+    save("topics/a/doc.txt", "text")
+    with pytest.raises(RagworthError, match=r"summary\.txt"):
+        read_topics(tmp_path / "topics")
+
+
+def test_long_documents_are_cut_into_pieces_at_sentences() -> None:
+    sentence = "One two three four five six seven eight nine ten. "
+    assert pieces(sentence * 102) == [(sentence * 102).strip()]  # 1,020 words
+    parts = pieces(sentence * 120)
+    assert [len(part.split()) for part in parts] == [510, 510, 180]
+    assert all(part.endswith("ten.") for part in parts)
+    assert " ".join(parts).split() == (sentence * 120).split()
+
+
+def test_a_sentence_without_end_is_cut_and_a_short_rest_joins() -> None:
+    assert [len(part.split()) for part in cut("word " * 1200, 512)] == [512, 512, 176]
+    assert [len(part.split()) for part in cut("word " * 600, 512)] == [600]
+    assert cut("  ", 10) == []
+
+
+MATRIX = {
+    ("q", "p1"): {"1": 5, "2": 4, "3": 0},
+    ("q", "p2"): {"1": 5, "2": 0, "3": 2},
+    ("q", "p3"): {"1": 0, "2": 5, "3": 0},
+    ("q", "p4"): {"1": 1, "2": 0, "3": 0},
+}
+
+
+def ratings(**failed: str) -> Ratings:
+    """The matrix above; ``p1_3="refused"`` makes that rating fail."""
+    rows = []
+    for (query, passage), values in MATRIX.items():
+        for name, value in values.items():
+            status = failed.get(f"{passage}_{name}", "ok")
+            rows.append((query, passage, name, float(value) if status == "ok" else None, status))
+    return Ratings(pl.DataFrame(rows, schema=["query", "passage", "subquestion", "value", "status"], orient="row"))
+
+
+def test_the_filter_drops_what_nothing_answers() -> None:
+    found = filter_consistent(ratings())
+    assert {name: why[0] for (_, name), why in found.subquestions.items()} == {"3": "unanswerable"}
+    assert set(found.ratings.frame["subquestion"]) == {"1", "2"}
+    assert filter_consistent(ratings(), eta=2).subquestions == {}
+
+
+def test_a_failed_rating_leaves_its_sub_question_open() -> None:
+    found = filter_consistent(ratings(p4_1="refused"))
+    assert found.subquestions[("q", "1")] == ("unrated", "1 of its ratings failed, the first with refused")
+    assert found.counts == {"unrated": 1, "unanswerable": 1}
+    assert filter_consistent(ratings(p4_1="refused"), failed="zero").counts == {"unanswerable": 1}
+
+
+def test_a_passage_without_any_rating_is_dropped_rather_than_all_sub_questions() -> None:
+    found = filter_consistent(ratings(p4_1="cut", p4_2="cut", p4_3="cut"))
+    assert found.passages == {("q", "p4"): "all its ratings failed (cut)"}
+    assert found.counts == {"unanswerable": 1}
+
+
+def test_unknown_ways_to_treat_failures_are_refused() -> None:
+    with pytest.raises(InputError, match="leave-out or zero"):
+        filter_consistent(ratings(), failed="skip")  # type: ignore[arg-type]
+
+
+def test_grades_by_redundancy() -> None:
+    """p1 answers both and is required; p2 repeats 1 as well; p3 answers 2 better than p1; p4 answers nothing."""
+    grades = graded_relevance(filter_consistent(ratings()).ratings)
+    assert dict(grades.frame.select("passage", "value").rows()) == {"p1": 3, "p2": 1, "p3": 2, "p4": 0}
+    documents = document_relevance(grades, {"p1": "d1", "p2": "d2", "p3": "d2", "p4": "d3"})
+    assert dict(documents.frame.select("passage", "value").rows()) == {"d1": 3, "d2": 2, "d3": 0}
+    answered = answered_subquestions(ratings()).frame
+    assert answered.select("passage", "subquestion", "value").rows() == [
+        ("p1", "1", 1),
+        ("p1", "2", 1),
+        ("p2", "1", 1),
+        ("p3", "2", 1),
+    ]
+
+
+def test_statistics_are_counted() -> None:
+    found = rating_statistics(ratings())
+    expected = {
+        "queries": 1,
+        "sub-questions": 3,
+        "answerable sub-questions": 2,
+        "sub-questions dropped: unanswerable": 1,
+        "rated passages": 4,
+        "required passages": 1,
+        "redundant passages": 3,
+        "partially redundant": 1,
+        "fully redundant": 1,
+        "answering nothing": 1,
+        "required passages per query": 1,
+    }
+    assert {row.name: row.value for row in found.rows if row.name in expected} == expected
+    assert found.histogram == {"0": 6, "1": 1, "2": 1, "3": 0, "4": 1, "5": 3}
+    failed = rating_statistics(ratings(p4_1="refused")).histogram
+    assert failed["refused"] == 1 and failed["1"] == 0
+
+
+def test_coverage_of_a_summary_needs_all_its_ratings() -> None:
+    kept = filter_consistent(ratings()).ratings
+    rows = [("q", "s", "1", 5.0), ("q", "s", "2", 2.0), ("q", "s", "3", 5.0)]
+    own = Ratings(pl.DataFrame(rows, schema=["query", "passage", "subquestion", "value"], orient="row"))
+    assert summary_coverage(kept, own, 3.0) == [("q", 0.5)]
+    assert summary_coverage(kept, Ratings.trusted(own.frame.head(1)), 3.0) == []
+
+
+@pytest.mark.real
+def test_the_required_subsets_of_the_released_log(data: Path) -> None:
+    """1,542 topics of Multi-News with their required passages: as many as the log lists, none of them redundant."""
+    from ragworth.formats import read_ratings
+
+    path = data / "crux_case" / "case.log.gz"
+    with gzip.open(path, "rt") as stream:
+        listed = sum(line.count("'") // 2 for line in stream if line.startswith("['"))
+    found = rating_statistics(read_ratings(f"crux:{path}"))
+    assert found["queries"] == 1542
+    assert found["required passages"] == found["rated passages"] == listed == 4938
+    assert found["redundant passages"] == 0
+
+
+@pytest.mark.real
+def test_statistics_of_the_released_duc_ratings(data: Path) -> None:
+    """The ratings are of BM25's top 100, not of all relevant passages, so Table 4's 274 and 1,657 can't come out."""
+    from ragworth.formats import load
+
+    collection = load(f"crux:{data / 'crux_duc04'}").collection
+    assert collection.ratings is not None
+    found = rating_statistics(collection.ratings, collection)
+    assert (found["queries"], found["sub-questions"], found["rated passages"]) == (50, 750, 5000)
+    assert found["required passages"] + found["redundant passages"] == 5000
+    assert found["required passages per query"] == pytest.approx(found["required passages"] / 50)
+    assert sum(found.histogram.values()) == 75_000
+    assert found["required passages"] / 50 < 274 / 50 == pytest.approx(5.48)
