@@ -293,7 +293,11 @@ class Bench:
         texts = self.collection
         results = Results(
             Collection(
-                texts.queries, texts.passages.filter(pl.col("passage").is_in(shown)), texts.answers, texts.subquestions
+                texts.queries,
+                texts.passages.filter(pl.col("passage").is_in(shown)),
+                texts.answers,
+                texts.subquestions,
+                turns=texts.turns,
             ),
             contexts,
             judgments,
