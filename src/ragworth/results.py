@@ -134,6 +134,7 @@ class Results:
                 "notes": {name: list(table.notes) for name, table in tables.items() if table is not None},
                 "files": digests,
             }
+            | ({"turns": self.collection.turn_form} if self.collection.turns.height else {})
         }
         record.write(MANIFEST, (json.dumps(whole, ensure_ascii=False, indent=1) + "\n").encode())
         record.finish()
@@ -154,6 +155,7 @@ class Results:
         texts: dict[str, Any] = {name: frames[f"texts/{name}.parquet"] for name in TEXT_TABLES}
         if TURNS_FILE in frames:
             texts["turns"] = check_turns(frames[TURNS_FILE], str(folder / TURNS_FILE))
+            texts["turn_form"] = inside.get("turns", "conversation")
         said = {Path(name).stem: frame for name, frame in frames.items() if name.startswith("said/")}
         estimates = {name: frames[file] for name in ESTIMATE_TABLES if (file := f"{name}.parquet") in frames}
         return cls(Collection(**texts), said=said, manifest=manifest, estimates=estimates, **made)

@@ -298,6 +298,7 @@ class Bench:
                 texts.answers,
                 texts.subquestions,
                 turns=texts.turns,
+                turn_form=texts.turn_form,
             ),
             contexts,
             judgments,
