@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -51,7 +51,7 @@ class LabelTask:
 
     candidates: pl.DataFrame
     collection: Collection
-    utility: Utility = KeyEntropyUtility()
+    utility: Utility = field(default_factory=KeyEntropyUtility)
     pipeline: str = DEFAULT_PIPELINE
     prompts: str | None = None
     cache: Path | None = None

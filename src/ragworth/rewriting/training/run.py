@@ -20,7 +20,7 @@ import polars as pl
 from ragworth.collection import Collection
 from ragworth.conversations import Turn, turns_of
 from ragworth.errors import InputError, format_count
-from ragworth.llm.local.peft_adapter import ABOUT, CONFIG, WEIGHTS, is_adapter_folder
+from ragworth.llm.adapter_folder import ABOUT, CONFIG, WEIGHTS, is_adapter_folder
 from ragworth.prompts import load_prompt
 from ragworth.rewriting.split import Split, split_by_conversation
 from ragworth.rewriting.training.base_model import BaseFiles, find_base, load_base, require_training
@@ -49,10 +49,10 @@ class TrainingPlan(NamedTuple):
     stages: tuple[str, ...]
 
     def __str__(self) -> str:
-        held = format_count(len(self.split.conversations), "conversation")
+        held = f"{len(self.split.held_out):,} of {format_count(len(self.split.conversations), 'conversation')} held out"
         return (
             f"{format_count(self.sft, 'rewrite')} for SFT and {format_count(self.dpo, 'pair')} for DPO; "
-            f"{format_count(len(self.split.train), 'turn')} to train on, {len(self.split.held_out):,} of {held} held out; "
+            f"{format_count(len(self.split.train), 'turn')} to train on, {held}; "
             f"stages: {', '.join(self.stages)}"
         )
 
