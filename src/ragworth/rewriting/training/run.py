@@ -143,8 +143,8 @@ class TrainingRun:
         if self.start is not None and not is_adapter_folder(self.start):
             raise InputError("it is not an adapter's folder", file=str(self.start), expected=f"{CONFIG} in it")
         names = tuple(f"{kind} at {rate:g}" for kind, rates in self.stages.items() for rate in rates)
-        sizes = [0 if table is None else table.height for table in (self.best, self.pairs)]
-        return TrainingPlan(self.split, *sizes, names)
+        sft, dpo = (0 if table is None else table.height for table in (self.best, self.pairs))
+        return TrainingPlan(self.split, sft, dpo, names)
 
     def finished(self) -> TrainedRewriter | None:
         """The adapter of an earlier run of the same; another one in its place is an error."""
