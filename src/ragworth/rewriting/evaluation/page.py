@@ -75,8 +75,8 @@ def rewriting_document(found: RewritingEvaluation, title: str = "Rewrites compar
     conversations = found.values["conversation"].n_unique()
     lead = (
         f"{format_count(found.rewrites['arm'].n_unique(), 'arm')} on {format_count(turns, 'turn')} of "
-        f"{format_count(conversations, 'conversation')}. Intervals and tests draw whole conversations; p is corrected by "
-        "Holm over the arms compared with one arm by one measure."
+        f"{format_count(conversations, 'conversation')}. Intervals and tests draw whole conversations; p is corrected "
+        "by Holm over the arms compared with one arm by one measure."
     )
     blocks: list[DocumentBlock] = [Bullets(sentences(found))]
     if found.notes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,10 +31,16 @@ WORDS, UNCHANGED, LEAKS = "words", "unchanged", "leaks an answer"
 PROPERTIES = (WORDS, UNCHANGED, LEAKS)
 """Measures of the rewrites themselves, which are reported and not tested."""
 
-VALUES = {"arm": pl.String, "query": pl.String, "conversation": pl.String, "measure": pl.String, "value": pl.Float64}
-MEANS = {"arm": pl.String, "measure": pl.String, **dict.fromkeys(("value", "low", "high"), pl.Float64)}
+VALUES: dict[str, Any] = {
+    "arm": pl.String,
+    "query": pl.String,
+    "conversation": pl.String,
+    "measure": pl.String,
+    "value": pl.Float64,
+}
+MEANS: dict[str, Any] = {"arm": pl.String, "measure": pl.String, **dict.fromkeys(("value", "low", "high"), pl.Float64)}
 MEANS |= dict.fromkeys(("n", "left_out", "conversations"), pl.Int64)
-DIFFERENCES = {"arm": pl.String, "against": pl.String, "measure": pl.String}
+DIFFERENCES: dict[str, Any] = {"arm": pl.String, "against": pl.String, "measure": pl.String}
 DIFFERENCES |= dict.fromkeys(("difference", "low", "high", "p", "p_holm", "detectable"), pl.Float64)
 DIFFERENCES |= dict.fromkeys(("wins", "ties", "losses", "n", "left_out", "conversations"), pl.Int64)
 
