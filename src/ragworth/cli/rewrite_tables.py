@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import closing
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -26,10 +27,12 @@ from ragworth.cli.rewrite_options import (
 )
 from ragworth.cli.task_output import check_rows_file, stop_if_none, write_rows
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 RULES = ("last", "all", "first+last", "history-terms", "human")
 
 
-def output_option(help: str, name: str = "--output", *short: str, required: bool = True) -> Any:
+def output_option(help: str, name: str = "--output", *short: str, required: bool = True) -> Callable[[F], F]:
     """A file of rows, whose folder and ending are checked first."""
     return click.option(
         *short, name, required=required, type=click.Path(dir_okay=False), callback=check_rows_file, help=help
@@ -174,8 +177,7 @@ def label(
         return
     with closing(open_named_model(model, settings)) as asked, open_job(asked, calling, None) as work:
         if calling.dry_run:
-            for plan in task.plan(work) or ["no model is asked"]:
-                click.echo(str(plan))
+            click.echo("\n".join(map(str, task.plan(work))) or "no model is asked")
             return
         print_capabilities(work.card, calling)
         with report_job(work, calling):

@@ -113,4 +113,7 @@ def train(
     for stage in done.about["chosen"]:
         loss = "" if stage["loss"] is None else f", held-out loss {stage['loss']:.4f}"
         click.echo(f"{stage['stage']}: learning rate {stage['rate']:g}, epoch {stage['epoch']:g}{loss}")
+    for stage in ("sft", "dpo"):
+        for reason, number in done.about["data"].get(stage, {}).get("left out", {}).items():
+            click.echo(f"{stage}: {number:,} examples left out: {reason}")
     click.echo(f"{'adapter' if done.trained else 'the adapter was there already'}: {output}")
