@@ -1,4 +1,4 @@
-"""Train in a process of its own that is killed at a step: python -m tests.rewriting.killed_training OUTPUT BASE PLACE."""
+"""Train in a process that is killed at a step: ``python -m tests.rewriting.killed_training OUTPUT BASE PLACE``."""
 
 from __future__ import annotations
 
