@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from ragworth.cli import main
 from ragworth.collection import Collection
 from ragworth.conversations import turns_of
-from ragworth.evaluation.run import Evaluation, evaluate
+from ragworth.evaluation.run import evaluate
 from ragworth.inputs.problems import Problems
 from ragworth.inputs.reader import FileReader
 from ragworth.report.page.explorer import _turns
@@ -46,29 +46,30 @@ def workspace(folder: Path, turns: str = "conversation") -> Path:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Evaluation:
-    return evaluate(workspace(tmp_path_factory.mktemp("talk"), "rewrite"))
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    made = evaluate(workspace(tmp_path_factory.mktemp("talk"), "rewrite")).results
+    assert made is not None
+    return made
 
 
-def test_results_keep_the_turns(made: Evaluation, tmp_path: Path) -> None:
-    collection = made.results.collection
+def test_results_keep_the_turns(results: Results, tmp_path: Path) -> None:
+    collection = results.collection
     assert collection.turns.height == 12
-    made.results.write(tmp_path / "results")
+    results.write(tmp_path / "results")
     again = Results.read(tmp_path / "results").collection
     assert again.turns.equals(collection.turns)
     assert again.turn_form == collection.turn_form == "rewrite"
 
 
-def test_human_rewrites_find_more(made: Evaluation) -> None:
+def test_human_rewrites_find_more(results: Results) -> None:
     means = {
-        system: rows["value"].mean()
-        for (system,), rows in made.results.scores.frame.group_by("system", maintain_order=True)
+        system: rows["value"].mean() for (system,), rows in results.scores.frame.group_by("system", maintain_order=True)
     }
     assert means["human"] > means["last"]  # type: ignore[operator]
 
 
-def test_the_report_has_the_history(made: Evaluation) -> None:
-    turns = _turns(made.results, ["ferry_2", "ferry_1"])
+def test_the_report_has_the_history(results: Results) -> None:
+    turns = _turns(results, ["ferry_2", "ferry_1"])
     second, first = turns
     assert second is not None
     assert first is not None
