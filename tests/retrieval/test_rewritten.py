@@ -179,6 +179,8 @@ def test_a_rewrite_that_fails_is_counted(tmp_path: Path) -> None:
 def test_no_rewrite_at_all_is_an_error() -> None:
     with pytest.raises(ModelError, match="none of 1 rewrite succeeded: empty-rewrite 1"):
         found("rewritten >> bm25", talk(model=writes(" ")))
+    with pytest.raises(ModelError, match="none of 1 rewrite succeeded: empty-rewrite 1"):
+        found("rewritten >> bm25", talk(model=writes("<message 0a1b2c>")))
 
 
 def test_long_histories_are_cut_from_the_oldest_message() -> None:

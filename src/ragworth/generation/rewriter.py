@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,9 @@ from ragworth.text_match.refusals import find_refusal
 
 EMPTY_REWRITE = "empty-rewrite"
 REFUSED = "refused"
+_MARK = re.compile(r"</?message [0-9a-f]{6,8}>")
+"""A mark of the prompt that small models repeat. It is no part of a rewrite."""
+
 NO_HISTORY = "no-history"
 """Status of a turn that nothing was said before: it isn't rewritten."""
 
@@ -179,7 +183,7 @@ def render_turn(template: Template, turn: Turn, characters: int) -> Prompt:
 
 def _read_rewrite(text: str) -> str | NoValue:
     """A rewrite on one line, or why there is none."""
-    line = " ".join(text.split())
+    line = " ".join(_MARK.sub(" ", text).split())
     if not line:
         return NoValue(EMPTY_REWRITE, "the model wrote nothing", text)
     if find_refusal(line) is not None:
