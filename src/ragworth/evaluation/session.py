@@ -203,7 +203,7 @@ class StageSession:
         shown = texts.passages.filter(pl.col("passage").is_in(contexts.frame["passage"].unique().to_list()))
         outcomes = [each.frame.select(list(Outcomes.schema)) for each in self.outcomes]
         return Results(
-            Collection(texts.queries, shown, texts.answers, texts.subquestions),
+            replace(texts, passages=shown, relevance=None, ratings=None, notes=()),
             contexts,
             judgments,
             ratings,

@@ -9,14 +9,18 @@ from itertools import count
 from typing import Any, NamedTuple, TypeAlias, cast
 from zlib import crc32
 
+from ragworth.conversations import AskedQuestion, conversation_text, spoken_messages
 from ragworth.errors import PromptError, format_list, quote_short
-from ragworth.llm.contract import Message, Prompt, Span
+from ragworth.llm.contract import Prompt, PromptMessage, Span
 from ragworth.prompts.reply import REPLY_SECTION, UNDECLARED, ReplyFormat, parse_reply
 
 ROLES = ("system", "user", "assistant", "text")
 
 FENCE = "fence"
 """The slot that is filled with a code which occurs nowhere else."""
+
+HISTORY = "history"
+"""The slot for the conversation before the question."""
 
 _HEAD = re.compile(r"^\[(\w+)\]\s*$")
 _MARK = re.compile(r"\{\{([^{}\n]*)\}\}")
@@ -84,7 +88,14 @@ class Template:
         return any(name == FENCE for message in self.messages for name in _names(message.pieces))
 
     def render(self, values: Mapping[str, object]) -> Prompt:
-        """Fill the slots. Every slot needs a value, and every value a slot."""
+        """Fill the slots. Every slot needs a value, and every value a slot.
+
+        The conversation before an `AskedQuestion` fills the slot ``history`` (a list of ``speaker`` and ``text``), or
+        is in front of the last message of the user.
+        """
+        asked = next((value for value in values.values() if isinstance(value, AskedQuestion)), None)
+        if asked is not None and HISTORY in self.names:
+            values = {HISTORY: spoken_messages(asked.history), **values}
         slots = self.slots
         missing = [name for name, what in slots.items() if name not in values and what != "optional list"]
         extra = [name for name in values if name not in self.names]
@@ -97,28 +108,32 @@ class Template:
                 expected=", ".join(f"{name} ({what})" for name, what in slots.items()) or "no values",
             )
         messages, spans = [], []
-        code = self._fence_code(values) if self.fenced else ""
+        front = f"{conversation_text(asked.history)}\n\n" if asked and asked.history and HISTORY not in values else ""
+        code = self._fence_code(values, front) if self.fenced else ""
+        last = max((n for n, source in enumerate(self.messages) if source.role in ("user", "text")), default=-1)
         for number, source in enumerate(self.messages):
             pieces = list(self._fill(source.pieces, [values], code))
+            if front and number == last:
+                pieces.insert(0, (front, False))
             text = "".join(piece for piece, _ in pieces)
-            front = len(text) - len(text.lstrip())
+            start_at = len(text) - len(text.lstrip())
             whole = len(text.rstrip())
             place = 0
             for piece, passage in pieces:
                 if passage and piece:
-                    start, end = max(place, front), min(place + len(piece), whole)
+                    start, end = max(place, start_at), min(place + len(piece), whole)
                     if end > start:
-                        spans.append(Span(number, start - front, end - front))
+                        spans.append(Span(number, start - start_at, end - start_at))
                 place += len(piece)
             # The parser accepts only known roles.
-            messages.append(Message(cast(Any, source.role), text.strip()))
+            messages.append(PromptMessage(cast(Any, source.role), text.strip()))
         return Prompt(tuple(messages), tuple(spans), self.version)
 
-    def _fence_code(self, values: Mapping[str, object]) -> str:
+    def _fence_code(self, values: Mapping[str, object], front: str = "") -> str:
         """The code of the fences: the same for all passages of a question, and in none of the values."""
         pieces = [piece for source in self.messages for piece in self._fill(source.pieces, [values], "")]
-        seed = "".join(text for text, passage in pieces if not passage)
-        shown = "".join(text for text, _ in pieces).casefold()
+        seed = front + "".join(text for text, passage in pieces if not passage)
+        shown = (front + "".join(text for text, _ in pieces)).casefold()
         for number in count():
             # A checksum is enough, because no text contains the code, and the report page can compute it too.
             code = f"{crc32(f'{number} {seed}'.encode('utf-8', 'surrogatepass')):08x}"[: 6 if number < 8 else 8]
