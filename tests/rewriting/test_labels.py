@@ -61,7 +61,9 @@ def test_confidence_takes_two_calls_for_each_distinct_context() -> None:
 
     def reply(request: Request) -> str | float:
         text = request.prompt.messages[-1].content
-        return ("Builder 1" if "lighthouse" in text else "Nobody knows") if isinstance(request, Generate) else -1.0
+        return (
+            ("Builder 1" if "work of builder 1" in text else "Nobody knows") if isinstance(request, Generate) else -1.0
+        )
 
     with Job(Scripted(reply)) as job:
         frame = task.run(job).frame

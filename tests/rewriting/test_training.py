@@ -101,7 +101,7 @@ def test_loss_and_gradients_of_dpo_equal_a_direct_computation(batch: tuple[Any, 
     ours = -torch.nn.functional.logsigmoid(0.1 * margin).mean()
     ours.backward()
     assert abs(margin).min() > 1e-3  # otherwise any loss would be log 2
-    assert float(theirs) == pytest.approx(float(ours), rel=1e-5)
+    assert theirs.item() == pytest.approx(ours.item(), rel=1e-5)
     for name, each in weights.items():
         assert torch.allclose(each.grad, gradients[name], rtol=1e-3, atol=1e-6), name
     assert max(float(gradient.abs().max()) for gradient in gradients.values()) > 1e-3
