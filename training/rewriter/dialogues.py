@@ -1,0 +1,189 @@
+"""Conversations about one group of passages or two: a full question first, then follow-ups, now and then a shift."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from training.reader.texts import holds, sentences
+from training.reader.written import Asked, Group
+from training.rewriter.followups import ELLIPSIS, NOUN, PRONOUN, Followup, elliptic, shortened
+from training.rewriter.names import IT, Mention, Name, Pronouns, fold, mentions, names
+
+FIRST, SHIFT, RETURN = "first", "shift", "return"
+_WH = re.compile(r"(who|whom|whose|what|when|where|which|why|how|is|are|was|did|does|in which|at what|to what)\b", re.I)
+_AND = ("And {}?", "What about {}?", "How about {}?", "and {}?")
+_BACK = ("Back to {}: {}", "Going back to {}, {}", "Coming back to {}: {}", "About {} again: {}")
+LONGEST_SENTENCE = 40
+"""Words of a sentence that an assistant answers with; where it is longer, the answer alone is its message."""
+
+
+class Said(NamedTuple):
+    """A turn: the question as it is asked here, of which kind it is, and what the assistant says to it."""
+
+    asked: Asked
+    text: str
+    kind: str
+    reply: str
+
+
+@dataclass
+class Subject:
+    """A group that is talked about: its names, the questions not asked yet, and what was asked last."""
+
+    group: Group
+    draw: random.Random
+    names: list[Name] = field(init=False)
+    left: list[Asked] = field(init=False)
+    said: list[Said] = field(default_factory=list)
+    focus: Name | None = None
+
+    def __post_init__(self) -> None:
+        self.names = names(self.group)
+        self.left = [asked for asked in self.group.questions if asked.answers and asked.answering]
+        self.draw.shuffle(self.left)
+
+    def open(self, kind: str) -> Said | None:
+        """A full question about the name that most questions mention."""
+        common = sorted(self.names, key=lambda name: -sum(_once(name, q.text, self.names) is not None for q in self.left))
+        for name in common[:3]:
+            about = [q for q in self.left if _WH.match(q.text) and _once(name, q.text, self.names)]
+            if len(about) > 1:
+                self.focus = name
+                best = max(about, key=lambda q: _length(_once(name, q.text, self.names)))
+                return self._say(best, Followup(best.text, kind))
+        return None
+
+    def follow(self) -> Said | None:
+        """A follow-up to what was asked last; a kind that is rare among all is preferred to others."""
+        options = list(self._options())
+        if not options:
+            return None
+        kinds = {option.kind for _, option in options}
+        kind = ELLIPSIS if ELLIPSIS in kinds else self.draw.choice(sorted(kinds))
+        asked, option = self.draw.choice([pair for pair in options if pair[1].kind == kind])
+        return self._say(asked, option)
+
+    def come_back(self, other: Subject) -> Said | None:
+        """A question about the first subject again, after another one was talked about."""
+        lead = self._lead(other)
+        if lead is None or self.focus is None:
+            return None
+        for asked in self.left:
+            mention = _once(self.focus, asked.text, self.names)
+            ways = shortened(asked.text, mention, pronoun=True, noun=False) if mention else []
+            for way in ways:
+                if way.kind == PRONOUN and _WH.match(way.text):
+                    text = self.draw.choice(_BACK).format(lead, way.text[0].lower() + way.text[1:])
+                    return self._say(asked, Followup(text, RETURN))
+        return None
+
+    def _lead(self, other: Subject) -> str | None:
+        if self.focus is None or self.focus.pronouns is None:
+            return None
+        nouns = {name.noun for name in other.names}
+        if self.focus.noun is not None and self.focus.noun not in nouns:
+            return f"the {self.focus.noun}"
+        return self.focus.short
+
+    def _options(self) -> Iterator[tuple[Asked, Followup]]:
+        last = self.said[-1].asked
+        for asked in self.left:
+            phrase = elliptic(last.text, asked.text)
+            if phrase is not None:
+                yield asked, Followup(self.draw.choice(_AND).format(phrase), ELLIPSIS)
+                continue
+            for name in filter(None, (self.focus, self._answered())):
+                mention = _once(name, asked.text, self.names)
+                if mention is not None:
+                    by_answer = name is not self.focus
+                    clear = by_answer or self._clear(name, last)
+                    ways = shortened(asked.text, mention, pronoun=clear, noun=self._only(name))
+                    yield from ((asked, way) for way in ways if not by_answer or way.kind in (PRONOUN, NOUN))
+
+    def _answered(self) -> Name | None:
+        """The name that was the last answer, if it is a person's."""
+        answers = {fold(answer) for answer in self.said[-1].asked.answers}
+        found = (name for name in self.names if {fold(spelling) for spelling in name.spellings} & answers)
+        name = next(found, None)
+        return name if name is not None and name.pronouns not in (None, IT) else None
+
+    def _clear(self, name: Name, last: Asked) -> bool:
+        """Whether a pronoun after the last question and its answer means the name and nothing else in them."""
+        others = [mention.name for mention in mentions(last.text, self.names) if mention.name is not name]
+        if any(_confusable(name.pronouns, other.pronouns) for other in others):
+            return False
+        if not any(answer[:1].isupper() for answer in last.answers):
+            return True
+        asks_who = re.match(r"(who|whom|whose)\b|.*\b(winner|coach|director)\b", last.text, re.I) is not None
+        return asks_who == (name.pronouns is IT)
+
+    def _only(self, name: Name) -> bool:
+        """Whether no other name of the group is called by the same noun."""
+        return sum(other.noun == name.noun for other in self.names) == 1
+
+    def _say(self, asked: Asked, way: Followup) -> Said:
+        self.left.remove(asked)
+        if way.kind == ELLIPSIS or self.focus is None or _once(self.focus, asked.text, self.names) is None:
+            mentioned = mentions(asked.text, self.names)
+            same = any(mention.name is self.focus for mention in mentioned)
+            self.focus = self.focus if same else (mentioned[-1].name if len(mentioned) == 1 else None)
+        self.said.append(Said(asked, way.text, way.kind, _reply(self.group, asked, self.draw)))
+        return self.said[-1]
+
+
+def _confusable(one: Pronouns | None, other: Pronouns | None) -> bool:
+    return other is None or one is other
+
+
+def _once(name: Name, text: str, known: Sequence[Name]) -> Mention | None:
+    found = [mention for mention in mentions(text, known) if mention.name is name]
+    return found[0] if len(found) == 1 else None
+
+
+def _length(mention: Mention | None) -> int:
+    return mention.end - mention.start if mention else 0
+
+
+def _reply(group: Group, asked: Asked, draw: random.Random) -> str:
+    """The answer, or the sentence of a passage that has it: assistants are brief or not."""
+    passage = group.passages[draw.choice(asked.answering)]
+    having = [part for part in sentences(passage) if holds(asked.answers, part) is not None]
+    brief = asked.answers[0][0].upper() + asked.answers[0][1:]
+    if draw.random() < 0.5 or not having or len(having[0].split()) > LONGEST_SENTENCE:
+        return brief if brief.endswith(".") else f"{brief}."
+    return having[0]
+
+
+def about_one(group: Group, draw: random.Random, turns: int) -> list[tuple[Group, Said]]:
+    """A conversation about one group."""
+    subject = Subject(group, draw)
+    return [(group, said) for said in _talk(subject, FIRST, turns)]
+
+
+def about_two(one: Group, other: Group, draw: random.Random) -> list[tuple[Group, Said]]:
+    """A conversation that leaves its subject for another one and comes back to it, if there is a way to say so."""
+    first, second = Subject(one, draw), Subject(other, draw)
+    opened = _talk(first, FIRST, draw.randint(2, 3))
+    shifted = _talk(second, SHIFT, draw.randint(2, 3))
+    if not opened or not shifted:
+        return [(one, said) for said in opened] or [(other, said._replace(kind=_as_first(said.kind))) for said in shifted]
+    said = [*((one, said) for said in opened), *((other, said) for said in shifted)]
+    back = first.come_back(second)
+    return said if back is None else [*said, (one, back)]
+
+
+def _as_first(kind: str) -> str:
+    return FIRST if kind == SHIFT else kind
+
+
+def _talk(subject: Subject, opening: str, turns: int) -> list[Said]:
+    """A full question and its follow-ups; none at all where there is no follow-up."""
+    if subject.open(opening) is None:
+        return []
+    while len(subject.said) < turns and subject.follow() is not None:
+        pass
+    return list(subject.said) if len(subject.said) > 1 else []

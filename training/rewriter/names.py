@@ -1,0 +1,245 @@
+"""Names in a group of passages: where a question mentions one, and which words can stand for it.
+
+A follow-up can refer to something by a pronoun only if we know that it is a thing, or which pronoun its passages use
+for the person. Evidence decides: a noun next to the name (``Lauen Tunnel``, ``the film Madame Curare``, ``Velmora is a
+Swiss producer``) or he/she after it. A name without evidence gets no pronoun.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from training.reader.texts import sentences
+from training.reader.written import Group
+
+WORD = re.compile(r"[^\W_]+(?:[-'’.&][^\W_]+)*|&")
+_LINKS = {"of", "de", "da", "du", "del", "della", "la", "van", "von", "der", "den", "&", "y", "e", "al", "bin"}
+_ASKING = set(
+    "who whom whose what when where which why how is are was were did does do has have had can could will would should "
+    "in on at by to from for of the a an and or if after before until since during under up as with "
+    "name number price cost date length height list maximum minimum best total average first last next current".split()
+)
+"""Words that are capitalised only because a question begins with them."""
+_MONTHS = set(
+    "january february march april may june july august september october november december "
+    "monday tuesday wednesday thursday friday saturday sunday".split()
+)
+
+NOUNS = {
+    **{noun: noun for noun in (
+        "airline airport album app archive award band bank bay beach bird board bookshop brewery bridge building cafe "
+        "canal car castle cave championship chapel charity choir church cinema clinic club college comet committee "
+        "company concert conference council country court crater cup dam derby dictionary district drug election "
+        "empire engine exhibition expedition factory fair farm ferry festival film flood forest fortress fund gallery "
+        "game garden hall harbour hospital hotel house inn island journal kingdom lake law league library lighthouse "
+        "line magazine marathon market match mill mine ministry monastery mosque motorway mountain museum newspaper "
+        "novel observatory opera orchestra palace paper park party phone pier plant play podcast poem pool port prison "
+        "prize probe programme project quarry race railway reactor recipe regatta reserve resort restaurant river "
+        "road satellite school series ship shop show species square stadium station statue storm strike studio "
+        "submarine summit synagogue telescope temple theatre tournament tower town trail train tram treaty tunnel "
+        "university vaccine valley village vineyard volcano watch website wine yacht zoo"
+    ).split()},
+    **dict.fromkeys("producer maker manufacturer firm startup retailer insurer supplier carmaker chain".split(), "company"),
+    "boat": "boat", "movie": "film", "musical": "musical", "ballet": "ballet", "group": "group", "city": "city",
+    "awards": "awards", "games": "games", "baths": "baths", "mines": "mines", "falls": "falls", "gardens": "gardens",
+}  # fmt: skip
+"""Common nouns by which a name can be called afterwards: ``the tunnel``."""
+_MANY = {"awards", "games", "baths", "mines", "falls", "gardens"}
+
+
+def fold(text: str) -> str:
+    """A text without case and accents, of the same length."""
+    return "".join((unicodedata.normalize("NFKD", letter)[0] or letter).lower()[:1] or letter for letter in text)
+
+
+class Pronouns(NamedTuple):
+    subject: str
+    object: str
+    possessive: str
+
+
+IT = Pronouns("it", "it", "its")
+THEY = Pronouns("they", "them", "their")
+HE = Pronouns("he", "him", "his")
+SHE = Pronouns("she", "her", "her")
+
+
+@dataclass(frozen=True)
+class Name:
+    """A name in its longest spelling, the other spellings, and what can stand for it."""
+
+    text: str
+    spellings: tuple[str, ...]
+    pronouns: Pronouns | None
+    noun: str | None
+
+    @property
+    def short(self) -> str | None:
+        """A spelling with fewer words, such as the surname."""
+        fewer = [spelling for spelling in self.spellings if len(spelling.split()) < len(self.text.split())]
+        return min(fewer, key=len) if fewer else None
+
+
+class Mention(NamedTuple):
+    """Where a question mentions a name: positions in its text."""
+
+    name: Name
+    start: int
+    end: int
+
+
+def capitalised(text: str) -> list[str]:
+    """Runs of capitalised words and numbers, without the word that begins a sentence only."""
+    found: list[str] = []
+    for part in sentences(text):
+        run: list[re.Match[str]] = []
+        for match in WORD.finditer(part):
+            if run and part[run[-1].end() : match.start()].strip():
+                found += _run(part, run)
+                run = []
+            word = match[0]
+            begins = match.start() == 0 or part[: match.start()].strip() == ""
+            proper = word[0].isupper() and not (begins and word.lower() in _ASKING)
+            if proper or (run and (word in _LINKS or word[0].isdigit())):
+                run.append(match)
+            else:
+                found += _run(part, run)
+                run = []
+        found += _run(part, run)
+    return found
+
+
+def _run(part: str, run: list[re.Match[str]]) -> list[str]:
+    while run and (run[-1][0] in _LINKS or (run[-1][0].isdigit() and len(run[-1][0]) == 4)):
+        run = run[:-1]
+    while run and run[0][0] in {"The", "A", "An"}:
+        run = run[1:]
+    if not run:
+        return []
+    text = re.sub(r"['’]s$", "", part[run[0].start() : run[-1].end()])
+    worth = [word for word in WORD.findall(text) if word[0].isupper() and word.lower() not in _MONTHS]
+    return [text] if worth and len(text) > 2 else []
+
+
+def names(group: Group) -> list[Name]:
+    """The names in the questions of a group, the longest first."""
+    questions = [asked.text for asked in group.questions]
+    answers = [answer for asked in group.questions for answer in asked.answers[:1]]
+    found: dict[str, str] = {}
+    for text in (group.topic, *questions, *answers):
+        for name in capitalised(text):
+            found.setdefault(fold(name), name)
+    families = _families(list(found.values()))
+    return sorted((_name(family, group) for family in families), key=lambda name: -len(name.text))
+
+
+def _families(spellings: Sequence[str]) -> list[tuple[str, ...]]:
+    """Spellings of the same name together: a part of exactly one longer name is another spelling of that name."""
+    ordered = sorted(spellings, key=lambda text: (-len(text.split()), text))
+    families: list[list[str]] = []
+    for text in ordered:
+        within = [family for family in families if _part(text, family[0])]
+        if len(within) == 1:
+            within[0].append(text)
+        else:
+            families.append([text])
+    return [tuple(family) for family in families]
+
+
+def _part(short: str, long: str) -> bool:
+    few, many = fold(short).split(), fold(long).split()
+    return few == many[: len(few)] or few == many[-len(few) :]
+
+
+def _name(spellings: tuple[str, ...], group: Group) -> Name:
+    texts = [group.topic, *(asked.text for asked in group.questions), *group.passages.values()]
+    if _answers_who(spellings, group):
+        return Name(spellings[0], spellings, _person(spellings, group.passages.values()), None)
+    noun = _noun(spellings, texts)
+    thing = noun is not None or any(_thing(spelling, asked.text) for spelling in spellings for asked in group.questions)
+    return Name(spellings[0], spellings, (THEY if noun in _MANY else IT) if thing else None, noun)
+
+
+def _thing(spelling: str, question: str) -> bool:
+    """Whether a question treats the name as something that is made, opened or sold."""
+    name = rf"(?:the )?{re.escape(fold(spelling))}"
+    made = "founded|built|opened|launched|released|published|designed|established|discovered|completed|demolished|shown"
+    patterns = (
+        rf"\b(?:was|were|is) {name} (?:first )?(?:{made})\b",
+        rf"\bwho (?:founded|designed|built|owns|composed|directed|wrote|created|invented|makes|runs) {name}$",
+        rf"\b(?:does|did|will) {name} (?:cost|open|close)\b",
+        rf"\bprice of {name}\b",
+    )
+    return any(re.search(pattern, fold(question.rstrip("?"))) for pattern in patterns)
+
+
+def _person(spellings: tuple[str, ...], passages: Iterable[str]) -> Pronouns | None:
+    """He or she, if passages say only one of them right after the name: no other name stands between."""
+    counts: Counter[Pronouns] = Counter()
+    for passage in passages:
+        folded = fold(passage)
+        for spelling in spellings:
+            for match in re.finditer(rf"\b{re.escape(fold(spelling))}\b", folded):
+                counts.update(_next_pronoun(passage[match.end() :]))
+    return next((one for one, other in ((HE, SHE), (SHE, HE)) if counts[one] and not counts[other]), None)
+
+
+def _next_pronoun(after: str) -> list[Pronouns]:
+    """The first he or she within two sentences, unless a name comes before it."""
+    for match in WORD.finditer(" ".join(sentences(after)[:2])):
+        word = match[0]
+        if word.lower() in {"he", "his", "him"}:
+            return [HE]
+        if word.lower() in {"she", "her"}:
+            return [SHE]
+        if word[0].isupper() and word.lower() not in _MONTHS:
+            return []
+    return []
+
+
+def _noun(spellings: tuple[str, ...], texts: Sequence[str]) -> str | None:
+    """The common noun that a name ends with, begins with, stands next to, or is said to be."""
+    counts: Counter[str] = Counter()
+    for spelling in spellings:
+        words = spelling.split()
+        for word in {words[-1].lower()} | ({words[0].lower()} if "of" in words or len(words) > 1 else set()):
+            if word in NOUNS:
+                counts[NOUNS[word]] += 5
+        name = re.escape(fold(spelling))
+        for text in texts:
+            folded = fold(text)
+            for pattern, weight in ((rf"\b{name} ([a-z]+)\b", 1), (rf"\b([a-z]+) [\"“']?{name}\b", 2)):
+                for match in re.finditer(pattern, folded):
+                    if match[1] in NOUNS:
+                        counts[NOUNS[match[1]]] += weight
+            for match in re.finditer(rf"\b{name}(?: \w+)? (?:is|was) (?:an?|the) ((?:[\w-]+ ){{0,4}}[\w-]+)", folded):
+                said = [NOUNS[word] for word in match[1].split() if word in NOUNS]
+                counts.update(dict.fromkeys(said[:1], 4))
+    best = counts.most_common(1)
+    return best[0][0] if best and best[0][1] >= 2 else None
+
+
+def _answers_who(spellings: tuple[str, ...], group: Group) -> bool:
+    """Whether a question that asks who has the name as its answer: it is a person, or at least an agent."""
+    folded = {fold(spelling) for spelling in spellings}
+    return any(
+        re.match(r"who\b|whom\b", asked.text, re.I) and folded & {fold(answer) for answer in asked.answers}
+        for asked in group.questions
+    )
+
+
+def mentions(text: str, known: Sequence[Name]) -> list[Mention]:
+    """The names that a text mentions, the longest spelling at each place, from left to right."""
+    folded, taken, found = fold(text), [False] * len(text), []
+    spelt = sorted(((s, name) for name in known for s in name.spellings), key=lambda pair: -len(pair[0]))
+    for spelling, name in spelt:
+        for match in re.finditer(rf"(?<![\w-]){re.escape(fold(spelling))}(?![\w-])", folded):
+            if not any(taken[match.start() : match.end()]):
+                taken[match.start() : match.end()] = [True] * (match.end() - match.start())
+                found.append(Mention(name, match.start(), match.end()))
+    return sorted(found, key=lambda mention: mention.start)
