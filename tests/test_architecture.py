@@ -27,6 +27,7 @@ LAYERS: list[set[str]] = [
         "parquet",
         "tables",
         "collection",
+        "conversations",
         "token_counter",
         "html_table",
     },

@@ -15,6 +15,7 @@ from ragworth.tables import Contexts, Judgments, Ratings, coercion
 from ragworth.tables.coercion import Data
 from ragworth.tables.duplicates import duplicate_rows
 from ragworth.tables.notes import Note
+from ragworth.tables.turns import check_turns, empty_turns
 from ragworth.token_counter import WORD_COUNTER, WORD_PATTERN, TokenCounter, token_counter
 from ragworth.token_counter import WORD_UNIT as WORD_UNIT  # studies and fitting import it from here
 
@@ -57,6 +58,8 @@ class Collection:
     subquestions: query, subquestion, text.
     relevance: judgments of relevance.
     ratings: ratings of sub-questions.
+    turns: query, conversation, number, history, rewrite, for queries that are turns of conversations; see
+        :mod:`ragworth.conversations`.
     notes: problems found while reading.
     counter: what counts the tokens of passages and answers; see :meth:`counting`.
     """
@@ -67,6 +70,7 @@ class Collection:
     subquestions: pl.DataFrame = field(default_factory=lambda: empty_text_frame("query", "subquestion", "text"))
     relevance: Judgments | None = None
     ratings: Ratings | None = None
+    turns: pl.DataFrame = field(default_factory=empty_turns)
     notes: tuple[str, ...] = ()
     counter: TokenCounter = WORD_COUNTER
 
@@ -80,6 +84,7 @@ class Collection:
         subquestions: Data | None = None,
         relevance: Judgments | Data | None = None,
         ratings: Ratings | Data | None = None,
+        turns: Data | None = None,
         source: str = "",
         notes: tuple[str, ...] = (),
     ) -> Collection:
@@ -109,8 +114,22 @@ class Collection:
             parts["relevance"] = relevance if isinstance(relevance, Judgments) else Judgments(relevance, source=source)
         if ratings is not None:
             parts["ratings"] = ratings if isinstance(ratings, Ratings) else Ratings(ratings, source=source)
+        if turns is not None:
+            parts["turns"] = check_turns(turns, source)
         checked = cls(**parts, notes=notes)  # type: ignore[arg-type]
+        checked._require_turn_texts(source)
         return cls(**{**checked.__dict__, "notes": (*notes, *checked._missing_text_notes())})
+
+    def _require_turn_texts(self, source: str) -> None:
+        """Refuse turns without a text in ``queries``: nothing could be asked or searched for them."""
+        unknown = self.turns.join(self.queries, on="query", how="anti", maintain_order="left")["query"]
+        if len(unknown):
+            few = format_list([quote_short(query, 24) for query in unknown[:4]], 3)
+            raise TableError(
+                f"{format_count(len(unknown), 'turn')} without a text ({few})",
+                expected="the text of every turn in the queries",
+                file=source,
+            )
 
     def _missing_text_notes(self) -> list[str]:
         """Note ids that are judged, rated or answered but have no text, if texts were given."""
@@ -175,7 +194,7 @@ class Collection:
 
     def equals(self, other: Collection) -> bool:
         """Whether both have the same tables."""
-        frames = ("queries", "passages", "answers", "subquestions")
+        frames = ("queries", "passages", "answers", "subquestions", "turns")
         return (
             all(getattr(self, name).equals(getattr(other, name)) for name in frames)
             and self.relevance == other.relevance
@@ -191,6 +210,7 @@ def merge_collections(parts: Sequence[Collection]) -> Collection:
         ("passages", ["passage"]),
         ("answers", ["query", "text"]),
         ("subquestions", ["query", "subquestion"]),
+        ("turns", ["query"]),
     ):
         frames = [frame for part in parts if (frame := getattr(part, kind)).height]
         if len(frames) < 2:
@@ -204,7 +224,8 @@ def merge_collections(parts: Sequence[Collection]) -> Collection:
         if len(duplicates):
             row = every.row(int(duplicates[0]), named=True)
             name = ", ".join(f"{key} {quote_short(row[key], 24)}" for key in keys)
-            raise TableError(f"two texts for {name}", expected="one text for each id", remedy="give it in one place")
+            what = "turns" if kind == "turns" else "texts"
+            raise TableError(f"two {what} for {name}", expected="one for each id", remedy="give it in one place")
         texts[kind] = every
     relevance = [part.relevance for part in parts if part.relevance is not None]
     ratings = [part.ratings for part in parts if part.ratings is not None]

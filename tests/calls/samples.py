@@ -19,9 +19,9 @@ from ragworth.llm.contract import (
     Failure,
     Generate,
     Generated,
-    Message,
     Output,
     Prompt,
+    PromptMessage,
     Request,
     Response,
     Score,
@@ -96,7 +96,7 @@ FLOATS = st.floats()
 # Few, awkward values, so that two requests often agree in most of what they hold.
 SHORT = st.text(st.sampled_from('a1:"\\,[é \ud800'), max_size=3)
 MESSAGES = st.lists(
-    st.builds(Message, st.sampled_from(["system", "user", "assistant", "text"]), SHORT), min_size=1, max_size=3
+    st.builds(PromptMessage, st.sampled_from(["system", "user", "assistant", "text"]), SHORT), min_size=1, max_size=3
 )
 PROMPTS = st.builds(
     lambda messages, version: Prompt(tuple(messages), (), version), MESSAGES, st.sampled_from(["", "1", "1a", "a"])
@@ -120,7 +120,7 @@ CHOOSES = st.builds(
 REQUESTS: st.SearchStrategy[Request] = st.one_of(GENERATES, SCORES, CHOOSES)
 
 WIDE_PROMPTS = st.builds(
-    lambda texts, spans, version: Prompt(tuple(Message("user", text) for text in texts), tuple(spans), version),
+    lambda texts, spans, version: Prompt(tuple(PromptMessage("user", text) for text in texts), tuple(spans), version),
     st.lists(TEXTS, min_size=1, max_size=3),
     st.lists(st.builds(Span, NUMBERS, NUMBERS, NUMBERS), max_size=2),
     TEXTS,

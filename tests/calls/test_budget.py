@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ragworth.calls.budget import FREE, CallPlan, JobLimits, JobTally, Price, TokenEstimate, estimate_tokens, price_for
 from ragworth.errors import InputError
-from ragworth.llm.contract import Card, Choose, Failure, Generate, Generated, Message, Prompt, Usage
+from ragworth.llm.contract import Card, Choose, Failure, Generate, Generated, Prompt, PromptMessage, Usage
 
 CARD = Card("openai", "m", endpoint="http://elsewhere")
 MOST = TokenEstimate(18, 10)
@@ -53,7 +53,7 @@ def test_an_unknown_cost_cannot_be_limited() -> None:
 
 
 def test_estimates() -> None:
-    two = Prompt((Message("system", "x" * 10), Message("user", "x" * 30)))
+    two = Prompt((PromptMessage("system", "x" * 10), PromptMessage("user", "x" * 30)))
     assert estimate_tokens(Generate(two, max_tokens=7, n=3)) == (18, 21)
     assert estimate_tokens(Choose(two, ("yes", "no"))) == (18, 1)
 

@@ -20,8 +20,8 @@ from ragworth.llm.contract import (
     Chosen,
     Failure,
     Generate,
-    Message,
     Prompt,
+    PromptMessage,
     Request,
     Score,
     Span,
@@ -31,7 +31,7 @@ from ragworth.llm.contract import (
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from tests.calls.samples import YES, count, filled, fresh, question, questions, tampered
 
-PROMPT = Prompt((Message("system", "Be brief."), Message("user", "Why? Ω\ud800")), (Span(1, 0, 4),), "v1")
+PROMPT = Prompt((PromptMessage("system", "Be brief."), PromptMessage("user", "Why? Ω\ud800")), (Span(1, 0, 4),), "v1")
 MIXED: list[Request] = [
     question(1),
     question(2),

@@ -25,9 +25,9 @@ from ragworth.llm.contract import (
     Chosen,
     Generate,
     Generated,
-    Message,
     Output,
     Prompt,
+    PromptMessage,
     Request,
     Score,
     Scored,
@@ -59,21 +59,21 @@ def test_keys_are_equal_exactly_where_contents_are(one: Request, other: Request)
 
 @given(REQUESTS, SHORT, SHORT)
 def test_a_request_and_one_with_another_message_have_different_keys(one: Request, first: str, second: str) -> None:
-    before = replace(one, prompt=replace(one.prompt, messages=(*one.prompt.messages, Message("user", first))))
-    after = replace(one, prompt=replace(one.prompt, messages=(*one.prompt.messages, Message("user", second))))
+    before = replace(one, prompt=replace(one.prompt, messages=(*one.prompt.messages, PromptMessage("user", first))))
+    after = replace(one, prompt=replace(one.prompt, messages=(*one.prompt.messages, PromptMessage("user", second))))
     assert (call_key(MODEL, before) == call_key(MODEL, after)) == (first == second)
     assert call_key(MODEL, before) != call_key(MODEL, one)
 
 
 BOUNDARIES = [
-    [Message("user", "ab"), Message("user", "c")],
-    [Message("user", "a"), Message("user", "bc")],
-    [Message("user", "abc")],
-    [Message("user", "abc"), Message("user", "")],
-    [Message("system", "ab"), Message("user", "c")],
-    [Message("user", "ab"), Message("assistant", "c")],
-    [Message("text", "abc")],
-    [Message("user", "ab1:user1c")],
+    [PromptMessage("user", "ab"), PromptMessage("user", "c")],
+    [PromptMessage("user", "a"), PromptMessage("user", "bc")],
+    [PromptMessage("user", "abc")],
+    [PromptMessage("user", "abc"), PromptMessage("user", "")],
+    [PromptMessage("system", "ab"), PromptMessage("user", "c")],
+    [PromptMessage("user", "ab"), PromptMessage("assistant", "c")],
+    [PromptMessage("text", "abc")],
+    [PromptMessage("user", "ab1:user1c")],
 ]
 
 
@@ -115,7 +115,7 @@ def test_another_model_has_other_keys(request: Request, field: str) -> None:
 # Stores in the field hold these. A change here means that everybody pays again for everything.
 PINNED: dict[str, Request] = {
     "ed8e23a4e432e9a3e8d1077d3711b9ca": Choose(
-        Prompt((Message("system", "Be brief."), Message("user", "Is it?")), (), "v1"), ("yes", "no")
+        Prompt((PromptMessage("system", "Be brief."), PromptMessage("user", "Is it?")), (), "v1"), ("yes", "no")
     ),
     "b1525713bd969dc6c58eb64ebe685814": Generate(
         Prompt.chat("Héllo"), max_tokens=5, temperature=0.5, stop=("\n",), seed=3, n=2

@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ragworth.errors import ModelError
-from ragworth.llm.contract import Message, Prompt, Span
+from ragworth.llm.contract import Prompt, PromptMessage, Span
 from ragworth.llm.truncation import fit_prompt, parse_on_long
 
 WORDS = st.lists(st.sampled_from(["a", "bb", "ccc", "é", "\n", "  "]), max_size=12).map(" ".join)
@@ -26,7 +26,7 @@ def made(parts: list[list[tuple[str, bool]]]) -> Prompt:
             if passage and text:
                 spans.append(Span(number, place, place + len(text)))
             place += len(text)
-        messages.append(Message("user", "".join(text for text, _ in pieces)))
+        messages.append(PromptMessage("user", "".join(text for text, _ in pieces)))
     return Prompt(tuple(messages), tuple(spans), "v")
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragworth.errors import PromptError
-from ragworth.llm.contract import Message, Prompt
+from ragworth.llm.contract import Prompt, PromptMessage
 from ragworth.prompts import PROMPT_FOLDER, load_prompt, prompt_names
 from ragworth.prompts.template import Template, parse_template
 from tests.conftest import Save
@@ -40,15 +40,15 @@ def test_messages_roles_and_what_is_never_sent() -> None:
     assert found.about == "About it."
     assert found.slots == {"how": "text", "who": "text"}
     assert found.render({"how": "brief", "who": "you"}).messages == (
-        Message("system", "Be brief."),
-        Message("user", "Hi you"),
-        Message("assistant", "Yes?"),
-        Message("user", "Go on."),
+        PromptMessage("system", "Be brief."),
+        PromptMessage("user", "Hi you"),
+        PromptMessage("assistant", "Yes?"),
+        PromptMessage("user", "Go on."),
     )
 
 
 def test_a_text_stands_alone() -> None:
-    assert template("[text]\nOnce {{x}}").render({"x": "upon"}).messages == (Message("text", "Once upon"),)
+    assert template("[text]\nOnce {{x}}").render({"x": "upon"}).messages == (PromptMessage("text", "Once upon"),)
 
 
 def test_numbers_are_filled_in_as_they_are_written() -> None:
@@ -211,7 +211,7 @@ UNTRUSTED = st.lists(st.sampled_from([*HOSTILE, "a", " ", "\n", "é", "x y"]), m
 @given(UNTRUSTED, UNTRUSTED)
 def test_what_is_filled_in_is_never_read_as_template(passage: str, query: str) -> None:
     prompt = template("[system]\nRules\n[user]\n<{{passage*}}|{{query}}>").render({"passage": passage, "query": query})
-    assert prompt.messages == (Message("system", "Rules"), Message("user", f"<{passage}|{query}>"))
+    assert prompt.messages == (PromptMessage("system", "Rules"), PromptMessage("user", f"<{passage}|{query}>"))
 
 
 @given(st.lists(UNTRUSTED, max_size=4), UNTRUSTED)
@@ -289,7 +289,7 @@ def test_a_folder_replaces_prompts_by_name(save: Save) -> None:
 
 def test_a_folder_may_add_prompts(save: Save) -> None:
     folder = save("own/new.txt", "[user]\n{{x}}").parent
-    assert load_prompt("new", folder).render({"x": "y"}).messages == (Message("user", "y"),)
+    assert load_prompt("new", folder).render({"x": "y"}).messages == (PromptMessage("user", "y"),)
     with pytest.raises(PromptError, match="unknown prompt 'new'") as caught:
         load_prompt("new")
     assert "abstention" in str(caught.value)

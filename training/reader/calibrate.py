@@ -20,7 +20,7 @@ import torch
 
 import ragworth
 from ragworth.llm import embedded
-from ragworth.llm.contract import Chosen, Failure, Message, Prompt
+from ragworth.llm.contract import Chosen, Failure, Prompt, PromptMessage
 from ragworth.tasks.answerability import NO_RESPONSE_LABEL
 from training.reader.examples import source
 from training.reader.figures import auc, ece, temperature
@@ -38,7 +38,7 @@ def shown(path: Path) -> Iterator[Shown]:
     with path.open(encoding="utf-8") as file:
         for item in map(json.loads, file):
             if name := source(item["kind"], item["part"]):
-                prompt = Prompt(tuple(Message(role, text) for role, text in item["messages"]))
+                prompt = Prompt(tuple(PromptMessage(role, text) for role, text in item["messages"]))
                 yield Shown(prompt, name, item["answer"] == NO_RESPONSE_LABEL)
 
 

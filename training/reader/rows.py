@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from ragworth.llm.contract import Message, Prompt
+from ragworth.llm.contract import Prompt, PromptMessage
 from ragworth.llm.local.prompt_encoding import PromptEncoder
 from ragworth.tasks.answerability import NO_RESPONSE_LABEL
 
@@ -31,7 +31,7 @@ def rows(path: Path, writer: PromptEncoder, part: str, longest: int) -> Iterator
     with path.open(encoding="utf-8") as file:
         items = (item for item in map(json.loads, file) if item["part"] == part)
         while some := list(islice(items, 2048)):
-            prompts = [Prompt(tuple(Message(role, text) for role, text in item["messages"])) for item in some]
+            prompts = [Prompt(tuple(PromptMessage(role, text) for role, text in item["messages"])) for item in some]
             for item, written in zip(some, writer.ids(prompts, continued=True), strict=True):
                 after = writer.after(written, item["answer"])
                 if after is not None and len(written.ids) + len(after) < longest:

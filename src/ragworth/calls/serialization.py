@@ -14,9 +14,9 @@ from ragworth.llm.contract import (
     Chosen,
     Generate,
     Generated,
-    Message,
     Output,
     Prompt,
+    PromptMessage,
     Request,
     Response,
     Score,
@@ -92,7 +92,7 @@ def request_to_json(request: Request) -> str:
 def request_from_json(text: str) -> Request:
     """Parse a request written by `request_to_json`."""
     found = json.loads(text)
-    messages = tuple(Message(*message) for message in found.pop("messages"))
+    messages = tuple(PromptMessage(*message) for message in found.pop("messages"))
     passages = tuple(Span(*span) for span in found.pop("passages", ()))
     prompt = Prompt(messages, passages, found.pop("version", ""))
     kind = found.pop("kind")

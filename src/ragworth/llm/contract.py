@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, runti
 from ragworth.errors import ModelError
 
 
-class Message(NamedTuple):
+class PromptMessage(NamedTuple):
     """A turn of a chat. The role ``text`` stands alone: a text to continue, without a template."""
 
     role: Literal["system", "user", "assistant", "text"]
@@ -33,7 +33,7 @@ class Span(NamedTuple):
 class Prompt:
     """A rendered prompt, with the positions of its passages and the version of its template."""
 
-    messages: tuple[Message, ...]
+    messages: tuple[PromptMessage, ...]
     passages: tuple[Span, ...] = ()
     version: str = ""
 
@@ -44,13 +44,13 @@ class Prompt:
     @staticmethod
     def chat(user: str, system: str = "") -> Prompt:
         """A chat of one turn, with optional instructions."""
-        first = (Message("system", system),) if system else ()
-        return Prompt((*first, Message("user", user)))
+        first = (PromptMessage("system", system),) if system else ()
+        return Prompt((*first, PromptMessage("user", user)))
 
     @staticmethod
     def text(text: str) -> Prompt:
         """A plain text to continue."""
-        return Prompt((Message("text", text),))
+        return Prompt((PromptMessage("text", text),))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from ragworth.errors import ModelError
-from ragworth.llm.contract import Message, Prompt, Span
+from ragworth.llm.contract import Prompt, PromptMessage, Span
 
 _WORD = re.compile(r"\s*\S{1,16}")
 """Units in which passages are cut: a word, or a piece of one, because some languages write without blanks."""
@@ -54,5 +54,5 @@ def _cut_passages(prompt: Prompt, ends: list[list[int]], words: int) -> tuple[Pr
         contents[span.message] = text[: start + kept] + text[end:]
         lost[span.message] += end - start - kept
         spans.append(Span(span.message, start, start + kept))
-    messages = tuple(Message(old.role, new) for old, new in zip(prompt.messages, contents, strict=True))
+    messages = tuple(PromptMessage(old.role, new) for old, new in zip(prompt.messages, contents, strict=True))
     return Prompt(messages, tuple(spans), prompt.version), sum(lost)

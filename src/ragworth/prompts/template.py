@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 from zlib import crc32
 
 from ragworth.errors import PromptError, format_list, quote_short
-from ragworth.llm.contract import Message, Prompt, Span
+from ragworth.llm.contract import Prompt, PromptMessage, Span
 from ragworth.prompts.reply import REPLY_SECTION, UNDECLARED, ReplyFormat, parse_reply
 
 ROLES = ("system", "user", "assistant", "text")
@@ -111,7 +111,7 @@ class Template:
                         spans.append(Span(number, start - front, end - front))
                 place += len(piece)
             # The parser accepts only known roles.
-            messages.append(Message(cast(Any, source.role), text.strip()))
+            messages.append(PromptMessage(cast(Any, source.role), text.strip()))
         return Prompt(tuple(messages), tuple(spans), self.version)
 
     def _fence_code(self, values: Mapping[str, object]) -> str:

@@ -23,8 +23,8 @@ from ragworth.llm.contract import (  # noqa: E402
     Failure,
     Generate,
     Generated,
-    Message,
     Prompt,
+    PromptMessage,
     Score,
     Scored,
     Span,
@@ -261,7 +261,9 @@ def test_a_blank_before_the_answer_changes_nothing(folder: Path) -> None:
 def long_prompt(words: int) -> Prompt:
     passage = " ".join(["cat"] * words)
     content = f"Document: {passage}\nQuestion: where?"
-    return Prompt((Message("system", "Answer."), Message("user", content)), (Span(1, 10, 10 + len(passage)),))
+    return Prompt(
+        (PromptMessage("system", "Answer."), PromptMessage("user", content)), (Span(1, 10, 10 + len(passage)),)
+    )
 
 
 def test_a_prompt_that_is_too_long_is_refused_or_cut_in_its_passage(folder: Path) -> None:

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragworth.errors import ModelError
-from ragworth.llm.contract import Message, Prompt
+from ragworth.llm.contract import Prompt, PromptMessage
 from ragworth.llm.local import chat_templates
 from ragworth.llm.local.chat_templates import load_chat_template
 from ragworth.llm.local.prompt_encoding import EncodedPrompt, PromptEncoder, defuse, find_separator
@@ -200,7 +200,12 @@ def test_a_template_that_refuses_instructions_gets_them_in_the_first_turn() -> N
     text, _ = writer(NO_SYSTEM).text(Prompt.chat("Hi", system="Be brief."))
     assert text == "<|user|>Be brief.\n\nHi<|end|>"
     longer = Prompt(
-        (Message("system", "Be brief."), Message("user", "Hi"), Message("assistant", "Yes?"), Message("user", "Go"))
+        (
+            PromptMessage("system", "Be brief."),
+            PromptMessage("user", "Hi"),
+            PromptMessage("assistant", "Yes?"),
+            PromptMessage("user", "Go"),
+        )
     )
     assert (
         writer(NO_SYSTEM).text(longer)[0] == "<|user|>Be brief.\n\nHi<|end|><|assistant|>Yes?<|end|><|user|>Go<|end|>"
@@ -373,7 +378,9 @@ def test_a_template_that_drops_instructions_gets_them_in_the_first_turn() -> Non
 def test_a_template_that_drops_the_question_is_an_error(source: str) -> None:
     with pytest.raises(ModelError, match="omits the message of the user: 'What"):
         writer(source or "{# nothing #}").text(
-            Prompt((Message("user", "Hi"), Message("assistant", "Yes?"), Message("user", "What is it?")))
+            Prompt(
+                (PromptMessage("user", "Hi"), PromptMessage("assistant", "Yes?"), PromptMessage("user", "What is it?"))
+            )
             if source.startswith("{{ messages[0]")
             else Prompt.chat("What is it?")
         )
@@ -381,7 +388,7 @@ def test_a_template_that_drops_the_question_is_an_error(source: str) -> None:
 
 def test_a_template_may_leave_out_what_the_model_thought() -> None:
     source = "{% for m in messages %}{% if m.role != 'assistant' %}<{{ m.content }}>{% endif %}{% endfor %}"
-    chat = Prompt((Message("user", "Hi"), Message("assistant", "Hm."), Message("user", "Go")))
+    chat = Prompt((PromptMessage("user", "Hi"), PromptMessage("assistant", "Hm."), PromptMessage("user", "Go")))
     assert writer(source).text(chat)[0] == "<Hi><Go>"
 
 

@@ -10,7 +10,18 @@ from typing import Any
 
 import pytest
 
-from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Generated, Message, Prompt, Score, Scored, Span
+from ragworth.llm.contract import (
+    Choose,
+    Chosen,
+    Failure,
+    Generate,
+    Generated,
+    Prompt,
+    PromptMessage,
+    Score,
+    Scored,
+    Span,
+)
 from ragworth.llm.embedded import weights_file
 from ragworth.llm.openai.model import OpenAIModel, open_model
 
@@ -154,7 +165,7 @@ def test_a_schema_is_followed(model: OpenAIModel) -> None:
 
 def test_a_prompt_that_is_too_long_is_cut_in_its_passages(model: OpenAIModel) -> None:
     passage = "grass is green " * 120
-    prompt = Prompt((Message("user", f"Read: {passage}. Yes?"),), (Span(0, 6, 6 + len(passage)),))
+    prompt = Prompt((PromptMessage("user", f"Read: {passage}. Yes?"),), (Span(0, 6, 6 + len(passage)),))
     found = model.generate([Generate(prompt, max_tokens=2)])[0]
     assert isinstance(found, Generated)
     assert found.usage.cut > 0

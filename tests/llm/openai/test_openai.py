@@ -8,7 +8,18 @@ from typing import Any
 
 import pytest
 
-from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Generated, Message, Prompt, Score, Scored, Span
+from ragworth.llm.contract import (
+    Choose,
+    Chosen,
+    Failure,
+    Generate,
+    Generated,
+    Prompt,
+    PromptMessage,
+    Score,
+    Scored,
+    Span,
+)
 from ragworth.llm.openai.model import OpenAIModel, open_model
 from tests.llm.openai import endpoint_toy as toy
 from tests.llm.openai.endpoint import Endpoint, edited, status
@@ -271,7 +282,7 @@ def test_tokens_are_counted_with_the_template(opened: Opened, kind: str) -> None
     assert model.count(TEXT) == len(TEXT_IDS)
 
 
-LONG = Prompt((Message("user", "Judge this: " + "word " * 200 + "End."),), (Span(0, 12, 1012),), "v")
+LONG = Prompt((PromptMessage("user", "Judge this: " + "word " * 200 + "End."),), (Span(0, 12, 1012),), "v")
 
 
 @pytest.mark.parametrize("kind", ["vllm", "llamacpp"])

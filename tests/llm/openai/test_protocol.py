@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragworth.llm.contract import Generate, Message, Prompt, Span
+from ragworth.llm.contract import Generate, Prompt, PromptMessage, Span
 from ragworth.llm.openai.errors import EndpointError, error_for_status, one_line, parse_reply
 from ragworth.llm.openai.probe import read_model_list
 from ragworth.llm.openai.protocol import RequestFormat, as_text_prompt, read_choices, read_counts, request_body
 
-PROMPT = Prompt((Message("system", "Be brief."), Message("user", "Hello")), (Span(1, 1, 3),), "v1")
+PROMPT = Prompt((PromptMessage("system", "Be brief."), PromptMessage("user", "Hello")), (Span(1, 1, 3),), "v1")
 SCHEMA = '{"type": "object"}'
 
 JSON = st.recursive(
@@ -71,7 +71,7 @@ def test_a_sampled_chat_has_everything() -> None:
 
 def test_a_chat_without_an_interface_for_chats_becomes_paragraphs() -> None:
     text = as_text_prompt(PROMPT)
-    assert text.messages == (Message("text", "Be brief.\n\nHello\n\n"),)
+    assert text.messages == (PromptMessage("text", "Be brief.\n\nHello\n\n"),)
     span = text.passages[0]
     assert text.messages[0].content[span.start : span.end] == "el"
     assert request_body("m", Generate(PROMPT), RequestFormat(False, top=4), seed=0, n=1)["logprobs"] == 4

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import NamedTuple, Protocol
 
 from ragworth.errors import ModelError, quote_short
-from ragworth.llm.contract import Message, Prompt
+from ragworth.llm.contract import Prompt, PromptMessage
 from ragworth.llm.local.chat_templates import RenderChat, TemplateError
 
 TAIL = 64
@@ -56,18 +56,18 @@ class PromptEncoder:
     def text(self, prompt: Prompt) -> tuple[str, int]:
         """The prompt as a single text, and the number of control tokens defused in it."""
         defused = 0
-        messages: list[Message] = []
+        messages: list[PromptMessage] = []
         for message in prompt.messages:
             content, found = defuse(message.content, self.control, self._separator)
             defused += found
-            messages.append(Message(message.role, content))
+            messages.append(PromptMessage(message.role, content))
         if messages[0].role == "text":
             return messages[0].content, defused
         if self.render is None:
             return "\n\n".join(message.content for message in messages) + "\n\n", defused
         return self._render_chat(self.render, messages), defused
 
-    def _render_chat(self, render: RenderChat, messages: Sequence[Message]) -> str:
+    def _render_chat(self, render: RenderChat, messages: Sequence[PromptMessage]) -> str:
         """Render the messages with the chat template, and check that it omits none.
 
         Some templates reject a system turn, and some ignore it silently; the instructions then open the user's turn.

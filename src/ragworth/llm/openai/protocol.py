@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Mapping, Sized
 from typing import Any, NamedTuple, TypeVar
 
-from ragworth.llm.contract import MAX_TOKENS, Failure, Generate, Message, Prompt, Span
+from ragworth.llm.contract import MAX_TOKENS, Failure, Generate, Prompt, PromptMessage, Span
 from ragworth.llm.openai.errors import EndpointError, malformed_reply, one_line
 from ragworth.llm.openai.validation import MAX_ID, bounded_int, check_top, json_kind, read_logprob, read_own_logprob
 
@@ -105,7 +105,7 @@ def as_text_prompt(prompt: Prompt) -> Prompt:
         starts.append(starts[-1] + len(message.content) + 2)
     spans = (Span(0, starts[one.message] + one.start, starts[one.message] + one.end) for one in prompt.passages)
     text = "".join(f"{message.content}\n\n" for message in prompt.messages)
-    return Prompt((Message("text", text),), tuple(spans), prompt.version)
+    return Prompt((PromptMessage("text", text),), tuple(spans), prompt.version)
 
 
 def joined_text(prompt: Prompt) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ragworth.errors import MissingExtraError, ModelError, format_list
-from ragworth.llm.contract import Message, Prompt, Span
+from ragworth.llm.contract import Prompt, PromptMessage, Span
 from ragworth.llm.fingerprint import fingerprint
 from ragworth.llm.hub import find_snapshot, local_folder
 from ragworth.llm.truncation import fit_prompt
@@ -212,7 +212,7 @@ class MonoT5(PairScorer):
         before = f"Query: {pair.query} Document: "
         text = f"{before}{pair.passage} Relevant:"
         span = Span(0, len(before), len(before) + len(pair.passage))
-        fitted = fit_prompt(Prompt((Message("text", text),), (span,)), self.reads, self._count)
+        fitted = fit_prompt(Prompt((PromptMessage("text", text),), (span,)), self.reads, self._count)
         if fitted is None:
             raise ModelError(f"the query alone is longer than the {self.reads} tokens that the model reads")
         self.cut += bool(fitted[1])
