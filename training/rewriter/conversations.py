@@ -4,7 +4,7 @@
 
 writes ``passages.jsonl``, the passages of all groups, and for each of ``train``, ``choose`` and ``judge`` a folder with
 ``conversations.jsonl``, ``qrels.txt`` and ``kinds.tsv``: how each turn came about. The split is the reader's own, by
-topic; a group is in one conversation. The question as it was written is the gold rewrite of a turn.
+topic. The question as it was written is the gold rewrite of a turn.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from training.rewriter.dialogues import Said, about_one, about_two
 
 SEED = 21
 PARTS = ("train", "choose", "judge")
+ROUNDS = "abc"
+"""Each group is talked about in as many conversations, if its questions suffice."""
 SHIFTS = 0.5
 """Share of groups in conversations that shift to another group."""
 
@@ -41,9 +43,7 @@ class Conversation(NamedTuple):
 
 def placed(paths: Sequence[Path]) -> list[Placed]:
     return [
-        Placed(f"{path.stem}-{place:03}", group)
-        for path in paths
-        for place, group in enumerate(written.read(path), 1)
+        Placed(f"{path.stem}-{place:03}", group) for path in paths for place, group in enumerate(written.read(path), 1)
     ]
 
 
@@ -51,23 +51,25 @@ def parts(groups: Sequence[Placed]) -> dict[str, list[Placed]]:
     """The groups to train on, to choose by and to judge by, as the reader's training has them."""
     sides = written.split([one.group for one in groups])
     topics = [{id(group) for group in side} for side in sides]
-    return {
-        part: [one for one in groups if id(one.group) in side] for part, side in zip(PARTS, topics, strict=True)
-    }
+    return {part: [one for one in groups if id(one.group) in side] for part, side in zip(PARTS, topics, strict=True)}
 
 
 def conversations(groups: Sequence[Placed], seed: int) -> list[Conversation]:
-    """Each group in at most one conversation, alone or with another one of the same file."""
+    """Conversations about one group, or two of the same file; a question is asked in one of them at most."""
     draw = random.Random(seed)
-    order = list(groups)
-    draw.shuffle(order)
     made: list[Conversation] = []
-    while order:
-        one = order.pop()
-        other = _partner(one, order, draw)
-        if other is not None:
-            order.remove(other)
-        made += _conversation(one, other, draw)
+    used: set[str] = set()
+    for letter in ROUNDS:
+        order = list(groups)
+        draw.shuffle(order)
+        while order:
+            one = order.pop()
+            other = _partner(one, order, draw)
+            if other is not None:
+                order.remove(other)
+            new = _conversation(one, other, draw, used)
+            made += [conversation._replace(name=f"{conversation.name}-{letter}") for conversation in new]
+            used.update(said.asked.text for conversation in new for _, said in conversation.turns)
     return sorted(made, key=lambda conversation: conversation.name)
 
 
@@ -83,11 +85,11 @@ def _file(one: Placed) -> str:
     return one.name.rsplit("-", 1)[0]
 
 
-def _conversation(one: Placed, other: Placed | None, draw: random.Random) -> list[Conversation]:
+def _conversation(one: Placed, other: Placed | None, draw: random.Random, used: set[str]) -> list[Conversation]:
     if other is None:
-        said = about_one(one.group, draw, draw.randint(4, 6))
+        said = about_one(one.group, draw, draw.randint(4, 6), used)
     else:
-        said = about_two(one.group, other.group, draw)
+        said = about_two(one.group, other.group, draw, used)
     by_group = {id(each.group): each for each in (one, other) if each is not None}
     turns = [(by_group[id(group)], line) for group, line in said]
     names = list(dict.fromkeys(each.name for each, _ in turns))

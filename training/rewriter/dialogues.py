@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from training.reader.texts import holds, sentences
 from training.reader.written import Asked, Group
-from training.rewriter.followups import ELLIPSIS, NOUN, PRONOUN, Followup, elliptic, shortened
+from training.rewriter.followups import ELLIPSIS, PRONOUN, Followup, elliptic, shortened
 from training.rewriter.names import IT, Mention, Name, Pronouns, fold, mentions, names
 
-FIRST, SHIFT, RETURN = "first", "shift", "return"
+FIRST, FULL, SHIFT, RETURN = "first", "full", "shift", "return"
+"""Turns that aren't shortened: the first one, another one about the same group, the first about another group."""
 _WH = re.compile(r"(who|whom|whose|what|when|where|which|why|how|is|are|was|did|does|in which|at what|to what)\b", re.I)
 _AND = ("And {}?", "What about {}?", "How about {}?", "and {}?")
 _BACK = ("Back to {}: {}", "Going back to {}, {}", "Coming back to {}: {}", "About {} again: {}")
@@ -36,25 +37,31 @@ class Subject:
 
     group: Group
     draw: random.Random
+    used: set[str]
     names: list[Name] = field(init=False)
     left: list[Asked] = field(init=False)
     said: list[Said] = field(default_factory=list)
+    mentioned: dict[str, list[Mention]] = field(default_factory=dict)
     focus: Name | None = None
 
     def __post_init__(self) -> None:
         self.names = names(self.group)
-        self.left = [asked for asked in self.group.questions if asked.answers and asked.answering]
+        answered = [asked for asked in self.group.questions if asked.answers and asked.answering]
+        self.left = [asked for asked in answered if asked.text not in self.used]
         self.draw.shuffle(self.left)
 
     def open(self, kind: str) -> Said | None:
-        """A full question about the name that most questions mention."""
-        common = sorted(self.names, key=lambda name: -sum(_once(name, q.text, self.names) is not None for q in self.left))
-        for name in common[:3]:
-            about = [q for q in self.left if _WH.match(q.text) and _once(name, q.text, self.names)]
-            if len(about) > 1:
+        """A full question about a name that many questions mention, and that can be followed up."""
+        about = {name.text: [q for q in self.left if self._once(name, q.text)] for name in self.names}
+        for name in sorted(self.names, key=lambda name: (-len(about[name.text]), name.text)):
+            full = [q for q in about[name.text] if _WH.match(q.text) and not self._special(name, q.text)]
+            for asked in sorted(full, key=lambda q: -_length(self._once(name, q.text))):
                 self.focus = name
-                best = max(about, key=lambda q: _length(_once(name, q.text, self.names)))
-                return self._say(best, Followup(best.text, kind))
+                said = self._say(asked, Followup(asked.text, kind))
+                if any(self._options()):
+                    return said
+                self.said.pop()
+                self.left.append(asked)
         return None
 
     def follow(self) -> Said | None:
@@ -69,25 +76,25 @@ class Subject:
 
     def come_back(self, other: Subject) -> Said | None:
         """A question about the first subject again, after another one was talked about."""
-        lead = self._lead(other)
-        if lead is None or self.focus is None:
+        if self.focus is None:
             return None
         for asked in self.left:
-            mention = _once(self.focus, asked.text, self.names)
+            mention = self._once(self.focus, asked.text)
             ways = shortened(asked.text, mention, pronoun=True, noun=False) if mention else []
             for way in ways:
-                if way.kind == PRONOUN and _WH.match(way.text):
+                if _WH.match(way.text):
+                    lead = self._lead(self.focus, other)
                     text = self.draw.choice(_BACK).format(lead, way.text[0].lower() + way.text[1:])
                     return self._say(asked, Followup(text, RETURN))
         return None
 
-    def _lead(self, other: Subject) -> str | None:
-        if self.focus is None or self.focus.pronouns is None:
-            return None
-        nouns = {name.noun for name in other.names}
-        if self.focus.noun is not None and self.focus.noun not in nouns:
-            return f"the {self.focus.noun}"
-        return self.focus.short
+    @staticmethod
+    def _lead(name: Name, other: Subject) -> str:
+        """What a return begins with: the noun, unless the other subject has one like it, or a short name."""
+        nouns = {each.noun for each in other.names}
+        if name.noun is not None and name.noun not in nouns:
+            return f"the {name.noun}"
+        return name.short or name.text
 
     def _options(self) -> Iterator[tuple[Asked, Followup]]:
         last = self.said[-1].asked
@@ -96,13 +103,18 @@ class Subject:
             if phrase is not None:
                 yield asked, Followup(self.draw.choice(_AND).format(phrase), ELLIPSIS)
                 continue
-            for name in filter(None, (self.focus, self._answered())):
-                mention = _once(name, asked.text, self.names)
-                if mention is not None:
-                    by_answer = name is not self.focus
-                    clear = by_answer or self._clear(name, last)
-                    ways = shortened(asked.text, mention, pronoun=clear, noun=self._only(name))
-                    yield from ((asked, way) for way in ways if not by_answer or way.kind in (PRONOUN, NOUN))
+            yield from ((asked, way) for way in self._ways(asked.text, last))
+
+    def _ways(self, text: str, last: Asked) -> Iterator[Followup]:
+        """How a question can be asked after the last one, whose names or answer it mentions."""
+        answer = self._answered()
+        mentioned = [mention.name for mention in self._mentions(last.text)]
+        for name in {id(each): each for each in (self.focus, answer, *mentioned) if each is not None}.values():
+            mention = self._once(name, text)
+            if mention is not None:
+                clear = name is answer or (name is self.focus and self._clear(name, last))
+                ways = shortened(text, mention, pronoun=clear, noun=self._only(name))
+                yield from (way for way in ways if name is not answer or way.kind == PRONOUN)
 
     def _answered(self) -> Name | None:
         """The name that was the last answer, if it is a person's."""
@@ -113,7 +125,7 @@ class Subject:
 
     def _clear(self, name: Name, last: Asked) -> bool:
         """Whether a pronoun after the last question and its answer means the name and nothing else in them."""
-        others = [mention.name for mention in mentions(last.text, self.names) if mention.name is not name]
+        others = [mention.name for mention in self._mentions(last.text) if mention.name is not name]
         if any(_confusable(name.pronouns, other.pronouns) for other in others):
             return False
         if not any(answer[:1].isupper() for answer in last.answers):
@@ -125,10 +137,31 @@ class Subject:
         """Whether no other name of the group is called by the same noun."""
         return sum(other.noun == name.noun for other in self.names) == 1
 
+    def _mentions(self, text: str) -> list[Mention]:
+        if text not in self.mentioned:
+            self.mentioned[text] = mentions(text, self.names)
+        return self.mentioned[text]
+
+    def _once(self, name: Name, text: str) -> Mention | None:
+        found = [mention for mention in self._mentions(text) if mention.name is name]
+        return found[0] if len(found) == 1 else None
+
+    def _special(self, name: Name, text: str) -> bool:
+        """Whether a question is about one of several of that name: ``the first Kalindra``, ``Lumora Two Air``."""
+        mention = self._once(name, text)
+        before, after = (text[: mention.start], text[mention.end :]) if mention else ("", "")
+        which = re.search(
+            r"\b(first|second|third|old|older|new|newer|other|original|former|\d+(st|nd|rd|th)) $", before
+        )
+        return (
+            which is not None
+            or re.match(r" (air|pro|plus|mini|max|ultra|two|three|ii|iii|\d)\b", after, re.I) is not None
+        )
+
     def _say(self, asked: Asked, way: Followup) -> Said:
         self.left.remove(asked)
-        if way.kind == ELLIPSIS or self.focus is None or _once(self.focus, asked.text, self.names) is None:
-            mentioned = mentions(asked.text, self.names)
+        if way.kind == ELLIPSIS or self.focus is None or self._once(self.focus, asked.text) is None:
+            mentioned = self._mentions(asked.text)
             same = any(mention.name is self.focus for mention in mentioned)
             self.focus = self.focus if same else (mentioned[-1].name if len(mentioned) == 1 else None)
         self.said.append(Said(asked, way.text, way.kind, _reply(self.group, asked, self.draw)))
@@ -137,11 +170,6 @@ class Subject:
 
 def _confusable(one: Pronouns | None, other: Pronouns | None) -> bool:
     return other is None or one is other
-
-
-def _once(name: Name, text: str, known: Sequence[Name]) -> Mention | None:
-    found = [mention for mention in mentions(text, known) if mention.name is name]
-    return found[0] if len(found) == 1 else None
 
 
 def _length(mention: Mention | None) -> int:
@@ -158,19 +186,24 @@ def _reply(group: Group, asked: Asked, draw: random.Random) -> str:
     return having[0]
 
 
-def about_one(group: Group, draw: random.Random, turns: int) -> list[tuple[Group, Said]]:
+def about_one(group: Group, draw: random.Random, turns: int, used: set[str]) -> list[tuple[Group, Said]]:
     """A conversation about one group."""
-    subject = Subject(group, draw)
-    return [(group, said) for said in _talk(subject, FIRST, turns)]
+    subject = Subject(group, draw, used)
+    _talk(subject, FIRST, turns)
+    while 0 < len(subject.said) < turns and len(subject.said) < len(_talk(subject, FULL, turns)):
+        pass
+    return [(group, said) for said in subject.said]
 
 
-def about_two(one: Group, other: Group, draw: random.Random) -> list[tuple[Group, Said]]:
+def about_two(one: Group, other: Group, draw: random.Random, used: set[str]) -> list[tuple[Group, Said]]:
     """A conversation that leaves its subject for another one and comes back to it, if there is a way to say so."""
-    first, second = Subject(one, draw), Subject(other, draw)
-    opened = _talk(first, FIRST, draw.randint(2, 3))
-    shifted = _talk(second, SHIFT, draw.randint(2, 3))
+    first, second = Subject(one, draw, used), Subject(other, draw, used)
+    opened = _talk(first, FIRST, draw.randint(2, 4))
+    shifted = _talk(second, SHIFT, draw.randint(2, 4))
     if not opened or not shifted:
-        return [(one, said) for said in opened] or [(other, said._replace(kind=_as_first(said.kind))) for said in shifted]
+        return [(one, said) for said in opened] or [
+            (other, said._replace(kind=_as_first(said.kind))) for said in shifted
+        ]
     said = [*((one, said) for said in opened), *((other, said) for said in shifted)]
     back = first.come_back(second)
     return said if back is None else [*said, (one, back)]
@@ -181,9 +214,8 @@ def _as_first(kind: str) -> str:
 
 
 def _talk(subject: Subject, opening: str, turns: int) -> list[Said]:
-    """A full question and its follow-ups; none at all where there is no follow-up."""
-    if subject.open(opening) is None:
-        return []
-    while len(subject.said) < turns and subject.follow() is not None:
-        pass
-    return list(subject.said) if len(subject.said) > 1 else []
+    """A full question and its follow-ups, as long as there are any; nothing where no question can be followed up."""
+    if subject.open(opening) is not None:
+        while len(subject.said) < turns and subject.follow() is not None:
+            pass
+    return list(subject.said)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from training.rewriter.names import WORD, Mention, Name, fold
+from training.rewriter.names import HE, IT, NOUNS, SHE, WORD, Mention, Name, Pronouns, fold
 
 PRONOUN, NOUN, OMISSION, ELLIPSIS = "pronoun", "noun", "omission", "ellipsis"
 
@@ -23,12 +23,26 @@ _BEFORE_OBJECT = set(
 _AFTER = set(
     "in at on of for from to by with about during after before until since when where while than as and or per "
     "is was were are did does do has have had will would can could first finally really still now today altogether "
-    "according held built born made sold won open opened closed start started come came stand cost costs last".split()
+    "be been not most ahead against without under over into between near behind through outside following on the according held built born made sold won open opened closed start started come came stand cost costs last".split()
 )
+_PARTICIPLES = set(
+    "built born made sold won held found shown hit sunk set given left chosen put struck begun broken brought bought "
+    "caught cut done drawn driven eaten fallen felt flown gone grown kept known laid led lost met paid read run said "
+    "seen sent shot spent stolen taken taught thrown told worn written shut beaten hidden".split()
+)
+_BEFORE_NOUN = set("the a an of in at for from during to by with about many much which what whose and or on".split())
+_VERBS = set(
+    "cost open close win pay sell get lose have make offer start end play rise fall leave buy work die join plan use "
+    "run take hold charge recall name say order contain sit stand weigh last become appoint cut begin come go move "
+    "launch reach grow marry live write build receive keep give find stop need want hope sign score finish host serve "
+    "produce publish employ own draw decide record vote ask agree earn study meet change consist first finally really "
+    "not now still actually".split()
+)
+"""Words after a subject, as in ``did the tunnel open``."""
 _DROPPED = {"of", "in", "at", "for", "from", "during"}
 _NEEDS_ITS_OBJECT = set(
     "one out part many most all some each any instead because ahead became become think made accused speak heard hear "
-    "consists composed consist believe end ended ends come comes came live lives lived arrive arrived stand stood die "
+    "consists composed consist believe herself himself themselves itself end ended ends come comes came live lives lived arrive arrived stand stood die "
     "go goes went work works worked play plays played look looks looking wait vote voted ask asked apply stay stayed "
     "born happened happen named called except besides".split()
 )
@@ -48,31 +62,43 @@ def shortened(question: str, mention: Mention, *, pronoun: bool, noun: bool) -> 
     if possessive:
         end += possessive.end()
     before, after = WORD.findall(question[:start]), WORD.findall(question[end:])
+    modifies = not before or before[-1].lower() in _BEFORE_NOUN or before[-1][0].isdigit()
     if before and before[-1].lower() == "the":
         start = question.lower().rindex("the", 0, start)
         before = before[:-1]
     previous = before[-1].lower() if before else ""
     following = after[0].lower() if after else ""
-    if previous in _ADJECTIVES or re.match(r"[-:–(\"“]", question[end:].strip()) or following in _ADJECTIVES - {"first", "last"}:
+    joined = re.match(r"[-:–(\"“]", question[end:].strip()) is not None
+    if previous in _ADJECTIVES or joined or following in _ADJECTIVES - {"first", "last"}:
         return []
     put = _Put(question, start, end, bool(possessive))
     found: list[Followup] = []
     if possessive:
         found += _referring(put, mention.name, "possessive", pronoun=pronoun, noun=noun)
         return found
-    ends = not following or following in _AFTER or following.endswith("ed")
-    if previous in _AUXILIARY and following not in _COMPOUND_HEADS:
+    ends = not following or following in _AFTER | _PARTICIPLES or following.endswith(("ed", "ly"))
+    asks_do = bool({word.lower() for word in before} & {"did", "does", "do", "will", "can", "could"})
+    if previous in _AUXILIARY and (following in _VERBS or following.endswith("ed") or following in _PARTICIPLES):
         found += _referring(put, mention.name, "subject", pronoun=pronoun, noun=noun)
-    elif previous in _BEFORE_OBJECT and ends:
-        found += _referring(put, mention.name, "object", pronoun=pronoun, noun=noun)
-    if previous in _DROPPED and ends and len(before) > 2 and before[-2].lower() not in _NEEDS_ITS_OBJECT:
+    elif previous in _BEFORE_OBJECT and ends and not (following and previous in {"after", "before", "than"}):
+        found += _referring(put, mention.name, "object", pronoun=pronoun and previous not in {"of", "to"}, noun=noun)
+    if previous in _DROPPED and ends and len(before) > 2 and _can_lose(before[-2], following):
         found.append(Followup(put.without(previous), OMISSION))
-    elif following and not ends and previous not in _AUXILIARY and not following[0].isdigit():
+    elif not ends and modifies and not following[0].isdigit() and _is_noun(following, previous, after, asks_do):
         found.append(Followup(put.as_modifier(), OMISSION))
     return [one for one in found if _enough(one.text)]
 
 
-_COMPOUND_HEADS = set("shares share cars trucks brand shares tickets stock fans team staff trial murder case".split())
+def _can_lose(head: str, following: str) -> bool:
+    """Whether the words around a phrase with a preposition make sense without it."""
+    return head.lower() not in _NEEDS_ITS_OBJECT and following != "of"
+
+
+def _is_noun(word: str, previous: str, after: Sequence[str], asks_do: bool) -> bool:
+    """Whether the word after a name is a noun that the name describes, not the verb that it is the subject of."""
+    if previous in _AUXILIARY:
+        return word in NOUNS
+    return not (asks_do and len(after) == 1) and word not in _VERBS - {"record", "cost", "plan", "order", "vote"}
 
 
 class _Put(NamedTuple):
@@ -99,16 +125,25 @@ class _Put(NamedTuple):
 
 def _referring(put: _Put, name: Name, role: str, *, pronoun: bool, noun: bool) -> list[Followup]:
     found = []
-    if pronoun and name.pronouns is not None:
+    place = re.search(r"\b(in|at) $", put.question[: put.start])
+    if pronoun and name.pronouns is IT and place and role == "object":
+        found.append(Followup(put._replace(start=place.start()).replaced("there"), PRONOUN))
+    elif pronoun and name.pronouns is not None and not _contradicts(name.pronouns, put.question):
         found.append(Followup(put.replaced(getattr(name.pronouns, role)), PRONOUN))
     if noun and name.noun is not None:
         found.append(Followup(put.replaced(f"the {name.noun}{chr(39) + 's' if role == 'possessive' else ''}"), NOUN))
     return found
 
 
+def _contradicts(pronouns: Pronouns, question: str) -> bool:
+    """Whether a question already has the pronoun of somebody else, or the passages used the wrong one."""
+    words = {word.lower() for word in WORD.findall(question)}
+    other = {HE: {"she", "her"}, SHE: {"he", "his", "him"}, IT: {"he", "his", "she", "her"}}
+    return bool(words & other.get(pronouns, set()))
+
+
 def _tidy(text: str) -> str:
-    text = re.sub(r"\s+([?,.])", r"\1", re.sub(r"\s+", " ", text)).strip()
-    return text
+    return re.sub(r"\s+([?,.])", r"\1", re.sub(r"\s+", " ", text)).strip()
 
 
 def _enough(text: str) -> bool:
@@ -117,19 +152,42 @@ def _enough(text: str) -> bool:
 
 def elliptic(previous: str, question: str) -> str | None:
     """Only what is new in a question that is otherwise the one before it: ``in 2019`` or ``the northern tunnel``."""
-    old, new = WORD.findall(previous), WORD.findall(question)
+    places = list(WORD.finditer(question))
+    old, new = WORD.findall(previous), [place[0] for place in places]
     first = _alike(old, new)
     last = min(_alike(old[::-1], new[::-1]), len(old) - first, len(new) - first)
     changed, was = new[first : len(new) - last], old[first : len(old) - last]
     if first < 3 or not 1 <= len(changed) <= 5 or not 1 <= len(was) <= 5 or first + last < 0.6 * len(new):
         return None
-    if last and not _stands_alone(changed):
+    if (
+        (last and not _stands_alone(changed))
+        or changed[0] in _AUXILIARY
+        or _is_verb(changed[-1])
+        or (changed[0].islower() and new[first - 1].lower() not in _BEFORE_NOUN)
+    ):
         return None
-    start = first
+    start, end = first, len(new) - last
+    if changed[0][0].isupper() and changed[-1][0].isupper():
+        start, end = _whole_name(new, start, end)
+    if end == len(new) - 1 and not _is_verb(new[-1]):
+        end += 1
     while start > 0 and new[start - 1].lower() in {"the", "a", "an", "in", "at", "for", "on", "of", "from"}:
         start -= 1
-    phrase = " ".join(new[start : len(new) - last])
+    phrase = question[places[start].start() : places[end - 1].end()]
     return phrase if start > 1 and fold(phrase) not in fold(previous) else None
+
+
+def _whole_name(words: Sequence[str], start: int, end: int) -> tuple[int, int]:
+    """The places of the whole run of capitalised words around some of them."""
+    while start > 0 and words[start - 1][0].isupper():
+        start -= 1
+    while end < len(words) and words[end][0].isupper():
+        end += 1
+    return start, end
+
+
+def _is_verb(word: str) -> bool:
+    return word.endswith("ed") or word in _VERBS or word in _PARTICIPLES
 
 
 def _alike(one: Sequence[str], other: Sequence[str]) -> int:

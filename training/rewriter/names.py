@@ -12,6 +12,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from training.reader.texts import sentences
@@ -28,6 +29,12 @@ _ASKING = set(
 _MONTHS = set(
     "january february march april may june july august september october november december "
     "monday tuesday wednesday thursday friday saturday sunday".split()
+)
+
+_PEOPLES = set(
+    "european american soviet british german french italian japanese chinese russian dutch danish swedish norwegian "
+    "finnish spanish portuguese turkish greek polish indian african asian australian canadian english scottish irish "
+    "welsh swiss austrian brazilian mexican korean roman latin arab".split()
 )
 
 NOUNS = {
@@ -49,9 +56,12 @@ NOUNS = {
     "awards": "awards", "games": "games", "baths": "baths", "mines": "mines", "falls": "falls", "gardens": "gardens",
 }  # fmt: skip
 """Common nouns by which a name can be called afterwards: ``the tunnel``."""
+_BEFORE_NAMES = {"lake", "river", "hotel", "storm", "comet", "castle", "museum", "theatre", "club", "bar"}
+"""Nouns that names begin with: ``Lake Turuma``."""
 _MANY = {"awards", "games", "baths", "mines", "falls", "gardens"}
 
 
+@lru_cache(maxsize=20_000)
 def fold(text: str) -> str:
     """A text without case and accents, of the same length."""
     return "".join((unicodedata.normalize("NFKD", letter)[0] or letter).lower()[:1] or letter for letter in text)
@@ -67,6 +77,9 @@ IT = Pronouns("it", "it", "its")
 THEY = Pronouns("they", "them", "their")
 HE = Pronouns("he", "him", "his")
 SHE = Pronouns("she", "her", "her")
+
+
+_PRONOUNS = {"he": HE, "his": HE, "him": HE, "she": SHE, "her": SHE, "it": IT, "its": IT}
 
 
 @dataclass(frozen=True)
@@ -134,7 +147,9 @@ def names(group: Group) -> list[Name]:
     for text in (group.topic, *questions, *answers):
         for name in capitalised(text):
             found.setdefault(fold(name), name)
-    families = _families(list(found.values()))
+    said = {word for passage in group.passages.values() for word in WORD.findall(passage)}
+    common = {key for key, name in found.items() if name.lower() in said | _MONTHS | _PEOPLES}
+    families = _families([name for key, name in found.items() if key not in common])
     return sorted((_name(family, group) for family in families), key=lambda name: -len(name.text))
 
 
@@ -153,20 +168,37 @@ def _families(spellings: Sequence[str]) -> list[tuple[str, ...]]:
 
 def _part(short: str, long: str) -> bool:
     few, many = fold(short).split(), fold(long).split()
-    return few == many[: len(few)] or few == many[-len(few) :]
+    begins = few == many[: len(few)] and not any(letter.isdigit() for letter in long)
+    return begins or few == many[-len(few) :]
 
 
 def _name(spellings: tuple[str, ...], group: Group) -> Name:
     texts = [group.topic, *(asked.text for asked in group.questions), *group.passages.values()]
-    if _answers_who(spellings, group):
-        return Name(spellings[0], spellings, _person(spellings, group.passages.values()), None)
+    after = _pronouns_after(spellings, group.passages.values())
+    person = next((one for one, other in ((HE, SHE), (SHE, HE)) if after[one] and not after[other]), None)
+    if _answers_who(spellings, group) or any(
+        _personal(name, asked.text) for name in spellings for asked in group.questions
+    ):
+        return Name(spellings[0], spellings, person, None)
     noun = _noun(spellings, texts)
-    thing = noun is not None or any(_thing(spelling, asked.text) for spelling in spellings for asked in group.questions)
+    made = any(_thing(spelling, asked.text) for spelling in spellings for asked in group.questions)
+    thing = noun is not None or made or (after[IT] > 0 and not after[HE] and not after[SHE])
     return Name(spellings[0], spellings, (THEY if noun in _MANY else IT) if thing else None, noun)
+
+
+def _personal(spelling: str, question: str) -> bool:
+    """Whether a question treats the name as a person."""
+    name, text = re.escape(fold(spelling)), fold(question)
+    if fold(spelling) not in text:
+        return False
+    kin = "wife|husband|daughter|son|father|mother|brother|sister|coach|successor|age|birthday|nickname"
+    return bool(re.search(rf"\b{name}(?:['’]s (?:{kin})| (?:die|born|marry|married|buried|study|retire))\b", text))
 
 
 def _thing(spelling: str, question: str) -> bool:
     """Whether a question treats the name as something that is made, opened or sold."""
+    if fold(spelling) not in fold(question):
+        return False
     name = rf"(?:the )?{re.escape(fold(spelling))}"
     made = "founded|built|opened|launched|released|published|designed|established|discovered|completed|demolished|shown"
     patterns = (
@@ -178,25 +210,23 @@ def _thing(spelling: str, question: str) -> bool:
     return any(re.search(pattern, fold(question.rstrip("?"))) for pattern in patterns)
 
 
-def _person(spellings: tuple[str, ...], passages: Iterable[str]) -> Pronouns | None:
-    """He or she, if passages say only one of them right after the name: no other name stands between."""
+def _pronouns_after(spellings: tuple[str, ...], passages: Iterable[str]) -> Counter[Pronouns]:
+    """How often passages go on with it, he or she after the name, without another name between."""
     counts: Counter[Pronouns] = Counter()
     for passage in passages:
         folded = fold(passage)
-        for spelling in spellings:
-            for match in re.finditer(rf"\b{re.escape(fold(spelling))}\b", folded):
-                counts.update(_next_pronoun(passage[match.end() :]))
-    return next((one for one, other in ((HE, SHE), (SHE, HE)) if counts[one] and not counts[other]), None)
+        for spelling in map(fold, spellings):
+            ends = [match.end() for match in re.finditer(re.escape(spelling), folded)] if spelling in folded else []
+            counts.update(pronoun for end in ends for pronoun in _next_pronoun(passage[end:]))
+    return counts
 
 
 def _next_pronoun(after: str) -> list[Pronouns]:
-    """The first he or she within two sentences, unless a name comes before it."""
-    for match in WORD.finditer(" ".join(sentences(after)[:2])):
+    """The first pronoun within two sentences, unless a name comes before it."""
+    for match in WORD.finditer(" ".join(sentences(after[:400])[:2])):
         word = match[0]
-        if word.lower() in {"he", "his", "him"}:
-            return [HE]
-        if word.lower() in {"she", "her"}:
-            return [SHE]
+        if word.lower() in _PRONOUNS:
+            return [_PRONOUNS[word.lower()]]
         if word[0].isupper() and word.lower() not in _MONTHS:
             return []
     return []
@@ -206,18 +236,16 @@ def _noun(spellings: tuple[str, ...], texts: Sequence[str]) -> str | None:
     """The common noun that a name ends with, begins with, stands next to, or is said to be."""
     counts: Counter[str] = Counter()
     for spelling in spellings:
-        words = spelling.split()
-        for word in {words[-1].lower()} | ({words[0].lower()} if "of" in words or len(words) > 1 else set()):
-            if word in NOUNS:
-                counts[NOUNS[word]] += 5
+        words = [word.lower() for word in spelling.split()]
+        if words[-1] in NOUNS:
+            counts[NOUNS[words[-1]]] += 5
+        elif words[0] in NOUNS and (words[0] in _BEFORE_NAMES or words[1:2] == ["of"]):
+            counts[NOUNS[words[0]]] += 5
         name = re.escape(fold(spelling))
-        for text in texts:
-            folded = fold(text)
-            for pattern, weight in ((rf"\b{name} ([a-z]+)\b", 1), (rf"\b([a-z]+) [\"“']?{name}\b", 2)):
-                for match in re.finditer(pattern, folded):
-                    if match[1] in NOUNS:
-                        counts[NOUNS[match[1]]] += weight
-            for match in re.finditer(rf"\b{name}(?: \w+)? (?:is|was) (?:an?|the) ((?:[\w-]+ ){{0,4}}[\w-]+)", folded):
+        for text in (text for text in map(fold, texts) if fold(spelling) in text):
+            before = re.findall(rf"\b([a-z]+) [\"“']?{name}\b", text)
+            counts.update(NOUNS[word] for word in before if word in NOUNS)
+            for match in re.finditer(rf"\b{name}(?: \w+)? (?:is|was) (?:an?|the) ((?:[\w-]+ ){{0,4}}[\w-]+)", text):
                 said = [NOUNS[word] for word in match[1].split() if word in NOUNS]
                 counts.update(dict.fromkeys(said[:1], 4))
     best = counts.most_common(1)
@@ -238,8 +266,11 @@ def mentions(text: str, known: Sequence[Name]) -> list[Mention]:
     folded, taken, found = fold(text), [False] * len(text), []
     spelt = sorted(((s, name) for name in known for s in name.spellings), key=lambda pair: -len(pair[0]))
     for spelling, name in spelt:
+        if fold(spelling) not in folded:
+            continue
         for match in re.finditer(rf"(?<![\w-]){re.escape(fold(spelling))}(?![\w-])", folded):
             if not any(taken[match.start() : match.end()]):
                 taken[match.start() : match.end()] = [True] * (match.end() - match.start())
-                found.append(Mention(name, match.start(), match.end()))
+                particle = re.search(r"\b(?:(?:de|van|von|der|den|da|di|du) )+$", folded[: match.start()])
+                found.append(Mention(name, particle.start() if particle else match.start(), match.end()))
     return sorted(found, key=lambda mention: mention.start)
