@@ -201,16 +201,11 @@ def about_two(one: Group, other: Group, draw: random.Random, used: set[str]) -> 
     opened = _talk(first, FIRST, draw.randint(2, 4))
     shifted = _talk(second, SHIFT, draw.randint(2, 4))
     if not opened or not shifted:
-        return [(one, said) for said in opened] or [
-            (other, said._replace(kind=_as_first(said.kind))) for said in shifted
-        ]
+        alone = [(other, said._replace(kind=FIRST if said.kind == SHIFT else said.kind)) for said in shifted]
+        return [(one, said) for said in opened] or alone
     said = [*((one, said) for said in opened), *((other, said) for said in shifted)]
     back = first.come_back(second)
     return said if back is None else [*said, (one, back)]
-
-
-def _as_first(kind: str) -> str:
-    return FIRST if kind == SHIFT else kind
 
 
 def _talk(subject: Subject, opening: str, turns: int) -> list[Said]:

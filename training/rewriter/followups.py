@@ -10,44 +10,21 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from training.rewriter.names import HE, IT, NOUNS, SHE, WORD, Mention, Name, Pronouns, fold
+from training.rewriter.words import words
 
 PRONOUN, NOUN, OMISSION, ELLIPSIS = "pronoun", "noun", "omission", "ellipsis"
 
-_AUXILIARY = set("did does do is was were are has have had will would can could should".split())
-_BEFORE_OBJECT = set(
-    "of in at for from during to by with about than against after before behind near into through "
-    "won win wins built build wrote write bought buy sold sell made make makes owns own ran run runs led lead sang "
-    "plays play played founded designed composed directed created invented opened closed visit saw left leave join "
-    "joined published produces produced bid sponsors sponsored found host hosts hosted beat face faced use uses".split()
-)
-_AFTER = set(
-    "in at on of for from to by with about during after before until since when where while than as and or per "
-    "is was were are did does do has have had will would can could first finally really still now today altogether "
-    "be been not most ahead against without under over into between near behind through outside following on the according held built born made sold won open opened closed start started come came stand cost costs last".split()
-)
-_PARTICIPLES = set(
-    "built born made sold won held found shown hit sunk set given left chosen put struck begun broken brought bought "
-    "caught cut done drawn driven eaten fallen felt flown gone grown kept known laid led lost met paid read run said "
-    "seen sent shot spent stolen taken taught thrown told worn written shut beaten hidden".split()
-)
-_BEFORE_NOUN = set("the a an of in at for from during to by with about many much which what whose and or on".split())
-_VERBS = set(
-    "cost open close win pay sell get lose have make offer start end play rise fall leave buy work die join plan use "
-    "run take hold charge recall name say order contain sit stand weigh last become appoint cut begin come go move "
-    "launch reach grow marry live write build receive keep give find stop need want hope sign score finish host serve "
-    "produce publish employ own draw decide record vote ask agree earn study meet change consist first finally really "
-    "not now still actually".split()
-)
+_AUXILIARY = words("auxiliaries")
+_BEFORE_OBJECT = words("before_objects")
+_AFTER = words("after_phrases")
+_PARTICIPLES = words("participles")
+_BEFORE_NOUN = words("before_nouns")
+_VERBS = words("verbs")
 """Words after a subject, as in ``did the tunnel open``."""
-_DROPPED = {"of", "in", "at", "for", "from", "during"}
-_NEEDS_ITS_OBJECT = set(
-    "one out part many most all some each any instead because ahead became become think made accused speak heard hear "
-    "consists composed consist believe herself himself themselves itself end ended ends come comes came live lives lived arrive arrived stand stood die "
-    "go goes went work works worked play plays played look looks looking wait vote voted ask asked apply stay stayed "
-    "born happened happen named called except besides".split()
-)
+_DROPPED = words("dropped_prepositions")
+_NEEDS_ITS_OBJECT = words("need_objects")
 """Words that say little once the phrase after them is gone."""
-_ADJECTIVES = set("old new first second third last current former next previous original big small".split())
+_ADJECTIVES = words("adjectives")
 
 
 class Followup(NamedTuple):
@@ -98,7 +75,7 @@ def _is_noun(word: str, previous: str, after: Sequence[str], asks_do: bool) -> b
     """Whether the word after a name is a noun that the name describes, not the verb that it is the subject of."""
     if previous in _AUXILIARY:
         return word in NOUNS
-    return not (asks_do and len(after) == 1) and word not in _VERBS - {"record", "cost", "plan", "order", "vote"}
+    return not (asks_do and len(after) == 1) and word not in _VERBS - words("verbs_or_nouns")
 
 
 class _Put(NamedTuple):
@@ -117,7 +94,7 @@ class _Put(NamedTuple):
         return _tidy(f"{kept[: -len(preposition)].rstrip()}{self.question[self.end :]}")
 
     def as_modifier(self) -> str:
-        """Without the name before a noun; an article stays, ``the`` comes in where none was and the noun stays alone."""
+        """Without the name before a noun; its article stays."""
         article = "the " if self.question[self.start :].lower().startswith("the ") else ""
         text = _tidy(f"{self.question[: self.start]}{article}{self.question[self.end :].lstrip()}")
         return re.sub(r"\ban? (?=(\w))", lambda match: "an " if match[1].lower() in "aeiou" else "a ", text)

@@ -17,48 +17,20 @@ from typing import NamedTuple
 
 from training.reader.texts import sentences
 from training.reader.written import Group
+from training.rewriter.words import words
 
 WORD = re.compile(r"[^\W_]+(?:[-'’.&][^\W_]+)*|&")
 _LINKS = {"of", "de", "da", "du", "del", "della", "la", "van", "von", "der", "den", "&", "y", "e", "al", "bin"}
-_ASKING = set(
-    "who whom whose what when where which why how is are was were did does do has have had can could will would should "
-    "in on at by to from for of the a an and or if after before until since during under up as with "
-    "name number price cost date length height list maximum minimum best total average first last next current".split()
-)
+_ASKING = words("asking")
 """Words that are capitalised only because a question begins with them."""
-_MONTHS = set(
-    "january february march april may june july august september october november december "
-    "monday tuesday wednesday thursday friday saturday sunday".split()
-)
+_MONTHS = words("dates")
+_PEOPLES = words("peoples")
 
-_PEOPLES = set(
-    "european american soviet british german french italian japanese chinese russian dutch danish swedish norwegian "
-    "finnish spanish portuguese turkish greek polish indian african asian australian canadian english scottish irish "
-    "welsh swiss austrian brazilian mexican korean roman latin arab".split()
-)
-
-NOUNS = {
-    **{noun: noun for noun in (
-        "airline airport album app archive award band bank bay beach bird board bookshop brewery bridge building cafe "
-        "canal car castle cave championship chapel charity choir church cinema clinic club college comet committee "
-        "company concert conference council country court crater cup dam derby dictionary district drug election "
-        "empire engine exhibition expedition factory fair farm ferry festival film flood forest fortress fund gallery "
-        "game garden hall harbour hospital hotel house inn island journal kingdom lake law league library lighthouse "
-        "line magazine marathon market match mill mine ministry monastery mosque motorway mountain museum newspaper "
-        "novel observatory opera orchestra palace paper park party phone pier plant play podcast poem pool port prison "
-        "prize probe programme project quarry race railway reactor recipe regatta reserve resort restaurant river "
-        "road satellite school series ship shop show species square stadium station statue storm strike studio "
-        "submarine summit synagogue telescope temple theatre tournament tower town trail train tram treaty tunnel "
-        "university vaccine valley village vineyard volcano watch website wine yacht zoo"
-    ).split()},
-    **dict.fromkeys("producer maker manufacturer firm startup retailer insurer supplier carmaker chain".split(), "company"),
-    "boat": "boat", "movie": "film", "musical": "musical", "ballet": "ballet", "group": "group", "city": "city",
-    "awards": "awards", "games": "games", "baths": "baths", "mines": "mines", "falls": "falls", "gardens": "gardens",
-}  # fmt: skip
+NOUNS = {**{noun: noun for noun in words("nouns")}, **dict.fromkeys(words("companies"), "company"), "movie": "film"}
 """Common nouns by which a name can be called afterwards: ``the tunnel``."""
-_BEFORE_NAMES = {"lake", "river", "hotel", "storm", "comet", "castle", "museum", "theatre", "club", "bar"}
+_BEFORE_NAMES = words("nouns_before_names")
 """Nouns that names begin with: ``Lake Turuma``."""
-_MANY = {"awards", "games", "baths", "mines", "falls", "gardens"}
+_MANY = words("plural_nouns")
 
 
 @lru_cache(maxsize=20_000)
@@ -77,7 +49,6 @@ IT = Pronouns("it", "it", "its")
 THEY = Pronouns("they", "them", "their")
 HE = Pronouns("he", "him", "his")
 SHE = Pronouns("she", "her", "her")
-
 
 _PRONOUNS = {"he": HE, "his": HE, "him": HE, "she": SHE, "her": SHE, "it": IT, "its": IT}
 
@@ -176,12 +147,11 @@ def _name(spellings: tuple[str, ...], group: Group) -> Name:
     texts = [group.topic, *(asked.text for asked in group.questions), *group.passages.values()]
     after = _pronouns_after(spellings, group.passages.values())
     person = next((one for one, other in ((HE, SHE), (SHE, HE)) if after[one] and not after[other]), None)
-    if _answers_who(spellings, group) or any(
-        _personal(name, asked.text) for name in spellings for asked in group.questions
-    ):
+    asked_about = [(spelling, asked.text) for spelling in spellings for asked in group.questions]
+    if _answers_who(spellings, group) or any(_personal(*pair) for pair in asked_about):
         return Name(spellings[0], spellings, person, None)
     noun = _noun(spellings, texts)
-    made = any(_thing(spelling, asked.text) for spelling in spellings for asked in group.questions)
+    made = any(_thing(*pair) for pair in asked_about)
     thing = noun is not None or made or (after[IT] > 0 and not after[HE] and not after[SHE])
     return Name(spellings[0], spellings, (THEY if noun in _MANY else IT) if thing else None, noun)
 
