@@ -3,8 +3,8 @@
     python -m training.rewriter.conversations build/conversations
 
 writes ``passages.jsonl``, the passages of all groups, and for each of ``train``, ``choose`` and ``judge`` a folder with
-``conversations.jsonl``, ``qrels.txt`` and ``kinds.tsv``: how each turn came about. The split is the reader's own, by
-topic. The question as it was written is the gold rewrite of a turn.
+``conversations.jsonl``, ``qrels.txt`` and ``kinds.tsv``: how each turn came about. The split is by topic and
+follows the reader's. The question as it was written is the gold rewrite of a turn.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
+from zlib import crc32
 
 from training.reader import written
 from training.reader.written import Group
@@ -25,6 +26,8 @@ SEED = 21
 PARTS = ("train", "choose", "judge")
 ROUNDS = "abc"
 """Each group is talked about in as many conversations, if its questions suffice."""
+JUDGED_BY = (0, 2, 3)
+"""Remainders of a topic's checksum: the reader's own groups to judge by, and two more in twelve."""
 SHIFTS = 0.5
 """Share of groups in conversations that shift to another group."""
 
@@ -48,10 +51,18 @@ def placed(paths: Sequence[Path]) -> list[Placed]:
 
 
 def parts(groups: Sequence[Placed]) -> dict[str, list[Placed]]:
-    """The groups to train on, to choose by and to judge by, as the reader's training has them."""
-    sides = written.split([one.group for one in groups])
-    topics = [{id(group) for group in side} for side in sides]
-    return {part: [one for one in groups if id(one.group) in side] for part, side in zip(PARTS, topics, strict=True)}
+    """The groups to train on, to choose by and to judge by, as the reader's training has them, except for more to judge.
+
+    One in twelve gives too few turns to judge by, so two more in twelve of the reader's training groups join them. The
+    reader that ships has learned from none of the groups.
+    """
+    chosen_by = {group.topic for group in written.split([one.group for one in groups]).chosen_by}
+    judged_by = {one.group.topic for one in groups if crc32(one.group.topic.encode()) % written.APART in JUDGED_BY}
+    found: dict[str, list[Placed]] = {part: [] for part in PARTS}
+    for one in groups:
+        topic = one.group.topic
+        found["choose" if topic in chosen_by else "judge" if topic in judged_by else "train"].append(one)
+    return found
 
 
 def conversations(groups: Sequence[Placed], seed: int) -> list[Conversation]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from training.reader.texts import holds, sentences
 from training.reader.written import Asked, Group
 from training.rewriter.followups import ELLIPSIS, PRONOUN, Followup, elliptic, shortened
-from training.rewriter.names import IT, Mention, Name, Pronouns, fold, mentions, names
+from training.rewriter.names import IT, Mention, Name, Pronouns, capitalised, fold, mentions, names
 
 FIRST, FULL, SHIFT, RETURN = "first", "full", "shift", "return"
 """Turns that aren't shortened: the first one, another one about the same group, the first about another group."""
@@ -65,13 +65,15 @@ class Subject:
         return None
 
     def follow(self) -> Said | None:
-        """A follow-up to what was asked last; a kind that is rare among all is preferred to others."""
+        """A follow-up to what was asked last, rather one without names: it depends on the history most."""
         options = list(self._options())
         if not options:
             return None
         kinds = {option.kind for _, option in options}
         kind = ELLIPSIS if ELLIPSIS in kinds else self.draw.choice(sorted(kinds))
-        asked, option = self.draw.choice([pair for pair in options if pair[1].kind == kind])
+        of_kind = [pair for pair in options if pair[1].kind == kind]
+        dependent = [pair for pair in of_kind if not capitalised(pair[1].text)]
+        asked, option = self.draw.choice(dependent or of_kind)
         return self._say(asked, option)
 
     def come_back(self, other: Subject) -> Said | None:
