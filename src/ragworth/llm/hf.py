@@ -19,11 +19,15 @@ from ragworth.llm.local.batches import BatchBudget
 from ragworth.llm.local.chat_templates import load_chat_template
 from ragworth.llm.local.engine import LOCAL_ABILITIES, Engine
 from ragworth.llm.local.loaded import LoadedModel
+from ragworth.llm.local.peft_adapter import EMBEDDED_BASE, PeftAdapter, is_adapter_folder
 from ragworth.llm.local.prompt_encoding import PromptEncoder
 from ragworth.llm.truncation import parse_on_long
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
+
+EMBEDDED_CONTEXT = 8192
+"""Tokens that the embedded model reads."""
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 
@@ -40,8 +44,9 @@ def open_model(
     download: bool = False,
     share_prefix: bool = True,
     compile: bool = False,
+    base: str = "",
 ) -> Engine:
-    """Open a model by its name in the local cache, or by its folder.
+    """Open a model by its name in the local cache, or by its folder; an adapter of the PEFT library by its folder.
 
     Parameters
     ----------
@@ -56,13 +61,19 @@ def open_model(
     compile: let PyTorch fuse small steps: takes a minute, then a GPU is about a fifth faster; for long jobs.
     revision: commit, branch or tag of a model on the hub.
     download: download a model that is not in the local cache from the Hugging Face hub.
+    base: the model that an adapter changes, if it isn't where the adapter says.
     """
     _require_transformers()
     if dtype not in DTYPES:
         raise ModelError(f"dtype is {dtype!r}", expected=", ".join(DTYPES))
-    folder = _model_folder(rest, revision, download)
-    config = _read_json(folder / "config.json")
-    reads = _context_length(config)
+    adapter = PeftAdapter(Path(rest)) if is_adapter_folder(Path(rest)) else None
+    if base and adapter is None:
+        raise ModelError(f"base is {base!r}, and {rest!r} isn't an adapter", expected="base for adapters only")
+    folder = _base_folder(adapter, base, revision, download) if adapter else _model_folder(rest, revision, download)
+    weights = fingerprint(folder)
+    if adapter is not None:
+        adapter.check_base(weights)
+    reads = EMBEDDED_CONTEXT if folder.is_file() else _context_length(_read_json(folder / "config.json"))
     if context_length < 0 or (reads is not None and context_length > reads):
         raise ModelError(f"context_length is {context_length}", expected=f"at most {reads}, which the model reads")
     device = resolve_device(device)
@@ -70,7 +81,7 @@ def open_model(
     card = Card(
         backend="hf",
         name=rest if not Path(rest).exists() else Path(rest).resolve().name,
-        revision=fingerprint(folder),
+        revision=weights + (f"+{adapter.digest}" if adapter is not None else ""),
         quantisation=dtype,
         abilities=LOCAL_ABILITIES,
         context_length=context_length or reads,
@@ -79,26 +90,71 @@ def open_model(
 
     def load() -> LoadedModel:
         import torch
-        from transformers import AutoModelForCausalLM, AutoTokenizer
 
         from ragworth.llm.local.torch_runtime import TorchRuntime
 
         silence_libraries()
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-        model = AutoModelForCausalLM.from_pretrained(
-            folder,
-            dtype=getattr(torch, dtype),
-            local_files_only=True,
-            trust_remote_code=False,
-            use_safetensors=True,
-        ).to(device)
+        model, encoder = _load_weights(folder, adapter, getattr(torch, dtype))
+        model = model.to(device)
         return LoadedModel(
-            TorchRuntime(model, dtype, compiled=compile),
-            build_prompt_encoder(tokenizer, model),
-            build_batch_budget(model, batch_tokens),
+            TorchRuntime(model, dtype, compiled=compile), encoder, build_batch_budget(model, batch_tokens)
         )
 
     return Engine(card, load, batch=1024 if device != "cpu" else 64, share=share_prefix)
+
+
+def _load_weights(folder: Path, adapter: PeftAdapter | None, dtype: Any) -> tuple[Any, PromptEncoder]:
+    """A model with its adapter added to its weights, and the encoder of its prompts."""
+    if folder.is_file():
+        from ragworth.llm.local.gguf_torch import load_gguf_llama
+
+        found = load_gguf_llama(folder, adapter.deltas() if adapter is not None else None)
+        return found.model.to(dtype), found.encoder
+    model, tokenizer = load_folder(folder, "float32" if adapter is not None else dtype)
+    if adapter is not None:
+        add_deltas(model, adapter)
+    return model.to(dtype), build_prompt_encoder(tokenizer, model)
+
+
+def load_folder(folder: Path, dtype: Any) -> tuple[Any, Any]:
+    """The model and the tokenizer in a folder."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    where: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+    tokenizer = AutoTokenizer.from_pretrained(folder, **where)
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, use_safetensors=True, **where)
+    return model, tokenizer
+
+
+def add_deltas(model: Any, adapter: PeftAdapter) -> None:
+    """Add an adapter to the weights of a model."""
+    import torch
+
+    weights = dict(model.named_parameters())
+    for name, delta in adapter.deltas().items():
+        if name not in weights or tuple(weights[name].shape) != delta.shape:
+            raise ModelError(
+                f"its base has no matrix {name} of this size", file=str(adapter.path), expected=adapter.base
+            )
+        with torch.no_grad():
+            weights[name].add_(torch.from_numpy(delta).to(weights[name].device, weights[name].dtype))
+
+
+def _base_folder(adapter: PeftAdapter, base: str, revision: str, download: bool) -> Path:
+    """The folder of an adapter's base, or the file of the embedded one."""
+    named = base or adapter.base
+    if named == EMBEDDED_BASE:
+        from ragworth.llm.embedded import weights_file
+
+        return weights_file()
+    if not named:
+        raise ModelError(
+            "it doesn't say which model it changes", file=str(adapter.path), remedy="the option base=FOLDER"
+        )
+    try:
+        return _model_folder(named.removeprefix("hf:"), revision, download)
+    except ModelError as error:
+        raise error.copy(found=f"the base of the adapter {adapter.path}: {error.found}") from error
 
 
 def load_gguf(path: Path, dtype: str, device: str) -> LoadedModel:

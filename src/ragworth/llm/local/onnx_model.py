@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ragworth.llm.local.adapter import Adapter
     from ragworth.llm.local.bpe import BpeTokenizer
     from ragworth.llm.local.onnx_runtime import OnnxRuntime
+    from ragworth.llm.local.peft_adapter import PeftAdapter
 
 VERSION = 1
 """Incremented with every change in what is computed or how it is stored."""
@@ -62,7 +63,7 @@ class OpenedOnnxModel(NamedTuple):
     facts: OnnxMetadata
 
 
-def load(path: Path, *, threads: int | None = None, adapter: Adapter | None = None) -> OpenedOnnxModel:
+def load(path: Path, *, threads: int | None = None, adapter: Adapter | PeftAdapter | None = None) -> OpenedOnnxModel:
     """Load a GGUF file of the Llama family, building it first if necessary.
 
     Parameters
@@ -105,7 +106,9 @@ def _find_built(folder: Path, revision: str) -> OnnxMetadata | None:
     return facts if same and (not facts.signed or has_exact_int8(folder / PROBE)) else None
 
 
-def _build_or_fall_back(path: Path, folder: Path, revision: str, adapter: Adapter | None) -> tuple[Path, OnnxMetadata]:
+def _build_or_fall_back(
+    path: Path, folder: Path, revision: str, adapter: Adapter | PeftAdapter | None
+) -> tuple[Path, OnnxMetadata]:
     """Build a model in the cache folder, or for this process only if that can't be written to."""
     try:
         return folder, _build(path, folder, revision, adapter)
@@ -123,7 +126,7 @@ def _build_or_fall_back(path: Path, folder: Path, revision: str, adapter: Adapte
     return elsewhere / folder.name, replace(facts, notes=(f"built for this process only: {why}",))
 
 
-def _build(path: Path, folder: Path, revision: str, adapter: Adapter | None) -> OnnxMetadata:
+def _build(path: Path, folder: Path, revision: str, adapter: Adapter | PeftAdapter | None) -> OnnxMetadata:
     """Build a model in a temporary folder, and move it into place in one step."""
     private_folder(folder.parent)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".building-", ignore_cleanup_errors=True) as beside:
@@ -142,7 +145,7 @@ def _build(path: Path, folder: Path, revision: str, adapter: Adapter | None) -> 
     return facts
 
 
-def _write_files(path: Path, folder: Path, revision: str, adapter: Adapter | None) -> OnnxMetadata:
+def _write_files(path: Path, folder: Path, revision: str, adapter: Adapter | PeftAdapter | None) -> OnnxMetadata:
     """Write all files of a model except the last."""
     from ragworth.llm.local import bpe, gguf_file
     from ragworth.llm.local.onnx_graph import write_decoder, write_probe

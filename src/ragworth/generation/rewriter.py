@@ -1,0 +1,186 @@
+"""Rewrite turns of conversations into questions that can be searched for alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from ragworth import prompts
+from ragworth.calls.programs import NoValue, Program, require_response
+from ragworth.conversations import Message, Turn
+from ragworth.errors import InputError, PromptError, format_count, format_list
+from ragworth.llm.contract import Card, Generate, Generated, Prompt
+from ragworth.prompts.template import Template
+from ragworth.tables import OK
+from ragworth.tasks.contract import Task
+from ragworth.tasks.findings import describe_source, frame_from_rows, missing_notes, require_abilities
+from ragworth.tasks.options import option, validate_options
+from ragworth.text_match.refusals import find_refusal
+
+EMPTY_REWRITE = "empty-rewrite"
+REFUSED = "refused"
+NO_HISTORY = "no-history"
+"""Status of a turn that nothing was said before: it isn't rewritten."""
+
+SPEAKERS = {"user": "User", "assistant": "Assistant"}
+
+REWRITE_COLUMNS = {
+    "query": pl.String,
+    "sample": pl.Int64,
+    "text": pl.String,
+    "status": pl.String,
+    "source": pl.String,
+    "reason": pl.String,
+    "raw": pl.String,
+    "cut_messages": pl.Int64,
+}
+
+
+class TurnRewrites(NamedTuple):
+    """The rewrites of a turn in the order of the samples, each a text or the reason why there is none."""
+
+    rewrites: tuple[str | NoValue, ...]
+    cut_messages: int
+
+
+@dataclass(frozen=True)
+class RewritingResult:
+    """A row for each sample of each turn."""
+
+    frame: pl.DataFrame
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class QueryRewriter(Task[Turn, TurnRewrites, RewritingResult]):
+    """Rewrites turns. Its settings are options of ``ragworth rewrite candidates``."""
+
+    card: Card
+    folder: str | Path | None = None
+    """A user's own prompts."""
+
+    prompt: str = option("rewrite", "prompt: a name or a file")
+    history: int = option(6000, "most characters of the history shown; the oldest messages are left out first", low=0)
+    length: int = option(64, "most tokens of a rewrite", low=1)
+    samples: int = option(1, "rewrites of each turn", low=1)
+    temperature: float = option(0.0, "temperature of sampling; 0 is greedy", low=0)
+    top_p: float = option(1.0, "nucleus of sampling", low=0.0001, high=1)
+    seed: int = option(0, "seed of sampling", low=0)
+
+    def __post_init__(self) -> None:
+        validate_options(self, "rewrite")
+        if self.samples > 1 and self.temperature == 0:
+            raise InputError(
+                f"{self.samples} greedy rewrites of a turn are all the same",
+                expected="a temperature above 0 for several samples",
+                remedy="give a temperature, such as 0.8, or one sample",
+            )
+        if lacking := {"query", "history"} - set(self.template.names):
+            raise PromptError(
+                f"it has no slot for {format_list(sorted(lacking))}", file=self.template.file, expected="query, history"
+            )
+        require_abilities(self.card, ("generate",), "a rewrite")
+
+    @cached_property
+    def template(self) -> Template:
+        return prompts.load_prompt(self.prompt, self.folder, self.card.prompts)
+
+    @property
+    def templates(self) -> Mapping[str, Template]:
+        return {self.template.name: self.template}
+
+    @property
+    def source(self) -> str:
+        """Where its rewrites come from, in one line."""
+        how = f"temperature={self.temperature:g} seed={self.seed}" if self.temperature else "greedy"
+        return describe_source(self.card, [self.template], how)
+
+    def request(self, turn: Turn) -> Generate:
+        """The request for a turn, which must have a history."""
+        return Generate(
+            self.render(turn),
+            self.length,
+            self.temperature,
+            self.top_p,
+            self.template.reply.stop,
+            self.seed,
+            self.samples,
+        )
+
+    def render(self, turn: Turn) -> Prompt:
+        """The prompt for a turn."""
+        return render_turn(self.template, turn, self.history)
+
+    def program(self, item: Turn) -> Program[TurnRewrites]:
+        if not item.history:
+            raise NoValue(NO_HISTORY, "nothing was said before this turn, so there is nothing to add to it")
+        (outcome,) = yield [self.request(item)]
+        made = require_response(outcome, Generated)
+        texts = [self.template.reply.trim(output).text for output in made.outputs]
+        return TurnRewrites(tuple(map(_read_rewrite, texts)), cut_messages(item, self.history))
+
+    def collect(
+        self,
+        items: Sequence[Turn],
+        findings: Iterable[TurnRewrites | NoValue],
+        controls: Sequence[TurnRewrites | NoValue],
+    ) -> RewritingResult:
+        rows = []
+        for turn, finding in zip(items, findings, strict=True):
+            none = isinstance(finding, NoValue)
+            texts = (finding,) if isinstance(finding, NoValue) else finding.rewrites
+            for number, text in enumerate(texts):
+                row = {"query": turn.query, "sample": number, "source": self.source, "status": OK}
+                row |= {"cut_messages": 0 if none else cut_messages(turn, self.history)}
+                missing = isinstance(text, NoValue)
+                row |= {"status": text.status, "reason": text.detail, "raw": text.raw} if missing else {"text": text}
+                rows.append(row)
+        frame = frame_from_rows(rows, REWRITE_COLUMNS)
+        return RewritingResult(frame, (*missing_notes(frame, "rewrite"), *self._cut_notes(items)))
+
+    def _cut_notes(self, turns: Sequence[Turn]) -> list[str]:
+        cut = Counter({turn.query: cut_messages(turn, self.history) for turn in turns})
+        number = sum(1 for messages in cut.values() if messages)
+        if not number:
+            return []
+        return [
+            f"the histories of {format_count(number, 'turn')} are too long for {self.history:,} characters: "
+            f"{format_count(cut.total(), 'message')} left out, the oldest first"
+        ]
+
+
+def recent_history(turn: Turn, characters: int) -> tuple[Message, ...]:
+    """The latest messages before a turn that together have at most so many characters."""
+    kept = 0
+    for number, message in enumerate(reversed(turn.history)):
+        kept += len(message.text)
+        if kept > characters:
+            return turn.history[len(turn.history) - number :]
+    return turn.history
+
+
+def cut_messages(turn: Turn, characters: int) -> int:
+    """How many messages of a turn's history are left out."""
+    return len(turn.history) - len(recent_history(turn, characters))
+
+
+def render_turn(template: Template, turn: Turn, characters: int) -> Prompt:
+    """The prompt that asks for a rewrite. Training and use call this function alone, so they agree byte for byte."""
+    shown = [{"speaker": SPEAKERS[message.role], "text": message.text} for message in recent_history(turn, characters)]
+    return template.render({"query": turn.question, "history": shown})
+
+
+def _read_rewrite(text: str) -> str | NoValue:
+    """A rewrite on one line, or why there is none."""
+    line = " ".join(text.split())
+    if not line:
+        return NoValue(EMPTY_REWRITE, "the model wrote nothing", text)
+    if find_refusal(line) is not None:
+        return NoValue(REFUSED, "the model declined to rewrite the turn", text)
+    return line
