@@ -152,7 +152,7 @@ def _name(spellings: tuple[str, ...], group: Group) -> Name:
         return Name(spellings[0], spellings, person, None)
     noun = _noun(spellings, texts)
     made = any(_thing(*pair) for pair in asked_about)
-    thing = noun is not None or made or (after[IT] > 0 and not after[HE] and not after[SHE])
+    thing = noun is not None or made or (after[IT] > 1 and not after[HE] and not after[SHE])
     return Name(spellings[0], spellings, (THEY if noun in _MANY else IT) if thing else None, noun)
 
 
