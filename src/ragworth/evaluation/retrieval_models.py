@@ -15,7 +15,6 @@ from ragworth.config import ModelSpec
 from ragworth.evaluation.model_pool import ModelPool, StageProgress, run_metered
 from ragworth.retrieval import Pipeline, Step
 from ragworth.retrieval.rerankers.asker import StepAsker
-from ragworth.retrieval.rerankers.llm_reranker import LlmReranker
 from ragworth.tables import Contexts
 
 T = TypeVar("T")
@@ -44,9 +43,9 @@ class WorkspaceAsker(StepAsker):
         return found
 
 
-def steps_with_models(systems: Mapping[str, Pipeline | Contexts]) -> list[LlmReranker]:
+def steps_with_models(systems: Mapping[str, Pipeline | Contexts]) -> list[Step]:
     """The steps of systems that ask a model."""
-    return [step for step in all_steps(systems) if isinstance(step, LlmReranker)]
+    return [step for step in all_steps(systems) if step.models()]
 
 
 def all_steps(systems: Mapping[str, Pipeline | Contexts]) -> Iterator[Step]:

@@ -16,6 +16,7 @@ from ragworth.formats import FORMATS
 from ragworth.inputs.problems import Problems
 from ragworth.retrieval import Pipeline
 from ragworth.retrieval.steps.given_run import Run
+from ragworth.retrieval.steps.rewritten import Rewritten
 from ragworth.tables import Contexts
 from ragworth.token_counter import tokenizer_file
 
@@ -82,8 +83,8 @@ def _pipelines(space: Workspace) -> dict[str, Pipeline | Contexts]:
 def _run_files(space: Workspace, systems: Mapping[str, Pipeline | Contexts]) -> Iterator[tuple[KeyPath, Path]]:
     for name, system in systems.items():
         for step in all_steps({name: system}):
-            if isinstance(step, Run):
-                yield from ((("systems", name), each) for each in _workspace_files(space, step.path))
+            text = step.path if isinstance(step, Run) else step.file if isinstance(step, Rewritten) else ""
+            yield from ((("systems", name), each) for each in (_workspace_files(space, text) if text else ()))
 
 
 def _workspace_files(space: Workspace, text: str) -> Iterator[Path]:

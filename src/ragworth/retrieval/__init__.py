@@ -30,6 +30,7 @@ STEPS: Registry[type[Step]] = Registry(
     "kind of step",
     "ragworth.retrieval",
     {
+        "rewritten": "ragworth.retrieval.steps.rewritten:Rewritten",
         "bm25": "ragworth.retrieval.steps.bm25:Bm25",
         "dense": "ragworth.retrieval.steps.dense:Dense",
         "sparse": "ragworth.retrieval.steps.sparse:Sparse",

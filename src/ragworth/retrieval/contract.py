@@ -9,11 +9,11 @@ and names the system.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeVar
 
 import polars as pl
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ragworth.calls.programs import NoValue, Program
     from ragworth.calls.store import Store
     from ragworth.llm.contract import Card, Model
+    from ragworth.prompts.template import Template
     from ragworth.retrieval.pipeline import Pipeline, StepLike
 
 T = TypeVar("T")
@@ -176,6 +177,12 @@ class StepContext:
                 found.setdefault(query, {})[passage] = value
         return found
 
+    def searching(self, texts: Mapping[str, str]) -> StepContext:
+        """The context with other search texts. They stand alone: no history goes with them."""
+        queries = self.queries.with_columns(text=pl.Series([texts[query] for query in self.ids], dtype=pl.String))
+        collection = replace(self.collection, queries=queries, turns=self.collection.turns.clear())
+        return replace(self, queries=queries, collection=collection)
+
     def lacking(self, need: Need) -> str:
         """Why a required input is missing, or empty."""
         if need == "query texts":
@@ -189,6 +196,13 @@ class StepContext:
         }
         words = {"passages": "no texts of passages", "relevance": "no relevance labels", "judgments": "no judgments"}
         return "" if there[need] else words[need]
+
+
+class SearchTexts(NamedTuple):
+    """Texts to search with, by query, once for each rewrite; and notes on how they came about."""
+
+    texts: tuple[Mapping[str, str], ...]
+    notes: tuple[str, ...] = ()
 
 
 def argument(default: T, help: str, *, low: float | None = None, high: float | None = None) -> T:
@@ -225,6 +239,9 @@ class Step:
     asks_model: ClassVar[bool] = False
     """Whether it calls a language model."""
 
+    rewrites: ClassVar[bool] = False
+    """Whether it retrieves nothing and changes the search texts of the steps behind it; see `search_texts`."""
+
     def __post_init__(self) -> None:
         validate_options(self, self.kind)
         self.check()
@@ -245,6 +262,14 @@ class Step:
         """Models and prompts that its results depend on, each with its version."""
         return ()
 
+    def models(self) -> tuple[str, ...]:
+        """Written forms of the language models that it calls; ``""`` is the evaluation's."""
+        return ()
+
+    def templates(self, setting: StepContext) -> dict[str, Template]:
+        """All prompts that it uses."""
+        return {}
+
     @property
     def inside(self) -> tuple[Pipeline, ...]:
         """Pipelines that it combines: they run before it, and then `join` is called instead of `apply`."""
@@ -261,6 +286,10 @@ class Step:
 
     def apply(self, before: Contexts | None, setting: StepContext) -> Contexts:
         """Return contexts from those before it; `before` is None if and only if it comes first."""
+        raise NotImplementedError
+
+    def search_texts(self, setting: StepContext) -> SearchTexts:
+        """New search texts of the queries, for a step that rewrites."""
         raise NotImplementedError
 
     def __rshift__(self, other: StepLike) -> Pipeline:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import polars as pl
 
 from ragworth.errors import InputError, TableError, format_count, format_list, quote_short
 from ragworth.retrieval.contract import Step, StepContext, problems_error
 from ragworth.retrieval.pipeline import Pipeline, StepLike
+from ragworth.retrieval.steps.fused import Fused
 from ragworth.retrieval.steps.reorder import Top
 from ragworth.retrieval.steps.within import Within, restrict_to_chunking
 from ragworth.tables import Contexts
@@ -87,10 +88,14 @@ class PipelineRunner:
     def __init__(self, setting: StepContext, pipelines: list[Pipeline]) -> None:
         self.setting = setting
         self._deepest: dict[str, int] = {}
+        self._behind: dict[str, list[Pipeline]] = {}
+        self._searches: dict[str, _Searches] = {}
         within: dict[str, list[Pipeline]] = {}
         for pipeline in _walk_pipelines(pipelines):
             first = pipeline.steps[0]
-            if isinstance(first, Within):
+            if first.rewrites:
+                self._behind.setdefault(str(first), []).append(Pipeline(pipeline.steps[1:]))
+            elif isinstance(first, Within):
                 within.setdefault(first.chunks, []).append(_inner_pipeline(first, pipeline.steps))
             else:
                 self._deepest[str(first)] = max(self._depth(pipeline.steps), self._deepest.get(str(first), 0))
@@ -101,12 +106,32 @@ class PipelineRunner:
 
     def of(self, pipeline: Pipeline) -> Contexts:
         """Results of one of the pipelines, under any name."""
+        if pipeline.steps[0].rewrites:
+            return self._search_with_rewrites(pipeline.steps[0], Pipeline(pipeline.steps[1:]))
         found = self._first(pipeline.steps)
         for end in range(2, len(pipeline.steps) + 1):
             key = str(Pipeline(pipeline.steps[:end]))
             if key not in self._done:
                 self._done[key] = self._run(pipeline.steps[end - 1], found, self.setting)
             found = self._done[key]
+        return found
+
+    def _search_with_rewrites(self, step: Step, behind: Pipeline) -> Contexts:
+        """Results of the steps behind one that rewrites; those of several rewrites are fused."""
+        key = str(step)
+        if key not in self._searches:
+            texts, notes = step.search_texts(self.setting)
+            runners = [PipelineRunner(self.setting.searching(each), self._behind[key]) for each in texts]
+            self._searches[key] = _Searches(runners, tuple(Note(note, step=key) for note in notes))
+        searches = self._searches[key]
+        lists = [runner.of(behind) for runner in searches.runners]
+        found = lists[0]
+        if len(lists) > 1:
+            found = _fill_queries(Fused(*([behind] * len(lists))).join(lists, self.setting), self.setting)
+            last = behind.steps[-1]
+            found = found.cut(last.k) if isinstance(last, Top) else found
+        found = found.renamed(UNNAMED_SYSTEM)
+        found.notes = tuple(dict.fromkeys((*searches.notes, *(note for each in lists for note in each.notes))))
         return found
 
     def _depth(self, steps: tuple[Step, ...]) -> int:
@@ -129,16 +154,23 @@ class PipelineRunner:
         return contexts
 
 
+class _Searches(NamedTuple):
+    """Runners with the search texts of a step that rewrites, one for each rewrite, and its notes."""
+
+    runners: list[PipelineRunner]
+    notes: tuple[str, ...]
+
+
 def _inner_pipeline(first: Within, steps: tuple[Step, ...]) -> Pipeline:
     """The pipeline inside a `within`, with the following cut, which limits the depth of its first stage."""
     return Pipeline((*first.parts[0].steps, *(step for step in steps[1:2] if isinstance(step, Top))))
 
 
 def _walk_pipelines(pipelines: Iterable[Pipeline]) -> Iterator[Pipeline]:
-    """Iterate over pipelines, and those inside their steps."""
+    """Iterate over pipelines, and those inside their steps, except behind a step that rewrites."""
     for pipeline in pipelines:
         yield pipeline
-        for step in pipeline.steps:
+        for step in () if pipeline.steps[0].rewrites else pipeline.steps:
             yield from _walk_pipelines(step.inside)
 
 

@@ -33,7 +33,12 @@ class Pipeline:
         if not self.steps:
             raise InputError("the pipeline has no steps", expected="at least one, such as bm25")
         for before, step in zip(self.steps, self.steps[1:], strict=False):
-            if step.place == "first":
+            if before.rewrites and (step.place == "behind" or step.rewrites):
+                raise InputError(
+                    f"{step} can't follow {before.kind}: nothing is retrieved before it",
+                    expected=f"a step that retrieves after {before.kind}, such as {before} >> bm25",
+                )
+            if step.place == "first" and not before.rewrites:
                 raise InputError(
                     f"{step.kind} can't follow {before.kind}: it retrieves on its own",
                     expected=f"{step.kind} at the beginning",
@@ -86,6 +91,10 @@ class Pipeline:
             raise InputError(
                 f"{self.steps[0]} can't be first in {str(self)!r}: it works on what was retrieved before",
                 expected=f"something that retrieves before it, such as bm25{sign}{self}",
+            )
+        if self.steps[-1].rewrites:
+            raise InputError(
+                f"{str(self)!r} retrieves nothing", expected=f"a step that retrieves after it, such as {self} >> bm25"
             )
         return self
 

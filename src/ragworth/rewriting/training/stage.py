@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from ragworth.errors import ModelError
 from ragworth.rewriting.training.base_model import TrainableModel
 from ragworth.rewriting.training.settings import TrainingSettings
 
 Kind = Literal["sft", "dpo"]
-RESULT, BEST = "result.json", "best"
+RESULT, BEST, EPOCH = "result.json", "best", "epoch.json"
 ADAPTER = "default"
 """PEFT's name of the adapter that is trained."""
 
@@ -49,7 +50,7 @@ class StageData(NamedTuple):
 def run_stage(
     kind: Kind,
     folder: Path,
-    trainable: TrainableModel,
+    load: Callable[[], TrainableModel],
     data: StageData,
     rate: float,
     settings: TrainingSettings,
@@ -61,10 +62,12 @@ def run_stage(
     if done.is_file():
         return StageResult(**json.loads(done.read_text(encoding="utf-8")))
     folder.mkdir(parents=True, exist_ok=True)
-    trainer = build_trainer(kind, folder, trainable, data, rate, settings, start, callbacks)
+    trainer = build_trainer(kind, folder, load(), data, rate, settings, start, callbacks)
     trainer.train(resume_from_checkpoint=_last_checkpoint(folder))
     history = trainer.state.log_history
-    best = json.loads((folder / BEST / "epoch.json").read_text(encoding="utf-8"))
+    best = read_best(folder / BEST)
+    if best is None:
+        raise ModelError("training gave no adapter: every held-out loss is NaN", remedy="lower the learning rates")
     result = StageResult(kind, rate, best["epoch"], best["loss"], _curve(history))
     write_json(done, result._asdict())
     for checkpoint in folder.glob("checkpoint-*"):
@@ -84,12 +87,13 @@ def build_trainer(
 ) -> Any:
     """TRL's trainer for a stage, over examples that are tokens already."""
     from datasets import Dataset
+    from transformers import PrinterCallback
 
     from ragworth.rewriting.training.trainers import KeepBestEpoch, PreferenceTrainer, SupervisedTrainer
 
     held = Dataset.from_list(list(data.held_out)) if data.held_out else None
     trainer = {"sft": SupervisedTrainer, "dpo": PreferenceTrainer}[kind]
-    return trainer(
+    made = trainer(
         model=_with_adapter(trainable.model, settings, start),
         args=_arguments(kind, folder, rate, settings, held is not None),
         train_dataset=Dataset.from_list(list(data.train)),
@@ -97,6 +101,8 @@ def build_trainer(
         processing_class=trainable.tokenizer,
         callbacks=[KeepBestEpoch(folder / BEST), *callbacks],
     )
+    made.remove_callback(PrinterCallback)
+    return made
 
 
 def _arguments(kind: Kind, folder: Path, rate: float, settings: TrainingSettings, chooses: bool) -> Any:
@@ -136,8 +142,6 @@ def _with_adapter(model: Any, settings: TrainingSettings, start: Path | None) ->
     from peft import LoraConfig, PeftModel, get_peft_model
     from transformers import set_seed
 
-    if hasattr(model, "peft_config"):
-        raise AssertionError("the model has an adapter already")
     set_seed(settings.seed)
     if start is not None:
         return PeftModel.from_pretrained(model, start, is_trainable=True)
@@ -162,6 +166,18 @@ def _last_checkpoint(folder: Path) -> str | None:
             continue
         found.append((int(state["global_step"]), path))
     return str(max(found)[1]) if found else None
+
+
+def read_best(folder: Path) -> dict[str, Any] | None:
+    """The epoch and the loss of the adapter kept so far. If a kill came while it was replaced, the new one counts."""
+    new = folder.with_name(f"{folder.name}.new")
+    if not folder.exists() and (new / EPOCH).is_file():
+        new.rename(folder)
+    try:
+        found: dict[str, Any] = json.loads((folder / EPOCH).read_text(encoding="utf-8"))
+    except OSError:
+        return None
+    return found
 
 
 def _curve(history: Sequence[dict[str, Any]]) -> list[dict[str, float]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from transformers import TrainerCallback
 from trl import DPOTrainer, SFTTrainer
 
-from ragworth.rewriting.training.stage import ADAPTER, write_json
+from ragworth.rewriting.training.stage import ADAPTER, EPOCH, read_best, write_json
 
 
 class SupervisedTrainer(SFTTrainer):
@@ -18,7 +17,7 @@ class SupervisedTrainer(SFTTrainer):
 
 
 class PreferenceTrainer(DPOTrainer):
-    """DPO on ``prompt_ids``, ``chosen_ids`` and ``rejected_ids``. The reference is a frozen copy of the first adapter."""
+    """DPO on ``prompt_ids``, ``chosen_ids`` and ``rejected_ids``; the reference is a copy of the first adapter."""
 
     def _prepare_dataset(self, dataset: Any, *args: Any, **kwargs: Any) -> Any:
         """TRL would apply the tokenizer's own chat template, whose tokens may differ from those of the engine."""
@@ -26,35 +25,42 @@ class PreferenceTrainer(DPOTrainer):
 
 
 class KeepBestEpoch(TrainerCallback):
-    """Keeps the adapter of the epoch with the smallest held-out loss; without one, that of the last epoch."""
+    """Keeps the adapter of the epoch with the smallest held-out loss; without one, that of the last epoch.
+
+    A checkpoint at the end of an epoch is written after its adapter was kept: otherwise training that is killed in
+    between would go on without it.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if state.global_step * args.num_train_epochs % state.max_steps == 0:
+            control.should_save = False
+
     def on_epoch_end(self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any) -> None:
         if args.eval_strategy == "no":
             self._keep(model, state.epoch, None)
+            control.should_save = True
 
     def on_evaluate(
         self, args: Any, state: Any, control: Any, metrics: dict[str, float], model: Any = None, **kwargs: Any
     ) -> None:
         if metrics["eval_loss"] < self._best_loss():
             self._keep(model, state.epoch, metrics["eval_loss"])
+        control.should_save = True
 
     def _best_loss(self) -> float:
-        try:
-            loss = json.loads((self.folder / "epoch.json").read_text(encoding="utf-8"))["loss"]
-        except OSError:
-            return float("inf")
-        return float("inf") if loss is None else float(loss)
+        kept = read_best(self.folder)
+        return float("inf") if kept is None or kept["loss"] is None else float(kept["loss"])
 
     def _keep(self, model: Any, epoch: float, loss: float | None) -> None:
-        """Replace the kept adapter in one step: a kill leaves the old one or the new one."""
+        """Replace the kept adapter: a kill leaves the old one or the new one, which `read_best` finds."""
         new, old = (self.folder.with_name(f"{self.folder.name}.{end}") for end in ("new", "old"))
         for path in (new, old):
             shutil.rmtree(path, ignore_errors=True)
         model.save_pretrained(new, selected_adapters=[ADAPTER])
-        write_json(new / "epoch.json", {"epoch": epoch, "loss": loss})
+        write_json(new / EPOCH, {"epoch": epoch, "loss": loss})
         if self.folder.exists():
             self.folder.rename(old)
         new.rename(self.folder)

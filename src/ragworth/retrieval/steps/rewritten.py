@@ -1,0 +1,227 @@
+"""``rewritten("MODEL") >> bm25 % 10``: search with a rewrite of a conversation's last turn instead of the turn itself.
+
+A rewrite comes from a model, a file, a person (``by="human"``), or a rule that a rewriter has to beat: ``last`` (the
+turn as it is), ``all`` (all that the user said), ``first+last``, and ``history-terms`` (the turn and the terms of the
+history with the highest tf · idf; `ragworth.generation.turn_baselines`). All steps behind it see the rewrite alone:
+they search and re-rank with it. What the reader is asked doesn't change.
+
+Several samples (``n``) are searched one by one with all the steps behind, and the lists are fused by reciprocal ranks
+(k = 60). A turn that nothing was said before is searched as it is, without a call. Where a model writes nothing or
+declines, the turn is searched as it is, and a note counts such turns.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import polars as pl
+
+from ragworth.calls.programs import NoValue, Program
+from ragworth.calls.serialization import model_digest
+from ragworth.conversations import Turn, single_turn, turns_of
+from ragworth.errors import BadLine, InputError, ModelError, format_count, format_list, quote_short
+from ragworth.formats.columns import bad_lines_error
+from ragworth.formats.jsonl import read_objects
+from ragworth.formats.values import WrongLineError, as_id, as_text
+from ragworth.generation.rewriter import QueryRewriter, TurnRewrites
+from ragworth.generation.turn_baselines import BASELINES, HISTORY_TERMS, add_history_terms
+from ragworth.llm.contract import Card
+from ragworth.prompts.template import Template
+from ragworth.retrieval.artifact_cache import table_fingerprint
+from ragworth.retrieval.contract import Need, Place, SearchTexts, Step, StepContext, argument
+from ragworth.tasks.options import option as named
+
+if TYPE_CHECKING:
+    from ragworth.retrieval.contract import ModelAccess
+
+HUMAN = "human"
+TERMS = "history-terms"
+FILE_FORM = '{"query": …, "text": …} on each line, each query once'
+
+
+@dataclass(frozen=True)
+class Rewritten(Step):
+    """Rewrites of the turns for the steps behind it."""
+
+    model: str = argument("", "model that rewrites; by default the evaluation's")
+    by: str = named("", "a rule, or the human rewrite, instead of a model", choices=("", *BASELINES, TERMS))
+    file: str = named("", "file of rewrites instead of a model: JSON lines with query and text")
+    terms: int = named(HISTORY_TERMS, "terms of the history that history-terms adds", low=1)
+    n: int = named(1, "rewrites of each turn, whose results are fused", low=1, high=100)
+    temperature: float = named(0.0, "temperature of sampling; 0 is greedy", low=0)
+    seed: int = named(0, "seed of sampling", low=0)
+    history: int = named(6000, "most characters of the history that the model sees, the latest messages", low=0)
+    length: int = named(64, "most tokens of a rewrite", low=1)
+    prompt: str = named("rewrite", "prompt: a name or a file")
+
+    kind: ClassVar[str] = "rewritten"
+    title: ClassVar[str] = "a rewrite of the conversation's last turn, for the steps behind it"
+    place: ClassVar[Place] = "first"
+    needs: ClassVar[tuple[Need, ...]] = ("query texts",)
+    rewrites: ClassVar[bool] = True
+
+    def check(self) -> None:
+        chosen = [name for name in ("model", "by", "file") if getattr(self, name)]
+        if len(chosen) > 1:
+            raise InputError(
+                f"rewritten has {format_list(chosen)}", expected="one of a model, a rule (by) and a file of rewrites"
+            )
+        if chosen and chosen != ["model"] and (self.n > 1 or self.temperature):
+            raise InputError(f"rewritten: {chosen[0]} gives one rewrite, so it takes no samples", expected="no n")
+        if self.n > 1 and not self.temperature:
+            raise InputError(
+                f"rewritten: {self.n} greedy rewrites of a turn are all the same",
+                expected="a temperature above 0, such as temperature=0.8",
+            )
+        object.__setattr__(self, "control", self.by == HUMAN)
+        object.__setattr__(self, "asks_model", self._by_model)
+
+    @property
+    def _by_model(self) -> bool:
+        return not self.by and not self.file
+
+    def models(self) -> tuple[str, ...]:
+        return (self.model,) if self._by_model else ()
+
+    def problems(self, setting: StepContext) -> list[str]:
+        found = super().problems(setting)
+        if self.file:
+            (path,) = self.files(setting)
+            return found if path.is_file() else [*found, f"rewritten: there is no file {path}"]
+        if not setting.collection.turns.height:
+            return [*found, "rewritten needs conversations, and no query is a turn of one (see docs/conversations.md)"]
+        if self.by == HUMAN:
+            found += _without_rewrites(_turns(setting))
+        if self.by == TERMS and (lack := setting.lacking("passages")):
+            found.append(f"rewritten lacks an input: {lack}")
+        if self._by_model:
+            if setting.asking is None:
+                return [*found, "rewritten needs a model, but there is none"]
+            self._rewriter(setting.asking.card(self.model), setting.asking)
+        return found
+
+    def files(self, setting: StepContext) -> tuple[Path, ...]:
+        return ((setting.folder or Path()) / self.file,) if self.file else ()
+
+    def templates(self, setting: StepContext) -> dict[str, Template]:
+        if setting.asking is None or not self._by_model:
+            return {}
+        return dict(self._rewriter(setting.asking.card(self.model), setting.asking).templates)
+
+    def sources(self, setting: StepContext) -> tuple[str, ...]:
+        turns = () if self.file else (f"turns {table_fingerprint(setting.collection.turns)}",)
+        if setting.asking is None or not self._by_model:
+            return turns
+        card = setting.asking.card(self.model)
+        versions = (f"{name}@{each.version}" for name, each in self.templates(setting).items())
+        return (*turns, model_digest(card).hex(), *versions)
+
+    def search_texts(self, setting: StepContext) -> SearchTexts:
+        if self.file:
+            return SearchTexts((self._read_file(setting),))
+        turns = _turns(setting)
+        if self._by_model:
+            return self._ask(turns, setting)
+        if self.by == TERMS:
+            passages = setting.collection.passages["text"].to_list()
+            texts = add_history_terms(turns, passages, self.terms)
+        else:
+            texts = [BASELINES[self.by](turn) or turn.question for turn in turns]  # `problems` refused missing rewrites
+        return SearchTexts((dict(zip(setting.ids, texts, strict=True)),))
+
+    def _read_file(self, setting: StepContext) -> dict[str, str]:
+        """Rewrites of a file by query; a query without one is an error."""
+        (path,) = self.files(setting)
+        found: dict[str, str] = {}
+        for line, row in read_objects(path, [], skip=False, expected=FILE_FORM):
+            try:
+                query, text = as_id(row.get("query"), "query"), as_text(row.get("text"), "text")
+                if query in found or not text.strip():
+                    raise WrongLineError(f"{quote_short(query, 40)} {'occurs twice' if query in found else 'is empty'}")
+            except WrongLineError as error:
+                raise bad_lines_error(path, [BadLine(line, str(error))], FILE_FORM) from error
+            found[query] = text
+        missing = [query for query in setting.ids if query not in found]
+        if missing:
+            few = format_list([quote_short(query, 24) for query in missing], 10)
+            raise InputError(
+                f"no rewrite of {format_count(len(missing), 'query', 'queries')} ({few})",
+                file=str(path),
+                expected=FILE_FORM,
+                remedy="write the rewrites of these queries too, or leave these queries out",
+            )
+        return {query: found[query] for query in setting.ids}
+
+    def _rewriter(self, card: Card, asking: ModelAccess) -> QueryRewriter:
+        return QueryRewriter(
+            card,
+            asking.prompts,
+            prompt=self.prompt,
+            history=self.history,
+            length=self.length,
+            samples=self.n,
+            temperature=self.temperature,
+            seed=self.seed,
+        )
+
+    def _ask(self, turns: Sequence[Turn], setting: StepContext) -> SearchTexts:
+        asking = setting.asking
+        assert asking is not None
+        asked = [turn for turn in turns if turn.history]
+
+        def work(card: Card) -> list[Program[TurnRewrites]]:
+            rewriter = self._rewriter(card, asking)
+            return [rewriter.program(turn) for turn in asked]
+
+        outcomes = asking.ask(self.model, work, step=str(self), most=len(asked))
+        found = dict(zip((turn.query for turn in asked), outcomes, strict=True))
+        texts = [{turn.query: _nth_rewrite(found.get(turn.query), turn, k) for turn in turns} for k in range(self.n)]
+        return SearchTexts(tuple(texts), tuple(self._notes(outcomes)))
+
+    def _notes(self, outcomes: Sequence[TurnRewrites | NoValue | None]) -> list[str]:
+        """How many turns are searched as they are because there is no rewrite, and how many histories were cut."""
+        known = [outcome for outcome in outcomes if outcome is not None]
+        each = [
+            one for outcome in known for one in (outcome.rewrites if isinstance(outcome, TurnRewrites) else (outcome,))
+        ]
+        failed = Counter(one.status for one in each if isinstance(one, NoValue))
+        notes = []
+        if failed:
+            reasons = ", ".join(f"{status} {number:,}" for status, number in failed.most_common())
+            number = format_count(len(each), "rewrite")
+            if failed.total() == len(each):
+                raise ModelError(
+                    f"{self}: none of {number} succeeded: {reasons}",
+                    remedy="fix the cause and run the same command again, or use another model",
+                )
+            notes.append(f"{self}: {failed.total():,} of {number} failed; the turn is searched as it is ({reasons})")
+        cut = [outcome.cut_messages for outcome in known if isinstance(outcome, TurnRewrites) and outcome.cut_messages]
+        if cut:
+            messages, turns = format_count(sum(cut), "message"), format_count(len(cut), "turn")
+            notes.append(f"{self}: the oldest {messages} of the histories of {turns} are left out to fit the prompt")
+        return notes
+
+
+def _turns(setting: StepContext) -> list[Turn]:
+    """The turn of each query; a query outside of conversations is a turn without a history."""
+    known = {turn.query: turn for turn in turns_of(setting.collection)}
+    texts = setting.queries.select("query", pl.col("text").fill_null("")).iter_rows()
+    return [known.get(query) or single_turn(query, text) for query, text in texts]
+
+
+def _without_rewrites(turns: Sequence[Turn]) -> list[str]:
+    lacking = [turn.query for turn in turns if turn.rewrite is None and turn.history]
+    if not lacking:
+        return []
+    few = format_list([quote_short(query, 24) for query in lacking], 3)
+    return [f"rewritten: there is no human rewrite of {format_count(len(lacking), 'turn')} ({few})"]
+
+
+def _nth_rewrite(found: TurnRewrites | NoValue | None, turn: Turn, number: int) -> str:
+    """One rewrite of a turn, or the turn as it is."""
+    text = found.rewrites[number] if isinstance(found, TurnRewrites) else None
+    return text if isinstance(text, str) else turn.question

@@ -1,0 +1,117 @@
+"""Label rewrites by the utility of what they retrieve; rewrites that retrieve the same context are labelled once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import polars as pl
+
+from ragworth.annotators.annotation import annotation_items
+from ragworth.annotators.contract import AnnotationItem, Annotator
+from ragworth.calls.job import Job
+from ragworth.calls.programs import Forecast
+from ragworth.collection import Collection
+from ragworth.errors import InputError, format_count, format_list, quote_short
+from ragworth.generation.rewriter import EMPTY_REWRITE
+from ragworth.rewriting.contexts import DEFAULT_PIPELINE, context_key, distinct_contexts, retrieve_by_text
+from ragworth.rewriting.tables import LABELS
+from ragworth.rewriting.utilities import KeyEntropyUtility, Utility, UtilityValue, Values
+from ragworth.tables import OK, Contexts
+from ragworth.tasks.contract import plan_task, run_task
+
+EMPTY_CONTEXT = "empty-context"
+"""Status of a rewrite that retrieves nothing: the reader would see no passage."""
+
+
+@dataclass(frozen=True)
+class LabelResult:
+    """Labels, and how many contexts they come from."""
+
+    frame: pl.DataFrame
+    contexts: int
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        reasons = Counter(self.frame["status"].to_list())
+        missing = ", ".join(f"{status} {number:,}" for status, number in reasons.most_common() if status != OK)
+        words = (
+            f"{format_count(self.frame.height, 'rewrite')} retrieve {format_count(self.contexts, 'distinct context')}; "
+            f"{reasons[OK]:,} have a value"
+        )
+        return f"{words}; without one: {missing}" if missing else words
+
+
+@dataclass(frozen=True, eq=False)
+class LabelTask:
+    """Candidates to label. Nothing is asked before `run`."""
+
+    candidates: pl.DataFrame
+    collection: Collection
+    utility: Utility = KeyEntropyUtility()
+    pipeline: str = DEFAULT_PIPELINE
+    prompts: str | None = None
+    cache: Path | None = None
+
+    def __post_init__(self) -> None:
+        self.utility.check(self.collection)
+        known = set(self.collection.queries["query"])
+        unknown = [query for query in self.candidates["query"].unique(maintain_order=True) if query not in known]
+        if unknown:
+            few = format_list([quote_short(query, 24) for query in unknown], 3)
+            raise InputError(
+                f"candidates of {format_count(len(unknown), 'query', 'queries')} that the collection lacks ({few})",
+                expected="candidates of the collection's turns",
+            )
+
+    @cached_property
+    def shown(self) -> dict[str, tuple[str, ...]]:
+        """The passages that each text retrieves."""
+        return retrieve_by_text(self.candidates["text"].to_list(), self.collection, self.pipeline, self.cache)
+
+    @cached_property
+    def contexts(self) -> Contexts:
+        """The distinct contexts of each turn."""
+        found = {}
+        for query, text in self.candidates.select("query", "text").iter_rows():
+            if passages := self.shown.get(text):
+                found.setdefault((query, context_key(passages)), passages)
+        return distinct_contexts(found)
+
+    @property
+    def distinct(self) -> int:
+        """How many contexts are labelled."""
+        return self.contexts.frame.select("system", "query").n_unique()
+
+    def _work(self, job: Job | None) -> list[tuple[Annotator, list[AnnotationItem]]]:
+        if job is None or not self.distinct:
+            return []
+        annotators = self.utility.annotators(job.card, self.collection, self.prompts)
+        return [(each, annotation_items(each, self.contexts, self.collection)) for each in annotators]
+
+    def plan(self, job: Job) -> list[Forecast]:
+        """Count the calls that `run` would make."""
+        return [plan_task(annotator, items, job) for annotator, items in self._work(job)]
+
+    def run(self, job: Job | None) -> LabelResult:
+        """Label all candidates."""
+        results = [run_task(annotator, items, job) for annotator, items in self._work(job)]
+        values = self.utility.values(self.contexts, self.collection, results) if self.distinct else {}
+        rows = [self._row(*row, values) for row in self.candidates.select("query", "candidate", "text").iter_rows()]
+        notes = [note for result in results for note in result.notes]
+        return LabelResult(pl.DataFrame(rows, schema=dict(LABELS), orient="row"), self.distinct, tuple(notes))
+
+    def _row(self, query: str, candidate: str, text: str, values: Values) -> Sequence[object]:
+        passages = self.shown.get(text, ())
+        key = context_key(passages)
+        if not text.strip():
+            found = UtilityValue(None, EMPTY_REWRITE, "the rewrite is empty")
+        elif not passages:
+            found = UtilityValue(None, EMPTY_CONTEXT, "the rewrite retrieves nothing")
+        else:
+            found = values[query, key]
+        reason = found.reason or None
+        return (query, candidate, text, key, self.utility.kind, found.value, found.status, reason, found.source)
