@@ -51,7 +51,7 @@ def placed(paths: Sequence[Path]) -> list[Placed]:
 
 
 def parts(groups: Sequence[Placed]) -> dict[str, list[Placed]]:
-    """The groups to train on, to choose by and to judge by, as the reader's training has them, except for more to judge.
+    """The groups to train on, to choose by and to judge by: those of the reader's training, and more to judge by.
 
     One in twelve gives too few turns to judge by, so two more in twelve of the reader's training groups join them. The
     reader that ships has learned from none of the groups.

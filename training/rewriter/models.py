@@ -18,7 +18,9 @@ CPU = "cpu"
 
 def reader(device: str) -> Model:
     """The reader that judges contexts."""
-    return ragworth.llm("embedded") if device == CPU else _on_gpu("ragworth-reader-135M", Adapter(READER_ADAPTER), device)
+    return (
+        ragworth.llm("embedded") if device == CPU else _on_gpu("ragworth-reader-135M", Adapter(READER_ADAPTER), device)
+    )
 
 
 def base(device: str) -> Model:

@@ -37,6 +37,8 @@ CLAPNQ_DEV = ("clapnq_dev/clapnq_dev_answerable.jsonl.gz", "clapnq_dev/clapnq_de
 def mtrag(data: Path, folder: Path) -> str:
     """The turns of MT-RAG that have a relevant passage in the pool, with the pool and the labels in it."""
     found = ragworth.load(f"mtrag:{data / 'mtrag'}").collection
+    if found.relevance is None:
+        raise ValueError(f"{data / 'mtrag'}: there are no labels")
     own = dict(found.passages.select("passage", "text").iter_rows())
     pool = {**own, **_others(data, set(own.values()))}
     labels = found.relevance.frame.filter(pl.col("value") > 0, pl.col("passage").is_in(list(own)))

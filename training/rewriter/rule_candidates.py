@@ -39,7 +39,6 @@ def recent_names(turn: Turn) -> list[str]:
 def _with_name(question: str, name: str) -> str:
     for pattern, words in ((PRONOUN, name), (POSSESSIVE, f"{name}'s")):
         if pattern.search(question):
-            return pattern.sub(lambda _, words=words: words, question, count=1)
+            return pattern.sub(words.replace("\\", r"\\"), question, count=1)
     end = "?" if question.rstrip().endswith("?") else ""
     return f"{question.rstrip().rstrip('?')} {name}{end}"
-
