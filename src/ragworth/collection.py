@@ -6,7 +6,7 @@ import hashlib
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 
@@ -18,6 +18,9 @@ from ragworth.tables.notes import Note
 from ragworth.tables.turns import check_turns, empty_turns
 from ragworth.token_counter import WORD_COUNTER, WORD_PATTERN, TokenCounter, token_counter
 from ragworth.token_counter import WORD_UNIT as WORD_UNIT  # studies and fitting import it from here
+
+TurnForm = Literal["conversation", "rewrite", "turn"]
+"""What the reader is asked in a conversation; see `ragworth.conversations.asked_question`."""
 
 
 def _text_table(kind: str, data: Data, source: str, *, unique: bool = True) -> pl.DataFrame:
@@ -62,6 +65,8 @@ class Collection:
         :mod:`ragworth.conversations`.
     notes: problems found while reading.
     counter: what counts the tokens of passages and answers; see :meth:`counting`.
+    turn_form: what the reader is asked in a conversation: the turn with the ``conversation`` before it, the human
+        ``rewrite``, or the ``turn`` alone.
     """
 
     queries: pl.DataFrame = field(default_factory=lambda: empty_text_frame("query", "text"))
@@ -73,6 +78,7 @@ class Collection:
     turns: pl.DataFrame = field(default_factory=empty_turns)
     notes: tuple[str, ...] = ()
     counter: TokenCounter = WORD_COUNTER
+    turn_form: TurnForm = "conversation"
 
     @classmethod
     def of(

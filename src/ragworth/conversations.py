@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
-from ragworth.collection import Collection
+from ragworth.collection import Collection, TurnForm
 from ragworth.errors import InputError, format_count, format_list, quote_short
 
 Role = Literal["user", "assistant"]
@@ -49,6 +49,79 @@ class Turn:
     def user_messages(self) -> tuple[str, ...]:
         """What the user said so far, this turn included."""
         return (*(message.text for message in self.history if message.role == "user"), self.question)
+
+
+class AskedQuestion(str):
+    """A question with the conversation before it, which prompts show in front of everything else.
+
+    It is the text of the question itself, so what only needs its words doesn't have to know about conversations.
+    """
+
+    history: tuple[Message, ...]
+
+    __slots__ = ("history",)
+
+    def __new__(cls, text: str, history: tuple[Message, ...]) -> AskedQuestion:
+        made = super().__new__(cls, text)
+        made.history = history
+        return made
+
+
+SPEAKERS: Final = {"user": "User", "assistant": "Assistant"}
+
+READER_HISTORY: Final = 6000
+"""Most characters of a history that a reader is shown: the latest messages."""
+
+
+def conversation_text(history: Sequence[Message]) -> str:
+    """A conversation as it stands in prompts, a line for each message."""
+    lines = [f"{SPEAKERS[message.role]}: {' '.join(message.text.split())}" for message in history]
+    return "\n".join(["Conversation so far:", *lines]) if lines else ""
+
+
+def recent_messages(history: tuple[Message, ...], characters: int = READER_HISTORY) -> tuple[Message, ...]:
+    """The latest messages that together have at most so many characters."""
+    room = characters
+    for number, message in enumerate(reversed(history)):
+        room -= len(message.text)
+        if room < 0:
+            return history[len(history) - number :]
+    return history
+
+
+def asked_question(turn: Turn, form: TurnForm) -> str | None:
+    """What the reader is asked in a turn; None if the form needs a human rewrite and there is none.
+
+    ``conversation``: the turn, with the latest messages before it. ``rewrite``: the human rewrite, or the turn if
+    nothing was said before it. ``turn``: the turn alone.
+    """
+    if form == "rewrite":
+        return turn.rewrite if turn.rewrite is not None or turn.history else turn.question
+    if form == "turn" or not turn.history:
+        return turn.question
+    return AskedQuestion(turn.question, recent_messages(turn.history))
+
+
+def conversation_notes(collection: Collection) -> list[str]:
+    """What users should know about the turns of a collection: histories that are cut, and dependent turns."""
+    turns = turns_of(collection)
+    if not turns:
+        return []
+    notes = []
+    if collection.turn_form == "conversation":
+        cut = [len(turn.history) - len(recent_messages(turn.history)) for turn in turns]
+        if some := sum(map(bool, cut)):
+            notes.append(
+                f"the histories of {format_count(some, 'turn')} are longer than {READER_HISTORY:,} characters: the "
+                f"reader isn't shown their oldest {format_count(sum(cut), 'message')}"
+            )
+    conversations = len({turn.conversation for turn in turns})
+    if conversations < len(turns):
+        notes.append(
+            f"{format_count(len(turns), 'turn')} of {format_count(conversations, 'conversation')}: intervals and tests "
+            "treat turns as independent, so with long conversations they are too narrow"
+        )
+    return notes
 
 
 def messages_of(history: Iterable[Mapping[str, str]]) -> tuple[Message, ...]:

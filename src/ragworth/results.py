@@ -5,6 +5,7 @@
     results/
       contexts.parquet  judgments.parquet  ratings.parquet  answers.parquet  outcomes.parquet  scores.parquet
       texts/            queries.parquet  passages.parquet  answers.parquet  subquestions.parquet
+                        turns.parquet, if the queries are turns of conversations
       said/             NAME.parquet: what the model said in each step
       estimates.parquet  estimated-differences.parquet: where a better judge saw a sample of the queries
       manifest.json     versions, seeds, models, prompts, settings, costs; and under "results" what the folder holds
@@ -35,6 +36,7 @@ from ragworth.parquet import read_parquet
 from ragworth.storage.file_record import RECORD_NAME as RECORD
 from ragworth.storage.file_record import FileRecord
 from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings, Scores, Table, parts
+from ragworth.tables.turns import check_turns
 
 FORMAT = 1
 """What :meth:`Results.write` writes; another number is refused when it is read."""
@@ -51,6 +53,8 @@ REQUIRED_TABLES = ("contexts", "scores")
 ESTIMATE_TABLES = ("estimates", "estimated-differences")
 """What follows from a better judge of a sample (`ragworth.two_judges`)."""
 TEXT_TABLES = ("queries", "passages", "answers", "subquestions")
+TURNS_FILE = "texts/turns.parquet"
+"""Turns of conversations, where there are any."""
 MANIFEST = "manifest.json"
 EXTRA_FILES = ("summary.parquet", "comparison.parquet", "report.html", "report.md")
 """What an evaluation writes beside them."""
@@ -111,6 +115,8 @@ class Results:
         files = {f"{name}.parquet": table.file_parts for name in TABLES if (table := getattr(self, name)) is not None}
         files |= {f"{name}.parquet": [self.estimates[name]] for name in ESTIMATE_TABLES if name in self.estimates}
         files |= {f"texts/{name}.parquet": [getattr(self.collection, name)] for name in TEXT_TABLES}
+        if self.collection.turns.height:
+            files[TURNS_FILE] = [self.collection.turns]
         for name, frame in self.said.items():
             if not re.fullmatch(r"[\w-]+", name):
                 raise TableError(f"{quote_short(name)} cannot name a file", expected="letters, digits, _ and -")
@@ -128,6 +134,7 @@ class Results:
                 "notes": {name: list(table.notes) for name, table in tables.items() if table is not None},
                 "files": digests,
             }
+            | ({"turns": self.collection.turn_form} if self.collection.turns.height else {})
         }
         record.write(MANIFEST, (json.dumps(whole, ensure_ascii=False, indent=1) + "\n").encode())
         record.finish()
@@ -146,6 +153,9 @@ class Results:
                 made[name].notes = tuple(inside["notes"].get(name, ()))
         made["contexts"].empty = frozenset((system, query) for system, query in inside["empty"])
         texts: dict[str, Any] = {name: frames[f"texts/{name}.parquet"] for name in TEXT_TABLES}
+        if TURNS_FILE in frames:
+            texts["turns"] = check_turns(frames[TURNS_FILE], str(folder / TURNS_FILE))
+            texts["turn_form"] = inside.get("turns", "conversation")
         said = {Path(name).stem: frame for name, frame in frames.items() if name.startswith("said/")}
         estimates = {name: frames[file] for name in ESTIMATE_TABLES if (file := f"{name}.parquet") in frames}
         return cls(Collection(**texts), said=said, manifest=manifest, estimates=estimates, **made)
@@ -194,6 +204,7 @@ def fixed_file_names() -> list[str]:
     return [
         *(f"{name}.parquet" for name in (*TABLES, *ESTIMATE_TABLES)),
         *(f"texts/{name}.parquet" for name in TEXT_TABLES),
+        TURNS_FILE,
         MANIFEST,
     ]
 

@@ -82,6 +82,8 @@ def describe_inputs(material: Any) -> list[str]:
     labels, ratings = texts.relevance, texts.ratings
     numbers = [
         (len(material.queries), "query", "queries"),
+        (texts.turns.height, "turn", ""),
+        (texts.turns["conversation"].n_unique() if texts.turns.height else 0, "conversation", ""),
         (texts.passages.height, "passage", ""),
         (texts.answers.height, "accepted answer", ""),
         (labels.frame.height if labels is not None else 0, "relevance label", ""),

@@ -23,6 +23,7 @@ class CollectionOptions:
     subquestions: str | None
     qrels: tuple[str, ...]
     ratings: str | None
+    turns: str
     k: int | None
     limit: int | None
     sample: int | None
@@ -39,12 +40,19 @@ def reading_options(function: F) -> F:
             "--collection",
             help="Texts and relevance: beir:FOLDER, exam:FILE, ir_datasets:ID. JSONL runs have some.",
         ),
-        click.option("--queries", help="Texts of queries: JSONL, Parquet, CSV or TSV."),
+        click.option("--queries", help="Texts of queries: JSONL, Parquet, CSV or TSV; or conversations."),
         click.option("-p", "--passages", help="Texts of passages: JSONL, Parquet, CSV or TSV."),
         click.option("-a", "--answers", help="Accepted answers: JSONL, Parquet, CSV or TSV."),
         click.option("--subquestions", help="Sub-questions of queries: JSONL, Parquet, CSV or TSV."),
         click.option("-q", "--qrels", multiple=True, help="Relevance judgments: TREC qrels, BEIR folder or table."),
         click.option("-r", "--ratings", help="Ratings of sub-questions: table or TREC sub-topic qrels."),
+        click.option(
+            "--turns",
+            type=click.Choice(["conversation", "rewrite", "turn"]),
+            default="conversation",
+            show_default=True,
+            help="What the reader is asked in a conversation: the turn after it, its human rewrite, or the turn alone.",
+        ),
         click.option("-k", "--depth", "k", type=click.IntRange(1), help="Only the first k passages of each context."),
         click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N queries."),
         click.option("--sample", type=click.IntRange(1), metavar="N", help="Only N queries, drawn at random."),
@@ -70,5 +78,6 @@ def read_collection(given: CollectionOptions) -> Any:
     from ragworth.inputs.reader import FileReader
 
     parts = ("queries", "passages", "answers", "subquestions", "qrels", "ratings")
-    files = CollectionConfig(whole=given.collection, **{name: getattr(given, name) for name in parts})
+    named = {name: getattr(given, name) for name in (*parts, "turns")}
+    files = CollectionConfig(whole=given.collection, **named)
     return FileReader(Problems(), skip_bad_lines=given.skip_bad_lines).with_runs(files, given.runs)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, GetPydanticSchema, Tag, TypeAdapter
 
@@ -90,6 +90,9 @@ class CollectionConfig(TomlTable):
     ratings: TextValue | None = None
     tokens: TextValue = WORDS
     """What counts as a token in densities: words, hf:PATH/tokenizer.json or tiktoken:NAME."""
+    turns: Literal["conversation", "rewrite", "turn"] = "conversation"
+    """What the reader is asked in a conversation: the turn with the conversation before it, its human rewrite, or the
+    turn alone."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import polars as pl
 from ragworth import formats
 from ragworth.collection import Collection, match_questions, merge_collections
 from ragworth.config import TaskConfig, Workspace, names_every_system
+from ragworth.conversations import conversation_notes
 from ragworth.errors import InputError, UnknownNameError, format_count, format_list, quote_short
 from ragworth.evaluation.given_answers import join_answers, join_outcomes, missing_answer_notes, replaced_notes
 from ragworth.evaluation.stage_cache import file_digest, frame_digest
@@ -27,6 +28,7 @@ from ragworth.retrieval import Pipeline, StepContext
 from ragworth.retrieval.steps.given_run import Run
 from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings
 from ragworth.tables.parts import with_constant_text
+from ragworth.tables.turns import turns_digest
 from ragworth.tasks.query_sample import check_positive_count as whole_number
 from ragworth.tasks.query_sample import sample_queries
 
@@ -84,7 +86,9 @@ class EvaluationInputs:
     def texts_key(self) -> list[str]:
         """What the texts are, in short."""
         texts = self.collection
-        return [frame_digest(frame) for frame in (texts.queries, texts.passages, texts.answers, texts.subquestions)]
+        frames = (texts.queries, texts.passages, texts.answers, texts.subquestions)
+        turns = [turns_digest(texts.turns), texts.turn_form] if texts.turns.height else []
+        return [*map(frame_digest, frames), *turns]
 
     @cached_property
     def labels_key(self) -> list[str]:
@@ -157,6 +161,7 @@ def load_inputs(
     sources = [JudgmentSource(path, each) for path, each in zip(space.judged, judged, strict=True) if each is not None]
     others = problems.of(partial(merge_judgments, sources), "judgments", "files")
     texts = problems.of(partial(texts.counting, space.tokens), "collection", "tokens") if texts is not None else None
+    texts = replace(texts, turn_form=space.collection.turns) if texts is not None else None
     if texts is None or others is None:
         return None
     if texts.relevance is not None:
@@ -207,6 +212,7 @@ def load_inputs(
     if systems.bare and systems.made:
         few = format_list([quote_short(name, 24) for name in systems.bare], 3)
         notes.append(f"the data doesn't say what {few} showed: metrics of passages leave it out")
+    notes += conversation_notes(material.collection)
     return replace(material, notes=tuple(dict.fromkeys(notes)))
 
 
@@ -340,6 +346,7 @@ class EvaluationScope:
             queries=self.queried(whole.queries),
             answers=self.queried(whole.answers),
             subquestions=self.queried(whole.subquestions),
+            turns=self.queried(whole.turns),
             relevance=None if relevance is None else self.judgments(relevance),
             ratings=None if ratings is None else Ratings.trusted(self.queried(ratings.frame), ratings.notes),
         )

@@ -124,7 +124,14 @@ def _mentioned_texts(state: EvaluationState, contexts: Contexts) -> Collection:
         named.append(state.ratings.frame["passage"])
     known = pl.concat(named).unique().to_frame()
     passages = collection.passages.join(known, on="passage", how="semi", maintain_order="left")
-    return Collection(collection.queries, passages, collection.answers, collection.subquestions)
+    return Collection(
+        collection.queries,
+        passages,
+        collection.answers,
+        collection.subquestions,
+        turns=collection.turns,
+        turn_form=collection.turn_form,
+    )
 
 
 def _join_outcomes(tables: Sequence[Outcomes]) -> Outcomes | None:

@@ -9,11 +9,15 @@ answers    ``{"query_id": …, "answers": ["…", …]}``         query, text (o
 questions  ``{"query_id": …, "subquestions": ["…", …]}``    query, subquestion, text
 ========== ================================================ =========================================
 
+Queries may also be a file of conversations (``conversations``, ``qrecc``, ``topiocqa``, ``canard``, ``cast``,
+``mtrag``): then their turns are read, with the answers, passages and labels in the same file.
+
 A sub-question in JSONL is a text, numbered from 1, or ``{"id": …, "text": …}``.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -21,11 +25,17 @@ import polars as pl
 
 from ragworth.collection import Collection
 from ragworth.errors import BadLine, FormatError, quote_short
+from ragworth.formats.catalog import FORMATS
 from ragworth.formats.columns import bad_lines_error, skipped_note
+from ragworth.formats.contract import Format, LoadedCollection
+from ragworth.formats.detection import recognise
 from ragworth.formats.files import PathOrStr
 from ragworth.formats.frames import read_table
 from ragworth.formats.jsonl import read_objects, read_texts
+from ragworth.formats.log_files import sample_file
 from ragworth.formats.values import WrongLineError, as_id, as_text
+
+CONVERSATION_FORMATS = ("conversations", "qrecc", "topiocqa", "canard", "cast", "mtrag")
 
 CollectionPart = Literal["queries", "passages", "answers", "subquestions"]
 LIST_KEYS = {"answers": ("answers", "answer"), "subquestions": ("subquestions", "sub_questions", "questions")}
@@ -36,7 +46,11 @@ EXPECTED = {
 
 
 def read(path: PathOrStr, kind: CollectionPart, *, skip_bad_lines: bool = False) -> Collection:
-    """Read a collection with only these texts."""
+    """Read a collection with only these texts; of conversations, all that their file has."""
+    if kind == "queries" and (form := conversation_format(path)) is not None:
+        spec = str(path).removeprefix(f"{form.name}:")
+        loaded: LoadedCollection = form.do("load")(spec, skip_bad_lines=skip_bad_lines)
+        return loaded.collection
     name = str(path).lower().removesuffix(".gz").removesuffix(".zst")
     if not name.endswith((".jsonl", ".ndjson")):
         if not name.endswith((".csv", ".tsv", ".parquet")):
@@ -50,6 +64,18 @@ def read(path: PathOrStr, kind: CollectionPart, *, skip_bad_lines: bool = False)
     if not frame.height:
         raise FormatError("no rows: the file is empty", file=str(path), expected=f"texts of {kind}")
     return Collection.of(**{kind: frame}, source=str(path), notes=notes)
+
+
+def conversation_format(path: PathOrStr) -> Format | None:
+    """The format of a file of conversations, which its beginning or the format in front of the path says."""
+    prefix, colon, _ = str(path).partition(":")
+    if colon and prefix in CONVERSATION_FORMATS:
+        return FORMATS.get(prefix)
+    name = str(path).lower().removesuffix(".gz").removesuffix(".zst")
+    if not name.endswith((".json", ".jsonl", ".ndjson")) or not os.path.isfile(path):  # noqa: PTH113
+        return None
+    found = recognise(sample_file(path))
+    return found if found is not None and found.name in CONVERSATION_FORMATS else None
 
 
 def _read_lists(path: PathOrStr, kind: str, skip: bool) -> tuple[pl.DataFrame, tuple[str, ...]]:

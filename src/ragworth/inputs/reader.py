@@ -105,6 +105,7 @@ class FileReader:
             return None
         base = whole.collection if whole is not None else Collection()
         read = {kind: part for kind, part in parts.items() if part is not None}
+        base = _with_conversations(base, read.get("queries"))
         collection = replace(
             base,
             **{kind: getattr(part, kind) for kind, part in read.items()},
@@ -130,6 +131,7 @@ class FileReader:
         tables = [log.contexts for log in logs if log.contexts is not None]
         contexts = Contexts.concat(tables) if tables else None
         collection = merge_collections([files.collection, *(log.collection for log in logs)])
+        collection = replace(collection, turn_form=given.turns)
         notes = (*collection.notes, *(contexts.notes if contexts is not None else ()))
         return CollectionInputs(contexts, collection, tuple(dict.fromkeys(notes)))
 
@@ -137,6 +139,14 @@ class FileReader:
         columns = applicable_columns(spec, self.columns(spec))
         self.mapped |= set(columns.values())
         return formats.load(spec, columns or None, skip_bad_lines=skip_bad_lines)
+
+
+def _with_conversations(base: Collection, queries: Collection | None) -> Collection:
+    """The collection with the turns of a file of queries, and what else a file of conversations has."""
+    if queries is None or not queries.turns.height:
+        return base
+    texts = {name: frame for name in ("answers", "passages") if (frame := getattr(queries, name)).height}
+    return replace(base, turns=queries.turns, relevance=queries.relevance or base.relevance, **texts)
 
 
 def _read_texts(kind: texts.CollectionPart, spec: str, *, skip_bad_lines: bool) -> Collection:

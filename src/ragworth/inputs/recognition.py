@@ -59,6 +59,9 @@ def recognise_file(head: FileHead, columns: Mapping[str, str] | None = None) -> 
 
     ``columns``: the user's names of fields in logs.
     """
+    if texts.conversation_format(head.file.path) is not None:
+        said = texts.read(head.file.path, "queries")
+        return [RecognisedFile(head.file.name, "queries", unambiguous_path(head.file.name), said.queries, True, said)]
     unknown: FormatError | None = None
     columns = applicable_columns(head.file.path, columns or {}) or None
     try:

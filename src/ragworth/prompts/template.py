@@ -9,6 +9,7 @@ from itertools import count
 from typing import Any, NamedTuple, TypeAlias, cast
 from zlib import crc32
 
+from ragworth.conversations import AskedQuestion, conversation_text
 from ragworth.errors import PromptError, format_list, quote_short
 from ragworth.llm.contract import Prompt, PromptMessage, Span
 from ragworth.prompts.reply import REPLY_SECTION, UNDECLARED, ReplyFormat, parse_reply
@@ -97,28 +98,37 @@ class Template:
                 expected=", ".join(f"{name} ({what})" for name, what in slots.items()) or "no values",
             )
         messages, spans = [], []
-        code = self._fence_code(values) if self.fenced else ""
+        front = self._conversation(values)
+        code = self._fence_code(values, front) if self.fenced else ""
+        last = max((n for n, source in enumerate(self.messages) if source.role in ("user", "text")), default=-1)
         for number, source in enumerate(self.messages):
             pieces = list(self._fill(source.pieces, [values], code))
+            if front and number == last:
+                pieces.insert(0, (front, False))
             text = "".join(piece for piece, _ in pieces)
-            front = len(text) - len(text.lstrip())
+            start_at = len(text) - len(text.lstrip())
             whole = len(text.rstrip())
             place = 0
             for piece, passage in pieces:
                 if passage and piece:
-                    start, end = max(place, front), min(place + len(piece), whole)
+                    start, end = max(place, start_at), min(place + len(piece), whole)
                     if end > start:
-                        spans.append(Span(number, start - front, end - front))
+                        spans.append(Span(number, start - start_at, end - start_at))
                 place += len(piece)
             # The parser accepts only known roles.
             messages.append(PromptMessage(cast(Any, source.role), text.strip()))
         return Prompt(tuple(messages), tuple(spans), self.version)
 
-    def _fence_code(self, values: Mapping[str, object]) -> str:
+    def _conversation(self, values: Mapping[str, object]) -> str:
+        """The conversation before the question, for a prompt without a slot of its own for it."""
+        asked = next((value for value in values.values() if isinstance(value, AskedQuestion)), None)
+        return f"{conversation_text(asked.history)}\n\n" if asked is not None and "history" not in self.names else ""
+
+    def _fence_code(self, values: Mapping[str, object], front: str = "") -> str:
         """The code of the fences: the same for all passages of a question, and in none of the values."""
         pieces = [piece for source in self.messages for piece in self._fill(source.pieces, [values], "")]
-        seed = "".join(text for text, passage in pieces if not passage)
-        shown = "".join(text for text, _ in pieces).casefold()
+        seed = front + "".join(text for text, passage in pieces if not passage)
+        shown = (front + "".join(text for text, _ in pieces)).casefold()
         for number in count():
             # A checksum is enough, because no text contains the code, and the report page can compute it too.
             code = f"{crc32(f'{number} {seed}'.encode('utf-8', 'surrogatepass')):08x}"[: 6 if number < 8 else 8]

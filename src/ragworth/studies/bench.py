@@ -293,7 +293,12 @@ class Bench:
         texts = self.collection
         results = Results(
             Collection(
-                texts.queries, texts.passages.filter(pl.col("passage").is_in(shown)), texts.answers, texts.subquestions
+                texts.queries,
+                texts.passages.filter(pl.col("passage").is_in(shown)),
+                texts.answers,
+                texts.subquestions,
+                turns=texts.turns,
+                turn_form=texts.turn_form,
             ),
             contexts,
             judgments,

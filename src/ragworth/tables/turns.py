@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -30,6 +31,11 @@ TURN_SCHEMA: Final[dict[str, Any]] = {
 
 def empty_turns() -> pl.DataFrame:
     return pl.DataFrame(schema=TURN_SCHEMA)
+
+
+def turns_digest(turns: pl.DataFrame) -> str:
+    """A hash of all turns, in their order."""
+    return hashlib.sha256(turns.write_json().encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def check_turns(data: Data, source: str = "") -> pl.DataFrame:

@@ -10,9 +10,11 @@ import polars as pl
 
 from ragworth.calls.programs import NoValue
 from ragworth.collection import Collection
+from ragworth.conversations import asked_question, turns_of
 from ragworth.tables import OK
 
 NO_QUERY = "no-query-text"
+NO_REWRITE = "no-rewrite"
 NO_PASSAGE = "no-passage-text"
 EMPTY_PASSAGE = "empty-passage"
 NO_ANSWERS = "no-accepted-answers"
@@ -33,7 +35,10 @@ class TextLookup:
         self.collection = collection
 
     def query(self, query: str) -> str:
+        """The question, in a conversation an `AskedQuestion` with its history."""
         text = self._queries.get(query)
+        if text is None and query in self._unwritten:
+            raise NoValue(NO_REWRITE, f"there is no human rewrite of the turn {query!r}")
         if text is None or not text.strip():
             raise NoValue(NO_QUERY, f"the collection has no text for the query {query!r}")
         return text
@@ -82,7 +87,19 @@ class TextLookup:
 
     @cached_property
     def _queries(self) -> Mapping[str, str]:
-        return dict(self.collection.queries.iter_rows())
+        texts = dict(self.collection.queries.iter_rows())
+        known = {query: asked for query, asked in self._turns.items() if asked is not None}
+        return {query: text for query, text in texts.items() if query not in self._turns} | known
+
+    @cached_property
+    def _turns(self) -> Mapping[str, str | None]:
+        turns = turns_of(self.collection) if self.collection.turns.height else []
+        return {turn.query: asked_question(turn, self.collection.turn_form) for turn in turns}
+
+    @cached_property
+    def _unwritten(self) -> frozenset[str]:
+        """Turns without the human rewrite that would be asked."""
+        return frozenset(query for query, asked in self._turns.items() if asked is None)
 
     @cached_property
     def _passages(self) -> Mapping[str, str]:

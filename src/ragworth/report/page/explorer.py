@@ -13,6 +13,8 @@ from typing import Any
 
 import polars as pl
 
+from ragworth.collection import TurnForm
+from ragworth.conversations import AskedQuestion, Turn, asked_question, conversation_text, turns_of
 from ragworth.diagnosis import FINDINGS, ContextFacts, Diagnosis, passage_kind
 from ragworth.report.charts.names import shorten_names
 from ragworth.report.page.depths import listed_depth, shown_depth
@@ -102,6 +104,7 @@ def _index(
         "queries": queries,
         "total": view.queries,
         "texts": [texts.get(query) for query in queries],
+        "turns": _turns(results, queries),
         "scores": values,
         "missing": missing,
         "findings": FINDINGS,
@@ -111,6 +114,27 @@ def _index(
         "eta": known.eta,
         "k": shown_depth(results),
         "prompts": _prompts(results),
+    }
+
+
+def _turns(results: Results, queries: list[str]) -> list[dict[str, Any] | None]:
+    """Where each query is in its conversation, what was said before, and how prompts show it; empty without turns."""
+    collection = results.collection
+    known = {turn.query: turn for turn in turns_of(collection)} if collection.turns.height else {}
+    return [_turn(known.get(query), collection.turn_form) for query in queries] if known else []
+
+
+def _turn(turn: Turn | None, form: TurnForm) -> dict[str, Any] | None:
+    if turn is None:
+        return None
+    asked = asked_question(turn, form)
+    return {
+        "conversation": turn.conversation,
+        "number": turn.number,
+        "history": [[message.role, message.text] for message in turn.history],
+        "rewrite": turn.rewrite,
+        "asked": asked,
+        "front": f"{conversation_text(asked.history)}\n\n" if isinstance(asked, AskedQuestion) else "",
     }
 
 

@@ -152,6 +152,7 @@ def select_queries(results: Results, queries: pl.Series) -> Results:
         queries=_select_rows(texts.queries, queries),
         answers=_select_rows(texts.answers, queries),
         subquestions=_select_rows(texts.subquestions, queries),
+        turns=_select_rows(texts.turns, queries),
         passages=texts.passages.join(
             contexts.frame.select("passage").unique(), on="passage", how="semi", maintain_order="left"
         ),

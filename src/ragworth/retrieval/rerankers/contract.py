@@ -15,6 +15,7 @@ from typing import ClassVar
 import polars as pl
 
 from ragworth.calls.programs import NoValue
+from ragworth.collection import TurnForm
 from ragworth.errors import InputError, ModelError, format_count
 from ragworth.retrieval.contract import Need, Place, Step, StepContext, passages_by_query
 from ragworth.tables import Contexts
@@ -133,7 +134,11 @@ def retrieved_texts(before: Contexts, setting: StepContext) -> TextLookup:
     wanted = before.frame.select("passage").unique()
     known = setting.texts
     passages = known.passages.join(wanted, on="passage", how="semi", maintain_order="left")
-    return TextLookup(replace(known, queries=setting.queries.drop_nulls("text"), passages=passages))
+    queries = setting.queries.drop_nulls("text")
+    # A human rewrite may be what the reader is asked, but no system has it to search with.
+    form: TurnForm = "turn" if known.turn_form == "rewrite" else known.turn_form
+    turns = known.turns.join(queries, on="query", how="semi", maintain_order="left")
+    return TextLookup(replace(known, queries=queries, passages=passages, turns=turns, turn_form=form))
 
 
 def order_by_score(

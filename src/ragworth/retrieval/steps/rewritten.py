@@ -31,8 +31,8 @@ from ragworth.generation.rewriter import QueryRewriter, TurnRewrites
 from ragworth.generation.turn_baselines import BASELINES, HISTORY_TERMS, add_history_terms
 from ragworth.llm.contract import Card
 from ragworth.prompts.template import Template
-from ragworth.retrieval.artifact_cache import table_fingerprint
 from ragworth.retrieval.contract import Need, Place, SearchTexts, Step, StepContext, argument
+from ragworth.tables.turns import turns_digest
 from ragworth.tasks.options import option as named
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class Rewritten(Step):
         return dict(self._rewriter(setting.asking.card(self.model), setting.asking).templates)
 
     def sources(self, setting: StepContext) -> tuple[str, ...]:
-        turns = () if self.file else (f"turns {table_fingerprint(setting.collection.turns)}",)
+        turns = () if self.file else (f"turns {turns_digest(setting.collection.turns)}",)
         if setting.asking is None or not self._by_model:
             return turns
         card = setting.asking.card(self.model)

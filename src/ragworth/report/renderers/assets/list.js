@@ -110,7 +110,7 @@ function row(query) {
   const gap = apart ? difference(query) : null;
   return el('tr', null,
     el('th', { scope: 'row' }, el('a', { href: hashFor({ query: index.queries[query] }) }, printable(index.texts[query] || index.queries[query])),
-      index.texts[query] ? el('small', null, printable(index.queries[query])) : null),
+      index.texts[query] ? el('small', null, printable(index.turns[query] ? `${index.turns[query].conversation}, turn ${index.turns[query].number} · ${index.queries[query]}` : index.queries[query])) : null),
     apart ? el('td', { class: 'n' }, gap === null ? '–' : signed(gap, 3)) : null,
     index.systems.map((_, system) => cell(state.metric, system, query)),
     el('td', { class: 'chips' }, chips(query)));

@@ -57,8 +57,8 @@ function crc32(bytes) {
 }
 
 /** The code of a prompt's fences: it depends on everything but the passages, and occurs in no text. */
-function fenceCode(parsed, values) {
-  const texts = parsed.flatMap((inside) => filledPieces(inside, [values], ''));
+function fenceCode(parsed, values, front) {
+  const texts = [[front, false], ...parsed.flatMap((inside) => filledPieces(inside, [values], ''))];
   const seed = joined(texts.filter(([, passage]) => !passage));
   const shown = joined(texts).toLowerCase();
   for (let number = 0; ; number += 1) {
@@ -67,11 +67,13 @@ function fenceCode(parsed, values) {
   }
 }
 
-/** The messages of a prompt with these values. */
-function filled(prompt, values) {
+/** The messages of a prompt with these values; the last one of the user begins with the conversation, if there is one. */
+function filled(prompt, values, conversation = '') {
   const parsed = prompt.messages.map(([, text]) => pieces(text));
-  const code = fenceCode(parsed, values);
-  return prompt.messages.map(([role], i) => [role, joined(filledPieces(parsed[i], [values], code)).trim()]);
+  const front = prompt.messages.some(([, text]) => /\{\{[#\s]*history/.test(text)) ? '' : conversation;
+  const code = fenceCode(parsed, values, front);
+  const last = prompt.messages.findLastIndex(([role]) => role === 'user' || role === 'text');
+  return prompt.messages.map(([role], i) => [role, ((i === last ? front : '') + joined(filledPieces(parsed[i], [values], code))).trim()]);
 }
 
 /** The prompts that a source names: NAME@VERSION, apart from the model, which is written alike. */

@@ -25,7 +25,7 @@ function readPiece(piece) {
 
 /** All that is known of one query. */
 function gather(piece, query) {
-  const known = { number: query, id: index.queries[query], text: index.texts[query], texts: piece.texts };
+  const known = { number: query, id: index.queries[query], text: index.texts[query], texts: piece.texts, turn: index.turns[query] || null };
   for (const name of ['contexts', 'worth', 'accepted', 'findings', 'subquestions', 'judgments', 'ratings', 'answers', 'outcomes']) {
     known[name] = rowsOf(piece[name], query);
   }
@@ -44,6 +44,7 @@ async function showQuery(query) {
     title,
     el('p', { class: 'note' }, 'query ', el('code', null, printable(known.id)),
       accepted.length ? [' · accepted: ', accepted.map((text, i) => [i ? ' or ' : '', el('q', null, printable(text))])] : null),
+    conversation(known.turn),
     marks(known),
     el('div', { id: 'sides' }),
   );
@@ -53,6 +54,15 @@ async function showQuery(query) {
   byId('query').hidden = false;
   byId('explorer').scrollIntoView();
   title.focus({ preventScroll: true });
+}
+
+/** What was said before a turn. */
+function conversation(turn) {
+  if (!turn) return null;
+  const said = turn.history.map(([role, text]) => el('p', null, el('b', null, role === 'user' ? 'User: ' : 'Assistant: '), printable(text)));
+  return el('details', { id: 'conversation' },
+    el('summary', null, `Turn ${turn.number} of conversation `, el('code', null, printable(turn.conversation)), said.length ? `, after ${plural(said.length, 'message', 'messages')}` : ', the first'),
+    said, turn.rewrite ? el('p', null, el('b', null, 'Human rewrite: '), printable(turn.rewrite)) : null);
 }
 
 function steps(query) {
@@ -207,7 +217,7 @@ function slots(known, each, about, prompt) {
   const passage = about.passage === undefined ? undefined : known.texts.get(about.passage);
   const shown = each.shown || (about.system ? known.contexts.filter((one) => one.system === about.system && isShown(one)).sort((a, b) => a.rank - b.rank).map((one) => one.passage) : [about.passage]);
   const uses = (name) => prompt.messages.some(([, text]) => text.includes(name));
-  const question = about.subquestion !== undefined && !uses('subquestion') ? about.subquestion : known.text;
+  const question = about.subquestion !== undefined && !uses('subquestion') ? about.subquestion : known.turn && known.turn.asked ? known.turn.asked : known.text;
   const values = { query: question, passage, subquestion: about.subquestion, answer: about.answer,
     answers: known.accepted.map((one) => one.text), passages: shown.map((id) => ({ text: known.texts.get(id), id })) };
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined && value !== null));
@@ -219,7 +229,7 @@ function showDialog(known, each, about) {
   const facts = Object.entries(each).filter(([name]) => !hidden.has(name));
   const names = promptsIn(each.source, index.prompts);
   const messages = names.flatMap((name) => [el('h3', null, `Prompt ${name}`, el('small', null, ` version ${index.prompts[name].version}`)),
-    ...filled(index.prompts[name], slots(known, each, about, index.prompts[name])).map(([role, text]) => el('div', { class: 'message' }, el('b', null, role), el('pre', null, printable(text))))]);
+    ...filled(index.prompts[name], slots(known, each, about, index.prompts[name]), known.turn ? known.turn.front : '').map(([role, text]) => el('div', { class: 'message' }, el('b', null, role), el('pre', null, printable(text))))]);
   const raw = each.raw === undefined ? each.text : each.raw;
   byId('dialog-title').textContent = printable(`${what} · ${about.passage || about.system || ''}`);
   byId('dialog-body').replaceChildren(
