@@ -22,6 +22,7 @@ COMMANDS = {
     "open": "ragworth.cli.report:open_command",
     "study": "ragworth.cli.study:command",
     "train": "ragworth.cli.train:command",
+    "rewrite": "ragworth.cli.rewrite:command",
     "score": "ragworth.cli.score:command",
     "compare": "ragworth.cli.compare:command",
     "estimate": "ragworth.cli.estimate:command",

@@ -133,13 +133,14 @@ class QueryRewriter(Task[Turn, TurnRewrites, RewritingResult]):
     ) -> RewritingResult:
         rows = []
         for turn, finding in zip(items, findings, strict=True):
-            none = isinstance(finding, NoValue)
             texts = (finding,) if isinstance(finding, NoValue) else finding.rewrites
             for number, text in enumerate(texts):
                 row = {"query": turn.query, "sample": number, "source": self.source, "status": OK}
-                row |= {"cut_messages": 0 if none else cut_messages(turn, self.history)}
-                missing = isinstance(text, NoValue)
-                row |= {"status": text.status, "reason": text.detail, "raw": text.raw} if missing else {"text": text}
+                row |= {"cut_messages": 0 if isinstance(finding, NoValue) else finding.cut_messages}
+                if isinstance(text, NoValue):
+                    row |= {"status": text.status, "reason": text.detail, "raw": text.raw}
+                else:
+                    row["text"] = text
                 rows.append(row)
         frame = frame_from_rows(rows, REWRITE_COLUMNS)
         return RewritingResult(frame, (*missing_notes(frame, "rewrite"), *self._cut_notes(items)))

@@ -5,10 +5,12 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from ragworth.errors import ModelError, quote_short
+from ragworth.llm.adapter_folder import adapter_model_spec, is_adapter_folder
 from ragworth.llm.contract import Model
 from ragworth.registry import Registry
 
@@ -42,8 +44,11 @@ def llm(spec: str = "embedded", **options: Any) -> Model:
 
     ``embedded`` needs no network, key or GPU. ``gguf:FILE`` reads a GGUF file, ``hf:NAME_OR_FOLDER`` a model of
     the transformers library, ``openai:NAME@URL`` calls an endpoint, ``sampled:MODEL`` counts samples of another
-    model, ``scripted:FILE`` replays a file. Options depend on the kind; unknown ones are an error.
+    model, ``scripted:FILE`` replays a file. The folder of a LoRA adapter alone opens its base with the adapter. Options
+    depend on the kind; unknown ones are an error.
     """
+    if is_adapter_folder(Path(spec)):
+        spec = adapter_model_spec(spec)
     kind, _, rest = spec.partition(":")
     if kind not in MODELS:
         raise ModelError(f"{spec!r} is not a kind of model: {MODELS.unknown(kind)}")

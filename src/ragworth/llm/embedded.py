@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ragworth.errors import ModelError
+from ragworth.llm.adapter_folder import EMBEDDED_BASE, is_adapter_folder
 from ragworth.llm.contract import Card
 from ragworth.llm.fingerprint import fingerprint, sha256, warn_unknown_weights
 from ragworth.llm.local.adapter import Adapter
@@ -21,7 +22,7 @@ from ragworth.llm.local.engine import LOCAL_ABILITIES, Engine
 from ragworth.llm.local.loaded import LoadedModel
 from ragworth.llm.local.onnx_model import VERSION
 from ragworth.llm.local.onnx_model import load as open_graph
-from ragworth.llm.local.peft_adapter import EMBEDDED_BASE, PeftAdapter, is_adapter_folder
+from ragworth.llm.local.peft_adapter import PeftAdapter
 from ragworth.llm.local.prompt_encoding import PromptEncoder
 from ragworth.llm.truncation import parse_on_long
 

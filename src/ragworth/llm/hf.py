@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ragworth.errors import MissingExtraError, ModelError
+from ragworth.llm.adapter_folder import EMBEDDED_BASE, is_adapter_folder
 from ragworth.llm.contract import Card
 from ragworth.llm.fingerprint import fingerprint
 from ragworth.llm.hub import find_snapshot, local_folder
@@ -19,7 +20,7 @@ from ragworth.llm.local.batches import BatchBudget
 from ragworth.llm.local.chat_templates import load_chat_template
 from ragworth.llm.local.engine import LOCAL_ABILITIES, Engine
 from ragworth.llm.local.loaded import LoadedModel
-from ragworth.llm.local.peft_adapter import EMBEDDED_BASE, PeftAdapter, is_adapter_folder
+from ragworth.llm.local.peft_adapter import PeftAdapter
 from ragworth.llm.local.prompt_encoding import PromptEncoder
 from ragworth.llm.truncation import parse_on_long
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -51,7 +51,7 @@ class LabelTask:
 
     candidates: pl.DataFrame
     collection: Collection
-    utility: Utility = KeyEntropyUtility()
+    utility: Utility = field(default_factory=KeyEntropyUtility)
     pipeline: str = DEFAULT_PIPELINE
     prompts: str | None = None
     cache: Path | None = None
@@ -75,7 +75,7 @@ class LabelTask:
     @cached_property
     def contexts(self) -> Contexts:
         """The distinct contexts of each turn."""
-        found = {}
+        found: dict[tuple[str, str], tuple[str, ...]] = {}
         for query, text in self.candidates.select("query", "text").iter_rows():
             if passages := self.shown.get(text):
                 found.setdefault((query, context_key(passages)), passages)
@@ -100,7 +100,8 @@ class LabelTask:
         """Label all candidates."""
         results = [run_task(annotator, items, job) for annotator, items in self._work(job)]
         values = self.utility.values(self.contexts, self.collection, results) if self.distinct else {}
-        rows = [self._row(*row, values) for row in self.candidates.select("query", "candidate", "text").iter_rows()]
+        columns = self.candidates.select("query", "candidate", "text")
+        rows = [self._row(query, name, text, values) for query, name, text in columns.iter_rows()]
         notes = [note for result in results for note in result.notes]
         return LabelResult(pl.DataFrame(rows, schema=dict(LABELS), orient="row"), self.distinct, tuple(notes))
 

@@ -94,8 +94,8 @@ def build_pairs(labels: pl.DataFrame, *, utility: str = "", keep: float = 0.5, s
     kept = frame.head(math.ceil(round(keep * frame.height, 9)))
     if kept.height < frame.height:
         dropped[SMALL_GAP] = frame.height - kept.height
-    tables = (pl.DataFrame(rows, schema=dict(REWRITES), orient="row") for rows in (best, drawn))
-    return PreferencePairs(kept, *tables, dict(dropped))
+    top, drawn_texts = (pl.DataFrame(rows, schema=dict(REWRITES), orient="row") for rows in (best, drawn))
+    return PreferencePairs(kept, top, drawn_texts, dict(dropped))
 
 
 def shuffle_pairs(pairs: pl.DataFrame, seed: int) -> pl.DataFrame:

@@ -20,7 +20,7 @@ class Split(NamedTuple):
 def split_by_conversation(queries: Sequence[str], conversation: Mapping[str, str], share: float, seed: int) -> Split:
     """Hold out a share of the conversations, at least one if the share isn't 0.
 
-    Which ones depends on the seed and their ids alone, so that the same conversations are held out of every table.
+    Which ones depends on the seed and the ids of the conversations, not on their order.
     """
     if not 0 <= share < 1:
         raise InputError(f"the share of held-out conversations is {share:g}", expected="at least 0, below 1")

@@ -53,16 +53,19 @@ OPTIONAL: Mapping[str, Any] = {"reason": None, "swapped": False, "source": "", "
 """Columns that a file may lack, with the value that they have then."""
 
 
-def read_rewriting_table(path: str, schema: Mapping[str, Any]) -> pl.DataFrame:
-    """Read a table with these columns; other columns are ignored, and bad rows are reported by their number."""
+def read_rewriting_table(path: str, schema: Mapping[str, Any], *, several: bool = False) -> pl.DataFrame:
+    """Read a table with these columns; other columns are ignored, and bad rows are reported by their number.
+
+    ``several``: rows may have the same key.
+    """
     rows = read_rows(path)
     if not rows:
         raise InputError("there are no rows", file=path, expected=f"rows with {', '.join(schema)}")
-    return check_rewriting_table(rows, schema, path)
+    return check_rewriting_table(rows, schema, path, several=several)
 
 
 def check_rewriting_table(
-    rows: Sequence[Mapping[str, Any]], schema: Mapping[str, Any], source: str = ""
+    rows: Sequence[Mapping[str, Any]], schema: Mapping[str, Any], source: str = "", *, several: bool = False
 ) -> pl.DataFrame:
     """Rows as a frame with exactly these columns."""
     known = {name for row in rows for name in row}
@@ -76,7 +79,8 @@ def check_rewriting_table(
             except ValueError as error:
                 raise InputError(f"row {number}: {error}", file=source) from error
     frame = pl.DataFrame(columns, schema=dict(schema))
-    _check_keys(frame, schema, source)
+    if not several:
+        _check_keys(frame, schema, source)
     if schema is LABELS:
         _check_values(frame, source)
     return frame
@@ -134,8 +138,3 @@ def _check_values(frame: pl.DataFrame, source: str) -> None:
             file=source,
             expected="a value exactly where the status is ok",
         )
-
-
-def empty_table(schema: Mapping[str, Any]) -> pl.DataFrame:
-    """A table without rows."""
-    return pl.DataFrame(schema=dict(schema))

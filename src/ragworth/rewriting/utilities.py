@@ -66,11 +66,12 @@ class KeyEntropyUtility(Utility):
     title: ClassVar[str] = "confidence of the answer in its key tokens (GroGU), without references"
 
     def annotators(self, card: Card, collection: Collection, prompts: str | None) -> list[Annotator]:
-        settings = {"a": self.a, "top": self.top, "length": self.length}
+        texts = TextLookup(collection)
+        a, top, length = self.a, self.top, self.length
         return [
             ConfidenceAnnotator(
-                card, TextLookup(collection), prompts, measures="KeyEntropy", relative=False, **settings
-            )  # type: ignore[arg-type]
+                card, texts, prompts, a=a, top=top, length=length, measures="KeyEntropy", relative=False
+            )
         ]
 
     def values(self, contexts: Contexts, collection: Collection, results: Sequence[AnnotationResult]) -> Values:

@@ -6,7 +6,6 @@ They are read without that library: a LoRA adapter is two thin matrices for each
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from ragworth.errors import ModelError
+from ragworth.llm.adapter_folder import ABOUT, CONFIG, WEIGHTS, read_adapter_json
 from ragworth.llm.local.onnx_weights import Floats
 from ragworth.llm.local.safetensors_file import read_safetensors
 
-CONFIG, WEIGHTS, ABOUT = "adapter_config.json", "adapter_model.safetensors", "training.json"
 PREFIX = "base_model.model."
 UNSUPPORTED = (
     "use_dora",
@@ -30,19 +29,6 @@ UNSUPPORTED = (
 )
 """Variants of LoRA that change more than two thin matrices can."""
 
-EMBEDDED_BASE = "embedded:base"
-
-
-def is_adapter_folder(path: Path) -> bool:
-    """Whether a folder is an adapter rather than a whole model."""
-    return (path / CONFIG).is_file() and not (path / "config.json").is_file()
-
-
-def adapter_model_spec(folder: str | Path) -> str:
-    """The written form of the model that an adapter's folder makes of its base."""
-    base = PeftAdapter(Path(folder)).base
-    return f"embedded:{folder}" if base == EMBEDDED_BASE else f"hf:{folder}"
-
 
 @dataclass(frozen=True)
 class PeftAdapter:
@@ -52,7 +38,7 @@ class PeftAdapter:
 
     @cached_property
     def config(self) -> Mapping[str, Any]:
-        found = self._read_json(CONFIG)
+        found = read_adapter_json(self.path / CONFIG)
         if found.get("peft_type") != "LORA" or found.get("bias", "none") != "none":
             raise ModelError(
                 f"its type is {found.get('peft_type')!r}, with bias {found.get('bias')!r}",
@@ -71,7 +57,7 @@ class PeftAdapter:
     @cached_property
     def about(self) -> Mapping[str, Any]:
         """What `ragworth rewrite train` wrote about it; empty for adapters from elsewhere."""
-        return self._read_json(ABOUT) if (self.path / ABOUT).is_file() else {}
+        return read_adapter_json(self.path / ABOUT) if (self.path / ABOUT).is_file() else {}
 
     @property
     def base(self) -> str:
@@ -115,12 +101,3 @@ class PeftAdapter:
                 "it is not a LoRA adapter", file=str(self.path / WEIGHTS), expected="pairs of lora_A and lora_B"
             )
         return found
-
-    def _read_json(self, name: str) -> Mapping[str, Any]:
-        try:
-            value = json.loads((self.path / name).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise ModelError(f"it cannot be read: {error}", file=str(self.path / name)) from error
-        if not isinstance(value, dict):
-            raise ModelError("it is not a JSON object", file=str(self.path / name))
-        return value

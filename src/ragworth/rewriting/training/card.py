@@ -55,9 +55,9 @@ def loss_points(curves: pl.DataFrame) -> pl.DataFrame:
 
 def training_document(name: str, about: dict[str, Any], *, draws: bool = True) -> Document:
     """The card as a document."""
-    chosen = pl.DataFrame(
-        about["chosen"], schema={"stage": pl.String, "rate": pl.Float64, "epoch": pl.Float64, "loss": pl.Float64}
-    )
+    rows = [{**row, "rate": f"{row['rate']:g}"} for row in about["chosen"]]
+    schema = {"stage": pl.String, "rate": pl.String, "epoch": pl.Float64, "loss": pl.Float64}
+    chosen = pl.DataFrame(rows, schema=schema, orient="row")
     data = {key: value for key, value in about["data"].items() if key != "held-out conversations"}
     facts = {
         "base": about["base"],

@@ -20,7 +20,7 @@ import polars as pl
 from ragworth.collection import Collection
 from ragworth.conversations import Turn, turns_of
 from ragworth.errors import InputError, format_count
-from ragworth.llm.local.peft_adapter import ABOUT, CONFIG, WEIGHTS, is_adapter_folder
+from ragworth.llm.adapter_folder import ABOUT, CONFIG, WEIGHTS, is_adapter_folder
 from ragworth.prompts import load_prompt
 from ragworth.rewriting.split import Split, split_by_conversation
 from ragworth.rewriting.training.base_model import BaseFiles, find_base, load_base, require_training
@@ -49,10 +49,10 @@ class TrainingPlan(NamedTuple):
     stages: tuple[str, ...]
 
     def __str__(self) -> str:
-        held = format_count(len(self.split.conversations), "conversation")
+        held = f"{len(self.split.held_out):,} of {format_count(len(self.split.conversations), 'conversation')} held out"
         return (
             f"{format_count(self.sft, 'rewrite')} for SFT and {format_count(self.dpo, 'pair')} for DPO; "
-            f"{format_count(len(self.split.train), 'turn')} to train on, {len(self.split.held_out):,} of {held} held out; "
+            f"{format_count(len(self.split.train), 'turn')} to train on, {held}; "
             f"stages: {', '.join(self.stages)}"
         )
 
@@ -143,8 +143,8 @@ class TrainingRun:
         if self.start is not None and not is_adapter_folder(self.start):
             raise InputError("it is not an adapter's folder", file=str(self.start), expected=f"{CONFIG} in it")
         names = tuple(f"{kind} at {rate:g}" for kind, rates in self.stages.items() for rate in rates)
-        sizes = [0 if table is None else table.height for table in (self.best, self.pairs)]
-        return TrainingPlan(self.split, *sizes, names)
+        sft, dpo = (0 if table is None else table.height for table in (self.best, self.pairs))
+        return TrainingPlan(self.split, sft, dpo, names)
 
     def finished(self) -> TrainedRewriter | None:
         """The adapter of an earlier run of the same; another one in its place is an error."""

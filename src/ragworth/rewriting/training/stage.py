@@ -92,7 +92,7 @@ def build_trainer(
     from ragworth.rewriting.training.trainers import KeepBestEpoch, PreferenceTrainer, SupervisedTrainer
 
     held = Dataset.from_list(list(data.held_out)) if data.held_out else None
-    trainer = {"sft": SupervisedTrainer, "dpo": PreferenceTrainer}[kind]
+    trainer: Any = {"sft": SupervisedTrainer, "dpo": PreferenceTrainer}[kind]
     made = trainer(
         model=_with_adapter(trainable.model, settings, start),
         args=_arguments(kind, folder, rate, settings, held is not None),

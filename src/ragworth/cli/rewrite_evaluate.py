@@ -1,0 +1,168 @@
+"""``ragworth rewrite evaluate``."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ragworth.cli.model_options import (
+    CallOptions,
+    call_options,
+    model_options,
+    open_job,
+    open_named_model,
+    print_capabilities,
+    report_job,
+)
+from ragworth.cli.output import print_notes
+from ragworth.cli.rewrite_options import (
+    conversation_options,
+    parse_named,
+    prompts_option,
+    take_calls,
+    take_conversations,
+    turns_to_rewrite,
+)
+from ragworth.cli.task_output import ENDINGS, check_parent_folder
+
+
+@click.command("evaluate", short_help="Compare rewriters with each other and with rules.")
+@conversation_options
+@click.option(
+    "--arm",
+    "arms",
+    multiple=True,
+    metavar="NAME=MODEL|FILE",
+    help="A rewriter: an adapter's folder, a model, or a file of rewrites; repeat for more.",
+)
+@click.option(
+    "--against",
+    multiple=True,
+    default=("last",),
+    show_default=True,
+    help="Arm to compare the others with; repeat for more.",
+)
+@click.option("--pipeline", default="bm25 % 100", show_default=True, help="How passages are retrieved.")
+@click.option(
+    "--metric", "metrics", multiple=True, help="Metric; repeat for more.  [default: RR, nDCG@3, R@10, R@20, R@100]"
+)
+@click.option(
+    "--answer", "answers_wanted", is_flag=True, help="Also let --model answer from the first 10 passages, and grade."
+)
+@click.option("--history", type=click.IntRange(0), default=6000, show_default=True, help="Most characters of history.")
+@click.option("--level", type=click.FloatRange(0, 1, True, True), default=0.95, show_default=True, help="Of intervals.")
+@click.option(
+    "--resamples", type=click.IntRange(100), default=10_000, show_default=True, help="Of intervals and tests."
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of resampling.")
+@prompts_option
+@model_options
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(file_okay=False),
+    callback=check_parent_folder,
+    help="Folder for the tables and the report.",
+)
+@call_options
+def evaluate(
+    arms: tuple[str, ...],
+    against: tuple[str, ...],
+    pipeline: str,
+    metrics: tuple[str, ...],
+    answers_wanted: bool,
+    history: int,
+    level: float,
+    resamples: int,
+    seed: int,
+    prompts: str | None,
+    model: str,
+    settings: tuple[str, ...],
+    output: str,
+    **more: Any,
+) -> None:
+    """Compare all arms on the same turns: rules, human rewrites where there are any, and the rewriters you name.
+
+    Rewrites are greedy. Where a model gives none, the turn is searched as it is, and a note counts such turns.
+    Differences are tested with whole conversations as units, and corrected by Holm.
+    """
+    from ragworth.report.render import render
+    from ragworth.rewriting.evaluation.arms import baseline_arms
+    from ragworth.rewriting.evaluation.page import means_table, sentences, write_evaluation
+    from ragworth.rewriting.evaluation.run import DEFAULT_METRICS, ArmComparison
+    from ragworth.stats.estimate import Resampling
+
+    calling = take_calls(more)
+    found, limit = take_conversations(more)
+    turns = turns_to_rewrite(found.collection, limit)
+    print_notes(found.notes, calling.quiet)
+    named = [
+        _open_arm(name, spec, turns, history, prompts, calling) for name, spec in parse_named(arms, "--arm").items()
+    ]
+    if calling.dry_run:
+        click.echo(
+            "answers depend on the rewrites, so their calls are not counted"
+            if answers_wanted
+            else "nothing else is asked"
+        )
+        return
+    comparison = ArmComparison(
+        turns,
+        found.collection,
+        [*baseline_arms(turns, found.collection), *named],
+        pipeline,
+        metrics or DEFAULT_METRICS,
+        against,
+        plan=Resampling(level, resamples, seed),
+    )
+    outcomes = _grade_answers(comparison, model, settings, prompts, calling) if answers_wanted else None
+    result = comparison.evaluate(outcomes)
+    paths = write_evaluation(result, Path(output))
+    print_notes(result.notes, calling.quiet)
+    click.echo(render(means_table(result), "text").decode())
+    for sentence in sentences(result, 1 - level):
+        click.echo(sentence)
+    click.echo(f"\nReport: {paths[0]}")
+
+
+def _open_arm(name: str, spec: str, turns: list[Any], history: int, prompts: str | None, calling: CallOptions) -> Any:
+    """An arm from a file, or from a model that rewrites now; None after a plan was printed."""
+    from ragworth.generation.rewriter import QueryRewriter
+    from ragworth.rewriting.evaluation.arms import arm_from_file, arm_from_rewrites
+    from ragworth.rewriting.tables import REWRITES, read_rewriting_table
+    from ragworth.tasks.contract import plan_task, run_task
+
+    if spec.endswith(ENDINGS):
+        return arm_from_file(name, turns, read_rewriting_table(spec, REWRITES), spec)
+    with closing(open_named_model(spec, ())) as asked, open_job(asked, calling, len(turns)) as work:
+        rewriter = QueryRewriter(work.card, prompts, history=history)
+        if calling.dry_run:
+            click.echo(f"{name}: {plan_task(rewriter, turns, work)}")
+            return None
+        print_capabilities(work.card, calling)
+        with report_job(work, calling):
+            result = run_task(rewriter, turns, work)
+        print_notes(tuple(f"{name}: {note}" for note in result.notes), calling.quiet)
+        return arm_from_rewrites(name, turns, result.frame)
+
+
+def _grade_answers(
+    comparison: Any, model: str, settings: tuple[str, ...], prompts: str | None, calling: CallOptions
+) -> Any:
+    """Grades of the answers from what each arm retrieves."""
+    from ragworth.generation.answering import answer_items, build_writer
+    from ragworth.graders.grading import grade
+    from ragworth.tasks.contract import run_task
+
+    shown = comparison.contexts.cut(10)
+    with closing(open_named_model(model, settings)) as asked, open_job(asked, calling, None) as work:
+        writer = build_writer(work, comparison.collection, prompts, None, {})
+        with report_job(work, calling):
+            written = run_task(writer, answer_items(writer, shown, comparison.collection), work)
+    graded = grade("deterministic", written, comparison.collection)
+    print_notes((*written.notes, *graded.notes), calling.quiet)
+    return graded.table

@@ -1,0 +1,74 @@
+"""Options that the commands of ``ragworth rewrite`` share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from ragworth.cli.collection_options import CollectionOptions, read_collection
+from ragworth.cli.model_options import CallOptions
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def conversation_options(function: F) -> F:
+    """Where turns, passages and labels come from."""
+    options = [
+        click.option(
+            "-c", "--collection", required=True, help="Conversations: JSONL with a turn a line, QReCC, CAsT, MT-RAG, …"
+        ),
+        click.option("-p", "--passages", help="Texts of passages: JSONL, Parquet, CSV or TSV."),
+        click.option("-a", "--answers", help="Accepted answers: JSONL, Parquet, CSV or TSV."),
+        click.option("-q", "--qrels", multiple=True, help="Relevance judgments: TREC qrels, BEIR folder or table."),
+        click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N turns with a history."),
+        click.option("--skip-bad-lines", is_flag=True, help="Leave out, count and report lines that cannot be read."),
+    ]
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def prompts_option(function: F) -> F:
+    """The user's own prompts."""
+    return click.option(
+        "--prompts",
+        type=click.Path(file_okay=False),
+        help="Folder with your own prompts; they replace the built-in ones.",
+    )(function)
+
+
+def take_conversations(given: dict[str, Any]) -> tuple[Any, int | None]:
+    """What `conversation_options` name, taken out of all that were given, and how many turns are wanted."""
+    names = ("collection", "passages", "answers", "qrels", "skip_bad_lines")
+    known = {name: given.pop(name) for name in names}
+    empty: dict[str, Any] = {"queries": None, "subquestions": None, "ratings": None, "runs": (), "k": None}
+    empty |= {"limit": None, "sample": None, "sample_seed": 0}
+    return read_collection(CollectionOptions(**known, **empty)), given.pop("limit")
+
+
+def take_calls(given: dict[str, Any]) -> CallOptions:
+    """The options of `call_options`, taken out of all that were given."""
+    return CallOptions(**{name: given.pop(name) for name in CallOptions.__dataclass_fields__})
+
+
+def turns_to_rewrite(collection: Any, limit: int | None) -> list[Any]:
+    """The turns with a history, or the first of them."""
+    from ragworth.conversations import turns_of
+    from ragworth.rewriting.candidates import check_turns
+
+    return check_turns(turns_of(collection))[:limit]
+
+
+def parse_named(pairs: tuple[str, ...], option: str) -> dict[str, str]:
+    """Split NAME=VALUE."""
+    found: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not (name and equals and value):
+            raise click.UsageError(f"{option} {pair!r} isn't NAME=VALUE, such as dpo=FOLDER")
+        if name in found:
+            raise click.UsageError(f"{option} names {name} twice")
+        found[name] = value
+    return found

@@ -1,0 +1,125 @@
+"""The report of an evaluation of rewriters: means, differences, and rewrites to read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from ragworth.errors import format_count
+from ragworth.report.document import Bullets, Document, DocumentBlock, Notes, Paragraph, Section, TableBlock
+from ragworth.report.render import format_p_value
+from ragworth.rewriting.evaluation.run import PROPERTIES, RewritingEvaluation
+
+EXAMPLES = 20
+"""Turns whose rewrites the report shows."""
+
+
+def means_table(found: RewritingEvaluation) -> pl.DataFrame:
+    """A row for each arm: every measure with its interval."""
+    measures = found.means["measure"].unique(maintain_order=True).to_list()
+    rows: dict[str, dict[str, str]] = {}
+    for row in found.means.iter_rows(named=True):
+        value = "–" if row["value"] is None else f"{row['value']:.3f}"
+        if row["low"] is not None and row["measure"] not in PROPERTIES:
+            value += f" [{row['low']:.3f}, {row['high']:.3f}]"
+        rows.setdefault(row["arm"], {})[row["measure"]] = value
+    return pl.DataFrame(
+        [{"arm": arm, **{measure: cells[measure] for measure in measures}} for arm, cells in rows.items()],
+        schema=dict.fromkeys(("arm", *measures), pl.String),
+    )
+
+
+def differences_table(found: RewritingEvaluation) -> pl.DataFrame:
+    """A row for each arm and measure compared with another arm."""
+    rows = [
+        {
+            "arm": row["arm"],
+            "against": row["against"],
+            "measure": row["measure"],
+            "difference": "–" if row["difference"] is None else f"{row['difference']:+.3f}",
+            "interval": "–" if row["low"] is None else f"[{row['low']:+.3f}, {row['high']:+.3f}]",
+            "p": format_p_value(row["p"]),
+            "p_holm": format_p_value(row["p_holm"]),
+            "smallest detectable": "–" if row["detectable"] is None else f"{row['detectable']:.3f}",
+            "won/tied/lost": f"{row['wins']}/{row['ties']}/{row['losses']}",
+        }
+        for row in found.differences.iter_rows(named=True)
+    ]
+    return pl.DataFrame(rows)
+
+
+def sentences(found: RewritingEvaluation, alpha: float = 0.05) -> list[str]:
+    """What the numbers allow to say about each arm by the first measure."""
+    said = []
+    for row in found.differences.iter_rows(named=True):
+        if row["measure"] != found.differences["measure"][0]:
+            continue
+        if row["difference"] is None:
+            said.append(f"{row['arm']} can't be compared with {row['against']}: no turn has both values.")
+        elif row["p_holm"] < alpha:
+            verb = "beats" if row["difference"] > 0 else "is worse than"
+            said.append(f"{row['arm']} {verb} {row['against']} by {abs(row['difference']):.3f} {row['measure']}.")
+        else:
+            small = "" if row["detectable"] is None else f" (it could show {row['detectable']:.3f})"
+            said.append(
+                f"{row['arm']} is not significantly different from {row['against']} by {row['measure']}: "
+                f"{row['difference']:+.3f}{small}."
+            )
+    return said
+
+
+def rewriting_document(found: RewritingEvaluation, title: str = "Rewrites compared") -> Document:
+    """The report."""
+    turns = found.rewrites["query"].n_unique()
+    conversations = found.values["conversation"].n_unique()
+    lead = (
+        f"{format_count(found.rewrites['arm'].n_unique(), 'arm')} on {format_count(turns, 'turn')} of "
+        f"{format_count(conversations, 'conversation')}. Intervals and tests draw whole conversations; p is corrected "
+        "by Holm over the arms compared with one arm by one measure."
+    )
+    blocks: list[DocumentBlock] = [Bullets(sentences(found))]
+    if found.notes:
+        blocks.append(Notes(found.notes))
+    sections = [
+        Section("result", "Result", blocks),
+        Section("means", "All arms", [TableBlock.of(means_table(found), "Means over turns, with 95 % intervals")]),
+        Section(
+            "differences",
+            "Differences",
+            [
+                TableBlock.of(differences_table(found), "Paired differences", limit=1000),
+                Paragraph("The smallest detectable difference is the true one that a test finds with probability 0.8."),
+            ],
+        ),
+        Section("rewrites", "Rewrites", [_examples(found)]),
+    ]
+    return Document("report", title, lead, sections)
+
+
+def _examples(found: RewritingEvaluation) -> TableBlock:
+    """The rewrites of the first turns that some arm changes."""
+    changed = found.rewrites.filter(pl.col("text") != pl.col("turn"))["query"].unique(maintain_order=True)
+    wanted = found.rewrites.filter(pl.col("query").is_in(changed.head(EXAMPLES).to_list()))
+    return TableBlock.of(wanted.select("query", "arm", "text").sort("query", maintain_order=True), "Rewrites", 1000)
+
+
+def write_evaluation(found: RewritingEvaluation, folder: Path) -> list[Path]:
+    """Write the tables, and the report as a page (if its packages are installed) and as Markdown."""
+    from ragworth.errors import MissingExtraError
+    from ragworth.formats.spreadsheet import write_csv
+    from ragworth.report.renderers.html import render_page
+    from ragworth.report.renderers.markdown import render_markdown
+
+    folder.mkdir(parents=True, exist_ok=True)
+    found.values.write_parquet(folder / "values.parquet")
+    tables = {"means.csv": found.means, "differences.csv": found.differences, "rewrites.csv": found.rewrites}
+    for name, table in tables.items():
+        (folder / name).write_bytes(write_csv(table))
+    document = rewriting_document(found)
+    (folder / "report.md").write_text(render_markdown(document), encoding="utf-8")
+    try:
+        (folder / "report.html").write_text(render_page(document), encoding="utf-8")
+    except MissingExtraError:
+        return [folder / "report.md"]
+    return [folder / "report.html", folder / "report.md"]
