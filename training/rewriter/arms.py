@@ -14,15 +14,12 @@ from ragworth.collection import Collection
 from ragworth.conversations import turns_of
 from ragworth.generation.rewriter import QueryRewriter
 from ragworth.llm.contract import Model
-from ragworth.rewriting.candidates import by_rules
 from ragworth.rewriting.pairs import PreferencePairs, build_pairs, shuffle_pairs
 from ragworth.rewriting.training.run import TrainingRun
 from ragworth.rewriting.utilities import AnswerabilityUtility, GoldRankUtility, KeyEntropyUtility
-from ragworth.tables import OK
 from ragworth.tasks.contract import run_task
 from training.rewriter.costs import Cost
 
-RULES = ("last", "all", "first+last", "history-terms", "human")
 BASE = "base"
 KEEP = 0.5
 """Share of the pairs that DPO learns from: those with the larger gap."""
@@ -70,24 +67,9 @@ def train(run: TrainingRun, examples: Examples, adapters: Path) -> Path:
     return replace(run, best=examples.best, pairs=examples.pairs, start=start).train().folder
 
 
-def rule_rewrites(collection: Collection) -> dict[str, pl.DataFrame]:
-    """Search texts that need no model: query, text."""
-    turns = turns_of(collection)
-    found: dict[str, pl.DataFrame] = {}
-    for rule in RULES:
-        made = [each for each in by_rules(turns, [rule], collection) if each is not None]
-        if len(made) == len(turns):
-            found[rule] = pl.DataFrame({"query": [one.query for one in made], "text": [one.text for one in made]})
-    return found
-
-
 def model_rewrites(collection: Collection, model: Model, store: Path, cost: Cost) -> pl.DataFrame:
-    """Greedy rewrites: query, text, and the reason in ``failed`` where the last turn stands for a missing one."""
-    turns = turns_of(collection)
+    """Greedy rewrites of all turns, with their status."""
     with Job(model, store, wait=600) as job:
-        made = run_task(QueryRewriter(job.card), turns, job).frame
+        made = run_task(QueryRewriter(job.card), turns_of(collection), job).frame
         cost.add(job)
-    last = {turn.query: turn.question for turn in turns}
-    own = pl.col("query").replace_strict(last, return_dtype=pl.String)
-    failed = pl.when(pl.col("status") != OK).then(pl.col("status"))
-    return made.select("query", pl.coalesce("text", own).alias("text"), failed.alias("failed"))
+    return made.select("query", "text", "status", "reason", "raw")

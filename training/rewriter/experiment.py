@@ -30,10 +30,10 @@ from ragworth.rewriting.training.settings import TrainingSettings
 from ragworth.rewriting.utilities import AnswerabilityUtility, GoldRankUtility, KeyEntropyUtility
 from ragworth.tasks.contract import run_task
 from training.rewriter import models, results
-from training.rewriter.arms import BASE, Labelled, model_rewrites, rule_rewrites, train
+from training.rewriter.arms import BASE, Labelled, model_rewrites, train
 from training.rewriter.costs import stage
 from training.rewriter.rule_candidates import name_candidates
-from training.rewriter.setup import Experiment, as_asked
+from training.rewriter.setup import Experiment
 
 CANDIDATE_RULES = ("last", "all", "first+last", "history-terms")
 UTILITIES = (KeyEntropyUtility(), AnswerabilityUtility(), GoldRankUtility())
@@ -71,7 +71,7 @@ def labels(experiment: Experiment, collection: Collection) -> Labelled:
     for utility in UTILITIES:
         path = experiment.folder / f"labels-{utility.kind}.parquet"
         if not path.exists():
-            task = LabelTask(made, as_asked(collection), utility, cache=experiment.folder / "cache")
+            task = LabelTask(made, collection, utility, cache=experiment.folder / "cache")
             with stage(experiment.folder, f"labels by {utility.kind}") as cost:
                 if utility.asks:
                     with Job(models.reader(experiment.device), experiment.store) as job:
@@ -109,23 +109,13 @@ def rewrite(experiment: Experiment, name: str, adapter: Path | None) -> None:
             model_rewrites(collection, model, experiment.folder / f"rewrites-{name}.sqlite", cost).write_ndjson(path)
 
 
-def without_training(experiment: Experiment) -> None:
-    """Search texts by rule, and rewrites of the base model."""
-    for test, collection in experiment.tests().items():
-        for name, texts in rule_rewrites(collection).items():
-            path = results.rewrites_file(experiment.folder, test, name)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            texts.with_columns(failed=pl.lit(None, pl.String)).write_ndjson(path)
-    rewrite(experiment, BASE, None)
-
-
 def run(experiment: Experiment, only: str, seeds: Sequence[int], arguments: Sequence[str]) -> None:
     """All parts, or one of them."""
     experiment.folder.mkdir(parents=True, exist_ok=True)
     collection = experiment.train()
     if only in ("", "labels"):
         labels(experiment, collection)
-        without_training(experiment)
+        rewrite(experiment, BASE, None)
     if only == "arms":
         labelled = labels(experiment, collection)
         for seed in seeds:

@@ -1,25 +1,27 @@
-"""The tables of the experiment: every arm and seed on every test, and how far the labels agree."""
+"""The tables of the experiment: every arm and seed on every test, arms against each other, and agreement of labels."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 
+import numpy as np
 import polars as pl
-from scipy.stats import kendalltau
 
-import ragworth
 from ragworth.collection import Collection
 from ragworth.conversations import turns_of
-from ragworth.rewriting.contexts import retrieve_by_text
-from ragworth.tables import OK, Contexts
-from training.reader.texts import holds
+from ragworth.rewriting.evaluation.arms import arm_from_rewrites, baseline_arms
+from ragworth.rewriting.evaluation.run import ArmComparison
+from ragworth.stats.clustered import clustered_difference, clustered_mean
+from ragworth.stats.estimate import Resampling, correct_by_holm
+from ragworth.tables import OK
 from training.rewriter.setup import Experiment
 
-METRICS = ("RR", "nDCG@3", "R@10", "R@20", "R@100")
-DEPTH = 100
+TESTED = ("RR", "nDCG@3", "R@10", "R@20", "R@100")
+AGAINST = ("last", "history-terms", "base", "sft-random", "sft-utility", "dpo-shuffled")
+"""Arms that all others are compared with, averaged over seeds."""
+REWRITES = {"query": pl.String, "text": pl.String, "status": pl.String, "reason": pl.String, "raw": pl.String}
 
 
 def rewrites_file(folder: Path, test: str, arm: str) -> Path:
@@ -28,81 +30,86 @@ def rewrites_file(folder: Path, test: str, arm: str) -> Path:
 
 def write(experiment: Experiment, labels: Mapping[str, pl.DataFrame]) -> None:
     """Compute all tables and write them as CSV."""
-    per_turn = pl.concat([_per_turn(experiment, *test) for test in experiment.tests().items()])
-    per_turn.write_csv(experiment.folder / "turns.csv")
-    tables = {"arms": by_seed(per_turn), "means": over_seeds(per_turn), "agreement": agreement(labels)}
-    tables["costs"] = pl.read_ndjson(experiment.folder / "costs.jsonl")
+    values = pl.concat([_values(experiment, *test) for test in experiment.tests().items()])
+    values.write_csv(experiment.folder / "values.csv")
+    tables = {
+        "arms": by_seed(values),
+        "means": over_seeds(values),
+        "differences": differences(values),
+        "agreement": agreement(labels),
+        "costs": pl.read_ndjson(experiment.folder / "costs.jsonl"),
+    }
     for name, table in tables.items():
         table.write_csv(experiment.folder / f"{name}.csv")
-        with pl.Config(tbl_rows=-1, tbl_cols=-1, tbl_width_chars=200, float_precision=3, fmt_str_lengths=40):
-            print(name, table, sep="\n", flush=True)
+    with pl.Config(tbl_rows=-1, tbl_cols=-1, tbl_width_chars=200, float_precision=3, fmt_str_lengths=40):
+        for name in ("arms", "agreement", "costs"):
+            print(name, tables[name], sep="\n", flush=True)
 
 
-def _per_turn(experiment: Experiment, test: str, collection: Collection) -> pl.DataFrame:
-    """A row for each arm, seed and turn."""
-    files = sorted((experiment.folder / "rewrites" / test).glob("*.jsonl"))
-    return pl.concat([_arm(test, file, collection, experiment.folder / "cache") for file in files])
-
-
-def _arm(test: str, file: Path, collection: Collection, cache: Path) -> pl.DataFrame:
-    rewrites = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    name, _, seed = file.stem.rpartition("-")
-    arm, number = (name, int(seed)) if seed.isdigit() else (file.stem, None)
-    texts = pl.DataFrame(rewrites, schema={"query": pl.String, "text": pl.String, "failed": pl.String})
-    scores = _scores(texts, collection, cache)
-    facts = texts.join(_properties(texts, collection), on="query").join(scores, on="query", how="left")
-    return facts.select(
-        pl.lit(test).alias("test"), pl.lit(arm).alias("arm"), pl.lit(number, pl.Int64).alias("seed"), "*"
+def _values(experiment: Experiment, test: str, collection: Collection) -> pl.DataFrame:
+    """A row for each arm, seed, turn and measure."""
+    turns = turns_of(collection)
+    arms = baseline_arms(turns, collection)
+    for file in sorted((experiment.folder / "rewrites" / test).glob("*.jsonl")):
+        arms.append(arm_from_rewrites(file.stem, turns, pl.read_ndjson(file, schema=REWRITES)))
+    found = ArmComparison(turns, collection, arms).evaluate()
+    print(test, *found.notes, sep="\n", flush=True)
+    named = pl.col("arm").str.extract_groups(r"^(?<name>.*?)(?:-(?<seed>\d+))?$").struct
+    return found.values.with_columns(
+        pl.lit(test).alias("test"), named["name"].alias("arm"), named["seed"].cast(pl.Int64).alias("seed")
     )
 
 
-def _scores(texts: pl.DataFrame, collection: Collection, cache: Path) -> pl.DataFrame:
-    """The metrics of what each rewrite retrieves; a rewrite that retrieves nothing scores 0."""
-    shown = retrieve_by_text(texts["text"].to_list(), collection, f"bm25 % {DEPTH}", cache)
-    ranked = {
-        query: {passage: float(DEPTH - rank) for rank, passage in enumerate(shown.get(text, ()))}
-        for query, text in texts.select("query", "text").iter_rows()
-    }
-    found = ragworth.score(Contexts(ranked), collection.relevance, METRICS).frame
-    return found.pivot("metric", index="query", values="value")
-
-
-def _properties(texts: pl.DataFrame, collection: Collection) -> pl.DataFrame:
-    """Words, whether the rewrite is the turn itself, and whether it has an accepted answer that nobody mentioned."""
-    turns = {turn.query: turn for turn in turns_of(collection)}
-    answers = dict(collection.answers.group_by("query").agg("text").iter_rows())
-    rows = []
-    for query, text in texts.select("query", "text").iter_rows():
-        turn = turns[query]
-        before = " ".join([*(message.text for message in turn.history), turn.question])
-        new = [answer for answer in answers.get(query, []) if holds([answer], before) is None]
-        same = " ".join(text.casefold().split()) == " ".join(turn.question.casefold().split())
-        rows.append((query, turn.conversation, len(text.split()), same, holds(new, text) is not None))
-    names = ("query", "conversation", "words", "unchanged", "leaks")
-    return pl.DataFrame(rows, schema=list(names), orient="row")
-
-
-def by_seed(per_turn: pl.DataFrame) -> pl.DataFrame:
-    """Means over turns for each arm and seed."""
-    values = [pl.col(name).mean() for name in (*METRICS, "words", "unchanged", "leaks")]
-    failed = pl.col("failed").is_not_null().mean().alias("failed")
+def by_seed(values: pl.DataFrame) -> pl.DataFrame:
+    """Means over turns for each arm and seed, a column for each measure."""
     keys = ["test", "arm", "seed"]
-    return per_turn.group_by(keys).agg(pl.len().alias("turns"), *values, failed).sort(keys)
+    means = values.group_by(*keys, "measure").agg(pl.col("value").mean())
+    return means.pivot("measure", index=keys, values="value").sort("test", "arm", "seed")
 
 
-def over_seeds(per_turn: pl.DataFrame) -> pl.DataFrame:
-    """Means over seeds, with the smallest and largest MRR of a seed."""
-    seeds = by_seed(per_turn)
-    names = [name for name in seeds.columns if name not in ("test", "arm", "seed", "turns")]
-    spread = [pl.col("RR").min().alias("least RR"), pl.col("RR").max().alias("largest RR")]
-    means = seeds.group_by("test", "arm").agg(
-        pl.len().alias("seeds"), *(pl.col(name).mean() for name in names), *spread
+def _seeds_averaged(values: pl.DataFrame) -> pl.DataFrame:
+    return values.group_by("test", "arm", "query", "conversation", "measure").agg(pl.col("value").mean())
+
+
+def over_seeds(values: pl.DataFrame) -> pl.DataFrame:
+    """Each arm with its turns averaged over seeds: intervals are over conversations."""
+    rows = []
+    for (test, arm, measure), few in _seeds_averaged(values).group_by("test", "arm", "measure"):
+        one = clustered_mean(few["value"].to_numpy(), few["conversation"].to_numpy(), Resampling())
+        rows.append((test, arm, measure, one.value, one.low, one.high, one.n))
+    names = ["test", "arm", "measure", "value", "low", "high", "turns"]
+    return pl.DataFrame(rows, schema=names, orient="row").sort(
+        "test", "measure", "value", descending=[False, False, True]
     )
-    return means.sort("test", "RR", descending=[False, True])
+
+
+def differences(values: pl.DataFrame) -> pl.DataFrame:
+    """Every arm against each of `AGAINST`; Holm's correction is over the arms compared with one by one measure."""
+    averaged = _seeds_averaged(values)
+    rows: list[Sequence[object]] = []
+    for (test, measure), few in averaged.filter(pl.col("measure").is_in(TESTED)).group_by("test", "measure"):
+        wide = few.sort("query").pivot("arm", index=["query", "conversation"], values="value")
+        clusters = wide["conversation"].to_numpy()
+        arms = sorted(set(few["arm"]))
+        for base in (arm for arm in AGAINST if arm in arms):
+            others = [arm for arm in arms if arm != base]
+            moved = [
+                clustered_difference(_column(wide, arm), _column(wide, base), clusters, "randomisation", Resampling())
+                for arm in others
+            ]
+            for arm, one in zip(others, correct_by_holm(moved), strict=True):
+                facts = (one.value, one.low, one.high, one.p, one.p_holm, one.detectable, one.n)
+                rows.append((test, measure, arm, base, *facts))
+    names = ["test", "measure", "arm", "against", "difference", "low", "high", "p", "p_holm", "detectable", "turns"]
+    return pl.DataFrame(rows, schema=names, orient="row", infer_schema_length=None).sort(names[:4])
+
+
+def _column(wide: pl.DataFrame, name: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    return wide[name].cast(pl.Float64).fill_null(float("nan")).to_numpy()
 
 
 def agreement(labels: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """For each two kinds of labels: Kendall's τ-b within turns, and how often they choose the same context."""
+    """For each two kinds of labels: Kendall's τ-b within turns, and how often they share a best context."""
     rows = []
     for one, other in combinations(labels, 2):
         found = list(_within_turns(labels[one], labels[other]))
@@ -110,12 +117,14 @@ def agreement(labels: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
         mean = sum(taus) / len(taus) if taus else None
         same = sum(same for _, same in found) / len(found) if found else None
         rows.append((one, other, len(found), len(taus), mean, same))
-    names = ("one", "other", "turns", "turns that vary", "mean tau", "same best context")
-    return pl.DataFrame(rows, schema=list(names), orient="row")
+    names = ["one", "other", "turns", "turns where both vary", "mean tau", "shared best context"]
+    return pl.DataFrame(rows, schema=names, orient="row", infer_schema_length=None)
 
 
 def _within_turns(one: pl.DataFrame, other: pl.DataFrame) -> Iterator[tuple[float | None, bool]]:
     """For each turn with two contexts or more: τ, None where one kind is constant, and whether a best one is shared."""
+    from scipy.stats import kendalltau
+
     sides = [
         table.filter(pl.col("status") == OK).unique(["query", "context"]).select("query", "context", "value")
         for table in (one, other)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import polars as pl
@@ -14,9 +14,6 @@ from ragworth.collection import Collection
 from ragworth.conversations import Turn, turns_of
 from ragworth.rewriting.training.settings import TrainingSettings
 from ragworth.tables import Judgments
-
-EXCHANGES = 2
-"""Questions and replies before a turn that the reader is shown with it."""
 
 
 @dataclass(frozen=True)
@@ -83,20 +80,3 @@ def _draw(turns: Sequence[Turn], most: int) -> list[Turn]:
             break
         kept += by_conversation[name]
     return kept
-
-
-def as_asked(collection: Collection) -> Collection:
-    """The same with what the reader is asked as the query: the turn after the last questions and replies.
-
-    A turn such as "And in winter?" can't be answered alone, and no rewrite may help: then equal contexts of different
-    rewrites would have different labels.
-    """
-    asked = {turn.query: _question(turn) for turn in turns_of(collection)}
-    texts = [asked[query] for query in collection.queries["query"]]
-    queries = collection.queries.with_columns(pl.Series("text", texts))
-    return replace(collection, queries=queries, turns=collection.turns.clear())
-
-
-def _question(turn: Turn) -> str:
-    said = turn.history[-2 * EXCHANGES :]
-    return " ".join([*(message.text for message in said), turn.question])
