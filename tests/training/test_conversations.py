@@ -175,4 +175,4 @@ def test_candidates_have_names_of_the_history() -> None:
     history = (Message("user", "Who opened the Lauen Tunnel?"), Message("assistant", "Adam Brock."))
     texts = name_candidates(Turn("t", "c", 2, "When was it built?", history))
     assert list(texts.values()) == ["When was Lauen Tunnel built?", "When was Adam Brock built?"]
-    assert list(name_candidates(Turn("t", "c", 2, "the year", history)).values())[0] == "the year Lauen Tunnel"
+    assert next(iter(name_candidates(Turn("t", "c", 2, "the year", history)).values())) == "the year Lauen Tunnel"

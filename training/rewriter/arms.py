@@ -20,7 +20,7 @@ from ragworth.rewriting.utilities import AnswerabilityUtility, GoldRankUtility, 
 from ragworth.tasks.contract import run_task
 from training.rewriter.costs import Cost
 
-BASE = "base"
+BASE, FEW_SHOT_BASE = "base", "base-few-shot"
 KEEP = 0.5
 """Share of the pairs that DPO learns from: those with the larger gap."""
 
@@ -67,9 +67,9 @@ def train(run: TrainingRun, examples: Examples, adapters: Path) -> Path:
     return replace(run, best=examples.best, pairs=examples.pairs, start=start).train().folder
 
 
-def model_rewrites(collection: Collection, model: Model, store: Path, cost: Cost) -> pl.DataFrame:
+def model_rewrites(collection: Collection, model: Model, store: Path, cost: Cost, prompt: str) -> pl.DataFrame:
     """Greedy rewrites of all turns, with their status."""
     with Job(model, store, wait=600) as job:
-        made = run_task(QueryRewriter(job.card), turns_of(collection), job).frame
+        made = run_task(QueryRewriter(job.card, prompt=prompt), turns_of(collection), job).frame
         cost.add(job)
     return made.select("query", "text", "status", "reason", "raw")

@@ -30,13 +30,15 @@ from ragworth.rewriting.training.settings import TrainingSettings
 from ragworth.rewriting.utilities import AnswerabilityUtility, GoldRankUtility, KeyEntropyUtility
 from ragworth.tasks.contract import run_task
 from training.rewriter import models, results
-from training.rewriter.arms import BASE, Labelled, model_rewrites, train
+from training.rewriter.arms import BASE, FEW_SHOT_BASE, Labelled, model_rewrites, train
 from training.rewriter.costs import stage
 from training.rewriter.rule_candidates import name_candidates
 from training.rewriter.setup import Experiment
 
 CANDIDATE_RULES = ("last", "all", "first+last", "history-terms")
 UTILITIES = (KeyEntropyUtility(), AnswerabilityUtility(), GoldRankUtility())
+FEW_SHOT = Path(__file__).parent / "few-shot.txt"
+"""Prompt of the base model's samples. With the prompt that ships it repeats the first line of the conversation."""
 PARTS = ("labels", "arms", "tables")
 SFT_RATES, DPO_RATES = (1e-4, 1e-3), (5e-6, 5e-5)
 
@@ -55,7 +57,8 @@ def candidates(experiment: Experiment, collection: Collection) -> pl.DataFrame:
             stage(experiment.folder, "candidates") as cost,
             Job(models.base(experiment.device), experiment.store) as job,
         ):
-            rewriter = QueryRewriter(job.card, samples=experiment.samples, temperature=experiment.temperature)
+            drawn = {"samples": experiment.samples, "temperature": experiment.temperature}
+            rewriter = QueryRewriter(job.card, prompt=str(FEW_SHOT), **drawn)
             proposals += from_samples(run_task(rewriter, turns, job).frame, "sample")
             cost.add(job)
     made = merge_candidates(turns, proposals)
@@ -97,7 +100,7 @@ def arms(experiment: Experiment, labelled: Labelled, seed: int) -> None:
         rewrite(experiment, f"{name}-{seed}", run.output)
 
 
-def rewrite(experiment: Experiment, name: str, adapter: Path | None) -> None:
+def rewrite(experiment: Experiment, name: str, adapter: Path | None, prompt: str = "rewrite") -> None:
     """Rewrite the turns of every test with an adapter, or with the base model."""
     for test, collection in experiment.tests().items():
         path = results.rewrites_file(experiment.folder, test, name)
@@ -106,7 +109,8 @@ def rewrite(experiment: Experiment, name: str, adapter: Path | None) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         model = models.base(experiment.device) if adapter is None else models.rewriter(adapter, experiment.device)
         with stage(experiment.folder, f"rewrite {test} with {name}") as cost:
-            model_rewrites(collection, model, experiment.folder / f"rewrites-{name}.sqlite", cost).write_ndjson(path)
+            store = experiment.folder / f"rewrites-{name}.sqlite"
+            model_rewrites(collection, model, store, cost, prompt).write_ndjson(path)
 
 
 def run(experiment: Experiment, only: str, seeds: Sequence[int], arguments: Sequence[str]) -> None:
@@ -116,6 +120,7 @@ def run(experiment: Experiment, only: str, seeds: Sequence[int], arguments: Sequ
     if only in ("", "labels"):
         labels(experiment, collection)
         rewrite(experiment, BASE, None)
+        rewrite(experiment, FEW_SHOT_BASE, None, str(FEW_SHOT))
     if only == "arms":
         labelled = labels(experiment, collection)
         for seed in seeds:
