@@ -28,14 +28,14 @@ RULES = {"last", "all", "first+last", "history-terms", "human"}
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Experiment:
     folder = tmp_path_factory.mktemp("experiment")
-    names = ("Lauen", "Orm", "Senn", "Varn", "Tolk", "Brisk", "Hollow", "Quern", "Marl", "Esk", "Dell", "Fenn")
+    names = ("Lauen", "Orm", "Senn", "Varn", "Dell", "Ashby", "Kell")  # the last three are to judge by
     groups = folder / "tunnels.txt"
     groups.write_text("\n".join(GROUP.format(name, f"{name}by") for name in names), encoding="utf-8")
     conversations.write([groups], folder / "data", seed=3)
     settings = TrainingSettings(
         sft_rates=(1e-3,), dpo_rates=(1e-4,), epochs=1, rank=2, alpha=4, batch=4, micro_batch=4, held_out=0.2
     )
-    made = Experiment(folder / "data", folder / "out", TORCH, (), 12, 6, samples=1, training=settings)
+    made = Experiment(folder / "data", folder / "out", TORCH, (), 8, 8, samples=1, training=settings)
     weights = made_gguf.write(folder / "tiny.gguf", **{"llama.context_length": 8192})
     with pytest.MonkeyPatch.context() as patch:
         for module in ("ragworth.llm.embedded", "ragworth.rewriting.training.base_model", "training.rewriter.models"):
@@ -89,7 +89,7 @@ def test_labels_agree_with_themselves() -> None:
 
 
 def test_rewrites_to_read_have_ranks(made: Experiment) -> None:
-    collection = read_part(made.data / "judge", made.data / "passages.jsonl", 6)
+    collection = read_part(made.data / "judge", made.data / "passages.jsonl", 8)
     found = ranked(results.rewrites_file(made.folder, "judge", "sft-human-0"), collection)
     assert len(found) == collection.turns.height
     assert all(one.gold_rank is None or one.gold_rank >= 1 for one in found)

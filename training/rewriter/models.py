@@ -30,15 +30,24 @@ def base(device: str) -> Model:
 
 def rewriter(adapter: Path, device: str) -> Model:
     """The model that an adapter makes of the base."""
-    return ragworth.llm(f"embedded:{adapter}") if device == CPU else ragworth.llm(f"hf:{adapter}", device=device)
+    return (
+        ragworth.llm(f"embedded:{adapter}")
+        if device == CPU
+        else ragworth.llm(f"hf:{adapter}", device=device, dtype=_dtype(device))
+    )
+
+
+def _dtype(device: str) -> str:
+    """16 bits, but not on a CPU (``cpu:0`` is PyTorch there), where they are slow."""
+    return "float32" if device.startswith(CPU) else "bfloat16"
 
 
 def _on_gpu(name: str, adapter: Adapter | None, device: str) -> Engine:
-    """The weights of the embedded model in PyTorch, in 16 bits, with the card of the embedded one otherwise."""
+    """The weights of the embedded model in PyTorch, with the card of the embedded one otherwise."""
     from ragworth.llm.contract import Card
     from ragworth.llm.hf import build_batch_budget
 
-    path, dtype = weights_file(), "bfloat16"
+    path, dtype = weights_file(), _dtype(device)
     card = Card(
         backend="hf",
         name=name,
