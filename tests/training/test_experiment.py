@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -41,10 +42,18 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Experiment:
         for module in ("ragworth.llm.embedded", "ragworth.rewriting.training.base_model", "training.rewriter.models"):
             patch.setattr(f"{module}.weights_file", lambda: weights)
         patch.setattr(models, "reader", models.base)  # the adapter of the reader fits another model
-        for part in experiment.PARTS:
+        experiment.run(made, "labels", [], [])
+        _fill(made.folder / "labels-answerability.parquet")
+        for part in ("arms", "tables"):
             experiment.run(made, part, [0, 1], [])
         experiment.run(made, "arms", [0, 1], [])  # everything is there: nothing is trained again
     return made
+
+
+def _fill(labels: Path) -> None:
+    """Values in the place of those that random weights can't have: they never decline."""
+    table = pl.read_parquet(labels)
+    table.with_columns(value=pl.col("text").str.len_chars() / 100, status=pl.lit("ok")).write_parquet(labels)
 
 
 def test_every_arm_is_measured_on_every_turn_with_every_seed(made: Experiment) -> None:

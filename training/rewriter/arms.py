@@ -12,6 +12,7 @@ import polars as pl
 from ragworth.calls.job import Job
 from ragworth.collection import Collection
 from ragworth.conversations import turns_of
+from ragworth.errors import InputError
 from ragworth.generation.rewriter import QueryRewriter
 from ragworth.llm.contract import Model
 from ragworth.rewriting.pairs import PreferencePairs, build_pairs, shuffle_pairs
@@ -21,6 +22,12 @@ from ragworth.tasks.contract import run_task
 from training.rewriter.costs import Cost
 
 BASE, FEW_SHOT_BASE = "base", "base-few-shot"
+KINDS = {
+    "utility": KeyEntropyUtility.kind,
+    "answerability": AnswerabilityUtility.kind,
+    "gold-rank": GoldRankUtility.kind,
+}
+"""Arms by the labels that they learn from."""
 KEEP = 0.5
 """Share of the pairs that DPO learns from: those with the larger gap."""
 
@@ -40,25 +47,30 @@ class Labelled:
     collection: Collection
     labels: Mapping[str, pl.DataFrame]
 
-    def pairs(self, kind: str, seed: int) -> PreferencePairs:
-        return build_pairs(self.labels[kind], keep=KEEP, seed=seed)
+    def pairs(self, kind: str, seed: int) -> PreferencePairs | None:
+        """Pairs by one kind of label; None, with a message, if it tells no rewrites apart."""
+        try:
+            return build_pairs(self.labels[kind], keep=KEEP, seed=seed)
+        except InputError as error:
+            print(f"{kind}: {error}", flush=True)
+            return None
 
     def arms(self, seed: int) -> dict[str, Examples]:
         """What each trained arm learns from, those first that others start from."""
-        utility = self.pairs(KeyEntropyUtility.kind, seed)
-        gold, answered = self.pairs(GoldRankUtility.kind, seed), self.pairs(AnswerabilityUtility.kind, seed)
+        found: dict[str, Examples] = {}
+        for name, kind in KINDS.items():
+            pairs = self.pairs(kind, seed)
+            if pairs is None:
+                continue
+            if kind == KeyEntropyUtility.kind:
+                found["sft-random"] = Examples(pairs.random)
+            found[f"sft-{name}"] = Examples(pairs.best)
+            found[f"dpo-{name}"] = Examples(None, pairs.pairs, f"sft-{name}")
+            if kind == KeyEntropyUtility.kind:
+                found["dpo-shuffled"] = Examples(None, shuffle_pairs(pairs.pairs, seed), f"sft-{name}")
         human = self.collection.turns.filter(pl.col("rewrite").is_not_null())
-        return {
-            "sft-random": Examples(utility.random),
-            "sft-utility": Examples(utility.best),
-            "dpo-utility": Examples(None, utility.pairs, "sft-utility"),
-            "dpo-shuffled": Examples(None, shuffle_pairs(utility.pairs, seed), "sft-utility"),
-            "sft-answerability": Examples(answered.best),
-            "dpo-answerability": Examples(None, answered.pairs, "sft-answerability"),
-            "sft-gold-rank": Examples(gold.best),
-            "dpo-gold-rank": Examples(None, gold.pairs, "sft-gold-rank"),
-            "sft-human": Examples(human.select("query", pl.col("rewrite").alias("text"))),
-        }
+        found["sft-human"] = Examples(human.select("query", pl.col("rewrite").alias("text")))
+        return found
 
 
 def train(run: TrainingRun, examples: Examples, adapters: Path) -> Path:
