@@ -34,10 +34,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Experiment:
     groups.write_text("\n".join(GROUP.format(name, f"{name}by") for name in names), encoding="utf-8")
     conversations.write([groups], folder / "data", seed=3)
     settings = TrainingSettings(
-        sft_rates=(1e-3,), dpo_rates=(1e-4,), epochs=1, rank=2, alpha=4, batch=4, micro_batch=4, held_out=0.2
+        sft_rates=(1e-3,), dpo_rates=(1e-4,), epochs=1, rank=2, alpha=4, batch=4, micro_batch=4, held_out=0
     )
     made = Experiment(folder / "data", folder / "out", TORCH, (), 8, 8, samples=1, training=settings)
-    weights = made_gguf.write(folder / "tiny.gguf", **{"llama.context_length": 8192})
+    fields: dict[str, Any] = {"llama.context_length": 8192}
+    weights = made_gguf.write(folder / "tiny.gguf", **fields)
     with pytest.MonkeyPatch.context() as patch:
         for module in ("ragworth.llm.embedded", "ragworth.rewriting.training.base_model", "training.rewriter.models"):
             patch.setattr(f"{module}.weights_file", lambda: weights)

@@ -57,8 +57,9 @@ def candidates(experiment: Experiment, collection: Collection) -> pl.DataFrame:
             stage(experiment.folder, "candidates") as cost,
             Job(models.base(experiment.device), experiment.store) as job,
         ):
-            drawn = {"samples": experiment.samples, "temperature": experiment.temperature}
-            rewriter = QueryRewriter(job.card, prompt=str(FEW_SHOT), **drawn)
+            rewriter = QueryRewriter(
+                job.card, prompt=str(FEW_SHOT), samples=experiment.samples, temperature=experiment.temperature
+            )
             proposals += from_samples(run_task(rewriter, turns, job).frame, "sample")
             cost.add(job)
     made = merge_candidates(turns, proposals)
