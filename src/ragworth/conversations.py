@@ -73,6 +73,11 @@ READER_HISTORY: Final = 6000
 """Most characters of a history that a reader is shown: the latest messages."""
 
 
+def spoken_messages(history: Sequence[Message]) -> list[dict[str, str]]:
+    """Messages for a list in a prompt, each with its speaker and text."""
+    return [{"speaker": SPEAKERS[message.role], "text": message.text} for message in history]
+
+
 def conversation_text(history: Sequence[Message]) -> str:
     """A conversation as it stands in prompts, a line for each message."""
     lines = [f"{SPEAKERS[message.role]}: {' '.join(message.text.split())}" for message in history]

@@ -49,6 +49,10 @@ def passages(contexts: Contexts, system: str) -> dict[str, list[str]]:
 
 NUMBERS = st.floats(0, 5, allow_subnormal=False)
 SETTINGS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
+    "rewritten": st.fixed_dictionaries({}, optional={"history": st.integers(0, 9999), "seed": st.integers(0, 99)})
+    | st.fixed_dictionaries({"model": st.text(), "n": st.integers(1, 9), "temperature": st.floats(0.1, 2)})
+    | st.fixed_dictionaries({"by": st.sampled_from(["last", "all", "first+last", "history-terms", "human"])})
+    | st.fixed_dictionaries({"file": st.text(min_size=1)}),
     "bm25": st.fixed_dictionaries(
         {},
         optional={
@@ -154,4 +158,5 @@ def pipelines(draw: st.DrawFn) -> Pipeline:
     """Any pipeline that can run."""
     first = draw(steps(["bm25", "dense", "sparse", "fused", "run", "random", "oracle", "adversary"]))
     behind = draw(st.lists(steps([*RERANKERS, *BEHIND]), max_size=5))
-    return Pipeline((first, *behind))
+    rewriting = draw(st.lists(steps(["rewritten"]), max_size=1))
+    return Pipeline((*rewriting, first, *behind))

@@ -22,6 +22,13 @@ def conversation_options(function: F) -> F:
         click.option("-p", "--passages", help="Texts of passages: JSONL, Parquet, CSV or TSV."),
         click.option("-a", "--answers", help="Accepted answers: JSONL, Parquet, CSV or TSV."),
         click.option("-q", "--qrels", multiple=True, help="Relevance judgments: TREC qrels, BEIR folder or table."),
+        click.option(
+            "--turns",
+            type=click.Choice(["conversation", "rewrite", "turn"]),
+            default="conversation",
+            show_default=True,
+            help="What the reader is asked: the turn after its conversation, its human rewrite, or the turn alone.",
+        ),
         click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N turns with a history."),
         click.option("--skip-bad-lines", is_flag=True, help="Leave out, count and report lines that cannot be read."),
     ]
@@ -41,7 +48,7 @@ def prompts_option(function: F) -> F:
 
 def take_conversations(given: dict[str, Any]) -> tuple[Any, int | None]:
     """What `conversation_options` name, taken out of all that were given, and how many turns are wanted."""
-    names = ("collection", "passages", "answers", "qrels", "skip_bad_lines")
+    names = ("collection", "passages", "answers", "qrels", "turns", "skip_bad_lines")
     known = {name: given.pop(name) for name in names}
     empty: dict[str, Any] = {"queries": None, "subquestions": None, "ratings": None, "runs": (), "k": None}
     empty |= {"limit": None, "sample": None, "sample_seed": 0}

@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any, NamedTuple, TypeAlias, cast
 from zlib import crc32
 
-from ragworth.conversations import AskedQuestion, conversation_text
+from ragworth.conversations import AskedQuestion, conversation_text, spoken_messages
 from ragworth.errors import PromptError, format_list, quote_short
 from ragworth.llm.contract import Prompt, PromptMessage, Span
 from ragworth.prompts.reply import REPLY_SECTION, UNDECLARED, ReplyFormat, parse_reply
@@ -18,6 +18,9 @@ ROLES = ("system", "user", "assistant", "text")
 
 FENCE = "fence"
 """The slot that is filled with a code which occurs nowhere else."""
+
+HISTORY = "history"
+"""The slot for the conversation before the question."""
 
 _HEAD = re.compile(r"^\[(\w+)\]\s*$")
 _MARK = re.compile(r"\{\{([^{}\n]*)\}\}")
@@ -85,7 +88,14 @@ class Template:
         return any(name == FENCE for message in self.messages for name in _names(message.pieces))
 
     def render(self, values: Mapping[str, object]) -> Prompt:
-        """Fill the slots. Every slot needs a value, and every value a slot."""
+        """Fill the slots. Every slot needs a value, and every value a slot.
+
+        The conversation before an `AskedQuestion` fills the slot ``history`` (a list of ``speaker`` and ``text``), or
+        is in front of the last message of the user.
+        """
+        asked = next((value for value in values.values() if isinstance(value, AskedQuestion)), None)
+        if asked is not None and HISTORY in self.names:
+            values = {HISTORY: spoken_messages(asked.history), **values}
         slots = self.slots
         missing = [name for name, what in slots.items() if name not in values and what != "optional list"]
         extra = [name for name in values if name not in self.names]
@@ -98,7 +108,7 @@ class Template:
                 expected=", ".join(f"{name} ({what})" for name, what in slots.items()) or "no values",
             )
         messages, spans = [], []
-        front = self._conversation(values)
+        front = f"{conversation_text(asked.history)}\n\n" if asked and asked.history and HISTORY not in values else ""
         code = self._fence_code(values, front) if self.fenced else ""
         last = max((n for n, source in enumerate(self.messages) if source.role in ("user", "text")), default=-1)
         for number, source in enumerate(self.messages):
@@ -118,11 +128,6 @@ class Template:
             # The parser accepts only known roles.
             messages.append(PromptMessage(cast(Any, source.role), text.strip()))
         return Prompt(tuple(messages), tuple(spans), self.version)
-
-    def _conversation(self, values: Mapping[str, object]) -> str:
-        """The conversation before the question, for a prompt without a slot of its own for it."""
-        asked = next((value for value in values.values() if isinstance(value, AskedQuestion)), None)
-        return f"{conversation_text(asked.history)}\n\n" if asked is not None and "history" not in self.names else ""
 
     def _fence_code(self, values: Mapping[str, object], front: str = "") -> str:
         """The code of the fences: the same for all passages of a question, and in none of the values."""

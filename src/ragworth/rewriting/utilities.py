@@ -89,7 +89,7 @@ class AnswerabilityUtility(Utility):
         return [ContextAbstention(card, TextLookup(collection), prompts, prompt="answer")]
 
     def values(self, contexts: Contexts, collection: Collection, results: Sequence[AnnotationResult]) -> Values:
-        return _outcome_values(results[0].frame.with_columns(1 - pl.col("value")))
+        return _outcome_values(results[0].frame.with_columns((1 - pl.col("value")).alias("value")))
 
 
 @dataclass(frozen=True)

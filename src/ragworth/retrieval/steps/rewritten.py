@@ -93,7 +93,7 @@ class Rewritten(Step):
             (path,) = self.files(setting)
             return found if path.is_file() else [*found, f"rewritten: there is no file {path}"]
         if not setting.collection.turns.height:
-            return [*found, "rewritten needs conversations, and no query is a turn of one (see docs/conversations.md)"]
+            return [*found, "rewritten needs conversations, and no query is a turn of one"]
         if self.by == HUMAN:
             found += _without_rewrites(_turns(setting))
         if self.by == TERMS and (lack := setting.lacking("passages")):

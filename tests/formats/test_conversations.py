@@ -1,0 +1,270 @@
+"""Files of conversations: ragworth's own and those of five test collections."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragworth import formats
+from ragworth.collection import Collection
+from ragworth.conversations import Message, Turn, turns_of
+from ragworth.errors import FormatError
+from ragworth.formats import conversations, detection, texts
+
+OTTERS = {
+    "query": "c1_2",
+    "text": "And in winter?",
+    "conversation": "c1",
+    "turn": 2,
+    "history": [{"role": "user", "text": "What do otters eat?"}, {"role": "assistant", "text": "Fish — mostly."}],
+    "rewrite": "What do otters eat in winter?",
+    "answers": ["fish", "crabs"],
+}
+FIRST = {"query": "c1_1", "text": "What do otters eat?", "conversation": "c1", "turn": 1, "history": []}
+
+
+def write_lines(path: Path, *rows: object) -> Path:
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def load(path: Path, name: str) -> Collection:
+    """Read a file by its own format, which must recognise it."""
+    assert detection.detect(path).name == name
+    return formats.load(path).collection
+
+
+def test_own_format(tmp_path: Path) -> None:
+    made = load(write_lines(tmp_path / "turns.jsonl", FIRST, OTTERS), "conversations")
+    first, second = turns_of(made)
+    assert first == Turn("c1_1", "c1", 1, "What do otters eat?")
+    assert second.history[1] == Message("assistant", "Fish — mostly.")
+    assert second.rewrite == "What do otters eat in winter?"
+    assert made.answers.rows() == [("c1_2", "fish"), ("c1_2", "crabs")]
+
+
+def test_what_is_written_is_read_back(tmp_path: Path) -> None:
+    made = load(write_lines(tmp_path / "turns.jsonl", FIRST, OTTERS), "conversations")
+    conversations.write(made, tmp_path / "again.jsonl.gz")
+    assert formats.load(tmp_path / "again.jsonl.gz").collection.equals(made)
+    with pytest.raises(FormatError, match="there are no turns to write"):
+        conversations.write(Collection(), tmp_path / "none.jsonl")
+
+
+def test_a_turn_without_an_id_gets_one(tmp_path: Path) -> None:
+    row = {name: value for name, value in OTTERS.items() if name != "query"}
+    assert turns_of(load(write_lines(tmp_path / "t.jsonl", row), "conversations"))[0].query == "c1_2"
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"turn": 0}, "the turn is '0'"),
+        ({"turn": "two"}, "the turn is"),
+        ({"conversation": ""}, "the conversation is empty"),
+        ({"text": None}, "the text is"),
+        ({"text": " "}, "the question is empty"),
+        ({"history": None}, "the history is"),
+        ({"history": ["What?"]}, "a message of the history is"),
+        ({"history": [{"role": "agent", "text": "Hi"}]}, "a message has the role 'agent'"),
+        ({"history": [{"role": "user"}]}, "the text of a message is"),
+        ({"answers": [1]}, "the answers is"),
+        ({"turn": 1}, "turn 1 of conversation 'c1' occurs twice"),
+        ({"query": "c1_1"}, "occurs twice"),
+    ],
+)
+def test_bad_lines_are_named(changes: dict[str, Any], words: str, tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "turns.jsonl", FIRST, OTTERS | changes)
+    with pytest.raises(FormatError, match="line 2") as caught:
+        formats.load(f"conversations:{path}")
+    assert words in str(caught.value)
+    left = formats.load(f"conversations:{path}", skip_bad_lines=True).collection
+    assert left.queries.height == 1
+    assert any("line 2" in note for note in left.notes)
+
+
+def test_queries_may_be_conversations(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "turns.jsonl", FIRST, OTTERS)
+    assert texts.read(path, "queries").turns.height == 2
+    assert texts.read(f"conversations:{path}", "queries").turns.height == 2
+    plain = write_lines(tmp_path / "queries.jsonl", {"_id": "q", "text": "What?"})
+    assert texts.read(plain, "queries").turns.height == 0
+
+
+QRECC = {
+    "Context": ["What can you tell me about Gary Cherone?", "He is a singer."],
+    "Question": "Did he sing well?",
+    "Rewrite": "Did Gary Cherone sing well?",
+    "Answer": "Yes.",
+    "Conversation_no": 1,
+    "Turn_no": 2,
+}
+
+
+def test_qrecc(tmp_path: Path) -> None:
+    path = tmp_path / "qrecc.json"
+    path.write_text(json.dumps([QRECC, QRECC | {"Turn_no": 3, "Answer": "", "Rewrite": ""}]))
+    first, second = turns_of(made := load(path, "qrecc"))
+    assert first.query == "1_2"
+    assert [message.role for message in first.history] == ["user", "assistant"]
+    assert (first.rewrite, second.rewrite) == ("Did Gary Cherone sing well?", None)
+    assert made.answers.rows() == [("1_2", "Yes.")]
+
+
+def test_qrecc_without_context_takes_the_turns_before(tmp_path: Path) -> None:
+    rows = [
+        {
+            "Conversation_no": 7,
+            "Turn_no": n,
+            "Question": f"q{n}",
+            "Truth_rewrite": f"r{n}",
+            "Truth_answer": f"a{n}",
+            "Truth_passages": [f"p{n}"],
+        }
+        for n in (1, 2)
+    ]
+    path = tmp_path / "scai.json"
+    path.write_text(json.dumps(rows))
+    _, second = turns_of(made := load(path, "qrecc"))
+    assert second.history == (Message("user", "q1"), Message("assistant", "a1"))
+    assert made.relevance is not None
+    assert made.relevance.frame["passage"].to_list() == ["p1", "p2"]
+
+
+def test_topiocqa(tmp_path: Path) -> None:
+    row = {
+        "Conversation_no": 4,
+        "Turn_no": 2,
+        "Question": "who wrote it?",
+        "Answer": "Ann Lee",
+        "Additional_answers": [{"Answer": "A. Lee"}],
+        "Topic": "Mills",
+        "Rationale": "Ann Lee wrote it.",
+        "Context": ["what is the mill song?", "A song."],
+        "Gold_passage": {"id": "wiki:1", "title": "Mill", "text": "Ann Lee wrote it."},
+    }
+    path = tmp_path / "topiocqa.json"
+    path.write_text(json.dumps([row, row | {"Turn_no": 3, "Answer": "UNANSWERABLE", "Additional_answers": []}]))
+    first, _ = turns_of(made := load(path, "topiocqa"))
+    assert first.history == (Message("user", "what is the mill song?"), Message("assistant", "A song."))
+    assert made.answers.rows() == [("4_2", "Ann Lee"), ("4_2", "A. Lee")]
+    assert made.passages.rows() == [("wiki:1", "Mill\nAnn Lee wrote it.")]
+    assert made.relevance is not None
+    assert len(made.relevance) == 2
+
+
+CANARD = {
+    "QuAC_dialog_id": "C_1",
+    "Question_no": 2,
+    "Question": "When did they disband?",
+    "Rewrite": "When did the Mothers disband?",
+    "History": ["Frank Zappa", "Disbandment", "What group disbanded?", "The Mothers"],
+}
+
+
+def test_canard(tmp_path: Path) -> None:
+    path = tmp_path / "canard.json"
+    path.write_text(json.dumps([CANARD]))
+    (turn,) = turns_of(load(path, "canard"))
+    assert turn.history == (
+        Message("user", "Frank Zappa, Disbandment"),
+        Message("user", "What group disbanded?"),
+        Message("assistant", "The Mothers"),
+    )
+    path.write_text(json.dumps([CANARD, CANARD | {"Question_no": 3, "History": []}]))
+    with pytest.raises(FormatError, match="record 2: the History has no title and section"):
+        formats.load(path)
+
+
+TOPIC = {
+    "number": 31,
+    "turn": [
+        {"number": 1, "raw_utterance": "What is throat cancer?"},
+        {"number": 2, "raw_utterance": "Is it treatable?", "manual_rewritten_utterance": "Is throat cancer treatable?"},
+    ],
+}
+
+
+def test_cast(tmp_path: Path) -> None:
+    path = tmp_path / "topics.json"
+    path.write_text(json.dumps([TOPIC]))
+    first, second = turns_of(load(path, "cast"))
+    assert (first.query, first.rewrite, second.rewrite) == ("31_1", None, "Is throat cancer treatable?")
+    assert second.history == (Message("user", "What is throat cancer?"),)
+    turns = [TOPIC["turn"][0] | {"passage": "It is a disease."}, TOPIC["turn"][1]]  # type: ignore[index]
+    path.write_text(json.dumps([{"number": 31, "turn": turns}]))
+    assert turns_of(formats.load(path).collection)[1].history[1] == Message("assistant", "It is a disease.")
+
+
+def test_cast_folder_has_rewrites_and_labels(tmp_path: Path) -> None:
+    (tmp_path / "topics.json").write_text(json.dumps([TOPIC]))
+    (tmp_path / "resolved.tsv").write_text("31_1\tWhat is it?\n31_2\tCan throat cancer be treated?\n9_1\tx\n")
+    (tmp_path / "2019qrels.txt").write_text("31_1 0 d1 2\n31_2 0 d2 0\n")
+    made = formats.load(f"cast:{tmp_path}").collection
+    assert made.turns["rewrite"].to_list() == ["What is it?", "Can throat cancer be treated?"]
+    assert made.relevance is not None
+    assert len(made.relevance) == 2
+    assert any("1 rewrite of turns that aren't in the topics ('9_1')" in note for note in made.notes)
+    (tmp_path / "resolved.tsv").write_text("31_1\tWhat is throat cancer?\n31_2 no tab\n")
+    with pytest.raises(FormatError, match=r"resolved\.tsv, line 2"):
+        formats.load(f"cast:{tmp_path}")
+    (tmp_path / "topics.json").unlink()
+    with pytest.raises(FormatError, match="there is no file of topics"):
+        formats.load(f"cast:{tmp_path}")
+
+
+TASK = {
+    "task_id": "abc<::>2",
+    "input": [
+        {"speaker": "user", "text": "Where do they play?"},
+        {"speaker": "agent", "text": "At home."},
+        {"speaker": "user", "text": "Outside the US?"},
+    ],
+    "contexts": [{"document_id": "d1", "title": "Cardinals", "text": "They play in Arizona."}],
+    "targets": [{"speaker": "agent", "text": "No."}],
+}
+
+
+def test_mtrag_tasks(tmp_path: Path) -> None:
+    made = load(write_lines(tmp_path / "tasks.jsonl", TASK), "mtrag")
+    (turn,) = turns_of(made)
+    assert (turn.conversation, turn.number, turn.question) == ("abc", 2, "Outside the US?")
+    assert turn.history == (Message("user", "Where do they play?"), Message("assistant", "At home."))
+    assert made.answers.rows() == [("abc<::>2", "No.")]
+    assert made.passages.rows() == [("d1", "Cardinals\nThey play in Arizona.")]
+    for changes, words in (
+        ({"task_id": "abc"}, "has no <::>"),
+        ({"input": TASK["input"][:2]}, "doesn't end with a turn of the user"),  # type: ignore[index]
+        ({"input": [{"speaker": "bot", "text": "Hi"}]}, "the speaker 'bot'"),
+    ):
+        path = write_lines(tmp_path / "bad.jsonl", TASK, TASK | changes)
+        with pytest.raises(FormatError, match="line 2") as caught:
+            formats.load(f"mtrag:{path}")
+        assert words in str(caught.value)
+
+
+def test_mtrag_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "sport"
+    folder.mkdir()
+    write_lines(tmp_path / "tasks.jsonl", TASK)
+    for name, suffix in (("lastturn", ""), ("rewrite", " (rewritten)"), ("questions", "")):
+        before = "|user|: Where do they play?\n" if name == "questions" else ""
+        rows = [
+            {"_id": f"{conversation}<::>2", "text": f"{before}|user|: Outside the US?{suffix}"}
+            for conversation in ("abc", "def")
+        ]
+        write_lines(folder / f"sport_{name}.jsonl", *rows)
+    (folder / "dev.tsv").write_text("query-id\tcorpus-id\tscore\nabc<::>2\td1\t1\ndef<::>2\td1\t1\n")
+    made = formats.load(f"mtrag:{tmp_path}").collection
+    turns = {turn.conversation: turn for turn in turns_of(made)}
+    assert [message.role for message in turns["abc"].history] == ["user", "assistant"]
+    assert turns["def"].history == (Message("user", "Where do they play?"),)
+    assert {turn.rewrite for turn in turns.values()} == {"Outside the US? (rewritten)"}
+    assert made.relevance is not None
+    assert len(made.relevance) == 2
+    (tmp_path / "nothing").mkdir()
+    with pytest.raises(FormatError, match="no queries and no tasks"):
+        formats.load(f"mtrag:{tmp_path / 'nothing'}")
