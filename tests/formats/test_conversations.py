@@ -237,7 +237,7 @@ def test_mtrag_tasks(tmp_path: Path) -> None:
     assert made.passages.rows() == [("d1", "Cardinals\nThey play in Arizona.")]
     for changes, words in (
         ({"task_id": "abc"}, "has no <::>"),
-        ({"input": TASK["input"][:2]}, "doesn't end with a turn of the user"),  # type: ignore[index]
+        ({"input": TASK["input"][:2]}, "doesn't end with a turn of the user"),
         ({"input": [{"speaker": "bot", "text": "Hi"}]}, "the speaker 'bot'"),
     ):
         path = write_lines(tmp_path / "bad.jsonl", TASK, TASK | changes)

@@ -91,7 +91,7 @@ def test_what_a_reader_is_asked() -> None:
     assert not isinstance(talk("turn").query("q"), AskedQuestion)
     assert talk("turn").query("q") == "And in winter?"
     for form in ("conversation", "rewrite", "turn"):
-        assert talk(form).query("alone") == "Why?"  # type: ignore[arg-type]
+        assert talk(form).query("alone") == "Why?"
 
 
 def test_a_missing_rewrite_is_a_reason() -> None:

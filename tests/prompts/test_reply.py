@@ -128,7 +128,8 @@ VERSIONS = {
 
 def test_versions_of_prompts_without_the_section_never_change() -> None:
     """They are parts of keys in users' stores."""
-    assert {name: load_prompt(name).version for name in prompt_names()} == VERSIONS
+    known = {name: load_prompt(name) for name in prompt_names()}
+    assert {name: each.version for name, each in known.items() if not each.reply.declared} == VERSIONS
 
 
 def test_another_way_to_read_replies_is_another_version(save: Save) -> None:

@@ -225,6 +225,14 @@ def test_results_depend_on_the_turns_and_the_prompt() -> None:
     assert Rewritten(by="all").models() == ()
 
 
+def test_the_folder_of_an_adapter_is_relative_to_the_workspace(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "adapter_config.json").write_text("{}")
+    step = Rewritten("mine")
+    assert step._spec(talk(folder=tmp_path)) == str(tmp_path / "mine")
+    assert step._spec(talk()) == "mine"
+
+
 def test_human_rewrites_are_a_control() -> None:
     assert Pipeline.of('rewritten(by="human") >> bm25').is_control
     assert not Pipeline.of('rewritten(by="all") >> bm25').is_control

@@ -13,8 +13,10 @@ import polars as pl
 import pytest
 
 from ragworth import prompts
+from ragworth.conversations import AskedQuestion, Message
 from ragworth.report import page
 from ragworth.tables import Answers
+from ragworth.tables.turns import check_turns
 from tests.report.page import odd_samples, samples, small_samples
 from tests.report.page.conftest import Browser
 
@@ -124,6 +126,26 @@ def test_the_prompt_is_the_one_that_was_sent(browser: Browser, report: Report) -
     whole = prompts.load_prompt("answer").render(values)
     assert browser.all("#dialog .message pre") == [message.content for message in whole.messages]
     assert browser.all("#raw") == [browser.all(".side:first-child .answer q")[0]]
+
+
+def test_a_turn_shows_its_conversation_and_the_prompt_that_was_sent(browser: Browser, tmp_path: Path) -> None:
+    results = samples.realistic()
+    said = (Message("user", "<img src=x onerror='window.hacked=1'>"), Message("assistant", "Yes & no."))
+    history = [{"role": message.role, "text": message.text} for message in said]
+    turn = {"query": "q001", "conversation": "<b>talk</b>", "number": 2, "history": history, "rewrite": "Why so?"}
+    talked = replace(results.collection, turns=check_turns([turn]))
+    page.write(replace(results, collection=talked), tmp_path / "report.html")
+    browser.open(tmp_path / "report.html", "#query=q001")
+    browser.until("return document.querySelectorAll('.passage').length")
+    assert browser.all("#conversation summary") == ["Turn 2 of conversation <b>talk</b>, after 2 messages"]
+    assert browser.all("#conversation p") == [f"User: {said[0].text}", "Assistant: Yes & no.", "Human rewrite: Why so?"]
+    assert browser.run("return window.hacked") is None
+    passage = browser.all(".passage code")[0]
+    browser.run("[...document.querySelectorAll('.passage button')].find((b) => b.textContent.includes('abst')).click()")
+    texts = dict(results.collection.passages.iter_rows())
+    question = AskedQuestion(results.collection.queries["text"][0], said)
+    sent = prompts.load_prompt("abstention").render({"query": question, "passage": texts[passage]})
+    assert browser.all("#dialog .message pre") == [message.content for message in sent.messages]
 
 
 def test_sub_questions_by_passages(browser: Browser, report: Report) -> None:

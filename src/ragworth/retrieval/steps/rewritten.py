@@ -29,6 +29,7 @@ from ragworth.formats.jsonl import read_objects
 from ragworth.formats.values import WrongLineError, as_id, as_text
 from ragworth.generation.rewriter import QueryRewriter, TurnRewrites
 from ragworth.generation.turn_baselines import BASELINES, HISTORY_TERMS, add_history_terms
+from ragworth.llm.adapter_folder import is_adapter_folder
 from ragworth.llm.contract import Card
 from ragworth.prompts.template import Template
 from ragworth.retrieval.contract import Need, Place, SearchTexts, Step, StepContext, argument
@@ -47,7 +48,7 @@ FILE_FORM = '{"query": …, "text": …} on each line, each query once'
 class Rewritten(Step):
     """Rewrites of the turns for the steps behind it."""
 
-    model: str = argument("", "model that rewrites; by default the evaluation's")
+    model: str = argument("", "model that rewrites, or the folder of an adapter; by default the evaluation's")
     by: str = named("", "a rule, or the human rewrite, instead of a model", choices=("", *BASELINES, TERMS))
     file: str = named("", "file of rewrites instead of a model: JSON lines with query and text")
     terms: int = named(HISTORY_TERMS, "terms of the history that history-terms adds", low=1)
@@ -87,6 +88,11 @@ class Rewritten(Step):
     def models(self) -> tuple[str, ...]:
         return (self.model,) if self._by_model else ()
 
+    def _spec(self, setting: StepContext) -> str:
+        """The written form of the model; the folder of an adapter may be relative to the workspace."""
+        folder = (setting.folder or Path()) / self.model
+        return str(folder) if self.model and is_adapter_folder(folder) else self.model
+
     def problems(self, setting: StepContext) -> list[str]:
         found = super().problems(setting)
         if self.file:
@@ -101,7 +107,7 @@ class Rewritten(Step):
         if self._by_model:
             if setting.asking is None:
                 return [*found, "rewritten needs a model, but there is none"]
-            self._rewriter(setting.asking.card(self.model), setting.asking)
+            self._rewriter(setting.asking.card(self._spec(setting)), setting.asking)
         return found
 
     def files(self, setting: StepContext) -> tuple[Path, ...]:
@@ -110,13 +116,13 @@ class Rewritten(Step):
     def templates(self, setting: StepContext) -> dict[str, Template]:
         if setting.asking is None or not self._by_model:
             return {}
-        return dict(self._rewriter(setting.asking.card(self.model), setting.asking).templates)
+        return dict(self._rewriter(setting.asking.card(self._spec(setting)), setting.asking).templates)
 
     def sources(self, setting: StepContext) -> tuple[str, ...]:
         turns = () if self.file else (f"turns {turns_digest(setting.collection.turns)}",)
         if setting.asking is None or not self._by_model:
             return turns
-        card = setting.asking.card(self.model)
+        card = setting.asking.card(self._spec(setting))
         versions = (f"{name}@{each.version}" for name, each in self.templates(setting).items())
         return (*turns, model_digest(card).hex(), *versions)
 
@@ -177,7 +183,7 @@ class Rewritten(Step):
             rewriter = self._rewriter(card, asking)
             return [rewriter.program(turn) for turn in asked]
 
-        outcomes = asking.ask(self.model, work, step=str(self), most=len(asked))
+        outcomes = asking.ask(self._spec(setting), work, step=str(self), most=len(asked))
         found = dict(zip((turn.query for turn in asked), outcomes, strict=True))
         texts = [{turn.query: _nth_rewrite(found.get(turn.query), turn, k) for turn in turns} for k in range(self.n)]
         return SearchTexts(tuple(texts), tuple(self._notes(outcomes)))
