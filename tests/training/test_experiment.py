@@ -15,7 +15,11 @@ from ragworth.rewriting.training.settings import TrainingSettings
 from tests.llm.local import made_gguf
 from tests.training.test_conversations import GROUP
 
-pytestmark = [pytest.mark.torch, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.torch,
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:Could not find a config file"),  # PEFT knows no embedded model
+]
 
 TORCH = "cpu:0"
 """The models as on a GPU, not their 8-bit graphs."""
