@@ -1,0 +1,87 @@
+"""The arms of the experiment: search texts without training, and adapters trained on different data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from ragworth.calls.job import Job
+from ragworth.collection import Collection
+from ragworth.conversations import turns_of
+from ragworth.errors import InputError
+from ragworth.generation.rewriter import QueryRewriter
+from ragworth.llm.contract import Model
+from ragworth.rewriting.pairs import PreferencePairs, build_pairs, shuffle_pairs
+from ragworth.rewriting.training.run import TrainingRun
+from ragworth.rewriting.utilities import AnswerabilityUtility, GoldRankUtility, KeyEntropyUtility
+from ragworth.tasks.contract import run_task
+from training.rewriter.costs import Cost
+
+BASE, FEW_SHOT_BASE = "base", "base-few-shot"
+KINDS = {
+    "utility": KeyEntropyUtility.kind,
+    "answerability": AnswerabilityUtility.kind,
+    "gold-rank": GoldRankUtility.kind,
+}
+"""Arms by the labels that they learn from."""
+KEEP = 0.5
+"""Share of the pairs that DPO learns from: those with the larger gap."""
+
+
+class Examples(NamedTuple):
+    """What an adapter learns from: rewrites for SFT, pairs for DPO, or the adapter of another arm to start from."""
+
+    best: pl.DataFrame | None
+    pairs: pl.DataFrame | None = None
+    start: str = ""
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Training turns with labels of each kind."""
+
+    collection: Collection
+    labels: Mapping[str, pl.DataFrame]
+
+    def pairs(self, kind: str, seed: int) -> PreferencePairs | None:
+        """Pairs by one kind of label; None, with a message, if it tells no rewrites apart."""
+        try:
+            return build_pairs(self.labels[kind], keep=KEEP, seed=seed)
+        except InputError as error:
+            print(f"{kind}: {error}", flush=True)
+            return None
+
+    def arms(self, seed: int) -> dict[str, Examples]:
+        """What each trained arm learns from, those first that others start from."""
+        found: dict[str, Examples] = {}
+        for name, kind in KINDS.items():
+            pairs = self.pairs(kind, seed)
+            if pairs is None:
+                continue
+            if kind == KeyEntropyUtility.kind:
+                found["sft-random"] = Examples(pairs.random)
+            found[f"sft-{name}"] = Examples(pairs.best)
+            found[f"dpo-{name}"] = Examples(None, pairs.pairs, f"sft-{name}")
+            if kind == KeyEntropyUtility.kind:
+                found["dpo-shuffled"] = Examples(None, shuffle_pairs(pairs.pairs, seed), f"sft-{name}")
+        human = self.collection.turns.filter(pl.col("rewrite").is_not_null())
+        found["sft-human"] = Examples(human.select("query", pl.col("rewrite").alias("text")))
+        return found
+
+
+def train(run: TrainingRun, examples: Examples, adapters: Path) -> Path:
+    """Train one arm, unless it is there."""
+    start = adapters / examples.start if examples.start else None
+    return replace(run, best=examples.best, pairs=examples.pairs, start=start).train().folder
+
+
+def model_rewrites(collection: Collection, model: Model, store: Path, cost: Cost, prompt: str) -> pl.DataFrame:
+    """Greedy rewrites of all turns, with their status."""
+    with Job(model, store, wait=600) as job:
+        made = run_task(QueryRewriter(job.card, prompt=prompt), turns_of(collection), job).frame
+        cost.add(job)
+    return made.select("query", "text", "status", "reason", "raw")

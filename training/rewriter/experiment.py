@@ -1,0 +1,192 @@
+"""Train rewriters on the utility of what they retrieve, on controls and on gold labels, and compare them all.
+
+    python -m training.rewriter.experiment build/experiment --data build/conversations --others build/archipelago
+
+runs everything: candidates and labels of the training turns, then every trained arm for each seed, each seed in a
+process of its own, then rewrites of the test turns, and the tables. Every stage is cached in the folder, so the same
+command goes on where it was stopped. ``--only labels``, ``--only arms --seeds 1`` and ``--only tables`` run parts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from ragworth.calls.job import Job
+from ragworth.collection import Collection
+from ragworth.conversations import turns_of
+from ragworth.generation.rewriter import QueryRewriter
+from ragworth.rewriting.candidates import Proposal, by_rules, from_samples, merge_candidates
+from ragworth.rewriting.labels import LabelTask
+from ragworth.rewriting.training.run import TrainingRun
+from ragworth.rewriting.training.settings import TrainingSettings
+from ragworth.rewriting.utilities import AnswerabilityUtility, GoldRankUtility, KeyEntropyUtility
+from ragworth.tasks.contract import run_task
+from training.rewriter import models, results
+from training.rewriter.arms import BASE, FEW_SHOT_BASE, Labelled, model_rewrites, train
+from training.rewriter.costs import stage
+from training.rewriter.rule_candidates import name_candidates
+from training.rewriter.setup import Experiment
+
+CANDIDATE_RULES = ("last", "all", "first+last", "history-terms")
+UTILITIES = (KeyEntropyUtility(), AnswerabilityUtility(), GoldRankUtility())
+FEW_SHOT = Path(__file__).parent / "few-shot.txt"
+"""Prompt of the base model's samples. With the prompt that ships it repeats the first line of the conversation."""
+PARTS = ("labels", "arms", "tables")
+SFT_RATES, DPO_RATES = (1e-4, 1e-3), (5e-6, 5e-5)
+
+
+def candidates(experiment: Experiment, collection: Collection) -> pl.DataFrame:
+    """Candidates of the training turns: by rules, with names of the history, and samples of the base model."""
+    path = experiment.folder / "candidates.parquet"
+    if path.exists():
+        return pl.read_parquet(path)
+    turns = turns_of(collection)
+    proposals: list[Proposal | str | None] = [*by_rules(turns, CANDIDATE_RULES, collection)]
+    for turn in turns:
+        proposals += [Proposal(turn.query, name, text, "name") for name, text in name_candidates(turn).items()]
+    if experiment.samples:
+        with (
+            stage(experiment.folder, "candidates") as cost,
+            Job(models.base(experiment.device), experiment.store) as job,
+        ):
+            rewriter = QueryRewriter(
+                job.card, prompt=str(FEW_SHOT), samples=experiment.samples, temperature=experiment.temperature
+            )
+            proposals += from_samples(run_task(rewriter, turns, job).frame, "sample")
+            cost.add(job)
+    made = merge_candidates(turns, proposals)
+    print(made, flush=True)
+    made.frame.write_parquet(path)
+    return made.frame
+
+
+def labels(experiment: Experiment, collection: Collection) -> Labelled:
+    """The candidates with the utility of what they retrieve, of each kind."""
+    made = candidates(experiment, collection)
+    found: dict[str, pl.DataFrame] = {}
+    for utility in UTILITIES:
+        path = experiment.folder / f"labels-{utility.kind}.parquet"
+        if not path.exists():
+            task = LabelTask(made, collection, utility, cache=experiment.folder / "cache")
+            with stage(experiment.folder, f"labels by {utility.kind}") as cost:
+                if utility.asks:
+                    with Job(models.reader(experiment.device), experiment.store) as job:
+                        result = task.run(job)
+                        cost.add(job)
+                else:
+                    result = task.run(None)
+            print(result, *result.notes, sep="\n", flush=True)
+            result.frame.write_parquet(path)
+        found[utility.kind] = pl.read_parquet(path)
+    return Labelled(collection, found)
+
+
+def arms(experiment: Experiment, labelled: Labelled, seed: int) -> None:
+    """Train every arm with one seed, and rewrite the test turns with each."""
+    adapters = experiment.folder / f"adapters-{seed}"
+    settings = replace(experiment.training, seed=seed)
+    for name, examples in labelled.arms(seed).items():
+        run = TrainingRun(labelled.collection, adapters / name, "embedded:base", settings=settings)
+        if not run.output.exists():
+            with stage(experiment.folder, f"train {name}, seed {seed}"):
+                train(run, examples, adapters)
+        rewrite(experiment, f"{name}-{seed}", run.output)
+
+
+def rewrite(experiment: Experiment, name: str, adapter: Path | None, prompt: str = "rewrite") -> None:
+    """Rewrite the turns of every test with an adapter, or with the base model."""
+    for test, collection in experiment.tests().items():
+        path = results.rewrites_file(experiment.folder, test, name)
+        if path.exists():
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        model = models.base(experiment.device) if adapter is None else models.rewriter(adapter, experiment.device)
+        with stage(experiment.folder, f"rewrite {test} with {name}") as cost:
+            store = experiment.folder / f"rewrites-{name}.sqlite"
+            model_rewrites(collection, model, store, cost, prompt).write_ndjson(path)
+
+
+def run(experiment: Experiment, only: str, seeds: Sequence[int], arguments: Sequence[str]) -> None:
+    """All parts, or one of them."""
+    experiment.folder.mkdir(parents=True, exist_ok=True)
+    collection = experiment.train()
+    if only in ("", "labels"):
+        labels(experiment, collection)
+        rewrite(experiment, BASE, None)
+        rewrite(experiment, FEW_SHOT_BASE, None, str(FEW_SHOT))
+    if only == "arms":
+        labelled = labels(experiment, collection)
+        for seed in seeds:
+            arms(experiment, labelled, seed)
+    elif not only:
+        _each_seed_in_its_process(seeds, arguments)
+    if only in ("", "tables"):
+        results.write(experiment, labels(experiment, collection).labels)
+
+
+def _each_seed_in_its_process(seeds: Sequence[int], arguments: Sequence[str]) -> None:
+    command = [sys.executable, "-m", "training.rewriter.experiment", *arguments, "--only", "arms", "--seeds"]
+    running = [subprocess.Popen([*command, str(seed)]) for seed in seeds]
+    failed = [seed for seed, process in zip(seeds, running, strict=True) if process.wait()]
+    if failed:
+        raise SystemExit(f"training failed for seed {', '.join(map(str, failed))}; the same command goes on from there")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    options = _parser().parse_args(given)
+    training = TrainingSettings(
+        sft_rates=tuple(options.sft_rates),
+        dpo_rates=tuple(options.dpo_rates),
+        epochs=options.epochs,
+        batch=options.batch,
+        micro_batch=options.batch,
+        save_steps=100_000,
+    )
+    experiment = Experiment(
+        options.data,
+        options.folder,
+        options.device or _device(),
+        tuple(options.others),
+        options.train_turns,
+        options.test_turns,
+        options.samples,
+        training=training,
+    )
+    run(experiment, options.only, options.seeds, given)
+
+
+def _device() -> str:
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else models.CPU
+
+
+def _parser() -> Any:
+    parser = argparse.ArgumentParser(description="Train rewriters on utility, on controls and on labels; compare them.")
+    parser.add_argument("folder", type=Path, help="where everything is written; an unfinished run goes on there")
+    parser.add_argument("--data", type=Path, required=True, help="folder with train, judge and passages.jsonl")
+    parser.add_argument("--others", type=Path, nargs="*", default=[], help="folders of further test conversations")
+    parser.add_argument("--train-turns", type=int, default=Experiment.train_turns)
+    parser.add_argument("--test-turns", type=int, default=Experiment.test_turns)
+    parser.add_argument("--samples", type=int, default=Experiment.samples, help="rewrites of the base model, each turn")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--sft-rates", type=float, nargs="+", default=SFT_RATES)
+    parser.add_argument("--dpo-rates", type=float, nargs="+", default=DPO_RATES)
+    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--batch", type=int, default=32)
+    parser.add_argument("--device", default="", help="cpu or cuda; a GPU if there is one by default")
+    parser.add_argument("--only", choices=PARTS, default="", help="one part of the experiment")
+    return parser
+
+
+if __name__ == "__main__":
+    main()

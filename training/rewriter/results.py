@@ -1,0 +1,139 @@
+"""The tables of the experiment: every arm and seed on every test, arms against each other, and agreement of labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from ragworth.collection import Collection
+from ragworth.conversations import turns_of
+from ragworth.rewriting.evaluation.arms import arm_from_rewrites, baseline_arms
+from ragworth.rewriting.evaluation.run import ArmComparison
+from ragworth.stats.clustered import clustered_difference, clustered_mean
+from ragworth.stats.estimate import Resampling, correct_by_holm
+from ragworth.tables import OK
+from training.rewriter.setup import Experiment
+
+TESTED = ("RR", "nDCG@3", "R@10", "R@20", "R@100")
+AGAINST = ("last", "history-terms", "base", "sft-random", "sft-utility", "dpo-shuffled")
+"""Arms that all others are compared with, averaged over seeds."""
+REWRITES = {"query": pl.String, "text": pl.String, "status": pl.String, "reason": pl.String, "raw": pl.String}
+
+
+def rewrites_file(folder: Path, test: str, arm: str) -> Path:
+    return folder / "rewrites" / test / f"{arm}.jsonl"
+
+
+def write(experiment: Experiment, labels: Mapping[str, pl.DataFrame]) -> None:
+    """Compute all tables and write them as CSV."""
+    values = pl.concat([_values(experiment, *test) for test in experiment.tests().items()])
+    values.write_csv(experiment.folder / "values.csv")
+    tables = {
+        "arms": by_seed(values),
+        "means": over_seeds(values),
+        "differences": differences(values),
+        "agreement": agreement(labels),
+        "costs": pl.read_ndjson(experiment.folder / "costs.jsonl"),
+    }
+    for name, table in tables.items():
+        table.write_csv(experiment.folder / f"{name}.csv")
+    with pl.Config(tbl_rows=-1, tbl_cols=-1, tbl_width_chars=200, float_precision=3, fmt_str_lengths=40):
+        for name in ("arms", "agreement", "costs"):
+            print(name, tables[name], sep="\n", flush=True)
+
+
+def _values(experiment: Experiment, test: str, collection: Collection) -> pl.DataFrame:
+    """A row for each arm, seed, turn and measure."""
+    turns = turns_of(collection)
+    arms = baseline_arms(turns, collection)
+    for file in sorted((experiment.folder / "rewrites" / test).glob("*.jsonl")):
+        arms.append(arm_from_rewrites(file.stem, turns, pl.read_ndjson(file, schema=REWRITES)))
+    found = ArmComparison(turns, collection, arms).evaluate()
+    print(test, *found.notes, sep="\n", flush=True)
+    named = pl.col("arm").str.extract_groups(r"^(?<name>.*?)(?:-(?<seed>\d+))?$").struct
+    return found.values.with_columns(
+        pl.lit(test).alias("test"), named["name"].alias("arm"), named["seed"].cast(pl.Int64).alias("seed")
+    )
+
+
+def by_seed(values: pl.DataFrame) -> pl.DataFrame:
+    """Means over turns for each arm and seed, a column for each measure."""
+    keys = ["test", "arm", "seed"]
+    means = values.group_by(*keys, "measure").agg(pl.col("value").mean())
+    return means.pivot("measure", index=keys, values="value").sort("test", "arm", "seed")
+
+
+def _seeds_averaged(values: pl.DataFrame) -> pl.DataFrame:
+    return values.group_by("test", "arm", "query", "conversation", "measure").agg(pl.col("value").mean())
+
+
+def over_seeds(values: pl.DataFrame) -> pl.DataFrame:
+    """Each arm with its turns averaged over seeds: intervals are over conversations."""
+    rows = []
+    for (test, arm, measure), few in _seeds_averaged(values).group_by("test", "arm", "measure"):
+        one = clustered_mean(few["value"].to_numpy(), few["conversation"].to_numpy(), Resampling())
+        rows.append((test, arm, measure, one.value, one.low, one.high, one.n))
+    names = ["test", "arm", "measure", "value", "low", "high", "turns"]
+    return pl.DataFrame(rows, schema=names, orient="row").sort(
+        "test", "measure", "value", descending=[False, False, True]
+    )
+
+
+def differences(values: pl.DataFrame) -> pl.DataFrame:
+    """Every arm against each of `AGAINST`; Holm's correction is over the arms compared with one by one measure."""
+    averaged = _seeds_averaged(values)
+    rows: list[Sequence[object]] = []
+    for (test, measure), few in averaged.filter(pl.col("measure").is_in(TESTED)).group_by("test", "measure"):
+        wide = few.sort("query").pivot("arm", index=["query", "conversation"], values="value")
+        clusters = wide["conversation"].to_numpy()
+        arms = sorted(set(few["arm"]))
+        for base in (arm for arm in AGAINST if arm in arms):
+            others = [arm for arm in arms if arm != base]
+            moved = [
+                clustered_difference(_column(wide, arm), _column(wide, base), clusters, "randomisation", Resampling())
+                for arm in others
+            ]
+            for arm, one in zip(others, correct_by_holm(moved), strict=True):
+                facts = (one.value, one.low, one.high, one.p, one.p_holm, one.detectable, one.n)
+                rows.append((test, measure, arm, base, *facts))
+    names = ["test", "measure", "arm", "against", "difference", "low", "high", "p", "p_holm", "detectable", "turns"]
+    return pl.DataFrame(rows, schema=names, orient="row", infer_schema_length=None).sort(names[:4])
+
+
+def _column(wide: pl.DataFrame, name: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    return wide[name].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+
+
+def agreement(labels: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """For each two kinds of labels: Kendall's τ-b within turns, and how often they share a best context."""
+    rows = []
+    for one, other in combinations(labels, 2):
+        found = list(_within_turns(labels[one], labels[other]))
+        taus = [tau for tau, _ in found if tau is not None]
+        mean = sum(taus) / len(taus) if taus else None
+        same = sum(same for _, same in found) / len(found) if found else None
+        rows.append((one, other, len(found), len(taus), mean, same))
+    names = ["one", "other", "turns", "turns where both vary", "mean tau", "shared best context"]
+    return pl.DataFrame(rows, schema=names, orient="row", infer_schema_length=None)
+
+
+def _within_turns(one: pl.DataFrame, other: pl.DataFrame) -> Iterator[tuple[float | None, bool]]:
+    """For each turn with two contexts or more: τ, None where one kind is constant, and whether a best one is shared."""
+    from scipy.stats import kendalltau
+
+    sides = [
+        table.filter(pl.col("status") == OK).unique(["query", "context"]).select("query", "context", "value")
+        for table in (one, other)
+    ]
+    both = sides[0].join(sides[1], on=["query", "context"], suffix="_other").sort("query", "context")
+    for _, turn in both.group_by("query", maintain_order=True):
+        left, right = turn["value"].to_list(), turn["value_other"].to_list()
+        if len(left) < 2:
+            continue
+        varies = len(set(left)) > 1 and len(set(right)) > 1
+        best = [{n for n, value in enumerate(side) if value == max(side)} for side in (left, right)]
+        yield (float(kendalltau(left, right).statistic) if varies else None), bool(best[0] & best[1])

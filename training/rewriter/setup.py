@@ -1,0 +1,82 @@
+"""What the experiment starts from: collections of conversations, and the settings of a run."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+
+import ragworth
+from ragworth.collection import Collection
+from ragworth.conversations import Turn, turns_of
+from ragworth.rewriting.training.settings import TrainingSettings
+from ragworth.tables import Judgments
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Sizes and places of a run.
+
+    Attributes
+    ----------
+    data: folder that `training.rewriter.conversations` wrote.
+    others: folders of further test conversations, each with its own passages.
+    train_turns, test_turns: most turns with a history; whole conversations are drawn until they suffice.
+    samples: rewrites that the base model writes of each training turn.
+    """
+
+    data: Path
+    folder: Path
+    device: str
+    others: tuple[Path, ...] = ()
+    train_turns: int = 1200
+    test_turns: int = 400
+    samples: int = 4
+    temperature: float = 0.8
+    training: TrainingSettings = field(default_factory=TrainingSettings)
+
+    @property
+    def store(self) -> Path:
+        return self.folder / "calls.sqlite"
+
+    def train(self) -> Collection:
+        return read_part(self.data / "train", self.data / "passages.jsonl", self.train_turns)
+
+    def tests(self) -> dict[str, Collection]:
+        """Test conversations by name."""
+        found = {"judge": read_part(self.data / "judge", self.data / "passages.jsonl", self.test_turns)}
+        return found | {
+            other.name: read_part(other, other / "passages.jsonl", self.test_turns) for other in self.others
+        }
+
+
+def read_part(folder: Path, passages: Path, most: int) -> Collection:
+    """Conversations with their labels, and the passages; only turns with a history, of some conversations."""
+    found = ragworth.load(f"conversations:{folder / 'conversations.jsonl'}").collection
+    kept = _draw([turn for turn in turns_of(found) if turn.history], most)
+    few = pl.col("query").is_in([turn.query for turn in kept])
+    texts = pl.read_ndjson(passages).select(pl.col("_id").cast(pl.String).alias("passage"), "text")
+    labels = ragworth.read_judgments(folder / "qrels.txt").frame.filter(few)
+    return Collection.of(
+        queries=found.queries.filter(few),
+        turns=found.turns.filter(few),
+        answers=found.answers.filter(few),
+        passages=texts,
+        relevance=Judgments(labels),
+    )
+
+
+def _draw(turns: Sequence[Turn], most: int) -> list[Turn]:
+    """The turns of some conversations, which their names' hashes choose, so that a smaller draw is part of a larger."""
+    by_conversation: dict[str, list[Turn]] = {}
+    for turn in turns:
+        by_conversation.setdefault(turn.conversation, []).append(turn)
+    kept: list[Turn] = []
+    for name in sorted(by_conversation, key=lambda name: hashlib.sha256(name.encode()).hexdigest()):
+        if len(kept) + len(by_conversation[name]) > most:
+            break
+        kept += by_conversation[name]
+    return kept
