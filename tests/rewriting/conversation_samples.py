@@ -38,7 +38,13 @@ def conversations(number: int = 6) -> Collection:
 def training_run(output: Path, base: Path, **more: Any) -> TrainingRun:
     """SFT and DPO on the second turns of all conversations."""
     rows = [(f"c{n}-2", f"Who built {topic}?", "Who built it?") for n, topic in enumerate(TOPICS, 1)]
-    settings = {"sft_rates": (1e-3,), "dpo_rates": (1e-3, 1e-2), "epochs": 2, "batch": 2, "micro_batch": 2}
+    settings: dict[str, Any] = {
+        "sft_rates": (1e-3,),
+        "dpo_rates": (1e-3, 1e-2),
+        "epochs": 2,
+        "batch": 2,
+        "micro_batch": 2,
+    }
     settings |= {"rank": 2, "alpha": 4, "save_steps": 2, "held_out": 0.2, **more.pop("settings", {})}
     given: dict[str, Any] = {
         "best": pl.DataFrame([row[:2] for row in rows], schema=["query", "text"], orient="row"),

@@ -9,7 +9,7 @@ from ragworth.calls.job import Job
 from ragworth.conversations import Message, Turn, turns_of
 from ragworth.errors import InputError
 from ragworth.generation.rewriter import EMPTY_REWRITE, NO_HISTORY, REFUSED, QueryRewriter, recent_history
-from ragworth.llm.contract import Card, Generate
+from ragworth.llm.contract import Card, Generate, Request
 from ragworth.llm.scripted import Scripted
 from ragworth.rewriting import candidates as made
 from ragworth.tasks.contract import plan_task, run_task
@@ -74,7 +74,8 @@ def test_a_model_rewrites_each_turn_once_and_failures_have_a_status() -> None:
         "windmill": "I'm sorry, I can't help with that.",
     }
 
-    def reply(request: Generate) -> str:
+    def reply(request: Request) -> str:
+        assert isinstance(request, Generate)
         text = request.prompt.messages[-1].content
         return next(answer for name, answer in said.items() if name in text)
 

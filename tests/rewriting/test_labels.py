@@ -13,7 +13,7 @@ from ragworth.generation.rewriter import EMPTY_REWRITE
 from ragworth.llm.contract import Choose, Failure, Generate, Request
 from ragworth.llm.scripted import Scripted
 from ragworth.rewriting.contexts import context_key, retrieve_by_text
-from ragworth.rewriting.labels import EMPTY_CONTEXT, LabelTask
+from ragworth.rewriting.labels import EMPTY_CONTEXT, RewriteLabelling
 from ragworth.rewriting.tables import CANDIDATES, check_rewriting_table
 from ragworth.rewriting.utilities import AnswerabilityUtility, GoldRankUtility, UdcgUtility
 from tests.rewriting.conversation_samples import conversations
@@ -27,7 +27,7 @@ def candidates(*texts: str) -> pl.DataFrame:
     return check_rewriting_table(rows, CANDIDATES)
 
 
-def declines(request: Request) -> object:
+def declines(request: Request) -> dict[str, float]:
     """Declines to answer unless the lighthouse is in the prompt; control questions go by their passages too."""
     assert isinstance(request, Choose)
     text = request.prompt.messages[-1].content
@@ -36,7 +36,7 @@ def declines(request: Request) -> object:
 
 
 def test_equal_contexts_are_labelled_once_and_the_same_again_asks_nothing(tmp_path: Path) -> None:
-    task = LabelTask(candidates(*TEXTS), conversations(), AnswerabilityUtility())
+    task = RewriteLabelling(candidates(*TEXTS), conversations(), AnswerabilityUtility())
     assert task.distinct == 2
     model = Scripted(declines)
     with Job(model, tmp_path / "calls.sqlite") as job:
@@ -57,7 +57,7 @@ def test_equal_contexts_are_labelled_once_and_the_same_again_asks_nothing(tmp_pa
 
 
 def test_confidence_takes_two_calls_for_each_distinct_context() -> None:
-    task = LabelTask(candidates(*TEXTS), conversations())
+    task = RewriteLabelling(candidates(*TEXTS), conversations())
 
     def reply(request: Request) -> str | float:
         text = request.prompt.messages[-1].content
@@ -76,7 +76,7 @@ def test_gold_rank_is_the_reciprocal_rank_and_asks_nobody() -> None:
     collection = conversations()
     texts = ("work builder lighthouse", "lighthouse built 1801", "windmill")
     shown = retrieve_by_text(texts, collection)
-    result = LabelTask(candidates(*texts), collection, GoldRankUtility()).run(None)
+    result = RewriteLabelling(candidates(*texts), collection, GoldRankUtility()).run(None)
     expected = [1 / (shown[text].index("p1b") + 1) if "p1b" in shown[text] else 0.0 for text in texts]
     assert result.frame["value"].to_list() == pytest.approx(expected)
     assert expected[0] == 1.0
@@ -94,16 +94,16 @@ def test_turns_without_relevant_passages_have_no_rank_and_no_labels_are_an_error
         passages=collection.passages,
         relevance=pl.DataFrame(others, schema=["query", "passage", "value"], orient="row"),
     )
-    result = LabelTask(check_rewriting_table(rows, CANDIDATES), part, GoldRankUtility()).run(None)
+    result = RewriteLabelling(check_rewriting_table(rows, CANDIDATES), part, GoldRankUtility()).run(None)
     assert result.frame["status"].to_list() == ["no-relevant"]
     bare = type(collection).of(queries=collection.queries, passages=collection.passages)
     with pytest.raises(MissingInputError):
-        LabelTask(candidates("x"), bare, GoldRankUtility())
+        RewriteLabelling(candidates("x"), bare, GoldRankUtility())
 
 
 def test_udcg_comes_from_judgments_of_single_passages() -> None:
     collection = conversations()
-    task = LabelTask(candidates("lighthouse builder work", "windmill"), collection, UdcgUtility())
+    task = RewriteLabelling(candidates("lighthouse builder work", "windmill"), collection, UdcgUtility())
     with Job(Scripted(declines)) as job:
         values = task.run(job).frame["value"].to_list()
     # The first context has the relevant passage, which the model answers from; the second has none.
@@ -111,7 +111,7 @@ def test_udcg_comes_from_judgments_of_single_passages() -> None:
 
 
 def test_a_reader_that_fails_leaves_a_status_not_a_value() -> None:
-    task = LabelTask(candidates("lighthouse", "windmill"), conversations())
+    task = RewriteLabelling(candidates("lighthouse", "windmill"), conversations())
     with Job(Scripted(lambda request: Failure("timed-out", "no response"))) as job:
         frame = task.run(job).frame
     assert frame["value"].null_count() == 2
@@ -125,7 +125,7 @@ def test_steps_that_know_the_turn_and_unknown_turns_are_refused() -> None:
         retrieve_by_text(["x"], conversations(), 'rewritten(by="last") >> bm25 % 3')
     rows = [{"query": "nobody", "candidate": "a", "text": "x", "source": ""}]
     with pytest.raises(InputError, match="'nobody'"):
-        LabelTask(check_rewriting_table(rows, CANDIDATES), conversations())
+        RewriteLabelling(check_rewriting_table(rows, CANDIDATES), conversations())
 
 
 def test_keys_of_contexts_tell_order_and_boundaries() -> None:

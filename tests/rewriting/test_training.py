@@ -139,7 +139,7 @@ def test_log_probabilities_are_those_of_the_engine(base: Path, trained: TrainedR
         # The trainer's rewrite has one more token: the end of the turn.
         assert scored.trace.logprobs == pytest.approx(direct[:-1], abs=1e-4)
         assert row[side][-1] == end
-    engine.close()  # type: ignore[attr-defined]
+    engine.close()
 
 
 @pytest.mark.torch

@@ -24,7 +24,7 @@ from ragworth.collection import Collection
 from ragworth.conversations import turns_of
 from ragworth.generation.rewriter import QueryRewriter
 from ragworth.rewriting.candidates import Proposal, by_rules, from_samples, merge_candidates
-from ragworth.rewriting.labels import LabelTask
+from ragworth.rewriting.labels import RewriteLabelling
 from ragworth.rewriting.training.run import TrainingRun
 from ragworth.rewriting.training.settings import TrainingSettings
 from ragworth.rewriting.utilities import AnswerabilityUtility, GoldRankUtility, KeyEntropyUtility
@@ -75,7 +75,7 @@ def labels(experiment: Experiment, collection: Collection) -> Labelled:
     for utility in UTILITIES:
         path = experiment.folder / f"labels-{utility.kind}.parquet"
         if not path.exists():
-            task = LabelTask(made, collection, utility, cache=experiment.folder / "cache")
+            task = RewriteLabelling(made, collection, utility, cache=experiment.folder / "cache")
             with stage(experiment.folder, f"labels by {utility.kind}") as cost:
                 if utility.asks:
                     with Job(models.reader(experiment.device), experiment.store) as job:

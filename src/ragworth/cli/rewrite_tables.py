@@ -155,7 +155,7 @@ def label(
 
     Candidates of a turn that retrieve the same passages in the same order are labelled once.
     """
-    from ragworth.rewriting.labels import LabelTask
+    from ragworth.rewriting.labels import RewriteLabelling
     from ragworth.rewriting.tables import CANDIDATES, read_rewriting_table
     from ragworth.rewriting.utilities import UTILITIES
 
@@ -166,7 +166,7 @@ def label(
         rows = rows.filter(rows["query"].is_in(rows["query"].unique(maintain_order=True).head(limit).to_list()))
     chosen: Any = UTILITIES[utility]
     way = chosen(a=alpha, top=top) if utility == "key-entropy" else chosen()
-    task = LabelTask(rows, found.collection, way, pipeline, prompts)
+    task = RewriteLabelling(rows, found.collection, way, pipeline, prompts)
     print_notes(found.notes, calling.quiet)
     click.echo(f"{rows.height:,} rewrites, {task.distinct:,} distinct contexts", err=True)
     if not way.asks:

@@ -28,7 +28,7 @@ EMPTY_CONTEXT = "empty-context"
 
 
 @dataclass(frozen=True)
-class LabelResult:
+class RewriteLabels:
     """Labels, and how many contexts they come from."""
 
     frame: pl.DataFrame
@@ -46,7 +46,7 @@ class LabelResult:
 
 
 @dataclass(frozen=True, eq=False)
-class LabelTask:
+class RewriteLabelling:
     """Candidates to label. Nothing is asked before `run`."""
 
     candidates: pl.DataFrame
@@ -96,14 +96,14 @@ class LabelTask:
         """Count the calls that `run` would make."""
         return [plan_task(annotator, items, job) for annotator, items in self._work(job)]
 
-    def run(self, job: Job | None) -> LabelResult:
+    def run(self, job: Job | None) -> RewriteLabels:
         """Label all candidates."""
         results = [run_task(annotator, items, job) for annotator, items in self._work(job)]
         values = self.utility.values(self.contexts, self.collection, results) if self.distinct else {}
         columns = self.candidates.select("query", "candidate", "text")
         rows = [self._row(query, name, text, values) for query, name, text in columns.iter_rows()]
         notes = [note for result in results for note in result.notes]
-        return LabelResult(pl.DataFrame(rows, schema=dict(LABELS), orient="row"), self.distinct, tuple(notes))
+        return RewriteLabels(pl.DataFrame(rows, schema=dict(LABELS), orient="row"), self.distinct, tuple(notes))
 
     def _row(self, query: str, candidate: str, text: str, values: Values) -> Sequence[object]:
         passages = self.shown.get(text, ())

@@ -25,8 +25,9 @@ from ragworth.prompts import load_prompt
 from ragworth.rewriting.split import Split, split_by_conversation
 from ragworth.rewriting.training.base_model import BaseFiles, find_base, load_base, require_training
 from ragworth.rewriting.training.examples import EncodedExamples, ExampleEncoder, require_examples
+from ragworth.rewriting.training.kept_adapter import write_json
 from ragworth.rewriting.training.settings import TrainingSettings
-from ragworth.rewriting.training.stage import BEST, Kind, StageData, StageResult, run_stage, write_json
+from ragworth.rewriting.training.stage import BEST, Kind, StageData, TrainedStage, run_stage
 
 PLAN = "plan.json"
 
@@ -170,7 +171,7 @@ class TrainingRun:
         require_training()
         work = self._work_folder()
         data, left_out = self._encode()
-        chosen: list[StageResult] = []
+        chosen: list[TrainedStage] = []
         start, every = self.start, []
         for kind, rates in self.stages.items():
             results = {rate: self._stage(kind, work, data[kind], rate, start) for rate in rates}
@@ -183,7 +184,7 @@ class TrainingRun:
         self._finish(work, start, about)
         return TrainedRewriter(self.output, about, True)
 
-    def _stage(self, kind: Kind, work: Path, data: StageData, rate: float, start: Path | None) -> StageResult:
+    def _stage(self, kind: Kind, work: Path, data: StageData, rate: float, start: Path | None) -> TrainedStage:
         folder = work / f"{kind}-{rate:g}"
         if self.told is not None:
             self.told(f"{kind} at {rate:g}: {format_count(len(data.train), 'example')}")
@@ -244,7 +245,7 @@ class TrainingRun:
         sides = ([row for row in pairs if (row[0] in held) is side] for side in (False, True))
         return tuple(map(encoder.dpo, sides))  # type: ignore[return-value]
 
-    def _about(self, chosen: list[StageResult], every: list[StageResult], left_out: dict[str, Any]) -> dict[str, Any]:
+    def _about(self, chosen: list[TrainedStage], every: list[TrainedStage], left_out: dict[str, Any]) -> dict[str, Any]:
         from ragworth.rewriting.training.card import package_versions
 
         return {
@@ -289,7 +290,7 @@ def adapter_hash(folder: Path) -> str:
         raise InputError(f"it cannot be read: {error.strerror or error}", file=str(folder / WEIGHTS)) from error
 
 
-def _loss(result: StageResult) -> float:
+def _loss(result: TrainedStage) -> float:
     return 0.0 if result.loss is None else result.loss
 
 

@@ -14,15 +14,14 @@ from typing import Any, Literal, NamedTuple
 
 from ragworth.errors import ModelError
 from ragworth.rewriting.training.base_model import TrainableModel
+from ragworth.rewriting.training.kept_adapter import read_best, write_json
 from ragworth.rewriting.training.settings import TrainingSettings
 
 Kind = Literal["sft", "dpo"]
-RESULT, BEST, EPOCH = "result.json", "best", "epoch.json"
-ADAPTER = "default"
-"""PEFT's name of the adapter that is trained."""
+RESULT, BEST = "result.json", "best"
 
 
-class StageResult(NamedTuple):
+class TrainedStage(NamedTuple):
     """What became of a stage.
 
     Attributes
@@ -56,11 +55,11 @@ def run_stage(
     settings: TrainingSettings,
     start: Path | None,
     callbacks: Sequence[Any] = (),
-) -> StageResult:
+) -> TrainedStage:
     """Train from an adapter, or from a new one, and keep the adapter of the best epoch in ``folder/best``."""
     done = folder / RESULT
     if done.is_file():
-        return StageResult(**json.loads(done.read_text(encoding="utf-8")))
+        return TrainedStage(**json.loads(done.read_text(encoding="utf-8")))
     folder.mkdir(parents=True, exist_ok=True)
     trainer = build_trainer(kind, folder, load(), data, rate, settings, start, callbacks)
     trainer.train(resume_from_checkpoint=_last_checkpoint(folder))
@@ -68,7 +67,7 @@ def run_stage(
     best = read_best(folder / BEST)
     if best is None:
         raise ModelError("training gave no adapter: every held-out loss is NaN", remedy="lower the learning rates")
-    result = StageResult(kind, rate, best["epoch"], best["loss"], _curve(history))
+    result = TrainedStage(kind, rate, best["epoch"], best["loss"], _curve(history))
     write_json(done, result._asdict())
     for checkpoint in folder.glob("checkpoint-*"):
         shutil.rmtree(checkpoint)
@@ -168,18 +167,6 @@ def _last_checkpoint(folder: Path) -> str | None:
     return str(max(found)[1]) if found else None
 
 
-def read_best(folder: Path) -> dict[str, Any] | None:
-    """The epoch and the loss of the adapter kept so far. If a kill came while it was replaced, the new one counts."""
-    new = folder.with_name(f"{folder.name}.new")
-    if not folder.exists() and (new / EPOCH).is_file():
-        new.rename(folder)
-    try:
-        found: dict[str, Any] = json.loads((folder / EPOCH).read_text(encoding="utf-8"))
-    except OSError:
-        return None
-    return found
-
-
 def _curve(history: Sequence[dict[str, Any]]) -> list[dict[str, float]]:
     """The losses that the trainer logged."""
     names = {
@@ -193,10 +180,3 @@ def _curve(history: Sequence[dict[str, Any]]) -> list[dict[str, float]]:
         for row in history
         if "loss" in row or "eval_loss" in row
     ]
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Write a file whole or not at all."""
-    beside = path.with_suffix(".partial")
-    beside.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    beside.replace(path)

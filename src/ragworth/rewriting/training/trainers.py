@@ -9,7 +9,7 @@ from typing import Any
 from transformers import TrainerCallback
 from trl import DPOTrainer, SFTTrainer
 
-from ragworth.rewriting.training.stage import ADAPTER, EPOCH, read_best, write_json
+from ragworth.rewriting.training.kept_adapter import ADAPTER, EPOCH, read_best, write_json
 
 
 class SupervisedTrainer(SFTTrainer):
