@@ -102,6 +102,18 @@ def test_labels_agree_with_themselves() -> None:
     assert [row["shared best context"] for row in found] == [1, 0, 0]
 
 
+def test_choices_are_ranked_by_the_labels_that_made_them() -> None:
+    rows = [("a-t2", "x", 1.0), ("a-t2", "y", 0.5), ("b-t2", "x", 0.0), ("b-t2", "y", 0.25)]
+    gold = pl.DataFrame(rows, schema=["query", "candidate", "value"], orient="row").with_columns(status=pl.lit("ok"))
+    other = gold.with_columns(value=pl.Series([0.9, 0.1, 0.9, 0.1]))
+    table = results.choices({"other": other, "gold-rank": gold}, {"a-t2": "a", "b-t2": "b"})
+    found = {(kind, name): value for kind, name, value in table.select("labels", "candidate", "reciprocal rank").rows()}
+    assert found["other", "best"] == pytest.approx(0.5)
+    assert found["other", "worst"] == pytest.approx(0.375)
+    assert found["gold-rank", "best"] == pytest.approx(0.625)
+    assert found["gold-rank", "random"] == pytest.approx(0.4375)
+
+
 def test_rewrites_to_read_have_ranks(made: Experiment) -> None:
     collection = read_part(made.data / "judge", made.data / "passages.jsonl", 8)
     found = ranked(results.rewrites_file(made.folder, "judge", "sft-human-0"), collection)

@@ -13,6 +13,7 @@ from ragworth.collection import Collection
 from ragworth.conversations import turns_of
 from ragworth.rewriting.evaluation.arms import arm_from_rewrites, baseline_arms
 from ragworth.rewriting.evaluation.run import ArmComparison
+from ragworth.rewriting.utilities import GoldRankUtility
 from ragworth.stats.clustered import clustered_difference, clustered_mean
 from ragworth.stats.estimate import Resampling, correct_by_holm
 from ragworth.tables import OK
@@ -37,12 +38,13 @@ def write(experiment: Experiment, labels: Mapping[str, pl.DataFrame]) -> None:
         "means": over_seeds(values),
         "differences": differences(values),
         "agreement": agreement(labels),
+        "choices": choices(labels, dict(experiment.train().turns.select("query", "conversation").iter_rows())),
         "costs": pl.read_ndjson(experiment.folder / "costs.jsonl"),
     }
     for name, table in tables.items():
         table.write_csv(experiment.folder / f"{name}.csv")
     with pl.Config(tbl_rows=-1, tbl_cols=-1, tbl_width_chars=200, float_precision=3, fmt_str_lengths=40):
-        for name in ("arms", "agreement", "costs"):
+        for name in ("arms", "agreement", "choices", "costs"):
             print(name, tables[name], sep="\n", flush=True)
 
 
@@ -137,3 +139,27 @@ def _within_turns(one: pl.DataFrame, other: pl.DataFrame) -> Iterator[tuple[floa
         varies = len(set(left)) > 1 and len(set(right)) > 1
         best = [{n for n, value in enumerate(side) if value == max(side)} for side in (left, right)]
         yield (float(kendalltau(left, right).statistic) if varies else None), bool(best[0] & best[1])
+
+
+def choices(labels: Mapping[str, pl.DataFrame], conversations: Mapping[str, str]) -> pl.DataFrame:
+    """The reciprocal rank of a relevant passage with the candidates that each kind of label likes best and least.
+
+    Equally good candidates count by their mean. A random candidate is there for comparison.
+    """
+    gold = labels[GoldRankUtility.kind].filter(pl.col("status") == OK).select("query", "candidate", rr="value")
+    value = pl.col("value")
+    picks = {
+        "best": value == value.max().over("query"),
+        "worst": value == value.min().over("query"),
+        "random": pl.lit(True),
+    }
+    rows = []
+    for kind, table in labels.items():
+        both = table.filter(pl.col("status") == OK).join(gold, on=["query", "candidate"])
+        for name, picked in picks.items():
+            turns = both.filter(picked).group_by("query", maintain_order=True).agg(pl.col("rr").mean())
+            clusters = [conversations[query] for query in turns["query"]]
+            found = clustered_mean(turns["rr"].to_numpy(), clusters, Resampling())
+            rows.append((kind, name, found.value, found.low, found.high, found.n))
+    names = ["labels", "candidate", "reciprocal rank", "low", "high", "turns"]
+    return pl.DataFrame(rows, schema=names, orient="row", infer_schema_length=None)
