@@ -39,6 +39,8 @@ def test_all_arms_are_measured_on_the_same_turns(tmp_path: Path) -> None:
     # Retrieving nothing is a score of 0, not a missing one.
     assert means[attack.name, "RR"]["value"] == pytest.approx(0.0)
     assert means[attack.name, "RR"]["n"] == len(turns)
+    shares = found.means.filter(pl.col("measure") != "words")
+    assert (shares["high"].drop_nulls() <= 1).all()
     assert set(found.differences["against"]) == {"last"}
     assert (found.differences["p_holm"] >= found.differences["p"]).all()
     write_evaluation(found, tmp_path / "results")
@@ -101,3 +103,20 @@ def test_repeating_turns_within_conversations_is_no_more_evidence() -> None:
     assert naive.p is not None and clustered.p is not None and naive.p < clustered.p
     assert single.low is not None and clustered.low is not None
     assert clustered.low == pytest.approx(single.low)
+
+
+def test_few_clusters_have_no_interval_and_intervals_stay_within_the_range() -> None:
+    """Resampling three conversations spans their own means at most: that is no interval of 95 %."""
+    few = clustered_mean([0.2, 0.5, 0.9], ["a", "b", "c"], PLAN)
+    assert few.value == pytest.approx(1.6 / 3)
+    assert few.low is None and few.high is None
+    assert "fewer than 5 clusters" in few.reason
+    sizes = [8, 1, 1, 2, 1, 6]
+    values = np.repeat([1.0, 0.0, 1.0, 0.5, 0.9, 1.0], sizes)
+    clusters = np.repeat(np.arange(6), sizes)
+    free, bounded = (clustered_mean(values, clusters, PLAN, bounds) for bounds in (None, (0.0, 1.0)))
+    assert free.high is not None and free.high > 1  # as a mean of recalls can't be
+    assert bounded.high == pytest.approx(1.0)
+    assert bounded.low == pytest.approx(free.low)
+    moved = clustered_difference(values, 1 - values, clusters, "randomisation", PLAN, (0.0, 1.0))
+    assert moved.high is not None and moved.high <= 1

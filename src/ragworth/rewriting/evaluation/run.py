@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,6 +23,7 @@ from ragworth.rewriting.evaluation.measures import is_unchanged, leaks_answer, w
 from ragworth.stats.clustered import clustered_difference, clustered_mean
 from ragworth.stats.estimate import Estimate, Resampling, correct_by_holm
 from ragworth.stats.paired import Test
+from ragworth.stats.range_intervals import Bounds
 from ragworth.tables import OK, Contexts, Outcomes
 
 DEFAULT_METRICS = ("RR", "nDCG@3", "R@10", "R@20", "R@100")
@@ -89,6 +91,12 @@ class ArmComparison:
             )
 
     @cached_property
+    def _bounds(self) -> dict[str, Bounds]:
+        """The lowest and highest possible value of each measure."""
+        shares = dict.fromkeys((*ANSWER_METRICS, UNCHANGED, LEAKS), (0.0, 1.0))
+        return {str(metric): metric.bounds(math.inf) for metric in parse_all(list(self.metrics))} | shares
+
+    @cached_property
     def contexts(self) -> Contexts:
         """What each arm retrieves for each turn."""
         shown = retrieve_by_text(
@@ -147,7 +155,7 @@ class ArmComparison:
         return every.filter(pl.col("query").is_in(list(conversations))).with_columns(named).select(list(VALUES))
 
     def _mean(self, found: _Values, arm: str, measure: str) -> Sequence[object]:
-        one = clustered_mean(found.of(arm, measure), found.clusters, self.plan)
+        one = clustered_mean(found.of(arm, measure), found.clusters, self.plan, self._bounds.get(measure))
         clusters = one.counts.get("clusters", 0)
         return (arm, measure, one.value, one.low, one.high, one.n, one.n_left_out, clusters)
 
@@ -158,7 +166,12 @@ class ArmComparison:
             for measure in measures:
                 moved = [
                     clustered_difference(
-                        found.of(arm, measure), found.of(base, measure), found.clusters, self.test, self.plan
+                        found.of(arm, measure),
+                        found.of(base, measure),
+                        found.clusters,
+                        self.test,
+                        self.plan,
+                        self._bounds.get(measure),
                     )
                     for arm in others
                 ]
