@@ -42,7 +42,7 @@ def differences_table(found: RewritingEvaluation) -> pl.DataFrame:
             "p": format_p_value(row["p"]),
             "p_holm": format_p_value(row["p_holm"]),
             "smallest detectable": "–" if row["detectable"] is None else f"{row['detectable']:.3f}",
-            "won/tied/lost": f"{row['wins']}/{row['ties']}/{row['losses']}",
+            "won/tied/lost": "–" if row["wins"] is None else f"{row['wins']}/{row['ties']}/{row['losses']}",
         }
         for row in found.differences.iter_rows(named=True)
     ]

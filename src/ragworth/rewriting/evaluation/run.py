@@ -15,9 +15,10 @@ import polars as pl
 from ragworth.answer_outcomes import outcome_scores
 from ragworth.collection import Collection
 from ragworth.conversations import Turn
-from ragworth.errors import InputError, MissingInputError, format_list, give_input
+from ragworth.errors import InputError, MissingInputError, format_count, format_list, give_input
 from ragworth.metrics.engine import parse_all, score_tables
-from ragworth.rewriting.contexts import retrieve_by_text
+from ragworth.retrieval.steps.reorder import Top
+from ragworth.rewriting.contexts import check_pipeline, retrieve_by_text
 from ragworth.rewriting.evaluation.arms import LAST, Arm
 from ragworth.rewriting.evaluation.measures import is_unchanged, leaks_answer, word_count
 from ragworth.stats.clustered import clustered_difference, clustered_mean
@@ -89,6 +90,10 @@ class ArmComparison:
             raise MissingInputError(
                 "the evaluation of rewrites", "relevance labels", "there are none", give_input("qrels")
             )
+        if not self.collection.passages.height:
+            raise MissingInputError("the evaluation of rewrites", "passages", "there are none", give_input("passages"))
+        check_pipeline(self.pipeline)
+        parse_all(list(self.metrics))
 
     @cached_property
     def _bounds(self) -> dict[str, Bounds]:
@@ -188,12 +193,23 @@ class ArmComparison:
         return pl.DataFrame(rows, schema=["arm", "query", "turn", "text"], orient="row")
 
     def _notes(self) -> list[str]:
-        return [
+        """Turns without a rewrite, and metrics that look deeper than the pipeline does."""
+        notes = [
             f"{arm.name}: {sum(arm.fallbacks.values()):,} of {len(self.turns):,} turns are searched as they are "
             f"({', '.join(f'{reason} {number:,}' for reason, number in arm.fallbacks.items())})"
             for arm in self.arms
             if arm.fallbacks
         ]
+        last = check_pipeline(self.pipeline).steps[-1]
+        deeper = [
+            str(metric)
+            for metric in parse_all(list(self.metrics))
+            if isinstance(last, Top) and metric.cutoff is not None and metric.cutoff > last.k
+        ]
+        if deeper and isinstance(last, Top):
+            seen = format_count(last.k, "passage")
+            notes.append(f"{self.pipeline} retrieves at most {seen}: {format_list(deeper)} can't see more of them")
+        return notes
 
 
 class _Values:
