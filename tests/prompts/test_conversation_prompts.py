@@ -110,3 +110,11 @@ def test_long_histories_are_cut_and_noted() -> None:
     collection = Collection.of(queries={"query": ["q"], "text": ["Why?"]}, turns=[turn])
     (note,) = conversation_notes(collection)
     assert "isn't shown their oldest 1 message" in note
+
+
+def test_later_turns_without_a_history_are_noted() -> None:
+    turns = [{"query": f"q{n}", "conversation": "c", "number": n, "history": []} for n in (1, 2)]
+    queries = {"query": ["q1", "q2"], "text": ["Who?", "Why?"]}
+    notes = conversation_notes(Collection.of(queries=queries, turns=turns))
+    assert any("1 turn after the first of a conversation has no history" in note for note in notes)
+    assert not any("no history" in note for note in conversation_notes(Collection.of(queries=queries, turns=turns[:1])))
