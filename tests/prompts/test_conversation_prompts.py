@@ -22,7 +22,11 @@ VALUES: dict[str, Any] = {
     "answer": "ice",
     "ideal": "ice",
     "subquestion": "Where?",
+    "nugget": "Otters hunt under ice.",
+    "nuggets": ["Otters eat fish."],
+    "count": "30",
 }
+CUTTABLE = ("Otters hunt under ice.", "ice")
 
 
 def values(template: Template, query: str) -> dict[str, Any]:
@@ -53,7 +57,7 @@ def test_the_conversation_is_in_front_and_the_rest_stays(name: str) -> None:
     assert len(last) == len(FRONT) + len(plain.messages[-1].content)
     for spans in (plain, asked):
         for span in spans.passages:
-            assert spans.messages[span.message].content[span.start : span.end] == "Otters hunt under ice."
+            assert spans.messages[span.message].content[span.start : span.end] in CUTTABLE
     assert len(asked.passages) == len(plain.passages)
 
 
