@@ -64,7 +64,7 @@ def sentences(found: RewritingEvaluation, alpha: float = 0.05) -> list[str]:
             small = "" if row["detectable"] is None else f" (it could show {row['detectable']:.3f})"
             said.append(
                 f"{row['arm']} is not significantly different from {row['against']} by {row['measure']}: "
-                f"{row['difference'] + 0.0:+.3f}{small}."
+                f"{round(row['difference'], 3) + 0.0:+.3f}{small}."
             )
     return said
 
