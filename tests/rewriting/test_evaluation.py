@@ -70,6 +70,17 @@ def test_missing_rewrites_fall_back_with_a_count_and_files_must_be_complete() ->
         arm_from_file("mine", turns, pl.DataFrame({"query": ["c1-2"], "text": ["Who?"]}), "mine.jsonl")
 
 
+def test_an_arm_without_any_rewrite_is_not_called_equal_to_the_last_turn() -> None:
+    turns, collection = follow_ups(), conversations()
+    empty = [{"query": turn.query, "status": "empty-rewrite", "text": None} for turn in turns]
+    schema = dict.fromkeys(("query", "status", "text"), pl.String)
+    silent = arm_from_rewrites("silent", turns, pl.DataFrame(empty, schema=schema))
+    found = ArmComparison(turns, collection, [*baseline_arms(turns, collection), silent], plan=PLAN).evaluate()
+    assert found.failed == ("silent",)
+    (said,) = [sentence for sentence in sentences(found) if sentence.startswith("silent")]
+    assert said.startswith("silent can't be compared with last: silent gave no rewrite at all")
+
+
 def test_unknown_arms_and_equal_names_are_refused() -> None:
     turns, collection = follow_ups(), conversations()
     arms = baseline_arms(turns, collection)

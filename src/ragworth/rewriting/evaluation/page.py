@@ -55,7 +55,12 @@ def sentences(found: RewritingEvaluation, alpha: float = 0.05) -> list[str]:
     for row in found.differences.iter_rows(named=True):
         if row["measure"] != found.differences["measure"][0]:
             continue
-        if row["difference"] is None:
+        if failed := [arm for arm in (row["arm"], row["against"]) if arm in found.failed]:
+            said.append(
+                f"{row['arm']} can't be compared with {row['against']}: {failed[0]} gave no rewrite at all, so every "
+                "turn was searched as it is."
+            )
+        elif row["difference"] is None:
             said.append(f"{row['arm']} can't be compared with {row['against']}: no turn has both values.")
         elif row["p_holm"] < alpha:
             verb = "beats" if row["difference"] > 0 else "is worse than"

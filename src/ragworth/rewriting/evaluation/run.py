@@ -52,13 +52,17 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class RewritingEvaluation:
-    """Values of every arm, turn and measure; means and differences over them."""
+    """Values of every arm, turn and measure; means and differences over them.
+
+    ``failed`` are arms without a single rewrite: they search every turn as it is, which says nothing about them.
+    """
 
     values: pl.DataFrame
     means: pl.DataFrame
     differences: pl.DataFrame
     rewrites: pl.DataFrame
     notes: tuple[str, ...]
+    failed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +142,7 @@ class ArmComparison:
             pl.DataFrame(self._differences(found, names, measures), schema=DIFFERENCES, orient="row"),
             self._rewrites(),
             (*scores.notes, *self._notes()),
+            tuple(arm.name for arm in self.arms if sum(arm.fallbacks.values()) == len(self.turns)),
         )
 
     def _values(self, scored: pl.DataFrame) -> pl.DataFrame:
