@@ -7,7 +7,7 @@ place in the conversation, the history, and a human rewrite if there is one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from ragworth.collection import Collection, TurnForm
@@ -85,13 +85,23 @@ def conversation_text(history: Sequence[Message]) -> str:
 
 
 def recent_messages(history: tuple[Message, ...], characters: int = READER_HISTORY) -> tuple[Message, ...]:
-    """The latest messages that together have at most so many characters."""
+    """The latest messages that together have at most so many characters.
+
+    If the latest alone has more, it is shortened to its beginning: otherwise a long reply would hide everything.
+    """
     room = characters
     for number, message in enumerate(reversed(history)):
         room -= len(message.text)
         if room < 0:
-            return history[len(history) - number :]
+            latest = history[len(history) - number :]
+            return latest if number or not characters else (replace(message, text=message.text[:characters]),)
     return history
+
+
+def cut_messages(history: tuple[Message, ...], characters: int = READER_HISTORY) -> int:
+    """How many messages `recent_messages` leaves out or shortens."""
+    shown = recent_messages(history, characters)
+    return len(history) - len(shown) + (shown[-1:] != history[-1:] if shown else 0)
 
 
 def asked_question(turn: Turn, form: TurnForm) -> str | None:
@@ -114,12 +124,17 @@ def conversation_notes(collection: Collection) -> list[str]:
         return []
     notes = []
     if collection.turn_form == "conversation":
-        cut = [len(turn.history) - len(recent_messages(turn.history)) for turn in turns]
+        cut = [cut_messages(turn.history) for turn in turns]
         if some := sum(map(bool, cut)):
             notes.append(
                 f"the histories of {format_count(some, 'turn')} are longer than {READER_HISTORY:,} characters: the "
-                f"reader isn't shown their oldest {format_count(sum(cut), 'message')}"
+                f"reader isn't shown their oldest {format_count(sum(cut), 'message')}, or only the beginning"
             )
+    if bare := sum(turn.number > 1 and not turn.history for turn in turns):
+        notes.append(
+            f"{format_count(bare, 'turn')} after the first of a conversation {'has' if bare == 1 else 'have'} no "
+            "history: nothing can be rewritten there"
+        )
     conversations = len({turn.conversation for turn in turns})
     if conversations < len(turns):
         notes.append(

@@ -22,7 +22,11 @@ VALUES: dict[str, Any] = {
     "answer": "ice",
     "ideal": "ice",
     "subquestion": "Where?",
+    "nugget": "Otters hunt under ice.",
+    "nuggets": ["Otters eat fish."],
+    "count": "30",
 }
+CUTTABLE = ("Otters hunt under ice.", "ice")
 
 
 def values(template: Template, query: str) -> dict[str, Any]:
@@ -53,7 +57,7 @@ def test_the_conversation_is_in_front_and_the_rest_stays(name: str) -> None:
     assert len(last) == len(FRONT) + len(plain.messages[-1].content)
     for spans in (plain, asked):
         for span in spans.passages:
-            assert spans.messages[span.message].content[span.start : span.end] == "Otters hunt under ice."
+            assert spans.messages[span.message].content[span.start : span.end] in CUTTABLE
     assert len(asked.passages) == len(plain.passages)
 
 
@@ -110,3 +114,11 @@ def test_long_histories_are_cut_and_noted() -> None:
     collection = Collection.of(queries={"query": ["q"], "text": ["Why?"]}, turns=[turn])
     (note,) = conversation_notes(collection)
     assert "isn't shown their oldest 1 message" in note
+
+
+def test_later_turns_without_a_history_are_noted() -> None:
+    turns = [{"query": f"q{n}", "conversation": "c", "number": n, "history": []} for n in (1, 2)]
+    queries = {"query": ["q1", "q2"], "text": ["Who?", "Why?"]}
+    notes = conversation_notes(Collection.of(queries=queries, turns=turns))
+    assert any("1 turn after the first of a conversation has no history" in note for note in notes)
+    assert not any("no history" in note for note in conversation_notes(Collection.of(queries=queries, turns=turns[:1])))

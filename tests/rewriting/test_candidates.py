@@ -6,9 +6,9 @@ import polars as pl
 import pytest
 
 from ragworth.calls.job import Job
-from ragworth.conversations import Message, Turn, turns_of
+from ragworth.conversations import Message, Turn, cut_messages, recent_messages, turns_of
 from ragworth.errors import InputError
-from ragworth.generation.rewriter import EMPTY_REWRITE, NO_HISTORY, REFUSED, QueryRewriter, recent_history
+from ragworth.generation.rewriter import EMPTY_REWRITE, NO_HISTORY, REFUSED, QueryRewriter
 from ragworth.llm.contract import Card, Generate, Request
 from ragworth.llm.scripted import Scripted
 from ragworth.rewriting import candidates as made
@@ -94,15 +94,30 @@ def test_a_long_history_is_cut_from_the_oldest_message_with_a_note() -> None:
     words = " ".join(["word"] * 10_000)
     history = (Message("user", words), Message("assistant", "Short."), Message("user", "And?"))
     turn = Turn("q", "c", 3, "Why?", history)
-    assert recent_history(turn, 100) == history[1:]
-    assert recent_history(turn, 0) == ()
-    assert recent_history(turn, 10**6) == history
+    assert recent_messages(history, 100) == history[1:]
+    assert recent_messages(history, 0) == ()
+    assert recent_messages(history, 10**6) == history
+    assert [cut_messages(history, room) for room in (100, 0, 10**6)] == [1, 3, 0]
     with Job(Scripted(lambda request: "Why is it short?")) as job:
         rewriter = QueryRewriter(job.card, history=100)
         assert words not in rewriter.render(turn).messages[-1].content
         result = run_task(rewriter, [turn], job)
     assert result.frame["cut_messages"].to_list() == [1]
     assert any("1 message left out" in note for note in result.notes)
+
+
+def test_a_long_last_reply_is_shortened_rather_than_hiding_the_conversation() -> None:
+    history = (Message("user", "Who built the lighthouse?"), Message("assistant", "Ada built it. " + "word " * 10_000))
+    (shown,) = recent_messages(history, 100)
+    assert shown.text.startswith("Ada built it.")
+    assert len(shown.text) == 100
+    assert cut_messages(history, 100) == 2
+    with Job(Scripted(lambda request: "When did Ada build the lighthouse?")) as job:
+        turn = Turn("q", "c", 2, "When?", history)
+        rewriter = QueryRewriter(job.card, history=100)
+        assert "Ada built it." in rewriter.render(turn).messages[-1].content
+        result = run_task(rewriter, [turn], job)
+    assert any("2 messages left out or shortened" in note for note in result.notes)
 
 
 def test_several_greedy_samples_are_refused() -> None:

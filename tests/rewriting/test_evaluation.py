@@ -39,6 +39,8 @@ def test_all_arms_are_measured_on_the_same_turns(tmp_path: Path) -> None:
     # Retrieving nothing is a score of 0, not a missing one.
     assert means[attack.name, "RR"]["value"] == pytest.approx(0.0)
     assert means[attack.name, "RR"]["n"] == len(turns)
+    shares = found.means.filter(pl.col("measure") != "words")
+    assert (shares["high"].drop_nulls() <= 1).all()
     assert set(found.differences["against"]) == {"last"}
     assert (found.differences["p_holm"] >= found.differences["p"]).all()
     write_evaluation(found, tmp_path / "results")
@@ -66,6 +68,17 @@ def test_missing_rewrites_fall_back_with_a_count_and_files_must_be_complete() ->
     assert arm.fallbacks == {"refused": 1}
     with pytest.raises(InputError, match=r"no rewrite of 1 turn \('c2-2'\)"):
         arm_from_file("mine", turns, pl.DataFrame({"query": ["c1-2"], "text": ["Who?"]}), "mine.jsonl")
+
+
+def test_an_arm_without_any_rewrite_is_not_called_equal_to_the_last_turn() -> None:
+    turns, collection = follow_ups(), conversations()
+    empty = [{"query": turn.query, "status": "empty-rewrite", "text": None} for turn in turns]
+    schema = dict.fromkeys(("query", "status", "text"), pl.String)
+    silent = arm_from_rewrites("silent", turns, pl.DataFrame(empty, schema=schema))
+    found = ArmComparison(turns, collection, [*baseline_arms(turns, collection), silent], plan=PLAN).evaluate()
+    assert found.failed == ("silent",)
+    (said,) = [sentence for sentence in sentences(found) if sentence.startswith("silent")]
+    assert said.startswith("silent can't be compared with last: silent gave no rewrite at all")
 
 
 def test_unknown_arms_and_equal_names_are_refused() -> None:
@@ -101,3 +114,20 @@ def test_repeating_turns_within_conversations_is_no_more_evidence() -> None:
     assert naive.p is not None and clustered.p is not None and naive.p < clustered.p
     assert single.low is not None and clustered.low is not None
     assert clustered.low == pytest.approx(single.low)
+
+
+def test_few_clusters_have_no_interval_and_intervals_stay_within_the_range() -> None:
+    """Resampling three conversations spans their own means at most: that is no interval of 95 %."""
+    few = clustered_mean([0.2, 0.5, 0.9], ["a", "b", "c"], PLAN)
+    assert few.value == pytest.approx(1.6 / 3)
+    assert few.low is None and few.high is None
+    assert "fewer than 5 clusters" in few.reason
+    sizes = [8, 1, 1, 2, 1, 6]
+    values = np.repeat([1.0, 0.0, 1.0, 0.5, 0.9, 1.0], sizes)
+    clusters = np.repeat(np.arange(6), sizes)
+    free, bounded = (clustered_mean(values, clusters, PLAN, bounds) for bounds in (None, (0.0, 1.0)))
+    assert free.high is not None and free.high > 1  # as a mean of recalls can't be
+    assert bounded.high == pytest.approx(1.0)
+    assert bounded.low == pytest.approx(free.low)
+    moved = clustered_difference(values, 1 - values, clusters, "randomisation", PLAN, (0.0, 1.0))
+    assert moved.high is not None and moved.high <= 1

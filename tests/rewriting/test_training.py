@@ -190,6 +190,8 @@ def test_an_adapter_on_another_base_is_refused(trained: TrainedRewriter, tmp_pat
 
     with pytest.raises(ModelError, match="trained on another model"):
         llm(f"hf:{trained.folder}", base=str(tiny.saved(tmp_path / "other")))
+    with pytest.raises(ModelError, match="trained on another model"):
+        training_run(tmp_path / "out", tmp_path / "other", start=trained.folder).plan()
 
 
 def test_conversations_are_never_on_both_sides_of_the_split() -> None:

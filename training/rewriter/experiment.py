@@ -10,6 +10,7 @@ command goes on where it was stopped. ``--only labels``, ``--only arms --seeds 1
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -134,7 +135,9 @@ def run(experiment: Experiment, only: str, seeds: Sequence[int], arguments: Sequ
 
 def _each_seed_in_its_process(seeds: Sequence[int], arguments: Sequence[str]) -> None:
     command = [sys.executable, "-m", "training.rewriter.experiment", *arguments, "--only", "arms", "--seeds"]
-    running = [subprocess.Popen([*command, str(seed)]) for seed in seeds]
+    # Hashing a dataset imports JAX where it is installed, and JAX takes most of the GPU's memory for itself.
+    environment = os.environ | {"JAX_PLATFORMS": "cpu"}
+    running = [subprocess.Popen([*command, str(seed)], env=environment) for seed in seeds]
     failed = [seed for seed, process in zip(seeds, running, strict=True) if process.wait()]
     if failed:
         raise SystemExit(f"training failed for seed {', '.join(map(str, failed))}; the same command goes on from there")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -12,7 +13,7 @@ import polars as pl
 from ragworth.collection import Collection
 from ragworth.conversations import turns_of
 from ragworth.rewriting.evaluation.arms import arm_from_rewrites, baseline_arms
-from ragworth.rewriting.evaluation.run import ArmComparison
+from ragworth.rewriting.evaluation.run import WORDS, ArmComparison
 from ragworth.rewriting.utilities import GoldRankUtility
 from ragworth.stats.clustered import clustered_difference, clustered_mean
 from ragworth.stats.estimate import Resampling, correct_by_holm
@@ -22,6 +23,8 @@ from training.rewriter.setup import Experiment
 TESTED = ("RR", "nDCG@3", "R@10", "R@20", "R@100")
 AGAINST = ("last", "history-terms", "base", "sft-random", "sft-utility", "dpo-shuffled")
 """Arms that all others are compared with, averaged over seeds."""
+SHARE = (0.0, 1.0)
+"""Lowest and highest value of every measure but the number of words."""
 REWRITES = {"query": pl.String, "text": pl.String, "status": pl.String, "reason": pl.String, "raw": pl.String}
 
 
@@ -76,8 +79,10 @@ def _seeds_averaged(values: pl.DataFrame) -> pl.DataFrame:
 def over_seeds(values: pl.DataFrame) -> pl.DataFrame:
     """Each arm with its turns averaged over seeds: intervals are over conversations."""
     rows = []
-    for (test, arm, measure), few in _seeds_averaged(values).group_by("test", "arm", "measure"):
-        one = clustered_mean(few["value"].to_numpy(), few["conversation"].to_numpy(), Resampling())
+    averaged = _seeds_averaged(values).sort("test", "arm", "measure", "query")
+    for (test, arm, measure), few in averaged.group_by("test", "arm", "measure", maintain_order=True):
+        bounds = (0.0, math.inf) if measure == WORDS else SHARE
+        one = clustered_mean(few["value"].to_numpy(), few["conversation"].to_numpy(), Resampling(), bounds)
         rows.append((test, arm, measure, one.value, one.low, one.high, one.n))
     names = ["test", "arm", "measure", "value", "low", "high", "turns"]
     return pl.DataFrame(rows, schema=names, orient="row").sort(
@@ -96,7 +101,9 @@ def differences(values: pl.DataFrame) -> pl.DataFrame:
         for base in (arm for arm in AGAINST if arm in arms):
             others = [arm for arm in arms if arm != base]
             moved = [
-                clustered_difference(_column(wide, arm), _column(wide, base), clusters, "randomisation", Resampling())
+                clustered_difference(
+                    _column(wide, arm), _column(wide, base), clusters, "randomisation", Resampling(), SHARE
+                )
                 for arm in others
             ]
             for arm, one in zip(others, correct_by_holm(moved), strict=True):
@@ -159,7 +166,7 @@ def choices(labels: Mapping[str, pl.DataFrame], conversations: Mapping[str, str]
         for name, picked in picks.items():
             turns = both.filter(picked).group_by("query", maintain_order=True).agg(pl.col("rr").mean())
             clusters = [conversations[query] for query in turns["query"]]
-            found = clustered_mean(turns["rr"].to_numpy(), clusters, Resampling())
+            found = clustered_mean(turns["rr"].to_numpy(), clusters, Resampling(), SHARE)
             rows.append((kind, name, found.value, found.low, found.high, found.n))
     names = ["labels", "candidate", "reciprocal rank", "low", "high", "turns"]
     return pl.DataFrame(rows, schema=names, orient="row", infer_schema_length=None)

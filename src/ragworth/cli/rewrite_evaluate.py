@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from ragworth.cli.rewrite_options import (
     turns_to_rewrite,
 )
 from ragworth.cli.task_output import ENDINGS, check_parent_folder
+from ragworth.errors import MissingInputError, give_input
 
 
 @click.command("evaluate", short_help="Compare rewriters with each other and with rules.")
@@ -91,7 +93,7 @@ def evaluate(
     Differences are tested with whole conversations as units, and corrected by Holm.
     """
     from ragworth.report.render import render
-    from ragworth.rewriting.evaluation.arms import baseline_arms
+    from ragworth.rewriting.evaluation.arms import Arm, baseline_arms
     from ragworth.rewriting.evaluation.page import means_table, sentences, write_evaluation
     from ragworth.rewriting.evaluation.run import DEFAULT_METRICS, ArmComparison
     from ragworth.stats.estimate import Resampling
@@ -100,9 +102,24 @@ def evaluate(
     found, limit = take_conversations(more)
     turns = turns_to_rewrite(found.collection, limit)
     print_notes(found.notes, calling.quiet)
-    named = [
-        _open_arm(name, spec, turns, history, prompts, calling) for name, spec in parse_named(arms, "--arm").items()
-    ]
+    specs = parse_named(arms, "--arm")
+    files = {name: _read_arm(name, spec, turns) for name, spec in specs.items() if spec.endswith(ENDINGS)}
+    rules = baseline_arms(turns, found.collection)
+    comparison = ArmComparison(  # with empty arms first: mistakes are found before a model is asked
+        turns,
+        found.collection,
+        [*rules, *(files.get(name) or Arm(name, {}) for name in specs)],
+        pipeline,
+        metrics or DEFAULT_METRICS,
+        against,
+        plan=Resampling(level, resamples, seed),
+    )
+    if answers_wanted and not found.collection.answers.height:
+        raise MissingInputError("--answer", "accepted answers", "there are none", give_input("answers"))
+    named = dict(files)
+    for name, spec in specs.items():
+        if name not in files:
+            named[name], calling = _rewrite(name, spec, turns, history, prompts, calling)
     if calling.dry_run:
         click.echo(
             "answers depend on the rewrites, so their calls are not counted"
@@ -110,15 +127,7 @@ def evaluate(
             else "nothing else is asked"
         )
         return
-    comparison = ArmComparison(
-        turns,
-        found.collection,
-        [*baseline_arms(turns, found.collection), *named],
-        pipeline,
-        metrics or DEFAULT_METRICS,
-        against,
-        plan=Resampling(level, resamples, seed),
-    )
+    comparison = replace(comparison, arms=[*rules, *(named[name] for name in specs)])
     outcomes = _grade_answers(comparison, model, settings, prompts, calling) if answers_wanted else None
     result = comparison.evaluate(outcomes)
     paths = write_evaluation(result, Path(output))
@@ -129,25 +138,40 @@ def evaluate(
     click.echo(f"\nReport: {paths[0]}")
 
 
-def _open_arm(name: str, spec: str, turns: list[Any], history: int, prompts: str | None, calling: CallOptions) -> Any:
-    """An arm from a file, or from a model that rewrites now; None after a plan was printed."""
-    from ragworth.generation.rewriter import QueryRewriter
-    from ragworth.rewriting.evaluation.arms import arm_from_file, arm_from_rewrites
+def _read_arm(name: str, path: str, turns: list[Any]) -> Any:
+    """An arm from a file of rewrites."""
+    from ragworth.rewriting.evaluation.arms import arm_from_file
     from ragworth.rewriting.tables import REWRITES, read_rewriting_table
+
+    return arm_from_file(name, turns, read_rewriting_table(path, REWRITES), path)
+
+
+def _rewrite(
+    name: str, spec: str, turns: list[Any], history: int, prompts: str | None, calling: CallOptions
+) -> tuple[Any, CallOptions]:
+    """An arm by a model that rewrites now, None after a plan was printed; and what is left of the budget."""
+    from ragworth.generation.rewriter import QueryRewriter
+    from ragworth.rewriting.evaluation.arms import arm_from_rewrites
     from ragworth.tasks.contract import plan_task, run_task
 
-    if spec.endswith(ENDINGS):
-        return arm_from_file(name, turns, read_rewriting_table(spec, REWRITES), spec)
     with closing(open_named_model(spec, ())) as asked, open_job(asked, calling, len(turns)) as work:
         rewriter = QueryRewriter(work.card, prompts, history=history)
         if calling.dry_run:
             click.echo(f"{name}: {plan_task(rewriter, turns, work)}")
-            return None
+            return None, calling
         print_capabilities(work.card, calling)
         with report_job(work, calling):
             result = run_task(rewriter, turns, work)
         print_notes(tuple(f"{name}: {note}" for note in result.notes), calling.quiet)
-        return arm_from_rewrites(name, turns, result.frame)
+        return arm_from_rewrites(name, turns, result.frame), _less_spent(calling, work)
+
+
+def _less_spent(calling: CallOptions, work: Any) -> CallOptions:
+    """The same options with what a job has spent taken off the budget, which is that of the whole command."""
+    from ragworth.calls.budget import JobLimits
+
+    left = JobLimits(calling.max_calls, calling.max_tokens, calling.max_cost).less(work.tally)
+    return replace(calling, max_calls=left.calls, max_tokens=left.tokens, max_cost=left.cost)
 
 
 def _grade_answers(

@@ -84,8 +84,10 @@ def candidates(
     print_notes(found.notes, calling.quiet)
     wanted = [rule.strip() for rule in rules.split(",") if rule.strip()]
     proposals: list[Any] = made.by_rules(turns, wanted, found.collection)
+    everyone, few = turns_to_rewrite(found.collection, None), {turn.query for turn in turns}
     for path in given:
-        proposals += made.from_table(read_rewriting_table(path, REWRITES, several=True), turns, path)
+        own = made.from_table(read_rewriting_table(path, REWRITES, several=True), everyone, path)
+        proposals += [proposal for proposal in own if proposal.query in few]
     if samples:
         way = {"samples": samples, "temperature": temperature, "seed": seed, "history": history}
         sampled = _sample(turns, model, settings, prompts, way, calling)

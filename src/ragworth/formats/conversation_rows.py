@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ragworth.collection import Collection
@@ -25,6 +25,8 @@ class ConversationBuilder:
     answers: list[tuple[str, str]] = field(default_factory=list)
     passages: dict[str, str] = field(default_factory=dict)
     relevance: dict[tuple[str, str], float] = field(default_factory=dict)
+    without_history: list[str] = field(default_factory=list)
+    """Turns whose rows don't repeat the history: it is made from the turns before them when all rows are known."""
     _numbers: set[tuple[str, int]] = field(default_factory=set)
 
     def add(self, turn: Turn, answers: Iterable[str] = ()) -> None:
@@ -45,18 +47,22 @@ class ConversationBuilder:
         if self.passages.setdefault(passage, text) != text:
             raise WrongLineError(f"the passage {quote_short(passage, 40)} has another text before")
 
-    def said_before(self, conversation: str, number: int) -> tuple[Message, ...]:
-        """The history of a turn from the turns before it, for files that don't repeat it."""
-        before = [turn for turn in self.turns.values() if turn.conversation == conversation and turn.number < number]
+    def _fill_histories(self) -> None:
+        """Make the histories that the rows don't have from the turns before, in whatever order the rows are."""
         given = dict(reversed(self.answers))
-        messages: list[Message] = []
-        for turn in sorted(before, key=lambda turn: turn.number):
-            messages.append(Message("user", turn.question))
-            messages += [Message("assistant", given[turn.query])] if turn.query in given else []
-        return tuple(messages)
+        said: dict[str, list[Message]] = {}
+        missing = set(self.without_history)
+        for turn in sorted(self.turns.values(), key=lambda turn: turn.number):
+            before = said.setdefault(turn.conversation, [])
+            if turn.query in missing:
+                self.turns[turn.query] = replace(turn, history=tuple(before))
+            before.append(Message("user", turn.question))
+            before += [Message("assistant", given[turn.query])] if turn.query in given else []
 
     def build(self, notes: tuple[str, ...] = ()) -> LoadedCollection:
         """The collection of everything that was added."""
+        if self.without_history:
+            self._fill_histories()
         turns = list(self.turns.values())
         labels = [
             {"query": query, "passage": passage, "value": value} for (query, passage), value in self.relevance.items()

@@ -35,12 +35,11 @@ def _add(builder: ConversationBuilder, row: dict[str, Any]) -> None:
     conversation = as_id(row.get("Conversation_no"), "Conversation_no")
     number = as_turn_number(row.get("Turn_no"), "Turn_no")
     query, question = f"{conversation}_{number}", as_text(row.get("Question"), "Question")
-    if "Context" in row:
-        history = alternating(as_list(row["Context"], "the Context"), "Context")
-    else:
-        history = builder.said_before(conversation, number)
+    history = alternating(as_list(row["Context"], "the Context"), "Context") if "Context" in row else ()
     rewrite, answer = optional_text(row, "Truth_rewrite", "Rewrite"), optional_text(row, "Truth_answer", "Answer")
     builder.add(Turn(query, conversation, number, question, history, rewrite), [answer] if answer else [])
+    if "Context" not in row:
+        builder.without_history.append(query)
     for passage in text_list(row, "Truth_passages"):
         builder.relevance[query, passage] = 1.0
 

@@ -14,7 +14,7 @@ import polars as pl
 
 from ragworth import prompts
 from ragworth.calls.programs import NoValue, Program, require_response
-from ragworth.conversations import Message, Turn
+from ragworth.conversations import Turn, cut_messages, recent_messages, spoken_messages
 from ragworth.errors import InputError, PromptError, format_count, format_list
 from ragworth.llm.contract import Card, Generate, Generated, Prompt
 from ragworth.prompts.template import Template
@@ -31,8 +31,6 @@ _MARK = re.compile(r"</?message [0-9a-f]{6,8}>")
 
 NO_HISTORY = "no-history"
 """Status of a turn that nothing was said before: it isn't rewritten."""
-
-SPEAKERS = {"user": "User", "assistant": "Assistant"}
 
 REWRITE_COLUMNS = {
     "query": pl.String,
@@ -127,7 +125,7 @@ class QueryRewriter(Task[Turn, TurnRewrites, RewritingResult]):
         (outcome,) = yield [self.request(item)]
         made = require_response(outcome, Generated)
         texts = [self.template.reply.trim(output).text for output in made.outputs]
-        return TurnRewrites(tuple(map(_read_rewrite, texts)), cut_messages(item, self.history))
+        return TurnRewrites(tuple(map(_read_rewrite, texts)), cut_messages(item.history, self.history))
 
     def collect(
         self,
@@ -150,34 +148,19 @@ class QueryRewriter(Task[Turn, TurnRewrites, RewritingResult]):
         return RewritingResult(frame, (*missing_notes(frame, "rewrite"), *self._cut_notes(items)))
 
     def _cut_notes(self, turns: Sequence[Turn]) -> list[str]:
-        cut = Counter({turn.query: cut_messages(turn, self.history) for turn in turns})
+        cut = Counter({turn.query: cut_messages(turn.history, self.history) for turn in turns})
         number = sum(1 for messages in cut.values() if messages)
         if not number:
             return []
         return [
             f"the histories of {format_count(number, 'turn')} are too long for {self.history:,} characters: "
-            f"{format_count(cut.total(), 'message')} left out, the oldest first"
+            f"{format_count(cut.total(), 'message')} left out or shortened, the oldest first"
         ]
-
-
-def recent_history(turn: Turn, characters: int) -> tuple[Message, ...]:
-    """The latest messages before a turn that together have at most so many characters."""
-    kept = 0
-    for number, message in enumerate(reversed(turn.history)):
-        kept += len(message.text)
-        if kept > characters:
-            return turn.history[len(turn.history) - number :]
-    return turn.history
-
-
-def cut_messages(turn: Turn, characters: int) -> int:
-    """How many messages of a turn's history are left out."""
-    return len(turn.history) - len(recent_history(turn, characters))
 
 
 def render_turn(template: Template, turn: Turn, characters: int) -> Prompt:
     """The prompt that asks for a rewrite. Training and use call this function alone, so they agree byte for byte."""
-    shown = [{"speaker": SPEAKERS[message.role], "text": message.text} for message in recent_history(turn, characters)]
+    shown = spoken_messages(recent_messages(turn.history, characters))
     return template.render({"query": turn.question, "history": shown})
 
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from ragworth.collection import Collection, plain_text
 from ragworth.conversations import Turn
-from ragworth.errors import InputError, format_count, format_list, quote_short
+from ragworth.errors import InputError, MissingInputError, format_count, format_list, give_input, quote_short
 from ragworth.generation.turn_baselines import BASELINES, add_history_terms
 from ragworth.rewriting.tables import CANDIDATES
 from ragworth.tables import OK
@@ -69,6 +69,8 @@ def by_rules(turns: Sequence[Turn], rules: Sequence[str], collection: Collection
         if rule not in RULES:
             raise InputError(f"the rule is {rule!r}", expected=f"some of {', '.join(RULES)}")
         if rule == TERMS:
+            if not collection.passages.height:
+                raise MissingInputError(TERMS, "passages", "there are none", give_input("passages"))
             texts: Iterable[str | None] = add_history_terms(turns, collection.passages["text"].to_list())
         else:
             texts = map(BASELINES[rule], turns)

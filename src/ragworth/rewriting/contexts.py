@@ -28,11 +28,7 @@ def retrieve_by_text(
     The pipeline sees nothing but the text: a step that needs to know the turn, such as one that goes by relevance
     labels, is an error.
     """
-    parsed = Pipeline.of(pipeline)
-    if lacking := [str(step) for step in parsed.steps if set(step.needs) & {"relevance", "judgments"}]:
-        raise InputError(f"{', '.join(lacking)} goes by labels of the turn", expected="steps that go by the text alone")
-    if any(str(step).startswith("rewritten") for step in parsed.steps):
-        raise InputError(f"the pipeline is {pipeline!r}", expected="no step that rewrites: the rewrites are given")
+    parsed = check_pipeline(pipeline)
     wanted = [text for text in dict.fromkeys(texts) if text.strip()]
     if not wanted:
         return {}
@@ -41,6 +37,16 @@ def retrieve_by_text(
     searched = replace(collection, queries=queries, turns=collection.turns.clear(), relevance=None)
     found = passages_by_query(retrieve({SYSTEM: parsed}, StepContext.of(searched, cache=cache)))
     return {text: tuple(found.get(name, ())) for name, text in zip(ids, wanted, strict=True)}
+
+
+def check_pipeline(pipeline: str) -> Pipeline:
+    """Parse a pipeline that searches with given rewrites, so it goes by their text alone."""
+    parsed = Pipeline.of(pipeline).complete()
+    if lacking := [str(step) for step in parsed.steps if set(step.needs) & {"relevance", "judgments"}]:
+        raise InputError(f"{', '.join(lacking)} goes by labels of the turn", expected="steps that go by the text alone")
+    if any(step.rewrites for step in parsed.steps):
+        raise InputError(f"the pipeline is {pipeline!r}", expected="no step that rewrites: the rewrites are given")
+    return parsed
 
 
 def context_key(passages: Sequence[str]) -> str:

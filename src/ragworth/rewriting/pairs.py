@@ -55,7 +55,7 @@ class PreferencePairs:
         words = ", ".join(f"{reason}: {number:,}" for reason, number in self.dropped.items())
         pairs = format_count(self.pairs.height, "pair")
         return f"{pairs} of {format_count(self.pairs.height + sum(self.dropped.values()), 'turn')}" + (
-            f" (none for {words})" if words else ""
+            f"; turns without one: {words}" if words else ""
         )
 
 

@@ -208,7 +208,9 @@ class Rewritten(Step):
         cut = [outcome.cut_messages for outcome in known if isinstance(outcome, TurnRewrites) and outcome.cut_messages]
         if cut:
             messages, turns = format_count(sum(cut), "message"), format_count(len(cut), "turn")
-            notes.append(f"{self}: the oldest {messages} of the histories of {turns} are left out to fit the prompt")
+            notes.append(
+                f"{self}: the oldest {messages} of the histories of {turns} are left out or shortened to fit the prompt"
+            )
         return notes
 
 

@@ -42,7 +42,7 @@ def differences_table(found: RewritingEvaluation) -> pl.DataFrame:
             "p": format_p_value(row["p"]),
             "p_holm": format_p_value(row["p_holm"]),
             "smallest detectable": "–" if row["detectable"] is None else f"{row['detectable']:.3f}",
-            "won/tied/lost": f"{row['wins']}/{row['ties']}/{row['losses']}",
+            "won/tied/lost": "–" if row["wins"] is None else f"{row['wins']}/{row['ties']}/{row['losses']}",
         }
         for row in found.differences.iter_rows(named=True)
     ]
@@ -55,7 +55,12 @@ def sentences(found: RewritingEvaluation, alpha: float = 0.05) -> list[str]:
     for row in found.differences.iter_rows(named=True):
         if row["measure"] != found.differences["measure"][0]:
             continue
-        if row["difference"] is None:
+        if failed := [arm for arm in (row["arm"], row["against"]) if arm in found.failed]:
+            said.append(
+                f"{row['arm']} can't be compared with {row['against']}: {failed[0]} gave no rewrite at all, so every "
+                "turn was searched as it is."
+            )
+        elif row["difference"] is None:
             said.append(f"{row['arm']} can't be compared with {row['against']}: no turn has both values.")
         elif row["p_holm"] < alpha:
             verb = "beats" if row["difference"] > 0 else "is worse than"
@@ -64,7 +69,7 @@ def sentences(found: RewritingEvaluation, alpha: float = 0.05) -> list[str]:
             small = "" if row["detectable"] is None else f" (it could show {row['detectable']:.3f})"
             said.append(
                 f"{row['arm']} is not significantly different from {row['against']} by {row['measure']}: "
-                f"{row['difference'] + 0.0:+.3f}{small}."
+                f"{round(row['difference'], 3) + 0.0:+.3f}{small}."
             )
     return said
 

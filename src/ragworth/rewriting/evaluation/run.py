@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,14 +15,16 @@ import polars as pl
 from ragworth.answer_outcomes import outcome_scores
 from ragworth.collection import Collection
 from ragworth.conversations import Turn
-from ragworth.errors import InputError, MissingInputError, format_list, give_input
+from ragworth.errors import InputError, MissingInputError, format_count, format_list, give_input
 from ragworth.metrics.engine import parse_all, score_tables
-from ragworth.rewriting.contexts import retrieve_by_text
+from ragworth.retrieval.steps.reorder import Top
+from ragworth.rewriting.contexts import check_pipeline, retrieve_by_text
 from ragworth.rewriting.evaluation.arms import LAST, Arm
 from ragworth.rewriting.evaluation.measures import is_unchanged, leaks_answer, word_count
 from ragworth.stats.clustered import clustered_difference, clustered_mean
 from ragworth.stats.estimate import Estimate, Resampling, correct_by_holm
 from ragworth.stats.paired import Test
+from ragworth.stats.range_intervals import Bounds
 from ragworth.tables import OK, Contexts, Outcomes
 
 DEFAULT_METRICS = ("RR", "nDCG@3", "R@10", "R@20", "R@100")
@@ -49,13 +52,17 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class RewritingEvaluation:
-    """Values of every arm, turn and measure; means and differences over them."""
+    """Values of every arm, turn and measure; means and differences over them.
+
+    ``failed`` are arms without a single rewrite: they search every turn as it is, which says nothing about them.
+    """
 
     values: pl.DataFrame
     means: pl.DataFrame
     differences: pl.DataFrame
     rewrites: pl.DataFrame
     notes: tuple[str, ...]
+    failed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +94,16 @@ class ArmComparison:
             raise MissingInputError(
                 "the evaluation of rewrites", "relevance labels", "there are none", give_input("qrels")
             )
+        if not self.collection.passages.height:
+            raise MissingInputError("the evaluation of rewrites", "passages", "there are none", give_input("passages"))
+        check_pipeline(self.pipeline)
+        parse_all(list(self.metrics))
+
+    @cached_property
+    def _bounds(self) -> dict[str, Bounds]:
+        """The lowest and highest possible value of each measure."""
+        shares = dict.fromkeys((*ANSWER_METRICS, UNCHANGED, LEAKS), (0.0, 1.0))
+        return {str(metric): metric.bounds(math.inf) for metric in parse_all(list(self.metrics))} | shares
 
     @cached_property
     def contexts(self) -> Contexts:
@@ -125,6 +142,7 @@ class ArmComparison:
             pl.DataFrame(self._differences(found, names, measures), schema=DIFFERENCES, orient="row"),
             self._rewrites(),
             (*scores.notes, *self._notes()),
+            tuple(arm.name for arm in self.arms if sum(arm.fallbacks.values()) == len(self.turns)),
         )
 
     def _values(self, scored: pl.DataFrame) -> pl.DataFrame:
@@ -147,7 +165,7 @@ class ArmComparison:
         return every.filter(pl.col("query").is_in(list(conversations))).with_columns(named).select(list(VALUES))
 
     def _mean(self, found: _Values, arm: str, measure: str) -> Sequence[object]:
-        one = clustered_mean(found.of(arm, measure), found.clusters, self.plan)
+        one = clustered_mean(found.of(arm, measure), found.clusters, self.plan, self._bounds.get(measure))
         clusters = one.counts.get("clusters", 0)
         return (arm, measure, one.value, one.low, one.high, one.n, one.n_left_out, clusters)
 
@@ -158,7 +176,12 @@ class ArmComparison:
             for measure in measures:
                 moved = [
                     clustered_difference(
-                        found.of(arm, measure), found.of(base, measure), found.clusters, self.test, self.plan
+                        found.of(arm, measure),
+                        found.of(base, measure),
+                        found.clusters,
+                        self.test,
+                        self.plan,
+                        self._bounds.get(measure),
                     )
                     for arm in others
                 ]
@@ -175,12 +198,23 @@ class ArmComparison:
         return pl.DataFrame(rows, schema=["arm", "query", "turn", "text"], orient="row")
 
     def _notes(self) -> list[str]:
-        return [
+        """Turns without a rewrite, and metrics that look deeper than the pipeline does."""
+        notes = [
             f"{arm.name}: {sum(arm.fallbacks.values()):,} of {len(self.turns):,} turns are searched as they are "
             f"({', '.join(f'{reason} {number:,}' for reason, number in arm.fallbacks.items())})"
             for arm in self.arms
             if arm.fallbacks
         ]
+        last = check_pipeline(self.pipeline).steps[-1]
+        deeper = [
+            str(metric)
+            for metric in parse_all(list(self.metrics))
+            if isinstance(last, Top) and metric.cutoff is not None and metric.cutoff > last.k
+        ]
+        if deeper and isinstance(last, Top):
+            seen = format_count(last.k, "passage")
+            notes.append(f"{self.pipeline} retrieves at most {seen}: {format_list(deeper)} can't see more of them")
+        return notes
 
 
 class _Values:

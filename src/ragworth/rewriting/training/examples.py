@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ragworth.conversations import Turn
+from ragworth.conversations import Turn, cut_messages
 from ragworth.errors import InputError, format_count
-from ragworth.generation.rewriter import cut_messages, render_turn
+from ragworth.generation.rewriter import render_turn
 from ragworth.llm.local.prompt_encoding import EncodedPrompt, PromptEncoder
 from ragworth.prompts.template import Template
 from ragworth.rewriting.training.settings import TrainingSettings
@@ -70,7 +70,7 @@ class ExampleEncoder:
             if isinstance(found, str):
                 left_out[found] = left_out.get(found, 0) + 1
                 continue
-            cut += cut_messages(self.turns[query], self.settings.history) > 0
+            cut += cut_messages(self.turns[query].history, self.settings.history) > 0
             rows.append(row(*found))
         return EncodedExamples(rows, left_out, cut)
 

@@ -21,6 +21,7 @@ from ragworth.collection import Collection
 from ragworth.conversations import Turn, turns_of
 from ragworth.errors import InputError, format_count
 from ragworth.llm.adapter_folder import ABOUT, CONFIG, WEIGHTS, is_adapter_folder
+from ragworth.llm.local.peft_adapter import PeftAdapter
 from ragworth.prompts import load_prompt
 from ragworth.rewriting.split import Split, split_by_conversation
 from ragworth.rewriting.training.base_model import BaseFiles, find_base, load_base, require_training
@@ -50,7 +51,8 @@ class TrainingPlan(NamedTuple):
     stages: tuple[str, ...]
 
     def __str__(self) -> str:
-        held = f"{len(self.split.held_out):,} of {format_count(len(self.split.conversations), 'conversation')} held out"
+        conversations = format_count(len(self.split.conversations), "conversation")
+        held = f"{format_count(len(self.split.held_out), 'turn')} of {conversations} held out"
         return (
             f"{format_count(self.sft, 'rewrite')} for SFT and {format_count(self.dpo, 'pair')} for DPO; "
             f"{format_count(len(self.split.train), 'turn')} to train on, {held}; "
@@ -143,6 +145,8 @@ class TrainingRun:
         """Check everything that can be checked without a model."""
         if self.start is not None and not is_adapter_folder(self.start):
             raise InputError("it is not an adapter's folder", file=str(self.start), expected=f"{CONFIG} in it")
+        if self.start is not None:
+            PeftAdapter(self.start).check_base(self.base_files.revision)
         names = tuple(f"{kind} at {rate:g}" for kind, rates in self.stages.items() for rate in rates)
         sft, dpo = (0 if table is None else table.height for table in (self.best, self.pairs))
         return TrainingPlan(self.split, sft, dpo, names)

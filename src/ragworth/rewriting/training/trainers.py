@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from peft import load_peft_weights, set_peft_model_state_dict
 from transformers import TrainerCallback
 from trl import DPOTrainer, SFTTrainer
 
@@ -22,6 +23,15 @@ class PreferenceTrainer(DPOTrainer):
     def _prepare_dataset(self, dataset: Any, *args: Any, **kwargs: Any) -> Any:
         """TRL would apply the tokenizer's own chat template, whose tokens may differ from those of the engine."""
         return dataset
+
+    def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
+        """Load the adapter that is trained; the reference is where the stage starts, so it is there already.
+
+        The library loads only the adapters in subfolders if there are any, which is the reference: training would go
+        on with the adapter that the stage started from.
+        """
+        weights = load_peft_weights(resume_from_checkpoint, device="cpu")
+        set_peft_model_state_dict(self.model if model is None else model, weights, adapter_name=ADAPTER)
 
 
 class KeepBestEpoch(TrainerCallback):

@@ -1,0 +1,140 @@
+"""``ragworth rewrite``: from conversations to candidates, labels, pairs and an evaluation, with a scripted model."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from click.testing import CliRunner, Result
+
+from ragworth.cli import main
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "conversations"
+DATA = ("-c", "conversations.jsonl", "-p", "passages.jsonl")
+LABELLED = (*DATA, "-q", "qrels.txt")
+FERRY = "How often does the Aldermere ferry cross in winter? twice a day"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The example of twelve turns, nine with a history, and a model that always says the same."""
+    for name in ("conversations.jsonl", "passages.jsonl", "qrels.txt"):
+        shutil.copy(EXAMPLE / name, tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    Path("says.json").write_text(json.dumps({"*": FERRY}))
+    Path("other.json").write_text(json.dumps({"*": "Who makes butter?"}))
+    return tmp_path
+
+
+def rewrite(*arguments: str, code: int = 0) -> Result:
+    result = CliRunner().invoke(main, ["rewrite", *arguments])
+    assert result.exit_code == code, result.output
+    return result
+
+
+def rows(path: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in Path(path).read_text().splitlines()]
+
+
+def test_from_conversations_to_pairs() -> None:
+    made = rewrite("candidates", *DATA, "-n", "1", "--temperature", "0", "-M", "scripted:says.json", "-o", "c.jsonl")
+    assert "42 candidates of 9 turns" in made.output
+    assert sum(row["candidate"] == "sample-1" and row["text"] == FERRY for row in rows("c.jsonl")) == 9
+    labelled = rewrite("label", "c.jsonl", *LABELLED, "-u", "gold-rank", "--pipeline", "bm25 % 3", "-o", "l.jsonl")
+    assert "42 rewrites" in labelled.output
+    labels = rows("l.jsonl")
+    assert len(labels) == 42
+    assert {row["status"] for row in labels} == {"ok", "empty-context"}
+    assert all((row["status"] == "ok") == ("value" in row) for row in labels)
+    paired = rewrite("pairs", "l.jsonl", "-o", "p.jsonl", "--best", "b.jsonl", "--random", "r.jsonl")
+    pairs = rows("p.jsonl")
+    assert f"{len(pairs)} pairs of 9 turns" in paired.output
+    values = {(row["query"], row["text"]): row["value"] for row in labels if "value" in row}
+    for pair in pairs:
+        gap = values[pair["query"], pair["chosen"]] - values[pair["query"], pair["rejected"]]
+        assert gap == pytest.approx(pair["gap"])
+        assert gap > 0
+    assert {row["query"] for row in rows("b.jsonl")} == {row["query"] for row in rows("r.jsonl")}
+    rewrite("pairs", "l.jsonl", "-o", "s.jsonl", "--shuffle", "1")
+    assert {row["query"] for row in rows("s.jsonl")} == {pair["query"] for pair in pairs}
+
+
+def test_given_rewrites_beyond_the_limit_are_ignored_and_unknown_ones_refused() -> None:
+    Path("mine.jsonl").write_text('{"query": "ferry_2", "text": "Winter?"}\n{"query": "cheese_4", "text": "Butter?"}\n')
+    rewrite("candidates", *DATA, "--rules", "last", "--given", "mine.jsonl", "--limit", "1", "-o", "c.jsonl")
+    assert [row["text"] for row in rows("c.jsonl")] == ["And in winter?", "Winter?"]
+    Path("mine.jsonl").write_text('{"query": "nobody", "text": "Winter?"}\n')
+    assert "'nobody'" in rewrite("candidates", *DATA, "--given", "mine.jsonl", "-o", "d.jsonl", code=2).output
+
+
+def test_a_plan_asks_nothing_and_writes_nothing() -> None:
+    asked = ("-n", "2", "-M", "scripted:says.json")
+    assert "9 calls to make" in rewrite("candidates", *DATA, *asked, "-o", "c.jsonl", "--dry-run").output
+    assert not Path("c.jsonl").exists()
+    rewrite("candidates", *DATA, "-o", "c.jsonl")
+    label = ("label", "c.jsonl", *LABELLED, "-M", "scripted:says.json", "-o", "l.jsonl", "--dry-run")
+    assert "calls to make" in rewrite(*label, "-u", "answerability").output
+    assert "no model is asked" in rewrite(*label, "-u", "gold-rank").output
+    assert not Path("l.jsonl").exists()
+    arms = ("--arm", "m=scripted:says.json", "--answer", "--dry-run")
+    assert "9 calls to make" in rewrite("evaluate", *LABELLED, *arms, "-o", "res").output
+    assert not Path("res").exists()
+
+
+def test_evaluate_compares_models_files_and_answers() -> None:
+    given = [{"query": row["query"], "text": row["rewrite"]} for row in rows("conversations.jsonl") if row["history"]]
+    Path("mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in given))
+    arms = ("--arm", "m=scripted:says.json", "--arm", "mine=mine.jsonl", "--against", "human", "--resamples", "200")
+    result = rewrite("evaluate", *LABELLED, *arms, "--answer", "-M", "scripted:says.json", "-o", "res")
+    assert "m is " in result.output
+    means = {(row["arm"], row["measure"]): row for row in pl.read_csv("res/means.csv").iter_rows(named=True)}
+    for measure in ("RR", "nDCG@3", "R@10", "correct"):
+        assert means["mine", measure]["value"] == pytest.approx(means["human", measure]["value"])
+    # Only ferry_2 accepts "twice a day"; the arm `last` retrieves nothing for six turns, which are answered too.
+    assert means["last", "correct"]["value"] == pytest.approx(1 / 9)
+    assert means["last", "correct"]["n"] == 9
+    assert means["m", "leaks an answer"]["value"] == pytest.approx(1 / 9)
+    assert means["m", "RR"]["low"] is None  # three conversations are too few for an interval
+    tested = pl.read_csv("res/differences.csv")
+    assert set(tested["against"]) == {"human"}
+    mine = tested.filter(pl.col("arm") == "mine")
+    assert mine["difference"].to_list() == pytest.approx([0.0] * mine.height)
+    assert Path("res/report.md").is_file()
+
+
+def test_mistakes_are_found_before_a_model_is_asked() -> None:
+    asked = ("evaluate", *LABELLED, "--arm", "m=scripted:says.json", "-o", "res", "--store", "calls.sqlite")
+    assert "there is no arm nobody" in rewrite(*asked, "--against", "nobody", code=2).output
+    assert "no step that rewrites" in rewrite(*asked, "--pipeline", "rewritten >> bm25", code=2).output
+    rewrite(*asked, "--metric", "nothing@3", code=2)
+    bare = ("evaluate", "-c", "conversations.jsonl", "--arm", "m=scripted:says.json", "-o", "res")
+    assert "needs relevance labels" in rewrite(*bare, "--store", "calls.sqlite", code=2).output
+    assert "needs passages" in rewrite(*bare, "-q", "qrels.txt", "--store", "calls.sqlite", code=2).output
+    assert not Path("calls.sqlite").exists()
+    no_passages = rewrite("candidates", "-c", "conversations.jsonl", "-o", "c.jsonl", code=2)
+    assert "history-terms needs passages" in no_passages.output
+
+
+def test_the_budget_is_that_of_all_arms_together() -> None:
+    arms = ("--arm", "m=scripted:says.json", "--arm", "o=scripted:other.json", "-o", "res", "--store", "calls.sqlite")
+    stopped = CliRunner().invoke(main, ["rewrite", "evaluate", *LABELLED, *arms, "--max-calls", "12"])
+    assert stopped.exit_code != 0
+    assert not Path("res").exists()
+    again = rewrite("evaluate", *LABELLED, *arms, "--max-calls", "6")  # nine and three are in the store
+    assert Path("res/report.md").is_file(), again.output
+
+
+def test_metrics_deeper_than_the_pipeline_are_noted() -> None:
+    result = rewrite("evaluate", *LABELLED, "--pipeline", "bm25 % 10", "--resamples", "200", "-o", "res")
+    assert "bm25 % 10 retrieves at most 10 passages: R@20, R@100 can't see more" in " ".join(result.output.split())
+
+
+def test_labels_without_a_pair_say_why() -> None:
+    label = {"query": "a", "candidate": "c", "text": "x", "context": "1", "utility": "u", "value": 1.0, "status": "ok"}
+    Path("l.jsonl").write_text(json.dumps(label) + "\n")
+    assert "there is no pair (only one rewrite: 1 turn)" in rewrite("pairs", "l.jsonl", "-o", "p.jsonl", code=2).output
+    assert not Path("p.jsonl").exists()
