@@ -16,6 +16,7 @@ from ragworth.build.checks.reader import check_fitness
 from ragworth.build.checks.run import CheckResult, CheckSettings, plan_checks, run_checks
 from ragworth.build.checks.self_contained import dangling_reference
 from ragworth.build.checks.summary import flag_scores, summarise_checks
+from ragworth.build.drafts import Draft, Drafts
 from ragworth.build.question_set import Question, QuestionSet, read_question_set
 from ragworth.build.roles import Roles, assign_roles, shared_role_warnings
 from ragworth.calls.budget import JobLimits
@@ -228,3 +229,27 @@ def test_roles_go_to_different_models_where_there_are_several() -> None:
     same = Card("hf", "m", revision="1")
     warnings = shared_role_warnings({"writer": same, "reader": same, "judge": Card("hf", "n", revision="2")})
     assert len(warnings) == 1 and "writer and the reader are the same model" in warnings[0]
+
+
+def test_an_unanswerable_question_for_which_nothing_is_retrieved_is_unknown() -> None:
+    """No passage was read, so nothing confirms it. It must not pass, with or without a reader."""
+    passages = pl.DataFrame({"passage": ["p"], "text": ["The mill stands by the river."]})
+    questions = QuestionSet((Question("q", "Zzyzx qwrtpl?", answerable=False),), passages)
+    found = run_checks(questions, CheckSettings(("unanswerable",), "none"))
+    assert found.frame.select("verdict", "value").rows() == [("unknown", None)]
+
+
+def test_a_collection_of_report_requests_is_checked_by_its_queries(tmp_path: Path) -> None:
+    """build crux writes drafts.jsonl too, but not of questions: its queries are in the workspace."""
+    Drafts([Draft("a!", "request", "a", {"text": "Report on mills."})]).write(tmp_path / "drafts.jsonl")
+    (tmp_path / "queries.jsonl").write_text('{"_id": "a", "text": "Report on mills."}\n')
+    (tmp_path / "passages.jsonl").write_text('{"_id": "p", "text": "The mill grinds."}\n')
+    (tmp_path / "ragworth.toml").write_text('[collection]\nqueries = "queries.jsonl"\npassages = "passages.jsonl"\n')
+    assert [question.id for question in read_question_set([str(tmp_path)]).questions] == ["a"]
+
+
+def test_a_collection_without_a_kept_question_is_an_error(tmp_path: Path) -> None:
+    Drafts([Draft("q1", "question").drop("no-fact")]).write(tmp_path / "drafts.jsonl")
+    (tmp_path / "passages.jsonl").write_text('{"_id": "p", "text": "The mill grinds."}\n')
+    with pytest.raises(InputError, match="no question of this collection was kept"):
+        read_question_set([str(tmp_path)])

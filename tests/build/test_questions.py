@@ -12,16 +12,18 @@ from ragworth import formats
 from ragworth.build.card import CollectionCard
 from ragworth.build.checks.run import CheckSettings
 from ragworth.build.documents import read_documents
-from ragworth.build.drafts import Drafts
+from ragworth.build.drafts import Draft, Drafts
 from ragworth.build.outputs import write_collection
 from ragworth.build.question_set import read_question_set
 from ragworth.build.questions.build import (
+    SURPLUS,
     BuildJobs,
     BuildSettings,
     BuiltQuestions,
     Corpus,
     build_questions,
     prepare_corpus,
+    select_planned,
 )
 from ragworth.build.questions.facts import find_facts
 from ragworth.build.questions.plan import QuestionPlan, allocate, read_plan
@@ -110,6 +112,26 @@ def test_the_funnel_accounts_for_every_draft(built: BuiltQuestions) -> None:
     assert card.drafts - sum(step["drafts"] for step in card.funnel) == card.kept == len(built.drafts.kept)
     assert card.corpus["documents"] == 4 and card.models["writer"] == "rules"
     assert any("compared by wording only" in row or "encoder" in row for row in card.notes)
+
+
+def test_the_kept_questions_follow_the_plan() -> None:
+    """Twelve facts and four lists for eight questions: 6 and 2; if one list is left, its place goes to a fact."""
+    drafts = Drafts([Draft(f"f{n}", "question", "fact") for n in range(12)])
+    for n in range(4):
+        drafts.add(Draft(f"l{n}", "question", "list"))
+    plan = QuestionPlan(questions=8)
+    drafts.drop("f0", "copied")
+    select_planned(drafts, plan)
+    assert Counter(draft.stratum for draft in drafts.kept) == {"fact": 6, "list": 2}
+
+    drafts = Drafts([Draft(f"f{n}", "question", "fact") for n in range(12)])
+    for n in range(4):
+        drafts.add(Draft(f"l{n}", "question", "list"))
+    for id in ("l0", "l1", "l2"):
+        drafts.drop(id, "copied")
+    select_planned(drafts, plan)
+    assert Counter(draft.stratum for draft in drafts.kept) == {"fact": 7, "list": 1}
+    assert [draft.id for draft in drafts if draft.status == SURPLUS] == ["f7", "f8", "f9", "f10", "f11"]
 
 
 def test_a_collection_is_a_workspace_and_reads_back_in_every_format(built: BuiltQuestions, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import polars as pl
 
 from ragworth.annotators.annotation import build_annotator
 from ragworth.annotators.contract import AnnotationItem, AnnotationResult, Annotator
+from ragworth.build.budget import stop_if_spent
 from ragworth.build.crux import drafting
 from ragworth.build.crux.consistency import UNRATED, ConsistentRatings, FailedRatings, filter_consistent
 from ragworth.build.crux.topics import Topic
@@ -129,7 +130,7 @@ class CruxChain:
             share_budget(self.writer, self.judge)
         rated = run_task(annotator, passages, self.judge)
         of_summaries = run_task(annotator, summaries, self.judge)
-        _stop_if_spent(self.judge)
+        stop_if_spent(self.judge)
         ratings, summary = _ratings(rated), _ratings(of_summaries)
         consistent = filter_consistent(ratings, self.options.eta, self.options.failed)
         _drop_inconsistent(drafts, consistent)
@@ -157,7 +158,7 @@ class CruxChain:
 
     def _written(self) -> dict[str, TaggedWritingResult]:
         found = {name: run_task(task, items, self.writer) for name, (task, items) in self._writing().items()}
-        _stop_if_spent(self.writer)
+        stop_if_spent(self.writer)
         return found
 
     def _drafts(self, written: dict[str, TaggedWritingResult]) -> Drafts:
@@ -245,11 +246,3 @@ def _drop_inconsistent(drafts: Drafts, consistent: ConsistentRatings) -> None:
     for draft in drafts.kept:
         if draft.stratum not in left:
             drafts.drop(draft.id, NO_TOPIC, "its topic has no answerable sub-question")
-
-
-def _stop_if_spent(job: Job) -> None:
-    if job.stopped:
-        raise JobStopped(
-            f"the budget of {job.stopped} is spent; {format_count(job.tally.not_asked, 'call')} left over\n"
-            "  to do: run the same again to continue"
-        )
