@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 from benchmarks.planted_faults import PLANTED, World, build_world, measure, run
 
+from ragworth.build import near_duplicates
 from ragworth.build.checks import CHECKS
 from ragworth.build.checks.contract import ReaderReply
 from ragworth.build.checks.copied import copied_share
@@ -253,3 +255,18 @@ def test_a_collection_without_a_kept_question_is_an_error(tmp_path: Path) -> Non
     (tmp_path / "passages.jsonl").write_text('{"_id": "p", "text": "The mill grinds."}\n')
     with pytest.raises(InputError, match="no question of this collection was kept"):
         read_question_set([str(tmp_path)])
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_similar_vectors_are_found(exact: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pair by pair, none is missed; by blocks, those with cosine 0.99 are found and no other pair is reported."""
+    draw = np.random.default_rng(1)
+    vectors = draw.standard_normal((1200, 64), dtype=np.float32)
+    vectors[600:] = vectors[:600] + 0.1 * draw.standard_normal((600, 64), dtype=np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    if not exact:
+        monkeypatch.setattr(near_duplicates, "MAX_EXACT", 100)
+    found = {(one, other) for one, other, _ in near_duplicates.vector_pairs(vectors, 0.92)}
+    planted = {(number, number + 600) for number in range(600)}
+    assert found <= planted
+    assert found == planted if exact else len(found) >= 590

@@ -29,6 +29,7 @@ from ragworth.build.questions.facts import find_facts
 from ragworth.build.questions.plan import QuestionPlan, allocate, read_plan
 from ragworth.build.questions.rules import RuleWriter
 from ragworth.build.questions.types import QUESTION_TYPES
+from ragworth.build.review import Review, add_review
 from ragworth.calls.job import Job
 from ragworth.errors import InputError
 from tests.build.samples import careful_reader, write_corpus
@@ -159,6 +160,20 @@ def test_a_collection_is_a_workspace_and_reads_back_in_every_format(built: Built
     assert len(Drafts.read(tmp_path / "drafts.jsonl")) == len(corpus.slots)
     assert CollectionCard.read(tmp_path).license == "CC0"
     assert "Mills &amp; more" in (tmp_path / "card.md").read_text()
+
+
+def test_a_review_survives_writing_the_same_questions_again(built: BuiltQuestions, tmp_path: Path) -> None:
+    def write(drafts: Drafts) -> CollectionCard:
+        write_collection(tmp_path, drafts, built.corpus.passages, built.checks.frame, built.card)
+        return CollectionCard.read(tmp_path)
+
+    assert not write(built.drafts).review
+    add_review(tmp_path, Review(4, 3, 0, {}, ()), "review.csv")
+    assert write(built.drafts).review["sound"] == 3
+    fewer = Drafts(built.drafts)
+    fewer.drop(fewer.kept[0].id, "copied")
+    card = write(fewer)
+    assert not card.review and any("earlier review was of other questions" in note for note in card.notes)
 
 
 def test_files_of_others_are_never_replaced(built: BuiltQuestions, tmp_path: Path) -> None:

@@ -50,8 +50,8 @@ class NoDuplicate(Check):
         missing = evidence.missing.get("encoder", "")
         if not missing and texts:
             vectors = encode_questions(texts, evidence.encoder)
-            for one, other in vector_pairs(vectors):
-                self._compare(best, questions, one, other, float(vectors[one] @ vectors[other]), self.meaning)
+            for one, other, cosine in vector_pairs(vectors, self.meaning):
+                self._compare(best, questions, one, other, cosine, self.meaning)
         how = f"compared by wording only: {missing}" if missing else ""
         return [self._finding(best.get(number), questions, how) for number in range(len(questions))]
 
