@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,18 +41,20 @@ def jaccard(one: set[int], other: set[int]) -> float:
 
 
 def minhash_pairs(texts: Sequence[str], *, seed: int = 0) -> Iterator[tuple[int, int]]:
-    """Candidates for overlap in wording, each pair once, the earlier text first."""
+    """Candidates for overlap in wording, the earlier text first. A pair comes once for every band that it shares."""
     draw = np.random.default_rng(seed)
     factors = draw.integers(1, 1 << 31, PERMUTATIONS, dtype=np.uint64)
     offsets = draw.integers(0, 1 << 31, PERMUTATIONS, dtype=np.uint64)
-    blocks: dict[bytes, list[int]] = defaultdict(list)
-    rows = PERMUTATIONS // BANDS
+    mixers = draw.integers(1, 1 << 63, PERMUTATIONS, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    keys = np.empty((len(texts), BANDS), np.uint64)
     for number, text in enumerate(texts):
         hashes = np.fromiter(shingles(text), np.uint64)
         lowest = ((hashes[:, None] * factors + offsets) % np.uint64(PRIME)).min(axis=0)
-        for band in range(BANDS):
-            blocks[bytes([band]) + lowest[band * rows : (band + 1) * rows].tobytes()].append(number)
-    yield from _pairs_in(blocks)
+        keys[number] = (lowest * mixers).reshape(BANDS, -1).sum(axis=1)
+    for band in range(BANDS):
+        for members in _blocks(keys[:, band]):
+            some = members.tolist()
+            yield from _near(some) if len(some) > MAX_BLOCK else combinations(some, 2)
 
 
 def vector_pairs(vectors: Floats, least: float, *, seed: int = 0) -> Iterator[tuple[int, int, float]]:
@@ -63,9 +65,10 @@ def vector_pairs(vectors: Floats, least: float, *, seed: int = 0) -> Iterator[tu
     if len(vectors) <= MAX_EXACT:
         yield from _all_similar(vectors, least)
         return
-    for one, other in _hashed_pairs(vectors, seed):
-        cosine = float(vectors[one] @ vectors[other])
-        if cosine >= least:
+    seen: set[tuple[int, int]] = set()
+    for one, other, cosine in _hashed_pairs(vectors, least, seed):
+        if (one, other) not in seen:
+            seen.add((one, other))
             yield one, other, cosine
 
 
@@ -78,33 +81,27 @@ def _all_similar(vectors: Floats, least: float) -> Iterator[tuple[int, int, floa
                 yield one, start + place, float(cosines[one, place])
 
 
-def _hashed_pairs(vectors: Floats, seed: int) -> Iterator[tuple[int, int]]:
-    """Candidates: vectors on the same side of all hyperplanes of a table."""
+def _hashed_pairs(vectors: Floats, least: float, seed: int) -> Iterator[tuple[int, int, float]]:
+    """Similar vectors among those on the same side of all hyperplanes of a table, table by table."""
     draw = np.random.default_rng(seed)
-    blocks: dict[bytes, list[int]] = defaultdict(list)
     powers = 1 << np.arange(PLANES, dtype=np.int64)
-    for table in range(TABLES):
+    for _ in range(TABLES):
         planes = draw.standard_normal((vectors.shape[1], PLANES), dtype=np.float32)
-        keys = ((vectors @ planes) > 0) @ powers
-        for number, key in enumerate(keys.tolist()):
-            blocks[bytes([table]) + key.to_bytes(8, "big")].append(number)
-    yield from _pairs_in(blocks)
+        for members in _blocks(((vectors @ planes) > 0) @ powers):
+            if len(members) > MAX_BLOCK:
+                found = ((one, other, float(vectors[one] @ vectors[other])) for one, other in _near(members.tolist()))
+                yield from (each for each in found if each[2] >= least)
+                continue
+            cosines = vectors[members] @ vectors[members].T
+            for one, other in np.argwhere(np.triu(cosines >= least, 1)).tolist():
+                yield int(members[one]), int(members[other]), float(cosines[one, other])
 
 
-def _pairs_in(blocks: dict[bytes, list[int]]) -> Iterator[tuple[int, int]]:
-    seen: set[tuple[int, int]] = set()
-    for members in blocks.values():
-        if len(members) < 2:
-            continue
-        pairs = _near(members) if len(members) > MAX_BLOCK else _all(members)
-        for pair in pairs:
-            if pair not in seen:
-                seen.add(pair)
-                yield pair
-
-
-def _all(members: list[int]) -> Iterator[tuple[int, int]]:
-    return ((one, other) for at, other in enumerate(members) for one in members[:at])
+def _blocks(keys: NDArray[Any]) -> Iterator[NDArray[np.int64]]:
+    """Places of equal keys, in order, where there are two or more."""
+    order = np.argsort(keys, kind="stable")
+    ends = np.flatnonzero(np.diff(keys[order])) + 1
+    return (members for members in np.split(order, ends) if len(members) > 1)
 
 
 def _near(members: list[int]) -> Iterator[tuple[int, int]]:
