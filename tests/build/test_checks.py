@@ -270,3 +270,14 @@ def test_similar_vectors_are_found(exact: bool, monkeypatch: pytest.MonkeyPatch)
     planted = {(number, number + 600) for number in range(600)}
     assert found <= planted
     assert found == planted if exact else len(found) >= 590
+
+
+def test_a_question_in_the_language_of_one_of_its_passages_passes() -> None:
+    texts = ["Der Turm ist in der Stadt und wurde von den Bauern mit Holz gebaut.", "The tower is in the town."]
+    passages = pl.DataFrame({"passage": ["de", "en"], "text": texts})
+    asked = "When was the tower built, and by whom?"
+    questions = QuestionSet(
+        (Question("q1", asked, passages=("de", "en")), Question("q2", asked, passages=("de",))), passages
+    )
+    found = run_checks(questions, CheckSettings(("language",), "none"))
+    assert found.frame["verdict"].to_list() == ["pass", "fail"]
