@@ -82,7 +82,7 @@ def test_nobody_is_asked_in_a_dry_run(topics: Path) -> None:
         done = build(topics, server.url, "--dry-run")
         assert done.exit_code == 0, done.output
         assert not server.asked()
-    assert "passages: 3 requests" in done.output and "ratings: at most" in done.output
+    assert "passages: 3 requests" in done.output and "ratings: about" in done.output
 
 
 def test_the_commands_on_a_built_collection(topics: Path) -> None:

@@ -66,16 +66,19 @@ class CruxBuild:
 
 
 class ChainStage(NamedTuple):
-    """The calls of a stage; ``most`` is an upper limit where they depend on texts that aren't written yet."""
+    """The calls of a stage.
+
+    ``expected`` is an estimate where they depend on texts that aren't written yet: three passages for each piece.
+    """
 
     stage: str
     forecast: Forecast | None
-    most: int = 0
+    expected: int = 0
 
     def __str__(self) -> str:
         if self.forecast is not None:
             return f"{self.stage}: {self.forecast}"
-        return f"{self.stage}: at most {format_count(self.most, 'call')}, once the texts are written"
+        return f"{self.stage}: about {format_count(self.expected, 'call')}, once the texts are written"
 
 
 @dataclass(frozen=True)
@@ -108,9 +111,9 @@ class CruxChain:
         parts = self._writing()
         plans = [ChainStage(name, plan_task(task, items, self.writer)) for name, (task, items) in parts.items()]
         if any(each.forecast is not None and each.forecast.plan.missing for each in plans):
-            most = 3 * sum(len(items) for name, (_, items) in parts.items() if name == "passages")
-            most = most or len(drafting.cut_passages(self.topics))
-            share = most / len(self.topics) + 1
+            passages = 3 * sum(len(items) for name, (_, items) in parts.items() if name == "passages")
+            passages = passages or len(drafting.cut_passages(self.topics))
+            share = passages / len(self.topics) + 1
             return [*plans, ChainStage("ratings", None, round(share * len(self.topics) * self.options.questions))]
         annotator, passages, summaries = self._rating(self._drafts(self._written()))
         return [*plans, ChainStage("ratings", plan_task(annotator, [*passages, *summaries], self.judge))]

@@ -132,7 +132,8 @@ def select_planned(drafts: Drafts, plan: QuestionPlan) -> None:
     sizes = Counter(draft.stratum for draft in drafts)
     quota = allocate(plan.questions, {name: float(size) for name, size in sizes.items()})
     places: Counter[str] = Counter()
-    first, rest = [], []
+    first: list[str] = []
+    rest: list[str] = []
     for draft in kept:
         places[draft.stratum] += 1
         (first if places[draft.stratum] <= quota.get(draft.stratum, 0) else rest).append(draft.id)
