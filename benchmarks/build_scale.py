@@ -1,4 +1,4 @@
-"""Planning and deduplication of ragworth build as the corpus grows: time should be linear and memory flat per document.
+"""Planning and deduplication of ragworth build as the corpus grows: time and peak memory.
 
     python -m benchmarks.build_scale [10000 20000 …]
 
