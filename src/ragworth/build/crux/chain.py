@@ -111,9 +111,9 @@ class CruxChain:
         parts = self._writing()
         plans = [ChainStage(name, plan_task(task, items, self.writer)) for name, (task, items) in parts.items()]
         if any(each.forecast is not None and each.forecast.plan.missing for each in plans):
-            passages = 3 * sum(len(items) for name, (_, items) in parts.items() if name == "passages")
-            passages = passages or len(drafting.cut_passages(self.topics))
-            share = passages / len(self.topics) + 1
+            number = 3 * sum(len(items) for name, (_, items) in parts.items() if name == "passages")
+            number = number or len(drafting.cut_passages(self.topics))
+            share = number / len(self.topics) + 1
             return [*plans, ChainStage("ratings", None, round(share * len(self.topics) * self.options.questions))]
         annotator, passages, summaries = self._rating(self._drafts(self._written()))
         return [*plans, ChainStage("ratings", plan_task(annotator, [*passages, *summaries], self.judge))]
