@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 from benchmarks.planted_faults import PLANTED, World, build_world, measure, run
 
+from ragworth.build import near_duplicates
 from ragworth.build.checks import CHECKS
 from ragworth.build.checks.contract import ReaderReply
 from ragworth.build.checks.copied import copied_share
@@ -16,6 +18,7 @@ from ragworth.build.checks.reader import check_fitness
 from ragworth.build.checks.run import CheckResult, CheckSettings, plan_checks, run_checks
 from ragworth.build.checks.self_contained import dangling_reference
 from ragworth.build.checks.summary import flag_scores, summarise_checks
+from ragworth.build.drafts import Draft, Drafts
 from ragworth.build.question_set import Question, QuestionSet, read_question_set
 from ragworth.build.roles import Roles, assign_roles, shared_role_warnings
 from ragworth.calls.budget import JobLimits
@@ -228,3 +231,53 @@ def test_roles_go_to_different_models_where_there_are_several() -> None:
     same = Card("hf", "m", revision="1")
     warnings = shared_role_warnings({"writer": same, "reader": same, "judge": Card("hf", "n", revision="2")})
     assert len(warnings) == 1 and "writer and the reader are the same model" in warnings[0]
+
+
+def test_an_unanswerable_question_for_which_nothing_is_retrieved_is_unknown() -> None:
+    """No passage was read, so nothing confirms it. It must not pass, with or without a reader."""
+    passages = pl.DataFrame({"passage": ["p"], "text": ["The mill stands by the river."]})
+    questions = QuestionSet((Question("q", "Zzyzx qwrtpl?", answerable=False),), passages)
+    found = run_checks(questions, CheckSettings(("unanswerable",), "none"))
+    assert found.frame.select("verdict", "value").rows() == [("unknown", None)]
+
+
+def test_a_collection_of_report_requests_is_checked_by_its_queries(tmp_path: Path) -> None:
+    """build crux writes drafts.jsonl too, but not of questions: its queries are in the workspace."""
+    Drafts([Draft("a!", "request", "a", {"text": "Report on mills."})]).write(tmp_path / "drafts.jsonl")
+    (tmp_path / "queries.jsonl").write_text('{"_id": "a", "text": "Report on mills."}\n')
+    (tmp_path / "passages.jsonl").write_text('{"_id": "p", "text": "The mill grinds."}\n')
+    (tmp_path / "ragworth.toml").write_text('[collection]\nqueries = "queries.jsonl"\npassages = "passages.jsonl"\n')
+    assert [question.id for question in read_question_set([str(tmp_path)]).questions] == ["a"]
+
+
+def test_a_collection_without_a_kept_question_is_an_error(tmp_path: Path) -> None:
+    Drafts([Draft("q1", "question").drop("no-fact")]).write(tmp_path / "drafts.jsonl")
+    (tmp_path / "passages.jsonl").write_text('{"_id": "p", "text": "The mill grinds."}\n')
+    with pytest.raises(InputError, match="no question of this collection was kept"):
+        read_question_set([str(tmp_path)])
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_similar_vectors_are_found(exact: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pair by pair, none is missed; by blocks, those with cosine 0.99 are found and no other pair is reported."""
+    draw = np.random.default_rng(1)
+    vectors = draw.standard_normal((1200, 64), dtype=np.float32)
+    vectors[600:] = vectors[:600] + 0.1 * draw.standard_normal((600, 64), dtype=np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    if not exact:
+        monkeypatch.setattr(near_duplicates, "MAX_EXACT", 100)
+    found = {(one, other) for one, other, _ in near_duplicates.vector_pairs(vectors, 0.92)}
+    planted = {(number, number + 600) for number in range(600)}
+    assert found <= planted
+    assert found == planted if exact else len(found) >= 590
+
+
+def test_a_question_in_the_language_of_one_of_its_passages_passes() -> None:
+    texts = ["Der Turm ist in der Stadt und wurde von den Bauern mit Holz gebaut.", "The tower is in the town."]
+    passages = pl.DataFrame({"passage": ["de", "en"], "text": texts})
+    asked = "When was the tower built, and by whom?"
+    questions = QuestionSet(
+        (Question("q1", asked, passages=("de", "en")), Question("q2", asked, passages=("de",))), passages
+    )
+    found = run_checks(questions, CheckSettings(("language",), "none"))
+    assert found.frame["verdict"].to_list() == ["pass", "fail"]

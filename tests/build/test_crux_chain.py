@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from ragworth import formats
+from ragworth.build.card import CollectionCard
 from ragworth.build.crux.chain import CruxBuild, CruxChain, CruxOptions
 from ragworth.build.crux.output import check_folder, write_collection
+from ragworth.build.crux.topics import read_topics
 from ragworth.build.crux.writing import Sampling, tagged_texts
 from ragworth.build.drafts import Draft, Drafts
 from ragworth.calls.budget import JobLimits
@@ -172,7 +175,7 @@ def test_the_plan_is_what_runs(tmp_path: Path) -> None:
         before = CruxChain(TOPICS, one, one, ONCE).plan()
         assert [str(each).partition(":")[0] for each in before] == ["passages", "sub-questions", "requests", "ratings"]
         assert [each.forecast.plan.missing for each in before if each.forecast] == [3, 2, 2]
-        assert before[-1].most >= 11
+        assert before[-1].expected >= 11
         CruxChain(TOPICS, one, one, ONCE).written_drafts()
         after = CruxChain(TOPICS, one, one, ONCE).plan()
         assert [each.forecast.plan.missing for each in after if each.forecast] == [0, 0, 0, 11]
@@ -221,6 +224,32 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
         check_folder(tmp_path)
     Drafts([Draft("a", "passage")]).write(tmp_path / "drafts.jsonl")
     check_folder(tmp_path)
+
+
+def test_a_collection_of_questions_is_not_overwritten(tmp_path: Path) -> None:
+    drafts = Drafts([Draft("q1", "question")])
+    drafts.write(tmp_path / "drafts.jsonl")
+    with pytest.raises(InputError, match="other files"):
+        check_folder(tmp_path)
+    CollectionCard("Mine", "build questions", {}).write(tmp_path)
+    with pytest.raises(InputError, match="other files"):
+        check_folder(tmp_path)
+    CollectionCard("Mine", "build crux", {}).write(tmp_path)
+    check_folder(tmp_path)
+
+
+def test_ids_with_slashes_and_blanks_keep_documents_apart(tmp_path: Path) -> None:
+    """Two topics below the same prefix: each document has its own label, and every file can be written."""
+    path = tmp_path / "topics.jsonl"
+    rows = [{"id": f"news/{each.id} x", "documents": each.documents, "summary": each.summary} for each in TOPICS]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    topics = read_topics(path).topics
+    assert [topic.id for topic in topics] == ["news/a%20x", "news/b%20x"]
+    one = job()
+    made = CruxChain(topics, one, one, ONCE)
+    write_collection(made, made.run(), tmp_path / "out")
+    labels = [line.split()[2] for line in (tmp_path / "out" / "document-qrels.txt").read_text().splitlines()]
+    assert labels == ["news/a%20x:0", "news/a%20x:1", "news/b%20x:0"]
 
 
 @pytest.mark.parametrize(

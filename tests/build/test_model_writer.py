@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,7 @@ from ragworth.build.questions.plan import QuestionPlan
 from ragworth.calls.budget import JobLimits
 from ragworth.calls.job import Job
 from ragworth.calls.programs import NoValue
+from ragworth.errors import JobStopped
 from ragworth.llm.contract import Request
 from ragworth.llm.scripted import Scripted
 from tests.build.samples import careful_reader, write_corpus
@@ -24,7 +26,7 @@ from tests.build.samples import careful_reader, write_corpus
 PLAN = QuestionPlan(questions=12, drafts=1, types={"fact": 1, "numeric": 1, "unanswerable": 1}, styles={"question": 1})
 SHOWN = [SourceText("p1", "d", "Mill", "Ann built the mill in 1820."), SourceText("p2", "e", "", "It burned in 1899.")]
 FACT = QuestionSlot("q00001", "all", "fact", "question", ("p1",), "0")
-GOOD = {
+GOOD: dict[str, Any] = {
     "question": "Who built it?",
     "answers": ["Ann", "Ann "],
     "evidence": [{"passage": 1, "quote": "Ann built the mill"}],
@@ -37,7 +39,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 
 
 def test_a_good_reply_is_a_question_with_its_spans() -> None:
-    found = parse_reply(f"```json\n{json.dumps(GOOD)}\n```", FACT, SHOWN)
+    found = parse_reply(f"```json\n{json.dumps(GOOD)}\n```", FACT, SHOWN[:1])
     assert found.text == "Who built it?"
     assert found.answers == ("Ann",)
     assert [tuple(span) for span in found.spans] == [("p1", "Ann built the mill")]
@@ -62,9 +64,17 @@ def test_a_good_reply_is_a_question_with_its_spans() -> None:
 )
 def test_any_other_reply_is_unparsable_and_kept(reply: str) -> None:
     with pytest.raises(NoValue) as caught:
-        parse_reply(reply, FACT, SHOWN)
+        parse_reply(reply, FACT, SHOWN[:1])
     assert caught.value.status == UNPARSABLE
     assert caught.value.raw == reply
+
+
+def test_a_question_on_two_passages_quotes_both() -> None:
+    slot = QuestionSlot("q00001", "all", "multi-passage", "question", ("p1", "p2"), "0")
+    with pytest.raises(NoValue, match="no evidence from passage 2"):
+        parse_reply(json.dumps(GOOD), slot, SHOWN)
+    both = GOOD | {"evidence": [*GOOD["evidence"], {"passage": 2, "quote": "It burned"}]}
+    assert [span.passage for span in parse_reply(json.dumps(both), slot, SHOWN).spans] == ["p1", "p2"]
 
 
 def writer_model(faulty: int = 0) -> Scripted:
@@ -105,6 +115,18 @@ def test_writing_stopped_by_its_budget_goes_on_and_loses_nothing(corpus: Corpus,
         drafts = writer.write(corpus.slots, corpus.sources, job)
     assert again.calls == len(corpus.slots) - 5
     assert all(draft.kept for draft in drafts)
+
+
+@pytest.mark.parametrize("role", ["writer", "reader"])
+def test_a_build_whose_budget_ends_concludes_nothing(corpus: Corpus, role: str) -> None:
+    limits = {"writer": JobLimits(), "reader": JobLimits(), role: JobLimits(5)}
+    settings = BuildSettings(PLAN, CheckSettings(encoder="none"))
+    with (
+        Job(writer_model(), None, limits=limits["writer"]) as writer,
+        Job(careful_reader(), None, limits=limits["reader"]) as reader,
+        pytest.raises(JobStopped, match="budget of 5 calls"),
+    ):
+        build_questions(corpus, settings, BuildJobs(writer, reader))
 
 
 def test_a_build_with_two_models_plans_what_it_asks_and_names_both(corpus: Corpus) -> None:

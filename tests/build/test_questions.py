@@ -12,21 +12,24 @@ from ragworth import formats
 from ragworth.build.card import CollectionCard
 from ragworth.build.checks.run import CheckSettings
 from ragworth.build.documents import read_documents
-from ragworth.build.drafts import Drafts
+from ragworth.build.drafts import Draft, Drafts
 from ragworth.build.outputs import write_collection
 from ragworth.build.question_set import read_question_set
 from ragworth.build.questions.build import (
+    SURPLUS,
     BuildJobs,
     BuildSettings,
     BuiltQuestions,
     Corpus,
     build_questions,
     prepare_corpus,
+    select_planned,
 )
 from ragworth.build.questions.facts import find_facts
 from ragworth.build.questions.plan import QuestionPlan, allocate, read_plan
 from ragworth.build.questions.rules import RuleWriter
 from ragworth.build.questions.types import QUESTION_TYPES
+from ragworth.build.review import Review, add_review
 from ragworth.calls.job import Job
 from ragworth.errors import InputError
 from tests.build.samples import careful_reader, write_corpus
@@ -112,6 +115,26 @@ def test_the_funnel_accounts_for_every_draft(built: BuiltQuestions) -> None:
     assert any("compared by wording only" in row or "encoder" in row for row in card.notes)
 
 
+def test_the_kept_questions_follow_the_plan() -> None:
+    """Twelve facts and four lists for eight questions: 6 and 2; if one list is left, its place goes to a fact."""
+    drafts = Drafts([Draft(f"f{n}", "question", "fact") for n in range(12)])
+    for n in range(4):
+        drafts.add(Draft(f"l{n}", "question", "list"))
+    plan = QuestionPlan(questions=8)
+    drafts.drop("f0", "copied")
+    select_planned(drafts, plan)
+    assert Counter(draft.stratum for draft in drafts.kept) == {"fact": 6, "list": 2}
+
+    drafts = Drafts([Draft(f"f{n}", "question", "fact") for n in range(12)])
+    for n in range(4):
+        drafts.add(Draft(f"l{n}", "question", "list"))
+    for id in ("l0", "l1", "l2"):
+        drafts.drop(id, "copied")
+    select_planned(drafts, plan)
+    assert Counter(draft.stratum for draft in drafts.kept) == {"fact": 7, "list": 1}
+    assert [draft.id for draft in drafts if draft.status == SURPLUS] == ["f7", "f8", "f9", "f10", "f11"]
+
+
 def test_a_collection_is_a_workspace_and_reads_back_in_every_format(built: BuiltQuestions, tmp_path: Path) -> None:
     corpus = built.corpus
     write_collection(
@@ -137,6 +160,20 @@ def test_a_collection_is_a_workspace_and_reads_back_in_every_format(built: Built
     assert len(Drafts.read(tmp_path / "drafts.jsonl")) == len(corpus.slots)
     assert CollectionCard.read(tmp_path).license == "CC0"
     assert "Mills &amp; more" in (tmp_path / "card.md").read_text()
+
+
+def test_a_review_survives_writing_the_same_questions_again(built: BuiltQuestions, tmp_path: Path) -> None:
+    def write(drafts: Drafts) -> CollectionCard:
+        write_collection(tmp_path, drafts, built.corpus.passages, built.checks.frame, built.card)
+        return CollectionCard.read(tmp_path)
+
+    assert not write(built.drafts).review
+    add_review(tmp_path, Review(4, 3, 0, {}, ()), "review.csv")
+    assert write(built.drafts).review["sound"] == 3
+    fewer = Drafts(built.drafts)
+    fewer.drop(fewer.kept[0].id, "copied")
+    card = write(fewer)
+    assert not card.review and any("earlier review was of other questions" in note for note in card.notes)
 
 
 def test_files_of_others_are_never_replaced(built: BuiltQuestions, tmp_path: Path) -> None:

@@ -56,7 +56,11 @@ def test_sixty_reviewed_and_fifty_two_sound(collection: Path, tmp_path: Path, en
 
 @pytest.mark.parametrize(
     ("column", "word", "message"),
-    [("sound", "maybe", "row 2: sound is 'maybe'"), ("id", "nobody", "row 2: the collection")],
+    [
+        ("sound", "maybe", "row 2: sound is 'maybe'"),
+        ("id", "nobody", "row 2: the collection"),
+        ("id", "q0", "row 2: the question 'q0' isn't in the collection"),
+    ],
 )
 def test_a_row_that_makes_no_sense_is_an_error_with_its_number(
     collection: Path, tmp_path: Path, column: str, word: str, message: str

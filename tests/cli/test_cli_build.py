@@ -67,3 +67,12 @@ def test_files_of_somebody_else_are_in_the_way(docs: Path, tmp_path: Path) -> No
     found = invoke("questions", docs, "-o", tmp_path / "collection", *NO_MODEL)
     assert found.exit_code == 2 and "ragworth.toml" in found.output
     assert (tmp_path / "collection" / "ragworth.toml").read_text() == "mine"
+
+
+def test_a_build_that_keeps_nothing_says_so_and_keeps_its_drafts(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "rest.md").write_text("# Rest\n\nnothing to ask about\n")
+    found = invoke("questions", tmp_path / "docs", "-o", tmp_path / "collection", "-n", 2, *NO_MODEL)
+    assert found.exit_code == 4, found.output
+    assert "none of 3 drafts was kept" in found.output and "drafts.jsonl" in found.output
+    assert len((tmp_path / "collection" / "drafts.jsonl").read_text().splitlines()) == 3

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from ragworth.build.drafts import Draft, Drafts
-from ragworth.build.questions.contract import SourceSpan
+from ragworth.build.questions.contract import QUESTION, SourceSpan
 from ragworth.collection import Collection
 from ragworth.errors import InputError
 from ragworth.tables import OK
@@ -121,9 +121,11 @@ def read_question_set(paths: Iterable[str], *, level: float = 1.0) -> QuestionSe
 
     named = list(paths)
     folder = Path(named[0])
-    if len(named) == 1 and (folder / DRAFTS_FILE).is_file():
-        drafts = Drafts.read(folder / DRAFTS_FILE)
+    drafts = Drafts.read(folder / DRAFTS_FILE) if len(named) == 1 and (folder / DRAFTS_FILE).is_file() else Drafts()
+    if any(draft.kind == QUESTION for draft in drafts):
         passages, notes = read_texts(folder / "passages.jsonl", kind="passage", skip_bad_lines=False)
+        if not drafts.kept:
+            raise InputError("no question of this collection was kept", file=str(folder), expected="at least one")
         kept = from_drafts(drafts.kept, passages.select("passage", "text"))
         return QuestionSet(kept.questions, kept.passages, tuple(notes))
     if len(named) == 1 and (":" in named[0] or (folder.is_file() and folder.suffix != ".toml")):

@@ -109,6 +109,8 @@ def read_review(path: str | Path, collection: str | Path) -> Review:
         id, word = _cell(row, "id"), _cell(row, "sound").casefold()
         if id not in drafts:
             raise _row_error(path, number, f"the collection has no question {quote_short(id, 40)}")
+        if not drafts[id].kept:
+            raise _row_error(path, number, f"the question {quote_short(id, 40)} isn't in the collection any more")
         seen[id] += 1
         if seen[id] > 1:
             raise _row_error(path, number, f"the question {quote_short(id, 40)} occurs twice")

@@ -122,7 +122,9 @@ def _print_plan(corpus: Any, settings: Any, jobs: Any) -> None:
 def _print_result(built: Any, output: Path, quiet: bool) -> None:
     """The funnel, the checks, and scores with and without flagged questions."""
     from ragworth.build.checks.summary import flag_scores, summarise_checks, summary_table
+    from ragworth.build.question_set import DRAFTS_FILE
     from ragworth.cli.build_check import print_funnel, print_table
+    from ragworth.errors import JobStopped
     from ragworth.report.render import printable
 
     read = built.corpus.documents.notes  # they were printed when the documents were read
@@ -131,5 +133,11 @@ def _print_result(built: Any, output: Path, quiet: bool) -> None:
     print_table("Checks of all drafts", summary_table(summarise_checks(built.checks)))
     scores = flag_scores(built.checks, [draft.id for draft in built.drafts.kept])
     print_table("Retrieval on the kept questions, with and without those that the round trip flags", scores)
-    kept = len(built.drafts.kept)
-    click.echo(printable(f"\n{kept:,} questions: {output}; next: ragworth evaluate {output}"))
+    kept, planned = len(built.drafts.kept), built.card.settings["questions"]
+    if not kept:
+        raise JobStopped(
+            f"none of {built.card.drafts:,} drafts was kept, so {output} is an empty collection\n"
+            f"  to do: see why in {output / DRAFTS_FILE}; try other documents, another writer, or more --drafts"
+        )
+    number = f"{kept:,}" if kept == planned else f"{kept:,} of {planned:,} planned"
+    click.echo(printable(f"\n{number} questions: {output}; next: ragworth evaluate {output}"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar
 
 import polars as pl
@@ -15,6 +16,8 @@ from ragworth.build.question_set import Question
 from ragworth.errors import quote_short
 from ragworth.text_match.short_answers import grade_short_answer
 
+MAX_SHINGLED = 4096
+"""Texts whose shingles are in memory at a time."""
 NUMBER = re.compile(r"\d[\d.,]*")
 WORD = re.compile(r"[\w'’-]+")
 _POLITE = "please can could would you tell me i'd like to know do quick question the a an hi hello"
@@ -41,17 +44,14 @@ class NoDuplicate(Check):
         texts = [question.standalone for question in questions]
         plain = [" ".join(_words(text)) or text for text in texts]
         best: dict[int, tuple[float, int]] = {}
-        grams: dict[int, set[int]] = {}
+        grams = lru_cache(MAX_SHINGLED)(lambda number: shingles(plain[number]))
         for one, other in minhash_pairs(plain):
-            for each in (one, other):
-                if each not in grams:
-                    grams[each] = shingles(plain[each])
-            self._compare(best, questions, one, other, jaccard(grams[one], grams[other]), self.wording)
+            self._compare(best, questions, one, other, jaccard(grams(one), grams(other)), self.wording)
         missing = evidence.missing.get("encoder", "")
         if not missing and texts:
             vectors = encode_questions(texts, evidence.encoder)
-            for one, other in vector_pairs(vectors):
-                self._compare(best, questions, one, other, float(vectors[one] @ vectors[other]), self.meaning)
+            for one, other, cosine in vector_pairs(vectors, self.meaning):
+                self._compare(best, questions, one, other, cosine, self.meaning)
         how = f"compared by wording only: {missing}" if missing else ""
         return [self._finding(best.get(number), questions, how) for number in range(len(questions))]
 

@@ -63,7 +63,7 @@ def gather_evidence(questions: QuestionSet, settings: CheckSettings) -> tuple[Ev
     elif problem := _encoder_problem(settings.encoder):
         missing["encoder"] = problem
     found: list[Contexts] = []
-    if any(check.retrieves for check in settings.checks) and questions.passages.height:
+    if any(check.retrieves for check in settings.checks) and questions.questions and questions.passages.height:
         for name in RETRIEVERS:
             pipeline = _pipeline(name, settings.encoder, missing)
             contexts = _retrieve(name, pipeline, questions, settings, missing) if pipeline else None

@@ -37,8 +37,10 @@ class Unanswerable(Check):
             return CheckFinding("n/a", None, "it isn't declared unanswerable")
         if not evidence.retrieved:
             return CheckFinding("unknown", None, "no retriever is available")
-        lowest = 1.0
         top = self._top(question, evidence)
+        if not top:
+            return CheckFinding("unknown", None, "nothing was retrieved for it, so nothing was read")
+        lowest = 1.0
         for passage in top:
             reply = evidence.read(Reading(question.id, (passage,)))
             if isinstance(reply, CheckFinding):

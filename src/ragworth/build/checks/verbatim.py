@@ -1,4 +1,4 @@
-"""``verbatim``: the quoted source of the answer is in the passage, character by character, and has the answer."""
+"""``verbatim``: the quoted source of the answer is in the passage, word for word."""
 
 from __future__ import annotations
 

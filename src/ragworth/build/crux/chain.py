@@ -15,6 +15,7 @@ import polars as pl
 
 from ragworth.annotators.annotation import build_annotator
 from ragworth.annotators.contract import AnnotationItem, AnnotationResult, Annotator
+from ragworth.build.budget import stop_if_spent
 from ragworth.build.crux import drafting
 from ragworth.build.crux.consistency import UNRATED, ConsistentRatings, FailedRatings, filter_consistent
 from ragworth.build.crux.topics import Topic
@@ -65,16 +66,19 @@ class CruxBuild:
 
 
 class ChainStage(NamedTuple):
-    """The calls of a stage; ``most`` is an upper limit where they depend on texts that aren't written yet."""
+    """The calls of a stage.
+
+    ``expected`` is an estimate where they depend on texts that aren't written yet: three passages for each piece.
+    """
 
     stage: str
     forecast: Forecast | None
-    most: int = 0
+    expected: int = 0
 
     def __str__(self) -> str:
         if self.forecast is not None:
             return f"{self.stage}: {self.forecast}"
-        return f"{self.stage}: at most {format_count(self.most, 'call')}, once the texts are written"
+        return f"{self.stage}: about {format_count(self.expected, 'call')}, once the texts are written"
 
 
 @dataclass(frozen=True)
@@ -107,9 +111,9 @@ class CruxChain:
         parts = self._writing()
         plans = [ChainStage(name, plan_task(task, items, self.writer)) for name, (task, items) in parts.items()]
         if any(each.forecast is not None and each.forecast.plan.missing for each in plans):
-            most = 3 * sum(len(items) for name, (_, items) in parts.items() if name == "passages")
-            most = most or len(drafting.cut_passages(self.topics))
-            share = most / len(self.topics) + 1
+            number = 3 * sum(len(items) for name, (_, items) in parts.items() if name == "passages")
+            number = number or len(drafting.cut_passages(self.topics))
+            share = number / len(self.topics) + 1
             return [*plans, ChainStage("ratings", None, round(share * len(self.topics) * self.options.questions))]
         annotator, passages, summaries = self._rating(self._drafts(self._written()))
         return [*plans, ChainStage("ratings", plan_task(annotator, [*passages, *summaries], self.judge))]
@@ -129,7 +133,7 @@ class CruxChain:
             share_budget(self.writer, self.judge)
         rated = run_task(annotator, passages, self.judge)
         of_summaries = run_task(annotator, summaries, self.judge)
-        _stop_if_spent(self.judge)
+        stop_if_spent(self.judge)
         ratings, summary = _ratings(rated), _ratings(of_summaries)
         consistent = filter_consistent(ratings, self.options.eta, self.options.failed)
         _drop_inconsistent(drafts, consistent)
@@ -157,7 +161,7 @@ class CruxChain:
 
     def _written(self) -> dict[str, TaggedWritingResult]:
         found = {name: run_task(task, items, self.writer) for name, (task, items) in self._writing().items()}
-        _stop_if_spent(self.writer)
+        stop_if_spent(self.writer)
         return found
 
     def _drafts(self, written: dict[str, TaggedWritingResult]) -> Drafts:
@@ -245,11 +249,3 @@ def _drop_inconsistent(drafts: Drafts, consistent: ConsistentRatings) -> None:
     for draft in drafts.kept:
         if draft.stratum not in left:
             drafts.drop(draft.id, NO_TOPIC, "its topic has no answerable sub-question")
-
-
-def _stop_if_spent(job: Job) -> None:
-    if job.stopped:
-        raise JobStopped(
-            f"the budget of {job.stopped} is spent; {format_count(job.tally.not_asked, 'call')} left over\n"
-            "  to do: run the same again to continue"
-        )

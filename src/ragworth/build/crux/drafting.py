@@ -53,7 +53,7 @@ def written_passages(
     drafts: list[Draft] = []
     for topic in topics:
         mine = [row for row in rows if row["id"].rpartition(":")[0] == topic.id]
-        found = ((row, row["id"].partition("/")[0], text) for row in mine for text in row["texts"] or [None])
+        found = ((row, row["id"].rpartition("/")[0], text) for row in mine for text in row["texts"] or [None])
         seen: set[str] = set()
         for number, (row, document, text) in enumerate(found):
             share = None if text is None else _shared_words(text, sources[row["id"]])

@@ -13,10 +13,11 @@ import polars as pl
 from ragworth import formats
 from ragworth.build.card import CARD_FILE, CollectionCard, funnel_facts, model_facts, prompt_versions
 from ragworth.build.crux.chain import CruxBuild, CruxChain, draft_collection
-from ragworth.build.crux.drafting import document_id
+from ragworth.build.crux.drafting import PASSAGE_KIND, QUESTION_KIND, REQUEST_KIND, document_id
 from ragworth.build.crux.labels import answered_subquestions, document_relevance, graded_relevance
 from ragworth.build.crux.statistics import RatingStatistics, rating_statistics
 from ragworth.build.documents import corpus_hash
+from ragworth.build.drafts import Drafts
 from ragworth.collection import Collection
 from ragworth.errors import InputError
 from ragworth.formats.files import create_file
@@ -24,6 +25,8 @@ from ragworth.tables import Ratings
 from ragworth.token_counter import WORDS
 
 DRAFTS_FILE = "drafts.jsonl"
+COMMAND = "build crux"
+DRAFT_KINDS = (PASSAGE_KIND, QUESTION_KIND, REQUEST_KIND)
 WORKSPACE = """\
 # A collection of report requests with sub-questions, built with ragworth build crux. See card.md.
 title = {title}
@@ -48,16 +51,25 @@ baseline = "bm25"
 
 
 def check_folder(folder: str | Path) -> None:
-    """Reject a folder that holds other files than those of a built collection."""
+    """Reject a folder that holds other files than those of ``build crux``, such as those of ``build questions``."""
     place = Path(folder)
     if place.exists() and not place.is_dir():
         raise InputError("this is a file", file=str(folder), expected="a folder to write to")
-    ours = (place / CARD_FILE).exists() or (place / DRAFTS_FILE).exists()
+    ours = _is_ours(place)
     others = [each.name for each in place.iterdir() if "sqlite" not in each.name] if place.is_dir() else []
     if others and not ours:
         raise InputError(
-            "the folder holds other files", file=str(folder), expected="a new folder, or a built collection"
+            "the folder holds other files", file=str(folder), expected="a new folder, or one of ragworth build crux"
         )
+
+
+def _is_ours(place: Path) -> bool:
+    """Whether ``build crux`` wrote the folder; a chain that stopped early leaves its drafts alone."""
+    if (place / CARD_FILE).is_file():
+        return CollectionCard.read(place).command == COMMAND
+    return (place / DRAFTS_FILE).is_file() and all(
+        each.kind in DRAFT_KINDS for each in Drafts.read(place / DRAFTS_FILE)
+    )
 
 
 def write_collection(chain: CruxChain, build: CruxBuild, folder: str | Path, title: str = "") -> RatingStatistics:
@@ -136,7 +148,7 @@ def _card(chain: CruxChain, build: CruxBuild, title: str, rows: Sequence[tuple[s
     settings = {name: value for name, value in way._asdict().items() if name != "sampling"}
     card = CollectionCard(
         title=title,
-        command="build crux",
+        command=COMMAND,
         corpus={"topics": len(chain.topics), "documents": frame.height, "sha256": corpus_hash(frame)},
         models={"writer": model_facts(chain.writer.card), "judge": model_facts(chain.judge.card)},
         prompts=prompt_versions(chain.templates),

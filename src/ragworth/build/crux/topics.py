@@ -55,7 +55,8 @@ def read_topics(path: str | Path) -> Topics:
       ``models/CLUSTER.*``. Several summaries of a cluster are joined.
     - Folders: one per topic, with documents of any kind that `read_documents` reads, and ``summary.txt``.
 
-    Documents without a text are left out, with a note. A topic without a document or summary is an error.
+    Documents without a text are left out, with a note. A topic without a document or summary is an error. A blank in
+    the id of a topic becomes ``%20``, since ids with blanks can't be written to TREC files.
     """
     place = Path(path)
     if place.is_dir():
@@ -74,7 +75,12 @@ def _checked(topics: list[Topic], path: str, expected: str) -> Topics:
     if not topics:
         raise FormatError("there are no topics", file=path, expected=expected)
     blank = sum(not text.strip() for topic in topics for text in topic.documents)
-    kept = [topic._replace(documents=tuple(text for text in topic.documents if text.strip())) for topic in topics]
+    kept = [
+        topic._replace(
+            id="%20".join(topic.id.split()), documents=tuple(text for text in topic.documents if text.strip())
+        )
+        for topic in topics
+    ]
     empty = [topic.id for topic in kept if not topic.documents]
     mute = [topic.id for topic in kept if not topic.summary.strip()]
     for names, what in ((empty, "document"), (mute, "summary")):

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
 
+from ragworth.build.budget import stop_if_spent
 from ragworth.build.card import CollectionCard, funnel_facts, model_facts, prompt_versions
 from ragworth.build.checks.reader import Reader
 from ragworth.build.checks.run import CheckResult, CheckSettings, plan_checks, run_checks
 from ragworth.build.checks.summary import apply_checks, check_facts, summarise_checks, unknown_note
 from ragworth.build.clusters import Clusters
 from ragworth.build.documents import corpus_hash
-from ragworth.build.drafts import Draft, Drafts
+from ragworth.build.drafts import Drafts
 from ragworth.build.question_set import from_drafts
 from ragworth.build.questions.contract import QuestionSlot, QuestionWriter, SourceText
 from ragworth.build.questions.model_writer import ModelWriter
@@ -104,26 +105,39 @@ def plan_build(corpus: Corpus, settings: BuildSettings, jobs: BuildJobs) -> dict
 
 
 def build_questions(corpus: Corpus, settings: BuildSettings, jobs: BuildJobs) -> BuiltQuestions:
-    """Write, check and select. Every slot of the plan ends as a draft with a status."""
+    """Write, check and select. Every slot of the plan ends as a draft with a status.
+
+    `JobStopped` if a budget ends a stage: questions that nobody could check must not look checked.
+    """
     writer = choose_writer(jobs, settings)
     drafts = Drafts(writer.write(corpus.slots, corpus.sources, jobs.writer))
+    stop_if_spent(jobs.writer)
     result = run_checks(from_drafts(drafts, corpus.passages), settings.checks, jobs.reader, jobs.judge)
+    stop_if_spent(jobs.reader, jobs.judge)
     flags = ("copied",) if jobs.writer is None else ()
     apply_checks(drafts, result, flags, drop_unknown=settings.drop_unknown)
-    _select(drafts, settings.plan)
+    select_planned(drafts, settings.plan)
     return BuiltQuestions(corpus, drafts, result, _card(corpus, drafts, result, settings, jobs, writer, flags))
 
 
-def _select(drafts: Drafts, plan: QuestionPlan) -> None:
-    """Keep the planned number, by strata first and then in order; the others are surplus."""
+def select_planned(drafts: Drafts, plan: QuestionPlan) -> None:
+    """Keep the planned number; the others are surplus.
+
+    A stratum keeps its share of the plan, so types that pass more checks don't crowd out the others. Places that a
+    stratum can't fill go to the others, in order.
+    """
     kept = drafts.kept
     if len(kept) <= plan.questions:
         return
-    strata: dict[str, list[Draft]] = defaultdict(list)
+    sizes = Counter(draft.stratum for draft in drafts)
+    quota = allocate(plan.questions, {name: float(size) for name, size in sizes.items()})
+    places: Counter[str] = Counter()
+    first: list[str] = []
+    rest: list[str] = []
     for draft in kept:
-        strata[draft.stratum].append(draft)
-    quota = allocate(plan.questions, {name: float(len(each)) for name, each in strata.items()})
-    chosen = {draft.id for name, each in strata.items() for draft in each[: quota.get(name, 0)]}
+        places[draft.stratum] += 1
+        (first if places[draft.stratum] <= quota.get(draft.stratum, 0) else rest).append(draft.id)
+    chosen = {*first, *rest[: plan.questions - len(first)]}
     for draft in kept:
         if draft.id not in chosen:
             drafts.drop(draft.id, SURPLUS, f"the plan has {plan.questions:,} questions")

@@ -30,7 +30,7 @@ from ragworth.errors import quote_short
 from ragworth.llm.contract import Card, Generate, Generated
 from ragworth.prompts.template import Template
 from ragworth.tasks.contract import Task, plan_task, run_task
-from ragworth.tasks.findings import require_abilities
+from ragworth.tasks.findings import reject_cut_passage, require_abilities
 
 MIN_WORDS = 30
 """Shorter passages are headings and rests; a question needs something to ask about."""
@@ -90,8 +90,9 @@ class WritingTask(Task[QuestionSlot, WrittenQuestion, WritingResult]):
         number = int(item.id.lstrip("q") or 0)
         sampled = {"temperature": self.temperature, "seed": number} if self.temperature > 0 else {}
         (outcome,) = yield [Generate(prompt, REPLY_TOKENS, stop=self.template.reply.stop, **sampled)]  # type: ignore[arg-type]
-        raw = require_response(outcome, Generated).outputs[0].text
-        return parse_reply(raw, item, shown, history)
+        response = require_response(outcome, Generated)
+        reject_cut_passage(response.usage, keep=False)
+        return parse_reply(response.outputs[0].text, item, shown, history)
 
     def _conversation(self, slot: QuestionSlot, source: SourceText) -> list[dict[str, str]]:
         """The question and answer before a follow-up, made by rules from the same passage."""
@@ -164,6 +165,8 @@ def _spans(evidence: Any, shown: Sequence[SourceText], refuse: Any) -> list[Sour
         if type(number) is not int or not 1 <= number <= len(shown) or not _text(quote):
             raise refuse(f"evidence without a passage and a quote: {quote_short(each, 40)}")
         spans.append(SourceSpan(shown[number - 1].id, str(quote).strip()))
+    if unquoted := [number for number, each in enumerate(shown, 1) if each.id not in {span.passage for span in spans}]:
+        raise refuse(f"no evidence from passage {unquoted[0]}")
     return spans
 
 
