@@ -131,7 +131,7 @@ def serve_command(place: str, no_browser: bool, **options: Any) -> None:
 @click.argument("place", metavar="WORKSPACE")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @click.option("-p", "--project", "slugs", multiple=True, help="Projects to work on; repeat for more.  [default: all]")
-@click.option("--role", type=click.Choice(ROLES), default="annotator", show_default=True, help="What they may do.")
+@click.option("--role", type=click.Choice(ROLES), help="What they may do.  [default: annotator, or the role they have]")
 @click.option("--most", type=click.IntRange(1), help="Most items for each person.")
 @click.option("--days", type=click.IntRange(1, 90), default=7, show_default=True, help="Days that the links work.")
 @click.option("--url", default="http://127.0.0.1:8765", show_default=True, help="Address of the site, for the links.")

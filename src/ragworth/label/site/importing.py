@@ -12,7 +12,7 @@ from django.db import transaction
 from ragworth.label.labels import Label, Labels
 from ragworth.label.site.events import update_dispute
 from ragworth.label.site.leases import take_slot
-from ragworth.label.site.models import ANNOTATOR, Assignment, LabelEvent, Project, ProjectItem, User
+from ragworth.label.site.models import Assignment, LabelEvent, Project, ProjectItem, User
 from ragworth.label.site.project_task import label_item, task_of
 from ragworth.label.site.projects import add_person
 
@@ -35,7 +35,7 @@ def store_labels(project: Project, labels: Labels, by: User) -> ImportCounts:
     items = {row.key: row for row in ProjectItem.objects.filter(project=project)}
     known = {key: label_item(row, project.task) for key, row in items.items()}
     labels.check(task_of(project), known, imported=True)
-    people = {name: add_person(name, _role(name), [project]) for name in _names(rows)}
+    people = {name: add_person(name, None, [project]) for name in _names(rows)}
     counts = {"added": 0, "known": 0, "extra": 0}
     for label in rows:
         user = by if label.adjudicated else people[label.annotator]
@@ -47,11 +47,6 @@ def store_labels(project: Project, labels: Labels, by: User) -> ImportCounts:
 
 def _names(rows: Sequence[Label]) -> list[str]:
     return list(dict.fromkeys(label.annotator for label in rows if not label.adjudicated))
-
-
-def _role(name: str) -> str:
-    known = User.objects.filter(name=name).first()
-    return known.role if known is not None else ANNOTATOR
 
 
 def _store(project: Project, item: ProjectItem, user: User, label: Label) -> str:
