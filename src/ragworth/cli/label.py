@@ -217,6 +217,9 @@ def import_command(place: str, file: str, slug: str | None, form: str, kind: str
     if counts.extra:
         text = f"{format_count(counts.extra, 'label')} kept that don't count: their items had all labels"
         click.echo(f"note: {text}", err=True)
+    if counts.outdated:
+        text = f"{format_count(counts.outdated, 'label')} left out: the site has other ones of the same people"
+        click.echo(f"note: {text} that are not older", err=True)
 
 
 def _open(place: str, database: str, create: bool = False) -> None:

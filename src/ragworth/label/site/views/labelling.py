@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import uuid
-from datetime import datetime
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 from django.http import Http404, HttpResponse, JsonResponse
@@ -93,12 +94,26 @@ def parse_submission(data: dict[str, Any], kind: str = "") -> Submission:
         value = {"reason": str(value.get("reason", ""))[:MAX_COMMENT]}
     if not isinstance(comment, str) or len(comment) > MAX_COMMENT:
         raise RefusedError([f"The comment has more than {MAX_COMMENT:,} characters."])
-    if "\0" in comment or "\\u0000" in repr(value) or "\\x00" in repr(value):
-        raise RefusedError(["The answer has a NUL character."])
+    if not all(map(_is_storable, (comment, *_texts(value)))):
+        raise RefusedError(["The answer has a NUL character, or half of a character that takes two."])
     return Submission(
         _client_id(data), kind, value, comment.strip(), _time(data, "shown_at"), _time(data, "answered_at"),
-        _seconds(data),
+        _seconds(data), data.get("suggested") is True,
     )  # fmt: skip
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts in a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.items() if isinstance(value, dict) else value:
+            yield from _texts(list(each) if isinstance(each, tuple) else each)
+
+
+def _is_storable(text: str) -> bool:
+    """Whether every database can hold a text."""
+    return "\0" not in text and not any("\ud800" <= sign <= "\udfff" for sign in text)
 
 
 def _client_id(data: dict[str, Any]) -> uuid.UUID:
@@ -118,9 +133,9 @@ def item_id(data: dict[str, Any]) -> int:
 def _time(data: dict[str, Any], name: str) -> datetime | None:
     try:
         time = datetime.fromisoformat(str(data[name]))
-    except (KeyError, ValueError):
+        return time.astimezone(UTC) if time.tzinfo is not None else None
+    except (KeyError, ValueError, OverflowError):
         return None
-    return time if time.tzinfo is not None else None
 
 
 def _seconds(data: dict[str, Any]) -> float | None:

@@ -61,6 +61,7 @@ function show(card, problems = []) {
   current = card.made ?? card;
   if (!current.highlights) {
     const facts = JSON.parse(current.element.querySelector("script").textContent);
+    current.suggested = facts.suggested;
     current.highlights = new Highlights(current.element, facts, say);
     current.shown = new Date();
     current.seconds = 0;
@@ -155,6 +156,7 @@ function submit(kind, value) {
     shown_at: card.shown.toISOString(),
     answered_at: answered.toISOString(),
     seconds: Math.round(card.seconds * 10) / 10,
+    suggested: card.suggested,
   };
   card.shown = answered;
   if (!status.className.includes("error")) say(kind === "skip" ? "Skipped." : "Saved.");
