@@ -29,6 +29,7 @@ SIGNED_IN = {
     "answer": "POST /p/relevance/answer/",
     "next": "POST /p/relevance/next/",
     "undo": "POST /p/relevance/undo/",
+    "hold": "POST /p/relevance/hold/",
     "logout": "POST /logout/",
 }
 REVIEWERS = {
@@ -297,10 +298,13 @@ def test_other_machines_need_encryption_or_consent() -> None:
     from ragworth.label.site.server import ServerOptions, check_options
 
     check_options(ServerOptions())
-    check_options(ServerOptions(host="0.0.0.0", plain_http=True))
-    check_options(ServerOptions(host="0.0.0.0", https=True))
+    names = ("label.example",)
+    check_options(ServerOptions(host="0.0.0.0", names=names, plain_http=True))
+    check_options(ServerOptions(host="0.0.0.0", names=names, https=True))
     with pytest.raises(InputError, match="without encryption"):
-        check_options(ServerOptions(host="0.0.0.0"))
+        check_options(ServerOptions(host="0.0.0.0", names=names))
+    with pytest.raises(InputError, match="under which name"):
+        check_options(ServerOptions(host="0.0.0.0", plain_http=True))
     assert ServerOptions().is_local
     assert not ServerOptions(names=("label.example",), https=True).is_local
 
@@ -374,3 +378,25 @@ def test_a_new_invitation_ends_the_earlier_one(site: Site) -> None:
     first, second = (create_link(AccessLink.INVITATION, ana) for _ in range(2))
     assert site.client().get(f"/join/{first}/").status_code == 410
     assert site.client().get(f"/join/{second}/").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("options", "address"),
+    [
+        ({"host": "0.0.0.0", "names": ("192.168.1.20",), "plain_http": True}, "http://192.168.1.20:PORT"),
+        ({"names": ("label.example:81",), "plain_http": True}, "http://label.example:81"),
+        ({"names": ("label.example",), "https": True}, "https://label.example"),
+        ({}, "http://127.0.0.1:PORT"),
+    ],
+)
+def test_the_address_that_is_printed_can_be_opened(site: Site, options: dict[str, Any], address: str) -> None:
+    from django.conf import settings
+
+    from ragworth.label.site.server import ServerOptions, SiteServer, host_of
+
+    server = SiteServer(site.folder, ServerOptions(port=0, **options))
+    try:
+        assert server.address == address.replace("PORT", str(server._server.effective_port))
+        assert host_of(server.address.split("//")[1]) in settings.ALLOWED_HOSTS
+    finally:
+        server.close()

@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from ragworth.label.site.events import Receipt, RefusedError, Submission, submit, undo
-from ragworth.label.site.leases import next_item
+from ragworth.label.site.leases import hold, next_item
 from ragworth.label.site.markdown import render_markdown
 from ragworth.label.site.models import Assignment, LabelEvent, Project, ProjectItem
 from ragworth.label.site.person_progress import PersonProgress, progress_of, quick_progress
@@ -43,9 +43,9 @@ def label_page(request: Any, slug: str, item: int | None = None) -> HttpResponse
         "task": task,
         "instructions": render_markdown(task.instructions),
         "card": _card(request, project, held.item) if held else "",
-        "urls": {name: reverse(name, args=[slug]) for name in ("answer", "next", "undo")},
+        "urls": {name: reverse(name, args=[slug]) for name in ("answer", "next", "undo", "hold")},
         "progress": _progress(progress_of(request.user, project)),
-        "facts": {**task.describe(), "queue": f"{request.user.pk}:{project.pk}"},
+        "facts": {**task.describe(), "queue": f"{request.user.pk}:{project.pk}", "lease": project.lease_minutes * 60},
     }
     return render(request, "label/label.html", context)
 
@@ -55,6 +55,13 @@ def next_card(request: Any, slug: str) -> JsonResponse:
     """Another item, besides those that the page has."""
     project = find_project(request, slug)
     return JsonResponse(_following(request, project, read_json(request)))
+
+
+@require_POST
+def hold_items(request: Any, slug: str) -> JsonResponse:
+    """Renew the leases of the items on the page, and say which of them others have now."""
+    project = find_project(request, slug)
+    return JsonResponse({"lost": hold(request.user, project, held_items(read_json(request)))})
 
 
 @require_POST
@@ -130,6 +137,13 @@ def item_id(data: dict[str, Any]) -> int:
     return number
 
 
+def held_items(data: dict[str, Any]) -> list[int]:
+    """The items that the page has."""
+    listed = data.get("holding")
+    numbers = [each for each in listed if type(each) is int] if isinstance(listed, list) else []
+    return [number for number in numbers if 0 < number < 2**63][:10]
+
+
 def _time(data: dict[str, Any], name: str) -> datetime | None:
     try:
         time = datetime.fromisoformat(str(data[name]))
@@ -151,9 +165,7 @@ def _describe(receipt: Receipt) -> dict[str, Any]:
 
 def _following(request: Any, project: Project, data: dict[str, Any]) -> dict[str, Any]:
     """The next item and the progress, for the page."""
-    listed = data.get("holding")
-    holding = [each for each in listed if type(each) is int][:10] if isinstance(listed, list) else []
-    held = next_item(request.user, project, holding)
+    held = next_item(request.user, project, held_items(data))
     return {
         "card": _card(request, project, held.item) if held else None,
         "progress": _progress(quick_progress(request.user, project)),
