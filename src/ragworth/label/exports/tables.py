@@ -23,7 +23,7 @@ from ragworth.label.selection import RANDOM
 
 
 def write(data: LabelledData, folder: Path) -> list[Path]:
-    files = {}
+    files: dict[str, pl.DataFrame] = {}
     for name, frame in data.tables.items():
         seen = pl.col("seen_suggestion")
         parts = {f"{name}.csv": frame.filter(~seen), f"suggested-{name}.csv": frame.filter(seen)}
@@ -35,9 +35,9 @@ def write(data: LabelledData, folder: Path) -> list[Path]:
     if "subquestions" in data.tables and "system" in data.tables["subquestions"].columns:
         people = data.tables["subquestions"].filter(pl.col("judge") != ADJUDICATED)
         files["people.csv"] = people.select("system", "query", "subquestion", "judge", "value")
-    for name, frame in files.items():
-        with create_file(folder / name) as file:
-            file.write(write_csv(frame))
+    for file_name, made in files.items():
+        with create_file(folder / file_name) as file:
+            file.write(write_csv(made))
     return [folder / name for name in files]
 
 
