@@ -137,6 +137,7 @@ def test_controls_never_reach_the_tables_and_estimates_get_the_random_share_alon
     drawn = select_items(task, items, Selection(queries=1, disputed=9, repeats=1), disagreement, [gold])
     data = LabelledData.of(task, drawn, labels_of(task, drawn, {"anna": [1] * len(drawn)}))
     assert data.tables["judgments"].height == len(items)
+    assert data.outside_random_share == sum(item.stratum == "disputed" for item in drawn) > 0
     export_labels(data, "tables", tmp_path)
     random = formats.read_judgments(tmp_path / "estimate-judgments.csv").frame
     assert random["query"].n_unique() == 1

@@ -187,8 +187,14 @@ def export_command(place: str, slug: str | None, form: str, output: str, databas
     from ragworth.label.exports import export_labels
     from ragworth.label.site.exporting import labelled_data
 
-    for file in export_labels(labelled_data(_project(slug)), form, output):
+    data = labelled_data(_project(slug))
+    for file in export_labels(data, form, output):
         click.echo(f"wrote {file}")
+    if form == "tables" and data.outside_random_share:
+        count = format_count(data.outside_random_share, "labelled item")
+        click.echo(
+            f"note: estimate-….csv leaves out {count} not drawn at random (disputed or chosen by hand)", err=True
+        )
 
 
 @command.command("import", short_help="Add labels from a file.")
