@@ -86,6 +86,14 @@ def test_base_rates_use_the_inclusion_probabilities() -> None:
     assert "no inclusion probabilities" in bare.base_rates["3"].reason
 
 
+def test_an_item_chosen_by_hand_has_no_part_in_base_rates() -> None:
+    items = [replace(item, probability=p) for item, p in zip(make_items(3), (0.5, 0.5, None), strict=True)]
+    found = agreement_of({"anna": [3, 0, 3]}, items).base_rates["3"]
+    assert found.value == pytest.approx(0.5)
+    assert found.n == 2
+    assert found.reason == "1 item without an inclusion probability left out"
+
+
 def test_span_f1_by_hand() -> None:
     task = load_task("utility")
     text = "0123456789 abcdefghij"

@@ -79,7 +79,7 @@ def test_crux_without_the_texts_keeps_the_highlight_as_a_comment(tmp_path: Path)
         import_labels(tmp_path, "crux", load_task("answerability"))
 
 
-@pytest.mark.parametrize("kind", ["relevance", "utility", "answerability", "coverage", "answer-grade"])
+@pytest.mark.parametrize("kind", [name for name in LABEL_TASKS.names() if name != "preference"])
 def test_tables_with_judges_are_read_by_the_study_of_judges(tmp_path: Path, kind: str) -> None:
     data = labelled(kind)
     files = {file.name: file for file in export_labels(data, "tables", tmp_path)}
@@ -87,8 +87,29 @@ def test_tables_with_judges_are_read_by_the_study_of_judges(tmp_path: Path, kind
     frame = judge_files.read(files[f"{name}.csv"])
     assert sorted(frame["judge"].unique()) == data.labels.annotators
     assert judge_files.combine_judges({"people": frame})
-    first = frame.filter(pl.col("aspect") == frame["aspect"][0])
-    assert first.height == len(data.labels.answers)
+    for _, part in judge_files.number_labels(frame).group_by("aspect"):
+        assert part["value"].count() == len(data.labels.answers)
+
+
+def test_pairs_of_systems_are_told_apart_by_the_study_of_judges(tmp_path: Path) -> None:
+    task = load_task("preference")
+    texts = {"question": "?", "first": "one", "second": "two"}
+    pairs = [("a", "b"), ("c", "a"), ("b", "c")]
+    items = [task.make_item({"query": "q", "first": first, "second": second}, texts) for first, second in pairs]
+    data = LabelledData.of(task, items, labels_of(task, items, {"anna": [0, 0, 1], "ben": [0, 1, 2]}))
+    export_labels(data, "tables", tmp_path)
+    frame = judge_files.read(tmp_path / "preferences.csv").filter(pl.col("judge") == "anna")
+    assert dict(frame.select("item", "label").iter_rows()) == {"a · b": "a", "a · c": "c", "b · c": "c"}
+
+
+def test_labels_after_a_suggestion_are_apart_and_decisions_do_not_count_as_a_judge(tmp_path: Path) -> None:
+    data = labelled("answerability")
+    rows = [replace(label, seen_suggestion=label.annotator == "person2") for label in data.labels]
+    rows += [Label("adjudicated", label.item, label.value) for label in rows if label.annotator == "person0"]
+    export_labels(LabelledData.of(data.task, data.items.values(), Labels(rows)), "tables", tmp_path)
+    assert set(judge_files.read(tmp_path / "subquestions.csv")["judge"]) == {"person0", "person1", "adjudicated"}
+    assert set(judge_files.read(tmp_path / "suggested-subquestions.csv")["judge"]) == {"person2"}
+    assert set(pl.read_csv(tmp_path / "people.csv")["judge"]) == {"person0", "person1", "person2"}
 
 
 def test_the_majority_is_read_as_judgments_and_a_tie_has_no_value(tmp_path: Path) -> None:
@@ -116,6 +137,7 @@ def test_controls_never_reach_the_tables_and_estimates_get_the_random_share_alon
     drawn = select_items(task, items, Selection(queries=1, disputed=9, repeats=1), disagreement, [gold])
     data = LabelledData.of(task, drawn, labels_of(task, drawn, {"anna": [1] * len(drawn)}))
     assert data.tables["judgments"].height == len(items)
+    assert data.outside_random_share == sum(item.stratum == "disputed" for item in drawn) > 0
     export_labels(data, "tables", tmp_path)
     random = formats.read_judgments(tmp_path / "estimate-judgments.csv").frame
     assert random["query"].n_unique() == 1

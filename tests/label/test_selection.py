@@ -129,3 +129,9 @@ def test_disagreement_of_two_files(tmp_path: Path) -> None:
     found = read_disagreement(items, [tmp_path / "a.csv", tmp_path / "b.csv"])
     assert sorted(found.values()) == pytest.approx([0.0, 1.0])
     assert read_disagreement(items, []) == {}
+
+
+def test_items_that_open_by_answers_are_not_called_random() -> None:
+    task = load_task("coverage")
+    items = list(task.items(small_source()))
+    assert {(item.stratum, item.probability) for item in select_items(task, items, Selection())} == {("", None)}

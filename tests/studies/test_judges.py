@@ -310,3 +310,14 @@ def test_command_line(tmp_path: Path, opened: Opened) -> None:
     assert found.exit_code == 0, found.output
     assert "Krippendorff" in found.output and (tmp_path / "studies/judges/study.html").is_file()
     assert "no model is asked" in CliRunner().invoke(main, ["study", "judges", str(place), "--dry-run"]).output
+
+
+def test_decisions_do_not_count_in_the_agreement_of_all(tmp_path: Path, opened: Opened) -> None:
+    """Whoever adjudicates has seen the others' labels, so agreement with them says nothing about the panel."""
+    people = {name: panel()[name] for name in ("a", "b")}
+    plain = table(tmp_path / "plain.csv", rows_of(people))
+    decided = table(tmp_path / "decided.csv", rows_of({**people, "adjudicated": people["a"]}))
+    found = [ragworth.study("judges", place, **QUICK).findings for place in (plain, decided)]
+    first, second = ({shown.name: shown.frame for shown in each.tables} for each in found)
+    assert second["together"]["value"].to_list() == pytest.approx(first["together"]["value"].to_list())
+    assert (first["pairs"].height, second["pairs"].height) == (1, 3)

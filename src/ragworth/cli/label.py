@@ -131,7 +131,7 @@ def serve_command(place: str, no_browser: bool, **options: Any) -> None:
 @click.argument("place", metavar="WORKSPACE")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @click.option("-p", "--project", "slugs", multiple=True, help="Projects to work on; repeat for more.  [default: all]")
-@click.option("--role", type=click.Choice(ROLES), default="annotator", show_default=True, help="What they may do.")
+@click.option("--role", type=click.Choice(ROLES), help="What they may do.  [default: annotator, or the role they have]")
 @click.option("--most", type=click.IntRange(1), help="Most items for each person.")
 @click.option("--days", type=click.IntRange(1, 90), default=7, show_default=True, help="Days that the links work.")
 @click.option("--url", default="http://127.0.0.1:8765", show_default=True, help="Address of the site, for the links.")
@@ -187,8 +187,14 @@ def export_command(place: str, slug: str | None, form: str, output: str, databas
     from ragworth.label.exports import export_labels
     from ragworth.label.site.exporting import labelled_data
 
-    for file in export_labels(labelled_data(_project(slug)), form, output):
+    data = labelled_data(_project(slug))
+    for file in export_labels(data, form, output):
         click.echo(f"wrote {file}")
+    if form == "tables" and data.outside_random_share:
+        count = format_count(data.outside_random_share, "labelled item")
+        click.echo(
+            f"note: estimate-….csv leaves out {count} not drawn at random (disputed or chosen by hand)", err=True
+        )
 
 
 @command.command("import", short_help="Add labels from a file.")
@@ -217,6 +223,9 @@ def import_command(place: str, file: str, slug: str | None, form: str, kind: str
     if counts.extra:
         text = f"{format_count(counts.extra, 'label')} kept that don't count: their items had all labels"
         click.echo(f"note: {text}", err=True)
+    if counts.outdated:
+        text = f"{format_count(counts.outdated, 'label')} left out: the site has other ones of the same people"
+        click.echo(f"note: {text} that are not older", err=True)
 
 
 def _open(place: str, database: str, create: bool = False) -> None:

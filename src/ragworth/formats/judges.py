@@ -30,7 +30,9 @@ SCHEMA = {
     "value": pl.Float64,
     "label": pl.String,
 }
-ITEM_COLUMNS = ("system", "passage", "subquestion", "repeat")
+ITEM_COLUMNS = ("system", "other", "passage", "subquestion", "repeat")
+ADJUDICATED = "adjudicated"
+"""The judge of labels that settle a disagreement: whoever decides has seen the others' labels."""
 GRADES = {"correct": 1.0, "partially-correct": 0.5, "partial": 0.5, "abstained": 0.0, "wrong": -1.0}
 """Words that have an order."""
 SUFFIXES = (".csv", ".tsv", ".parquet", ".txt", ".qrels", ".gz", ".zst", ".jsonl")
@@ -87,6 +89,8 @@ def judgment_table(frame: pl.DataFrame, judge: str, source: str = "") -> pl.Data
         if any(other in frame.columns for other in ID_ALIASES.get(name, (name,)))
     ]
     value, label = _values(frame[column])
+    if column == "label" and "value" in frame.columns and "aspect" in frame.columns:
+        value = _numbers_of_bare_aspects(frame["aspect"], value, label, frame["value"])
     status = frame["status"] == OK if "status" in frame.columns else pl.Series([True] * frame.height)
     item = pl.DataFrame(keys).select(pl.concat_str(pl.all(), separator=" · ")).to_series() if keys else query
     made = pl.DataFrame(
@@ -118,6 +122,13 @@ def _values(cells: pl.Series) -> tuple[pl.Series, pl.Series]:
         for text, number in zip(texts, numbers, strict=True)
     ]
     return pl.Series([None] * len(cells), dtype=pl.Float64), pl.Series(words, dtype=pl.String)
+
+
+def _numbers_of_bare_aspects(aspect: pl.Series, value: pl.Series, label: pl.Series, numbers: pl.Series) -> pl.Series:
+    """The values, and the numbers of those aspects of a table with labels that have none."""
+    made = pl.DataFrame({"aspect": aspect, "value": value, "label": label, "number": _values(numbers)[0]})
+    bare = (pl.col("label").is_null() & pl.col("value").is_null()).all().over("aspect")
+    return made.select(pl.when(bare).then("number").otherwise("value").alias("value")).to_series()
 
 
 def normalise_label(text: str) -> str:

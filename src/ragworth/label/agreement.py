@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ragworth.errors import format_count
 from ragworth.label.labels import Label, Labels
 from ragworth.label.ratios import ratio_estimate
 from ragworth.label.spans import SpanAgreement, span_agreement
@@ -131,20 +132,24 @@ class LabelAgreement:
     def base_rates(self) -> dict[str, Estimate]:
         """Share of each value among all items that have labels, each item with the weight 1 / its probability.
 
-        An item's labels count as one, by their shares. If some items have no recorded probability, the shares are of
-        the labelled items alone, and the reason says so.
+        An item's labels count as one, by their shares. Items without a probability, such as those chosen by hand, have
+        no weight, and the reason counts them. If no item has one, the shares are of the labelled items alone.
         """
         inclusion = [self.items[name].probability for name in self._labelled]
-        known = [probability for probability in inclusion if probability is not None]
-        weighted = len(known) == len(inclusion) and bool(known)
-        weights = 1 / np.array(known) if weighted else np.ones(len(inclusion))
-        reason = "" if weighted else "no inclusion probabilities: shares of the labelled items, not of all"
+        unknown = sum(probability is None for probability in inclusion)
+        if unknown < len(inclusion):
+            weights = np.array([0.0 if probability is None else 1 / probability for probability in inclusion])
+            reason = f"{format_count(unknown, 'item')} without an inclusion probability left out" if unknown else ""
+        else:
+            weights = np.ones(len(inclusion))
+            reason = "no inclusion probabilities: shares of the labelled items, not of all"
         counts = (~np.isnan(self.values)).sum(axis=1)
         found = {}
         for value, code in self.codes.items():
             share = (self.values == code).sum(axis=1) / counts
             one = ratio_estimate(weights * share, weights, self._groups, self.plan, "no labels")
-            found[value] = one._replace(reason=reason) if one.value is not None else one
+            known = int((weights > 0).sum())
+            found[value] = one._replace(reason=reason, n=known) if one.value is not None else one
         return found
 
     @cached_property

@@ -58,6 +58,15 @@ class LabelledData:
             name: pl.DataFrame(mine, infer_schema_length=None, schema_overrides=types) for name, mine in rows.items()
         }
 
+    @cached_property
+    def outside_random_share(self) -> int:
+        """Labelled items that weren't drawn at random, in a project with a random share; estimates can't use them."""
+        if all(item.stratum != RANDOM for item in self.items.values()):
+            return 0
+        labelled = {label.item for label in self.labels.answers}
+        chosen = [self.items[name] for name in labelled if not self.items[name].is_control]
+        return sum(item.stratum != RANDOM for item in chosen)
+
     def consensus(self, how: Consensus = "majority", *, random_only: bool = False) -> dict[TableName, pl.DataFrame]:
         """One row for each thing: the adjudicated label, or what all labels come to.
 

@@ -20,12 +20,10 @@ from ragworth.errors import BadLine, format_list, quote_short
 from ragworth.formats.columns import bad_lines_error
 from ragworth.formats.files import create_file
 from ragworth.formats.jsonl import read_objects
+from ragworth.formats.judges import ADJUDICATED as ADJUDICATED
 from ragworth.label.tasks.contract import LabelItem, LabelTask
 from ragworth.label.tasks.fields import Value
 from ragworth.parquet import read_parquet
-
-ADJUDICATED = "adjudicated"
-"""The judge of labels that settle a disagreement."""
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def select_items(
     """The items to label, in their order; gold items and repeats come last (a site mixes them in).
 
     ``disagreement`` is by item id, as `judge_disagreement` has it. A task that opens after another one keeps all its
-    items, because its own rule draws them.
+    items, because its own rule draws them: by answers, not at random, so they have no stratum and no probability.
     """
     if selection.disputed and not disagreement:
         raise InputError(
@@ -70,7 +70,7 @@ def select_items(
             remedy="give judgments by two judges or more",
         )
     if task.after:
-        return [replace(item, stratum=RANDOM) for item in items]
+        return list(items)
     groups = list(dict.fromkeys(item.group for item in items))
     wanted = len(groups) if selection.queries is None else selection.queries
     if wanted > len(groups):

@@ -230,6 +230,9 @@ class Panel(JudgedItems):
         self.scale = {"nominal": few, "ordered": self.ordered}
         self.positive = self.meaning_yes(study.yes, study.positive)
         self.reference = self.judges.index(study.reference) if study.reference in self.judges else None
+        free = [at for at, judge in enumerate(self.judges) if judge != judge_files.ADJUDICATED]
+        self.independent = free if len(free) > 1 else list(range(len(self.judges)))
+        """The judges who count for the agreement of all: a decision follows from the others' labels."""
         others = [at for at in range(len(self.judges)) if at != self.reference]
         with_reference = [(self.reference, at) for at in others if self.reference is not None]
         self.compared = with_reference or list(combinations(others, 2))
@@ -243,6 +246,8 @@ class Panel(JudgedItems):
         rows = {"judges": self.who(), "together": self.together, "pairs": self.pairs, "reference": self.against}
         for name, mine in {**rows, "confusions": self.confusions}.items():
             page.add(name, case, [{"aspect": self.aspect, **row} for row in mine])
+        if len(self.independent) < len(self.judges):
+            page.note(case, f"{self.head}{judge_files.ADJUDICATED} doesn't count in the agreement of all judges")
         lone = int((self.known.sum(axis=1) < 2).sum())
         page.leave_out(case, {f"{self.aspect}: fewer than two judgments": lone}, "items")
         if self.reference is not None and self.positive is None:
@@ -271,7 +276,8 @@ class Panel(JudgedItems):
 
     @cached_property
     def together(self) -> list[Row]:
-        found = judge_panels.panel_agreements(self.values, self.queries, self.study.plan, **self.scale)
+        values = self.values[:, self.independent]
+        found = judge_panels.panel_agreements(values, self.queries, self.study.plan, **self.scale)
         return [
             {"measure": name, **columns(one, "value", "counts", "left out", unit="items")}
             for name, one in found.items()
@@ -312,10 +318,12 @@ class Panel(JudgedItems):
         main = next((one for one in values if one["measure"].endswith("ordinal")), values[0])
         interval = between(Estimate(low=main["low"], high=main["high"]).interval)
         said = (
-            f"{self.head}{format_count(len(self.judges), 'judge')} of {format_count(main['items'], 'item')}, "
+            f"{self.head}{format_count(len(self.independent), 'judge')} of {format_count(main['items'], 'item')}, "
             f"{main['by all']:,} of them judged by all: {main['measure']} {signed(main['value'])} {interval}."
         )
-        known = sorted((one for one in self.pairs if one["κ"] is not None), key=lambda one: -one["κ"])
+        names = {self.judges[at] for at in self.independent}
+        known = [one for one in self.pairs if one["κ"] is not None and {one["first"], one["second"]} <= names]
+        known.sort(key=lambda one: -one["κ"])
         if known:
             said += f" Cohen κ of {known[0]['first']} and {known[0]['second']} is {signed(known[0]['κ'])}"
             low = known[-1]

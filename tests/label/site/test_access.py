@@ -29,6 +29,7 @@ SIGNED_IN = {
     "answer": "POST /p/relevance/answer/",
     "next": "POST /p/relevance/next/",
     "undo": "POST /p/relevance/undo/",
+    "hold": "POST /p/relevance/hold/",
     "logout": "POST /logout/",
 }
 REVIEWERS = {
@@ -297,10 +298,13 @@ def test_other_machines_need_encryption_or_consent() -> None:
     from ragworth.label.site.server import ServerOptions, check_options
 
     check_options(ServerOptions())
-    check_options(ServerOptions(host="0.0.0.0", plain_http=True))
-    check_options(ServerOptions(host="0.0.0.0", https=True))
+    names = ("label.example",)
+    check_options(ServerOptions(host="0.0.0.0", names=names, plain_http=True))
+    check_options(ServerOptions(host="0.0.0.0", names=names, https=True))
     with pytest.raises(InputError, match="without encryption"):
-        check_options(ServerOptions(host="0.0.0.0"))
+        check_options(ServerOptions(host="0.0.0.0", names=names))
+    with pytest.raises(InputError, match="under which name"):
+        check_options(ServerOptions(host="0.0.0.0", plain_http=True))
     assert ServerOptions().is_local
     assert not ServerOptions(names=("label.example",), https=True).is_local
 
@@ -314,3 +318,85 @@ def test_the_last_owner_stays(site: Site) -> None:
     client.post(f"/people/{owner.pk}/", {"role": "owner", "active": "no"})
     owner.refresh_from_db()
     assert owner.is_owner
+
+
+def test_the_admin_has_no_login_of_its_own(site: Site) -> None:
+    """Its form would try passwords without a limit and without a trace in the audit log."""
+    from ragworth.label.site.server import find_owner
+
+    owner = find_owner()
+    owner.set_password("right")
+    owner.save()
+    client = site.client()
+    assert client.get("/admin/login/")["Location"].startswith("/login/?next=")
+    tried = {"username": owner.name, "password": "right", "next": "/admin/"}
+    assert client.post("/admin/login/", tried).status_code == 403
+    assert client.get("/people/").status_code == 302
+    assert site.client(owner).get("/admin/").status_code == 200
+
+
+def test_accounts_are_not_changed_in_the_admin_and_other_changes_are_recorded(site: Site) -> None:
+    from ragworth.label.site.models import AuditRecord, Membership, Project
+    from ragworth.label.site.server import find_owner
+
+    project = site.project(3)
+    site.person("ana", "annotator", project)
+    client, owner = site.client(find_owner()), find_owner()
+    assert client.post(f"/admin/label/user/{owner.pk}/change/", {"role": "annotator"}).status_code == 403
+    facts = {"title": "New", "lease_minutes": 30, "is_open": "on"}
+    assert client.post(f"/admin/label/project/{project.pk}/change/", facts).status_code == 302
+    assert Project.objects.get().blind is False
+    member = Membership.objects.get()
+    assert client.post(f"/admin/label/membership/{member.pk}/delete/", {"post": "yes"}).status_code == 302
+    actions = ("changed in the admin", "deleted in the admin")
+    found = AuditRecord.objects.filter(action__in=actions).order_by("id").values_list("subject", flat=True)
+    assert list(found) == ["project New: title, blind", "membership ana in relevance"]
+
+
+def test_an_invitation_never_demotes_the_last_owner_and_assigning_keeps_role_and_limit(site: Site) -> None:
+    from ragworth.label.site.creation import invite_people
+    from ragworth.label.site.models import Membership, User
+    from ragworth.label.site.projects import add_person
+    from ragworth.label.site.server import find_owner
+
+    project = site.project(3)
+    owner = find_owner()
+    site.client(owner).post("/people/invite/", {"name": owner.name, "role": "annotator"})
+    assert User.objects.get(pk=owner.pk).is_owner
+    add_person("cleo", "adjudicator", [project], 5)
+    invite_people(["cleo", "dan"], [], role=None, most=None, days=7, url="http://x", database="")
+    assert User.objects.get(name="cleo").role == "adjudicator"
+    assert User.objects.get(name="dan").role == "annotator"
+    assert Membership.objects.get(user__name="cleo").most == 5
+
+
+def test_a_new_invitation_ends_the_earlier_one(site: Site) -> None:
+    from ragworth.label.site.links import create_link
+    from ragworth.label.site.models import AccessLink
+
+    ana = site.person("ana")
+    first, second = (create_link(AccessLink.INVITATION, ana) for _ in range(2))
+    assert site.client().get(f"/join/{first}/").status_code == 410
+    assert site.client().get(f"/join/{second}/").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("options", "address"),
+    [
+        ({"host": "0.0.0.0", "names": ("192.168.1.20",), "plain_http": True}, "http://192.168.1.20:PORT"),
+        ({"names": ("label.example:81",), "plain_http": True}, "http://label.example:81"),
+        ({"names": ("label.example",), "https": True}, "https://label.example"),
+        ({}, "http://127.0.0.1:PORT"),
+    ],
+)
+def test_the_address_that_is_printed_can_be_opened(site: Site, options: dict[str, Any], address: str) -> None:
+    from django.conf import settings
+
+    from ragworth.label.site.server import ServerOptions, SiteServer, host_of
+
+    server = SiteServer(site.folder, ServerOptions(port=0, **options))
+    try:
+        assert server.address == address.replace("PORT", str(server._server.effective_port))
+        assert host_of(server.address.split("//")[1]) in settings.ALLOWED_HOSTS
+    finally:
+        server.close()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -51,7 +53,7 @@ def wait_for_events(count: int) -> list[Any]:
     from ragworth.label.site.models import LabelEvent
 
     for _ in range(400):
-        events = list(LabelEvent.objects.select_related("item").order_by("id"))
+        events = list(LabelEvent.objects.select_related("item", "project").order_by("id"))
         if len(events) >= count:
             break
         time.sleep(0.05)
@@ -66,10 +68,27 @@ def items_of(task: LabelTask, count: int) -> list[LabelItem]:
     return [LabelItem(f"i{at}", task.kind, parts, f"q{at}", meta[at]) for at in range(count)]
 
 
-@pytest.mark.parametrize("kind", [name for name in LABEL_TASKS.names() if name != "coverage"])
+def finish_first_task(site: Site, items: list[LabelItem]) -> Any:
+    """A project of the task before coverage, whose items the owner has answered: one a query."""
+    from ragworth.label.labels import Label, Labels
+    from ragworth.label.site.importing import store_labels
+    from ragworth.label.site.server import find_owner
+
+    first = LABEL_TASKS.get("answerability")()
+    before = [replace(one, meta=items[at].meta) for at, one in enumerate(items_of(first, len(items)))]
+    project = site.project(before, first.kind)
+    owner = find_owner()
+    said = [Label(owner.name, one.id, {"answerable": "unanswerable"}) for one in before]
+    store_labels(project, Labels(said), owner)
+    return project
+
+
+@pytest.mark.parametrize("kind", LABEL_TASKS.names())
 def test_twenty_items_by_keyboard_alone(browser: Browser, site: Site, server: LiveServer, kind: str) -> None:
     task = LABEL_TASKS.get(kind)()
-    site.project(items_of(task, 20), kind)
+    items = items_of(task, 20)
+    before = finish_first_task(site, items) if task.after else None
+    site.project(items, kind, after=before)
     open_page(browser, server, f"/p/{kind}/label/")
     spans = next((field.name for field in task.fields if isinstance(field, SpansField)), "")
     for number in range(20):
@@ -85,7 +104,7 @@ def test_twenty_items_by_keyboard_alone(browser: Browser, site: Site, server: Li
                 press(browser, "\ue00c")
         press(browser, "\ue007")
         browser.until(f"return document.querySelector('.card')?.dataset.item !== '{shown}'")
-    events = wait_for_events(20)
+    events = [event for event in wait_for_events(40 if before else 20) if event.project.slug == kind]
     assert [event.value[task.main.name] for event in events] == [
         task.main.options[number % len(task.main.options)].value for number in range(20)
     ]
@@ -248,3 +267,30 @@ def test_texts_have_enough_contrast(browser: Browser, site: Site, server: LiveSe
         assert browser.run(script) == []
     finally:
         browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+@pytest.mark.slow
+def test_a_lease_stays_while_somebody_works_and_ends_while_nobody_does(
+    browser: Browser, site: Site, server: LiveServer
+) -> None:
+    """With a lease of one minute, the page renews it every 20 seconds if there was a key or a movement."""
+    from django.utils import timezone
+
+    from ragworth.label.site.models import Assignment
+
+    def wait_until(kept: bool) -> bool:
+        end = time.monotonic() + 25
+        while time.monotonic() < end:
+            if (Assignment.objects.order_by("id").first().expires_at > soon) is kept:
+                return True
+            time.sleep(0.5)
+        return False
+
+    site.project(1, lease_minutes=1)
+    open_page(browser, server, "/p/relevance/label/")
+    soon = timezone.now() + timedelta(seconds=50)
+    Assignment.objects.update(expires_at=soon - timedelta(seconds=10))
+    press(browser, "1")
+    assert wait_until(kept=True)
+    Assignment.objects.update(expires_at=soon - timedelta(seconds=10))
+    assert not wait_until(kept=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.label.site.conftest import Site, answer, send
+from tests.label.site.conftest import Site, answer, passage_items, send
 
 
 def first_item(site: Site, user: Any, project: Any) -> Any:
@@ -98,6 +98,9 @@ def test_a_skip_needs_a_reason_and_frees_the_item_for_others(site: Site) -> None
         ({"value": {}}, 422),
         ({"value": "1"}, 400),
         ({"value": {"relevance": "1\0"}}, 422),
+        ({"value": {"relevance": "1", "other": [{"\ud83d": 1}]}}, 422),
+        ({"value": {"relevance": float("nan")}}, 400),
+        ({"comment": "half an emoji: \ud83d"}, 422),
         ({"kind": "undo"}, 400),
         ({"id": "x"}, 400),
         ({"item": 10**30}, 400),
@@ -144,6 +147,38 @@ def test_times_and_comments_are_kept(site: Site) -> None:
     assert label.comment == "hm"
 
 
+def test_a_suggestion_that_was_shown_stays_recorded(site: Site) -> None:
+    """Also if the owner hides suggestions before the answer arrives, or before it is changed."""
+    from ragworth.label.site.models import LabelEvent
+
+    items = passage_items(2, suggestion={"relevance": "2"})
+    project = site.project(items, show_suggestions=True)
+    ana = site.person("ana", "annotator", project)
+    first = first_item(site, ana, project)
+    client = site.client(ana)
+    page = client.get("/p/relevance/label/").content.decode()
+    assert '"suggested": true' in page
+    answer(client, project, first.pk, {"relevance": "2"})
+    second = first_item(site, ana, project)
+    project.show_suggestions = False
+    project.save()
+    answer(client, project, first.pk, {"relevance": "1"})
+    answer(client, project, second.pk, {"relevance": "1"}, suggested=True)
+    assert list(LabelEvent.objects.values_list("seen_suggestion", flat=True)) == [True, True, True]
+
+
+def test_odd_texts_and_times_are_stored(site: Site) -> None:
+    from ragworth.label.site.models import LabelEvent
+
+    project = site.project(1)
+    ana = site.person("ana", "annotator", project)
+    item = first_item(site, ana, project)
+    facts = {"comment": r"it says \x00 and \u0000", "shown_at": "0001-01-01T00:00:00+23:59"}
+    assert answer(site.client(ana), project, item.pk, {"relevance": "1"}, **facts).status_code == 200
+    event = LabelEvent.objects.get()
+    assert (event.comment, event.shown_at) == (facts["comment"], None)
+
+
 def test_disagreement_goes_to_the_queue_and_a_decision_ends_it(site: Site) -> None:
     from ragworth.label.site.models import ProjectItem
 
@@ -180,13 +215,50 @@ def test_imported_labels_count_once(site: Site) -> None:
         Label("ben", "i1", None, skipped="no text"),
         Label("adjudicated", "i0", {"relevance": "3"}),
     ]
-    assert store_labels(project, Labels(rows), find_owner()) == (3, 0, 1)
-    assert store_labels(project, Labels(rows), find_owner()) == (0, 4, 0)
+    assert store_labels(project, Labels(rows), find_owner()) == (3, 0, 1, 0)
+    assert store_labels(project, Labels(rows), find_owner()) == (0, 4, 0, 0)
     assert labels(project) == {
         ("ana", "i0"): {"relevance": "1"},
         ("ben", "i1"): None,
         ("adjudicated", "i0"): {"relevance": "3"},
     }
+
+
+def test_an_import_of_an_older_export_changes_nothing(site: Site) -> None:
+    from ragworth.label.labels import Label, Labels
+    from ragworth.label.site.events import current_labels
+    from ragworth.label.site.importing import store_labels
+    from ragworth.label.site.models import LabelEvent
+    from ragworth.label.site.server import find_owner
+
+    project = site.project(1)
+    ana = site.person("ana", "annotator", project)
+    item = first_item(site, ana, project)
+    client = site.client(ana)
+    answer(client, project, item.pk, {"relevance": "1"}, answered_at="2026-11-17T06:00:00Z")
+    exported = Labels(current_labels(project))
+    assert store_labels(project, exported, find_owner()) == (0, 1, 0, 0)
+    answer(client, project, item.pk, {"relevance": "2"}, answered_at="2026-11-17T07:00:00Z")
+    assert store_labels(project, exported, find_owner()) == (0, 0, 0, 1)
+    assert store_labels(project, Labels([Label("ana", item.key, {"relevance": "3"})]), find_owner()) == (0, 0, 0, 1)
+    assert labels(project) == {("ana", item.key): {"relevance": "2"}}
+    assert LabelEvent.objects.count() == 2
+
+
+def test_an_imported_skip_frees_the_slot(site: Site) -> None:
+    from ragworth.label.labels import Label, Labels
+    from ragworth.label.site.importing import store_labels
+    from ragworth.label.site.models import ProjectItem
+    from ragworth.label.site.server import find_owner
+
+    project = site.project(1)
+    ana, ben = (site.person(name, "annotator", project) for name in ("ana", "ben"))
+    item = first_item(site, ana, project)
+    answer(site.client(ana), project, item.pk, {"relevance": "1"}, answered_at="2026-11-17T06:00:00Z")
+    skip = Label("ana", item.key, None, skipped="in Finnish", answered_at="2026-11-17T07:00:00+00:00")
+    assert store_labels(project, Labels([skip]), find_owner()) == (1, 0, 0, 0)
+    assert ProjectItem.objects.get().open_slots == 1
+    assert first_item(site, ben, project).pk == item.pk
 
 
 def test_the_migration_has_all_tables_as_they_are(site: Site) -> None:

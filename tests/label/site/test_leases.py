@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from tests.label.site.conftest import Site, answer, passage_items
+from tests.label.site.conftest import Site, answer, passage_items, send
 
 
 def take_all(user: Any, project: Any, most: int = 100) -> list[str]:
@@ -166,3 +166,48 @@ def test_coverage_opens_group_by_group_with_one_answerable_question_and_one_not(
     assert len(opened) == 2
     assert "cqa0" in opened
     assert set(opened) <= {"cqa0", "cqa1", "cqa2"}
+
+
+def test_a_lease_is_renewed_while_a_person_works_on_the_item(site: Site) -> None:
+    from django.utils import timezone
+
+    from ragworth.label.site.leases import next_item
+    from ragworth.label.site.models import Assignment, ProjectItem
+
+    project = site.project(2)
+    ana, ben = (site.person(name, "annotator", project) for name in ("ana", "ben"))
+    take_all(ana, project)
+    first, second = ProjectItem.objects.order_by("pk").values_list("pk", flat=True)
+    client = site.client(ana)
+
+    def hold(*items: int) -> list[int]:
+        reply = send(client, "/p/relevance/hold/", {"holding": list(items)})
+        return list(reply.json()["lost"])
+
+    soon = timezone.now() + timedelta(minutes=1)
+    Assignment.objects.update(expires_at=soon)
+    assert hold(first) == []
+    assert Assignment.objects.get(item=first).expires_at > soon
+    assert Assignment.objects.get(item=second).expires_at == soon
+    expire(user=ana)
+    assert hold(first) == []  # late, and nobody else has asked
+    expire(item=second)
+    taken = next_item(ben, project)
+    assert taken is not None
+    assert taken.item_id == second
+    assert hold(first, second, 10**9) == [second]
+    assert [row.user.name for row in Assignment.objects.filter(state="leased").order_by("item")] == ["ana", "ben"]
+
+
+def test_nobody_holds_an_item_of_somebody_else_or_one_that_is_done(site: Site) -> None:
+    from ragworth.label.site.leases import hold, next_item
+    from ragworth.label.site.models import Assignment
+
+    project = site.project(1, judgments=2)
+    ana, ben = (site.person(name, "annotator", project) for name in ("ana", "ben"))
+    row = next_item(ana, project)
+    assert row is not None
+    assert hold(ben, project, [row.item_id]) == []
+    answer(site.client(ana), project, row.item_id, {"relevance": "1"})
+    assert hold(ana, project, [row.item_id]) == []
+    assert Assignment.objects.get().state == "done"

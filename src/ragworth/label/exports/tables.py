@@ -1,6 +1,7 @@
 """``tables``: ragworth's tables, with every judge, and with one row for each thing.
 
-``judgments.csv`` and the like have a column ``judge``: `ragworth study judges` reads them. ``consensus-judgments.csv``
+``judgments.csv`` and the like have a column ``judge``: `ragworth study judges` reads them. Labels given after a model's
+suggestion was shown agree too well; they are in ``suggested-judgments.csv``. ``consensus-judgments.csv``
 has one value for each thing, which `ragworth evaluate` and `ragworth score` read. ``estimate-judgments.csv`` has those
 of the random share alone, which `ragworth estimate --expensive` reads. ``people.csv`` is coverage by people, for
 `ragworth study long-form --people`.
@@ -17,20 +18,26 @@ from ragworth.formats.grade_words import THREE_WAY
 from ragworth.formats.spreadsheet import write_csv
 from ragworth.label.dataset import LabelledData
 from ragworth.label.exports.contract import LabelExport
+from ragworth.label.labels import ADJUDICATED
 from ragworth.label.selection import RANDOM
 
 
 def write(data: LabelledData, folder: Path) -> list[Path]:
-    files = {f"{name}.csv": _grades_as_labels(frame) for name, frame in data.tables.items()}
+    files: dict[str, pl.DataFrame] = {}
+    for name, frame in data.tables.items():
+        seen = pl.col("seen_suggestion")
+        parts = {f"{name}.csv": frame.filter(~seen), f"suggested-{name}.csv": frame.filter(seen)}
+        files |= {file: _grades_as_labels(part) for file, part in parts.items() if part.height}
     files |= {f"consensus-{name}.csv": _grades_as_values(frame) for name, frame in data.consensus().items()}
     if any(item.stratum == RANDOM and item.probability is not None for item in data.items.values()):
         random = data.consensus(random_only=True)
         files |= {f"estimate-{name}.csv": _grades_as_values(frame) for name, frame in random.items()}
     if "subquestions" in data.tables and "system" in data.tables["subquestions"].columns:
-        files["people.csv"] = data.tables["subquestions"].select("system", "query", "subquestion", "judge", "value")
-    for name, frame in files.items():
-        with create_file(folder / name) as file:
-            file.write(write_csv(frame))
+        people = data.tables["subquestions"].filter(pl.col("judge") != ADJUDICATED)
+        files["people.csv"] = people.select("system", "query", "subquestion", "judge", "value")
+    for file_name, made in files.items():
+        with create_file(folder / file_name) as file:
+            file.write(write_csv(made))
     return [folder / name for name in files]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib import admin
 
-from ragworth.label.site import models
+from ragworth.label.site import audit, models
 
 
 class ReadOnlyAdmin(admin.ModelAdmin):
@@ -22,8 +22,31 @@ class ReadOnlyAdmin(admin.ModelAdmin):
         return False
 
 
+class AuditedAdmin(admin.ModelAdmin):
+    """A table whose changes are in the audit log."""
+
+    def save_model(self, request: Any, obj: Any, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        fields = ", ".join(form.changed_data)
+        audit.record(
+            "changed in the admin" if change else "added in the admin", subject=_describe(obj, fields), request=request
+        )
+
+    def delete_model(self, request: Any, obj: Any) -> None:
+        audit.record("deleted in the admin", subject=_describe(obj), request=request)
+        super().delete_model(request, obj)
+
+    def delete_queryset(self, request: Any, queryset: Any) -> None:
+        for obj in queryset:
+            self.delete_model(request, obj)
+
+
+def _describe(obj: Any, fields: str = "") -> str:
+    return f"{obj._meta.verbose_name} {obj}{f': {fields}' if fields else ''}"
+
+
 @admin.register(models.Project)
-class ProjectAdmin(admin.ModelAdmin):
+class ProjectAdmin(AuditedAdmin):
     """Titles and switches. K, the task and the seed are fixed once there are labels."""
 
     list_display = ("title", "slug", "task", "judgments", "item_count", "is_open")
@@ -38,22 +61,15 @@ class ProjectAdmin(admin.ModelAdmin):
 
 
 @admin.register(models.User)
-class UserAdmin(admin.ModelAdmin):
-    """Accounts. Passwords are set by invitation links."""
+class UserAdmin(ReadOnlyAdmin):
+    """Accounts. They are changed on the page People, which keeps the last owner; passwords by invitation links."""
 
     list_display = ("name", "role", "is_active", "last_login")
     fields = ("name", "role", "is_active", "last_login", "joined_at")
-    readonly_fields = ("name", "last_login", "joined_at")
-
-    def has_add_permission(self, request: Any, obj: object = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: Any, obj: object = None) -> bool:
-        return False
 
 
 @admin.register(models.Membership)
-class MembershipAdmin(admin.ModelAdmin):
+class MembershipAdmin(AuditedAdmin):
     """Who works on what."""
 
     list_display = ("project", "user", "most")

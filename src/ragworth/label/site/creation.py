@@ -87,7 +87,14 @@ def choose_items(
 
 
 def invite_people(
-    names: Sequence[str], slugs: Sequence[str], *, role: str, most: int | None, days: int, url: str, database: str
+    names: Sequence[str],
+    slugs: Sequence[str],
+    *,
+    role: str | None,
+    most: int | None,
+    days: int,
+    url: str,
+    database: str,
 ) -> list[tuple[str, str]]:
     """Add people to projects; each name with an invitation link, which is empty for those who have a password."""
     from ragworth.label.site import audit
@@ -105,7 +112,7 @@ def invite_people(
     links = []
     for user in people:
         token = "" if user.has_usable_password() else create_link(AccessLink.INVITATION, user, timedelta(days=days))
-        audit.record("invitation" if token else "assigned", subject=f"{user.name} ({role})")
+        audit.record("invitation" if token else "assigned", subject=f"{user.name} ({user.role})")
         links.append((user.name, f"{url.rstrip('/')}/join/{token}/" if token else ""))
     return links
 

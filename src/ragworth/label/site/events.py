@@ -44,6 +44,7 @@ class Submission:
     shown_at: datetime | None = None
     answered_at: datetime | None = None
     seconds: float | None = None
+    seen_suggestion: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ def submit(user: User, project: Project, item: int, submission: Submission) -> R
         shown_at=submission.shown_at,
         answered_at=submission.answered_at,
         seconds=submission.seconds,
-        seen_suggestion=project.show_suggestions and row.suggestion is not None,
+        seen_suggestion=submission.seen_suggestion or _has_seen_suggestion(user, project, row),
     )
     if row.open_slots == 0 or row.disputed:
         update_dispute(row)
@@ -219,6 +220,13 @@ def _find_repeated(user: User, client_id: uuid.UUID) -> LabelEvent | None:
     if event is not None and event.user_id != user.pk:
         raise RefusedError(["This answer has the id of somebody else's. Reload the page."], 409)
     return event
+
+
+def _has_seen_suggestion(user: User, project: Project, row: ProjectItem) -> bool:
+    """Whether the item is shown with a suggestion, or was when the person answered it before."""
+    if row.suggestion is None:
+        return False
+    return project.show_suggestions or row.events.filter(user=user, seen_suggestion=True).exists()
 
 
 def _check(project: Project, row: ProjectItem, submission: Submission) -> None:

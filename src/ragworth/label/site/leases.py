@@ -1,7 +1,8 @@
 """Which item a person gets next.
 
 Each person sees a project in an order of their own, drawn from the project's seed. Taking an item leases one of its K
-slots for some minutes; an unanswered lease expires, and somebody else gets the slot.
+slots for some minutes; the page renews it while the person works on the item. An unanswered lease expires, and
+somebody else gets the slot.
 
 Everything that changes rows locks the person first and then items, and never waits for an item while it could take
 another one, so that two requests can't block each other. On SQLite a transaction locks the whole database.
@@ -89,6 +90,21 @@ def _waiting(user: User, project: Project, holding: Collection[int]) -> Assignme
             renew(row, project)
             return row
     return None
+
+
+@transaction.atomic
+def hold(user: User, project: Project, items: Collection[int]) -> list[int]:
+    """Renew a person's leases of items, also expired ones if a slot is open; return the items that others have now."""
+    lock_person(user)
+    states = (Assignment.LEASED, Assignment.EXPIRED)
+    lost = []
+    for item in ProjectItem.objects.select_for_update().filter(pk__in=items, project=project).order_by("pk"):
+        row = Assignment.objects.filter(item=item, user=user, state__in=states).first()
+        if row is not None and take_slot(row, item):
+            renew(row, project)
+        elif row is not None:
+            lost.append(item.pk)
+    return lost
 
 
 def renew(row: Assignment, project: Project) -> None:

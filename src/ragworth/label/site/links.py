@@ -22,7 +22,9 @@ LIFETIMES = {
 
 
 def create_link(kind: str, user: User, lifetime: timedelta | None = None) -> str:
-    """Make a link for a user and return its token, which is shown once."""
+    """Make a link for a user and return its token, which is shown once. It ends their earlier ones, shares excepted."""
+    if kind != AccessLink.SHARE:
+        AccessLink.objects.filter(kind=kind, user=user, used_at=None).update(revoked_at=timezone.now())
     token = secrets.token_urlsafe(32)
     expires = timezone.now() + (lifetime or LIFETIMES[kind])
     AccessLink.objects.create(kind=kind, token_hash=_hash(token), user=user, expires_at=expires)

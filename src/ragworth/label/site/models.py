@@ -125,6 +125,9 @@ class Membership(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["project", "user"], name="label_member")]
 
+    def __str__(self) -> str:
+        return f"{self.user.name} in {self.project.slug}"
+
 
 class Assignment(models.Model):
     """An item in the hands of a person.

@@ -12,7 +12,7 @@ from django.db.models import Count, Exists, OuterRef, Q
 from ragworth.errors import InputError, format_count, format_list, quote_short
 from ragworth.label.labels import ADJUDICATED
 from ragworth.label.site.leases import UNLIMITED
-from ragworth.label.site.models import ROLES, Assignment, Membership, Project, ProjectItem, User
+from ragworth.label.site.models import ANNOTATOR, OWNER, ROLES, Assignment, Membership, Project, ProjectItem, User
 from ragworth.label.site.project_task import task_of
 from ragworth.label.tasks import LabelItem
 
@@ -41,6 +41,8 @@ def create_project(project: Project, items: Iterable[LabelItem]) -> int:
 def add_items(project: Project, items: Iterable[LabelItem]) -> int:
     """Add items to a project and return their number. Nothing is added if one of them is wrong."""
     task = task_of(project)
+    # Two people who add items at the same time wait for each other, and count on from where the first one ended.
+    project.item_count = Project.objects.select_for_update().get(pk=project.pk).item_count
     known = set(ProjectItem.objects.filter(project=project).values_list("key", flat=True))
     rows: list[ProjectItem] = []
     wrong: list[str] = []
@@ -100,24 +102,35 @@ def _has_surrogates(text: str) -> bool:
     return False
 
 
-def add_person(name: str, role: str, projects: Sequence[Project], most: int | None = None) -> User:
-    """Create an account, or find it, and let the person work on projects."""
+def add_person(name: str, role: str | None, projects: Sequence[Project], most: int | None = None) -> User:
+    """Create an account, or find it, and let the person work on projects.
+
+    Without a role, a new person is an annotator and a known one keeps their role. Without ``most``, a limit stays.
+    """
     if not NAME.fullmatch(name) or name == ADJUDICATED:
         raise InputError(
             f"{quote_short(name)} can't be the name of a person",
             expected=f"letters, digits and . @ + - _, at most 80, and not {ADJUDICATED!r}",
         )
-    if role not in ROLES:
+    if role is not None and role not in ROLES:
         raise InputError(f"{quote_short(role)} is no role", expected=format_list(list(ROLES)))
     user = User.objects.filter(name=name).first()
     if user is None:
-        user = User.objects.create_user(name, role)
-    elif user.role != role:
+        user = User.objects.create_user(name, role or ANNOTATOR)
+    elif role is not None and user.role != role:
+        if is_last_owner(user):
+            raise InputError(f"{quote_short(name)} is the only owner", remedy="make somebody else an owner first")
         user.role = role
         user.save(update_fields=["role"])
+    limit = {} if most is None else {"most": most}
     for project in projects:
-        Membership.objects.update_or_create(project=project, user=user, defaults={"most": most})
+        Membership.objects.update_or_create(project=project, user=user, defaults=limit)
     return user
+
+
+def is_last_owner(user: User) -> bool:
+    """Whether nobody else could run the site."""
+    return bool(user.is_owner and not User.objects.filter(role=OWNER, is_active=True).exclude(pk=user.pk).exists())
 
 
 @dataclass(frozen=True)

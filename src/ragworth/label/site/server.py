@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from ragworth.label.site.startup import open_site
 
 OWNER_NAME = "owner"
 THREADS = 8
+ANY = ("0.0.0.0", "::", "")
+"""Hosts that stand for all addresses of the machine."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class SiteServer:
 
     def __init__(self, folder: Path, options: ServerOptions) -> None:
         check_options(options)
-        hosts = [*options.names, *([] if options.host in ("0.0.0.0", "::", "") else [options.host])]
+        hosts = [*map(host_of, options.names), *([] if options.host in ANY else [bracketed(options.host)])]
         open_site(folder, SiteOptions(options.database, tuple(hosts), options.https))
         self.options = options
         self._server = _listen(options)
@@ -56,10 +59,10 @@ class SiteServer:
     @property
     def address(self) -> str:
         """Where the site is, for people."""
-        if self.options.names:
-            return f"{'https' if self.options.https else 'http'}://{self.options.names[0]}"
-        host = "127.0.0.1" if self.options.host in ("0.0.0.0", "") else self.options.host
-        return f"http://{f'[{host}]' if ':' in host else host}:{self._server.effective_port}"
+        if self.options.https and self.options.names:
+            return f"https://{self.options.names[0]}"
+        name = self.options.names[0] if self.options.names else bracketed(self.options.host)
+        return f"http://{name}" if host_of(name) != name else f"http://{name}:{self._server.effective_port}"
 
     def run(self) -> None:
         """Serve until interrupted."""
@@ -96,8 +99,24 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
+def bracketed(host: str) -> str:
+    """A host as addresses have it: an IPv6 address is in brackets."""
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host
+
+
+def host_of(name: str) -> str:
+    """A name without its port."""
+    return re.sub(r":\d+$", "", name) if name.startswith("[") or name.count(":") == 1 else bracketed(name)
+
+
 def check_options(options: ServerOptions) -> None:
-    """Refuse to send passwords in the clear unless that is wanted."""
+    """Refuse to send passwords in the clear unless that is wanted, and to listen where no request could be answered."""
+    if options.host in ANY and not options.names:
+        raise InputError(
+            f"the host is {options.host or 'empty'}, and nothing says under which name people reach the site",
+            expected="a name or address with --name",
+            remedy="add it, such as --name label.example.org or --name 192.168.1.20; other names are refused",
+        )
     if is_loopback(options.host) or options.https or options.plain_http:
         return
     raise InputError(

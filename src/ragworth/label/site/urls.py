@@ -19,6 +19,7 @@ urlpatterns = [
     route("p/<slug:slug>/label/<int:item>/", labelling.label_page, "relabel", SIGNED_IN),
     route("p/<slug:slug>/answer/", labelling.answer, "answer", SIGNED_IN),
     route("p/<slug:slug>/next/", labelling.next_card, "next", SIGNED_IN),
+    route("p/<slug:slug>/hold/", labelling.hold_items, "hold", SIGNED_IN),
     route("p/<slug:slug>/undo/", labelling.take_back, "undo", SIGNED_IN),
     route("p/<slug:slug>/mine/", overview.own_answers, "mine", SIGNED_IN),
     # Reviewing

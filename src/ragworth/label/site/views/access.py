@@ -27,7 +27,12 @@ def find_project(request: Any, slug: str) -> Project:
 def read_json(request: Any) -> dict[str, Any]:
     """The JSON object in a request's body; an empty one if there is none."""
     try:
-        data = json.loads(request.body or b"{}")
+        data = json.loads(request.body or b"{}", parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         return {}
     return data if isinstance(data, dict) else {}
+
+
+def _refuse_constant(name: str) -> None:
+    """NaN and Infinity are no JSON, and PostgreSQL can't store them."""
+    raise ValueError(name)

@@ -19,7 +19,7 @@ from ragworth.label.site.project_task import task_of
 from ragworth.label.site.projects import status_of
 from ragworth.label.site.views.access import find_project, read_json
 from ragworth.label.site.views.item_view import describe_value, item_context
-from ragworth.label.site.views.labelling import item_id, parse_submission
+from ragworth.label.site.views.labelling import held_items, item_id, parse_submission
 
 
 @require_GET
@@ -42,7 +42,12 @@ def adjudicate_page(request: Any, slug: str) -> HttpResponse:
         "task": task,
         "instructions": render_markdown(task.instructions),
         "card": _card(request, project, first) if first else "",
-        "urls": {"answer": reverse("decide", args=[slug]), "next": reverse("next-dispute", args=[slug]), "undo": ""},
+        "urls": {
+            "answer": reverse("decide", args=[slug]),
+            "next": reverse("next-dispute", args=[slug]),
+            "undo": "",
+            "hold": "",
+        },
         "progress": _progress(project),
         "facts": {**task.describe(), "queue": f"{request.user.pk}:{project.pk}:decide"},
         "adjudicating": True,
@@ -76,9 +81,7 @@ def _next(project: Project, holding: list[int]) -> ProjectItem | None:
 
 
 def _following(request: Any, project: Project, data: dict[str, Any]) -> dict[str, Any]:
-    listed = data.get("holding")
-    holding = [each for each in listed if type(each) is int][:10] if isinstance(listed, list) else []
-    item = _next(project, holding)
+    item = _next(project, held_items(data))
     return {"card": _card(request, project, item) if item else None, "progress": _progress(project)}
 
 

@@ -36,6 +36,7 @@ def item_context(project: Project, item: ProjectItem, event: LabelEvent | None =
         "suggestion": describe_value(task, item.suggestion, item.parts) if project.show_suggestions else [],
         "facts": {
             "item": item.pk,
+            "suggested": project.show_suggestions and item.suggestion is not None,
             "texts": {part["name"]: part["text"] for part in parts if part["markable"]},
             "hashes": {part["name"]: text_hash(part["text"]) for part in parts if part["markable"]},
             "spans": {each.name: value.get(each.name) or [] for each in task.fields if isinstance(each, SpansField)},

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import uuid
-from datetime import datetime
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 from django.http import Http404, HttpResponse, JsonResponse
@@ -14,7 +15,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from ragworth.label.site.events import Receipt, RefusedError, Submission, submit, undo
-from ragworth.label.site.leases import next_item
+from ragworth.label.site.leases import hold, next_item
 from ragworth.label.site.markdown import render_markdown
 from ragworth.label.site.models import Assignment, LabelEvent, Project, ProjectItem
 from ragworth.label.site.person_progress import PersonProgress, progress_of, quick_progress
@@ -42,9 +43,9 @@ def label_page(request: Any, slug: str, item: int | None = None) -> HttpResponse
         "task": task,
         "instructions": render_markdown(task.instructions),
         "card": _card(request, project, held.item) if held else "",
-        "urls": {name: reverse(name, args=[slug]) for name in ("answer", "next", "undo")},
+        "urls": {name: reverse(name, args=[slug]) for name in ("answer", "next", "undo", "hold")},
         "progress": _progress(progress_of(request.user, project)),
-        "facts": {**task.describe(), "queue": f"{request.user.pk}:{project.pk}"},
+        "facts": {**task.describe(), "queue": f"{request.user.pk}:{project.pk}", "lease": project.lease_minutes * 60},
     }
     return render(request, "label/label.html", context)
 
@@ -54,6 +55,13 @@ def next_card(request: Any, slug: str) -> JsonResponse:
     """Another item, besides those that the page has."""
     project = find_project(request, slug)
     return JsonResponse(_following(request, project, read_json(request)))
+
+
+@require_POST
+def hold_items(request: Any, slug: str) -> JsonResponse:
+    """Renew the leases of the items on the page, and say which of them others have now."""
+    project = find_project(request, slug)
+    return JsonResponse({"lost": hold(request.user, project, held_items(read_json(request)))})
 
 
 @require_POST
@@ -93,12 +101,26 @@ def parse_submission(data: dict[str, Any], kind: str = "") -> Submission:
         value = {"reason": str(value.get("reason", ""))[:MAX_COMMENT]}
     if not isinstance(comment, str) or len(comment) > MAX_COMMENT:
         raise RefusedError([f"The comment has more than {MAX_COMMENT:,} characters."])
-    if "\0" in comment or "\\u0000" in repr(value) or "\\x00" in repr(value):
-        raise RefusedError(["The answer has a NUL character."])
+    if not all(map(_is_storable, (comment, *_texts(value)))):
+        raise RefusedError(["The answer has a NUL character, or half of a character that takes two."])
     return Submission(
         _client_id(data), kind, value, comment.strip(), _time(data, "shown_at"), _time(data, "answered_at"),
-        _seconds(data),
+        _seconds(data), data.get("suggested") is True,
     )  # fmt: skip
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts in a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.items() if isinstance(value, dict) else value:
+            yield from _texts(list(each) if isinstance(each, tuple) else each)
+
+
+def _is_storable(text: str) -> bool:
+    """Whether every database can hold a text."""
+    return "\0" not in text and not any("\ud800" <= sign <= "\udfff" for sign in text)
 
 
 def _client_id(data: dict[str, Any]) -> uuid.UUID:
@@ -115,12 +137,19 @@ def item_id(data: dict[str, Any]) -> int:
     return number
 
 
+def held_items(data: dict[str, Any]) -> list[int]:
+    """The items that the page has."""
+    listed = data.get("holding")
+    numbers = [each for each in listed if type(each) is int] if isinstance(listed, list) else []
+    return [number for number in numbers if 0 < number < 2**63][:10]
+
+
 def _time(data: dict[str, Any], name: str) -> datetime | None:
     try:
         time = datetime.fromisoformat(str(data[name]))
-    except (KeyError, ValueError):
+        return time.astimezone(UTC) if time.tzinfo is not None else None
+    except (KeyError, ValueError, OverflowError):
         return None
-    return time if time.tzinfo is not None else None
 
 
 def _seconds(data: dict[str, Any]) -> float | None:
@@ -136,9 +165,7 @@ def _describe(receipt: Receipt) -> dict[str, Any]:
 
 def _following(request: Any, project: Project, data: dict[str, Any]) -> dict[str, Any]:
     """The next item and the progress, for the page."""
-    listed = data.get("holding")
-    holding = [each for each in listed if type(each) is int][:10] if isinstance(listed, list) else []
-    held = next_item(request.user, project, holding)
+    held = next_item(request.user, project, held_items(data))
     return {
         "card": _card(request, project, held.item) if held else None,
         "progress": _progress(quick_progress(request.user, project)),

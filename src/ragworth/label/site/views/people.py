@@ -15,7 +15,7 @@ from ragworth.errors import RagworthError
 from ragworth.label.site import audit
 from ragworth.label.site.links import create_link
 from ragworth.label.site.models import OWNER, ROLES, AccessLink, AuditRecord, Project, User
-from ragworth.label.site.projects import add_person
+from ragworth.label.site.projects import add_person, is_last_owner
 
 PAGE = 100
 
@@ -48,8 +48,7 @@ def change_person(request: Any, person: int) -> HttpResponse:
     """Change a role, or switch an account on or off. The last owner stays."""
     user = get_object_or_404(User, pk=person)
     role, active = request.POST.get("role", user.role), request.POST.get("active", "yes") == "yes"
-    others = User.objects.filter(role=OWNER, is_active=True).exclude(pk=user.pk)
-    if user.is_owner and (role != OWNER or not active) and not others.exists():
+    if (role != OWNER or not active) and is_last_owner(user):
         messages.error(request, "The site needs an owner.")
     elif role in ROLES:
         user.role, user.is_active = role, active

@@ -61,6 +61,7 @@ function show(card, problems = []) {
   current = card.made ?? card;
   if (!current.highlights) {
     const facts = JSON.parse(current.element.querySelector("script").textContent);
+    current.suggested = facts.suggested;
     current.highlights = new Highlights(current.element, facts, say);
     current.shown = new Date();
     current.seconds = 0;
@@ -155,6 +156,7 @@ function submit(kind, value) {
     shown_at: card.shown.toISOString(),
     answered_at: answered.toISOString(),
     seconds: Math.round(card.seconds * 10) / 10,
+    suggested: card.suggested,
   };
   card.shown = answered;
   if (!status.className.includes("error")) say(kind === "skip" ? "Skipped." : "Saved.");
@@ -175,12 +177,16 @@ function skip() {
   else showProblems(["Say why you skip this item."]);
 }
 
+let undoing = null; // the id of an undo whose response is missing: sent again, it undoes nothing twice
+
 async function undo() {
   if (!main.dataset.undo) return;
   await queue.flush();
   if (queue.entries().length) return say("Undo needs a connection. Your answers are kept in this browser.", "error");
   try {
-    const { ok, body } = await send(main.dataset.undo, { id: newId() });
+    undoing ??= newId();
+    const { ok, body } = await send(main.dataset.undo, { id: undoing });
+    undoing = null;
     if (!ok) return say((body.problems ?? ["That didn’t work."]).join(" "), "error");
     if (!body.card) return say("There is nothing to undo.");
     showProgress(body.progress);
@@ -206,6 +212,27 @@ function showProgress(progress) {
 setInterval(() => {
   if (current && document.visibilityState === "visible" && document.hasFocus()) current.seconds += 0.1;
 }, 100);
+
+// Leases: renewed while somebody works on the page, so a long text isn't given to somebody else
+
+let active = false;
+for (const kind of ["keydown", "pointerdown", "pointermove", "scroll", "wheel"]) {
+  addEventListener(kind, () => (active = true), { passive: true, capture: true });
+}
+
+async function hold() {
+  const card = current;
+  if (!active || !card) return;
+  active = false;
+  try {
+    const { ok, body } = await send(main.dataset.hold, { holding: queue.holding() });
+    if (ok && card === current && body.lost.includes(card.item)) say("Your time for this item was up and somebody else has it now. If you answer, your answer is kept and may not count.");
+  } catch {
+    active = true;
+  }
+}
+
+if (main.dataset.hold) setInterval(hold, Math.min(60, task.lease / 3) * 1000);
 
 // Keys and buttons
 

@@ -98,7 +98,7 @@ export class AnswerQueue {
       } else if (result.status >= 500 || result.status === 429) {
         return this.wait("The server has a problem.");
       } else if (result.status === 401 || result.status === 403) {
-        return this.wait("You are signed out: sign in again in another tab.");
+        return this.wait("You are signed out: sign in again in another tab, then reload this page.");
       } else {
         this.remove(answer);
         this.on.refused(answer, result.body);
