@@ -224,6 +224,7 @@ def test_commands_run(block: Block, folder: Path, stand_in: None, monkeypatch: p
 def test_python_runs(block: Block, folder: Path, stand_in: None, monkeypatch: pytest.MonkeyPatch) -> None:
     scoring(folder)
     shutil.copy(EXAMPLES / "judging" / "contexts.jsonl", folder)
+    (folder / "examples").symlink_to(EXAMPLES)
     workspaces(folder, block)
     if "evaluation.json" in block.text:
         gate(folder / "gate")

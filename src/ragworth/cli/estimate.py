@@ -58,14 +58,20 @@ def command(
     if given["incomplete"]:
         raise click.UsageError("--incomplete is not for estimates: a query counts for all systems or for none")
     skip = given["skip_bad_lines"]
-    for path in expensive:
-        check_random_share(path)
     facts: dict[str, Any] = {"level": level, "resamples": resamples or 2000, "seed": seed}
     inputs = split_comparables(given["runs"], skip)
     if inputs.tables:
+        for path in expensive:
+            check_random_share(path)
         _emit(_estimate_answers(inputs, expensive, given["metrics"], skip, baseline, facts), look, output, facts, quiet)
         return
-    readings = [partial(formats.read_judgments, path, skip_bad_lines=skip) for path in expensive]
+
+    def read_expensive(path: str) -> Judgments:
+        judgments = formats.read_judgments(path, skip_bad_lines=skip)
+        check_random_share(path)
+        return judgments
+
+    readings = [partial(read_expensive, path) for path in expensive]
     found, dear = read_scoring_inputs(ScoringOptions(**given), readings)
     better, known = Judgments.concat(dear), Judgments.concat(found.judgments)
     twice = known.frame["aspect"].is_in(better.frame["aspect"].unique().to_list())
