@@ -117,7 +117,7 @@ def test_long_histories_are_cut_and_noted() -> None:
 
 
 def test_later_turns_without_a_history_are_noted() -> None:
-    turns = [{"query": f"q{n}", "conversation": "c", "number": n, "history": []} for n in (1, 2)]
+    turns: list[dict[str, Any]] = [{"query": f"q{n}", "conversation": "c", "number": n, "history": []} for n in (1, 2)]
     queries = {"query": ["q1", "q2"], "text": ["Who?", "Why?"]}
     notes = conversation_notes(Collection.of(queries=queries, turns=turns))
     assert any("1 turn after the first of a conversation has no history" in note for note in notes)
