@@ -57,7 +57,45 @@ JSONL = "\n".join(json.dumps(CONTEXT | {"query_id": query, "query": query}) for 
 TEXTS = b'{"_id": "d1", "title": "T", "text": "one"}\n{"_id": "d2", "text": "two"}\n'
 QRELS_TSV = b"query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td2\t0\nq2\td2\t2\n"
 
+
+def lines(*rows: object) -> bytes:
+    return "\n".join(map(json.dumps, rows)).encode()
+
+
+TURN = {"query": "q2", "text": "And so?", "conversation": "c", "turn": 2, "rewrite": "And why so?", "answers": ["so"]}
+QRECC = {"Conversation_no": 1, "Turn_no": 2, "Question": "And so?", "Rewrite": "And why so?", "Context": ["why?", "so"]}
+TOPIOCQA = {"Conversation_no": 1, "Turn_no": 2, "Question": "And so?", "Context": ["why?", "so"], "Answer": "so"}
+CANARD = {
+    "QuAC_dialog_id": "d",
+    "Question_no": 2,
+    "Question": "And so?",
+    "Rewrite": "Why?",
+    "History": ["T", "S", "why?", "so"],
+}
+CAST = {
+    "number": 1,
+    "title": "T",
+    "turn": [{"number": 1, "raw_utterance": "why?"}, {"number": 2, "raw_utterance": "so?"}],
+}
+MTRAG = {
+    "task_id": "c<::>2",
+    "conversation_id": "c",
+    "input": [
+        {"speaker": "user", "text": "why?"},
+        {"speaker": "agent", "text": "so"},
+        {"speaker": "user", "text": "so?"},
+    ],
+    "contexts": [{"document_id": "d1", "text": "one"}],
+    "targets": [{"speaker": "agent", "text": "so"}],
+}
+
 VALID: dict[tuple[str, str], list[bytes]] = {
+    ("conversations", "load"): [lines(TURN | {"history": [{"role": "user", "text": "why?"}]})],
+    ("qrecc", "load"): [json.dumps([QRECC]).encode()],
+    ("topiocqa", "load"): [json.dumps([TOPIOCQA]).encode()],
+    ("canard", "load"): [json.dumps([CANARD]).encode()],
+    ("cast", "load"): [json.dumps([CAST]).encode()],
+    ("mtrag", "load"): [lines(MTRAG)],
     ("trec", "contexts"): [b"q1 Q0 d1 1 2.5 t\nq1 Q0 d2 2 1e-3 t\nq2\tQ0\td1\t1\t-7\tt\r\n#\nq2 Q0 d3 2 -8 t\n"],
     ("trec", "judgments"): [b"q1 0 d1 1\nq1 0 d2 0\n\nq2 0  d1 0.5\n"],
     ("trec", "ratings"): [b"q1 s1 d1 5\nq1 s2 d1 0\nq2 s1 d1 3\n"],
@@ -92,6 +130,9 @@ VALID: dict[tuple[str, str], list[bytes]] = {
     ("exam", "ratings"): [EXAM],
     ("exam", "load"): [EXAM],
 }
+ENDINGS = dict.fromkeys(("qrecc", "topiocqa", "canard", "cast"), "json") | dict.fromkeys(
+    ("conversations", "mtrag"), "jsonl"
+)
 CASES = [pytest.param(*case, id="-".join(case)) for case in VALID]
 
 
@@ -119,7 +160,7 @@ def crux_folders(content: bytes, folder: Path) -> Iterator[Path]:
 
 def specs(name: str, what: str, content: bytes, folder: Path) -> list[str]:
     """Write ``content`` as a file of that format, in each place where it could stand."""
-    ending = "parquet" if content.startswith(b"PAR1") and name == "table" else "csv"
+    ending = "parquet" if content.startswith(b"PAR1") and name == "table" else ENDINGS.get(name, "csv")
     (folder / f"file.{ending}").write_bytes(content)
     if (name, what) == ("crux", "load"):
         return [f"crux:{home}" for home in crux_folders(content, folder)]
