@@ -31,7 +31,7 @@ def test_the_reader_and_the_base_are_two_models() -> None:
 def test_there_is_no_other() -> None:
     with pytest.raises(ModelError, match="unknown embedded model 'large'") as error:
         ragworth.llm("embedded:large")
-    assert error.value.expected == "embedded, or embedded:base"
+    assert error.value.expected == "embedded, embedded:base, or embedded: and an adapter's folder"
 
 
 def test_the_files_are_the_ones_that_were_measured() -> None:
