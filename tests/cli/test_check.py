@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from tests.evaluation.samples import TOML, change, workspace
 
 from ragworth.cli import main
 from ragworth.evaluation import stages
 from ragworth.retrieval import retrieve
+from tests.evaluation.samples import TOML, change, workspace
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.build.samples import write_corpus
 
 from ragworth.cli import main
+from tests.build.samples import write_corpus
 
 NO_MODEL = ("--reader", "none", "--encoder", "none")
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from tests.label.site.conftest import passage_items
 
 from ragworth.cli import main
 from ragworth.label.items import write_items
 from ragworth.label.labels import Label, Labels
+from tests.label.site.conftest import passage_items
 
 
 def run(*arguments: str, code: int = 0) -> str:

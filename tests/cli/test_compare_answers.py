@@ -8,13 +8,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 from click.testing import CliRunner, Result
-from tests.report.page.small_samples import GRADES, results
 
 from ragworth.cli import main
 from ragworth.errors import MetricError
 from ragworth.results import Results
 from ragworth.tables import Outcomes
 from ragworth.two_judges import estimate_outcomes
+from tests.report.page.small_samples import GRADES, results
 
 
 def call(*arguments: str | Path) -> Result:

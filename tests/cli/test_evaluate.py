@@ -16,7 +16,6 @@ import click
 import polars as pl
 import pytest
 from click.testing import CliRunner, Result
-from tests.evaluation.samples import TOML, change, workspace
 
 from ragworth.cli import main
 from ragworth.cli.evaluate import STAGES, fit_leaderboard
@@ -24,6 +23,7 @@ from ragworth.cli.progress import WORDS, StageLines
 from ragworth.evaluation import stages
 from ragworth.report.page.figures import FigureSet
 from ragworth.results import results_record
+from tests.evaluation.samples import TOML, change, workspace
 
 PAGE = Path(__file__).parents[2] / "docs" / "evaluation.md"
 SCRIPTED = TOML.replace("abstention = true", 'abstention = {model = "scripted:choose.json"}').replace(

@@ -17,7 +17,6 @@ import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner, Result
-from tests.calls.samples import count, filled, fresh, questions, share
 
 from ragworth import interrupts
 from ragworth.calls import maintenance
@@ -31,6 +30,7 @@ from ragworth.executors.local import ThreadWorkers
 from ragworth.llm.contract import Failure
 from ragworth.llm.scripted import Scripted
 from ragworth.resources import find_shortage
+from tests.calls.samples import count, filled, fresh, questions, share
 
 ROOT = Path(__file__).parents[2]
 MOMENTS = 10

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from benchmarks.simulated_reader import collection
 from click.testing import CliRunner, Result
-from tests.studies.conftest import Opened
-from tests.studies.conftest import opened as opened
 
 from ragworth.cli import main
 from ragworth.studies import STUDIES
+from tests.studies.conftest import Opened
+from tests.studies.conftest import opened as opened
 
 
 def run(*arguments: object) -> Result:

@@ -11,13 +11,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 from click.testing import CliRunner, Result
-from tests.fitting.samples import World, world
 
 import ragworth
 from ragworth.cli import main
 from ragworth.formats.theta import Theta
 from ragworth.results import Results
 from ragworth.studies.cases import CASES
+from tests.fitting.samples import World, world
 
 pytest.importorskip("sklearn")
 

@@ -12,7 +12,6 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.retrieval.samples import QUERIES, passages, world
 
 import ragworth
 from ragworth import retrieval
@@ -20,6 +19,7 @@ from ragworth.collection import text_id
 from ragworth.errors import InputError
 from ragworth.interop.hits import Hit, WrongShapeError, rank_hits, read_hits
 from ragworth.retrieval import StepContext, retrieve
+from tests.retrieval.samples import QUERIES, passages, world
 
 
 def search(text: str) -> list[str]:

@@ -6,11 +6,11 @@ import os
 from typing import Any
 
 import pytest
-from tests.retrieval.samples import PASSAGES, passages, world
 
 from ragworth import retrieval
 from ragworth.errors import InputError
 from ragworth.retrieval import retrieve
+from tests.retrieval.samples import PASSAGES, passages, world
 
 os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
 pytest.importorskip("haystack", reason="haystack-ai is not installed")

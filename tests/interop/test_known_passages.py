@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.retrieval.samples import PASSAGES, QUERIES, passages, world
 
 from ragworth.collection import text_id
 from ragworth.errors import InputError
 from ragworth.retrieval import retrieve
+from tests.retrieval.samples import PASSAGES, QUERIES, passages, world
 
 
 def test_ids_that_the_collection_does_not_have() -> None:

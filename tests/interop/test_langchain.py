@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.retrieval.samples import PASSAGES, passages, world
 
 from ragworth import retrieval
 from ragworth.collection import text_id
 from ragworth.retrieval import retrieve
+from tests.retrieval.samples import PASSAGES, passages, world
 
 pytest.importorskip("langchain_core", reason="langchain-core is not installed")
 from langchain_core.documents import Document

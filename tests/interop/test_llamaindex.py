@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.retrieval.samples import PASSAGES, passages, world
 
 from ragworth import retrieval
 from ragworth.retrieval import retrieve
+from tests.retrieval.samples import PASSAGES, passages, world
 
 pytest.importorskip("llama_index.core", reason="llama-index-core is not installed")
 from llama_index.core import MockEmbedding, QueryBundle, VectorStoreIndex

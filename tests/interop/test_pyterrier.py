@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.retrieval.samples import QUERIES, passages, world
 
 from ragworth import retrieval
 from ragworth.errors import InputError
 from ragworth.retrieval import retrieve
+from tests.retrieval.samples import QUERIES, passages, world
 
 pt = pytest.importorskip("pyterrier", reason="pyterrier is not installed")
 import pandas as pd  # noqa: E402

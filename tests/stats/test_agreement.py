@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.strategies import examples
 
 from ragworth.stats.agreement import CONSTANT, NOTHING, KappaWeights, cohen_kappa
+from tests.strategies import examples
 
 WEIGHTS: tuple[KappaWeights | None, ...] = (None, "linear", "quadratic")
 grades = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=25)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from tests.strategies import examples
 
 from ragworth.stats.auc import auc, auc_interval, pairs_within, win_rate
+from tests.strategies import examples
 
 labelled = st.lists(
     st.tuples(st.sampled_from([-1.0, 0.0, 0.5, 0.5, 2.0]), st.booleans(), st.integers(0, 3)), min_size=0, max_size=30

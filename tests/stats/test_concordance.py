@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.strategies import examples
 
 from ragworth.stats import concordance as room
 from ragworth.stats.concordance import NOTHING, TIED, concordance
+from tests.strategies import examples
 
 number = st.sampled_from([0.0, 0.5, 1.0, np.inf])
 pairs = st.lists(st.tuples(number, number, number, number, st.integers(0, 3)), max_size=30)

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from tests.strategies import examples
 
 from ragworth.stats.correlation import (
     CORRELATIONS,
@@ -23,6 +22,7 @@ from ragworth.stats.correlation import (
     pearson,
     spearman,
 )
+from tests.strategies import examples
 
 pairs = st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), min_size=2, max_size=30)
 

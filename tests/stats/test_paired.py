@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from tests.strategies import examples
 
 from ragworth.stats.paired import (
     NOTHING,
@@ -26,6 +25,7 @@ from ragworth.stats.paired import (
     wilcoxon_test,
 )
 from ragworth.stats.range_intervals import TOO_FEW
+from tests.strategies import examples
 
 SAMPLE = np.array([0.3, -0.1, 0.2, 0.0, 0.25, 0.4, -0.05, 0.15, 0.1, 0.0, 0.35, -0.2])
 

@@ -7,13 +7,13 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.strategies import examples
 
 from ragworth.stats import weighted_correlation
 from ragworth.stats.correlation import MEASURES, Measure
 from ragworth.stats.pooled import ONE_QUERY, UNSTEADY, pooled_correlations, pooled_gaps
 from ragworth.stats.resampling import expanded_interval, expanded_p, fisher_z_interval, resample_counts, standard_error
 from ragworth.stats.weighted_correlation import make_resampler
+from tests.strategies import examples
 
 Floats = npt.NDArray[np.float64]
 rows = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 4)), min_size=6, max_size=40)

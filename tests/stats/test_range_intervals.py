@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
-from tests.strategies import examples
 
 from ragworth.stats.bootstrap import mean_intervals
 from ragworth.stats.range_intervals import few_differ, range_interval, wilson_interval
+from tests.strategies import examples
 
 UNIT = (0.0, 1.0)
 

@@ -9,10 +9,10 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.strategies import examples
 
 from ragworth.stats import raters
 from ragworth.stats.raters import CONSTANT, NOTHING, MeasurementLevel, fleiss_kappa, krippendorff_alpha
+from tests.strategies import examples
 
 LEVELS: tuple[MeasurementLevel, ...] = ("nominal", "ordinal", "interval")
 N = np.nan

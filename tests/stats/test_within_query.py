@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.strategies import examples
 
 from ragworth.stats import within_query as room
 from ragworth.stats.bootstrap import mean_intervals
@@ -25,6 +24,7 @@ from ragworth.stats.within_query import (
     within_query_correlations,
     within_query_gaps,
 )
+from tests.strategies import examples
 
 rows = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.integers(0, 5)), min_size=1, max_size=50)
 

@@ -11,11 +11,11 @@ import polars as pl
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
-from tests.strategies import examples
 
 from ragworth import Answers, Collection, Contexts, Judgments, Outcomes, Ratings, Scores
 from ragworth.errors import RagworthError
 from ragworth.tables import ANSWERED_STATUSES, OK, Table
+from tests.strategies import examples
 
 TABLES: list[type[Table]] = [Contexts, Judgments, Ratings, Answers, Outcomes, Scores]
 

@@ -10,12 +10,12 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.strategies import examples
 
 from ragworth import Contexts
 from ragworth.errors import TableError
 from ragworth.tables import ranking
 from ragworth.tables.ranking import RowGroups, Ties
+from tests.strategies import examples
 
 Row = tuple[str, str, float]
 
