@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from training.rewriter import conversations, experiment, models, results
+from training.rewriter import comparison, conversations, experiment, models, results
 from training.rewriter.sample import drawn, ranked
 from training.rewriter.setup import Experiment, read_part
 
@@ -26,7 +26,7 @@ TORCH = "cpu:0"
 """The models as on a GPU, not their 8-bit graphs."""
 TRAINED = {
     *("sft-random", "sft-utility", "dpo-utility", "dpo-shuffled", "sft-answerability", "dpo-answerability"),
-    *("sft-gold-rank", "dpo-gold-rank", "sft-human"),
+    *("sft-gold-rank", "dpo-gold-rank", "sft-human", "sft-human-all"),
 }
 RULES = {"last", "all", "first+last", "history-terms", "human"}
 
@@ -50,7 +50,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Experiment:
         patch.setattr(models, "reader", models.base)  # the adapter of the reader fits another model
         experiment.run(made, "labels", [], [])
         _fill(made.folder / "labels-answerability.parquet")
-        for part in ("arms", "tables"):
+        for part in ("arms", "answers", "tables"):
             experiment.run(made, part, [0, 1], [])
         experiment.run(made, "arms", [0, 1], [])  # everything is there: nothing is trained again
     return made
@@ -116,7 +116,7 @@ def test_choices_are_ranked_by_the_labels_that_made_them() -> None:
 
 def test_rewrites_to_read_have_ranks(made: Experiment) -> None:
     collection = read_part(made.data / "judge", made.data / "passages.jsonl", 8)
-    found = ranked(results.rewrites_file(made.folder, "judge", "sft-human-0"), collection)
+    found = ranked(comparison.rewrites_file(made.folder, "judge", "sft-human-0"), collection)
     assert len(found) == collection.turns.height
     assert all(one.gold_rank is None or one.gold_rank >= 1 for one in found)
     assert len(drawn(found, 4, 0)) == 4

@@ -33,19 +33,24 @@ KEEP = 0.5
 
 
 class Examples(NamedTuple):
-    """What an adapter learns from: rewrites for SFT, pairs for DPO, or the adapter of another arm to start from."""
+    """What an adapter learns from: rewrites for SFT, pairs for DPO, or the adapter of another arm to start from.
+
+    ``collection`` has the turns if they are not the training turns.
+    """
 
     best: pl.DataFrame | None
     pairs: pl.DataFrame | None = None
     start: str = ""
+    collection: Collection | None = None
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """Training turns with labels of each kind."""
+    """Training turns with labels of each kind, and turns with human rewrites."""
 
     collection: Collection
     labels: Mapping[str, pl.DataFrame]
+    human: Mapping[str, Collection]
 
     def pairs(self, kind: str, seed: int) -> PreferencePairs | None:
         """Pairs by one kind of label; None, with a message, if it tells no rewrites apart."""
@@ -68,15 +73,22 @@ class Labelled:
             found[f"dpo-{name}"] = Examples(None, pairs.pairs, f"sft-{name}")
             if kind == KeyEntropyUtility.kind:
                 found["dpo-shuffled"] = Examples(None, shuffle_pairs(pairs.pairs, seed), f"sft-{name}")
-        human = self.collection.turns.filter(pl.col("rewrite").is_not_null())
-        found["sft-human"] = Examples(human.select("query", pl.col("rewrite").alias("text")))
+        for name, collection in self.human.items():
+            found[f"sft-{name}"] = Examples(_human_rewrites(collection), collection=collection)
         return found
+
+
+def _human_rewrites(collection: Collection) -> pl.DataFrame:
+    turns = collection.turns.filter(pl.col("rewrite").is_not_null())
+    return turns.select("query", pl.col("rewrite").alias("text"))
 
 
 def train(run: TrainingRun, examples: Examples, adapters: Path) -> Path:
     """Train one arm, unless it is there."""
     start = adapters / examples.start if examples.start else None
-    return replace(run, best=examples.best, pairs=examples.pairs, start=start).train().folder
+    turns = examples.collection or run.collection
+    made = replace(run, collection=turns, best=examples.best, pairs=examples.pairs, start=start)
+    return made.train().folder
 
 
 def model_rewrites(collection: Collection, model: Model, store: Path, cost: Cost, prompt: str) -> pl.DataFrame:

@@ -3,8 +3,9 @@
     python -m training.rewriter.experiment build/experiment --data build/conversations --others build/archipelago
 
 runs everything: candidates and labels of the training turns, then every trained arm for each seed, each seed in a
-process of its own, then rewrites of the test turns, and the tables. Every stage is cached in the folder, so the same
-command goes on where it was stopped. ``--only labels``, ``--only arms --seeds 1`` and ``--only tables`` run parts.
+process of its own, then rewrites of the test turns, answers from what they retrieve, and the tables. Every stage is
+cached in the folder, so the same command goes on where it was stopped. ``--only labels``, ``--only arms --seeds 1``,
+``--only answers`` and ``--only tables`` run parts.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ from ragworth.rewriting.training.run import TrainingRun
 from ragworth.rewriting.training.settings import TrainingSettings
 from ragworth.rewriting.utilities import AnswerabilityUtility, GoldRankUtility, KeyEntropyUtility
 from ragworth.tasks.contract import run_task
-from training.rewriter import models, results
+from training.rewriter import answers, models, results
 from training.rewriter.arms import BASE, FEW_SHOT_BASE, Labelled, model_rewrites, train
+from training.rewriter.comparison import rewrites_file
 from training.rewriter.costs import stage
 from training.rewriter.rule_candidates import name_candidates
 from training.rewriter.setup import Experiment
@@ -40,7 +42,7 @@ CANDIDATE_RULES = ("last", "all", "first+last", "history-terms")
 UTILITIES = (KeyEntropyUtility(), AnswerabilityUtility(), GoldRankUtility())
 FEW_SHOT = Path(__file__).parent / "few-shot.txt"
 """Prompt of the base model's samples. With the prompt that ships it repeats the first line of the conversation."""
-PARTS = ("labels", "arms", "tables")
+PARTS = ("labels", "arms", "answers", "tables")
 SFT_RATES, DPO_RATES = (1e-4, 1e-3), (5e-6, 5e-5)
 
 
@@ -87,7 +89,7 @@ def labels(experiment: Experiment, collection: Collection) -> Labelled:
             print(result, *result.notes, sep="\n", flush=True)
             result.frame.write_parquet(path)
         found[utility.kind] = pl.read_parquet(path)
-    return Labelled(collection, found)
+    return Labelled(collection, found, experiment.human_sources())
 
 
 def arms(experiment: Experiment, labelled: Labelled, seed: int) -> None:
@@ -105,7 +107,7 @@ def arms(experiment: Experiment, labelled: Labelled, seed: int) -> None:
 def rewrite(experiment: Experiment, name: str, adapter: Path | None, prompt: str = "rewrite") -> None:
     """Rewrite the turns of every test with an adapter, or with the base model."""
     for test, collection in experiment.tests().items():
-        path = results.rewrites_file(experiment.folder, test, name)
+        path = rewrites_file(experiment.folder, test, name)
         if path.exists():
             continue
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -129,6 +131,8 @@ def run(experiment: Experiment, only: str, seeds: Sequence[int], arguments: Sequ
             arms(experiment, labelled, seed)
     elif not only:
         _each_seed_in_its_process(seeds, arguments)
+    if only in ("", "answers"):
+        answers.write(experiment)
     if only in ("", "tables"):
         results.write(experiment, labels(experiment, collection).labels)
 
@@ -153,6 +157,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         batch=options.batch,
         micro_batch=options.batch,
         save_steps=100_000,
+        rank=8,
+        alpha=16,
     )
     experiment = Experiment(
         options.data,
@@ -162,6 +168,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         options.train_turns,
         options.test_turns,
         options.samples,
+        canard=options.canard,
         training=training,
     )
     run(experiment, options.only, options.seeds, given)
@@ -178,6 +185,7 @@ def _parser() -> Any:
     parser.add_argument("folder", type=Path, help="where everything is written; an unfinished run goes on there")
     parser.add_argument("--data", type=Path, required=True, help="folder with train, judge and passages.jsonl")
     parser.add_argument("--others", type=Path, nargs="*", default=[], help="folders of further test conversations")
+    parser.add_argument("--canard", type=Path, help="folder of CANARD's turns, to learn from its human rewrites")
     parser.add_argument("--train-turns", type=int, default=Experiment.train_turns)
     parser.add_argument("--test-turns", type=int, default=Experiment.test_turns)
     parser.add_argument("--samples", type=int, default=Experiment.samples, help="rewrites of the base model, each turn")

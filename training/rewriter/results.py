@@ -5,31 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from ragworth.collection import Collection
-from ragworth.conversations import turns_of
-from ragworth.rewriting.evaluation.arms import arm_from_rewrites, baseline_arms
-from ragworth.rewriting.evaluation.run import WORDS, ArmComparison
+from ragworth.rewriting.evaluation.run import ANSWER_METRICS, DEFAULT_METRICS, WORDS
 from ragworth.rewriting.utilities import GoldRankUtility
 from ragworth.stats.clustered import clustered_difference, clustered_mean
 from ragworth.stats.estimate import Resampling, correct_by_holm
 from ragworth.tables import OK
+from training.rewriter import answers
+from training.rewriter.comparison import compare_arms
 from training.rewriter.setup import Experiment
 
-TESTED = ("RR", "nDCG@3", "R@10", "R@20", "R@100")
+TESTED = (*DEFAULT_METRICS, *ANSWER_METRICS)
 AGAINST = ("last", "history-terms", "base", "sft-random", "sft-utility", "dpo-shuffled")
 """Arms that all others are compared with, averaged over seeds."""
 SHARE = (0.0, 1.0)
 """Lowest and highest value of every measure but the number of words."""
-REWRITES = {"query": pl.String, "text": pl.String, "status": pl.String, "reason": pl.String, "raw": pl.String}
-
-
-def rewrites_file(folder: Path, test: str, arm: str) -> Path:
-    return folder / "rewrites" / test / f"{arm}.jsonl"
 
 
 def write(experiment: Experiment, labels: Mapping[str, pl.DataFrame]) -> None:
@@ -53,11 +47,7 @@ def write(experiment: Experiment, labels: Mapping[str, pl.DataFrame]) -> None:
 
 def _values(experiment: Experiment, test: str, collection: Collection) -> pl.DataFrame:
     """A row for each arm, seed, turn and measure."""
-    turns = turns_of(collection)
-    arms = baseline_arms(turns, collection)
-    for file in sorted((experiment.folder / "rewrites" / test).glob("*.jsonl")):
-        arms.append(arm_from_rewrites(file.stem, turns, pl.read_ndjson(file, schema=REWRITES)))
-    found = ArmComparison(turns, collection, arms).evaluate()
+    found = compare_arms(experiment.folder, test, collection).evaluate(answers.read(experiment.folder, test))
     print(test, *found.notes, sep="\n", flush=True)
     named = pl.col("arm").str.extract_groups(r"^(?<name>.*?)(?:-(?<seed>\d+))?$").struct
     return found.values.with_columns(

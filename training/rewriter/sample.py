@@ -22,7 +22,7 @@ from ragworth.collection import Collection
 from ragworth.conversations import Turn, turns_of
 from ragworth.rewriting.contexts import retrieve_by_text
 from ragworth.rewriting.evaluation.arms import arm_from_rewrites
-from training.rewriter.results import REWRITES, rewrites_file
+from training.rewriter.comparison import REWRITES, rewrites_file
 from training.rewriter.setup import read_part
 
 DEPTH = 100
