@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -23,6 +24,7 @@ from ragworth.calls.budget import (
     unreported_tokens,
     upper_bound_tokens,
 )
+from ragworth.calls.capture import current_sink
 from ragworth.calls.deferred_interrupt import defer_interrupt
 from ragworth.calls.pace import expected_seconds, measure_pace, stored_pace
 from ragworth.calls.serialization import REQUEST_KINDS, call_key, model_digest, responses_from_json
@@ -49,6 +51,20 @@ FIRST_BATCH = 2
 
 NOT_ASKED = "not-asked"
 """Status of a request left over when the budget was spent."""
+
+
+class AnswerStore(Protocol):
+    """Where a job finds and keeps answers."""
+
+    path: Path
+
+    def writing(self, wait: float = 0.0) -> AbstractContextManager[None]: ...
+
+    def look_up(self, keys: Sequence[bytes]) -> Iterator[list[tuple[bytes, str, str]]]: ...
+
+    def commit(self, card: Card, done: Iterable[tuple[bytes, Request, Response | Failure]]) -> None: ...
+
+    def card_of(self, partial: Card) -> Card | None: ...
 
 
 class JobObserver(Protocol):
@@ -85,7 +101,7 @@ class Job:
     def __init__(
         self,
         model: Model,
-        store: Store | str | Path | None = None,
+        store: AnswerStore | str | Path | None = None,
         *,
         limits: JobLimits | None = None,
         price: Price | None = None,
@@ -98,9 +114,12 @@ class Job:
         self.model = model
         self._only_plan = only_plan
         self._measures_pace = measure_pace
-        self._store = Store(store) if isinstance(store, str | Path) else store
-        if self._store is not None and self._store is not store:
-            self._closing = weakref.finalize(self, self._store.close)
+        self._store: AnswerStore | None
+        if isinstance(store, str | Path):
+            self._store = opened = Store(store)
+            self._closing = weakref.finalize(self, opened.close)
+        else:
+            self._store = store
         self._away: ModelError | None = None
         self.card = self._card()
         """The model's card; if an endpoint doesn't respond, the one that the store last saw."""
@@ -110,6 +129,8 @@ class Job:
         self.tally = JobTally(self.price)
         self.stopped = ""
         """The limit that ended the job."""
+        self.planned = 0
+        """Calls that were only planned (`ragworth.calls.capture`)."""
         self.watcher = watcher
         self._executor = executor or LocalExecutor()
         self._wait = wait
@@ -170,7 +191,7 @@ class Job:
         """Seconds that these calls will take, from the store or, for a model that is quick to start, a few calls."""
         if not missing:
             return None
-        pace = stored_pace(self._store, self._digest) if self._store is not None else {}
+        pace = stored_pace(self._store, self._digest) if isinstance(self._store, Store) else {}
         unknown = [request for request in missing if REQUEST_KINDS[type(request)] not in pace]
         if unknown and self._measures_pace and getattr(self.model, "quick_to_start", False):
             pace |= measure_pace(self.model, unknown)
@@ -251,6 +272,11 @@ class Job:
 
     def _ask(self, work: Workers, missing: dict[bytes, Request]) -> dict[bytes, Response | Failure]:
         """Send the missing requests and store their outcomes."""
+        if missing and (sink := current_sink()) is not None:
+            sink.add(self.card, missing)
+            self.planned += len(missing)
+            self.tally.not_asked += len(missing)
+            return dict.fromkeys(missing, Failure(NOT_ASKED, "it is planned"))
         if missing and self._away is not None:
             raise self._away
         outcomes: dict[bytes, Response | Failure] = {}

@@ -56,7 +56,28 @@ COLUMN_CONDITIONS = {
 
 
 def stored_calls(store: Store) -> list[StoredCalls]:
-    """Totals of a store by model and kind. Impossible numbers are left out and counted."""
+    """Totals of a store and its segments by model and kind. Impossible numbers are left out and counted."""
+    found: dict[tuple[str, ...], StoredCalls] = {}
+    for part in store.parts():
+        for one in _stored_calls(part):
+            same = found.get(one[:4])
+            found[one[:4]] = one if same is None else _total(same, one)
+    return list(found.values())
+
+
+def _total(one: StoredCalls, other: StoredCalls) -> StoredCalls:
+    return one._replace(
+        calls=one.calls + other.calls,
+        prompt_tokens=one.prompt_tokens + other.prompt_tokens,
+        new_tokens=one.new_tokens + other.new_tokens,
+        seconds=one.seconds + other.seconds,
+        first=min((day for day in (one.first, other.first) if day is not None), default=None),
+        last=max((day for day in (one.last, other.last) if day is not None), default=None),
+        uncounted=one.uncounted + other.uncounted,
+    )
+
+
+def _stored_calls(store: Store) -> list[StoredCalls]:
     tests = {name: test.format(name) for name, test in COLUMN_CONDITIONS.items()}
     sums = [
         f"coalesce(sum({name}) FILTER (WHERE {tests[name]}), 0)" for name in ("prompt_tokens", "new_tokens", "seconds")
@@ -72,8 +93,8 @@ def stored_calls(store: Store) -> list[StoredCalls]:
 
 def count_unreported(store: Store) -> int:
     """Calls with unknown tokens, because the endpoint didn't report them."""
-    ((number,),) = store.query("SELECT count(*) FROM answers WHERE prompt_tokens = 0")
-    return int(number)
+    count = "SELECT count(*) FROM answers WHERE prompt_tokens = 0"
+    return sum(int(part.query(count)[0][0]) for part in store.parts())
 
 
 def failed_calls(store: Store) -> list[FailedCalls]:
@@ -104,7 +125,12 @@ def _as_text(value: object) -> str:
 
 def export_calls(store: Store) -> Iterator[dict[str, Any]]:
     """Yield every call as plain values: model, request (if stored), response. Damaged answers are an error."""
-    store.refuse_damage()
+    for part in store.parts():
+        part.refuse_damage()
+        yield from _export_part(part)
+
+
+def _export_part(store: Store) -> Iterator[dict[str, Any]]:
     for entry in store.entries():
         try:
             response, request = response_from_json(entry.kind, entry.response), entry.request()
@@ -144,18 +170,31 @@ def _response_values(response: Response) -> dict[str, Any]:
     }
 
 
+Damage = Literal["", "card", "segment", "call", "file"]
+
+
 class VerificationResult(NamedTuple):
     """Result of checking a store. ``unchecked``: calls whose prompts weren't stored."""
 
     calls: int
     unchecked: int
     problems: list[str]
-    worst: Literal["", "card", "call", "file"] = ""
-    """The worst damage: model cards only, calls, or the file itself."""
+    worst: Damage = ""
+    """The worst damage: model cards only, a segment, calls, or the file itself."""
 
 
 def verify(store: Store) -> VerificationResult:
-    """Check that the file is intact, that every answer is unchanged, and that it belongs to its request."""
+    """Check that all files are intact, that every answer is unchanged, and that it belongs to its request."""
+    own, *segments = (_verify_part(part) for part in store.parts())
+    found = own
+    for file, one in zip(store.segments.files, segments, strict=True):
+        problems = [*found.problems, *(f"{file.name}: {problem}" for problem in one.problems)]
+        worst = "segment" if one.problems and found.worst in ("", "card") else found.worst
+        found = VerificationResult(found.calls + one.calls, found.unchecked + one.unchecked, problems, worst)
+    return found
+
+
+def _verify_part(store: Store) -> VerificationResult:
     broken = [str(text) for (text,) in store.query("PRAGMA integrity_check") if text != "ok"]
     unknown, damaged = _unknown_models(store), []
     calls = unchecked = 0
@@ -167,7 +206,7 @@ def verify(store: Store) -> VerificationResult:
                 damaged.append(f"call {entry.key.hex()}: {damage.problem}")
     except StoreError as error:
         broken.append(f"reading stopped after {calls} calls: {error.found}")
-    worst: Literal["", "card", "call", "file"] = "file" if broken else "call" if damaged else "card" if unknown else ""
+    worst: Damage = "file" if broken else "call" if damaged else "card" if unknown else ""
     return VerificationResult(calls, unchecked, [*broken, *unknown, *damaged], worst)
 
 
@@ -227,13 +266,23 @@ def prune(store: Store, choice: CallFilter, *, dry: bool) -> int:
         )
     if choice.damaged:
         return _prune_damaged(store, choice, dry=dry)
+    _check_model(store, choice)
+    return sum(_prune_part(part, choice, dry=dry) for part in store.parts())
+
+
+def _check_model(store: Store, choice: CallFilter) -> None:
+    """Refuse the name of a model that the store doesn't have."""
+    known = {name for card in store.cards().values() if card is not None for name in (card.backend, card.name)}
+    if choice.model and choice.model not in known:
+        names = sorted({card.name for card in store.cards().values() if card is not None})
+        raise InputError(f"the store has no model {choice.model!r}", expected=", ".join(names) or "an empty store")
+
+
+def _prune_part(store: Store, choice: CallFilter, *, dry: bool) -> int:
     where = ["1 = 1"]
     values: list[object] = []
     if choice.model:
         numbers = [n for n, card in store.query("SELECT number, card FROM models") if choice.model in _names(card)[:2]]
-        if not numbers:
-            known = sorted({_names(card)[1] for (card,) in store.query("SELECT card FROM models")})
-            raise InputError(f"the store has no model {choice.model!r}", expected=", ".join(known) or "an empty store")
         where.append(f"model IN ({','.join(map(str, numbers))})")
     if choice.kind:
         where.append("kind = ?")

@@ -18,13 +18,14 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
 from ragworth.calls.migrations import MIGRATIONS
 from ragworth.calls.seals import all_intact, card_seal, is_intact, seal
+from ragworth.calls.segments import Segments
 from ragworth.calls.serialization import (
     REQUEST_KINDS,
     model_digest,
@@ -55,6 +56,9 @@ SEALED_COLUMNS = "key, CAST(kind AS BLOB), CAST(response AS BLOB), seal"
 
 DECODE_ERRORS = (zlib.error, ValueError, TypeError, LookupError, AttributeError, RecursionError, RagworthError)
 """Errors that reading a damaged record may raise."""
+
+
+Row = Sequence[object]
 
 
 class StoreEntry(NamedTuple):
@@ -212,6 +216,18 @@ class Store:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
+    @cached_property
+    def segments(self) -> Segments:
+        """Files of merged shards beside this one."""
+        return Segments.beside(self.path)
+
+    def parts(self) -> Iterator[Store]:
+        """This store and, one after the other, its segments, each as a store of its own."""
+        yield self
+        for path in self.segments.files:
+            with Store(path, create=False) as store:
+                yield store
+
     @property
     def connection(self) -> sqlite3.Connection:
         """The SQLite connection, for callers that handle SQLite's own errors."""
@@ -284,15 +300,22 @@ class Store:
     def look_up(self, keys: Sequence[bytes]) -> Iterator[list[tuple[bytes, str, str]]]:
         """Yield key, kind and response of existing answers, thousands at a time, in no particular order.
 
-        Answers that changed after they were written are an error.
+        Answers that changed after they were written are an error. What isn't in the file may be in a segment beside it.
         """
+        missing = set(keys) if self.segments else set()
         for start in range(0, len(keys), KEYS_PER_LOOKUP):
             part = keys[start : start + KEYS_PER_LOOKUP]
             marks = ",".join("?" * len(part))
             rows = self.query(f"SELECT {SEALED_COLUMNS} FROM answers WHERE key IN ({marks})", part)
             if not all_intact(rows):
                 self.refuse_damage()
+            missing.difference_update(key for key, *_ in rows)
             yield [(key, kind.decode(), response.decode()) for key, kind, response, _ in rows]
+        for segment, within in self.segments.split(missing):
+            with Store(segment, create=False) as store:
+                for found in store.look_up(within):
+                    missing.difference_update(key for key, *_ in found)
+                    yield found
 
     def refuse_damage(self) -> None:
         """Raise an error with the number of damaged answers, if there are any."""
@@ -336,13 +359,25 @@ class Store:
             )
             run("INSERT OR IGNORE INTO requests VALUES (?, ?)", requests)
 
+    def insert_answers(
+        self, card: Card, rows: Iterable[Sequence[object]], requests: Iterable[Sequence[object]]
+    ) -> None:
+        """Add answers as columns of their table, without the model, and packed requests; sorted by key, it is fast."""
+        with self._translate_errors(), self._transaction():
+            model = self._model(card)
+            self._db.executemany(f"INSERT OR IGNORE INTO answers VALUES (?, {model}, ?, ?, ?, ?, ?, ?, ?)", rows)
+            self._db.executemany("INSERT OR IGNORE INTO requests VALUES (?, ?)", requests)
+
+    def add_model(self, card: Card) -> None:
+        """Add a model whose answers are in segments, so that its card is known."""
+        with self._translate_errors(), self._transaction():
+            self._model(card)
+
     def _model(self, card: Card) -> int:
         """Number of a model, added to the store if new."""
         digest = model_digest(card)
         if digest not in self._models:
-            facts = {name: getattr(card, name) for name in card.__slots__ if name not in ("abilities", "notes", "cuts")}
-            facts["abilities"] = sorted(card.abilities)
-            text = json.dumps(facts | {"seal": card_seal(facts)}, sort_keys=True)
+            text = card_to_json(card)
             self._db.execute("INSERT OR IGNORE INTO models (digest, card) VALUES (?, ?)", (digest, text))
             number, kept = self._db.execute("SELECT number, card FROM models WHERE digest = ?", (digest,)).fetchone()
             if card_from_row(digest, kept) is None:  # damaged, so replace it
@@ -434,6 +469,12 @@ def card_from_row(digest: object, text: object) -> Card | None:
         return card if model_digest(card) == digest else None
     except DECODE_ERRORS:
         return None
+
+
+def card_to_json(card: Card) -> str:
+    facts = {name: getattr(card, name) for name in card.__slots__ if name not in ("abilities", "notes", "cuts")}
+    facts["abilities"] = sorted(card.abilities)
+    return json.dumps(facts | {"seal": card_seal(facts)}, sort_keys=True)
 
 
 def card_from_json(text: str) -> Card:

@@ -6,13 +6,14 @@ from typing import Any
 
 import click
 
+from ragworth.cli.call_shards import merge, plan_shards, run_shard
 from ragworth.cli.output import LOOKS, OutputTable, chosen_look, emit
 from ragworth.errors import StoreError, format_count
 
 
-@click.group("calls", short_help="Show, export, clean up or verify a call store.")
+@click.group("calls", short_help="Show, export, clean up or verify a call store; run calls in shards.")
 def command() -> None:
-    """Show, export, prune or verify a store of calls."""
+    """Show, export, prune or verify a store of calls; plan, run and merge calls in shards."""
 
 
 @command.command("show", short_help="Summarize a store.")
@@ -97,6 +98,7 @@ def verify(store: str) -> None:
         remedies = {
             "file": f"ragworth calls prune {store} --damaged makes a new file of all that can be read",
             "call": f"ragworth calls prune {store} --damaged takes out what is damaged, to be asked again",
+            "segment": f"remove the named files in {store}.shards and merge their plans again",
             "card": "ask the model again over this store; its answers are used as before",
         }
         raise StoreError(
@@ -162,6 +164,10 @@ def prune(
         if not yes:
             click.confirm(f"Take {number:,} {what} out of {store}?", abort=True)
         click.echo(f"{maintenance.prune(found, choice, dry=False):,} {what} taken out.")
+
+
+for part in (plan_shards, run_shard, merge):
+    command.add_command(part)
 
 
 def _rebuild(store: str, dry_run: bool, yes: bool) -> bool:

@@ -104,14 +104,14 @@ def open_job(model: Any, given: CallOptions, total: int | None, *, measure_pace:
         None if given.dry_run and not there else given.store,
         only_plan=given.dry_run,
         limits=JobLimits(given.max_calls, given.max_tokens, given.max_cost),
-        price=_price(given.price),
+        price=parse_price(given.price),
         watcher=None if given.quiet else Progress(total),
         wait=given.wait,
         measure_pace=measure_pace,
     )
 
 
-def _price(text: str | None) -> Any:
+def parse_price(text: str | None) -> Any:
     from ragworth.calls.budget import Price
 
     if text is None:
