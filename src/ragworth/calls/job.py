@@ -30,7 +30,7 @@ from ragworth.calls.pace import expected_seconds, measure_pace, stored_pace
 from ragworth.calls.serialization import REQUEST_KINDS, call_key, model_digest, responses_from_json
 from ragworth.calls.store import Store
 from ragworth.errors import JobStopped, ModelError, StoreError, format_count
-from ragworth.executors import Executor, FinishedBatch, Workers
+from ragworth.executors import Executor, FinishedBatch, Workers, current_executor
 from ragworth.executors.local import LocalExecutor
 from ragworth.llm.contract import Card, Failure, Generate, Model, Request, Response
 
@@ -129,10 +129,12 @@ class Job:
         self.tally = JobTally(self.price)
         self.stopped = ""
         """The limit that ended the job."""
+        self.note = ""
+        """What the executor says about how the calls were run."""
         self.planned = 0
         """Calls that were only planned (`ragworth.calls.capture`)."""
         self.watcher = watcher
-        self._executor = executor or LocalExecutor()
+        self._executor = executor or current_executor() or LocalExecutor()
         self._wait = wait
         self._digest = model_digest(self.card)
         self._choice = int(getattr(model, "choice_tokens", 1))
@@ -234,6 +236,7 @@ class Job:
                     yield found[key]
         finally:
             work.close()
+            self.note = work.note
 
     def _count(self, asked: int, found: Iterable[bytes], missing: Iterable[bytes]) -> None:
         """Count a window, ignoring what earlier windows of the job counted."""

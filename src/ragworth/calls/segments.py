@@ -21,7 +21,7 @@ INDEX = "index.json"
 SUFFIX = ".shards"
 
 
-class Segment(NamedTuple):
+class StoreSegment(NamedTuple):
     """A file with answers whose keys lie between two keys, both included; ``source`` is the hash of the answers."""
 
     file: str
@@ -36,7 +36,7 @@ class Segments:
     """All segments of a store."""
 
     folder: Path
-    found: tuple[Segment, ...] = ()
+    found: tuple[StoreSegment, ...] = ()
 
     @classmethod
     def beside(cls, store: Path) -> Segments:
@@ -44,7 +44,7 @@ class Segments:
         path = folder / INDEX
         try:
             rows = json.loads(path.read_text(encoding="utf-8"))["segments"]
-            found = tuple(Segment(**row) for row in rows)
+            found = tuple(StoreSegment(**row) for row in rows)
         except FileNotFoundError:
             return cls(folder)
         except (OSError, ValueError, LookupError, TypeError) as error:
@@ -71,7 +71,7 @@ class Segments:
             if within := [key for key in between if key in keys]:
                 yield self.folder / segment.file, within
 
-    def add(self, new: Segment) -> Segments:
+    def add(self, new: StoreSegment) -> Segments:
         """Add a segment to the index on disk, or replace the one of the same file."""
         private_folder(self.folder)
         found = (*(segment for segment in self.found if segment.file != new.file), new)

@@ -117,8 +117,14 @@ def _has_option(command: click.Command, ctx: click.Context, name: str) -> bool:
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="ragworth")
 @click.option("--safe-csv", is_flag=True, help="Write CSV and TSV that spreadsheets don't take for formulas.")
+@click.option(
+    "--executor",
+    envvar="RAGWORTH_EXECUTOR",
+    metavar="ray[:ADDRESS][,actors=N,…]",
+    help="Run calls on a Ray cluster instead of in this process.",
+)
 @click.pass_context
-def main(ctx: click.Context, safe_csv: bool) -> None:
+def main(ctx: click.Context, safe_csv: bool, executor: str | None) -> None:
     """What retrieved passages are worth to the language model that reads them.
 
     Runs are TREC files, Parquet, CSV or JSONL; judgments are TREC qrels, BEIR folders or tables. A path may
@@ -130,3 +136,8 @@ def main(ctx: click.Context, safe_csv: bool) -> None:
         before = os.environ.get(SAFE_CSV_VARIABLE, "")
         os.environ[SAFE_CSV_VARIABLE] = "1"
         ctx.call_on_close(lambda: os.environ.__setitem__(SAFE_CSV_VARIABLE, before))
+    if executor:
+        from ragworth.executors import use_executor
+        from ragworth.executors.ray import RayExecutor, parse_ray_settings
+
+        ctx.with_resource(use_executor(RayExecutor(parse_ray_settings(executor))))

@@ -35,12 +35,14 @@ def plan_shards(context: click.Context, shards: int, output: str, command: tuple
     from ragworth.calls.capture import capture_requests
     from ragworth.calls.shards.plan import ShardWriter
 
-    if command[0] == "calls":
-        raise InputError("the command is 'calls'", expected="a command that asks a model, such as evaluate")
+    root = context.find_root()
+    asking = root.command.get_command(root, command[0]) if isinstance(root.command, click.Group) else None
+    if asking is None or command[0] == "calls":
+        raise InputError(f"the command is {command[0]!r}", expected="a command that asks a model, such as evaluate")
     writer = ShardWriter(output, shards)
     with capture_requests(writer):
         try:
-            context.find_root().command.main(list(command), prog_name="ragworth", standalone_mode=False)
+            asking.main(list(command[1:]), prog_name=f"ragworth {command[0]}", standalone_mode=False)
         except RagworthError:
             if not writer.total:  # otherwise it stopped because it lacks answers
                 raise

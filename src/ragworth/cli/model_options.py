@@ -143,6 +143,8 @@ def report_job(work: Any, given: CallOptions) -> Iterator[None]:
         if work.watcher is not None:
             work.watcher.done(work.tally)
     tally = work.tally
+    if work.note and not given.quiet:
+        click.echo(f"note: {work.note}", err=True)
     if work.stopped:
         raise JobStopped(
             f"the budget of {work.stopped} is spent; {format_count(tally.not_asked, 'call')} left over\n"

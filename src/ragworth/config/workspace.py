@@ -121,6 +121,22 @@ class BudgetConfig(TomlTable):
 
 
 @dataclass(frozen=True)
+class ExecutorConfig(TomlTable):
+    """Where calls run: in this process, or on a Ray cluster."""
+
+    kind: Literal["local", "ray"] = "local"
+    address: Literal["", "auto"] = ""
+    """A cluster of this machine's own, or the one that it belongs to. Another one is for the user to name, not for a
+    file: whoever runs a cluster sees all prompts and runs its code here."""
+    actors: Positive = 1
+    cpus: Amount = 1.0
+    gpus: Amount = 0.0
+    resources: Mapping[str, Amount] = field(default_factory=dict)
+    deadline: Amount = 600.0
+    patience: Amount = 300.0
+
+
+@dataclass(frozen=True)
 class OutputPaths:
     """Where to write instead of where the file says. They start where the command is called, not at the file."""
 
@@ -184,6 +200,7 @@ class Workspace(TomlTable):
     """None named: all that the inputs allow."""
     baseline: Annotated[TextValue | None, Field(alias="metrics.baseline")] = None
     budget: BudgetConfig = BudgetConfig()
+    executor: ExecutorConfig = ExecutorConfig()
     results: Annotated[TextValue, Field(alias="paths.results")] = "results"
     store: Annotated[TextValue, Field(alias="paths.store")] = "calls.sqlite"
     cache: Annotated[TextValue, Field(alias="paths.cache")] = ".ragworth"

@@ -14,6 +14,7 @@ from ragworth.calls.store import Store
 from ragworth.config import ModelSpec, Workspace
 from ragworth.errors import InputError, JobStopped, format_count
 from ragworth.evaluation.consent import Consent, ConsentGuard
+from ragworth.executors import current_executor, use_executor
 from ragworth.llm import llm
 from ragworth.llm.contract import Card, Model
 
@@ -90,6 +91,8 @@ class ModelPool:
         """
         price = Price(*self.space.budget.price) if self.space.budget.price is not None else None
         model = self._model(asked or self.space.model)
+        if not plan:
+            self._start_executor()
         free = getattr(model, "partial", None) is None  # what is on this machine costs nothing
         if self.limits.cost is not None and price is None and not free:
             raise InputError(
@@ -111,6 +114,15 @@ class ModelPool:
             self.limits = self.limits.less(job.tally)
         if not plan:
             self._cards[repr(job.card)] = job.card
+
+    def _start_executor(self) -> None:
+        """The executor that the file names, unless the user has named one."""
+        asked = self.space.executor
+        if asked.kind == "ray" and current_executor() is None:
+            from ragworth.executors.ray import RayExecutor, RaySettings
+
+            facts = {name: value for name, value in asdict(asked).items() if name != "kind"}
+            self._stack.enter_context(use_executor(RayExecutor(RaySettings(**facts))))
 
     @property
     def cards(self) -> list[Card]:

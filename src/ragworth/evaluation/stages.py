@@ -151,6 +151,7 @@ def run_task_stage(
         work = partial(run_task, task, items, job)
         found, facts = run_metered(job, name, watching, work) if job is not None else (work(), {})
         notes = [*found.notes, *([note(found.frame)] if note is not None else [])]
+        notes += [job.note] if job is not None and job.note else []
         lasting = job is None or not may_succeed_later(facts)
         return StageResult({"said": found.frame}, {**facts, "notes": notes}, lasting=lasting)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
 from ragworth.errors import RagworthError
@@ -42,6 +43,39 @@ class Workers(Protocol):
         """Release the workers without waiting for calls under way."""
         ...
 
+    @property
+    def note(self) -> str:
+        """What the user should know about how the calls were run; empty if nothing."""
+        ...
+
 
 class Executor(Protocol):
     def open(self, model: Model) -> Workers: ...
+
+    def close(self) -> None:
+        """Release everything."""
+        ...
+
+
+class _Current:
+    """The executor of all jobs of this process that are given no other."""
+
+    executor: Executor | None = None
+
+
+@contextmanager
+def use_executor(executor: Executor | None) -> Iterator[None]:
+    """Run calls by this executor while this is open, then close it. None changes nothing."""
+    if executor is None:
+        yield
+        return
+    before, _Current.executor = _Current.executor, executor
+    try:
+        yield
+    finally:
+        _Current.executor = before
+        executor.close()
+
+
+def current_executor() -> Executor | None:
+    return _Current.executor

@@ -30,9 +30,14 @@ class LocalExecutor:
     def open(self, model: Model) -> ThreadWorkers:
         return ThreadWorkers(model)
 
+    def close(self) -> None:
+        """Threads end with their job."""
+
 
 class ThreadWorkers:
     """As many threads as the model can serve at a time. They are daemons, so an early exit doesn't wait for them."""
+
+    note = ""
 
     def __init__(self, model: Model) -> None:
         self._model = model

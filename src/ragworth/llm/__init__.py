@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from ragworth.errors import ModelError, quote_short
 from ragworth.llm.adapter_folder import adapter_model_spec, is_adapter_folder
@@ -60,7 +61,29 @@ def llm(spec: str = "embedded", **options: Any) -> Model:
             f"a model of kind {kind!r} has no option {', '.join(unknown)}",
             expected=", ".join(name for name in known if name != "rest") or "no options",
         )
-    return opener(rest, **{name: _check_option(name, value, known.get(name)) for name, value in options.items()})
+    model = opener(rest, **{name: _check_option(name, value, known.get(name)) for name, value in options.items()})
+    _OPENED[model] = OpenedModel(spec, options)
+    return model
+
+
+class OpenedModel(NamedTuple):
+    """The written form and the options that open a model again, in another process."""
+
+    spec: str
+    options: Mapping[str, Any]
+
+
+_OPENED: WeakKeyDictionary[Model, OpenedModel] = WeakKeyDictionary()
+
+
+def how_opened(model: Model) -> OpenedModel:
+    """How a model was opened; one that was made otherwise is an error."""
+    if model not in _OPENED:
+        raise ModelError(
+            f"the model {model.card.name!r} was not opened by its written form",
+            expected="a model from ragworth.llm(…), which other processes can open too",
+        )
+    return _OPENED[model]
 
 
 def _check_option(name: str, value: Any, parameter: inspect.Parameter | None) -> Any:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import os
 from pathlib import Path
-
-import polars as pl
 
 from ragworth.storage.private import open_part_file
 
@@ -30,9 +27,3 @@ def rename_durably(part: Path, path: Path) -> None:
             os.fsync(folder)
         finally:
             os.close(folder)
-
-
-def to_parquet(frame: pl.DataFrame) -> bytes:
-    buffer = io.BytesIO()
-    frame.write_parquet(buffer, compression="zstd")
-    return buffer.getvalue()

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from ragworth.calls.seals import is_intact
-from ragworth.calls.segments import Segment, Segments
+from ragworth.calls.segments import Segments, StoreSegment
 from ragworth.calls.serialization import response_from_json
 from ragworth.calls.shards.plan import Shard, ShardPlan
 from ragworth.calls.shards.run import part_files, read_part
@@ -129,7 +129,7 @@ def _problem(row: dict[str, Any], shard: Shard, keys: set[bytes]) -> str:
 
 def _write_segment(
     plan: ShardPlan, shard: Shard, folder: Path, rows: dict[bytes, tuple[Any, ...]], requests: pl.DataFrame
-) -> Segment:
+) -> StoreSegment:
     """Write a shard's answers in the order of their keys, as a store under another name first."""
     private_folder(folder)
     partial = folder / f".{shard.name}.{os.getpid()}.partial"
@@ -144,4 +144,4 @@ def _write_segment(
     rename_durably(partial, folder / _segment_name(shard))
     for left in folder.glob(f".{shard.name}.*.partial*"):
         left.unlink()
-    return Segment(_segment_name(shard), keys[0].hex(), keys[-1].hex(), len(keys), "")
+    return StoreSegment(_segment_name(shard), keys[0].hex(), keys[-1].hex(), len(keys), "")

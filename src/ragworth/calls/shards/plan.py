@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from ragworth.calls.serialization import model_digest, request_to_json
 from ragworth.calls.store import card_from_json, card_to_json
 from ragworth.errors import InputError, StoreError
 from ragworth.llm.contract import Card, Request
-from ragworth.storage.durable import to_parquet, write_durably
+from ragworth.storage.durable import write_durably
 from ragworth.storage.private import private_folder
 
 MANIFEST = "plan.json"
@@ -182,3 +183,9 @@ def _lines(path: Path) -> Iterator[tuple[bytes, str]]:
         for line in file:
             key, _, request = line.rstrip("\n").partition("\t")
             yield bytes.fromhex(key), request
+
+
+def to_parquet(frame: pl.DataFrame) -> bytes:
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer, compression="zstd")
+    return buffer.getvalue()

@@ -21,11 +21,11 @@ from ragworth.calls.serialization import (
     request_from_json,
     response_to_json,
 )
-from ragworth.calls.shards.plan import Shard, ShardPlan
+from ragworth.calls.shards.plan import Shard, ShardPlan, to_parquet
 from ragworth.errors import InputError, ModelError
 from ragworth.executors import Executor
 from ragworth.llm.contract import Card, Failure, Model, Request, Response
-from ragworth.storage.durable import to_parquet, write_durably
+from ragworth.storage.durable import write_durably
 from ragworth.storage.private import private_folder
 
 PART_ROWS = 1500

@@ -1,0 +1,231 @@
+"""Calls on a Ray cluster of three nodes on this machine: one value for each key, whatever dies."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragworth.calls.job import Job
+from ragworth.calls.serialization import call_key, model_digest
+from ragworth.calls.store import Store
+from ragworth.errors import InputError, ModelError, StoreError
+from ragworth.evaluation.run import evaluate
+from ragworth.executors import current_executor, use_executor
+from ragworth.executors.ray import RayExecutor, RaySettings, parse_ray_settings
+from ragworth.llm import llm
+from ragworth.llm.contract import Choose, Chosen, Failure, Model, Prompt, Request
+from ragworth.llm.scripted import Scripted
+from tests.evaluation.samples import TOML, Models, said, workspace
+
+ray = pytest.importorskip("ray")
+pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+
+CALLS = 120
+BATCH = 8
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    from ray.cluster_utils import Cluster
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")]))
+        patch.setenv("RAY_health_check_period_ms", "500")
+        patch.setenv("RAY_health_check_failure_threshold", "4")
+        small = {"num_cpus": 2, "object_store_memory": 80 * 1024 * 1024, "include_dashboard": False}
+        found = Cluster(initialize_head=True, head_node_args=small)
+        del small["include_dashboard"]
+        for _ in range(2):
+            found.add_node(**small)
+        yield found
+        ray.shutdown()
+        found.shutdown()
+
+
+@pytest.fixture
+def executor(cluster: Any) -> Iterator[RayExecutor]:
+    made = RayExecutor(RaySettings(cluster.address, actors=4, deadline=60, patience=120))
+    yield made
+    made.close()
+
+
+def script(folder: Path) -> Path:
+    """A script whose every answer is different."""
+    path = folder / "script.json"
+    path.write_text(json.dumps({f"question {n}": {"yes": n / 1000, "no": 0.5} for n in range(CALLS)}))
+    return path
+
+
+def questions() -> list[Request]:
+    return [Choose(Prompt.text(f"question {number}"), ("yes", "no")) for number in range(CALLS)]
+
+
+def scripted(folder: Path, **options: Any) -> Model:
+    return llm(f"scripted:{script(folder)}", batch=BATCH, **options)
+
+
+def probabilities(outcomes: list[Any]) -> list[float]:
+    assert all(isinstance(outcome, Chosen) for outcome in outcomes), outcomes
+    return [outcome.probabilities[0] for outcome in outcomes]
+
+
+EXPECTED = [number / 1000 for number in range(CALLS)]
+
+
+def test_values_are_those_of_a_local_run_and_each_is_asked_once(tmp_path: Path, executor: RayExecutor) -> None:
+    with use_executor(executor), Job(scripted(tmp_path), tmp_path / "calls.sqlite") as job:
+        assert probabilities(list(job.run(questions()))) == pytest.approx(EXPECTED)
+    assert (job.tally.calls, job.note) == (CALLS, "")
+    assert current_executor() is None
+    with Job(scripted(tmp_path), tmp_path / "calls.sqlite") as again:
+        assert probabilities(list(again.run(questions()))) == pytest.approx(EXPECTED)
+    assert again.tally.calls == 0
+
+
+def test_actors_and_a_node_that_die(tmp_path: Path, cluster: Any, executor: RayExecutor) -> None:
+    model = scripted(tmp_path, seconds=0.02)
+    with Job(model, tmp_path / "calls.sqlite", executor=executor) as job:
+        outcomes, killed = job.run(questions()), False
+
+        class Killer:
+            def update(self, tally: Any, waiting: int) -> None:
+                nonlocal killed
+                if tally.done >= CALLS // 4 and not killed:
+                    killed = True
+                    (crew,) = executor._crews.values()
+                    ray.kill(crew.ready[0])
+                    cluster.remove_node(list(cluster.worker_nodes)[-1], allow_graceful=False)
+
+        job.watcher = Killer()
+        assert probabilities(list(outcomes)) == pytest.approx(EXPECTED)
+    cluster.add_node(num_cpus=2, object_store_memory=80 * 1024 * 1024)
+    assert killed
+    assert "lost" in job.note
+    with Store(tmp_path / "calls.sqlite") as store:
+        ((kept,),) = store.query("SELECT count(*) FROM answers")
+    assert kept == CALLS
+
+
+def test_a_model_that_hangs_is_given_up(tmp_path: Path, cluster: Any) -> None:
+    executor = RayExecutor(RaySettings(cluster.address, actors=1, deadline=1.5, patience=60))
+    with use_executor(executor), Job(scripted(tmp_path, seconds=600.0)) as job:
+        outcomes = list(job.run(questions()[:2]))
+    assert [outcome.reason for outcome in outcomes if isinstance(outcome, Failure)] == ["crashed"] * 2
+    assert "asked again" in job.note
+
+
+def test_another_model_on_the_nodes_is_refused(tmp_path: Path, executor: RayExecutor) -> None:
+    model = scripted(tmp_path)
+    assert model.card.revision
+    (tmp_path / "script.json").write_text('{"*": {"yes": 0.5}}')
+    with use_executor(executor), Job(model) as job, pytest.raises(ModelError, match="opened another model"):
+        list(job.run(questions()))
+
+
+def test_a_full_disk_ends_the_job_and_keeps_what_was_done(
+    tmp_path: Path, executor: RayExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit, done = Store.commit, []
+
+    def full(self: Store, card: Any, rows: Any) -> None:
+        if len(done) >= 2:
+            raise StoreError("it can't be used: database or disk is full", file=str(self.path))
+        done.append(rows)
+        commit(self, card, rows)
+
+    monkeypatch.setattr(Store, "commit", full)
+    with Job(scripted(tmp_path), tmp_path / "calls.sqlite", executor=executor) as job, pytest.raises(StoreError):
+        list(job.run(questions()))
+    monkeypatch.undo()
+    with Job(scripted(tmp_path), tmp_path / "calls.sqlite", executor=executor) as again:
+        assert probabilities(list(again.run(questions()))) == pytest.approx(EXPECTED)
+    assert again.tally.cached > 0
+
+
+DRIVER = """
+import sys
+from ragworth.calls.job import Job
+from ragworth.executors import use_executor
+from ragworth.executors.ray import RayExecutor, parse_ray_settings
+from ragworth.llm import llm
+from tests.calls.test_ray import questions
+
+class Watcher:
+    def update(self, tally, waiting):
+        print(tally.done, flush=True)
+
+model = llm(f"scripted:{sys.argv[1]}", batch=8, seconds=0.05)
+with use_executor(RayExecutor(parse_ray_settings(sys.argv[3]))), Job(model, sys.argv[2], watcher=Watcher()) as job:
+    list(job.run(questions()))
+"""
+
+
+def test_a_driver_that_is_killed_goes_on(tmp_path: Path, cluster: Any, executor: RayExecutor) -> None:
+    where = f"ray:{cluster.address},actors=2"
+    store = tmp_path / "calls.sqlite"
+    command = [sys.executable, "-c", DRIVER, str(script(tmp_path)), str(store), where]
+    child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    for line in child.stdout:
+        if line.strip().isdigit() and int(line) >= CALLS // 4:
+            os.kill(child.pid, signal.SIGKILL)
+            break
+    child.wait()
+    with Job(scripted(tmp_path), store, executor=executor, wait=30) as job:
+        assert probabilities(list(job.run(questions()))) == pytest.approx(EXPECTED)
+    assert CALLS // 4 <= job.tally.cached < CALLS
+    with Store(store) as kept:
+        digest = model_digest(scripted(tmp_path).card)
+        keys = [call_key(digest, request) for request in questions()]
+        assert sum(len(found) for found in kept.look_up(keys)) == CALLS
+
+
+def test_an_evaluation_is_the_same_as_in_this_process(
+    tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("altair")
+    recorded = Models()
+    with monkeypatch.context() as patch:
+        patch.setattr("ragworth.evaluation.model_pool.llm", recorded)
+        evaluate(workspace(tmp_path / "recorded"))
+    replies = {request.prompt.messages[-1].content: said(request) for _, request in recorded.asked}
+    found = []
+    for name, executor in (("local", ""), ("ray", '[executor]\nkind = "ray"\naddress = "auto"\nactors = 3\n')):
+        folder = workspace(tmp_path / name, TOML.replace("k = 2", 'k = 2\nmodel = "scripted:said.json"') + executor)
+        (folder / "said.json").write_text(json.dumps(replies))
+        monkeypatch.setenv("RAY_ADDRESS", cluster.address)
+        found.append(evaluate(folder).results)
+    for table in ("scores", "judgments", "outcomes"):
+        local, distributed = (getattr(results, table).frame for results in found)
+        assert local.height
+        assert local.equals(distributed), table
+
+
+def test_nobody_starts(tmp_path: Path, cluster: Any) -> None:
+    settings = RaySettings(cluster.address, resources={"moonstone": 1}, patience=1)
+    begun = time.monotonic()
+    nobody = pytest.raises(ModelError, match=r"no actor started within 1 seconds[\s\S]*1 moonstone")
+    with use_executor(RayExecutor(settings)), Job(scripted(tmp_path)) as job, nobody:
+        list(job.run(questions()))
+    assert time.monotonic() - begun < 30
+
+
+def test_a_model_that_others_cannot_open_is_refused(executor: RayExecutor) -> None:
+    with pytest.raises(ModelError, match="was not opened by its written form"):
+        executor.open(Scripted({"*": "yes"}))
+
+
+@pytest.mark.parametrize("text", ["dask", "ray,actors=many", "ray,colour=1", "ray,actors=0"])
+def test_bad_settings(text: str) -> None:
+    with pytest.raises(InputError):
+        parse_ray_settings(text)
