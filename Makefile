@@ -1,5 +1,7 @@
 # Each target makes what it needs in .venv by itself.
 PYTHON ?= python3
+# Compiled modules are kept, also where the environment says otherwise: the tests start hundreds of processes.
+unexport PYTHONDONTWRITEBYTECODE
 BIN := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 # Always the versions that are known to work together.
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,9 @@ for profile in PROFILES:
     settings.register_profile(profile, deadline=None, print_blob=True, max_examples=example_count(100, profile))
 settings.load_profile("full")
 
+# Workers share the cores, and threads that wait for each other spend CPU time.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # Models are built once for all tests and all workers, apart from the user's own cache.
 os.environ.setdefault("RAGWORTH_CACHE", str(Path(__file__).parents[1] / ".pytest_cache" / "ragworth"))
 
@@ -23,6 +26,8 @@ os.environ.setdefault("RAGWORTH_CACHE", str(Path(__file__).parents[1] / ".pytest
 os.environ["RAGWORTH_CONFIG"] = str(Path(__file__).parents[1] / ".pytest_cache" / "settings")
 
 Save = Callable[[str, str | bytes], Path]
+
+REPORTS = Path(__file__).parent / "report"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -36,15 +41,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason=reason))
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _undrawn_charts() -> Iterator[None]:
-    """With the profile ``quick``, charts are built but not drawn. Tests that look at a drawing are marked ``slow``."""
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Charts are built in all tests and drawn only in those of ``tests/report``: drawing takes most of an evaluation.
+
+    With the profile ``quick`` nothing is drawn. Tests that look at a drawing are marked ``slow``.
+    """
+    quick = settings.get_current_profile_name() == "quick"
     with pytest.MonkeyPatch.context() as patch:
-        if settings.get_current_profile_name() == "quick":
+        if quick or REPORTS not in item.path.parents:
             patch.setattr("vl_convert.vegalite_to_svg", lambda *_, **__: '<svg xmlns="http://www.w3.org/2000/svg"/>')
             patch.setattr("vl_convert.vegalite_to_png", lambda *_, **__: b"\x89PNG\r\n\x1a\n")
+        if quick:
             patch.setattr("vl_convert.javascript_bundle", lambda *_: "window.drawChart = () => {};")
-        yield
+        return (yield)
 
 
 @pytest.fixture

@@ -23,6 +23,10 @@ TurnForm = Literal["conversation", "rewrite", "turn"]
 """What the reader is asked in a conversation; see `ragworth.conversations.asked_question`."""
 
 
+JOIN_ROWS = 1 << 21
+"""Rows of a large table that are joined at a time."""
+
+
 def _text_table(kind: str, data: Data, source: str, *, unique: bool = True) -> pl.DataFrame:
     """Check a table of (id, text) whose id column is named ``kind``."""
     frame = coercion.to_frame(data, source=source)
@@ -160,13 +164,13 @@ class Collection:
         """Note queries and passages of runs that have no text in the collection."""
         notes: list[str] = []
         for kind, plural, known in (("query", "queries", self.queries), ("passage", "passages", self.passages)):
-            if not known.height:
+            if not known.height or not any(part.height for part in contexts.parts):
                 continue
+            # A join of all rows at once takes as much memory as the table.
+            blocks = (block for part in contexts.parts for block in part.select("system", kind).iter_slices(JOIN_ROWS))
             found = [
-                part.select("system", kind)
-                .join(known, on=kind, how="anti", maintain_order="left")
-                .unique(maintain_order=True)
-                for part in contexts.parts
+                block.join(known, on=kind, how="anti", maintain_order="left").unique(maintain_order=True)
+                for block in blocks
             ]
             missing = pl.concat(found).unique(maintain_order=True)
             for (system,), part in missing.group_by("system", maintain_order=True):

@@ -49,6 +49,7 @@ def test_every_question_has_a_finding_from_every_check(planted: tuple[World, Che
     world, result = planted
     assert result.frame.height == len(world.questions) * len(CHECKS.names())
     failed = result.frame.filter(pl.col("verdict") != "pass")
+    assert failed.height
     assert all(failed["reason"].to_list())
     for summary in summarise_checks(result):
         assert summary.passed + summary.failed + summary.unknown + summary.not_applicable == len(world.questions)

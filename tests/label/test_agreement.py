@@ -115,6 +115,7 @@ def test_span_f1_by_hand() -> None:
 
 def test_intervals_contain_the_value() -> None:
     found = agreement_of({"anna": [0, 1, 2, 3] * 5, "ben": [0, 1, 2, 2] * 5, "cleo": [0, 1, 3, 3] * 5})
+    assert found.together
     for one in found.together.values():
         assert one.value is not None and one.low is not None and one.high is not None
         assert one.low <= one.value <= one.high and not math.isnan(one.low)

@@ -18,7 +18,7 @@ SHORT: dict[str, dict[str, Any]] = {"downstream": {"length": 16}, "confidence": 
 
 @pytest.fixture(scope="module")
 def model() -> Model:
-    return ragworth.llm()
+    return ragworth.llm("embedded", threads=1)
 
 
 @pytest.mark.parametrize("name", ["RGB", "HotpotQA", "MuSiQue", "ARAGOG"])

@@ -1,4 +1,8 @@
-"""Train in a process that is killed at a step: ``python -m tests.rewriting.killed_training OUTPUT BASE PLACE``."""
+"""Train, and be killed at one step after another: ``python -m tests.rewriting.killed_training OUTPUT BASE PLACE…``.
+
+A place is ``STAGE STEP whole`` or ``STAGE STEP broken``. Each training runs in a fork of this process, so that PyTorch
+and TRL are imported once. Prints how each ended: -9 is a kill.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ from typing import Any
 
 from transformers import TrainerCallback
 
+import ragworth.rewriting.training.trainers  # noqa: F401 -- imports TRL before the forks
 from tests.rewriting.conversation_samples import training_run
 
 
@@ -28,6 +33,16 @@ class KillAt(TrainerCallback):  # type: ignore[misc]
             os.kill(os.getpid(), signal.SIGKILL)
 
 
+def train_in_a_fork(output: Path, base: Path, place: str) -> int:
+    """Exit code of a training that is killed at a place."""
+    if not (child := os.fork()):
+        stage, step, broken = place.split()
+        training_run(output, base, callbacks=[KillAt(stage, int(step), broken == "broken")]).train()
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
 if __name__ == "__main__":
-    output, base, stage, step, broken = sys.argv[1:]
-    training_run(Path(output), Path(base), callbacks=[KillAt(stage, int(step), broken == "broken")]).train()
+    output, base, *places = sys.argv[1:]
+    for place in places:
+        sys.stdout.write(f"{train_in_a_fork(Path(output), Path(base), place)}\n")

@@ -167,14 +167,14 @@ def test_an_adapter_is_safetensors_with_a_card_and_is_not_trained_twice(base: Pa
 
 @pytest.mark.torch
 @pytest.mark.slow
-@pytest.mark.parametrize("place", ["sft 3 whole", "dpo-0.001 2 broken", "dpo-0.01 5 whole"])
-def test_training_that_is_killed_ends_with_the_same_adapter(
-    base: Path, trained: TrainedRewriter, tmp_path: Path, place: str
+def test_training_that_is_killed_again_and_again_ends_with_the_same_adapter(
+    base: Path, trained: TrainedRewriter, tmp_path: Path
 ) -> None:
     output = tmp_path / "rewriter"
-    command = [sys.executable, "-m", "tests.rewriting.killed_training", str(output), str(base), *place.split()]
-    killed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert killed.returncode == -signal.SIGKILL, killed.stderr[-2000:]
+    places = ["sft 3 whole", "dpo-0.001 2 broken", "dpo-0.01 5 whole"]
+    command = [sys.executable, "-m", "tests.rewriting.killed_training", str(output), str(base), *places]
+    killed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert killed.stdout.split() == [str(-signal.SIGKILL)] * 3, killed.stderr[-2000:]
     assert not output.exists()
     assert output.with_name("rewriter.partial").exists()
     resumed = training_run(output, base).train()

@@ -119,6 +119,7 @@ def test_follow_ups_depend_on_the_turns_before_them(files: Path) -> None:
         if said.kind in (PRONOUN, NOUN, OMISSION, ELLIPSIS)
     ]
     assert len(followups) > 12
+    names_lost = 0
     for turns, place, said in followups:
         assert place > 0
         assert said.text != said.asked.text
@@ -126,6 +127,8 @@ def test_follow_ups_depend_on_the_turns_before_them(files: Path) -> None:
         earlier = " ".join(f"{other.asked.text} {other.reply}" for one, other in turns[:place] if one.group is group)
         lost = set(capitalised(said.asked.text)) - set(capitalised(said.text))
         assert all(name in earlier for name in lost), (said, earlier)
+        names_lost += len(lost)
+    assert names_lost > 0
 
 
 def test_a_group_is_on_one_side_and_no_question_is_asked_twice(files: Path) -> None:
@@ -160,6 +163,8 @@ def test_the_files_are_read_as_conversations_with_labels(folder: Path) -> None:
 
 def test_the_same_seed_gives_the_same_files(files: Path, folder: Path, tmp_path: Path) -> None:
     conversations.write([files], tmp_path / "again", seed=3)
+    files_of_both = [sorted(path.name for path in each.rglob("*.*")) for each in (folder, tmp_path / "again")]
+    assert files_of_both[0] == files_of_both[1] != []
     for file in folder.rglob("*.*"):
         assert (tmp_path / "again" / file.relative_to(folder)).read_bytes() == file.read_bytes()
 

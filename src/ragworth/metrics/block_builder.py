@@ -235,15 +235,19 @@ class BlockBuilder:
             cells = (context[there.asked], rank[there.asked], there.row)
             for pieces, each in zip(found, cells, strict=True):
                 pieces.append(each.astype(np.int32))  # half the memory, and always enough
+        del lookup  # it takes as much memory as the matches
         parts: list[SmallInts] = []
         for pieces in found:
             parts.append(np.concatenate([np.empty(0, dtype=np.int32), *pieces]))
             pieces.clear()  # before concatenating the next ones
-        system = shown.system.astype(np.int32)[parts[0]]
-        if (system[1:] < system[:-1]).any():
+        numbers = np.arange(len(shown.systems) + 1)
+        if not _ascends(shown.system) or not _ascends(parts[0]):
+            system = shown.system[parts[0]]
             order = np.argsort(system, kind="stable")
-            parts, system = [each[order] for each in parts], system[order]
-        bounds = np.searchsorted(system, np.arange(len(shown.systems) + 1))
+            parts = [each[order] for each in parts]
+            return JudgedCells(parts[0], parts[1], parts[2], np.searchsorted(system[order], numbers))
+        firsts = np.searchsorted(shown.system, numbers).astype(np.int32)  # the first context of each system
+        bounds = np.searchsorted(parts[0], firsts)
         return JudgedCells(parts[0], parts[1], parts[2], bounds)
 
     def _found_by_system(self, rel: float) -> Bools:
@@ -297,6 +301,10 @@ class BlockBuilder:
         pools = {rel: self._pool(rel, system, low, high) for rel in self.finds}
         ended = there & self.shown.ended[context]
         return Block(self.truths[low], size, relevance, failed, aspects, ratings, tokens, pools, ended)
+
+
+def _ascends(numbers: npt.NDArray[np.signedinteger]) -> bool:
+    return not (numbers[1:] < numbers[:-1]).any()
 
 
 class _BlockLayout(NamedTuple):

@@ -31,14 +31,13 @@ class PassageLookup:
         self._passages = passages
         keys = ranking.passage_keys(passages, numbers)
         self._order = np.argsort(keys, kind="stable").astype(np.uint32)
-        self._keys = keys[self._order]
         bits = int(np.clip(np.ceil(np.log2(64 * max(len(keys), 1))), 12, 27))
         self._shift = np.uint64(64 - bits)
         self._maybe = np.zeros(1 << bits, dtype=bool)
-        self._maybe[keys >> self._shift] = True
-        # How often a key occurs: 1, unless different pairs collide.
-        starts = np.flatnonzero(np.append(True, self._keys[1:] != self._keys[:-1])) if len(keys) else np.empty(0)
-        self._repeats = int(np.diff(np.append(starts, len(keys))).max(initial=0))
+        for low in range(0, len(keys), ranking.BLOCK_ROWS):  # indices of all keys would take as much memory again
+            self._maybe[keys[low : low + ranking.BLOCK_ROWS] >> self._shift] = True
+        self._keys = keys[self._order]
+        self._repeats = _longest_run(self._keys)
 
     def find(self, numbers: Ints, passages: pl.Series) -> LookupMatches:
         """Find which of the given rows are in the table."""
@@ -59,3 +58,13 @@ class PassageLookup:
         if not found:
             return LookupMatches(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
         return LookupMatches(np.concatenate([f.asked for f in found]), np.concatenate([f.row for f in found]))
+
+
+def _longest_run(keys: ranking.Keys) -> int:
+    """How often a key occurs in sorted keys: 1, unless different pairs collide."""
+    again = keys[1:] == keys[:-1]
+    longest = min(len(keys), 1)
+    while again.any():
+        longest += 1
+        again = again[1:] & again[:-1]
+    return longest

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 Measure = Literal["pearson", "spearman", "kendall", "kendall-c"]
 
 NOTHING = "there are no pairs of values"
@@ -37,6 +38,21 @@ def average_ranks(x: Floats) -> Floats:
     _, place, count = np.unique(x, return_inverse=True, return_counts=True)
     last = np.cumsum(count)
     return ((last - count + 1 + last) / 2)[place].astype(np.float64)
+
+
+class ResampledRanks:
+    """Values whose resamples are ranked, which are sorted only once."""
+
+    def __init__(self, x: Floats) -> None:
+        values, self.place = np.unique(x, return_inverse=True)
+        self.distinct = len(values)
+
+    def ranks(self, rows: Ints) -> Floats:
+        """The average ranks of ``x[rows]``."""
+        place = self.place[rows]
+        count = np.bincount(place, minlength=self.distinct)
+        last = np.cumsum(count)
+        return ((last - count + 1 + last) / 2)[place]
 
 
 def spearman(x: Floats, y: Floats) -> float:

@@ -58,7 +58,7 @@ def test_tokens_are_counted_alike(embedded: Any, server: Any, prompts: list[Prom
 
 
 def test_labels_are_as_likely(embedded: Any, server: Any, prompts: list[Prompt]) -> None:
-    asked = [Choose(prompt, LABELS) for prompt in prompts]
+    asked = [Choose(prompt, LABELS) for prompt in prompts[::3]]
     for ours, theirs in zip(embedded.choose(asked), server.choose(asked), strict=True):
         for p, q in zip(ours.probabilities, theirs.probabilities, strict=True):
             assert abs(math.log(p / q)) < 1.0
@@ -66,7 +66,7 @@ def test_labels_are_as_likely(embedded: Any, server: Any, prompts: list[Prompt])
 
 
 def test_continuations_are_as_likely(embedded: Any, server: Any, prompts: list[Prompt]) -> None:
-    asked = [Score(prompt, "in Europe") for prompt in prompts] + [Score(TEXT, " Paris, of course")]
+    asked = [Score(prompt, "in Europe") for prompt in prompts[::3]] + [Score(TEXT, " Paris, of course")]
     for ours, theirs in zip(embedded.score(asked), server.score(asked), strict=True):
         assert ours.trace.tokens == theirs.trace.tokens
         for p, q in zip(ours.trace.logprobs, theirs.trace.logprobs, strict=True):

@@ -32,6 +32,13 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     return make
 
 
+@pytest.fixture(scope="session")
+def realistic() -> page.Page:
+    """The page of realistic results, built once."""
+    pytest.importorskip("altair")
+    return page.build(samples.realistic())
+
+
 class Browser:
     """A browser with what tests ask of it."""
 

@@ -19,44 +19,38 @@ from ragworth.report.page.chosen import chosen_queries
 from ragworth.report.page.sections.explorer import explorer_note
 from ragworth.report.renderers.pack import unpack_json
 from ragworth.tables import Contexts, Judgments, Scores
-from tests.report.page import samples
-
-
-@pytest.fixture(scope="module")
-def whole() -> page.Page:
-    return page.build(samples.realistic())
 
 
 @pytest.mark.slow
-def test_blocks_of_queries_give_what_all_together_give(whole: page.Page, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_of_queries_give_what_all_together_give(realistic: page.Page, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(query_blocks, "BLOCK", 7)
-    made = page.build(whole.results)
-    assert made.overview == whole.overview
-    assert made.document.lead == whole.document.lead
-    assert made.systems == whole.systems
-    assert made.diagnosis.counts.equals(whole.diagnosis.counts)
-    assert made.diagnosis.absent == whole.diagnosis.absent
-    assert made.diagnosis.frame.equals(whole.diagnosis.frame)
-    assert replace(made.facts, words={}) == replace(whole.facts, words={})
-    assert made.facts.words.items() <= whole.facts.words.items()  # those of passages that are shown
-    assert np.array_equal(made.survey.found, whole.survey.found)
+    made = page.build(realistic.results)
+    assert made.overview == realistic.overview
+    assert made.document.lead == realistic.document.lead
+    assert made.systems == realistic.systems
+    assert made.diagnosis.counts.equals(realistic.diagnosis.counts)
+    assert made.diagnosis.absent == realistic.diagnosis.absent
+    assert made.diagnosis.frame.equals(realistic.diagnosis.frame)
+    assert replace(made.facts, words={}) == replace(realistic.facts, words={})
+    assert made.facts.words.items() <= realistic.facts.words.items()  # those of passages that are shown
+    assert np.array_equal(made.survey.found, realistic.survey.found)
     others = {figure.name: figure.data for figure in made.pictures.figures}
-    for figure in whole.pictures.figures:
+    for figure in realistic.pictures.figures:
         assert others.pop(figure.name).equals(figure.data), figure.name
     assert not others
 
 
 @pytest.mark.slow
-def test_rows_in_any_order_and_queries_without_passages(whole: page.Page, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_in_any_order_and_queries_without_passages(realistic: page.Page, monkeypatch: pytest.MonkeyPatch) -> None:
     """One system has nothing for some queries, which then count as empty contexts in their block."""
-    frame = whole.results.contexts.frame
+    frame = realistic.results.contexts.frame
     first, system = frame["query"].unique(maintain_order=True).to_list()[:4], frame["system"][0]
     kept = Contexts.trusted(frame.filter((pl.col("system") != system) | ~pl.col("query").is_in(first)))
     kept.empty = frozenset((system, query) for query in first)
-    judgments = whole.results.judgments
+    judgments = realistic.results.judgments
     assert judgments is not None
     mixed = Judgments.trusted(judgments.frame.sample(fraction=1, shuffle=True, seed=1))
-    given = replace(whole.results, contexts=kept, judgments=mixed)
+    given = replace(realistic.results, contexts=kept, judgments=mixed)
     together = page.build(given)
     monkeypatch.setattr(query_blocks, "BLOCK", 3)
     made = page.build(given)
@@ -67,18 +61,20 @@ def test_rows_in_any_order_and_queries_without_passages(whole: page.Page, monkey
 
 
 @pytest.mark.slow
-def test_the_explorer_holds_a_sample_and_says_so(whole: page.Page) -> None:
-    total = whole.overview.queries
-    made = page.build(whole.results, queries=12)
-    assert made.overview == whole.overview  # every count is of all queries
-    assert made.diagnosis.counts.equals(whole.diagnosis.counts)
-    assert made.explored == [query for query in whole.explored if query in set(made.explored)]
+def test_the_explorer_holds_a_sample_and_says_so(realistic: page.Page) -> None:
+    total = realistic.overview.queries
+    made = page.build(realistic.results, queries=12)
+    assert made.overview == realistic.overview  # every count is of all queries
+    assert made.diagnosis.counts.equals(realistic.diagnosis.counts)
+    assert made.explored == [query for query in realistic.explored if query in set(made.explored)]
     assert len(made.explored) == 12
     data = explorer.build_explorer(made.results, made.facts, made.overview, made.diagnosis)
     index = unpack_json(data.index)
     assert (index["queries"], index["total"]) == (made.explored, total)
     assert len(index["texts"]) == len(index["scores"][index["main"]][0]) == 12
-    everything = unpack_json(explorer.build_explorer(whole.results, whole.facts, whole.overview, whole.diagnosis).index)
+    everything = unpack_json(
+        explorer.build_explorer(realistic.results, realistic.facts, realistic.overview, realistic.diagnosis).index
+    )
     at = [everything["queries"].index(query) for query in made.explored]
     assert index["found"] == [[bits[i] for i in at] for bits in everything["found"]]
     assert index["scores"][index["main"]] == [[values[i] for i in at] for values in everything["scores"][index["main"]]]
@@ -86,13 +82,13 @@ def test_the_explorer_holds_a_sample_and_says_so(whole: page.Page) -> None:
     assert shown <= set(range(12))
     assert f"This page holds 12 of {total} queries" in str(explorer_note(12, total, 2))
     assert f"This page holds 12 of {total} queries" in made.html
-    assert "This page holds" not in whole.html
+    assert "This page holds" not in realistic.html
     links = set(re.findall(r'href="#query=([^"&]+)"', made.html))
     assert links <= set(made.explored)  # examples can be opened
 
 
-def test_queries_are_chosen_by_difference_by_problem_and_by_chance(whole: page.Page) -> None:
-    known, scores, main = whole.survey, whole.results.scores, whole.overview.main
+def test_queries_are_chosen_by_difference_by_problem_and_by_chance(realistic: page.Page) -> None:
+    known, scores, main = realistic.survey, realistic.results.scores, realistic.overview.main
     every = known.queries.to_list()
     chosen = chosen_queries(known, scores, main, 12, seed=0).to_list()
     assert chosen == chosen_queries(known, scores, main, 12, seed=0).to_list()
@@ -108,20 +104,20 @@ def test_queries_are_chosen_by_difference_by_problem_and_by_chance(whole: page.P
     assert {tuple(chosen_queries(known, scores, main, 12, seed=seed)) for seed in range(5)} != {tuple(chosen)}
 
 
-def test_a_page_of_no_queries_is_refused(whole: page.Page) -> None:
+def test_a_page_of_no_queries_is_refused(realistic: page.Page) -> None:
     with pytest.raises(InputError, match="the explorer would hold 0 queries"):
-        page.build(whole.results, queries=0)
+        page.build(realistic.results, queries=0)
 
 
-def test_one_system_is_explored_where_it_is_worst(whole: page.Page) -> None:
-    scores = whole.results.scores
+def test_one_system_is_explored_where_it_is_worst(realistic: page.Page) -> None:
+    scores = realistic.results.scores
     system = scores.distinct("system")[0]
     mine = scores.having("system", [system]).having("metric", ["UDCG@5"]).frame
     for metric, descending in (("UDCG@5", False), ("Distraction@5", True)):  # the same values under another name
         one = Scores.trusted(mine.with_columns(pl.lit(metric).alias("metric")))
-        worst = one.frame.filter(pl.col("query").is_in(whole.survey.queries.to_list())).drop_nulls("value")
+        worst = one.frame.filter(pl.col("query").is_in(realistic.survey.queries.to_list())).drop_nulls("value")
         worst = worst.sort("value", descending=descending, maintain_order=True)
-        chosen = set(chosen_queries(whole.survey, one, metric, 12, seed=0))
+        chosen = set(chosen_queries(realistic.survey, one, metric, 12, seed=0))
         edge = worst["value"][3]
         beyond = pl.col("value") > edge if descending else pl.col("value") < edge
         assert worst.filter(beyond).height and set(worst.filter(beyond)["query"]) <= chosen

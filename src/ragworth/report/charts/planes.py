@@ -54,7 +54,7 @@ def curve_chart(
     base = alt.Chart().encode(
         x=_place_axis(frame, x, named, log),
         color=color_channel("legend", names),
-        detail="line:N",
+        detail=alt.Detail("line:N"),
         opacity=_dim_condition(picked, 0.95, 0.12),
     )
     up = alt.Y("value:Q", title=y, scale=alt.Scale(zero=zero))
@@ -67,14 +67,13 @@ def curve_chart(
         faint = 0.16 if len(names) <= 4 else 0.08  # bands that lie over each other hide what is below
         area = base.mark_area().encode(
             y=alt.Y("low:Q", title=y, scale=alt.Scale(zero=zero)),
-            y2="high:Q",
+            y2=alt.Y2("high:Q"),
             opacity=_dim_condition(picked, faint, 0.02),
         )
         layers.insert(0, area)
     if zero:
-        layers.insert(
-            0, alt.Chart(chart_data(pl.DataFrame({"at": [0]}))).mark_rule(color=theme_color("soft")).encode(y="at:Q")
-        )
+        line = alt.Chart(chart_data(pl.DataFrame({"at": [0]}))).mark_rule(color=theme_color("soft"))
+        layers.insert(0, line.encode(y=alt.Y("at:Q")))
     known = {key: name for key, name in columns.items() if key in frame.columns}
     return describe_spec(finish_chart(alt.layer(*layers, data=chart_data(frame)), height), names, known)
 
@@ -180,12 +179,12 @@ def heat_chart(
         tooltip=tooltip_fields(filled, shown),
     )
     dark = alt.condition("datum.strong", alt.value(theme_color("strong")), alt.value(theme_color("text")))
-    layers = [cells, base.mark_text(fontSize=11, limit=step - 4).encode(text="words:N", color=dark)]
+    layers = [cells, base.mark_text(fontSize=11, limit=step - 4).encode(text=alt.Text("words:N"), color=dark)]
     every = [pl.Series(name, each, pl.String).to_frame() for name, each in zip(("first", "second"), names, strict=True)]
     empty = every[0].join(every[1], how="cross").join(filled, on=["first", "second"], how="anti")
     if empty.height:
         none = alt.Chart(chart_data(empty)).encode(**places)
-        layers.append(none.mark_text(fontSize=12, color=theme_color("soft")).encode(text=alt.value("–")))
+        layers.append(none.mark_text(fontSize=12, color=theme_color("soft")).encode(text=alt.TextValue("–")))
     made = finish_chart(alt.layer(*layers, data=chart_data(filled)), 30 * len(rows), alt.Step(step))
     return describe_spec(
         made, [], {key: name for key, name in shown.items() if key in frame.columns}, wide=len(columns) > 4

@@ -44,7 +44,7 @@ def dot_chart(frame: pl.DataFrame, title: str, zero: bool = False) -> Spec:
     hue: dict[str, Any] = {"color": color_channel("group", groups)} if groups else {}
     paint = {} if groups else {"color": theme_color("main")}
     rule = base.mark_rule(strokeWidth=2, opacity=0.55, **paint).encode(
-        x=x_axis("low", title, scale=scale), x2="high:Q", **hue
+        x=x_axis("low", title, scale=scale), x2=alt.X2("high:Q"), **hue
     )
     if groups:
         hue["shape"] = shape_channel("group", groups)
@@ -53,9 +53,8 @@ def dot_chart(frame: pl.DataFrame, title: str, zero: bool = False) -> Spec:
     )
     layers = [rule, point, _missing_value_text(base, "value")]
     if zero:
-        layers.insert(
-            0, alt.Chart(chart_data(pl.DataFrame({"at": [0]}))).mark_rule(color=theme_color("soft")).encode(x="at:Q")
-        )
+        line = alt.Chart(chart_data(pl.DataFrame({"at": [0]}))).mark_rule(color=theme_color("soft"))
+        layers.insert(0, line.encode(x=alt.X("at:Q")))
     known = {key: name for key, name in columns.items() if key in frame.columns}
     return describe_spec(
         finish_chart(alt.layer(*layers, data=chart_data(frame)), _height(labels, groups)), groups, known
@@ -65,11 +64,11 @@ def dot_chart(frame: pl.DataFrame, title: str, zero: bool = False) -> Spec:
 def _missing_value_text(base: Any, column: str, lying: bool = True) -> Any:
     """The words that stand where there is no value."""
     alt = load_altair()
-    where = {"x": alt.value(0)} if lying else {"y": alt.datum(0)}
+    where = {"x": alt.XValue(0)} if lying else {"y": alt.YDatum(0)}
     mark = {"align": "left", "dx": 6} if lying else {"dy": -8}
     return (
         base.mark_text(fontSize=11, fontStyle="italic", color=theme_color("soft"), **mark)
-        .encode(**where, text=alt.value("no value" if lying else "–"))
+        .encode(**where, text=alt.TextValue("no value" if lying else "–"))
         .transform_filter(f"!isValid(datum.{column})")
     )
 
@@ -116,7 +115,7 @@ def _bars(
     layers = [base.mark_bar(**thick).encode(**{up: ends("value")}, tooltip=shown, **hue)]
     if {"low", "high"} <= set(frame.columns):
         rule = base.mark_rule(strokeWidth=1.5, color=theme_color("text"))
-        layers.append(rule.encode(**{up: ends("low"), f"{up}2": "high:Q"}))
+        layers.append(rule.encode(**{up: ends("low"), f"{up}2": (alt.X2 if lying else alt.Y2)("high:Q")}))
     return [*layers, _missing_value_text(base, "value", lying)]
 
 
@@ -141,14 +140,14 @@ def outcome_chart(frame: pl.DataFrame, title: str = "share of the answers", kind
     scale = alt.Scale(domain=names, range=[theme_color(kinds[name]) for name in names])
     bar = base.mark_bar(height={"band": 0.78}, stroke=theme_color("paper"), strokeWidth=1).encode(
         x=x_axis("start", title, scale=alt.Scale(domain=[0, 1]), format="%"),
-        x2="end:Q",
+        x2=alt.X2("end:Q"),
         color=alt.Color("kind:N", title=None, sort=names, scale=scale),
         tooltip=tooltip_fields(frame, columns, ".1%"),
     )
     strong = alt.FieldOneOfPredicate(field="kind", oneOf=[name for name in names if kinds[name] in ("good", "bad")])
     words = base.mark_text(fontSize=11).encode(
-        x="middle:Q",
-        text="words:N",
+        x=alt.X("middle:Q"),
+        text=alt.Text("words:N"),
         color=alt.condition(strong, alt.value(theme_color("strong")), alt.value(theme_color("text"))),
         # Only where the part is wider than its words, on a phone too.
         opacity=alt.condition(f"datum.share * width > {ROOM}", alt.value(1), alt.value(0)),
@@ -156,7 +155,7 @@ def outcome_chart(frame: pl.DataFrame, title: str = "share of the answers", kind
     layers = [bar, words]
     if heads.height:
         head = alt.Chart(chart_data(heads)).mark_text(align="left", fontWeight=600, dy=3)
-        layers.append(head.encode(y=up, x=alt.value(0), text="group:N"))
+        layers.append(head.encode(y=up, x=alt.XValue(0), text=alt.Text("group:N")))
     known = {key: name for key, name in columns.items() if key in frame.columns}
     return describe_spec(finish_chart(alt.layer(*layers, data=chart_data(frame)), ROW_HEIGHT * len(keys)), names, known)
 

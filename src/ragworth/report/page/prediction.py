@@ -9,7 +9,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ragworth.comparison import correlate, higher_is_better
-from ragworth.stats.correlation import spearman
+from ragworth.stats.correlation import ResampledRanks, pearson, spearman
 from ragworth.stats.influence import spearman_influence
 from ragworth.stats.large_samples import LARGE, bootstrap_quantiles
 from ragworth.stats.resampling import ConfidenceInterval, expanded_interval
@@ -132,11 +132,12 @@ def resample_correlation(metric: str, both: pl.DataFrame, seed: int) -> OutcomeC
 def _resampled(x: Floats, y: Floats, starts: Ints, seed: int) -> Floats:
     """The correlation in resamples of the queries, whose rows begin at ``starts``."""
     spans = np.split(np.arange(len(x)), starts[1:])
+    a, b = ResampledRanks(x), ResampledRanks(y)
     rng = np.random.default_rng(seed)
     draws = []
     for _ in range(RESAMPLES):
         rows = np.concatenate([spans[i] for i in rng.integers(0, len(spans), len(spans))])
-        draws.append(spearman(x[rows], y[rows]))
+        draws.append(pearson(a.ranks(rows), b.ranks(rows)))
     return np.array(draws)
 
 
