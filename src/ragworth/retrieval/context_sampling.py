@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import cycle
 from math import comb
 from random import Random
 
-from ragworth.errors import format_count
+from ragworth.errors import InputError, format_count
 from ragworth.retrieval.candidates import Candidates, DrawnContexts, Unusable
 
 FEW_DRAWN = "retrieve more passages, give more labels, or draw without balancing (--sampling plain)"
@@ -35,6 +36,20 @@ def draw_contexts(
         return made
 
     return pools[0].draw(arms, build, FEW_DRAWN)
+
+
+def draw_sizes(pool: Candidates, number: int, sizes: Sequence[int], *, sampling: str = "balanced") -> DrawnContexts:
+    """Contexts of every size, of the queries that have enough passages for the largest."""
+    drawn: dict[int, DrawnContexts] = {}
+    for size in sorted(sizes, reverse=True):
+        try:
+            drawn[size] = draw_contexts([pool], number, size, sampling=sampling)
+        except InputError as error:
+            remedy = f"retrieve more passages, or show fewer: --sizes below {size}"
+            raise InputError(error.found, remedy=remedy) from error
+        pool = replace(pool, found={query: pool.found[query] for query in next(iter(drawn[size].shown.values()))})
+    shown = {f"k{size:02d}-{arm}": rows for size in sizes for arm, rows in drawn[size].shown.items()}
+    return DrawnContexts(shown, drawn[max(sizes)].left)
 
 
 def _balanced(pool: Candidates, query: str, k: int, rng: Random, *, relevant: bool) -> list[str]:

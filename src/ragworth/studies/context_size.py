@@ -22,8 +22,7 @@ from ragworth.report.study.charts import curve_chart
 from ragworth.report.study.page import Row, StudyPage, TableText, estimate_rows
 from ragworth.report.study.table_charts import outcome_curve, outcome_figure, shared_lines
 from ragworth.report.wording import MEASURE_NAMES, best_words, count_queries, p_words, signed, with_interval
-from ragworth.retrieval.candidates import DrawnContexts
-from ragworth.retrieval.context_sampling import draw_contexts
+from ragworth.retrieval.context_sampling import draw_sizes
 from ragworth.score_rows import NO_GRADES_REMEDY, ScoreRows, aspect_of, rows_of
 from ragworth.stats.estimate import Estimate, mean_estimates
 from ragworth.stats.paired import difference
@@ -92,7 +91,8 @@ class ContextSize(PoolStudy):
         if self.depth < largest:
             found = f"contexts of {largest} passages can't be drawn from {self.depth}"
             raise InputError(found, expected="depth ≥ the largest size")
-        drawn = self._draw(bench)
+        pool = bench.pool(self.depth, self.retriever)
+        drawn = draw_sizes(pool, self.contexts, self.cuts, sampling=self.sampling)
         bench.judge(list(bench.space.judgments), drawn.contexts)
         if self.against is None:
             bench.answer(drawn.contexts)
@@ -109,20 +109,6 @@ class ContextSize(PoolStudy):
             if (metric := metric_family(name)) is not None and metric.cutoff not in (None, *self.cuts):
                 found = f"{name} is learned for {metric.cutoff} passages, and the sizes are {self.sizes}"
                 raise InputError(found, remedy=f"add {metric.cutoff} to --sizes, or leave the metric out")
-
-    def _draw(self, bench: Bench) -> DrawnContexts:
-        """Contexts of every size, of the queries that have enough passages for the largest."""
-        pool = bench.pool(self.depth, self.retriever)
-        drawn = {}
-        for size in reversed(self.cuts):
-            try:
-                drawn[size] = draw_contexts([pool], self.contexts, size, sampling=self.sampling)
-            except InputError as error:
-                remedy = f"retrieve more passages, or show fewer: --sizes below {size}"
-                raise InputError(error.found, remedy=remedy) from error
-            pool = replace(pool, found={q: pool.found[q] for q in next(iter(drawn[size].shown.values()))})
-        shown = {f"k{size:02d}-{arm}": rows for size in self.cuts for arm, rows in drawn[size].shown.items()}
-        return DrawnContexts(shown, drawn[max(self.cuts)].left)
 
     def take(self, case: Case) -> Case:
         if case.is_designed:

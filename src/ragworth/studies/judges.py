@@ -97,14 +97,8 @@ class Judges(Study):
 
     def check(self) -> None:
         ANNOTATORS.get(self.judgment)
-        names = self.named
-        if self.models and (not all(names) or len(set(names)) < len(names)):
+        if self.models and len(set(parse_names(self.models))) < self.models.count(",") + 1:
             raise InputError(f"models is {self.models!r}", expected="models, each once, such as embedded,embedded:base")
-
-    @property
-    def named(self) -> list[str]:
-        """The models that are to judge, by their written forms."""
-        return [each.strip() for each in (self.models or "").split(",")]
 
     def reads(self, place: Path) -> Case | None:
         if not judge_files.is_judged(place):
@@ -121,7 +115,7 @@ class Judges(Study):
         space, kind = bench.space, self.judgment
         if ANNOTATORS.get(kind).unit == "context":
             raise InputError(f"{kind} is of contexts, not of passages", expected="relevance, abstention, ratings, …")
-        asked = [ModelSpec(each) for each in self.named] if self.models else [space.model]
+        asked = [ModelSpec(each) for each in parse_names(self.models)] or [space.model]
         contexts = bench.retrieved().cut(self.k or space.k)
         aspect = ANNOTATORS.get(kind).aspects[0]
         parts = self._labels(bench, contexts, aspect)

@@ -28,7 +28,7 @@ from ragworth.studies.contract import Case
 MAIN = "UDCG"
 """Of metrics that predict equally well, it comes first; and it is always compared with nDCG."""
 
-FEWEST = 20
+FEWEST_QUERIES = 20
 """Queries below which no decision should rest on the result."""
 
 FEW = 0.5
@@ -139,7 +139,7 @@ class Prediction:
             words += f" It can't be told apart from {format_list(told['same'], 20)}{none}."
         if told["better"]:
             words += f" On the queries that both have, it is behind {format_list(told['better'], 20)}."
-        return words + (f" With {best.n} queries this is only a hint." if best.n < FEWEST else "")
+        return words + (f" With {best.n} queries this is only a hint." if best.n < FEWEST_QUERIES else "")
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,8 +33,7 @@ from ragworth.stats.estimate import Estimate, mean_estimates
 from ragworth.stats.paired import correct_by_holm, difference
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, Published, Study
-from ragworth.studies.prediction import FEWEST as FEW_QUERIES
-from ragworth.studies.prediction import Prediction
+from ragworth.studies.prediction import FEWEST_QUERIES, Prediction
 from ragworth.tables import OK, Outcomes
 from ragworth.tables.grids import matrix
 from ragworth.tasks.options import option, parse_numbers
@@ -191,8 +190,8 @@ class Propagation(Study):
         found = {(each.size, label, name): one for each in every for (name, label), one in each.correlations.items()}
         keys = "k", "context", "metric"
         page.add("correlations", case, estimate_rows(keys, found, "correlation", "counts", "left out", unit="contexts"))
-        if any(one.value is not None and one.n < FEW_QUERIES for one in found.values()):
-            page.note(case, f"correlations over fewer than {FEW_QUERIES} contexts are only a hint")
+        if any(one.value is not None and one.n < FEWEST_QUERIES for one in found.values()):
+            page.note(case, f"correlations over fewer than {FEWEST_QUERIES} contexts are only a hint")
         mine = case.results.outcomes_of(UTILITY).filter(pl.col("system").is_in(case.design["system"].to_list()))
         how = mine["source"].str.split(" ← ").list.first().unique(maintain_order=True).to_list()
         page.note(case, f"how utility is measured: {format_list(how, 3)}")
