@@ -91,16 +91,15 @@ class ContextSize(PoolStudy):
         if self.depth < largest:
             found = f"contexts of {largest} passages can't be drawn from {self.depth}"
             raise InputError(found, expected="depth ≥ the largest size")
-        pool = bench.pool(self.depth, self.retriever)
-        drawn = draw_sizes(pool, self.contexts, self.cuts, sampling=self.sampling)
+        drawn = draw_sizes(bench.pool(self.depth, self.retriever), self.contexts, self.cuts, sampling=self.sampling)
         bench.judge(list(bench.space.judgments), drawn.contexts)
         if self.against is None:
             bench.answer(drawn.contexts)
         sizes = [size for size in self.cuts for _ in range(self.contexts)]
         case = bench.case(drawn.contexts, pl.DataFrame({"system": list(drawn.shown), "size": sizes}), (), drawn.left)
         families = dict.fromkeys(family for name in bench.metrics_at(largest) if (family := metric_family(name)))
-        sizes_of = _contexts(case, self.cuts)
-        scores = [case.results.score([*cut_names(families, k)], some).frame for k, some in sizes_of.items()]
+        every = _contexts(case, self.cuts).items()
+        scores = [case.results.score([*cut_names(families, k)], contexts).frame for k, contexts in every]
         return case.with_tables(scores=Scores.trusted(pl.concat(scores)))
 
     def check_learned(self, metrics: Iterable[str]) -> None:

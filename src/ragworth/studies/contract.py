@@ -40,8 +40,6 @@ COMMON_DIFFERENCES = (
 OURS = "ours"
 """The protocol of a study if none is named."""
 
-DESIGN = {"system": pl.String}
-
 
 @dataclass(frozen=True)
 class Case:
@@ -59,7 +57,7 @@ class Case:
 
     name: str
     results: Results
-    design: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=DESIGN))
+    design: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema={"system": pl.String}))
     left_out: Mapping[str, int] = field(default_factory=dict)
 
     @property

@@ -105,11 +105,8 @@ class CoverageBySystem:
             n = {what: self.means[name][arm].n if name in self.means else 0 for what, name in counts.items()}
             rows.append({**self.k, "system": self._name(arm), "role": role, **values, **n})
         page.add("systems", self.case, rows)
-        ranked = estimate_rows(("context", "answer"), self.orders, "τ-b", "counts")
-        reasons = [one.reason for one in self.orders.values()]
-        page.add(
-            "ranking", self.case, [{**self.k, **row, "why": why} for row, why in zip(ranked, reasons, strict=True)]
-        )
+        ranked = estimate_rows(("context", "answer"), self.orders, "τ-b", "counts", "why")
+        page.add("ranking", self.case, [{**self.k, **row} for row in ranked])
         page.add("intervals", self.case, self._intervals())
 
     def _name(self, arm: str) -> str:

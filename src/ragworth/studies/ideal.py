@@ -129,8 +129,7 @@ class IdealStudy(PoolStudy):
         rows = contrast.arm_rows(grid, "oracle", self.plan)
         page.add("outcomes", case, [row | {"with_relevant": _with_relevant(case, grid, row["oracle"])} for row in rows])
         kinds = ["correct", "wrong"] if grid.graded else []
-        bounds = (-1.0, 1.0) if grid.graded else None
-        measures = {"grade" if grid.graded else grid.aspect: (grid.values, bounds)}
+        measures = {"grade" if grid.graded else grid.aspect: (grid.values, (-1.0, 1.0) if grid.graded else None)}
         found = contrast.compare_arms(measures | {k: (grid.share(k), SHARE) for k in kinds}, grid.arms, self.plan)
         page.add("differences", case, contrast.contrast_rows(found))
         page.say(case, _best(grid))

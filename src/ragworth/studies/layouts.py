@@ -101,8 +101,8 @@ class Layouts(PoolStudy):
         models = self.specs(bench.space)
         for model in models:
             bench.able(self.judges, model)
-        pool = bench.pool(self.depth, self.retriever)
-        drawn = draw_positions(pool, self.size, self.places, "--size", with_text=True)
+        candidates = bench.pool(self.depth, self.retriever)
+        drawn = draw_positions(candidates, self.size, self.places, "--size", with_text=True)
         tables, design = [], []
         for number, model in enumerate(models, 1):
             mine = {f"m{number:02d}{name}": rows for name, rows in drawn.shown.items()}

@@ -284,8 +284,7 @@ class LongForm(Study):
         for (judge,), part in both.group_by("judge", maintain_order=True):
             x, y = part["model"].to_numpy()[:, None], part["value"].to_numpy()
             (one,) = pooled_correlations(x, y, part["query"].to_numpy(), **self.plan.options)
-            row = columns(one, "Spearman ρ", unit="answers") | {"why": one.reason}
-            page.add("people", case, [{"judge": judge, **row}])
+            page.add("people", case, [{"judge": judge} | columns(one, "Spearman ρ", "why", unit="answers")])
         for number, ((arm,), part) in enumerate(both.group_by("system", maintain_order=True), 1):
             mine = part.select(line=pl.lit("model"), place="query", value="model").unique()
             lines = pl.concat([mine, part.select(line="judge", place="query", value="value")]).sort("place")

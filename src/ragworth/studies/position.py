@@ -89,8 +89,7 @@ class Position(PoolStudy):
         return parse_numbers(wanted, "positions", self.k)
 
     def run(self, bench: Bench) -> Case:
-        pool = bench.pool(self.depth, self.retriever)
-        drawn = draw_positions(pool, self.k, self.places)
+        drawn = draw_positions(bench.pool(self.depth, self.retriever), self.k, self.places)
         bench.judge([kind for kind in bench.space.judgments if kind != KIND], drawn.contexts)
         (bench.answer_with_confidence if KIND in bench.space.judgments else bench.answer)(drawn.contexts)
         design = pl.DataFrame({"system": list(drawn.shown), "position": self.places})
@@ -173,8 +172,7 @@ class Position(PoolStudy):
     def _sight(self, grid: OutcomeGrid, seen: Mapping[str, Floats]) -> Iterator[Row]:
         signs = {m: 1.0 if m in CONFIDENCES or higher_is_better(m) else -1.0 for m in seen}
         values = [np.round(signs[m] * each, DIGITS).reshape(-1) for m, each in seen.items()]
-        queries = [query for query in grid.queries for _ in grid.arms]
-        arms = grid.arms * len(grid.queries)
+        queries, arms = [query for query in grid.queries for _ in grid.arms], grid.arms * len(grid.queries)
         rows = ScoreRows(list(seen), np.array(values).T, grid.values.reshape(-1), queries, arms, grid.aspect)
         found = Prediction(rows, self.measure, self.plan).within if seen else []
         for metric, one in zip(seen, found, strict=True):

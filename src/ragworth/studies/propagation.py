@@ -296,8 +296,7 @@ class SizedContexts:
     def _correlate(self, names: Sequence[str]) -> list[Estimate]:
         """How the metrics go with utility over some contexts of all queries."""
         found = Prediction(self.rows.of_systems(names), self.study.measure, self.study.plan).pooled
-        few = {"value": None, "low": None, "high": None, "reason": FEW}
-        return [one if one.n >= FEWEST else one._replace(**few) for one in found]
+        return [one if one.n >= FEWEST else one._replace(value=None, low=None, high=None, reason=FEW) for one in found]
 
     def _told(self, column: str, at: int | None = None) -> pl.DataFrame:
         """What the grader says of the contexts, or of one, that have a utility, as far as it is known."""

@@ -117,9 +117,8 @@ class TopK(Study):
         # Over the whole ranking: F_e looks at twice as many passages as are shown.
         how = {"ratings": bench.all_ratings, "complete": False}
         scores = score_at_sizes(found, bench.all_judgments, names, parse_numbers(self.sizes, "sizes"), **how)
-        pairs = [(system, query) for system, some in shown.items() for query in some]
-        wanted = pl.DataFrame(pairs, ["system", "query"], orient="row")
-        return case.with_tables(scores=Scores.trusted(scores.join(wanted, on=["system", "query"], how="semi")))
+        mine = scores.join(contexts.frame, on=["system", "query"], how="semi", maintain_order="left")
+        return case.with_tables(scores=Scores.trusted(mine))
 
     def _metric_names(self, bench: Bench) -> list[str]:
         """The metrics, at the level of the study if they don't say what counts as relevant."""

@@ -127,9 +127,8 @@ class WinRate(Study):
         found = confidences.correct_rivals(found)
         wins = {at: pair_wins(both, strict=strict) for at, both in sides.items()}
         words, main = [], against[0]
-        rows = estimate_rows(("confidence", "against"), found, "win rate", "p", "p_holm", "counts")
-        for row, ((name, n), one) in zip(rows, found.items(), strict=True):
-            row |= {"missing": one.n_left_out, "why": one.reason}
+        rows = estimate_rows(("confidence", "against"), found, "win rate", "p", "p_holm", "counts", "missing")
+        for row, (name, n) in zip(rows, found, strict=True):
             if KEYED.get(name) in values:
                 gain = difference(wins[name, n], wins[KEYED[name], n], "sign", self.plan, SHARE)
                 row |= {"key gain": gain.value, "gain low": gain.low, "gain high": gain.high, "p_gain": gain.p}
