@@ -33,7 +33,18 @@ LAYERS: list[set[str]] = [
     },
     {"llm", "formats", "prompts", "config"},
     {"calls", "executors", "metrics", "stats", "interop"},
-    {"tasks", "inputs", "text_match", "prompt_table", "answer_outcomes", "comparison", "scoring", "results", "exports"},
+    {
+        "tasks",
+        "inputs",
+        "text_match",
+        "prompt_table",
+        "answer_outcomes",
+        "comparison",
+        "scoring",
+        "score_rows",
+        "results",
+        "exports",
+    },
     {"annotators", "generation", "graders", "retrieval", "two_judges", "diagnosis", "report"},
     {"evaluation", "init", "fitting"},
     {"studies", "build", "rewriting", "label"},
@@ -47,8 +58,8 @@ MUTUAL = (
         *(f"retrieval.{name}" for name in ("contract", "execution", "parsing", "pipeline")),
         *(f"retrieval.steps.{name}" for name in ("external", "random_sample", "reorder", "within")),
     },
-    # A study runs on a bench, which makes its cases, and writes a page, which asks it for titles.
-    {f"studies.{name}" for name in ("bench", "contract", "cases", "page", "pool", "run")},
+    # A study runs on a bench, which makes its cases.
+    {f"studies.{name}" for name in ("bench", "contract", "cases", "run")},
 )
 """Modules that may import each other."""
 

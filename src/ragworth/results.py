@@ -134,10 +134,22 @@ class Results:
         stay = [metric for metric in metrics if not reads_file(metric)]
         frame = self.scores.frame.filter(pl.col("metric").is_in(stay))
         if lacking := [metric for metric in metrics if metric not in set(frame["metric"])]:
-            tokens = passage_tokens(self.collection)
-            more = score(self.contexts, self.judgments, lacking, ratings=self.ratings, tokens=tokens, complete=False)
-            frame = pl.concat([frame, more.frame])
+            frame = pl.concat([frame, self.score(lacking).frame])
         return replace(self, scores=Scores.trusted(frame, self.scores.notes))
+
+    def outcomes_of(self, aspect: str) -> pl.DataFrame:
+        """The outcomes of an aspect, those without a value too."""
+        frame = self.outcomes.frame if self.outcomes is not None else pl.DataFrame(schema=Outcomes.schema)
+        return frame.filter(pl.col("aspect") == aspect)
+
+    def scores_by_metric(self) -> dict[str, pl.DataFrame]:
+        """The scores of each metric, those without a value too."""
+        return {str(metric): part for (metric,), part in self.scores.frame.group_by("metric", maintain_order=True)}
+
+    def score(self, metrics: Sequence[str], contexts: Contexts | None = None) -> Scores:
+        """Scores of its contexts, or of other ones, by its judgments, ratings and texts."""
+        shown, tokens = self.contexts if contexts is None else contexts, passage_tokens(self.collection)
+        return score(shown, self.judgments, list(metrics), ratings=self.ratings, tokens=tokens, complete=False)
 
     def write(self, folder: str | Path) -> None:
         """Write all of it to a folder; what an earlier evaluation wrote there and this one does not have is deleted.

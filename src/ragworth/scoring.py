@@ -213,6 +213,18 @@ def passage_tokens(texts: Collection) -> Tokens | None:
     return Tokens.of(texts.tokens()) if texts.passages.height else None
 
 
+def score_at_sizes(
+    contexts: Contexts, judgments: Judgments | None, metrics: Sequence[str], sizes: Sequence[int], **more: Any
+) -> pl.DataFrame:
+    """Scores of each ranking by metrics cut at each size; the systems are named SYSTEM@SIZE, the metrics stay."""
+    parts = []
+    for size in sizes:
+        cut = {str(replace(parse(name), cutoff=size)): name for name in metrics}
+        found = score(contexts, judgments, list(cut), **more).frame
+        parts.append(found.with_columns(pl.col("system") + f"@{size}", pl.col("metric").replace_strict(cut)))
+    return pl.concat(parts).select(list(Scores.schema))
+
+
 def score_to_sizes(
     contexts: Contexts,
     judgments: Judgments | None,

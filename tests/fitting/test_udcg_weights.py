@@ -169,12 +169,12 @@ def test_a_query_of_two_tables_counts_once() -> None:
     mine = [query_correlations(each.values, each.outcome, each.query).values[:, 0] for each in rows]
     every = np.nanmean([mine[0], np.where(np.arange(30) < 10, np.nan, mine[1])], axis=0)
     assert found.value == pytest.approx(np.nanmean(every))
-    assert found.queries == int((~np.isnan(every)).sum()) <= 30
+    assert found.n == int((~np.isnan(every)).sum()) <= 30
     twice = SharedQueryCorrelations(
         np.tile(rows[0].values, (2, 1)), FittingRows.together([rows[0], rows[0]]), **facts
     ).means()[0]
     assert twice.interval == pytest.approx(apart[0][0].interval), "the same once more is no more evidence"
-    assert (twice.queries, twice.n) == (apart[0][0].queries, 2 * apart[0][0].n)
+    assert (twice.n, twice.counts["contexts"]) == (apart[0][0].n, 2 * apart[0][0].counts["contexts"])
 
 
 def test_the_same_table_twice_is_refused() -> None:
@@ -384,7 +384,7 @@ def test_no_query_there_has_a_correlation(learned: Theta) -> None:
     found = transfer(learned, there.contexts, there.judgments, constant(0.0, there))
     assert found.learned.value is None
     assert found.gap.value is None
-    assert found.learned.left_out == {"the outcome is constant": 10}
+    assert found.learned.reasons == {"the outcome is constant": 10}
 
 
 def test_a_level_that_no_label_reaches_is_refused(planted: World) -> None:
@@ -484,7 +484,7 @@ def test_an_average_over_cases_counts_each_case_once(learned: Theta) -> None:
     assert average["udcg"]["value"] == pytest.approx(np.mean([plain for _, plain in means]))
     assert average["gap"]["low"] < average["gap"]["value"] < average["gap"]["high"]
     assert average["gap"]["p"] is not None and average["learned"]["p"] is None
-    assert average["learned"]["queries"] == sum(each.learned.queries for each in found)
+    assert average["learned"]["queries"] == sum(each.learned.n for each in found)
     assert [each.seen for each in found] == [0, 0]
     nothing = average_figure([np.array([np.nan])], level=0.95, resamples=100, seed=0)
     assert (nothing["value"], nothing["cases"]) == (None, 0)

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from ragworth.errors import InputError
 from ragworth.formats import write
 from ragworth.retrieval import retrieve
-from ragworth.studies.pool import CandidatePool
-from ragworth.studies.position import draw_positions
+from ragworth.retrieval.candidates import Candidates
+from ragworth.retrieval.context_sampling import draw_positions
 from ragworth.tables import Contexts, Judgments
 from tests.retrieval.samples import LABELS, PASSAGES, QUERIES, passages, world
 from tests.strategies import examples
@@ -226,7 +226,7 @@ def test_gold_is_the_highest_label_and_of_equals_the_first_found(behind: Behind)
 @given(RUNS, GRADES)
 def test_gold_at_a_place_is_what_the_study_of_positions_shows(behind: Behind, run: Shown, labels: Labels) -> None:
     equal: Labels = {query: {p: min(grade, 1) for p, grade in items.items()} for query, items in labels.items()}
-    pool = CandidatePool(world(TEXTS).collection, run, equal)
+    pool = Candidates(world(TEXTS).collection, run, equal)
     with suppress(InputError):  # where no query is left to study
         theirs = draw_positions(pool, 3, [1, 2, 3]).shown
         for place in (1, 2, 3):

@@ -123,7 +123,8 @@ def test_win_rate_by_hand() -> None:
     # Query a: won and tied, 0.75; b: lost, 0; c: won, 1. Mean 1.75/3. Two queries won, one lost: p = 1.
     found = win_rate([(2, 1), (1, 1), (0, 3), (5, 4)], ["a", "a", "b", "c"])
     assert found.value == pytest.approx(1.75 / 3)
-    assert (found.wins, found.ties, found.losses, found.queries, found.p) == (2, 1, 1, 3, 1.0)
+    assert found.counts == {"wins": 2, "ties": 1, "losses": 1}
+    assert (found.n, found.p) == (3, 1.0)
 
 
 def test_strict_wins_give_nothing_for_ties() -> None:
@@ -131,7 +132,7 @@ def test_strict_wins_give_nothing_for_ties() -> None:
     pairs, queries = [(2, 1), (1, 1), (0, 3), (5, 4), (7, 7)], ["a", "a", "b", "c", "d"]
     found, half = win_rate(pairs, queries, strict=True), win_rate(pairs, queries)
     assert found.value == pytest.approx(1.5 / 4) and half.value == pytest.approx(2.25 / 4)
-    assert (found.wins, found.ties, found.losses, found.queries) == (2, 2, 1, 4)
+    assert found.counts == {"wins": 2, "ties": 2, "losses": 1} and found.n == 4
     assert found.p == pytest.approx(half.p)
     assert found.interval is not None and found.interval.low <= 1.5 / 4 <= found.interval.high
 
@@ -145,9 +146,9 @@ def test_sign_test_over_queries_not_over_pairs() -> None:
 
 def test_pairs_without_a_value_are_left_out_and_counted() -> None:
     found = win_rate([(1.0, np.nan), (2.0, 1.0)])
-    assert (found.value, found.missing, found.queries, found.interval) == (1.0, 1, 1, None)
+    assert (found.value, found.n_left_out, found.n, found.interval) == (1.0, 1, 1, None)
     nothing = win_rate(np.empty((0, 2)))
-    assert (nothing.value, nothing.p, nothing.queries) == (None, 1.0, 0)
+    assert (nothing.value, nothing.p, nothing.n) == (None, None, 0)
     assert (nothing.reason, found.reason) == ("there are no pairs of values", "there is only one query, so no interval")
     assert win_rate([(np.inf, np.inf), (-np.inf, 0.0)]).value == 0.25
 
@@ -160,11 +161,12 @@ def test_pairs_within_queries(rows: Rows) -> None:
     by_hand = [all_pairs([r for r in rows if r[2] == q]) for q in range(4)]
     known = [rate for rate in by_hand if not np.isnan(rate)]
     found = win_rate(pairs, whose)
-    assert found.queries == len(known)
+    assert found.n == len(known)
     assert found.value == (pytest.approx(np.mean(known)) if known else None)
-    assert found.wins + found.ties + found.losses == len(pairs)
+    assert sum(found.counts.values()) == len(pairs)
     swapped = win_rate(pairs[:, ::-1], whose)
-    assert (swapped.wins, swapped.losses, swapped.p) == (found.losses, found.wins, found.p)
+    assert (swapped.counts["wins"], swapped.counts["losses"]) == (found.counts["losses"], found.counts["wins"])
+    assert swapped.p == found.p
 
 
 def test_what_cannot_be_ranked_is_refused() -> None:

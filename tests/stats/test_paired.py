@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from ragworth.stats.estimate import Estimate
 from ragworth.stats.paired import (
     NOTHING,
     SINGLE,
@@ -234,16 +235,18 @@ def test_two_sides_with_missing_values(test: Test) -> None:
     found = compare_paired(a, b, test, resamples=500, bounds=(0.0, 1.0))
     # Differences 0.2, 0, −0.1, 0.4.
     assert found.value == pytest.approx(0.125)
-    assert (found.wins, found.ties, found.losses, found.n, found.missing, found.reason) == (2, 1, 1, 4, 2, "")
+    assert found.counts == {"wins": 2, "ties": 1, "losses": 1}
+    assert (found.n, found.n_left_out, found.reason) == (4, 2, "")
     assert found.p == TESTS[test](np.array([0.3 - 0.1, 0.0, 0.1 - 0.2, 0.8 - 0.4]), resamples=500, seed=0)
     assert found.interval is not None and -0.1 <= found.interval.low < 0.125 < found.interval.high <= 0.4
 
 
 def test_two_sides_at_the_edges() -> None:
-    assert compare_paired([], []) == (None, NOTHING, None, 1.0, 0, 0, 0, 0, 0)
-    assert compare_paired([np.nan, 1.0], [1.0, np.nan]) == (None, NOTHING, None, 1.0, 0, 0, 0, 0, 2)
-    assert compare_paired([1.0], [2.0]) == (1.0, SINGLE, None, 1.0, 1, 0, 0, 1, 0)
-    assert compare_paired([0.3], [0.1 + 0.2]).ties == 1
+    none = {"wins": 0, "ties": 0, "losses": 0}
+    assert compare_paired([], []) == Estimate(reason=NOTHING, counts=none)
+    assert compare_paired([np.nan, 1.0], [1.0, np.nan]) == Estimate(n_left_out=2, reason=NOTHING, counts=none)
+    assert compare_paired([1.0], [2.0]) == Estimate(1.0, p=1.0, n=1, reason=SINGLE, counts={**none, "wins": 1})
+    assert compare_paired([0.3], [0.1 + 0.2]).counts["ties"] == 1
     with pytest.raises(ValueError, match="none of randomisation"):
         compare_paired([1.0], [1.0], "z")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="against"):

@@ -73,14 +73,14 @@ def plain_alpha(items: list[list[float]], level: MeasurementLevel) -> float | No
 def test_published_alpha(level: MeasurementLevel, value: float) -> None:
     found = krippendorff_alpha(PUBLISHED, level)
     assert found.value == pytest.approx(value, abs=0.0005)
-    assert (found.items, found.ratings, found.left_out, found.reason, found.interval) == (11, 40, 1, "", None)
+    assert (found.n, found.counts["judgments"], found.n_left_out, found.reason, found.interval) == (11, 40, 1, "", None)
 
 
 def test_published_kappa() -> None:
     # P̄ = 0.378, Pₑ = 0.213: (0.378 − 0.213)/(1 − 0.213) = 0.210.
     found = fleiss_kappa(listed(CATEGORIES))
     assert found.value == pytest.approx(0.210, abs=0.0005)
-    assert (found.items, found.ratings, found.left_out) == (10, 140, 0)
+    assert (found.n, found.counts["judgments"], found.n_left_out) == (10, 140, 0)
 
 
 def test_by_hand() -> None:
@@ -122,7 +122,7 @@ def test_edges_say_why(measured: type[object]) -> None:
         ([[1, 1], [1, 1]], CONSTANT, 0),
     ):
         found = measured(items)  # type: ignore[call-arg]
-        assert (found.value, found.reason, found.left_out) == (None, reason, left)  # type: ignore[attr-defined]
+        assert (found.value, found.reason, found.n_left_out) == (None, reason, left)  # type: ignore[attr-defined]
     assert measured([["x", "x", None], ["y", "y", "y"]]).value == 1.0  # type: ignore[call-arg, attr-defined]
 
 

@@ -50,14 +50,14 @@ def test_queries_left_out_are_counted_with_reasons() -> None:
     (found,) = within_query_correlations(x, y, query)
     # Only query a: ranks 1 2 3 against 1 3 2, ρ = 1 − 6·2/(3·8) = 0.5.
     assert found.value == pytest.approx(0.5)
-    assert found.left_out == {FEW: 2, FLAT_METRIC: 1, FLAT_OUTCOME: 1, FLAT_BOTH: 1}
-    assert (found.queries, found.n, found.missing, found.interval, found.reason) == (1, 3, 2, None, ONE_QUERY)
+    assert found.reasons == {FEW: 2, FLAT_METRIC: 1, FLAT_OUTCOME: 1, FLAT_BOTH: 1} and found.n_left_out == 5
+    assert (found.n, found.counts, found.interval, found.reason) == (1, {"contexts": 3}, None, ONE_QUERY)
     (nothing,) = within_query_correlations([1.0, 1.0], [1.0, 2.0], ["a", "a"])
-    assert (nothing.value, nothing.reason, nothing.left_out) == (None, NO_QUERY, {FLAT_METRIC: 1})
+    assert (nothing.value, nothing.reason, nothing.reasons) == (None, NO_QUERY, {FLAT_METRIC: 1})
     (empty,) = within_query_correlations([], [], [])
-    assert (empty.value, empty.queries, empty.left_out) == (None, 0, {})
+    assert (empty.value, empty.n, empty.reasons) == (None, 0, {})
     (endless,) = within_query_correlations([1.0, np.inf, 2.0], [1.0, 2.0, 3.0], ["a"] * 3, measure="pearson")
-    assert endless.left_out == {INFINITE: 1}
+    assert endless.reasons == {INFINITE: 1}
 
 
 def test_mean_and_interval_are_those_of_a_mean(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,11 +87,11 @@ def test_differences_at_the_edges() -> None:
     query = np.repeat(np.arange(4), 3)
     x = np.stack([y, y, -y, np.zeros(12)], axis=1)
     same, opposite, none = within_query_gaps(x, y, query, pairs=[(0, 1), (0, 2), (0, 3)], resamples=100)
-    assert (same.value, same.p, same.queries) == (0.0, 1.0, 4)
+    assert (same.value, same.p, same.n) == (0.0, 1.0, 4)
     # Two apart in all four queries: only the signs can speak, 2/2⁴.
-    assert (opposite.value, opposite.first, opposite.second) == (2.0, 1.0, -1.0)
+    assert opposite.value == 2.0
     assert opposite.p == pytest.approx(2 / 16)
-    assert (none.value, none.reason, none.p, none.queries) == (None, NO_QUERY, None, 0)
+    assert (none.value, none.reason, none.p, none.n) == (None, NO_QUERY, None, 0)
     (single,) = within_query_gaps(x[:3], y[:3], query[:3], pairs=[(0, 2)])
     assert (single.value, single.p, single.interval, single.reason) == (2.0, None, None, ONE_QUERY)
     assert within_query_gaps(x, y, query, pairs=[]) == []

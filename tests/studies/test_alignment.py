@@ -17,12 +17,12 @@ import ragworth
 from ragworth.errors import InputError
 from ragworth.formats.theta import Theta
 from ragworth.results import Results
+from ragworth.retrieval.candidates import Candidates
+from ragworth.retrieval.context_sampling import draw_contexts
+from ragworth.score_rows import ScoreRows
 from ragworth.stats.estimate import Resampling
-from ragworth.studies.alignment import draw_contexts
-from ragworth.studies.pool import CandidatePool
 from ragworth.studies.prediction import Prediction
 from ragworth.studies.run import plan_study
-from ragworth.studies.score_rows import ScoreRows
 from ragworth.tables import Outcomes
 from tests.studies.conftest import Opened
 
@@ -372,8 +372,8 @@ def test_drawing_for_one_query_does_not_depend_on_the_others() -> None:
     texts = ragworth.Collection(passages=pl.DataFrame(passages))
     labels = {query: {"p0": 1.0, "p1": 1.0} for query in ("a", "b")}
     found = {query: [f"p{n}" for n in range(25)] for query in ("a", "b")}
-    both, _ = draw_contexts([CandidatePool(texts, found, labels)], 6, 5)
-    alone, _ = draw_contexts([CandidatePool(texts, {"b": found["b"]}, labels)], 6, 5)
+    both, _ = draw_contexts([Candidates(texts, found, labels)], 6, 5)
+    alone, _ = draw_contexts([Candidates(texts, {"b": found["b"]}, labels)], 6, 5)
     assert all(both[name]["b"] == alone[name]["b"] for name in both)
     assert len({tuple(both[name]["a"]) for name in both}) > 3
 
@@ -431,7 +431,7 @@ def test_balanced_contexts_are_drawn_as_if_at_random_given_that_some_are_relevan
     passages = {"passage": [f"p{n}" for n in range(25)], "text": ["x"] * 25}
     texts = ragworth.Collection(passages=pl.DataFrame(passages))
     labels = {"q": {f"p{n}": 1.0 for n in range(10)}}
-    pool = CandidatePool(texts, {"q": [f"p{n}" for n in range(25)]}, labels)
+    pool = Candidates(texts, {"q": [f"p{n}" for n in range(25)]}, labels)
     drawn, _ = draw_contexts([pool], 2000, 5)
     counts = [sum(f"p{n}" in each for n in range(10) for each in [drawn[arm]["q"]]) for arm in drawn]
     assert counts[1::2] == [0] * 1000

@@ -196,7 +196,7 @@ def test_left_out_queries_are_counted(tmp_path: Path, two: Two) -> None:
     short = [line for line in run if not line.startswith("q004") or int(line.split()[3]) < 3]
     (place / "run.txt").write_text("\n".join(short) + "\n", encoding="utf-8")
     left = ragworth.study("layouts", place, keep=False, size=5).findings.left_out.to_dicts()
-    reason = "fewer than 4 passages that aren't relevant"
+    reason = "fewer than 4 passages that are not relevant"
     assert left == [{"case": "w", "reason": reason, "queries": 1}]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -75,6 +75,10 @@ class TaskConfig(TomlTable):
     model: ModelValue | None = None
     expensive: Annotated[ExpensiveJudge, split("settings", "model", "sample", "file")] | None = None
     """Of a kind of judgment: a better judge for a sample."""
+
+    def with_settings(self, settings: Mapping[str, Any]) -> TaskConfig:
+        """The same with other settings besides its own."""
+        return replace(self, settings={**self.settings, **settings})
 
 
 @dataclass(frozen=True)
@@ -218,6 +222,16 @@ class Workspace(TomlTable):
         """Names of fields in a log: those of all logs, and those of this one."""
         own = next((each for name, each in self.columns.items() if name == text and isinstance(each, Mapping)), {})
         return {**{name: each for name, each in self.columns.items() if isinstance(each, str)}, **own}
+
+    def with_settings(self, tasks: Mapping[str, Mapping[str, Any]]) -> Workspace:
+        """The same with other settings of some of its tasks: kinds of judgment, graders, or ``answers``."""
+        judgments, grades = (
+            {name: each.with_settings(tasks.get(name, {})) for name, each in known.items()}
+            for known in (self.judgments, self.grades)
+        )
+        answers, mine = self.answers, tasks.get("answers", {})
+        answers = replace(answers, task=answers.task.with_settings(mine)) if answers is not None else None
+        return replace(self, judgments=judgments, grades=grades, answers=answers)
 
     def path(self, text: str) -> Path:
         """A path of the file's, from its folder."""

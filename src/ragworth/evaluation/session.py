@@ -188,6 +188,13 @@ class StageSession:
         frame = pl.concat([table.select(list(Judgments.schema)) for table in tables])
         return Judgments.trusted(frame.unique(["query", "passage", "aspect"], keep="first", maintain_order=True))
 
+    @property
+    def known_aspects(self) -> set[str]:
+        """What metrics can read: aspects of judgments, ratings, and tokens of passages."""
+        have = set(found.frame["aspect"].unique()) if (found := self.all_judgments) is not None else set()
+        have |= {"ratings"} if self.all_ratings is not None else set()
+        return have | ({"tokens"} if self.collection.passages.height else set())
+
     def results(self, contexts: Contexts, metrics: Sequence[str]) -> Results:
         """All that came of the session, with the scores of some contexts and the texts that these show.
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from ragworth.fitting.rows import FittingRows, Floats, Ints
 from ragworth.stats.bootstrap import bootstrap_means, mean_intervals
+from ragworth.stats.estimate import Estimate
 from ragworth.stats.paired import bootstrap_tests
-from ragworth.stats.pooled import CorrelationGap
 from ragworth.stats.range_intervals import Bounds
 from ragworth.stats.resampling import ConfidenceInterval, expanded_interval, expanded_p
-from ragworth.stats.within_query import NO_QUERY, ONE_QUERY, REASONS, MeanCorrelation, query_correlations
+from ragworth.stats.within_query import mean_correlation, mean_gap, query_correlations
 
 
 def column_means(each: Floats) -> Floats:
@@ -42,69 +42,45 @@ class SharedQueryCorrelations:
     def __init__(self, values: Floats, rows: FittingRows, *, level: float, resamples: int, seed: int) -> None:
         self.by_query = query_correlations(values, rows.outcome, rows.query)
         self.values = average_same_queries(self.by_query.values, rows.same)
-        self.same, self.rows = rows.same, rows
+        self.same = rows.same
         self.level, self.again = level, {"resamples": resamples, "seed": seed}
 
-    def means(self) -> list[MeanCorrelation]:
+    def means(self) -> list[Estimate]:
         """The mean of each column."""
         spans = self._spans(self.values, (-1.0, 1.0))
-        return [self._mean(place, span) for place, span in enumerate(spans)]
+        return [self._mean(place).with_interval(span) for place, span in enumerate(spans)]
 
-    def _mean(self, place: int, span: ConfidenceInterval | None) -> MeanCorrelation:
+    def _mean(self, place: int) -> Estimate:
         column, apart = self.values[:, place], self.by_query
-        known = ~np.isnan(column)
-        count = int(known.sum())
-        why = np.zeros(len(column), dtype=np.int64)
+        why, rows = (np.zeros(len(column), dtype=np.int64) for _ in range(2))
         np.maximum.at(why, self.same, apart.why[:, place])
-        there = ~np.isnan(apart.values[:, place])
-        return MeanCorrelation(
-            float(column[known].mean()) if count else None,
-            "" if count > 1 else ONE_QUERY if count else NO_QUERY,
-            span,
-            count,
-            {reason: n for code, reason in enumerate(REASONS) if code and (n := int((why[~known] == code).sum()))},
-            int(apart.rows[there, place].sum()),
-            len(self.rows.outcome) - int(apart.rows[:, place].sum()),
-        )
+        np.add.at(rows, self.same, np.where(np.isnan(apart.values[:, place]), 0, apart.rows[:, place]))
+        return mean_correlation(column, why, rows)
 
-    def gap(self, first: int, second: int) -> CorrelationGap:
+    def gap(self, first: int, second: int) -> Estimate:
         """The mean of one column less that of another, over the queries that both have in the same table."""
         a, b = self.by_query.values[:, first], self.by_query.values[:, second]
         both = ~np.isnan(a + b)
-        if not both.any():
-            return CorrelationGap(None, NO_QUERY, None, None, None, None, 0, 0)
-        sides = np.where(both[:, None], np.stack([a - b, a, b], axis=1), np.nan)
-        gaps, *means = average_same_queries(sides, self.same).T
+        (gaps,) = average_same_queries(np.where(both, a - b, np.nan)[:, None], self.same).T
         gaps = np.where(np.abs(gaps) < 1e-12, 0.0, gaps)
-        count, n = int((~np.isnan(gaps)).sum()), int(self.by_query.rows[both, first].sum())
-        span = self._spans(gaps[:, None], (-2.0, 2.0))[0]
-        chance = float(bootstrap_tests(gaps[:, None], **self.again)[0]) if count > 1 else None
-        one, other = (float(np.nanmean(side)) for side in means)
-        return CorrelationGap(
-            float(np.nanmean(gaps)), "" if count > 1 else ONE_QUERY, span, chance, one, other, n, count
-        )
+        rows = np.zeros(len(gaps), dtype=np.int64)
+        np.add.at(rows, self.same, np.where(both, self.by_query.rows[:, first], 0))
+        (p,) = bootstrap_tests(gaps[:, None], **self.again)
+        return mean_gap(gaps, p, rows).with_interval(self._spans(gaps[:, None], (-2.0, 2.0))[0])
 
     def _spans(self, each: Floats, bounds: Bounds) -> list[ConfidenceInterval | None]:
         return mean_intervals(each, level=self.level, **self.again, bounds=bounds).spans()
 
 
-def mean_figure(found: MeanCorrelation) -> dict[str, Any]:
+def mean_figure(found: Estimate) -> dict[str, Any]:
     """A mean correlation within queries."""
-    low, high = found.interval or (None, None)
-    return {
-        "value": found.value,
-        "low": low,
-        "high": high,
-        "queries": found.queries,
-        "contexts": found.n,
-        "left_out": dict(found.left_out),
-    }
+    counts = {"queries": found.n, "contexts": found.counts["contexts"], "left_out": dict(found.reasons)}
+    return {"value": found.value, "low": found.low, "high": found.high, **counts}
 
 
-def gap_figure(found: CorrelationGap) -> dict[str, Any]:
+def gap_figure(found: Estimate) -> dict[str, Any]:
     """A paired difference of two correlations."""
-    low, high = found.interval or (None, None)
-    return {"value": found.value, "low": low, "high": high, "p": found.p, "queries": found.queries}
+    return {"value": found.value, "low": found.low, "high": found.high, "p": found.p, "queries": found.n}
 
 
 def average_figure(

@@ -37,7 +37,7 @@ def transfer_sentence(found: TransferResult, k: int) -> str:
     gain = {"value": found.gap.value, "low": low, "high": high}
     seen = f"of whose queries {found.seen:,} have ids of training queries" if found.seen else ""
     return (
-        f"{name} (n = {found.gap.queries:,}), {seen or 'which nothing was learned from'}, they correlate "
+        f"{name} (n = {found.gap.n:,}), {seen or 'which nothing was learned from'}, they correlate "
         f"{found.learned.value:.3f}"
         f"{_span_words(found.learned.interval)}, UDCG@{k} {found.udcg.value:.3f}: {_gain_words(gain)}, difference "
         f"{found.gap.value:+.3f}{_interval_words(gain)}."

@@ -20,8 +20,9 @@ from ragworth.fitting.parameter_choice import (
 from ragworth.fitting.rows import FittingRows, FittingTables, build_fitting_rows
 from ragworth.fitting.sentences import choice_sentence
 from ragworth.stats.correlation import Measure
-from ragworth.stats.pooled import PooledCorrelation, pooled_correlations
-from ragworth.stats.within_query import MeanCorrelation, within_query_correlations
+from ragworth.stats.estimate import Estimate
+from ragworth.stats.pooled import pooled_correlations
+from ragworth.stats.within_query import within_query_correlations
 from ragworth.tables import Contexts, Judgments, Outcomes
 
 
@@ -100,12 +101,12 @@ def sweep_tables(
     )
 
 
-def _columns(kind: CorrelationKind, found: Sequence[MeanCorrelation | PooledCorrelation]) -> dict[str, list[Any]]:
+def _columns(kind: CorrelationKind, found: Sequence[Estimate]) -> dict[str, list[Any]]:
     return {
         kind: [each.value for each in found],
-        f"{kind}_low": [each.interval.low if each.interval else None for each in found],
-        f"{kind}_high": [each.interval.high if each.interval else None for each in found],
-        f"{kind}_queries": [each.queries for each in found],
+        f"{kind}_low": [each.low for each in found],
+        f"{kind}_high": [each.high for each in found],
+        f"{kind}_queries": [each.counts.get("queries", each.n) for each in found],
     }
 
 

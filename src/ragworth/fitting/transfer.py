@@ -11,13 +11,8 @@ from ragworth.fitting.udcg_weights import udcg_metric
 from ragworth.formats.theta import Theta, digest_query
 from ragworth.metrics import METRICS
 from ragworth.scoring import bind_theta
-from ragworth.stats.pooled import CorrelationGap
-from ragworth.stats.within_query import (
-    MeanCorrelation,
-    query_correlations,
-    within_query_correlations,
-    within_query_gaps,
-)
+from ragworth.stats.estimate import Estimate
+from ragworth.stats.within_query import query_correlations, within_query_correlations, within_query_gaps
 from ragworth.tables import Contexts, Judgments, Outcomes
 
 
@@ -30,9 +25,9 @@ class TransferResult(NamedTuple):
     """
 
     name: str
-    learned: MeanCorrelation
-    udcg: MeanCorrelation
-    gap: CorrelationGap
+    learned: Estimate
+    udcg: Estimate
+    gap: Estimate
     contexts: int
     left_out: dict[str, int]
     by_query: Floats

@@ -11,6 +11,7 @@ import polars as pl
 
 from ragworth.errors import InputError
 from ragworth.formats import read_ratings
+from ragworth.formats.judges import read_coverage
 from ragworth.formats.texts import read as read_texts
 from ragworth.metrics.required_passages import REQUIRED, answerable, required, without_failed
 from ragworth.results import Results
@@ -82,6 +83,20 @@ def _graded(results: Results, eta: float) -> AnswerCoverage:
     return AnswerCoverage(
         *(mine.filter(pl.col("aspect") == aspect).select(list(VALUES)) for aspect in AnswerCoverage._fields)
     )
+
+
+def coverage_by_people(results: Results, eta: float, file: str | None, systems: list[str]) -> pl.DataFrame:
+    """Coverage of answers by others than the grader: system, query, judge and value.
+
+    They are the outcomes ``JUDGE-coverage``, and those in a file of people's coverage of some of the ``systems``.
+    """
+    found = [pl.DataFrame(schema={**VALUES, "judge": pl.String})]
+    if results.outcomes is not None:
+        named = results.outcomes.frame.filter(pl.col("aspect").str.ends_with("-coverage"))
+        found.append(named.select(*VALUES, judge=pl.col("aspect").str.strip_suffix("-coverage")))
+    if file and results.ratings is not None:
+        found.append(read_coverage(file, answerable(results.ratings, eta), systems))
+    return pl.concat(found).drop_nulls("value")
 
 
 def _required_tokens(results: Results, eta: float) -> Mapping[str, int]:

@@ -153,8 +153,16 @@ class UtilityGrader(Grader):
         return [*once, *self.scorer.notes()]
 
 
-def relative_gains(frame: pl.DataFrame) -> pl.DataFrame:
-    """Outcomes as utilities: relative gains over those without a context, p_without."""
+def relative_gains(outcomes: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Outcomes of one aspect as utilities: relative gains over those without a context, p_without."""
+    bare = outcomes.filter(pl.col("system") == NO_CONTEXT_SYSTEM)
+    if not bare["value"].count():
+        found = f"{name}: there is no outcome {outcomes['aspect'][0]!r} without a context"
+        expected = f"outcomes {UtilityGrader.kind!r}, or outcomes of answers without a context"
+        remedy = "have answers written without one (without = true under [answers]) and graded by utility"
+        raise InputError(found, expected=expected, remedy=remedy)
+    frame = outcomes.filter(pl.col("system") != NO_CONTEXT_SYSTEM)
+    frame = frame.join(bare.select("query", p_without="value"), on="query", how="left")
     base = pl.col("p_without")
     lost = pl.when(base.is_null()).then(pl.lit(NO_ZERO_SHOT)).when(base <= 0).then(pl.lit(ZERO_SHOT_WORTHLESS))
     status = pl.when(pl.col("status") == OK).then(lost.otherwise(pl.lit(OK))).otherwise("status")

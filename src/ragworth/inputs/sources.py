@@ -18,13 +18,12 @@ from ragworth.formats.files import run_name
 from ragworth.formats.grade_words import GradeError
 from ragworth.inputs.beir_folders import BeirFolder, group_beir_files, read_beir_folder
 from ragworth.inputs.file_heads import CandidateFile, list_folder, read_head
+from ragworth.inputs.places import is_results
 from ragworth.inputs.problems import Problems
 from ragworth.inputs.recognition import RecognisedFile, recognise_file, recognise_records
 from ragworth.inputs.workspace_plan import WorkspacePlan, plan_workspace
 
 NO_PATHS = OutputPaths()
-MANIFEST = "manifest.json"
-"""The file that every folder of results has."""
 
 
 class Source(NamedTuple):
@@ -56,7 +55,7 @@ def open_source(
 
 def _check_no_results(path: Path) -> None:
     """Refuse the results of an evaluation."""
-    if (path / MANIFEST).is_file() and not (path / WORKSPACE_FILE).exists():
+    if is_results(path):
         raise InputError(
             "these are the results of an evaluation, not data to evaluate",
             file=str(path),

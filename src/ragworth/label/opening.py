@@ -8,9 +8,9 @@ from pathlib import Path
 from ragworth.errors import InputError, format_list
 from ragworth.evaluation.inputs import EvaluationInputs, load_inputs
 from ragworth.inputs.problems import Problems
-from ragworth.inputs.sources import MANIFEST, open_source
+from ragworth.inputs.sources import open_source
 from ragworth.label.sources import LabelSource
-from ragworth.results import Results
+from ragworth.results import MANIFEST, Results
 from ragworth.tables import Contexts
 
 DEFAULT_K = 5

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Container, Iterable
 from typing import Literal, get_args
 
 import numpy as np
@@ -66,6 +68,27 @@ def required_subsets(ratings: Ratings, eta: float) -> dict[str, list[str]]:
     """The required subset of each query that has one, in the order in which passages were chosen."""
     chosen = required(ratings, eta).filter(pl.col("class") == REQUIRED).sort("place")
     return dict(chosen.group_by("query", maintain_order=True).agg("passage").iter_rows())
+
+
+def subsets_of_queries(
+    ratings: Ratings, eta: float, queries: Iterable[str], subquestions: Container[str]
+) -> tuple[dict[str, list[str]], Counter[str]]:
+    """The required subset of each query, and how many queries have none, by reason.
+
+    ``subquestions`` contains the queries that have some.
+    """
+    whole = without_failed(ratings)
+    chosen = required_subsets(whole, eta)
+    reasons: dict[str, Container[str]] = {
+        "no sub-questions": subquestions,
+        "no ratings": set(ratings.frame["query"]),
+        "a rating failed": set(whole.frame["query"]),
+        f"no sub-question is answered with {eta:g} or more": chosen,
+    }
+    names = list(queries)
+    why = {query: next((reason for reason, known in reasons.items() if query not in known), "") for query in names}
+    subsets = {query: chosen[query] for query in names if not why[query]}
+    return subsets, Counter(reason for reason in why.values() if reason)
 
 
 def class_shares(

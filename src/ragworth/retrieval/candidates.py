@@ -1,25 +1,45 @@
-"""What one retriever found for each query, as candidates for contexts: relevant, not relevant, and random passages."""
+"""What one retriever found for each query, and contexts drawn from it: relevant, not relevant, and random passages."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from random import Random
+from typing import NamedTuple
 
 import polars as pl
 
 from ragworth.calls.programs import NoValue
 from ragworth.collection import Collection
-from ragworth.errors import InputError, format_list
+from ragworth.errors import InputError, RagworthError, format_list
+from ragworth.results import Results
+from ragworth.retrieval.context_lists import ContextLists, contexts_from_lists
+from ragworth.retrieval.parsing import parse
 from ragworth.retrieval.steps.random_sample import sample_passages
+from ragworth.tables import Contexts
 from ragworth.tasks.text_lookup import TextLookup
 from ragworth.text_match.matching import match_answer, to_matchable
+
+SPARE = 30
+"""Passages drawn at random beyond those needed, because some may hold an accepted answer."""
 
 
 class Unusable(Exception):  # noqa: N818 (it is counted, not reported)
     """Why no context can be made for a query."""
+
+
+class DrawnContexts(NamedTuple):
+    """Contexts, and the queries that were left out, by reason."""
+
+    shown: ContextLists
+    left: Counter[str]
+
+    @property
+    def contexts(self) -> Contexts:
+        return contexts_from_lists(self.shown)
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +50,7 @@ class Candidates:
     ----------
     found: for each query the first ``depth`` passages that one retriever found, in its order.
     labels: relevance by query and passage; a passage that nobody judged isn't relevant.
+    limit: the number of queries that contexts are made for; None for all.
     """
 
     collection: Collection
@@ -41,6 +62,34 @@ class Candidates:
     """Queries with accepted answers; None if answers aren't needed."""
     held: Counter[str] = field(default_factory=Counter)
     """How many passages were passed over because they hold an accepted answer, by arm."""
+    limit: int | None = None
+
+    def draw(
+        self,
+        arms: Sequence[str],
+        build: Callable[[str], Mapping[str, list[str]]],
+        remedy: str,
+        left: Counter[str] | None = None,
+        queries: Sequence[str] | None = None,
+    ) -> DrawnContexts:
+        """Contexts of each arm for each query. ``build`` raises `Unusable` for a query that has none."""
+        shown: ContextLists = {arm: {} for arm in arms}
+        left = Counter() if left is None else left
+        used = 0
+        for query in self.found if queries is None else queries:
+            if used == self.limit:
+                break
+            try:
+                made = build(query)
+            except Unusable as why:
+                left[str(why)] += 1
+                continue
+            used += 1
+            for arm, passages in made.items():
+                shown[arm][query] = passages
+        if not used:
+            raise no_queries_error(left, remedy)
+        return DrawnContexts(shown, left)
 
     @cached_property
     def passages(self) -> pl.Series:
@@ -84,11 +133,11 @@ class Candidates:
         """Passages that were found and aren't relevant, in their order."""
         return [each for each in self.found[query] if not self.is_relevant(query, each)]
 
-    def random(self, query: str, number: int, rng: Random) -> list[str]:
-        """Passages of the collection at random: none that was found for the query, and none that has a label for it."""
+    def random(self, arm: str, query: str, number: int, rng: Random, among: int) -> list[str]:
+        """The first without an answer ``among`` passages drawn at random, neither found nor labelled for the query."""
         taken = {*self.found[query], *self.labels.get(query, {})}
-        drawn = sample_passages(self.passages, number + len(taken), rng)
-        return [each for each in drawn if each not in taken][:number]
+        drawn = sample_passages(self.passages, among + len(taken), rng)
+        return self.without_answer(arm, query, [each for each in drawn if each not in taken][:among], number)
 
     def without_answer(self, arm: str, query: str, passages: Sequence[str], number: int) -> list[str]:
         """The first passages with a text in which no accepted answer is found; those that hold one are counted."""
@@ -127,15 +176,43 @@ class Candidates:
         return frozenset(self.passages)
 
 
-def choose_retriever(known: Sequence[str], wanted: str | None, is_control: Callable[[str], bool], file: str) -> str:
+def choose_retriever(known: Sequence[str], wanted: str | None, controls: Container[str], file: str) -> str:
     """The system whose passages are the candidates: the one that is named, or the first that isn't a control."""
     if wanted is not None:
         if wanted not in known:
             raise InputError(f"there is no system {wanted!r}", file=file, expected=format_list(list(known), 12))
         return wanted
-    real = [name for name in known if not is_control(name)]
+    real = [name for name in known if name not in controls]
     if not real:
         found = "all systems are controls (random, oracle, reversed, …), so there are no retrieved candidates"
         remedy = "add a retriever under [systems], or name one of them: --retriever"
         raise InputError(found, file=file, remedy=remedy)
     return real[0]
+
+
+def retriever_of(results: Results, wanted: str | None) -> str:
+    """The same of an evaluation's results, which say what its systems were."""
+    controls = set()
+    for name, written in (results.manifest.get("systems") or {}).items():
+        with suppress(RagworthError):  # a run from a file
+            controls |= {name} if parse(written).is_control else set()
+    return choose_retriever(results.contexts.systems, wanted, controls, str(results.manifest.get("title", "")))
+
+
+def candidates_of_results(results: Results, system: str, usable: pl.DataFrame) -> Candidates:
+    """What one system showed in an evaluation, as far as it is among the ``usable`` pairs of query and passage."""
+    pair = ["query", "passage"]
+    shown = results.contexts.only(system).frame.join(usable, on=pair, how="semi", maintain_order="left")
+    labels: dict[str, dict[str, float]] = {}
+    if results.judgments is not None:
+        known = results.judgments.of("relevance").drop_nulls("value").join(shown, on=pair, how="semi")
+        for query, passage, value in known.select(*pair, "value").iter_rows():
+            labels.setdefault(query, {})[passage] = value
+    found = dict(shown.group_by("query", maintain_order=True).agg("passage").iter_rows())
+    return Candidates(results.collection, found, labels, answered=frozenset(results.collection.answers["query"]))
+
+
+def no_queries_error(left: Mapping[str, int], remedy: str) -> InputError:
+    """That no query can be studied, with the reasons counted."""
+    reasons = ", ".join(f"{why}: {count:,}" for why, count in left.items()) or "there are none"
+    return InputError(f"no query is left to study ({reasons})", remedy=remedy)

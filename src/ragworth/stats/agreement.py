@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ragworth.stats.estimate import Estimate
 from ragworth.stats.resampling import ConfidenceInterval, expanded_interval, resample_counts, unit_numbers
 
 Floats = npt.NDArray[np.float64]
@@ -40,6 +41,12 @@ class Kappa(NamedTuple):
     n: int
     missing: int
     interval: ConfidenceInterval | None = None
+
+    @property
+    def estimate(self) -> Estimate:
+        """Without what was observed."""
+        found = Estimate(self.value, n=self.n, n_left_out=self.missing, reason=self.reason)
+        return found.with_interval(self.interval)
 
 
 def cohen_kappa(

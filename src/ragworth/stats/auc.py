@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from ragworth.stats.bootstrap import mean_intervals
 from ragworth.stats.correlation import average_ranks
+from ragworth.stats.estimate import Estimate
 from ragworth.stats.paired import sign_test
 from ragworth.stats.resampling import ConfidenceInterval, expanded_interval, resample_counts, unit_numbers
 
@@ -40,31 +41,6 @@ class AucEstimate(NamedTuple):
     missing: int
     groups: int
     interval: ConfidenceInterval | None
-
-
-class WinRateEstimate(NamedTuple):
-    """How often the positive of a pair has the higher value.
-
-    Attributes
-    ----------
-    value: mean over queries of (wins + ties/2) / pairs, or of wins / pairs where wins are strict; None without pairs.
-    wins, ties, losses: number of pairs.
-    missing: pairs with a NaN; they are left out.
-    queries: number of queries with a pair.
-    p: two-sided sign test over queries, by wins less losses; those with as many wins as losses are left out.
-    interval: bootstrap over queries; None for fewer than two.
-    reason: why the value or the interval is missing, or empty.
-    """
-
-    value: float | None
-    wins: int
-    ties: int
-    losses: int
-    missing: int
-    queries: int
-    p: float
-    interval: ConfidenceInterval | None
-    reason: str = ""
 
 
 def auc(values: npt.ArrayLike, labels: npt.ArrayLike) -> float:
@@ -123,28 +99,36 @@ def win_rate(
     level: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
-) -> WinRateEstimate:
+) -> Estimate:
     """How often the first value of a pair (the positive's) is higher than the second (the negative's).
 
     A tie counts half, or with ``strict`` nothing; the sign test ignores ties either way.
     ``pairs`` is (n × 2); ``queries`` gives the query of each pair, by default a different one. Every query counts the
-    same, however many pairs it has, because pairs that share a passage aren't independent.
+    same, however many pairs it has, because pairs that share a passage aren't independent. ``n`` counts queries with a
+    pair, ``counts`` has wins, ties and losses of pairs, and p is of a two-sided sign test over queries.
     """
     values = np.asarray(pairs, dtype=np.float64).reshape(-1, 2)
     there = ~np.isnan(values).any(axis=1)
     query = np.unique(unit_numbers(queries, len(values))[there], return_inverse=True)[1].reshape(-1)
     first, second = values[there].T
     better = (first > second).astype(np.float64) - (first < second)
-    wins, ties, losses = (int((better == outcome).sum()) for outcome in (1, 0, -1))
-    missing = int((~there).sum())
+    counts = {name: int((better == sign).sum()) for name, sign in (("wins", 1), ("ties", 0), ("losses", -1))}
+    none = Estimate(n_left_out=int((~there).sum()), counts=counts)
     if not len(better):
-        return WinRateEstimate(None, 0, 0, 0, missing, 0, 1.0, None, "there are no pairs of values")
+        return none._replace(reason="there are no pairs of values")
     size = np.bincount(query)
     net = np.bincount(query, better).astype(np.float64)
     rate = np.bincount(query, better > 0) / size if strict else 0.5 + net / (2 * size)
     (span,) = mean_intervals(rate[:, None], level=level, resamples=resamples, seed=seed, bounds=(0.0, 1.0)).spans()
     reason = "" if span is not None else "there is only one query, so no interval"
-    return WinRateEstimate(float(rate.mean()), wins, ties, losses, missing, len(rate), sign_test(net), span, reason)
+    made = none._replace(value=float(rate.mean()), p=sign_test(net), n=len(rate), reason=reason)
+    return made.with_interval(span)
+
+
+def pair_wins(pairs: Floats, *, strict: bool = False) -> Floats:
+    """For each pair 1 for a win, 0 for a loss, ½ (with ``strict`` 0) for a tie; NaN if a value is missing."""
+    sign = np.sign(pairs[:, 0] - pairs[:, 1])
+    return np.where(np.isnan(sign), np.nan, sign > 0 if strict else 0.5 + sign / 2)
 
 
 def pairs_within(values: npt.ArrayLike, labels: npt.ArrayLike, queries: npt.ArrayLike) -> tuple[Floats, Ints]:

@@ -2,47 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 import numpy.typing as npt
 
+from ragworth.stats.estimate import Estimate
 from ragworth.stats.paired import sign_test
-from ragworth.stats.resampling import ConfidenceInterval, expanded_interval, resample_counts, unit_numbers
+from ragworth.stats.resampling import expanded_interval, resample_counts, unit_numbers
 
 CHUNK = 1 << 22
 """Maximum numbers in memory while resampling."""
 
 NOTHING = "no pair differs in outcome"
 TIED = "the metric tells no such pair apart"
-
-
-class Concordance(NamedTuple):
-    """How often metric and outcome prefer the same context of a pair.
-
-    Attributes
-    ----------
-    value: τ = (C − D)/(C + D), from −1 to 1; None if undefined.
-    reason: why it is undefined, or empty.
-    interval: expanded percentile bootstrap over queries, or None.
-    p: two-sided sign test over queries with more pairs of one kind than of the other; never 0.
-    concordant, discordant: C and D.
-    tied: pairs that differ in outcome but not in the metric; counted in neither.
-    even: pairs that don't differ in outcome; they are left out.
-    missing: pairs with a NaN; they are left out.
-    queries: queries with a concordant or discordant pair.
-    """
-
-    value: float | None
-    reason: str
-    interval: ConfidenceInterval | None
-    p: float
-    concordant: int
-    discordant: int
-    tied: int
-    even: int
-    missing: int
-    queries: int
 
 
 def concordance(
@@ -53,11 +24,13 @@ def concordance(
     level: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
-) -> Concordance:
+) -> Estimate:
     """τ of pairs of contexts, from the metric's ``values`` (pairs × 2) and the ``outcomes`` of both.
 
     Only pairs that differ in outcome count. ``queries`` gives the query of each pair, by default a different one; whole
-    queries are resampled.
+    queries are resampled. ``n`` counts queries with a concordant or discordant pair, ``counts`` has the pairs: C and D,
+    those ``tied`` in the metric, and ``even`` ones, that don't differ in outcome. p is of a two-sided sign test over
+    queries with more pairs of one kind than of the other.
     """
     x = np.asarray(values, dtype=np.float64).reshape(-1, 2)
     y = np.asarray(outcomes, dtype=np.float64).reshape(-1, 2)
@@ -74,16 +47,17 @@ def concordance(
         "discordant": int((agreed[told] < 0).sum()),
         "tied": int((differs & (agreed == 0)).sum()),
         "even": int((there & (outcome == 0)).sum()),
-        "missing": int((~there).sum()),
     }
+    none = Estimate(n_left_out=int((~there).sum()), counts=counts)
     if not told.any():
-        return Concordance(None, TIED if differs.any() else NOTHING, None, 1.0, queries=0, **counts)
+        return none._replace(reason=TIED if differs.any() else NOTHING)
     inner = np.unique(unit[told], return_inverse=True)[1].reshape(-1)
     net, size = np.bincount(inner, agreed[told]).astype(np.float64), np.bincount(inner).astype(np.float64)
     step = max(1, CHUNK // len(size))
     draws = [drawn @ net / (drawn @ size) for drawn in resample_counts(len(size), resamples, seed, step)]
     interval = expanded_interval(np.concatenate([np.empty(0), *draws]), len(size), level)
-    return Concordance(float(net.sum() / size.sum()), "", interval, sign_test(net), queries=len(size), **counts)
+    value = float(net.sum() / size.sum())
+    return none._replace(value=value, p=sign_test(net), n=len(size)).with_interval(interval)
 
 
 def macro_f1(values: npt.ArrayLike, outcomes: npt.ArrayLike) -> float | None:

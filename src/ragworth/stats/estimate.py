@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ragworth.stats.bootstrap import bootstrap_means, mean_intervals
-from ragworth.stats.paired import Test, compare_paired, holm
-from ragworth.stats.power import detectable_difference
 from ragworth.stats.range_intervals import Bounds
 from ragworth.stats.resampling import ConfidenceInterval, expanded_interval, expanded_p
 
@@ -72,24 +70,9 @@ class Estimate(NamedTuple):
         p = self.p_holm if self.p_holm is not None else self.p
         return self.value is not None and p is not None and p < alpha
 
-    @classmethod
-    def of(cls, found: Any, *, unit: str = "queries") -> Estimate:
-        """What a function of this package returns, as an estimate; ``unit`` names the field that counts its units."""
-        interval: ConfidenceInterval | None = found.interval
-        low, high = interval if interval is not None else (None, None)
-        left: Any = getattr(found, "left_out", None) or getattr(found, "missing", 0)
-        why, reasons = found.reason, {}
-        if not isinstance(left, int):
-            reasons = dict(left)
-            why = why or ", ".join(f"{reason}: {count:,}" for reason, count in left.items())
-            left = sum(left.values())
-        p = getattr(found, "p", None) if found.value is not None else None
-        names = ("wins", "ties", "losses", "concordant", "discordant", "tied", "even")
-        counts = {name: getattr(found, name) for name in names if hasattr(found, name)}
-        if unit != "queries" and hasattr(found, "queries"):
-            counts["queries"] = found.queries
-        n = getattr(found, unit) if hasattr(found, unit) else found.n
-        return cls(found.value, low, high, p, None, n, left, why, counts, reasons=reasons)
+    def with_interval(self, span: ConfidenceInterval | None) -> Estimate:
+        """The same with an interval, if there is one."""
+        return self if span is None else self._replace(low=span.low, high=span.high)
 
 
 def mean_estimates(values: Floats, plan: Resampling, bounds: Bounds | None = None) -> list[Estimate]:
@@ -97,22 +80,9 @@ def mean_estimates(values: Floats, plan: Resampling, bounds: Bounds | None = Non
     made = []
     for column, span in zip(values.T, mean_intervals(values, **plan.options, bounds=bounds).spans(), strict=True):
         known = column[~np.isnan(column)]
-        low, high = span if span is not None else (None, None)
         mean = float(known.mean()) if len(known) else None
-        made.append(Estimate(mean, low, high, n=len(known), n_left_out=len(column) - len(known)))
+        made.append(Estimate(mean, n=len(known), n_left_out=len(column) - len(known)).with_interval(span))
     return made
-
-
-def difference(first: Floats, second: Floats, test: Test, plan: Resampling, bounds: Bounds | None = None) -> Estimate:
-    """The mean of the first minus that of the second over paired units; ``bounds`` are those of either side."""
-    found = Estimate.of(compare_paired(second, first, test, **plan.options, bounds=bounds), unit="n")
-    return found._replace(detectable=detectable_difference(first - second, alpha=plan.alpha).value)
-
-
-def correct_by_holm(found: Sequence[Estimate]) -> list[Estimate]:
-    """The same estimates, with p corrected by Holm for all of them."""
-    p = holm(np.array([np.nan if one.p is None else one.p for one in found], dtype=np.float64))
-    return [one._replace(p_holm=None if np.isnan(each) else float(each)) for one, each in zip(found, p, strict=True)]
 
 
 def mean_of_groups(groups: Sequence[Floats], plan: Resampling) -> Estimate:
@@ -138,5 +108,4 @@ def mean_of_columns(values: Floats, plan: Resampling) -> Estimate:
 
 
 def _from_draws(value: float, draws: Floats, n: int, plan: Resampling) -> Estimate:
-    low, high = expanded_interval(draws, n, plan.level) or (None, None)
-    return Estimate(value, low, high, expanded_p(draws, n), n=n)
+    return Estimate(value, p=expanded_p(draws, n), n=n).with_interval(expanded_interval(draws, n, plan.level))

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ragworth.stats.agreement import cohen_kappa
 from ragworth.stats.estimate import Estimate, Resampling
 from ragworth.stats.pooled import pooled_correlations
-from ragworth.stats.raters import RaterAgreement, fleiss_kappa, krippendorff_alpha
+from ragworth.stats.raters import fleiss_kappa, krippendorff_alpha
 from ragworth.stats.resampling import expanded_interval, resample_counts, unit_numbers
 
 Floats = npt.NDArray[np.float64]
@@ -52,13 +52,13 @@ def pair_agreements(
     for a, b in combinations(range(values.shape[1]), 2):
         x, y = values[:, a], values[:, b]
         plain = cohen_kappa(x, y, groups=groups, **plan.options)
-        kappa = Estimate.of(plain, unit="n")
+        kappa = plain.estimate
         if not nominal:
             kappa = Estimate(n=kappa.n, n_left_out=kappa.n_left_out, reason=CONTINUOUS)
         weighted, rank = Estimate(reason=NO_ORDER), Estimate(reason=NO_ORDER)
         if ordered:
-            weighted = Estimate.of(cohen_kappa(x, y, weights="quadratic", groups=groups, **plan.options), unit="n")
-            rank = Estimate.of(pooled_correlations(x[:, None], y, groups, **plan.options)[0], unit="n")
+            weighted = cohen_kappa(x, y, weights="quadratic", groups=groups, **plan.options).estimate
+            (rank,) = pooled_correlations(x[:, None], y, groups, **plan.options)
         found.append(PairAgreement(a, b, plain.observed if nominal else None, kappa, weighted, rank))
     return found
 
@@ -67,7 +67,7 @@ def panel_agreements(
     values: Floats, groups: Ints, plan: Resampling, *, nominal: bool, ordered: bool
 ) -> dict[str, Estimate]:
     """All judges at once: Fleiss' κ and Krippendorff's α, as far as the values allow; n counts items."""
-    found: dict[str, RaterAgreement] = {}
+    found: dict[str, Estimate] = {}
     how = {"groups": groups, **plan.options}
     if nominal:
         found["Fleiss κ"] = fleiss_kappa(values, **how)
@@ -76,12 +76,8 @@ def panel_agreements(
         found["Krippendorff α, ordinal"] = krippendorff_alpha(values, "ordinal", **how)
         found["Krippendorff α, interval"] = krippendorff_alpha(values, "interval", **how)
     by_all = int((~np.isnan(values)).all(axis=1).sum())
-    return {
-        name: Estimate.of(one, unit="items")._replace(
-            counts={"judges": values.shape[1], "by all": by_all, "judgments": one.ratings}
-        )
-        for name, one in found.items()
-    }
+    counts = {"judges": values.shape[1], "by all": by_all}
+    return {name: one._replace(counts={**counts, **one.counts}) for name, one in found.items()}
 
 
 class Confusion(NamedTuple):

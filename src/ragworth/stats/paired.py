@@ -6,18 +6,20 @@ resampling tests count the observed data as a resample, and the others are at le
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ragworth.stats.bootstrap import bootstrap_means, mean_intervals
+from ragworth.stats.estimate import Estimate, Resampling
 from ragworth.stats.large_samples import LARGE, is_dominated, resampled_moments, sign_flip_p
-from ragworth.stats.range_intervals import TOO_FEW, Bounds, difference_bounds, range_p
-from ragworth.stats.resampling import ConfidenceInterval
+from ragworth.stats.power import detectable_difference
+from ragworth.stats.range_intervals import TOO_FEW, Bounds, difference_bounds, is_constant, range_p
 
 Floats = npt.NDArray[np.float64]
+K = TypeVar("K")
 Test = Literal["randomisation", "t", "wilcoxon", "sign", "bootstrap", "bounded"]
 
 CHUNK = 1 << 22
@@ -65,11 +67,6 @@ def randomisation_test(differences: Floats, *, resamples: int = 10_000, seed: in
 def _nonzero(differences: Floats) -> Floats:
     """Differences that are neither 0 nor missing."""
     return np.asarray(differences[(differences != 0) & ~np.isnan(differences)])
-
-
-def is_constant(values: Floats) -> bool:
-    """Whether all values are equal up to rounding."""
-    return float(np.ptp(values)) <= 1e-12 * float(np.abs(values).max(initial=0.0))
 
 
 def t_test(differences: Floats, *, resamples: int = 0, seed: int = 0) -> float:
@@ -221,32 +218,6 @@ def paired_p(
     return bounded_test(differences, resamples=resamples, seed=seed, bounds=bounds)
 
 
-class PairedComparison(NamedTuple):
-    """Two sides compared query by query.
-
-    Attributes
-    ----------
-    value: mean of second minus first; None if no query has both.
-    reason: why the value or the interval is missing, or empty.
-    interval: of a mean over queries (:func:`ragworth.stats.bootstrap.mean_intervals`); None for fewer than two, and if
-        too few differences differ and the range of the values is unknown.
-    p: two-sided, of no difference; never 0; 1 if there is no difference, or nothing to compare.
-    wins, ties, losses: of the second side.
-    n: queries with both values.
-    missing: queries without both values; they are left out.
-    """
-
-    value: float | None
-    reason: str
-    interval: ConfidenceInterval | None
-    p: float
-    wins: int
-    ties: int
-    losses: int
-    n: int
-    missing: int
-
-
 def compare_paired(
     first: npt.ArrayLike,
     second: npt.ArrayLike,
@@ -256,11 +227,12 @@ def compare_paired(
     resamples: int = 10_000,
     seed: int = 0,
     bounds: Bounds | None = None,
-) -> PairedComparison:
-    """Mean difference of two sides with possibly missing values (NaN), its interval and test.
+) -> Estimate:
+    """Mean of the second side minus the first, with possibly missing values (NaN), its interval and test.
 
-    Differences below 10⁻¹² are ties. ``bounds`` are the lowest and highest possible value of either side; without
-    them, there is no interval if fewer than five differences differ from all others.
+    Differences below 10⁻¹² are ties; ``counts`` has wins, ties and losses of the second side. p is two-sided and never
+    0; 1 if there is no difference. ``bounds`` are the lowest and highest possible value of either side; without them,
+    there is no interval if fewer than five differences differ from all others.
     """
     if test not in TESTS:
         raise ValueError(f"test={test!r} is none of {', '.join(TESTS)}")
@@ -269,16 +241,22 @@ def compare_paired(
         raise ValueError(f"{a.shape} values against {b.shape}")
     known = (b - a)[~(np.isnan(a) | np.isnan(b))]
     known = np.where(np.abs(known) < 1e-12, 0.0, known)
-    n, missing = len(known), len(a) - len(known)
-    if n == 0:
-        return PairedComparison(None, NOTHING, None, 1.0, 0, 0, 0, 0, missing)
-    wins, ties, losses = (int((np.sign(known) == kind).sum()) for kind in (1, 0, -1))
+    counts = {name: int((np.sign(known) == sign).sum()) for name, sign in (("wins", 1), ("ties", 0), ("losses", -1))}
+    none = Estimate(n=len(known), n_left_out=len(a) - len(known), counts=counts)
+    if not len(known):
+        return none._replace(reason=NOTHING)
     p = paired_p(known, test, resamples=resamples, seed=seed, bounds=difference_bounds(bounds))
-    (interval,) = mean_intervals(
+    (span,) = mean_intervals(
         known[:, None], level=level, resamples=resamples, seed=seed, bounds=difference_bounds(bounds)
     ).spans()
-    reason = "" if interval is not None else TOO_FEW if n > 1 else SINGLE
-    return PairedComparison(float(known.mean()), reason, interval, p, wins, ties, losses, n, missing)
+    reason = "" if span is not None else TOO_FEW if len(known) > 1 else SINGLE
+    return none._replace(value=float(known.mean()), p=p, reason=reason).with_interval(span)
+
+
+def difference(first: Floats, second: Floats, test: Test, plan: Resampling, bounds: Bounds | None = None) -> Estimate:
+    """The mean of the first minus that of the second over paired units; ``bounds`` are those of either side."""
+    found = compare_paired(second, first, test, **plan.options, bounds=bounds)
+    return found._replace(detectable=detectable_difference(first - second, alpha=plan.alpha).value)
 
 
 def holm(p_values: Floats) -> Floats:
@@ -289,3 +267,10 @@ def holm(p_values: Floats) -> Floats:
     factors = np.arange(len(order), 0, -1)
     result[order] = np.minimum(np.maximum.accumulate(p_values[order] * factors), 1.0)
     return result
+
+
+def correct_by_holm(found: Mapping[K, Estimate]) -> dict[K, Estimate]:
+    """The same estimates, with p corrected by Holm for all of them."""
+    p = holm(np.array([np.nan if one.p is None else one.p for one in found.values()], dtype=np.float64))
+    corrected = [None if np.isnan(each) else float(each) for each in p]
+    return {key: found[key]._replace(p_holm=each) for key, each in zip(found, corrected, strict=True)}

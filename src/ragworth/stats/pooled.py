@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ragworth.stats.correlation import MEASURES, Measure, check_measure, missing_reason
+from ragworth.stats.estimate import Estimate
 from ragworth.stats.resampling import (
-    ConfidenceInterval,
     expanded_interval,
     expanded_p,
     fisher_z_interval,
@@ -35,51 +35,6 @@ ONE_QUERY = "there is only one query, so no interval"
 UNSTEADY = "a side is constant in most resamples, so no interval"
 
 
-class PooledCorrelation(NamedTuple):
-    """Correlation of a metric with the outcome over all rows.
-
-    Attributes
-    ----------
-    value: the correlation, or None.
-    reason: why the value or the interval is missing, or empty.
-    interval: over queries, or None.
-    n: rows with both values.
-    missing: rows with a NaN; they are left out.
-    queries: number of queries in the rows.
-    """
-
-    value: float | None
-    reason: str
-    interval: ConfidenceInterval | None
-    n: int
-    missing: int
-    queries: int
-
-
-class CorrelationGap(NamedTuple):
-    """Difference of two metrics' correlations with the outcome, over the rows and queries both have.
-
-    Attributes
-    ----------
-    value: correlation of the first minus that of the second; None if either is undefined.
-    reason: why the value or the interval is missing, or empty.
-    interval: over queries, the same ones drawn for both, or None.
-    p: two-sided, of no difference; never 0; None without an interval.
-    first, second: the two correlations.
-    n: rows in which both metrics and the outcome have a value.
-    queries: number of queries in the rows; within queries, those with a correlation for both.
-    """
-
-    value: float | None
-    reason: str
-    interval: ConfidenceInterval | None
-    p: float | None
-    first: float | None
-    second: float | None
-    n: int
-    queries: int
-
-
 def pooled_correlations(
     values: npt.ArrayLike,
     outcome: npt.ArrayLike,
@@ -89,14 +44,14 @@ def pooled_correlations(
     level: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
-) -> list[PooledCorrelation]:
+) -> list[Estimate]:
     """Correlation of each column of ``values`` (rows × metrics) with ``outcome``, with its interval.
 
     ``queries`` gives the query of each row, by default a different one. A metric is correlated over the rows in which
     it and the outcome have a value. The interval is Student's on Fisher's scale, z = artanh r, with the standard error
     of the bootstrap over queries or, if larger, of the jackknife (for up to 200 queries), because both are too small
     for few queries, the former more so. A perfect correlation, ±1, has an interval of length 0, because resampling
-    can't vary it.
+    can't vary it. ``n`` counts rows with both values, ``counts`` their queries.
     """
     rows = PooledRows.of(values, outcome, queries, measure)
     wanted = [_ColumnSelection(column, rows.there(column)) for column in range(rows.values.shape[1])]
@@ -116,13 +71,13 @@ def pooled_gaps(
     level: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
-) -> list[CorrelationGap]:
+) -> list[Estimate]:
     """Difference between two metrics' correlations with the same outcome, for each of ``pairs`` of columns.
 
     Paired bootstrap over queries: both correlations use the same resamples and the rows that both metrics have, so
     shared variation cancels out. Interval and p are of the expanded percentile bootstrap: p is 1 − the level at which
     the interval first contains 0. For fewer than five queries, the interval's levels lie beyond the resamples, and p is
-    the more conservative of the two.
+    the more conservative of the two. ``n`` counts rows that have all three values, ``counts`` their queries.
     """
     rows = PooledRows.of(values, outcome, queries, measure)
     wanted = [_ColumnSelection(column, rows.there(*pair)) for pair in pairs for column in pair]
@@ -217,25 +172,26 @@ def _resample_columns(
     ]
 
 
-def _pooled_correlation(made: _ResampledCorrelation, total: int, level: float) -> PooledCorrelation:
-    missing = total - made.n
+def _pooled_correlation(made: _ResampledCorrelation, total: int, level: float) -> Estimate:
+    counts = {"queries": made.queries}
+    none = Estimate(made.value, n=made.n, n_left_out=total - made.n, reason=made.reason, counts=counts)
     if made.value is None:
-        return PooledCorrelation(None, made.reason, None, made.n, missing, made.queries)
+        return none
     reason, error = _instability_reason(made.draws, made.queries), standard_error(made.draws, made.left_out)
-    interval = None if reason or error is None else fisher_z_interval(made.value, error, made.queries, level)
-    return PooledCorrelation(made.value, reason, interval, made.n, missing, made.queries)
+    span = None if reason or error is None else fisher_z_interval(made.value, error, made.queries, level)
+    return none._replace(reason=reason).with_interval(span)
 
 
-def _gap(first: _ResampledCorrelation, second: _ResampledCorrelation, level: float) -> CorrelationGap:
-    n, queries = first.n, first.queries
+def _gap(first: _ResampledCorrelation, second: _ResampledCorrelation, level: float) -> Estimate:
+    queries = first.queries
+    none = Estimate(n=first.n, reason=first.reason or second.reason, counts={"queries": queries})
     if first.value is None or second.value is None:
-        return CorrelationGap(None, first.reason or second.reason, None, None, first.value, second.value, n, queries)
-    value, draws = first.value - second.value, first.draws - second.draws
-    reason = _instability_reason(draws, queries)
-    if reason:
-        return CorrelationGap(value, reason, None, None, first.value, second.value, n, queries)
-    interval, p = expanded_interval(draws, queries, level), expanded_p(draws, queries)
-    return CorrelationGap(value, "", interval, p, first.value, second.value, n, queries)
+        return none
+    draws = first.draws - second.draws
+    none = none._replace(value=first.value - second.value, reason=_instability_reason(draws, queries))
+    if none.reason:
+        return none
+    return none._replace(p=expanded_p(draws, queries)).with_interval(expanded_interval(draws, queries, level))
 
 
 def _instability_reason(draws: Floats, queries: int) -> str:

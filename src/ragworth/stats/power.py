@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ragworth.stats.paired import is_constant
+from ragworth.stats.range_intervals import is_constant
 
 MOST = 10**9
 """Largest number of queries considered."""

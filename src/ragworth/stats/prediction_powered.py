@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ragworth.stats.bootstrap import mean_intervals
-from ragworth.stats.paired import SMALLEST, is_constant, randomisation_test
+from ragworth.stats.paired import SMALLEST, randomisation_test
 from ragworth.stats.power import smallest_enough
-from ragworth.stats.range_intervals import TOO_FEW, Bounds, difference_bounds, few_differ
+from ragworth.stats.range_intervals import TOO_FEW, Bounds, difference_bounds, few_differ, is_constant
 from ragworth.stats.resampling import ConfidenceInterval
 
 Floats = npt.NDArray[np.float64]

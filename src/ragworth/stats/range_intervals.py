@@ -29,6 +29,11 @@ EQUAL = 1e-12
 TOO_FEW = "too few values differ to give an interval"
 
 
+def is_constant(values: Floats) -> bool:
+    """Whether all values are equal up to rounding."""
+    return float(np.ptp(values)) <= EQUAL * float(np.abs(values).max(initial=0.0))
+
+
 def wilson_interval(successes: int, n: int, level: float) -> tuple[float, float]:
     """Wilson's interval of a share. It lies within 0 and 1, and has a length even if all or none succeed.
 

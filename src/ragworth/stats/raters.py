@@ -12,7 +12,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ragworth.stats.resampling import ConfidenceInterval, expanded_interval, resample_counts, unit_numbers
+from ragworth.stats.estimate import Estimate
+from ragworth.stats.resampling import expanded_interval, resample_counts, unit_numbers
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -26,27 +27,6 @@ NOTHING = "no item has two ratings"
 CONSTANT = "all ratings are the same, so chance agrees as often"
 
 
-class RaterAgreement(NamedTuple):
-    """Agreement of judges beyond chance.
-
-    Attributes
-    ----------
-    value: 1 perfect agreement, 0 chance level, negative below chance; None if undefined.
-    reason: why it is undefined, or empty.
-    items: items with at least two ratings.
-    ratings: number of ratings of these items.
-    left_out: items with fewer than two ratings.
-    interval: expanded percentile bootstrap; None if not requested or undefined.
-    """
-
-    value: float | None
-    reason: str
-    items: int
-    ratings: int
-    left_out: int
-    interval: ConfidenceInterval | None = None
-
-
 def fleiss_kappa(
     ratings: RaterLabels,
     *,
@@ -54,16 +34,17 @@ def fleiss_kappa(
     resamples: int = 0,
     level: float = 0.95,
     seed: int = 0,
-) -> RaterAgreement:
+) -> Estimate:
     """Fleiss' κ (1971): (P̄ − Pₑ) / (1 − Pₑ).
 
     P̄ is the mean over items of the share of equal pairs of ratings; Pₑ is the chance that any two ratings are equal,
     Σ pⱼ² over labels. Raters are interchangeable. Fleiss assumes the same number of ratings for every item; otherwise,
-    every item still counts the same in P̄, and every rating in pⱼ.
+    every item still counts the same in P̄, and every rating in pⱼ. ``n`` counts items with at least two ratings,
+    ``counts`` their judgments; items with fewer are left out.
     """
     table = _count_labels(ratings, groups)
     if not len(table.counts):
-        return RaterAgreement(None, NOTHING, 0, 0, table.left_out)
+        return Estimate(n_left_out=table.left_out, reason=NOTHING, counts={"judgments": 0})
     each = table.counts.sum(axis=1)
     agreed = (table.counts * (table.counts - 1)).sum(axis=1) / (each * (each - 1))
     sums = np.column_stack([np.ones(len(each)), agreed, table.counts])
@@ -84,18 +65,18 @@ def krippendorff_alpha(
     resamples: int = 0,
     level: float = 0.95,
     seed: int = 0,
-) -> RaterAgreement:
+) -> Estimate:
     """Krippendorff's α: 1 − (disagreement within items / disagreement of all ratings with each other).
 
     The distance of two ratings is 0 or 1 (``nominal``), the squared difference of their mean ranks among all ratings
     (``ordinal``), or their squared difference (``interval``). Items may have different numbers of ratings; each rating
-    counts the same. ``ordinal`` and ``interval`` need numbers.
+    counts the same. ``ordinal`` and ``interval`` need numbers. ``n`` and ``counts`` as for Fleiss' κ.
     """
     if measure not in ("nominal", "ordinal", "interval"):
         raise ValueError(f"measure={measure!r} is none of nominal, ordinal, interval")
     table = _count_labels(ratings, groups)
     if not len(table.counts):
-        return RaterAgreement(None, NOTHING, 0, 0, table.left_out)
+        return Estimate(n_left_out=table.left_out, reason=NOTHING, counts={"judgments": 0})
     if measure != "nominal" and table.labels.dtype.kind not in "biuf":
         raise ValueError(f"measure={measure!r} needs numbers; the ratings are such as {table.labels[0]!r}")
     rows, columns, cells = _coincidences(table.counts)
@@ -164,12 +145,12 @@ def _beyond_chance(seen: Floats, chance: Floats) -> Floats:
 
 def _with_interval(
     table: _LabelCounts, sums: Floats, measured: Callable[[Floats], Floats], resamples: int, level: float, seed: int
-) -> RaterAgreement:
+) -> Estimate:
     """Agreement computed by ``measured`` from the sums over items, with an interval from sums over resampled groups."""
-    items, ratings = len(table.counts), int(table.counts.sum())
+    none = Estimate(n=len(table.counts), n_left_out=table.left_out, counts={"judgments": int(table.counts.sum())})
     value = float(measured(sums.sum(axis=0, keepdims=True))[0])
     if np.isnan(value):
-        return RaterAgreement(None, CONSTANT, items, ratings, table.left_out)
+        return none._replace(reason=CONSTANT)
     units = int(table.unit.max()) + 1
     interval = None
     if resamples:
@@ -178,4 +159,4 @@ def _with_interval(
         step = max(1, CHUNK // max(units, sums.shape[1]))
         draws = [measured(drawn @ by_unit) for drawn in resample_counts(units, resamples, seed, step)]
         interval = expanded_interval(np.concatenate(draws), units, level)
-    return RaterAgreement(value, "", items, ratings, table.left_out, interval)
+    return none._replace(value=value).with_interval(interval)

@@ -69,8 +69,7 @@ def rank_systems(x: Floats, y: Floats, plan: Resampling) -> Estimate:
         for weights in resample_counts(queries, plan.resamples, plan.seed, CHUNK)
     ]
     span = expanded_interval(np.concatenate(draws), queries, plan.level)
-    low, high = span if span is not None else (None, None)
-    return none._replace(value=kendall(first, second), low=low, high=high)
+    return none._replace(value=kendall(first, second)).with_interval(span)
 
 
 def spread_of_means(values: Floats) -> tuple[float | None, float | None]:
@@ -107,8 +106,7 @@ def correlate_systems(sides: Sequence[Sides], measure: Measure, plan: Resampling
     error = standard_error(np.concatenate(draws), without)
     if error is None or none.value is None:
         return none._replace(reason=UNSTEADY)
-    low, high = fisher_z_interval(none.value, error, count, plan.level)
-    return none._replace(low=low, high=high)
+    return none.with_interval(fisher_z_interval(none.value, error, count, plan.level))
 
 
 class _Part(NamedTuple):

@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from ragworth.stats.bootstrap import mean_intervals
 from ragworth.stats.correlation import Measure
+from ragworth.stats.estimate import Estimate
 from ragworth.stats.paired import bootstrap_tests
-from ragworth.stats.pooled import CorrelationGap, PooledRows
-from ragworth.stats.resampling import ConfidenceInterval
+from ragworth.stats.pooled import PooledRows
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -45,29 +45,6 @@ class WithinQueryCorrelations(NamedTuple):
     values: Floats
     why: Ints
     rows: Ints
-
-
-class MeanCorrelation(NamedTuple):
-    """Mean over queries of a metric's correlation with the outcome.
-
-    Attributes
-    ----------
-    value: None if no query has a correlation.
-    reason: why the value or the interval is missing, or empty.
-    interval: expanded percentile bootstrap over queries, or None.
-    queries: number of queries with a correlation.
-    left_out: number of queries without one, by reason.
-    n: rows of the queries with a correlation.
-    missing: rows with a NaN; they are left out.
-    """
-
-    value: float | None
-    reason: str
-    interval: ConfidenceInterval | None
-    queries: int
-    left_out: dict[str, int]
-    n: int
-    missing: int
 
 
 def query_correlations(
@@ -99,27 +76,31 @@ def within_query_correlations(
     level: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
-) -> list[MeanCorrelation]:
-    """Mean correlation of each column of ``values`` with ``outcome`` within queries, with its interval."""
+) -> list[Estimate]:
+    """Mean correlation of each column of ``values`` with ``outcome`` within queries, with its interval.
+
+    ``n`` counts queries with a correlation, ``reasons`` those without, and ``counts`` their contexts (rows).
+    """
     found = query_correlations(values, outcome, queries, measure=measure)
     spans = mean_intervals(found.values, level=level, resamples=resamples, seed=seed, bounds=(-1.0, 1.0)).spans()
-    total = len(np.asarray(outcome))
-    result = []
-    for place, (column, why, rows) in enumerate(zip(found.values.T, found.why.T, found.rows.T, strict=True)):
-        known = ~np.isnan(column)
-        count = int(known.sum())
-        result.append(
-            MeanCorrelation(
-                float(column[known].mean()) if count else None,
-                "" if count > 1 else ONE_QUERY if count else NO_QUERY,
-                spans[place],
-                count,
-                {reason: n for code, reason in enumerate(REASONS) if code and (n := int((why == code).sum()))},
-                int(rows[known].sum()),
-                total - int(rows.sum()),
-            )
-        )
-    return result
+    columns = zip(found.values.T, found.why.T, found.rows.T, strict=True)
+    return [mean_correlation(*column).with_interval(span) for column, span in zip(columns, spans, strict=True)]
+
+
+def mean_correlation(values: Floats, why: Ints, rows: Ints) -> Estimate:
+    """The mean of the queries' correlations; without its interval."""
+    known = ~np.isnan(values)
+    count = int(known.sum())
+    left = {reason: n for code, reason in enumerate(REASONS) if code and (n := int((why[~known] == code).sum()))}
+    said = ", ".join(f"{reason}: {n:,}" for reason, n in left.items())
+    return Estimate(
+        float(values[known].mean()) if count else None,
+        n=count,
+        n_left_out=sum(left.values()),
+        reason=said if count > 1 else ONE_QUERY if count else NO_QUERY,
+        counts={"contexts": int(rows[known].sum())},
+        reasons=left,
+    )
 
 
 def within_query_gaps(
@@ -132,11 +113,11 @@ def within_query_gaps(
     level: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
-) -> list[CorrelationGap]:
+) -> list[Estimate]:
     """Mean difference between two metrics' correlations within queries, for each of ``pairs`` of columns.
 
     Over the queries in which both have one. The interval is that of a mean; p is of the studentised bootstrap
-    (:func:`ragworth.stats.paired.bootstrap_test`).
+    (:func:`ragworth.stats.paired.bootstrap_test`). ``n`` counts these queries, ``counts`` their contexts (rows).
     """
     found = query_correlations(values, outcome, queries, measure=measure)
     firsts, seconds = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
@@ -146,20 +127,21 @@ def within_query_gaps(
     spans = mean_intervals(gaps, level=level, resamples=resamples, seed=seed, bounds=(-2.0, 2.0)).spans()
     p = bootstrap_tests(gaps, resamples=resamples, seed=seed)
     rows = np.minimum(found.rows[:, firsts], found.rows[:, seconds])
-    result = []
-    for place, gap in enumerate(gaps.T):
-        both = ~np.isnan(gap)
-        count, n = int(both.sum()), int(rows[both, place].sum())
-        if not count:
-            result.append(CorrelationGap(None, NO_QUERY, None, None, None, None, 0, 0))
-            continue
-        means = [float(column[both, place].mean()) for column in (a, b)]
-        chance = float(p[place]) if count > 1 else None
-        reason = "" if count > 1 else ONE_QUERY
-        result.append(
-            CorrelationGap(float(gap[both].mean()), reason, spans[place], chance, means[0], means[1], n, count)
-        )
-    return result
+    columns = zip(gaps.T, p, rows.T, spans, strict=True)
+    return [mean_gap(gap, chance, row).with_interval(span) for gap, chance, row, span in columns]
+
+
+def mean_gap(gaps: Floats, p: float, rows: Ints) -> Estimate:
+    """The mean of the queries' differences of two correlations; without its interval."""
+    known = ~np.isnan(gaps)
+    count = int(known.sum())
+    return Estimate(
+        float(gaps[known].mean()) if count else None,
+        p=float(p) if count > 1 else None,
+        n=count,
+        reason="" if count > 1 else ONE_QUERY if count else NO_QUERY,
+        counts={"contexts": int(rows[known].sum())},
+    )
 
 
 def _column_correlations(x: Floats, y: Floats, unit: Ints, units: int, measure: Measure) -> tuple[Floats, Ints, Ints]:

@@ -6,31 +6,25 @@ query the metric is correlated with the grades. From results of an evaluation, t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import cycle
-from math import comb
-from random import Random
 from typing import ClassVar, cast
 
 import polars as pl
 
 from ragworth.errors import InputError, format_count
 from ragworth.report.study.charts import dot_chart
-from ragworth.retrieval.candidates import Unusable
-from ragworth.stats.correlation import Measure
+from ragworth.report.study.page import StudyPage, TableText, estimate_rows
+from ragworth.report.wording import MEASURE_NAMES, count_queries
+from ragworth.retrieval.context_sampling import draw_contexts
+from ragworth.score_rows import NO_GRADES_REMEDY, rows_of
 from ragworth.stats.systems import rank_systems
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, PoolStudy, Published
-from ragworth.studies.page import StudyPage, TableText, columns
-from ragworth.studies.pool import CandidatePool, DrawnContexts
 from ragworth.studies.prediction import Prediction, average_rows, draw_agreement
-from ragworth.studies.score_rows import NO_GRADES_REMEDY, ScoreRows, rows_of
-from ragworth.studies.wording import MEASURE_NAMES, count_queries
 from ragworth.tasks.options import option, parse_names
 
 RELEVANCE_METRICS = ("nDCG(ideal=retrieved)", "RR", "AP(ideal=retrieved)", "P", "Success", "eRAG", "UDCG")
-REMEDY = "retrieve more passages, give more labels, or draw without balancing (--sampling plain)"
 
 
 @dataclass(frozen=True)
@@ -148,7 +142,10 @@ class Alignment(PoolStudy):
         page.add("together", case, found.pooled_rows())
         page.leave_out(case, rows.lost | {f"{rows.metrics[found.best]}: {why}": n for why, n in best.reasons.items()})
         if self.sampling == "plain":
-            page.add("systems", case, self._over_systems(rows))
+            outcome = rows.grid(rows.outcome)
+            grids = {name: rows.grid(rows.values[:, at]) for at, name in enumerate(rows.metrics)}
+            taus = {name: rank_systems(grid, outcome, self.plan) for name, grid in grids.items()}
+            page.add("systems", case, estimate_rows(("metric",), taus, "τ-b", "counts", "left out"))
         also = rows.aspect if self.sampling == "plain" else ""
         draw_agreement(page, case, rows, "kendall" if self.measure == "kendall" else "spearman", also)
 
@@ -156,60 +153,13 @@ class Alignment(PoolStudy):
         rows = rows_of(case.results, self.outcome, name=case.name)
         if not rows.queries:
             raise InputError(f"{case.name}: no context has an outcome {rows.aspect!r}", remedy=NO_GRADES_REMEDY)
-        return Prediction(rows, cast(Measure, self.measure), self.plan)
-
-    def _over_systems(self, rows: ScoreRows) -> Iterator[dict[str, object]]:
-        outcome = rows.grid(rows.outcome)
-        for at, name in enumerate(rows.metrics):
-            one = rank_systems(rows.grid(rows.values[:, at]), outcome, self.plan)
-            yield {"metric": name} | columns(one, "τ-b", "counts", "left out")
+        return Prediction(rows, self.measure, self.plan)
 
     def finish(self, page: StudyPage) -> None:
         if page.several:
-            every = [self._predict(case) for case in page.cases]
-            page.add("average", replace(page.cases[0], name="all"), average_rows(every))
+            cases = cast(Sequence[Case], page.cases)
+            page.add("average", replace(cases[0], name="all"), average_rows([self._predict(case) for case in cases]))
         measure = MEASURE_NAMES[self.measure]
         caption = f"Mean {measure} within queries, with {self.level:.0%} intervals over queries."
         spec = dot_chart(page.dots("alignment", "metric", "correlation"), measure, zero=True)
         page.draw("alignment", "How well each metric predicts the answers", caption, spec)
-
-
-def draw_contexts(
-    pools: Sequence[CandidatePool], number: int, k: int, *, sampling: str = "balanced", order: str = "shuffled"
-) -> DrawnContexts:
-    """So many contexts of each query, from the pools in turn."""
-    arms = [f"c{at:02d}" for at in range(number)]
-
-    def build(query: str) -> dict[str, list[str]]:
-        pools[0].check_answered(query)
-        rng, made = pools[0].rng("alignment", query), {}
-        for at, (arm, pool) in enumerate(zip(arms, cycle(pools), strict=False)):
-            if sampling == "plain":
-                chosen = rng.sample(_enough(pool.found[query], k, "passages found"), k)
-            else:
-                chosen = _balanced(pool, query, k, rng, relevant=at % 2 == 0)
-            made[arm] = sorted(chosen, key=pool.found[query].index) if order == "ranked" else chosen
-        return made
-
-    return pools[0].draw(arms, build, REMEDY)
-
-
-def _balanced(pool: CandidatePool, query: str, k: int, rng: Random, *, relevant: bool) -> list[str]:
-    """k passages at random out of all those found, given that some are relevant, or that none is; in any order."""
-    good, others = pool.retrieved(query), pool.others(query)
-    if not good:
-        raise Unusable("no relevant passage retrieved")
-    _enough(others, k, "passages that aren't relevant")
-    number = 0
-    if relevant:
-        possible = range(1, min(k, len(good)) + 1)
-        number = rng.choices(possible, [comb(len(good), n) * comb(len(others), k - n) for n in possible])[0]
-    shown = rng.sample(good, number) + rng.sample(others, k - number)
-    rng.shuffle(shown)
-    return shown
-
-
-def _enough(passages: list[str], k: int, what: str) -> list[str]:
-    if len(passages) < k:
-        raise Unusable(f"fewer than {k} {what}")
-    return passages

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 import polars as pl
 
@@ -17,11 +16,10 @@ from ragworth.evaluation.session import PlanComplete, StageSession
 from ragworth.evaluation.state import Console, SilentConsole, StagePlan
 from ragworth.metrics.parsing import parse, with_parameter
 from ragworth.retrieval import Pipeline
-from ragworth.retrieval.candidates import Unusable, choose_retriever
+from ragworth.retrieval.candidates import Candidates, DrawnContexts, Unusable, choose_retriever
 from ragworth.retrieval.context_lists import ContextLists, contexts_from_lists, lists_by_system
 from ragworth.retrieval.passage_scores import with_scores
 from ragworth.studies.contract import Case, Study
-from ragworth.studies.pool import CandidatePool, DrawnContexts
 from ragworth.tables import Contexts
 
 FOLDER = "studies"
@@ -52,19 +50,7 @@ def fit_workspace(space: Workspace, study: Study) -> Workspace:
         grades=grades if study.answers else {},
         graded=() if study.answers else space.graded,  # outcomes in files are of other contexts
     )
-    return _with_tasks(study.fit(made), study.design.tasks if study.design is not None else {})
-
-
-def _with_tasks(space: Workspace, tasks: Mapping[str, Mapping[str, Any]]) -> Workspace:
-    """The workspace with the settings that a published design has for its tasks."""
-    judgments, grades, answers = dict(space.judgments), dict(space.grades), space.answers
-    for name, settings in tasks.items():
-        for known in (judgments, grades):
-            if name in known:
-                known[name] = replace(known[name], settings={**known[name].settings, **settings})
-        if name == "answers" and answers is not None:
-            answers = replace(answers, task=replace(answers.task, settings={**answers.task.settings, **settings}))
-    return replace(space, judgments=judgments, grades=grades, answers=answers)
+    return study.fit(made).with_settings(study.design.tasks if study.design is not None else {})
 
 
 class Bench(StageSession):
@@ -102,7 +88,7 @@ class Bench(StageSession):
         system = self.material.systems[name]
         return with_scores(contexts, self.retrieved({name: system}), name, system, self.material.setting)
 
-    def pool(self, depth: int, retriever: str | None = None, level: float = 1.0) -> CandidatePool:
+    def pool(self, depth: int, retriever: str | None = None, level: float = 1.0) -> Candidates:
         """What contexts can be made of: the first passages that one retriever finds, even if it shows fewer.
 
         If there are no labels, and the workspace has relevance judged, these passages are judged first.
@@ -119,19 +105,16 @@ class Bench(StageSession):
             for (query, passage), value in self.known("relevance").items():
                 labels.setdefault(query, {})[passage] = value
         answered = frozenset(self.collection.answers["query"]) if self.study.needs_answers else None
-        return CandidatePool(self.collection, found, labels, level, self.space.seed, answered, limit=self.limit)
+        return Candidates(self.collection, found, labels, level, self.space.seed, answered, limit=self.limit)
 
     def _retriever(self, wanted: str | None) -> str:
         systems = self.material.systems
-
-        def is_control(name: str) -> bool:
-            return isinstance(system := systems.get(name), Pipeline) and system.is_control
-
-        return choose_retriever(list(systems), wanted, is_control, str(self.space.file))
+        controls = {name for name, each in systems.items() if isinstance(each, Pipeline) and each.is_control}
+        return choose_retriever(list(systems), wanted, controls, str(self.space.file))
 
     def draw_judged(
         self,
-        pool: CandidatePool,
+        pool: Candidates,
         arms: Sequence[str],
         candidates: DrawnContexts,
         build: Callable[[str, JudgedValues], Mapping[str, list[str]]],
@@ -185,9 +168,7 @@ class Bench(StageSession):
         """
         if self.metrics:
             return list(self.metrics)
-        have = set(found.frame["aspect"].unique()) if (found := self.all_judgments) is not None else set()
-        have |= {"ratings"} if self.all_ratings is not None else set()
-        have |= {"tokens"} if self.collection.passages.height else set()
+        have = self.known_aspects
         if self.study.design is not None and self.study.design.metrics:
             chosen = [f"{name}@{k}" for name in self.study.design.metrics]
             return [name for name in chosen if set(parse(name).needs) <= have]

@@ -13,9 +13,10 @@ import polars as pl
 from ragworth import __version__, config
 from ragworth.errors import FormatError, InputError
 from ragworth.evaluation.stage_cache import frame_digest
+from ragworth.inputs.places import is_results, is_workspace
 from ragworth.report.page import update_study_list
 from ragworth.report.study import Findings, write_study
-from ragworth.results import Results, delete_results
+from ragworth.results import MANIFEST, Results, delete_results
 from ragworth.scoring import metric_file_digests
 from ragworth.storage.file_record import RECORD_NAME as RECORD
 from ragworth.studies.bench import FOLDER
@@ -24,12 +25,7 @@ from ragworth.studies.contract import Case, Study
 CASES = "cases"
 """Folder of the tables that a study made, below its own."""
 
-MANIFEST, STUDY = "manifest.json", "study.json"
-
-
-def is_results(place: Path) -> bool:
-    """Whether a place is a folder of results, and not a workspace."""
-    return place.is_dir() and (place / MANIFEST).is_file() and not (place / config.WORKSPACE_FILE).is_file()
+STUDY = "study.json"
 
 
 def read_case(folder: Path, kind: str, metrics: Sequence[str] = (), limit: int | None = None) -> Case:
@@ -60,43 +56,20 @@ def number_cases(cases: Sequence[Case]) -> list[Case]:
     return made
 
 
-def missing_place_error(place: Path) -> InputError | None:
-    """Why a place is neither a workspace nor results, with what may have been meant; None where it is a workspace."""
-    if (place if place.suffix == ".toml" else place / config.WORKSPACE_FILE).is_file():
-        return None
-    if place.is_file():
-        found = "it is neither a workspace nor a table that this study reads"
-        return InputError(found, file=str(place), expected="a folder of results, or a workspace (ragworth.toml)")
-    if not place.is_dir():
-        expected = "a workspace (ragworth.toml), or results"
-        return InputError("there is no such file or folder", file=str(place), expected=expected)
-    below = sorted(each.parent for pattern in ("*", "*/*", "*/*/*") for each in place.glob(f"{pattern}/{MANIFEST}"))
-    return InputError(
-        f"it has neither {config.WORKSPACE_FILE} nor {MANIFEST}",
-        file=str(place),
-        expected="a workspace, or a folder of results",
-        remedy=f"did you mean {below[0]}?" if below else f"ragworth init {place} writes {config.WORKSPACE_FILE}",
-    )
-
-
 def folder_of(place: Path, kind: str, paths: config.OutputPaths = config.OutputPaths()) -> Path:  # noqa: B008 (it cannot change)
     """Where a study of a place is written."""
-    if is_results(place):
-        inside = place.resolve()
-        if inside.parent.name == CASES and inside.parents[2].name == FOLDER:
-            # The tables of a study, studied again: in its place; beside it where they are another study's, or only
-            # one of several cases.
-            origin = inside.parents[1].name
-            alone = len([each for each in inside.parent.iterdir() if each.is_dir()]) == 1
-            own = kind if origin == kind else f"{kind}-of-{origin}"
-            return inside.parents[2] / (own if alone else f"{own}-{inside.name}")
-        return place / FOLDER / kind
-    if place.is_file() and place.suffix != ".toml":
-        return place.parent / FOLDER / kind
-    if place.is_dir() and not (place / config.WORKSPACE_FILE).is_file():  # a folder of judgments
-        return place / FOLDER / kind
-    space = config.read(place, paths)
-    return space.path(space.results) / FOLDER / kind
+    inside = place.resolve()
+    if is_results(place) and inside.parent.name == CASES and inside.parents[2].name == FOLDER:
+        # The tables of a study, studied again: in its place; beside it where they are another study's, or only one of
+        # several cases.
+        origin = inside.parents[1].name
+        alone = len([each for each in inside.parent.iterdir() if each.is_dir()]) == 1
+        own = kind if origin == kind else f"{kind}-of-{origin}"
+        return inside.parents[2] / (own if alone else f"{own}-{inside.name}")
+    if is_workspace(place):
+        space = config.read(place, paths)
+        return space.path(space.results) / FOLDER / kind
+    return (place.parent if place.is_file() else place) / FOLDER / kind
 
 
 def check_folder(folder: Path) -> None:

@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 
 from ragworth.annotators.token_confidence import MEASURES
 from ragworth.config import Workspace
-from ragworth.errors import format_list
-from ragworth.stats.estimate import Estimate, correct_by_holm
+from ragworth.report.wording import best_words
+from ragworth.stats.estimate import Estimate
+from ragworth.stats.paired import correct_by_holm
 from ragworth.studies.contract import Case
 
 K = TypeVar("K", str, tuple[str, str])
@@ -33,17 +34,14 @@ def with_confidence(space: Workspace, *, each: bool = False) -> Workspace:
 
     The confidence without any context is the same for all contexts of a query, so it isn't asked for.
     """
-    task, answers = space.judgments[KIND], space.answers
-    if answers is not None:
-        answers = replace(answers, task=replace(answers.task, settings={**answers.task.settings, **GREEDY}))
-    task = replace(task, settings={**task.settings, "each": each, "relative": False})
-    return replace(space, judgments={**space.judgments, KIND: task}, answers=answers, graded=())
+    settings = {KIND: {"each": each, "relative": False}, "answers": GREEDY}
+    return replace(space.with_settings(settings), graded=())
 
 
 def correct_rivals(found: Mapping[K, Estimate]) -> dict[K, Estimate]:
     """The estimates with p corrected by Holm; the retriever's score is no candidate for the best measure."""
-    rivals = [key for key in found if RELEVANCE not in (key, key[0])]
-    return {**found, **dict(zip(rivals, correct_by_holm([found[key] for key in rivals]), strict=True))}
+    rivals = {key: one for key, one in found.items() if RELEVANCE not in (key, key[0])}
+    return {**found, **correct_by_holm(rivals)}
 
 
 def best_measure(
@@ -60,10 +58,8 @@ def best_measure(
         return None
     more, less = counts
     good = [n for n in best if found[n].counts[more] > found[n].counts[less] and found[n].is_significant(alpha)]
-    who, s = format_list(good or best, 20), "" if len(good or best) > 1 else "s"
-    words = (
-        f"{who} {verb}{s} {thing} best" if good else f"no confidence reliably {verb}s {thing}; {who} come{s} closest"
-    )
+    none = f"no confidence reliably {verb}s {thing}"
+    words = best_words(good or best, sure=bool(good), verb=verb, how=f"{thing} best", none=none)
     return words, max(good or best, key=lambda name: found[name].p_holm or 0.0)
 
 

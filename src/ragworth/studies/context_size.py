@@ -15,30 +15,29 @@ import numpy as np
 import polars as pl
 
 from ragworth.errors import InputError, format_count, format_list
-from ragworth.metrics.cutoffs import metric_family
+from ragworth.metrics.cutoffs import cut_names, metric_family
 from ragworth.metrics.declaration import Metric
 from ragworth.metrics.parsing import parse
 from ragworth.report.study.charts import curve_chart
+from ragworth.report.study.page import Row, StudyPage, TableText, estimate_rows
 from ragworth.report.study.table_charts import outcome_curve, outcome_figure, shared_lines
-from ragworth.results import Results
-from ragworth.scoring import passage_tokens, score
-from ragworth.stats.correlation import Measure
-from ragworth.stats.estimate import Estimate, correct_by_holm, difference, mean_estimates, mean_of_columns
-from ragworth.stats.systems import FEWEST, correlate_systems
-from ragworth.studies.alignment import RELEVANCE_METRICS, draw_contexts
+from ragworth.report.wording import MEASURE_NAMES, best_words, count_queries, p_words, signed, with_interval
+from ragworth.retrieval.context_sampling import draw_sizes
+from ragworth.score_rows import NO_GRADES_REMEDY, ScoreRows, aspect_of, rows_of
+from ragworth.stats.estimate import Estimate, mean_estimates
+from ragworth.stats.paired import difference
+from ragworth.stats.systems import FEWEST
+from ragworth.studies.alignment import RELEVANCE_METRICS
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, PoolStudy, Published
 from ragworth.studies.contrast import KINDS, Floats, OutcomeGrid
-from ragworth.studies.page import Row, StudyPage, TableText, columns
-from ragworth.studies.pool import DrawnContexts
-from ragworth.studies.prediction import Prediction
-from ragworth.studies.score_rows import NO_GRADES_REMEDY, ScoreRows, aspect_of, rows_of
-from ragworth.studies.wording import MEASURE_NAMES, between, count_queries, p_words, signed
+from ragworth.studies.prediction import SizedPredictions, spread_over_sizes
 from ragworth.tables import Contexts, Outcomes, Scores
 from ragworth.tasks.options import option, parse_numbers
 
 LINES, BANDS = 8, 4
 """Curves in a figure, and up to how many have their intervals drawn; the table has them all."""
+OVER_SYSTEMS = "over systems, of their means", ", over systems"
 
 
 @dataclass(frozen=True)
@@ -92,15 +91,16 @@ class ContextSize(PoolStudy):
         if self.depth < largest:
             found = f"contexts of {largest} passages can't be drawn from {self.depth}"
             raise InputError(found, expected="depth ≥ the largest size")
-        drawn = self._draw(bench)
+        drawn = draw_sizes(bench.pool(self.depth, self.retriever), self.contexts, self.cuts, sampling=self.sampling)
         bench.judge(list(bench.space.judgments), drawn.contexts)
         if self.against is None:
             bench.answer(drawn.contexts)
         sizes = [size for size in self.cuts for _ in range(self.contexts)]
         case = bench.case(drawn.contexts, pl.DataFrame({"system": list(drawn.shown), "size": sizes}), (), drawn.left)
         families = dict.fromkeys(family for name in bench.metrics_at(largest) if (family := metric_family(name)))
-        parts = [_score(case.results, of, families, size).frame for size, of in _cut_contexts(case, self.cuts).items()]
-        return replace(case, results=replace(case.results, scores=Scores.trusted(pl.concat(parts))))
+        every = _contexts(case, self.cuts).items()
+        scores = [case.results.score([*cut_names(families, k)], contexts).frame for k, contexts in every]
+        return case.with_tables(scores=Scores.trusted(pl.concat(scores)))
 
     def check_learned(self, metrics: Iterable[str]) -> None:
         """Refuse metrics that are learned for a size that isn't studied."""
@@ -108,20 +108,6 @@ class ContextSize(PoolStudy):
             if (metric := metric_family(name)) is not None and metric.cutoff not in (None, *self.cuts):
                 found = f"{name} is learned for {metric.cutoff} passages, and the sizes are {self.sizes}"
                 raise InputError(found, remedy=f"add {metric.cutoff} to --sizes, or leave the metric out")
-
-    def _draw(self, bench: Bench) -> DrawnContexts:
-        """Contexts of every size, of the queries that have enough passages for the largest."""
-        pool = bench.pool(self.depth, self.retriever)
-        drawn = {}
-        for size in reversed(self.cuts):
-            try:
-                drawn[size] = draw_contexts([pool], self.contexts, size, sampling=self.sampling)
-            except InputError as error:
-                remedy = f"retrieve more passages, or show fewer: --sizes below {size}"
-                raise InputError(error.found, remedy=remedy) from error
-            pool = replace(pool, found={q: pool.found[q] for q in next(iter(drawn[size].shown.values()))})
-        shown = {f"k{size:02d}-{arm}": rows for size in self.cuts for arm, rows in drawn[size].shown.items()}
-        return DrawnContexts(shown, drawn[max(self.cuts)].left)
 
     def take(self, case: Case) -> Case:
         if case.is_designed:
@@ -150,30 +136,34 @@ class ContextSize(PoolStudy):
 
     def examine(self, case: Case, page: StudyPage) -> None:
         sized = SizedCase(self, case)
+        found = sized.predictions.found
         page.note(case, *sized.notes)
         page.lead(case, sized.lead())
-        correlations = page.add("correlation", case, sized.correlation_rows())
-        spread = page.add("spread", case, spread_table(correlations))
-        ranked = {over: spread.filter(pl.col("over") == over).to_dicts() for over in sized.ways}
-        changes, ends = sized.changes(), {"from": min(sized.rows), "to": max(sized.rows)}
-        changed = [{"metric": m, **ends} | columns(one, "difference", "p", "p_holm") for m, one in changes.items()]
-        page.add("change", case, changed)
+        rows = estimate_rows(("over", "metric", "k"), found, "correlation", "left out", unit="n")
+        for row, key in zip(rows, found, strict=True):
+            row["deviation"] = sized.predictions.deviation(*key)
+        correlations = page.add("correlation", case, rows)
+        spread = page.add("spread", case, spread_over_sizes(correlations))
+        first, last = min(sized.rows), max(sized.rows)
+        changes = {(metric, first, last): one for metric, one in sized.predictions.changes().items()}
+        page.add("change", case, estimate_rows(("metric", "from", "to"), changes, "difference", "p", "p_holm"))
         outcomes = page.add("outcomes", case, sized.outcome_rows())
-        for over, rows in ranked.items():
-            page.say(case, *sized.best_sentences(over, rows))
-        best = next((row["metric"] for row in ranked["queries"]), "")
-        if (one := changes.get(best)) is not None and one.value is not None and one.p_holm is not None:
+        ranked = {over: spread.filter(pl.col("over") == over) for over in sized.ways}
+        for over, part in ranked.items():
+            page.say(case, *sized.best_sentences(over, part.to_dicts()))
+        best = next(iter(ranked["queries"]["metric"]), "")
+        one = changes.get((best, first, last), Estimate())
+        if one.value is not None and one.p_holm is not None:
             sure = "" if one.is_significant(self.plan.alpha) else ", which may be chance"
-            change = f"changes by {signed(one.value)} {between(one.interval)}, {p_words(one.p_holm)} after Holm{sure}"
-            sizes = f"from k = {ends['from']} to k = {ends['to']}"
-            queries = count_queries(one.n)
-            page.say(case, f"{sizes} the correlation of {best} {change}, over {queries}.")
+            change = f"changes by {with_interval(one)}, {p_words(one.p_holm)} after Holm{sure}"
+            of = f"from k = {first} to k = {last} the correlation of {best}"
+            page.say(case, f"{of} {change}, over {count_queries(one.n)}.")
         page.say(case, sized.answer_sentence())
-        for (over, metric, k), one in sized.found.items():
+        for (over, metric, k), one in found.items():
             if over == "queries" and metric == best:
                 page.leave_out(case, {f"{why} ({metric}, k = {k})": number for why, number in one.reasons.items()})
-        for over in sized.ways:
-            order = spread.filter(pl.col("over") == over).select("over", "metric")
+        for over, part in ranked.items():
+            order = part.select("over", "metric")
             table = order.join(correlations, on=["over", "metric"], maintain_order="left_right")
             if table.height:
                 self._draw_correlations(page, case, over, table)
@@ -189,23 +179,15 @@ class ContextSize(PoolStudy):
     def _draw_correlations(self, page: StudyPage, case: Case, over: str, table: pl.DataFrame) -> None:
         lines, more = shared_lines(table, "k", "correlation", LINES)
         band, words = lines["line"].n_unique() <= BANDS, MEASURE_NAMES[self.measure]
-        of = "within queries, over their contexts" if over == "queries" else "over systems, of their means"
+        of, end = ("within queries, over their contexts", "") if over == "queries" else OVER_SYSTEMS
         ends = f"{self.level:.0%} intervals over queries" if band else "intervals are in the table"
-        title = f"How well metrics predict, by context size{'' if over == 'queries' else ', over systems'}"
         below = lines.filter(pl.min_horizontal("value", "low") < 0).height > 0
         spec = curve_chart(lines, "passages shown", words, zero=below, band=band)
         caption = f"{words} {of}; {ends}. Metrics that agree share a line.{more}"
-        page.draw(f"correlation-{over}", title, caption, spec, case)
+        page.draw(f"correlation-{over}", f"How well metrics predict, by context size{end}", caption, spec, case)
 
 
-def _score(results: Results, contexts: Contexts, families: Iterable[Metric], k: int) -> Scores:
-    """Scores of contexts by metrics cut at k; those learned for another size are left out."""
-    tokens = passage_tokens(results.collection)
-    cut = [str(replace(metric, cutoff=k)) for metric in families if metric.cutoff in (None, k)]
-    return score(contexts, results.judgments, cut, ratings=results.ratings, tokens=tokens, complete=False)
-
-
-def _cut_contexts(case: Case, cuts: Sequence[int]) -> dict[int, Contexts]:
+def _contexts(case: Case, cuts: Sequence[int]) -> dict[int, Contexts]:
     """The contexts of each size: those made of that size, or all, which metrics cut there."""
     contexts = case.results.contexts
     if not case.is_designed:
@@ -219,11 +201,11 @@ class SizedCase:
     """One case, by context size."""
 
     def __init__(self, study: ContextSize, case: Case) -> None:
-        self.study, self.case, self.measure = study, case, cast(Measure, study.measure)
+        self.study, self.case = study, case
         self.against = parse(study.against) if study.against is not None else None
         self.notes: list[str] = []
         self.families = self._families()
-        self.contexts = _cut_contexts(case, study.cuts)
+        self.contexts = _contexts(case, study.cuts)
         if not self.families:
             found = f"{case.name}: there are no scores of a metric that can be cut"
             raise InputError(found, remedy="name metrics: -m nDCG@5")
@@ -256,95 +238,28 @@ class SizedCase:
 
     def _rows(self, size: int, contexts: Contexts) -> ScoreRows:
         """Scores cut at a size beside the outcome."""
-        mine = [metric for metric in self.families if metric.cutoff in (None, size)]
-        results = replace(self.case.results, scores=_score(self.case.results, contexts, mine, size))
+        results, cut = self.case.results, cut_names(self.families, size)
         if self.against is not None:
-            target = _score(results, contexts, [replace(self.against, cutoff=None)], self.against.cutoff or size)
-            frame = target.frame.with_columns(aspect=pl.lit(self.aspect), source=pl.lit("score"))
+            target = str(replace(self.against, cutoff=self.against.cutoff or size))
+            frame = results.score([target], contexts).frame
+            frame = frame.with_columns(aspect=pl.lit(self.aspect), source=pl.lit("score"))
             results = replace(results, outcomes=Outcomes.trusted(frame.select(list(Outcomes.schema))))
-        names = [str(replace(metric, cutoff=size)) for metric in mine]
-        rows = rows_of(results, self.aspect, names, self.case.name)
+        results = replace(results, scores=results.score(list(cut), contexts))
+        rows = rows_of(results, self.aspect, list(cut), self.case.name)
         if not rows.queries:
             found = f"{self.case.name}: no context of size {size} has both an outcome and scores"
             raise InputError(found, remedy=NO_GRADES_REMEDY)
-        return rows._replace(metrics=[str(metric) for metric in mine])
+        return rows._replace(metrics=list(cut.values()))
 
     @cached_property
-    def queries(self) -> list[str]:
-        """All queries of the case, in one order for every size."""
-        return sorted({query for rows in self.rows.values() for query in rows.queries})
-
-    def _aligned(self, size: int, values: Floats) -> Floats:
-        """Values of the queries that a size has, for all queries of the case; NaN for those that it lacks."""
-        whole = np.full((len(self.queries), *values.shape[1:]), np.nan)
-        whole[np.isin(self.queries, self.rows[size].queries)] = values
-        return whole
-
-    @cached_property
-    def predictions(self) -> dict[int, Prediction]:
-        return {size: Prediction(rows, self.measure, self.study.plan) for size, rows in self.rows.items()}
-
-    @cached_property
-    def by_query(self) -> dict[tuple[str, int], Floats]:
-        """The correlation within each query of the case, by metric and size; NaN where there is none."""
-        made: dict[tuple[str, int], Floats] = {}
-        for size, one in self.predictions.items():
-            columns = self._aligned(size, one.by_query).T
-            made |= {(metric, size): column for metric, column in zip(one.rows.metrics, columns, strict=True)}
-        return made
-
-    @cached_property
-    def found(self) -> dict[tuple[str, str, int], Estimate]:
-        """What each metric predicts, over queries or systems, at each size."""
-        made: dict[tuple[str, str, int], Estimate] = {}
-        for size, one in self.predictions.items():
-            made |= {("queries", m, size): each for m, each in zip(one.rows.metrics, one.within, strict=True)}
-            if "systems" in self.ways:
-                made |= {("systems", m, size): self._over_systems(m, [size]) for m in one.rows.metrics}
-        return made
-
-    def _over_systems(self, metric: str, sizes: Iterable[int]) -> Estimate:
-        """The correlation of systems' means by a metric with those of the outcome, averaged over sizes."""
-        sides = []
-        for size in sizes:
-            rows = self.rows[size]
-            score, outcome = rows.grid(rows.values[:, rows.metrics.index(metric)]), rows.grid(rows.outcome)
-            sides.append((self._aligned(size, score), self._aligned(size, outcome)))
-        one = correlate_systems(sides, self.measure, self.study.plan)
-        return one._replace(reason=one.reason or ("a system has no value" if one.n_left_out else ""))
-
-    def line(self, over: str, metric: str) -> dict[int, float]:
-        """The correlations of a metric by size, where it has one."""
-        every = {k: self.found.get((over, metric, k)) for k in self.rows}
-        return {k: one.value for k, one in every.items() if one is not None and one.value is not None}
-
-    def mean(self, over: str, metric: str, line: Mapping[int, float]) -> Estimate:
-        """A metric's correlation averaged over the sizes at which it has one, with its interval over queries."""
-        if over == "systems":
-            return self._over_systems(metric, line)
-        return mean_of_columns(np.stack([self.by_query[metric, size] for size in line], axis=1), self.study.plan)
-
-    def changes(self) -> dict[str, Estimate]:
-        """By metric, the correlation within queries at the largest size minus that at the smallest."""
-        first, last = min(self.rows), max(self.rows)
-        both = [m for m in self.rows[first].metrics if m in self.rows[last].metrics] if first != last else []
-        ends = [(self.by_query[m, last], self.by_query[m, first]) for m in both]
-        found = [difference(b, a, "bootstrap", self.study.plan, (-1.0, 1.0)) for b, a in ends]
-        tested = [one if one.n > 1 else one._replace(p=None) for one in found]
-        return dict(zip(both, correct_by_holm(tested), strict=True))
-
-    def correlation_rows(self) -> Iterator[Row]:
-        for (over, metric, k), one in self.found.items():
-            known = self.by_query[metric, k][~np.isnan(self.by_query[metric, k])]
-            spread = float(known.std(ddof=1)) if over == "queries" and len(known) > 1 else None
-            row = {"over": over, "metric": metric, "k": k} | columns(one, "correlation", "left out", unit="n")
-            yield row | {"deviation": spread}
+    def predictions(self) -> SizedPredictions:
+        return SizedPredictions(self.rows, self.study.measure, self.study.plan, self.ways)
 
     @cached_property
     def outcome(self) -> OutcomeGrid:
         """The outcomes of all contexts: what they are called, and how they are written."""
         values = np.concatenate([rows.outcome for rows in self.rows.values()])
-        return OutcomeGrid([], self.queries, values, self.aspect, 0)
+        return OutcomeGrid([], self.predictions.queries, values, self.aspect)
 
     def _query_means(self, size: int, kind: str = "correct") -> Floats:
         """By query that a size has, the share of contexts with this grade; the mean outcome if it isn't a grade."""
@@ -361,14 +276,13 @@ class SizedCase:
             yield row | {"low": mean.low, "high": mean.high, "queries": mean.n, "contexts": len(rows.queries)}
 
     def lead(self) -> str:
-        sizes = format_list([str(k) for k in self.rows], 20)
-        queries = self.outcome.number
-        number = format_count(sum(len(rows.queries) for rows in self.rows.values()), "context")
+        sizes, queries = format_list([str(k) for k in self.rows], 20), self.outcome.number
         systems = format_count(len(self.case.results.contexts.systems), "system")
-        made = f"{number} of {queries}, of {sizes} passages"
-        cut = f"the contexts of {systems} for {queries}, cut at {sizes} passages"
-        whole = "" if self.moves else " of the whole context"
-        return f"{made if self.case.is_designed else cut}, with the outcome {self.aspect!r}{whole}."
+        lead = f"the contexts of {systems} for {queries}, cut at {sizes} passages"
+        if self.case.is_designed:
+            number = format_count(sum(len(rows.queries) for rows in self.rows.values()), "context")
+            lead = f"{number} of {queries}, of {sizes} passages"
+        return f"{lead}, with the outcome {self.aspect!r}{'' if self.moves else ' of the whole context'}."
 
     def best_sentences(self, over: str, ranked: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         """Which metric predicts best over all sizes, and which varies least. ``ranked``: rows of the spread."""
@@ -377,33 +291,32 @@ class SizedCase:
             yield f"{where}no metric has a correlation with the outcome."
             return
         best, first = _alike(ranked, "sizes", "mean"), ranked[0]
-        one = self.mean(over, first["metric"], self.line(over, first["metric"]))
-        who, many = _names(best), len(best) > 1
-        what = f"{who} {'predict' if many else 'predicts'} best"
-        if one.low is None or one.low <= 0:
-            what = f"no metric reliably predicts the outcome; {who} {'come' if many else 'comes'} closest"
+        one = self.predictions.mean(over, first["metric"])
+        what = best_words([row["metric"] for row in best], sure=one.low is not None and one.low > 0)
         unit = count_queries(one.n) if over == "queries" else format_count(one.n, "system")
-        figure = f"{MEASURE_NAMES[self.measure]} {signed(one.value or 0.0)} {between(one.interval)} over {unit}"
+        measure = MEASURE_NAMES[self.study.measure]
+        figure = f"{measure} {with_interval(one)} over {unit}"
         if first["sizes"] == 1:
             yield f"{where}{what}: {figure} (k = {first['lowest at k']})."
             return
-        ends = [f"{signed(first[end])} (k = {first[f'{end} at k']})" for end in ("lowest", "highest")]
+        low, high = (f"{signed(first[end])} (k = {first[f'{end} at k']})" for end in ("lowest", "highest"))
         same = len(_alike(best, "lowest", "lowest at k", "highest", "highest at k")) == len(best)
-        yield f"{where}{what} over all sizes: mean {figure}{f', from {ends[0]} to {ends[1]}' if same else ''}."
+        yield f"{where}{what} over all sizes: mean {figure}{f', from {low} to {high}' if same else ''}."
         known = [row for row in ranked if row["deviation"] is not None]
         known.sort(key=lambda row: round(row["deviation"], 12))
         least, most = _alike(known, "deviation"), _alike(known[::-1], "deviation")
         if len(least) < len(known):
-            vary = f"{_names(least)} {'varies' if len(least) == 1 else 'vary'} least over the sizes"
+            names = [format_list([row["metric"] for row in some], 20) for some in (least, most)]
             low, high = (f"{some[0]['deviation']:.3f}" for some in (least, most))
-            yield f"{where}{vary} (standard deviation {low}), {_names(most)} most ({high})."
+            vary = f"{names[0]} {'varies' if len(least) == 1 else 'vary'} least over the sizes"
+            yield f"{where}{vary} (standard deviation {low}), {names[1]} most ({high})."
 
     def answer_sentence(self) -> str:
         """What more passages do to the outcome."""
         first, last = min(self.rows), max(self.rows)
         if not self.moves or first == last:
             return ""
-        a, b = (self._aligned(k, self._query_means(k)) for k in (first, last))
+        a, b = (self.predictions.aligned(k, self._query_means(k)) for k in (first, last))
         both, words = ~np.isnan(a + b), self.outcome
         one = difference(b[both], a[both], "wilcoxon", self.study.plan, words.bounds)
         if one.value is None:
@@ -414,27 +327,6 @@ class SizedCase:
         return f"{words.what} goes {ends}, a difference of {words.change(one.value)} {test}."
 
 
-def spread_table(correlations: pl.DataFrame) -> pl.DataFrame:
-    """How each correlation varies over the sizes, the highest mean first; metrics that lack sizes last."""
-    value, k = pl.col("correlation"), pl.col("k")
-    found = correlations.drop_nulls("correlation").group_by("over", "metric", maintain_order=True)
-    spread = found.agg(
-        value.mean().alias("mean"),
-        value.std().alias("deviation"),
-        value.min().alias("lowest"),
-        k.get(value.arg_min()).alias("lowest at k"),
-        value.max().alias("highest"),
-        k.get(value.arg_max()).alias("highest at k"),
-        pl.len().alias("sizes"),
-    )
-    order = ["over", pl.col("sizes"), pl.col("mean").round(12)]
-    return spread.sort(order, descending=[False, True, True], maintain_order=True)
-
-
 def _alike(rows: Sequence[Mapping[str, Any]], *figures: str) -> list[Mapping[str, Any]]:
     """The rows whose figures are those of the first."""
     return [row for row in rows if all(round(row[name] - rows[0][name], 12) == 0 for name in figures)]
-
-
-def _names(rows: Sequence[Mapping[str, Any]]) -> str:
-    return format_list([row["metric"] for row in rows], 20)

@@ -10,16 +10,16 @@ writing and the page are the same for every study (`run.py`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
 from ragworth.errors import InputError
+from ragworth.report.study.page import StudyPage, TableText
 from ragworth.results import Results
 from ragworth.stats.estimate import Resampling
-from ragworth.studies.page import StudyPage, TableText
 from ragworth.tasks.options import option, options_of, validate_options
 
 if TYPE_CHECKING:
@@ -40,8 +40,6 @@ COMMON_DIFFERENCES = (
 OURS = "ours"
 """The protocol of a study if none is named."""
 
-DESIGN = {"system": pl.String}
-
 
 @dataclass(frozen=True)
 class Case:
@@ -59,13 +57,17 @@ class Case:
 
     name: str
     results: Results
-    design: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=DESIGN))
+    design: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema={"system": pl.String}))
     left_out: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def is_designed(self) -> bool:
         """Whether a study made the contexts."""
         return self.design.width > 1
+
+    def with_tables(self, **tables: Any) -> Case:
+        """The case with other tables in its results."""
+        return replace(self, results=replace(self.results, **tables))
 
 
 @dataclass(frozen=True)
@@ -165,7 +167,7 @@ class Study:
 
     def find(self, cases: Sequence[Case]) -> Findings:
         """What the cases show."""
-        page = StudyPage(self, cases)
+        page = StudyPage(self.question, self.tables(), cases)
         for case in cases:
             page.leave_out(case, case.left_out)
             self.examine(case, page)

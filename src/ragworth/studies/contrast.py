@@ -7,7 +7,7 @@ come from different queries.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, compress
 from typing import NamedTuple
 
 import numpy as np
@@ -16,14 +16,13 @@ import polars as pl
 
 from ragworth.annotators.token_confidence import MEASURES
 from ragworth.errors import InputError
-from ragworth.stats.estimate import Estimate, Resampling, correct_by_holm, difference, mean_estimates
-from ragworth.stats.paired import Test
+from ragworth.report.study.page import StudyPage, estimate_rows
+from ragworth.report.wording import between, count_queries, p_words, percent_interval, signed
+from ragworth.score_rows import GRADE, NO_GRADES_REMEDY, aspect_of
+from ragworth.stats.estimate import Estimate, Resampling, mean_estimates
+from ragworth.stats.paired import Test, correct_by_holm, difference
 from ragworth.stats.range_intervals import Bounds
 from ragworth.studies.contract import Case
-from ragworth.studies.page import columns
-from ragworth.studies.score_rows import GRADE, NO_GRADES_REMEDY, aspect_of
-from ragworth.studies.wording import between, count_queries, p_words, signed
-from ragworth.tables import OK
 from ragworth.tables.grids import matrix
 
 Floats = npt.NDArray[np.float64]
@@ -32,7 +31,8 @@ KINDS = {"correct": 1.0, "partial": 0.5, "abstained": 0.0, "wrong": -1.0}
 """What can become of an answer, best first, with its grade."""
 
 SHARE: Bounds = (0.0, 1.0)
-NO_OUTCOME = "no outcome in every context"
+Contrasts = dict[tuple[str, str, str], Estimate]
+"""By measure and the two arms: the first minus the second, query by query."""
 
 CONTRAST_NOTE = (
     "first minus second; wins: queries in which the first is higher; detectable: the smallest true difference that "
@@ -41,13 +41,12 @@ CONTRAST_NOTE = (
 
 
 class OutcomeGrid(NamedTuple):
-    """Outcomes of some arms, queries × arms, for the queries that have one in every arm; ``missing`` lack one."""
+    """Outcomes of some arms, queries × arms, for the queries that have one in every arm."""
 
     arms: list[str]
     queries: list[str]
     values: Floats
     aspect: str
-    missing: int
 
     @property
     def graded(self) -> bool:
@@ -90,9 +89,7 @@ class OutcomeGrid(NamedTuple):
         return f"{100 * value:.1f} %" if self.graded else signed(value)
 
     def interval(self, one: Estimate) -> str:
-        if not self.graded or one.interval is None:
-            return between(one.interval)
-        return f"[{signed(100 * one.interval.low, 1)}, {signed(100 * one.interval.high, 1)}]"
+        return percent_interval(one.interval) if self.graded else between(one.interval)
 
     def change(self, value: float) -> str:
         """A difference in words: grades in percentage points."""
@@ -109,41 +106,32 @@ class OutcomeGrid(NamedTuple):
         return f"; this many queries show a true difference of {self.gap(least)} with probability 0.8"
 
 
-def outcome_grid(case: Case, arms: Sequence[str], wanted: str | None) -> OutcomeGrid:
-    """The outcomes of some systems of a case."""
+def outcome_grid(case: Case, arms: Sequence[str], wanted: str | None, page: StudyPage) -> OutcomeGrid:
+    """The outcomes of some systems of a case; the page counts the queries that lack one."""
     aspect = aspect_of(case.results.outcomes, wanted, case.name)
-    assert case.results.outcomes is not None
-    frame = case.results.outcomes.frame.filter((pl.col("aspect") == aspect) & (pl.col("status") == OK))
     asked = case.results.contexts.frame.filter(pl.col("system").is_in(list(arms)))["query"].unique(maintain_order=True)
-    values = matrix(frame, arms, asked.to_list())
+    values = matrix(case.results.outcomes_of(aspect), arms, asked.to_list())
     there = np.asarray(~np.isnan(values).any(axis=1))
     if not there.any():
         found = f"{case.name}: none of {len(asked):,} queries has an outcome {aspect!r} in every context"
         raise InputError(found, remedy=NO_GRADES_REMEDY)
-    queries = [query for query, known in zip(asked, there, strict=True) if known]
-    return OutcomeGrid(list(arms), queries, values[there], aspect, int((~there).sum()))
+    page.leave_out(case, {"no outcome in every context": int((~there).sum())})
+    return OutcomeGrid(list(arms), list(compress(asked, there)), values[there], aspect)
 
 
-def arm_rows(grid: OutcomeGrid, label: str, shown: Mapping[str, object], plan: Resampling) -> list[dict[str, object]]:
+def arm_rows(
+    grid: OutcomeGrid, label: str, plan: Resampling, shown: Sequence[object] | None = None
+) -> list[dict[str, object]]:
     """A row for each arm: for grades the share of each kind, otherwise the mean, with its interval.
 
-    ``shown`` says what stands for each arm in the column ``label``.
+    ``shown`` is what stands for the arms in the column ``label``; by default their names.
     """
-    rows = []
-    for at, (name, mean) in enumerate(zip(grid.arms, mean_estimates(grid.worth, plan, grid.bounds), strict=True)):
+    rows, means = [], mean_estimates(grid.worth, plan, grid.bounds)
+    for at, (name, mean) in enumerate(zip(shown or grid.arms, means, strict=True)):
         shares = {kind: float(grid.share(kind)[:, at].mean()) for kind in KINDS} if grid.graded else {}
-        row: dict[str, object] = {label: shown[name], **(shares or {"mean": mean.value})}
+        row: dict[str, object] = {label: name, **(shares or {"mean": mean.value})}
         rows.append(row | {"low": mean.low, "high": mean.high, "queries": mean.n})
     return rows
-
-
-class Contrast(NamedTuple):
-    """Two arms compared query by query: the estimate is of the first minus the second."""
-
-    measure: str
-    first: str
-    second: str
-    estimate: Estimate
 
 
 def compare_arms(
@@ -152,47 +140,38 @@ def compare_arms(
     plan: Resampling,
     test: Test = "wilcoxon",
     pairs: Iterable[tuple[int, int]] | None = None,
-) -> list[Contrast]:
+) -> Contrasts:
     """Pairs of arms (all by default, the later against the earlier) by each measure; Holm within a measure."""
     chosen = list(pairs) if pairs is not None else [(b, a) for a, b in combinations(range(len(arms)), 2)]
-    found = []
+    found: Contrasts = {}
     for measure, (values, bounds) in measures.items():
-        estimates = [difference(values[:, a], values[:, b], test, plan, bounds) for a, b in chosen]
-        for (a, b), one in zip(chosen, correct_by_holm(estimates), strict=True):
-            found.append(Contrast(measure, arms[a], arms[b], one))
+        gaps = {(a, b): difference(values[:, a], values[:, b], test, plan, bounds) for a, b in chosen}
+        found |= {(measure, arms[a], arms[b]): one for (a, b), one in correct_by_holm(gaps).items()}
     return found
 
 
-def contrast_rows(found: Iterable[Contrast]) -> list[dict[str, object]]:
+def contrast_rows(found: Contrasts, *keys: str) -> list[dict[str, object]]:
+    """A row for each contrast, whose columns are named in ``keys``: by default those of `compare_arms`."""
     more = "p", "p_holm", "counts", "detectable"
-    return [
-        {"measure": measure, "first": first, "second": second} | columns(one, "difference", *more)
-        for measure, first, second, one in found
-    ]
+    return estimate_rows(keys or ("measure", "first", "second"), found, "difference", *more)
 
 
-def contrast_words(grid: OutcomeGrid, one: Contrast, alpha: float) -> str:
+def contrast_words(grid: OutcomeGrid, measure: str, one: Estimate, alpha: float) -> str:
     """A contrast in a few words."""
-    found = one.estimate
-    if not found.counts["wins"] and not found.counts["losses"]:
-        return f"{one.measure} the same for every query"
-    value = found.value or 0.0
+    if not one.counts["wins"] and not one.counts["losses"]:
+        return f"{measure} the same for every query"
+    value = one.value or 0.0
     sign = "−" if value < 0 else "+" if value > 0 else ""
-    sure = "" if found.is_significant(alpha) else ", which may be chance"
-    test = f"Wilcoxon {p_words(found.p_holm)} after Holm"
-    return f"{one.measure} {sign}{grid.gap(value)} {grid.interval(found)}, {test}{sure}"
+    sure = "" if one.is_significant(alpha) else ", which may be chance"
+    return f"{measure} {sign}{grid.gap(value)} {grid.interval(one)}, Wilcoxon {p_words(one.p_holm)} after Holm{sure}"
 
 
 def metric_grids(case: Case, grid: OutcomeGrid) -> dict[str, Floats]:
     """The scores of each metric for the same queries and arms."""
-    frames = case.results.scores.frame.group_by("metric", maintain_order=True)
-    return {str(metric): matrix(part, grid.arms, grid.queries) for (metric,), part in frames}
+    return {metric: matrix(part, grid.arms, grid.queries) for metric, part in case.results.scores_by_metric().items()}
 
 
-def confidence_grids(case: Case, arms: Sequence[str], queries: Sequence[str]) -> dict[str, Floats]:
+def confidence_grids(case: Case, grid: OutcomeGrid) -> dict[str, Floats]:
     """The model's confidence in each context by each measure, queries × arms; empty if it was not asked for."""
-    if case.results.outcomes is None:
-        return {}
-    good = case.results.outcomes.frame.filter(pl.col("status") == OK)
-    known = set(good["aspect"].unique())
-    return {name: matrix(good.filter(pl.col("aspect") == name), arms, queries) for name in MEASURES if name in known}
+    known = {name: case.results.outcomes_of(name).drop_nulls("value") for name in MEASURES}
+    return {name: matrix(part, grid.arms, grid.queries) for name, part in known.items() if part.height}

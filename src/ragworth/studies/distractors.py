@@ -16,14 +16,14 @@ import polars as pl
 from ragworth.errors import InputError, format_count
 from ragworth.metrics.passage_utility import HARD as HARD_EFFECT
 from ragworth.metrics.passage_utility import WEAK as WEAK_EFFECT
+from ragworth.report.study.page import Row, StudyPage, TableText
 from ragworth.report.study.table_charts import outcome_figure
+from ragworth.report.wording import p_words
 from ragworth.retrieval.candidates import Unusable
 from ragworth.retrieval.context_lists import ContextLists
 from ragworth.studies import contrast
 from ragworth.studies.bench import Bench, JudgedValues
 from ragworth.studies.contract import Case, PoolStudy, Published
-from ragworth.studies.page import Row, StudyPage, TableText
-from ragworth.studies.wording import p_words
 from ragworth.tasks.options import option
 
 WEAK, HARD = "weak", "hard"
@@ -116,11 +116,10 @@ class Distractors(PoolStudy):
         }
 
     def examine(self, case: Case, page: StudyPage) -> None:
-        grid = contrast.outcome_grid(case, ARMS, self.outcome)
-        page.leave_out(case, {contrast.NO_OUTCOME: grid.missing})
+        grid = contrast.outcome_grid(case, ARMS, self.outcome, page)
         twice = "from one relevant passage among weak distractors, and from the same one, at the same position"
         page.lead(case, f"the model answered {grid.number} twice: {twice}, among hard ones.")
-        page.add("outcomes", case, contrast.arm_rows(grid, "distractors", {arm: arm for arm in ARMS}, self.plan))
+        page.add("outcomes", case, contrast.arm_rows(grid, "distractors", self.plan))
         measures = {grid.what: (grid.worth, grid.bounds)}
         for kind in contrast.KINDS:
             if grid.graded and kind != "correct" and grid.share(kind).any():
@@ -128,7 +127,7 @@ class Distractors(PoolStudy):
         found = contrast.compare_arms(measures, ARMS, self.plan, pairs=[(0, 1)])
         page.add("differences", case, contrast.contrast_rows(found))
         page.add("metrics", case, [_metric_row(*each) for each in contrast.metric_grids(case, grid).items()])
-        one = found[0].estimate
+        one = found[grid.what, WEAK, HARD]
         (weak, hard), value = grid.means(), one.value or 0.0
         means = f"{grid.what} {grid.say(weak)} among weak distractors and {grid.say(hard)} among hard ones, {grid.over}"
         test = f"{grid.interval(one)}, Wilcoxon {p_words(one.p)}"

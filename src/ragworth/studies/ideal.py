@@ -14,6 +14,7 @@ from typing import ClassVar
 import polars as pl
 
 from ragworth.errors import InputError, format_count
+from ragworth.report.study.page import StudyPage, TableText
 from ragworth.report.study.table_charts import outcome_figure
 from ragworth.retrieval.candidates import Unusable
 from ragworth.retrieval.context_lists import ContextLists
@@ -21,7 +22,6 @@ from ragworth.studies import contrast
 from ragworth.studies.bench import Bench, JudgedValues
 from ragworth.studies.contract import Case, PoolStudy, Published
 from ragworth.studies.contrast import SHARE, OutcomeGrid
-from ragworth.studies.page import StudyPage, TableText
 from ragworth.tasks.options import option
 
 ORACLES = {
@@ -122,24 +122,21 @@ class IdealStudy(PoolStudy):
         }
 
     def examine(self, case: Case, page: StudyPage) -> None:
-        grid = contrast.outcome_grid(case, case.design["system"].to_list(), self.outcome)
-        page.leave_out(case, {contrast.NO_OUTCOME: grid.missing})
+        grid = contrast.outcome_grid(case, case.design["system"].to_list(), self.outcome, page)
         size = format_count(int(case.results.contexts.frame["rank"].max() or 0), "passage")  # type: ignore[arg-type]
         picked = f"the {size} that an oracle picked by each kind of judgment"
         page.lead(case, f"the model answered {grid.number} from {picked}.")
-        rows = contrast.arm_rows(grid, "oracle", {name: name for name in grid.arms}, self.plan)
+        rows = contrast.arm_rows(grid, "oracle", self.plan)
         page.add("outcomes", case, [row | {"with_relevant": _with_relevant(case, grid, row["oracle"])} for row in rows])
         kinds = ["correct", "wrong"] if grid.graded else []
-        bounds = (-1.0, 1.0) if grid.graded else None
-        measures = {"grade" if grid.graded else grid.aspect: (grid.values, bounds)}
+        measures = {"grade" if grid.graded else grid.aspect: (grid.values, (-1.0, 1.0) if grid.graded else None)}
         found = contrast.compare_arms(measures | {k: (grid.share(k), SHARE) for k in kinds}, grid.arms, self.plan)
         page.add("differences", case, contrast.contrast_rows(found))
         page.say(case, _best(grid))
-        for first, second in dict.fromkeys((one.first, one.second) for one in found):
-            both = [one for one in found if (one.first, one.second) == (first, second)]
-            said = [one for one in both if one.measure in (kinds or measures)]
-            words = "; ".join(contrast.contrast_words(grid, one, self.plan.alpha) for one in said)
-            page.say(case, f"the {first} oracle against the {second} oracle: {words}.")
+        for pair in dict.fromkeys((first, second) for _, first, second in found):
+            said = {measure: found[measure, *pair] for measure in (kinds or measures)}
+            words = "; ".join(contrast.contrast_words(grid, *one, self.plan.alpha) for one in said.items())
+            page.say(case, f"the {pair[0]} oracle against the {pair[1]} oracle: {words}.")
 
     def finish(self, page: StudyPage) -> None:
         caption = "All oracles pick from the same passages; only what they go by differs."

@@ -24,13 +24,14 @@ from ragworth.formats import judges as judge_files
 from ragworth.formats.judges import UNNAMED, JudgedItems
 from ragworth.report.study import Findings
 from ragworth.report.study.charts import dot_chart, heat_chart
+from ragworth.report.study.page import StudyPage, TableText, estimate_rows, make_table
+from ragworth.report.study.table_charts import mirrored_heat
+from ragworth.report.wording import count_queries, signed, with_interval
 from ragworth.results import Results
 from ragworth.stats import judge_panels
 from ragworth.stats.estimate import Estimate
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import Case, Published, Study
-from ragworth.studies.page import StudyPage, TableText, columns, make_table
-from ragworth.studies.wording import between, count_queries, signed
 from ragworth.tables import Contexts, Scores
 from ragworth.tasks.options import option, parse_names
 
@@ -96,23 +97,14 @@ class Judges(Study):
 
     def check(self) -> None:
         ANNOTATORS.get(self.judgment)
-        names = self.named
-        if self.models and (not all(names) or len(set(names)) < len(names)):
+        if self.models and len(set(parse_names(self.models))) < self.models.count(",") + 1:
             raise InputError(f"models is {self.models!r}", expected="models, each once, such as embedded,embedded:base")
-
-    @property
-    def named(self) -> list[str]:
-        """The models that are to judge, by their written forms."""
-        return [each.strip() for each in (self.models or "").split(",")]
 
     def reads(self, place: Path) -> Case | None:
         if not judge_files.is_judged(place):
             return None
-        none = pl.DataFrame(schema=Contexts.schema), pl.DataFrame(schema=Scores.schema)
-        said = {SAID: judge_files.read(place)}
-        results = Results(
-            Collection.of(), Contexts.trusted(none[0]), None, None, None, None, Scores.trusted(none[1]), said
-        )
+        contexts, scores = Contexts.of_parts([]), Scores.of_parts([])
+        results = Results(Collection.of(), contexts, None, None, None, None, scores, {SAID: judge_files.read(place)})
         return Case(place.resolve().name.partition(".")[0], results)
 
     def fit(self, space: Workspace) -> Workspace:
@@ -123,17 +115,16 @@ class Judges(Study):
         space, kind = bench.space, self.judgment
         if ANNOTATORS.get(kind).unit == "context":
             raise InputError(f"{kind} is of contexts, not of passages", expected="relevance, abstention, ratings, …")
-        asked = [ModelSpec(each) for each in self.named] if self.models else [space.model]
+        asked = [ModelSpec(each) for each in parse_names(self.models)] or [space.model]
         contexts = bench.retrieved().cut(self.k or space.k)
         aspect = ANNOTATORS.get(kind).aspects[0]
-        labels = self._labels(bench, contexts, aspect)
-        if len(asked) + (labels.height > 0) < 2:
+        parts = self._labels(bench, contexts, aspect)
+        if len(asked) + bool(parts) < 2:
             found, remedy = "nobody to compare it with", "name two models: --models A,B; or labels in the workspace"
             raise InputError(f"there is one judge of {kind}, and {found}", file=str(space.file), remedy=remedy)
         # With labels, the models would not be asked about the passages that have one.
         texts = replace(bench.collection, relevance=None, ratings=None)
         bench.material = replace(bench.material, collection=texts, judged=None)
-        parts = [labels]
         for number, each in enumerate(asked, 1):
             bench.judge([kind], contexts, f"judge-{number}", model=each)
             if bench.plan is None:
@@ -141,25 +132,23 @@ class Judges(Study):
                 mine = frame.filter(pl.col("aspect") == aspect) if "aspect" in frame.columns else frame
                 parts.append(judge_files.judgment_table(mine.with_columns(aspect=pl.lit(aspect)), each.use))
         case = bench.case(contexts, pl.DataFrame({"system": contexts.systems, "shown": [True] * len(contexts.systems)}))
-        return _with_judgments(case, pl.concat(parts))
+        return _with_judgments(case, pl.concat([pl.DataFrame(schema=judge_files.SCHEMA), *parts]))
 
-    def _labels(self, bench: Bench, contexts: Contexts, aspect: str) -> pl.DataFrame:
+    def _labels(self, bench: Bench, contexts: Contexts, aspect: str) -> list[pl.DataFrame]:
         """What the workspace itself says about the passages shown."""
         ratings = bench.collection.ratings
         rated = [ratings.frame] if ratings is not None else []
         frames = rated if self.judgment == "ratings" else [table.of(aspect) for table in bench.material.given]
         some = [frame.join(contexts.frame, on=["query", "passage"], how="semi") for frame in frames]
         named = [frame.with_columns(aspect=pl.lit(aspect)) for frame in some if frame.height]
-        none = pl.DataFrame(schema=judge_files.SCHEMA)
-        return pl.concat([none, *(judge_files.judgment_table(frame, LABELS) for frame in named)])
+        return [judge_files.judgment_table(frame, LABELS) for frame in named]
 
     def take(self, case: Case) -> Case:
         if SAID in case.results.said:
             return case
-        results = case.results
-        frames = [None if table is None else table.frame for table in (results.outcomes, results.judgments)]
-        ratings = results.ratings.frame if results.ratings is not None else None
-        found = judge_files.judges_of_tables(frames[0], frames[1], ratings, parse_names(self.aspects), case.name)
+        tables = (case.results.outcomes, case.results.judgments, case.results.ratings)
+        outcomes, judged, rated = (table.frame if table is not None else None for table in tables)
+        found = judge_files.judges_of_tables(outcomes, judged, rated, parse_names(self.aspects), case.name)
         if not found.height:
             raise InputError(f"{case.name}: there are no judgments, ratings or outcomes", expected="what judges said")
         return _with_judgments(case, found)
@@ -171,10 +160,9 @@ class Judges(Study):
         """The cases with several judges of the same items, and one of all the others together."""
         said = {case.name: case.results.said[SAID] for case in cases}
         known = {case.name: case for case in cases}
-        found = [
-            _with_judgments(known.get(name) or replace(cases[0], name=name, left_out={}), table)
-            for name, table in judge_files.combine_judges(said, parse_names(self.aspects)).items()
-        ]
+        combined = judge_files.combine_judges(said, parse_names(self.aspects))
+        bases = {name: known.get(name) or replace(cases[0], name=name, left_out={}) for name in combined}
+        found = [_with_judgments(bases[name], table) for name, table in combined.items()]
         every = pl.concat([case.results.said[SAID] for case in found])
         judges, labels = sorted(every["judge"].unique()), sorted(every["label"].drop_nulls().unique())
         if self.reference is not None and self.reference not in judges:
@@ -278,10 +266,7 @@ class Panel(JudgedItems):
     def together(self) -> list[Row]:
         values = self.values[:, self.independent]
         found = judge_panels.panel_agreements(values, self.queries, self.study.plan, **self.scale)
-        return [
-            {"measure": name, **columns(one, "value", "counts", "left out", unit="items")}
-            for name, one in found.items()
-        ]
+        return estimate_rows(("measure",), found, "value", "counts", "left out", unit="items")
 
     @cached_property
     def against(self) -> list[Row]:
@@ -316,11 +301,9 @@ class Panel(JudgedItems):
             why = self.together[0]["why"] if self.together else judge_panels.CONTINUOUS
             return f"{self.head}agreement has no value: {why}."
         main = next((one for one in values if one["measure"].endswith("ordinal")), values[0])
-        interval = between(Estimate(low=main["low"], high=main["high"]).interval)
-        said = (
-            f"{self.head}{format_count(len(self.independent), 'judge')} of {format_count(main['items'], 'item')}, "
-            f"{main['by all']:,} of them judged by all: {main['measure']} {signed(main['value'])} {interval}."
-        )
+        judges, items = format_count(len(self.independent), "judge"), format_count(main["items"], "item")
+        value = with_interval(Estimate(main["value"], main["low"], main["high"]))
+        said = f"{self.head}{judges} of {items}, {main['by all']:,} of them judged by all: {main['measure']} {value}."
         names = {self.judges[at] for at in self.independent}
         known = [one for one in self.pairs if one["κ"] is not None and {one["first"], one["second"]} <= names]
         known.sort(key=lambda one: -one["κ"])
@@ -341,10 +324,8 @@ class Panel(JudgedItems):
         measure, words = ("κ", "Cohen κ") if self.scale["nominal"] else ("Spearman ρ", "Spearman ρ")
         rows = make_table(self.pairs).drop_nulls(measure)
         if len(self.judges) > 2 and rows.height:
-            names = (("first", "second"), ("second", "first"))
-            both = pl.concat(rows.select(first=a, second=b, value=measure, n="items") for a, b in names)
             title = f"How far every two judges agree{f': {self.aspect}' if self.head else ''}"
-            spec = heat_chart(both, self.judges, self.judges, words)
+            spec = mirrored_heat(rows, self.judges, measure, words)
             page.draw(f"pairs-{number}", title, f"{words} over the items that both judged.", spec, case)
         labels = [self.word(value) for value in np.unique(self.values[self.known])]
         drawn = self.compared if self.confusions and len(self.compared) <= MOST_DRAWN else ()
@@ -358,7 +339,7 @@ class Panel(JudgedItems):
 
 
 def _with_judgments(case: Case, table: pl.DataFrame) -> Case:
-    return replace(case, results=replace(case.results, said={**case.results.said, SAID: table}))
+    return case.with_tables(said={**case.results.said, SAID: table})
 
 
 def _ends(name: str, one: Estimate) -> Row:

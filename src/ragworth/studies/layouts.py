@@ -18,26 +18,24 @@ from ragworth.annotators.token_confidence import MEASURES
 from ragworth.config import ModelSpec, Workspace
 from ragworth.errors import InputError, format_list
 from ragworth.report.study.charts import heat_chart
-from ragworth.retrieval.candidates import Unusable
+from ragworth.report.study.page import StudyPage, TableText, columns
+from ragworth.report.wording import count_queries, p_words
 from ragworth.retrieval.context_lists import contexts_from_lists
-from ragworth.stats.estimate import Estimate, correct_by_holm, difference, mean_estimates
+from ragworth.retrieval.context_sampling import draw_positions
+from ragworth.stats.estimate import Estimate, mean_estimates
+from ragworth.stats.paired import correct_by_holm, difference
 from ragworth.studies import confidences, contrast
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import Case, PoolStudy, Published
-from ragworth.studies.contrast import SHARE, Floats
-from ragworth.studies.page import StudyPage, TableText, columns
-from ragworth.studies.wording import count_queries, p_words
+from ragworth.studies.contrast import SHARE, Contrasts, Floats
 from ragworth.tables import Contexts
 from ragworth.tasks.options import option, parse_names
 
 RANDOM, BEST = "(at random)", "(best possible)"
 """In the place of a chooser: a random layout, and one that led to a correct answer if any did."""
-REMEDY = "ask for fewer passages (--size), retrieve more, or give accepted answers and labels"
 TWO = "two models or more, each once, such as embedded,embedded:base"
 Cells = dict[tuple[str, str], Floats]
 """Whether the answers are correct, query by query, by who answered and who chose the layout."""
-Contrasts = dict[tuple[str, str, str], Estimate]
-"""By who answered: from one choice minus from another."""
 
 
 @dataclass(frozen=True)
@@ -103,15 +101,8 @@ class Layouts(PoolStudy):
         models = self.specs(bench.space)
         for model in models:
             bench.able(self.judges, model)
-        pool = bench.pool(self.depth, self.retriever)
-
-        def build(query: str) -> dict[str, list[str]]:
-            gold, others = pool.gold(query), [each for each in pool.others(query) if pool.has_text(each)]
-            if len(others) < self.size - 1:
-                raise Unusable(f"fewer than {self.size - 1} passages that aren't relevant")
-            return {f"p{at:02d}": [*others[: at - 1], gold, *others[at - 1 : self.size - 1]] for at in self.places}
-
-        drawn = pool.draw([f"p{at:02d}" for at in self.places], build, REMEDY)
+        candidates = bench.pool(self.depth, self.retriever)
+        drawn = draw_positions(candidates, self.size, self.places, "--size", with_text=True)
         tables, design = [], []
         for number, model in enumerate(models, 1):
             mine = {f"m{number:02d}{name}": rows for name, rows in drawn.shown.items()}
@@ -135,12 +126,11 @@ class Layouts(PoolStudy):
 
     def examine(self, case: Case, page: StudyPage) -> None:
         systems, models = case.design["system"].to_list(), case.design["model"].unique(maintain_order=True).to_list()
-        grid = contrast.outcome_grid(case, systems, self.outcome)
-        page.leave_out(case, {contrast.NO_OUTCOME: grid.missing})
+        grid = contrast.outcome_grid(case, systems, self.outcome, page)
         correct = (grid.values >= self.correct).astype(np.float64).reshape(len(grid.queries), len(models), -1)
         queries = f"each of {count_queries(len(grid.queries))}; models: {format_list(models, 12)}"
         page.lead(case, f"{correct.shape[2]} layouts of the same passages for {queries}.")
-        known = contrast.confidence_grids(case, systems, grid.queries)
+        known = contrast.confidence_grids(case, grid)
         for measure, values in known.items():
             self._compare(case, page, measure, models, values.reshape(correct.shape), correct)
         if self.measure not in known or np.isnan(known[self.measure]).any(axis=1).all():
@@ -166,11 +156,8 @@ class Layouts(PoolStudy):
             row |= {"own minus this": own.value, "p_own": own.p_holm}
             rows.append(row | {"tied": tied.get(chooser), "missing": int((~there).sum())})
         table = page.add("accuracy", case, rows)
-        rows = []
-        for (reader, first, second), one in found.items():
-            row = {"measure": measure, "answered by": reader, "first": first, "second": second}
-            rows.append(row | columns(one, "difference", "p", "p_holm", "counts", "detectable"))
-        page.add("differences", case, rows)
+        gaps = contrast.contrast_rows(found, "answered by", "first", "second")
+        page.add("differences", case, [{"measure": measure, **row} for row in gaps])
         if measure == self.measure and there.any():
             page.say(case, *(self._words(reader, models, cells, found) for reader in models))
             names = {"chosen by": "first", "answered by": "second", "accuracy": "value", "queries": "n"}
@@ -180,12 +167,13 @@ class Layouts(PoolStudy):
             page.draw("accuracy", "Who answers best from whose choice", caption, spec, case)
 
     def _contrasts(self, models: list[str], cells: Cells) -> Contrasts:
-        """Each choice against a random one, and each model's own against the others'; Holm for each of the two."""
+        """By reader: each choice against a random one, and a model's own against others'; Holm for each of the two."""
         found: Contrasts = {}
         pairs = [(reader, chooser) for reader in models for chooser in models]
         for some in ([(r, c, RANDOM) for r, c in pairs], [(r, r, c) for r, c in pairs if c != r]):
-            gaps = [difference(cells[r, a], cells[r, b], self.test, self.plan, SHARE) for r, a, b in some]  # type: ignore[arg-type]
-            found |= dict(zip(some, correct_by_holm(gaps), strict=True))
+            sides = {key: (cells[key[:2]], cells[key[0], key[2]]) for key in some}
+            gaps = {key: difference(*both, self.test, self.plan, SHARE) for key, both in sides.items()}  # type: ignore[arg-type]
+            found |= correct_by_holm(gaps)
         return found
 
     def _words(self, reader: str, models: list[str], cells: Cells, found: Contrasts) -> str:

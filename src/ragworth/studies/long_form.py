@@ -7,52 +7,39 @@ answer everything, no retrieval at all, and what people wrote.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, ClassVar
 
-import numpy as np
 import polars as pl
 
-from ragworth.comparison import value_bounds
 from ragworth.config import AnswerConfig, TaskConfig, Workspace
 from ragworth.errors import InputError, format_count, format_list
 from ragworth.evaluation.session import PlanComplete
-from ragworth.formats.judges import read_coverage
 from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM
-from ragworth.graders.rated_coverage import HUMAN, AnswerCoverage, answer_coverage, human_texts, with_human_ratings
+from ragworth.graders.rated_coverage import HUMAN, answer_coverage, coverage_by_people, human_texts, with_human_ratings
 from ragworth.metrics import required_passages
-from ragworth.metrics.parsing import with_parameter
-from ragworth.metrics.required_passages import REDUNDANCY_RULES, REQUIRED, answerable, required_subsets
-from ragworth.report.study.charts import curve_chart, dot_chart, point_chart
+from ragworth.metrics.cutoffs import TIED, at_threshold
+from ragworth.metrics.required_passages import REDUNDANCY_RULES, REQUIRED, answerable, subsets_of_queries
+from ragworth.report.study.charts import curve_chart
+from ragworth.report.study.page import StudyPage, TableText, columns
+from ragworth.report.wording import count_queries, signed
 from ragworth.results import Results
+from ragworth.retrieval.candidates import no_queries_error
 from ragworth.retrieval.context_lists import ContextLists, contexts_from_lists, lists_by_system
-from ragworth.scoring import passage_tokens, score, score_to_sizes
-from ragworth.stats.estimate import Estimate, mean_estimates
+from ragworth.scoring import passage_tokens, score_to_sizes
 from ragworth.stats.pooled import pooled_correlations
-from ragworth.stats.systems import common_grid, rank_systems, spread_of_means
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import Case, Published, Study
-from ragworth.studies.contrast import Floats
-from ragworth.studies.page import StudyPage, TableText, columns, make_table
-from ragworth.studies.pool import no_queries_error
-from ragworth.studies.wording import between, count_queries, signed
+from ragworth.studies.coverage_by_system import THRESHOLDS, CoverageBySystem
 from ragworth.tables import OK, Answers, Contexts, Ratings, Scores
-from ragworth.tables.grids import matrix
 from ragworth.tasks.answerability import RATED_ANSWERABILITY_NOTE
 from ragworth.tasks.options import option, parse_names, parse_numbers
 from ragworth.token_counter import WORD_COUNTER, TokenCounter
 
 BOUND = "(required)"
 """The system that shows the required subset."""
-TIED = f"@{REQUIRED}"
-"""Ends the name of a metric whose cutoff is the size of each query's required subset."""
-PEOPLE = pl.DataFrame(schema={"system": pl.String, "query": pl.String, "value": pl.Float64, "judge": pl.String})
 NO_SYSTEMS = pl.DataFrame(schema={"system": pl.String})
-THRESHOLDS = (1.0, 2.0, 3.0, 4.0, 5.0)
-ANSWERS = {"coverage": "coverage of the answer", "density": "density of the answer"}
 ROLES = {BOUND: "upper bound", ORACLE_SYSTEM: "upper bound", HUMAN: "human", NO_CONTEXT_SYSTEM: "lower bound"}
 BY_RATINGS, BY_LABELS = ("Cov", "alpha_nDCG", "Den"), ("nDCG", "AP", "R", "P")
 
@@ -109,39 +96,35 @@ class LongForm(Study):
         return list(dict.fromkeys(parse_names(self.sizes))) or ([REQUIRED] if self.tie else [])
 
     def fit(self, space: Workspace) -> Workspace:
-        writing = space.answers or AnswerConfig()
-        how = {"prompt": self.prompt, "length": self.length, "tie_length": self.tie, "eta": self.eta}
-        task = replace(writing.task, settings={**writing.task.settings, **how})
-        # Rated from the lowest threshold on, so every η uses the same ratings.
-        grader = space.grades.get("coverage", TaskConfig())
-        grader = replace(grader, settings={**grader.settings, "eta": THRESHOLDS[0]})
+        answers = replace(space.answers or AnswerConfig(), everything=True, without=True)
+        grades = {"coverage": space.grades.get("coverage", TaskConfig())}
         judgments = {kind: each for kind, each in space.judgments.items() if kind == "ratings"}
-        answers = replace(writing, task=task, everything=True, without=True)
-        return replace(space, judgments=judgments, answers=answers, grades={"coverage": grader})
+        how = {"prompt": self.prompt, "length": self.length, "tie_length": self.tie, "eta": self.eta}
+        made = replace(space, judgments=judgments, answers=answers, grades=grades)
+        # Rated from the lowest threshold on, so every η uses the same ratings.
+        return made.with_settings({"answers": how, "coverage": {"eta": THRESHOLDS[0]}})
 
     def run(self, bench: Bench) -> Case:
         found = bench.retrieved()
         texts = human_texts(bench.collection.answers, self.human) if self.human else {}
         ratings = self._ratings(bench, found)
-        subsets, left = self._subsets(bench, ratings)
+        subquestions = set(bench.collection.subquestions["query"])
+        subsets, left = subsets_of_queries(ratings, self.eta, bench.material.setting.ids, subquestions)
+        if not subsets:
+            raise no_queries_error(left, "give sub-questions and ratings of them")
         shown = self._contexts(found, subsets, bench.space.k)
         parts = {query: len(names) for query, names in answerable(ratings, THRESHOLDS[0]).items()}
         self._answer(bench, shown, parts)
         mine = [(HUMAN, query, 0, texts[query], None, OK, self.human) for query in subsets if query in texts]
         if mine and not self.human_ratings:
             bench.grade(Answers(pl.DataFrame(mine, schema=Answers.schema, orient="row")), "human")
-        arms = self._arms(found.systems)
-        rows = [(arm, "system", *arms[arm]) for arm in arms] + [(each, ROLES[each], each, "") for each in ROLES]
-        design = pl.DataFrame(rows, schema=["system", "role", "name", "size"], orient="row")
-        case = bench.case(contexts_from_lists(shown), design, (), left)
+        case = bench.case(contexts_from_lists(shown), _design(self._arms(found.systems)), (), left)
         if not bench.metrics:
             known = case.results.judgments
             names = BY_RATINGS + (BY_LABELS if known is not None and known.of("relevance").height else ())
             ends = [f"@{size}" for size in self.named_sizes] or [""]
-            scores = score_contexts(
-                case.results, [at_threshold(name + end, self.eta) for end in ends for name in names]
-            )
-            case = replace(case, results=replace(case.results, scores=Scores.trusted(scores)))
+            wanted = [at_threshold(name + end, self.eta) for end in ends for name in names]
+            case = case.with_tables(scores=Scores.trusted(score_contexts(case.results, wanted)))
         return self._with_human(case, texts, bench.collection.counter)
 
     def _ratings(self, bench: Bench, found: Contexts) -> Ratings:
@@ -174,26 +157,6 @@ class LongForm(Study):
             stage = bench.plan.pop()
             words = f"{stage.words}: {format_count(most, 'request')} at most, one for each sub-question of an answer"
             bench.plan.append(stage._replace(words=words))
-
-    def _subsets(self, bench: Bench, ratings: Ratings) -> tuple[dict[str, list[str]], Counter[str]]:
-        """The required subset of each query, and queries left out."""
-        whole = required_passages.without_failed(ratings)
-        chosen = required_subsets(whole, self.eta)
-        reasons = {
-            "no sub-questions": set(bench.collection.subquestions["query"]),
-            "no ratings": set(ratings.frame["query"]),
-            "a rating failed": set(whole.frame["query"]),
-            f"no sub-question is answered with {self.eta:g} or more": chosen.keys(),
-        }
-        subsets, left = {}, Counter[str]()
-        for query in bench.material.setting.ids:
-            if why := next((reason for reason, known in reasons.items() if query not in known), ""):
-                left[why] += 1
-            else:
-                subsets[query] = chosen[query]
-        if not subsets:
-            raise no_queries_error(left, "give sub-questions and ratings of them")
-        return subsets, left
 
     def _arms(self, systems: list[str]) -> dict[str, tuple[str, str]]:
         """The contexts of each query: by their names, of which system and size."""
@@ -265,9 +228,7 @@ class LongForm(Study):
         page.lead(case, f"{who} with rated sub-questions, answered from a rating of {self.eta:g} on.")
         for part in parts:
             page.say(case, part.ranking_sentence())
-            page.add("systems", case, part.system_rows())
-            page.add("ranking", case, part.ranking_rows())
-            page.add("intervals", case, part.interval_rows())
+            part.write(page)
             if len(parts) > 1 and part.orders:
                 page.add("sizes", case, [part.size_row()])
         page.say(case, first.bounds_sentence())
@@ -289,7 +250,7 @@ class LongForm(Study):
                 page.note(case, f"{what}: {RATED_ANSWERABILITY_NOTE}")
         if (lengths := passage_tokens(results.collection)) is not None:
             page.note(case, f"tokens of Den and of densities are counted as {lengths.counter}")
-        first.draw(page)
+        first.draw(page, thresholds)
 
     def _parts(self, case: Case) -> Iterator[CoverageBySystem]:
         """The contexts of each size."""
@@ -301,37 +262,29 @@ class LongForm(Study):
             frame = pl.concat([frame, score_contexts(results, lacking).select(frame.columns)])
         rows = frame.filter(pl.col("metric").is_in(wanted) & (pl.col("status") == OK))
         scores = {str(name): part for (name,), part in rows.group_by("metric", maintain_order=True)}
+        scores = dict(sorted(scores.items(), key=lambda item: not item[0].startswith(BY_RATINGS)))
         if not case.is_designed:
-            names = [*results.contexts.systems, *ROLES]
-            listed = [(each, ROLES.get(each, "system"), each, "") for each in dict.fromkeys(names)]
-            design = pl.DataFrame(listed, schema=["system", "role", "name", "size"], orient="row")
+            design = _design({name: (name, "") for name in results.contexts.systems if name not in ROLES})
         answers = answer_coverage(results, self.eta)
         there = {system for each in (rows, *answers) for system in each["system"]}
         bounds = {arm: role for arm, role, *_ in design.rows() if role != "system" and arm in there}
         for size in design.filter(pl.col("role") == "system")["size"].unique(maintain_order=True):
             mine = design.filter((pl.col("role") == "system") & (pl.col("size") == size))
-            cut = {name.removesuffix(f"@{size}"): part for name, part in scores.items() if name.endswith(f"@{size}")}
             systems = {arm: name for arm, name in mine.select("system", "name").iter_rows() if arm in there}
-            yield CoverageBySystem(self, case, size, systems, bounds, cut if size and cut else scores, answers)
+            cut = {name.removesuffix(f"@{size}"): part for name, part in scores.items() if name.endswith(f"@{size}")}
+            measures = cut if size and cut else scores
+            yield CoverageBySystem(case, self.eta, self.plan, size, systems, bounds, measures, answers)
             bounds = {}
 
     def _compare_with_people(self, case: Case, first: CoverageBySystem, page: StudyPage) -> None:
         """Coverage of the same answers by people and by the model: a line for each, and their correlation."""
-        results, frames = case.results, [PEOPLE]
-        if results.outcomes is not None:
-            named = results.outcomes.frame.filter(pl.col("aspect").str.ends_with("-coverage"))
-            judge = pl.col("aspect").str.strip_suffix("-coverage").alias("judge")
-            frames.append(named.select("system", "query", "value", judge))
-        if self.people:
-            assert results.ratings is not None
-            frames.append(read_coverage(self.people, answerable(results.ratings, self.eta), list(first.roles)))
+        others = coverage_by_people(case.results, self.eta, self.people, list(first.roles))
         model = first.answers.coverage.rename({"value": "model"})
-        both = pl.concat([model.join(each.drop_nulls("value"), on=["system", "query"]) for each in frames])
+        both = others.join(model, on=["system", "query"], maintain_order="left")
         for (judge,), part in both.group_by("judge", maintain_order=True):
             x, y = part["model"].to_numpy()[:, None], part["value"].to_numpy()
-            found = pooled_correlations(x, y, part["query"].to_numpy(), **self.plan.options)[0]
-            one = columns(Estimate.of(found, unit="n"), "Spearman ρ", unit="answers")
-            page.add("people", case, [{"judge": judge, **one, "why": found.reason}])
+            (one,) = pooled_correlations(x, y, part["query"].to_numpy(), **self.plan.options)
+            page.add("people", case, [{"judge": judge} | columns(one, "Spearman ρ", "why", unit="answers")])
         for number, ((arm,), part) in enumerate(both.group_by("system", maintain_order=True), 1):
             mine = part.select(line=pl.lit("model"), place="query", value="model").unique()
             lines = pl.concat([mine, part.select(line="judge", place="query", value="value")]).sort("place")
@@ -340,190 +293,10 @@ class LongForm(Study):
             page.draw(f"people-{number}", title, "Of the answer to each query.", spec, case)
 
 
-@dataclass(frozen=True, eq=False)
-class CoverageBySystem:
-    """Contexts of one size: measures of contexts and of answers, by system and query.
-
-    Attributes
-    ----------
-    systems: names of the systems by those of their contexts.
-    bounds: roles of the other rows.
-    contexts: scores by metric.
-    """
-
-    study: LongForm
-    case: Case
-    size: str
-    systems: dict[str, str]
-    bounds: dict[str, str]
-    contexts: dict[str, pl.DataFrame]
-    answers: AnswerCoverage
-
-    @cached_property
-    def roles(self) -> dict[str, str]:
-        return {**dict.fromkeys(self.systems, "system"), **self.bounds}
-
-    @cached_property
-    def metrics(self) -> list[str]:
-        """Those of sub-questions first."""
-        return sorted(self.contexts, key=lambda name: not name.startswith(BY_RATINGS))
-
-    @cached_property
-    def queries(self) -> list[str]:
-        ratings, known = self.case.results.ratings, {q for each in self.contexts.values() for q in each["query"]}
-        assert ratings is not None
-        rated = known & set(ratings.frame["query"])
-        return [query for query in self.case.results.collection.queries["query"] if query in rated] or sorted(rated)
-
-    def grids(self, context: pl.DataFrame, answer: pl.DataFrame) -> tuple[Floats, Floats]:
-        """A measure of contexts and one of answers, queries × systems."""
-        first, second = (matrix(values, list(self.systems), self.queries) for values in (context, answer))
-        return first, second
-
-    @cached_property
-    def common(self) -> list[str]:
-        """The queries of all means: if answers have values, those that contexts and answers both have."""
-        if not self.answers.coverage.height:
-            return self.queries
-        both = common_grid(*self.grids(self.contexts[self.metrics[0]], self.answers.coverage))
-        return [query for query, there in zip(self.queries, both.queries, strict=True) if there]
-
-    @cached_property
-    def means(self) -> dict[str, dict[str, Estimate]]:
-        """The mean of every measure for every system."""
-        answers = {name: one for name, one in zip(ANSWERS.values(), self.answers, strict=True) if one.height}
-        found = {}
-        for name, values in ({name: self.contexts[name] for name in self.metrics} | answers).items():
-            grid = matrix(values, list(self.roles), self.common)
-            found[name] = dict(zip(self.roles, mean_estimates(grid, self.study.plan, value_bounds(name)), strict=True))
-        return found
-
-    @cached_property
-    def orders(self) -> list[tuple[str, str, Estimate]]:
-        """Each measure of contexts against the coverage of answers; density against density too."""
-        if not self.answers:
-            return []
-        pairs = [(name, "coverage") for name in self.metrics]
-        pairs += [(name, "density") for name in self.metrics if name.startswith("Den")]
-        return [
-            (name, of, rank_systems(*self.grids(self.contexts[name], getattr(self.answers, of)), self.study.plan))
-            for name, of in pairs
-        ]
-
-    @property
-    def k(self) -> dict[str, str]:
-        return {"k": self.size} if self.size else {}
-
-    def system_rows(self) -> Iterator[dict[str, Any]]:
-        counts = {"queries of contexts": self.metrics[0], "queries of answers": ANSWERS["coverage"]}
-        for arm, role in self.roles.items():
-            values = {name: each[arm].value for name, each in self.means.items()}
-            n = {what: self.means[name][arm].n if name in self.means else 0 for what, name in counts.items()}
-            yield {**self.k, "system": self.systems.get(arm, arm), "role": role, **values, **n}
-
-    def interval_rows(self) -> list[dict[str, Any]]:
-        return [
-            {**self.k, "system": self.systems.get(arm, arm), "measure": name, **columns(one, "mean")}
-            for name, each in self.means.items()
-            for arm, one in each.items()
-            if one.value is not None
-        ]
-
-    def ranking_rows(self) -> Iterator[dict[str, Any]]:
-        for name, of, one in self.orders:
-            yield {**self.k, "context": name, "answer": of} | columns(one, "τ-b", "counts") | {"why": one.reason}
-
-    def size_row(self) -> dict[str, Any]:
-        """τ of each measure, as the paper has it: Den with density, the others with coverage."""
-        taus = {name: one for name, of, one in self.orders if (of == "density") == name.startswith("Den")}
-        first, values = next(iter(taus.values())), {name: one.value for name, one in taus.items()}
-        return {**self.k, **values, "systems": first.counts["systems"], "queries": first.n}
-
-    def sweep(self) -> Iterator[dict[str, Any]]:
-        """Coverage of contexts and answers, and how they rank the systems, at each threshold."""
-        results = self.case.results
-        most = results.manifest.get("settings", {}).get("k")
-        shown = results.contexts if self.case.is_designed or not isinstance(most, int) else results.contexts.cut(most)
-        names = {eta: with_parameter("Cov", "eta", eta) for eta in THRESHOLDS}
-        scores = score(shown, None, list(names.values()), ratings=results.ratings, complete=False).frame
-        for eta, name in names.items():
-            rows = scores.filter((pl.col("metric") == name) & (pl.col("status") == OK))
-            answers = answer_coverage(results, eta).coverage
-            contexts, answered = self.grids(rows, answers)
-            one = Estimate(reason="no answers rated")
-            if answers.height:
-                one = rank_systems(contexts, answered, self.study.plan)
-            both = common_grid(contexts, answered)
-            if both.of(contexts).size:
-                contexts, answered = both.of(contexts), both.of(answered)
-            else:  # contexts alone
-                answered = answered[:, :0]
-            parts = ("contexts", "contexts ±", "answers", "answers ±")
-            spread = dict(zip(parts, (*spread_of_means(contexts), *spread_of_means(answered)), strict=True))
-            queries = int((~np.isnan(contexts)).sum(axis=0).max(initial=0))
-            yield {"η": eta, **spread, **columns(one, "τ-b"), "queries": queries, "why": one.reason}
-
-    def ranking_sentence(self) -> str:
-        number = "as many passages as the required subset" if self.size == REQUIRED else f"{self.size} passages"
-        where = f"with {number}, " if self.size else ""
-        known = [row for row in self.orders if row[2].value is not None]
-        if not self.answers:
-            outcomes, why = self.case.results.outcomes, "they were not graded for coverage"
-            if outcomes is not None and (outcomes.frame["aspect"] == "coverage").any():
-                why = f"they were graded for coverage at another threshold than {self.study.eta:g}"
-            return f"nothing is said about the answers: {why}."
-        if not known:
-            return f"{where}systems can't be ranked by the coverage of their answers: {self.orders[0][2].reason}."
-        first = [row for row in known if row[1] == "coverage"] or known
-        metric, of, one = max(first, key=lambda row: round(row[2].value or 0.0, 12))
-        verdict = f"{metric} ranks the systems most like the {of} of their answers does"
-        if one.low is None or one.low <= 0:
-            verdict = f"no measure reliably ranks the systems as the {of} of their answers does; {metric} comes closest"
-        over = f"{format_count(one.counts['systems'], 'system')} and {count_queries(one.n)}"
-        return f"{where}{verdict}, Kendall τ-b {signed(one.value or 0.0)} {between(one.interval)} over {over}."
-
-    def bounds_sentence(self) -> str:
-        words = ANSWERS["coverage"] if self.answers.coverage.height else self.metrics[0]
-        means = {arm: one for arm, one in self.means[words].items() if one.value is not None}
-        mine = {arm: one.value or 0.0 for arm, one in means.items() if arm in self.systems}
-        if not mine:
-            return ""
-        best = max(mine, key=lambda arm: mine[arm])
-        same = len(mine) > 1 and max(mine.values()) == min(mine.values())
-        first = f"all systems have the same {words}," if same else f"{self.systems[best]} has the highest {words},"
-        there = {arm: role for arm, role in self.bounds.items() if arm in means}
-        bounds = format_list([f"the {role} {arm} {signed(means[arm].value or 0.0)}" for arm, role in there.items()])
-        return f"{first} {signed(mine[best])} {between(means[best].interval)}{f'; {bounds}' if bounds else ''}."
-
-    def draw(self, page: StudyPage) -> None:
-        main = next((name for name in self.means if name.startswith("Cov")), "")
-        answers = ANSWERS["coverage"]
-        drawn = [name for name in (main, *ANSWERS.values()) if name in self.means]
-        rows = make_table(row for row in self.interval_rows() if row["measure"] in drawn)
-        if rows.height:
-            frame = rows.select("low", "high", label="system", value="mean", group="measure", n="queries")
-            title, caption = (
-                "Coverage of contexts and answers",
-                f"Means with {self.study.level:.0%} intervals over queries.",
-            )
-            page.draw("systems", title, caption, dot_chart(frame, "mean", zero=True), self.case)
-        if main and answers in self.means:
-            of = self.means[main], self.means[answers]
-            points = [{"x": of[0][a].value, "y": of[1][a].value, "label": name} for a, name in self.systems.items()]
-            if (frame := make_table(points).drop_nulls()).height:
-                title = "Systems by the coverage of contexts and answers"
-                caption = "A point for each system, with the line of least squares; bounds are left out."
-                page.draw("scatter", title, caption, point_chart(frame, "coverage of the context", answers), self.case)
-        sweep = page.table("thresholds").filter(pl.col("case") == self.case.name)
-        sides = (sweep.select(line=pl.lit(what), place="η", value=what) for what in ("contexts", "answers"))
-        spec = curve_chart(pl.concat(sides).drop_nulls(), "η", "coverage", band=False)
-        caption = "Mean over systems and queries, by the lowest rating η that counts as answered."
-        page.draw("thresholds", "Coverage by threshold", caption, spec, self.case)
-
-
-def at_threshold(name: str, eta: float) -> str:
-    """A metric of sub-questions with this threshold; any other as it is."""
-    return with_parameter(name.removesuffix(TIED), "eta", eta) + (TIED if name.endswith(TIED) else "")
+def _design(arms: Mapping[str, tuple[str, str]]) -> pl.DataFrame:
+    """What each context is: of which system and size, or a bound."""
+    rows = [(arm, "system", *of) for arm, of in arms.items()] + [(each, ROLES[each], each, "") for each in ROLES]
+    return pl.DataFrame(rows, schema=["system", "role", "name", "size"], orient="row")
 
 
 def score_contexts(results: Results, names: list[str]) -> pl.DataFrame:

@@ -7,7 +7,7 @@ one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -18,24 +18,21 @@ from ragworth.annotators.token_confidence import MEASURES
 from ragworth.comparison import higher_is_better
 from ragworth.config import Workspace
 from ragworth.errors import format_count
+from ragworth.graders.answer_overlap import answer_f1
 from ragworth.report.study.charts import dot_chart
+from ragworth.report.study.page import StudyPage, TableText, estimate_rows
 from ragworth.report.study.table_charts import outcome_figure
-from ragworth.retrieval.candidates import Unusable
+from ragworth.report.wording import count_queries, p_words, with_interval
+from ragworth.retrieval.candidates import SPARE, Unusable
 from ragworth.stats.concordance import concordance, macro_f1
 from ragworth.stats.estimate import Estimate, mean_estimates
 from ragworth.studies import confidences, contrast
 from ragworth.studies.bench import Bench
 from ragworth.studies.confidences import KIND, RELEVANCE
 from ragworth.studies.contract import Case, PoolStudy, Published
-from ragworth.studies.contrast import SHARE, Floats, confidence_grids, outcome_grid
-from ragworth.studies.page import StudyPage, TableText, columns
-from ragworth.studies.pool import SPARE
-from ragworth.studies.wording import between, count_queries, p_words, signed
-from ragworth.tables import ANSWERED_STATUSES
+from ragworth.studies.contrast import SHARE, Floats
 from ragworth.tables.grids import matrix
 from ragworth.tasks.options import option
-from ragworth.tasks.text_lookup import TextLookup
-from ragworth.text_match.overlap import token_f1
 
 RANDOM, RETRIEVED = "with random", "with retrieved"
 ARMS = [RANDOM, RETRIEVED]
@@ -85,7 +82,7 @@ class Noise(PoolStudy):
             gold, rng = pool.gold(query), pool.rng("noise", query)
             at = {"random": rng.randrange(self.n + 1), "first": 0, "last": self.n}[self.place]
             others = {
-                RANDOM: pool.without_answer(RANDOM, query, pool.random(query, self.n + SPARE, rng), self.n),
+                RANDOM: pool.random(RANDOM, query, self.n, rng, self.n + SPARE),
                 RETRIEVED: pool.without_answer(RETRIEVED, query, pool.others(query), self.n),
             }
             for arm, some in reversed(others.items()):
@@ -117,21 +114,21 @@ class Noise(PoolStudy):
         }
 
     def examine(self, case: Case, page: StudyPage) -> None:
-        grid = outcome_grid(case, ARMS, self.outcome)
-        page.leave_out(case, {contrast.NO_OUTCOME: grid.missing})
+        grid = contrast.outcome_grid(case, ARMS, self.outcome, page)
         n, queries = int(case.design["n"][0]), count_queries(len(grid.queries))
         same = f"and at the same position among {n:,} retrieved ones without the answer"
         page.lead(case, f"for {queries}, a relevant passage among {format_count(n, 'random passage')}, {same}.")
-        correct, f1 = (grid.values >= self.correct).astype(np.float64), _token_f1(case, grid.queries)
+        correct = (grid.values >= self.correct).astype(np.float64)
+        f1 = matrix(answer_f1(case.results), ARMS, grid.queries)
         found = contrast.compare_arms({"correct": (correct, SHARE)}, ARMS, self.plan, "sign", [(0, 1)])
-        found += contrast.compare_arms({"token F1": (f1, SHARE)}, ARMS, self.plan, "randomisation", [(0, 1)])
+        found |= contrast.compare_arms({"token F1": (f1, SHARE)}, ARMS, self.plan, "randomisation", [(0, 1)])
         page.add("differences", case, contrast.contrast_rows(found))
-        gap, rows = found[0].estimate, contrast.arm_rows(grid, "context", dict(zip(ARMS, ARMS, strict=True)), self.plan)
+        gap, rows = found["correct", RANDOM, RETRIEVED], contrast.arm_rows(grid, "context", self.plan)
         for row, wins, mean in zip(rows, ("wins", "losses"), mean_estimates(f1, self.plan, SHARE), strict=True):
             row |= {"wins": gap.counts[wins], "ties": gap.counts["ties"]}
             row |= {"f1": mean.value, "f1 low": mean.low, "f1 high": mean.high}
         page.add("answers", case, rows)
-        sure = confidence_grids(case, ARMS, grid.queries)
+        sure = contrast.confidence_grids(case, grid)
         for name, values in contrast.metric_grids(case, grid).items():
             sure[name] = values if higher_is_better(name) else -values
         scores = case.results.contexts.frame.group_by("system", "query").agg(
@@ -139,10 +136,14 @@ class Noise(PoolStudy):
         )
         if not np.isnan(relevance := matrix(scores, ARMS, grid.queries)).any(axis=1).all():
             sure[RELEVANCE] = relevance
-        taus = {name: Estimate.of(concordance(each, correct, **self.plan.options)) for name, each in sure.items()}
+        taus = {name: concordance(each, correct, **self.plan.options) for name, each in sure.items()}
         # Metrics and the retriever's score are shown for comparison: they are no confidence of the model.
         taus |= confidences.correct_rivals({name: taus[name] for name in MEASURES if name in taus})
-        page.add("concordance", case, (_tau_row(name, one, sure[name], correct) for name, one in taus.items()))
+        rows = estimate_rows(("confidence",), taus, "tau", "p", "p_holm", "counts")
+        for row, (name, one) in zip(rows, taus.items(), strict=True):
+            row |= {"right": one.counts["concordant"] / one.n if one.n else None}
+            row |= {"macro F1": macro_f1(sure[name], correct), "missing": one.n_left_out, "why": one.reason}
+        page.add("concordance", case, rows)
         page.say(case, self._hurt(gap, correct.mean(axis=0)), self._aware(taus, gap))
         page.note(case, confidences.skipped_words(case))
         some = np.flatnonzero(correct[:, 0] != correct[:, 1])[: confidences.TOKENS_SHOWN]
@@ -183,24 +184,5 @@ class Noise(PoolStudy):
             why = next((one.reason for one in taus.values()), "there is none")
             return f"no confidence can be compared with the answers to {queries} with only one correct answer: {why}."
         one = taus[best[1]]
-        figures = f"τ = {signed(one.value or 0.0)} {between(one.interval)} ({p_words(one.p_holm)} after Holm)"
+        figures = f"τ = {with_interval(one)} ({p_words(one.p_holm)} after Holm)"
         return f"of {queries} with only one correct answer, {best[0]}: {figures}."
-
-
-def _tau_row(name: str, one: Estimate, sure: Floats, correct: Floats) -> dict[str, object]:
-    right = one.counts["concordant"] / one.n if one.n else None
-    row = {"confidence": name} | columns(one, "tau", "p", "p_holm", "counts") | {"right": right}
-    return row | {"macro F1": macro_f1(sure, correct), "missing": one.n_left_out, "why": one.reason}
-
-
-def _token_f1(case: Case, queries: Sequence[str]) -> Floats:
-    """Token F1 of the answers, queries × contexts; NaN without a text to compare."""
-    assert case.results.answers is not None
-    texts = TextLookup(case.results.collection)
-    good = case.results.answers.frame.filter(pl.col("status").is_in(ANSWERED_STATUSES) & pl.col("text").is_not_null())
-    rows = [
-        {"system": system, "query": query, "value": token_f1(text, accepted)}
-        for system, query, text in good.select("system", "query", "text").iter_rows()
-        if (accepted := texts.known_answers(query))
-    ]
-    return matrix(pl.DataFrame(rows, {"system": pl.String, "query": pl.String, "value": pl.Float64}), ARMS, queries)

@@ -6,9 +6,9 @@ position is compared with what metrics give for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
@@ -16,22 +16,20 @@ import polars as pl
 from ragworth.annotators.token_confidence import MEASURES as CONFIDENCES
 from ragworth.comparison import higher_is_better, value_bounds
 from ragworth.config import Workspace
-from ragworth.errors import InputError, format_count, format_list
+from ragworth.errors import InputError, format_list
 from ragworth.report.study.charts import curve_chart
+from ragworth.report.study.page import Row, StudyPage, TableText, columns, estimate_rows
 from ragworth.report.study.table_charts import outcome_curve, shared_lines
-from ragworth.retrieval.candidates import Unusable
-from ragworth.stats.correlation import Measure
-from ragworth.stats.estimate import Estimate, mean_estimates
-from ragworth.stats.within_query import within_query_correlations
+from ragworth.report.wording import MEASURE_NAMES, p_words, signed
+from ragworth.retrieval.context_sampling import draw_positions
+from ragworth.score_rows import DIGITS, ScoreRows
+from ragworth.stats.estimate import mean_estimates
 from ragworth.studies import contrast
 from ragworth.studies.bench import Bench
 from ragworth.studies.confidences import KIND, TASKS, with_confidence
 from ragworth.studies.contract import MEASURES, Case, PoolStudy, Published
-from ragworth.studies.contrast import Contrast, Floats, OutcomeGrid
-from ragworth.studies.page import Row, StudyPage, TableText, columns
-from ragworth.studies.pool import CandidatePool, DrawnContexts
-from ragworth.studies.score_rows import DIGITS
-from ragworth.studies.wording import MEASURE_NAMES, p_words, signed
+from ragworth.studies.contrast import Contrasts, Floats, OutcomeGrid
+from ragworth.studies.prediction import Prediction
 from ragworth.tasks.options import option, parse_numbers
 
 DRAWN = 7
@@ -91,13 +89,9 @@ class Position(PoolStudy):
         return parse_numbers(wanted, "positions", self.k)
 
     def run(self, bench: Bench) -> Case:
-        pool = bench.pool(self.depth, self.retriever)
-        drawn = draw_positions(pool, self.k, self.places)
+        drawn = draw_positions(bench.pool(self.depth, self.retriever), self.k, self.places)
         bench.judge([kind for kind in bench.space.judgments if kind != KIND], drawn.contexts)
-        if KIND in bench.space.judgments:
-            bench.answer_with_confidence(drawn.contexts)
-        else:
-            bench.answer(drawn.contexts)
+        (bench.answer_with_confidence if KIND in bench.space.judgments else bench.answer)(drawn.contexts)
         design = pl.DataFrame({"system": list(drawn.shown), "position": self.places})
         return bench.case(drawn.contexts, design, bench.metrics_at(self.k), drawn.left)
 
@@ -124,16 +118,16 @@ class Position(PoolStudy):
     def examine(self, case: Case, page: StudyPage) -> None:
         design = case.design.sort("position")
         places: list[int] = design["position"].to_list()
-        grid = contrast.outcome_grid(case, design["system"].to_list(), self.outcome)
-        page.leave_out(case, {contrast.NO_OUTCOME: grid.missing})
+        grid = contrast.outcome_grid(case, design["system"].to_list(), self.outcome, page)
         moved = "was moved through the context, among the same others in the same order"
         page.lead(case, f"one relevant passage of {grid.number} {moved}; the model answered from each.")
-        shown = dict(zip(grid.arms, places, strict=True))
-        table = page.add("outcomes", case, contrast.arm_rows(grid, "position", shown, self.plan))
+        table = page.add("outcomes", case, contrast.arm_rows(grid, "position", self.plan, places))
         found = self._contrasts(grid, places)
         page.add("differences", case, contrast.contrast_rows(found))
         seen = self._seen(case, grid, places, page)
-        metrics = page.add("metrics", case, self._metric_rows(seen, places))
+        means = {m: mean_estimates(values, self.plan, value_bounds(m)) for m, values in seen.items()}
+        each = {(m, place): one for m, some in means.items() for place, one in zip(places, some, strict=True)}
+        metrics = page.add("metrics", case, estimate_rows(("metric", "position"), each, "mean"))
         page.add("sight", case, self._sight(grid, seen))
         page.say(case, *self._sentences(grid, places, found), *_seen_sentences(seen, places))
         lines, more = outcome_curve(table, "position", pl.lit(grid.what)), ""
@@ -151,7 +145,7 @@ class Position(PoolStudy):
             spec = curve_chart(lines, "position of the relevant passage", "mean")
             page.draw("answers", "The answers by position", f"{self.level:.0%} intervals over queries.", spec)
 
-    def _contrasts(self, grid: OutcomeGrid, places: list[int]) -> list[Contrast]:
+    def _contrasts(self, grid: OutcomeGrid, places: list[int]) -> Contrasts:
         """The first position against each other one, and the ends against the middle."""
         worth, names = grid.worth, [f"position {place}" for place in places]
         pairs = [(0, at) for at in range(1, len(names))]
@@ -163,7 +157,7 @@ class Position(PoolStudy):
 
     def _seen(self, case: Case, grid: OutcomeGrid, places: list[int], page: StudyPage) -> dict[str, Floats]:
         """Metrics and confidences with a value at every position; others are named in a note."""
-        found = contrast.metric_grids(case, grid) | contrast.confidence_grids(case, grid.arms, grid.queries)
+        found = contrast.metric_grids(case, grid) | contrast.confidence_grids(case, grid)
         whole = {}
         for metric, values in found.items():
             lost = [str(place) for place, gone in zip(places, np.isnan(values).T, strict=True) if gone.all()]
@@ -175,56 +169,35 @@ class Position(PoolStudy):
             page.note(case, f"{metric} has no value at {where}, and is left out")
         return whole
 
-    def _metric_rows(self, seen: Mapping[str, Floats], places: Sequence[int]) -> Iterator[Row]:
-        for metric, values in seen.items():
-            for place, one in zip(places, mean_estimates(values, self.plan, value_bounds(metric)), strict=True):
-                yield {"metric": metric, "position": place} | columns(one, "mean")
-
     def _sight(self, grid: OutcomeGrid, seen: Mapping[str, Floats]) -> Iterator[Row]:
-        if not seen:
-            return
         signs = {m: 1.0 if m in CONFIDENCES or higher_is_better(m) else -1.0 for m in seen}
-        queries = np.repeat(np.arange(len(grid.queries)), len(grid.arms))
-        scores = np.stack([np.round(signs[m] * values, DIGITS).reshape(-1) for m, values in seen.items()], axis=1)
-        data, measure = (scores, grid.values.reshape(-1), queries), cast(Measure, self.measure)
-        found = within_query_correlations(*data, measure=measure, **self.plan.options)
-        for metric, one in zip(seen, map(Estimate.of, found), strict=True):
+        values = [np.round(signs[m] * each, DIGITS).reshape(-1) for m, each in seen.items()]
+        queries, arms = [query for query in grid.queries for _ in grid.arms], grid.arms * len(grid.queries)
+        rows = ScoreRows(list(seen), np.array(values).T, grid.values.reshape(-1), queries, arms, grid.aspect)
+        found = Prediction(rows, self.measure, self.plan).within if seen else []
+        for metric, one in zip(seen, found, strict=True):
             yield {"metric": metric, "blind": _is_blind(seen[metric])} | columns(one, "correlation", "left out")
 
-    def _sentences(self, grid: OutcomeGrid, places: list[int], found: list[Contrast]) -> list[str]:
+    def _sentences(self, grid: OutcomeGrid, places: list[int], found: Contrasts) -> list[str]:
         means = grid.means()
         best, worst = means.index(max(means)), means.index(min(means))
         high, low = (f"{grid.say(means[at])} at position {places[at]}" for at in (best, worst))
         same = f"{grid.say(means[best])} at every position"
         spread = f"{grid.what} {f'{high}, {low}' if means[best] > means[worst] else same}"
-        sure = [one for one in found if one.estimate.is_significant(self.plan.alpha)]
+        sure = {key: one for key, one in found.items() if one.is_significant(self.plan.alpha)}
         if not sure:
-            least = [one.estimate.detectable for one in found if one.estimate.detectable is not None]
-            p = min((one.estimate.p_holm for one in found if one.estimate.p_holm is not None), default=1.0)
+            least = [one.detectable for one in found.values() if one.detectable is not None]
+            p = min((one.p_holm for one in found.values() if one.p_holm is not None), default=1.0)
             return [
                 f"it can't be told whether position matters: {spread}, {grid.over}; smallest Wilcoxon {p_words(p)} "
                 f"after Holm{grid.power(max(least, default=None))}."
             ]
         said = [f"position matters: {spread}, {grid.over}."]
-        for _, first, second, one in sure:
+        for (_, first, second), one in sure.items():
             value = one.value or 0.0
             gap = f"{grid.gap(value)} {'higher' if value > 0 else 'lower'} than at {second} {grid.interval(one)}"
             said.append(f"{grid.what} at {first} is {gap}, Wilcoxon {p_words(one.p_holm)} after Holm.")
         return said
-
-
-def draw_positions(pool: CandidatePool, k: int, places: Sequence[int]) -> DrawnContexts:
-    """The first relevant passage at each place among the first k − 1 others."""
-    arms = {f"p{place:02d}": place for place in places}
-
-    def build(query: str) -> dict[str, list[str]]:
-        gold, others = pool.first_relevant(query), pool.others(query)[: k - 1]
-        if len(others) < k - 1:
-            some = format_count(k - 1, "passage")
-            raise Unusable(f"fewer than {some} that {'is' if k == 2 else 'are'} not relevant")
-        return {arm: [*others[: at - 1], gold, *others[at - 1 :]] for arm, at in arms.items()}
-
-    return pool.draw(list(arms), build, "retrieve more passages, give more labels, or show fewer (--k)")
 
 
 def _is_blind(values: Floats) -> bool:

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from ragworth.errors import format_list
-from ragworth.report.study.charts import heat_chart
+from ragworth.report.study.page import StudyPage, columns
+from ragworth.report.study.table_charts import mirrored_heat
+from ragworth.report.wording import MEASURE_NAMES, count_queries, with_interval
+from ragworth.score_rows import Floats, ScoreRows
 from ragworth.stats.correlation import Measure, correlation
-from ragworth.stats.estimate import Estimate, Resampling, correct_by_holm, mean_of_groups
+from ragworth.stats.estimate import Estimate, Resampling, mean_of_columns, mean_of_groups
+from ragworth.stats.paired import correct_by_holm, difference
 from ragworth.stats.pooled import pooled_correlations, pooled_gaps
+from ragworth.stats.systems import correlate_systems
 from ragworth.stats.within_query import query_correlations, within_query_correlations, within_query_gaps
 from ragworth.studies.contract import Case
-from ragworth.studies.page import StudyPage, columns, make_table
-from ragworth.studies.score_rows import Floats, ScoreRows
-from ragworth.studies.wording import MEASURE_NAMES, between, count_queries, signed
 
 MAIN = "UDCG"
 """Of metrics that predict equally well, it comes first; and it is always compared with nDCG."""
 
-FEWEST = 20
+FEWEST_QUERIES = 20
 """Queries below which no decision should rest on the result."""
 
 FEW = 0.5
@@ -37,7 +40,7 @@ class Prediction:
     """How the metrics of some contexts go with their outcome."""
 
     rows: ScoreRows
-    measure: Measure
+    measure: str
     plan: Resampling
 
     @property
@@ -51,24 +54,22 @@ class Prediction:
     @cached_property
     def within(self) -> list[Estimate]:
         """The mean over queries of each metric's correlation within a query."""
-        return [Estimate.of(one) for one in within_query_correlations(*self._data, **self._how)]
+        return within_query_correlations(*self._data, **self._how)
 
     @cached_property
     def by_query(self) -> Floats:
         """The correlation within each query, queries × metrics; NaN where there is none."""
-        return query_correlations(*self._data, measure=self.measure).values
+        return query_correlations(*self._data, measure=self._how["measure"]).values
 
     @cached_property
     def pooled(self) -> list[Estimate]:
         """Each metric's correlation over all contexts: what makes one query easier than another counts too."""
-        return [Estimate.of(one, unit="n") for one in pooled_correlations(*self._data, **self._how)]
+        return pooled_correlations(*self._data, **self._how)
 
     def gaps(self, pairs: list[tuple[int, int]], *, pooled: bool = False) -> list[Estimate]:
         """The correlation of one metric minus that of another, by a paired bootstrap over queries."""
-        if not pairs:
-            return []
-        compare, unit = (pooled_gaps, "n") if pooled else (within_query_gaps, "queries")
-        return [Estimate.of(one, unit=unit) for one in compare(*self._data, pairs=pairs, **self._how)]
+        compare = pooled_gaps if pooled else within_query_gaps
+        return compare(*self._data, pairs=pairs, **self._how) if pairs else []
 
     @cached_property
     def order(self) -> list[int]:
@@ -95,8 +96,7 @@ class Prediction:
         pairs = [(self.best, at) for at in self.order[1:]]
         found = self.gaps(pairs)
         # Metrics that rank all contexts of every query alike are one comparison, not several.
-        kinds = list(dict.fromkeys((one.p, one.value, one.n) for one in found))
-        holm = dict(zip(kinds, correct_by_holm([Estimate(p=p) for p, _, _ in kinds]), strict=True))
+        holm = correct_by_holm({(one.p, one.value, one.n): one for one in found})
         found = [one._replace(p_holm=holm[one.p, one.value, one.n].p_holm) for one in found]
         if (main := _main_pair(self.rows.metrics)) is not None and self.best not in main:
             pairs, found = [*pairs, main], [*found, *self.gaps([main])]
@@ -121,7 +121,7 @@ class Prediction:
         if best.value is None:
             return f"no metric has a correlation with the outcome: {best.reason}."
         total = count_queries(best.n + best.n_left_out)
-        figures = f"{measure} {signed(best.value)} {between(best.interval)} over {best.n:,} of {total}."
+        figures = f"{measure} {with_interval(best)} over {best.n:,} of {total}."
         if best.high is not None and best.high < 0:
             words = "the metrics go against the outcome: contexts that they rate higher lead to worse answers"
             return f"{words}; least so {name}, {figures}"
@@ -139,7 +139,98 @@ class Prediction:
             words += f" It can't be told apart from {format_list(told['same'], 20)}{none}."
         if told["better"]:
             words += f" On the queries that both have, it is behind {format_list(told['better'], 20)}."
-        return words + (f" With {best.n} queries this is only a hint." if best.n < FEWEST else "")
+        return words + (f" With {best.n} queries this is only a hint." if best.n < FEWEST_QUERIES else "")
+
+
+@dataclass(frozen=True, eq=False)
+class SizedPredictions:
+    """How well metrics predict the outcome of contexts of several sizes, over queries and maybe over systems.
+
+    ``rows``: by size, of metrics without their cutoffs. ``ways``: ``queries``, or also ``systems``.
+    """
+
+    rows: Mapping[int, ScoreRows]
+    measure: str
+    plan: Resampling
+    ways: Sequence[str]
+
+    @cached_property
+    def queries(self) -> list[str]:
+        """All queries, in one order for every size."""
+        return sorted({query for rows in self.rows.values() for query in rows.queries})
+
+    def aligned(self, size: int, values: Floats) -> Floats:
+        """Values of the queries that a size has, for all queries; NaN for those that it lacks."""
+        whole = np.full((len(self.queries), *values.shape[1:]), np.nan)
+        whole[np.isin(self.queries, self.rows[size].queries)] = values
+        return whole
+
+    @cached_property
+    def sizes(self) -> dict[int, Prediction]:
+        return {size: Prediction(rows, self.measure, self.plan) for size, rows in self.rows.items()}
+
+    @cached_property
+    def by_query(self) -> dict[tuple[str, int], Floats]:
+        """The correlation within each query, by metric and size; NaN where there is none."""
+        every = {size: self.aligned(size, one.by_query) for size, one in self.sizes.items()}
+        return {(m, size): part[:, at] for size, part in every.items() for at, m in enumerate(self.rows[size].metrics)}
+
+    @cached_property
+    def found(self) -> dict[tuple[str, str, int], Estimate]:
+        """What each metric predicts, over queries or systems, at each size."""
+        made: dict[tuple[str, str, int], Estimate] = {}
+        for size, one in self.sizes.items():
+            made |= {("queries", m, size): each for m, each in zip(one.rows.metrics, one.within, strict=True)}
+            if "systems" in self.ways:
+                made |= {("systems", m, size): self._over_systems(m, [size]) for m in one.rows.metrics}
+        return made
+
+    def _over_systems(self, metric: str, sizes: Iterable[int]) -> Estimate:
+        """The correlation of systems' means by a metric with those of the outcome, averaged over sizes."""
+        sides = []
+        for size in sizes:
+            rows = self.rows[size]
+            score, outcome = rows.grid(rows.values[:, rows.metrics.index(metric)]), rows.grid(rows.outcome)
+            sides.append((self.aligned(size, score), self.aligned(size, outcome)))
+        one = correlate_systems(sides, cast(Measure, self.measure), self.plan)
+        return one._replace(reason=one.reason or ("a system has no value" if one.n_left_out else ""))
+
+    def mean(self, over: str, metric: str) -> Estimate:
+        """A metric's correlation averaged over the sizes at which it has one, with its interval over queries."""
+        known = [k for (*of, k), one in self.found.items() if of == [over, metric] and one.value is not None]
+        if over == "systems":
+            return self._over_systems(metric, known)
+        return mean_of_columns(np.stack([self.by_query[metric, size] for size in known], axis=1), self.plan)
+
+    def deviation(self, over: str, metric: str, size: int) -> float | None:
+        """The standard deviation of the correlations within queries."""
+        known = self.by_query[metric, size][~np.isnan(self.by_query[metric, size])]
+        return float(known.std(ddof=1)) if over == "queries" and len(known) > 1 else None
+
+    def changes(self) -> dict[str, Estimate]:
+        """By metric, the correlation within queries at the largest size minus that at the smallest."""
+        first, last = min(self.rows), max(self.rows)
+        both = [m for m in self.rows[first].metrics if m in self.rows[last].metrics] if first != last else []
+        ends = {m: (self.by_query[m, last], self.by_query[m, first]) for m in both}
+        found = {m: difference(*sides, "bootstrap", self.plan, (-1.0, 1.0)) for m, sides in ends.items()}
+        return correct_by_holm({m: one if one.n > 1 else one._replace(p=None) for m, one in found.items()})
+
+
+def spread_over_sizes(correlations: pl.DataFrame) -> pl.DataFrame:
+    """How each correlation varies over the sizes, the highest mean first; metrics that lack sizes last."""
+    value, k = pl.col("correlation"), pl.col("k")
+    found = correlations.drop_nulls("correlation").group_by("over", "metric", maintain_order=True)
+    spread = found.agg(
+        value.mean().alias("mean"),
+        value.std().alias("deviation"),
+        value.min().alias("lowest"),
+        k.get(value.arg_min()).alias("lowest at k"),
+        value.max().alias("highest"),
+        k.get(value.arg_max()).alias("highest at k"),
+        pl.len().alias("sizes"),
+    )
+    order = ["over", pl.col("sizes"), pl.col("mean").round(12)]
+    return spread.sort(order, descending=[False, True, True], maintain_order=True)
 
 
 def average_rows(every: Sequence[Prediction]) -> Iterator[dict[str, object]]:
@@ -169,11 +260,8 @@ def draw_agreement(page: StudyPage, case: Case, rows: ScoreRows, measure: Measur
         {"first": names[a], "second": names[b], "value": correlation(values[:, a], values[:, b], measure).value}
         for a, b in combinations(range(len(names)), 2)
     ]
-    page.add("agreement", case, pairs)
-    if not pairs:
-        return
-    turned = [{"first": one["second"], "second": one["first"], "value": one["value"]} for one in pairs]
-    same = [{"first": name, "second": name, "value": 1.0} for name in names]
-    words = MEASURE_NAMES[measure]
-    spec = heat_chart(make_table([*pairs, *turned, *same]).drop_nulls("value"), names, names, words)
-    page.draw("agreement", "How far the metrics agree", f"{words} over all contexts.", spec, case)
+    table = page.add("agreement", case, pairs)
+    if table.height:
+        words = MEASURE_NAMES[measure]
+        spec = mirrored_heat(table, names, "value", words, same=1.0)
+        page.draw("agreement", "How far the metrics agree", f"{words} over all contexts.", spec, case)

@@ -10,36 +10,37 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
 
-from ragworth.comparison import higher_is_better
 from ragworth.config import TaskConfig, Workspace
 from ragworth.errors import InputError, format_count, format_list, quote_short
 from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM
 from ragworth.graders.utility import relative_gains
 from ragworth.metrics.cutoffs import metrics_at_sizes, with_k
 from ragworth.metrics.parsing import try_parse
-from ragworth.report.study.charts import curve_chart, dot_chart, point_chart
+from ragworth.report.study.charts import point_chart
+from ragworth.report.study.page import Row, StudyPage, TableText, columns, estimate_rows
+from ragworth.report.study.table_charts import curves_or_dots
+from ragworth.report.wording import MEASURE_NAMES, count_queries, signed, with_interval
 from ragworth.retrieval.candidates import Unusable
 from ragworth.retrieval.context_lists import lists_by_system
-from ragworth.stats.estimate import Estimate, correct_by_holm, difference, mean_estimates
-from ragworth.stats.pooled import pooled_correlations
+from ragworth.score_rows import ScoreRows, aspect_of, rows_of
+from ragworth.stats.estimate import Estimate, mean_estimates
+from ragworth.stats.paired import correct_by_holm, difference
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, Published, Study
-from ragworth.studies.contrast import Floats
-from ragworth.studies.page import Row, StudyPage, TableText, columns
-from ragworth.studies.prediction import FEWEST as FEW_QUERIES
-from ragworth.studies.score_rows import aspect_of
-from ragworth.studies.wording import MEASURE_NAMES, between, count_queries, signed
+from ragworth.studies.prediction import FEWEST_QUERIES, Prediction
 from ragworth.tables import OK, Outcomes
 from ragworth.tables.grids import matrix
 from ragworth.tasks.options import option, parse_numbers
 
 UTILITY, ALL = "utility", "all contexts"
 SYSTEM, REVERSED, ORACLE, ADVERSARY = "system", "reversed", "oracle", "adversary"
+ORDERS = {SYSTEM: "", REVERSED: " reversed"}
 LABELS = {ORACLE: "relevant only", ADVERSARY: "non-relevant only"}
 AGAINST = {ORACLE: "relevant passages only", REVERSED: "its reversal"}
 DEEPEST = 100
@@ -120,13 +121,11 @@ class Propagation(Study):
         given = {"similarity": self.similarity, "encoder": self.encoder}
         settings |= {name: value for name, value in given.items() if value is not None}
         answers = replace(writing, without=True, everything=True)
-        return replace(space, grades={UTILITY: replace(task, settings=settings)}, graded=(), answers=answers)
+        return replace(space, grades={UTILITY: task.with_settings(settings)}, graded=(), answers=answers)
 
     def run(self, bench: Bench) -> Case:
         lists, pool = lists_by_system(bench.retrieved()), bench.pool(DEEPEST, self.retriever, self.relevant)
-        kinds = [
-            (role, f"{name}{' reversed' * (role == REVERSED)}", name) for name in lists for role in (SYSTEM, REVERSED)
-        ]
+        kinds = [(role, name + words, name) for name in lists for role, words in ORDERS.items()]
         # In brackets: a system of the workspace may be called oracle or adversary itself.
         kinds += [(role, label, f"({role})") for role, label in LABELS.items() if getattr(self, role)]
         sizes, left = parse_numbers(self.sizes, "sizes", DEEPEST), Counter[str]()
@@ -188,11 +187,12 @@ class Propagation(Study):
         contexts = f"{format_count(kinds, 'kind')} of contexts, k = {sizes}"
         page.lead(case, f"{contexts}, of {count_queries(queries)}{without}.")
         page.add(UTILITY, case, [row for each in every for row in each.utility_rows()])
-        page.add("correlations", case, [row for each in every for row in each.correlation_rows()])
-        if any(one.value is not None and one.n < FEW_QUERIES for each in every for one in each.correlations.values()):
-            page.note(case, f"correlations over fewer than {FEW_QUERIES} contexts are only a hint")
-        assert case.results.outcomes is not None
-        mine = case.results.outcomes.frame.filter(pl.col("system").is_in(case.design["system"].to_list()))
+        found = {(each.size, label, name): one for each in every for (name, label), one in each.correlations.items()}
+        keys = "k", "context", "metric"
+        page.add("correlations", case, estimate_rows(keys, found, "correlation", "counts", "left out", unit="contexts"))
+        if any(one.value is not None and one.n < FEWEST_QUERIES for one in found.values()):
+            page.note(case, f"correlations over fewer than {FEWEST_QUERIES} contexts are only a hint")
+        mine = case.results.outcomes_of(UTILITY).filter(pl.col("system").is_in(case.design["system"].to_list()))
         how = mine["source"].str.split(" ← ").list.first().unique(maintain_order=True).to_list()
         page.note(case, f"how utility is measured: {format_list(how, 3)}")
         gone = mine.filter(pl.col("status") != OK).group_by("status", maintain_order=True).agg(pl.n_unique("query"))
@@ -219,11 +219,15 @@ class Propagation(Study):
             sure = [one.low is not None and one.low > 0 for one in found.values()]
             verdict = f"{'' if any(sure) else 'it is not clear that '}relevance carries over to the answer"
             verdict += " at some sizes" if any(sure) and not all(sure) else ""
-            values = [_at_size(one, size) for size, one in found.items()]
+            values = [
+                f"{with_interval(one)} at k = {size}" if one.value is not None else f"none at k = {size} ({one.reason})"
+                for size, one in found.items()
+            ]
             metric = with_k(every[0].first)
             parts = [f"{verdict}: {MEASURE_NAMES[self.measure]} of {metric} with utility {', '.join(values)}"]
         for role, other in AGAINST.items():
-            known = [(each.size, one) for each in every if (one := each.contrast(name, role)) and one.value is not None]
+            every_one = [(each.size, each.contrasts[role].get(each.labels.index(name))) for each in every]
+            known = [(size, one) for size, one in every_one if one is not None and one.value is not None]
             where = [f"{size} ({signed(one.value or 0.0)})" for size, one in known if self.is_significant(one)]
             verb = "differs" if where else "is not significantly different"
             at = f" at k = {format_list(where, 20)}" if where else ""
@@ -236,60 +240,63 @@ class Propagation(Study):
 
     def finish(self, page: StudyPage) -> None:
         level, words = f"{self.level:.0%} intervals", MEASURE_NAMES[self.measure]
+        line = pl.concat_str("case", pl.lit(": "), "context") if page.several else pl.col("context")
         if (known := page.table(UTILITY).drop_nulls(UTILITY)).height:
             caption = f"Mean utility, {level}; 0 is no context."
-            page.draw(UTILITY, "Utility of contexts", caption, _by_size(known, UTILITY, "mean utility", page))
+            spec = curves_or_dots(known, line, "k", UTILITY, "mean utility")
+            page.draw(UTILITY, "Utility of contexts", caption, spec)
         table = page.table("correlations")
         if table.height and (known := table.drop_nulls("correlation")).height:
             base = with_k(known["metric"][0])
             shown = known.filter(pl.Series([with_k(name) == base for name in known["metric"]]))
-            spec = _by_size(shown, "correlation", words, page)
+            spec = curves_or_dots(shown, line, "k", "correlation", words)
             page.draw("correlation", f"How {base} goes with utility", f"{words}, {level}.", spec)
 
 
 class SizedContexts:
-    """The contexts of one size: utilities and scores, queries × contexts."""
+    """The contexts of one size: their utilities, queries × contexts, and metrics beside them."""
 
     def __init__(self, study: Propagation, case: Case, size: int) -> None:
-        self.study, self.size = study, size
+        self.study, self.case, self.size = study, case, size
         design = case.design.filter(pl.col("size") == size)
         self.names, self.labels, self.roles, self.of = (design[name].to_list() for name in list(DESIGN)[:4])
-        assert case.results.outcomes is not None
-        mine = (pl.col("aspect") == UTILITY) & pl.col("system").is_in(self.names)
-        frame = case.results.outcomes.frame.filter(mine)
+        frame = case.results.outcomes_of(UTILITY).filter(pl.col("system").is_in(self.names))
         self.queries = frame["query"].unique(maintain_order=True).to_list()
         self.asked = Counter(frame["system"].to_list())
-        self.values = matrix(frame.filter(pl.col("status") == OK), self.names, self.queries)
+        self.values = matrix(frame, self.names, self.queries)
         self.said = case.results.said.get(UTILITY, pl.DataFrame())
-        scores = case.results.scores.frame.filter(pl.col("system").is_in(self.names) & (pl.col("status") == OK))
-        parts = {str(name): part for (name,), part in scores.group_by("metric", maintain_order=True)}
-        fitting = [name for name in parts if (m := try_parse(name)) is None or m.cutoff in (None, size)] or list(parts)
-        self.metrics = {
-            name: (1.0 if higher_is_better(name) else -1.0) * matrix(parts[name], self.names, self.queries)
-            for name in fitting
-        }
+        known = [name for name, part in case.results.scores_by_metric().items() if part["value"].count()]
+        self.metrics = [name for name in known if (m := try_parse(name)) is None or m.cutoff in (None, size)] or known
         self.first = next(iter(self.metrics), "")
-        oracle = {at: best for best in self._of_role(ORACLE) for at in range(len(self.names)) if at != best}
-        back = {self.of[at]: at for at in self._of_role(REVERSED)}
-        reversal = {at: back[self.of[at]] for at in self._of_role(SYSTEM) if self.of[at] in back}
+        of_role = {role: [at for at, each in enumerate(self.roles) if each == role] for role in self.roles}
+        oracle = {at: best for best in of_role.get(ORACLE, ()) for at in range(len(self.names)) if at != best}
+        back = {self.of[at]: at for at in of_role.get(REVERSED, ())}
+        reversal = {at: back[self.of[at]] for at in of_role.get(SYSTEM, ()) if self.of[at] in back}
         self.contrasts = {ORACLE: self._against(oracle), REVERSED: self._against(reversal)}
-        self.correlations: dict[tuple[str, str], Estimate] = {}
-        for name, values in self.metrics.items():
-            for at in sorted([*self._of_role(SYSTEM), *self._of_role(REVERSED)]):
-                self.correlations[name, self.labels[at]] = self._correlate(values[:, [at]], self.values[:, [at]])
-            if (~np.isnan(values)).any(axis=0).sum() > 1:
-                self.correlations[name, ALL] = self._correlate(values, self.values)
-
-    def _of_role(self, role: str) -> list[int]:
-        return [at for at, each in enumerate(self.roles) if each == role]
 
     def _against(self, pairs: Mapping[int, int]) -> dict[int, Estimate]:
         """Contexts against others, by place: paired t-tests, corrected by Holm."""
-        found = [difference(self.values[:, a], self.values[:, b], "t", self.study.plan) for a, b in pairs.items()]
-        return dict(zip(pairs, correct_by_holm(found), strict=True))
+        values, plan = self.values, self.study.plan
+        return correct_by_holm({a: difference(values[:, a], values[:, b], "t", plan) for a, b in pairs.items()})
 
-    def contrast(self, label: str, role: str) -> Estimate | None:
-        return self.contrasts[role].get(self.labels.index(label))
+    @cached_property
+    def rows(self) -> ScoreRows:
+        """The metrics of the contexts that have a utility."""
+        return rows_of(self.case.results, UTILITY, self.metrics, self.case.name).of_systems(self.names)
+
+    @cached_property
+    def correlations(self) -> dict[tuple[str, str], Estimate]:
+        """How each metric goes with utility over the queries of a context, and over all contexts."""
+        arms = {self.labels[at]: [self.names[at]] for at, role in enumerate(self.roles) if role in ORDERS}
+        if len(self.names) > 1:
+            arms[ALL] = self.names
+        every = {label: self._correlate(names) for label, names in arms.items()} if self.metrics else {}
+        return {(metric, label): found[at] for at, metric in enumerate(self.metrics) for label, found in every.items()}
+
+    def _correlate(self, names: Sequence[str]) -> list[Estimate]:
+        """How the metrics go with utility over some contexts of all queries."""
+        found = Prediction(self.rows.of_systems(names), self.study.measure, self.study.plan).pooled
+        return [one if one.n >= FEWEST else one._replace(value=None, low=None, high=None, reason=FEW) for one in found]
 
     def _told(self, column: str, at: int | None = None) -> pl.DataFrame:
         """What the grader says of the contexts, or of one, that have a utility, as far as it is known."""
@@ -315,67 +322,28 @@ class SizedContexts:
             row |= {"p_reversal": back.p, "p_reversal_holm": back.p_holm}
             yield row | {"missing": self.asked[self.names[at]] - mean.n, "fewer repeats": fewer.height}
 
-    def correlation_rows(self) -> Iterator[Row]:
-        for (metric, label), one in self.correlations.items():
-            row = columns(one, "correlation", "counts", "left out", unit="contexts")
-            yield {"k": self.size, "context": label, "metric": metric} | row
-
-    def _correlate(self, values: Floats, utility: Floats) -> Estimate:
-        units = np.repeat(np.arange(len(values)), values.shape[1])
-        there = ~np.isnan(utility.ravel())  # a context without utility is counted elsewhere
-        sides = values.ravel()[there], utility.ravel()[there], units[there]
-        one = pooled_correlations(*sides, measure=self.study.measure, **self.study.plan.options)[0]  # type: ignore[arg-type]
-        found = Estimate.of(one, unit="n")
-        return found if one.n >= FEWEST else found._replace(value=None, low=None, high=None, reason=FEW)
-
     def points(self, name: str) -> pl.DataFrame:
         """The first metric against utility for each query of a system and of its reversal."""
-        first = self.metrics.get(self.first, np.full_like(self.values, np.nan))
-        rows = [
-            {"x": x, "y": y, "group": self.labels[at], "label": query}
-            for at, of in enumerate(self.of)
-            for x, y, query in zip(first[:, at].tolist(), self.values[:, at].tolist(), self.queries, strict=True)
-            if of == name and not np.isnan(x + y)
-        ]
-        return pl.DataFrame(rows)
+        if not self.first:
+            return pl.DataFrame()
+        labels = {arm: label for arm, label, of in zip(self.names, self.labels, self.of, strict=True) if of == name}
+        rows = pl.DataFrame({"x": self.rows.values[:, 0], "y": self.rows.outcome, "label": self.rows.queries})
+        group = pl.Series("group", [labels.get(system) for system in self.rows.systems], pl.String)
+        return rows.with_columns(group).filter(pl.col("x").is_not_nan()).drop_nulls("group")
 
 
 def evaluation_case(case: Case, wanted: str | None) -> Case:
     """An evaluation's systems as contexts of one size, with their utility: as it is, or against no context."""
-    results = case.results
-    known = results.outcomes.frame["aspect"].unique().to_list() if results.outcomes is not None else []
-    aspect = UTILITY if wanted is None and UTILITY in known else aspect_of(results.outcomes, wanted, case.name)
-    assert results.outcomes is not None
-    frame = results.outcomes.frame.filter(pl.col("aspect") == aspect)
-    bare, said = frame.filter(pl.col("system") == NO_CONTEXT_SYSTEM), dict(results.said)
+    results, said = case.results, dict(case.results.said)
+    graded = wanted is None and case.results.outcomes_of(UTILITY).height > 0
+    frame = case.results.outcomes_of(UTILITY if graded else aspect_of(results.outcomes, wanted, case.name))
+    if not graded:
+        said[UTILITY] = frame = relative_gains(frame, case.name)
     frame = frame.filter(pl.col("system") != NO_CONTEXT_SYSTEM)
-    if aspect != UTILITY:
-        if not bare["value"].count():
-            found = f"{case.name}: there is no outcome {aspect!r} without a context"
-            expected = f"outcomes {UTILITY!r}, or outcomes of answers without a context"
-            remedy = "have answers written without one (without = true under [answers]) and graded by utility"
-            raise InputError(found, expected=expected, remedy=remedy)
-        frame = frame.join(bare.select("query", p_without="value"), on="query", how="left")
-        said[UTILITY] = frame = relative_gains(frame)
     size = results.manifest.get("settings", {}).get("k") or max(results.contexts.frame["rank"].to_list(), default=1)
     design = [
         (system, ORACLE, ORACLE, system, size) if system == ORACLE_SYSTEM else (system, system, SYSTEM, system, size)
         for system in frame["system"].unique(maintain_order=True)
     ]
-    made = replace(results, outcomes=Outcomes.trusted(frame.select(list(Outcomes.schema))), said=said)
-    return replace(case, results=made, design=pl.DataFrame(design, schema=DESIGN, orient="row"))
-
-
-def _at_size(one: Estimate, size: int) -> str:
-    if one.value is None:
-        return f"none at k = {size} ({one.reason})"
-    return f"{signed(one.value)} {between(one.interval)} at k = {size}"
-
-
-def _by_size(table: pl.DataFrame, value: str, title: str, page: StudyPage) -> dict[str, Any]:
-    """A curve for each context over sizes; a row for each if there is one size."""
-    name = pl.concat_str("case", pl.lit(": "), "context") if page.several else pl.col("context")
-    frame = table.select(name.alias("line"), "low", "high", place="k", value=value, n="queries")
-    if table["k"].n_unique() == 1:
-        return dot_chart(frame.rename({"line": "label"}), title, zero=True)
-    return curve_chart(frame, "k", title, zero=True)
+    made = case.with_tables(outcomes=Outcomes.trusted(frame.select(list(Outcomes.schema))), said=said)
+    return replace(made, design=pl.DataFrame(design, schema=DESIGN, orient="row"))

@@ -20,6 +20,7 @@ from ragworth.evaluation.model_pool import ModelPool
 from ragworth.evaluation.session import PlanComplete
 from ragworth.evaluation.state import Console, StagePlan
 from ragworth.graders.grading import GRADERS
+from ragworth.inputs.places import is_results, is_workspace, missing_place_error
 from ragworth.report.study import Findings
 from ragworth.retrieval import Pipeline
 from ragworth.scoring import reads_file, split_metrics
@@ -158,10 +159,10 @@ class _StudyRequest:
         study = self.study
         if (case := study.reads(place)) is not None:
             return study.take(case)
-        if cases.is_results(place):
+        if is_results(place):
             return study.take(cases.read_case(place, study.kind, self.metrics, self.limit))
-        if (problem := cases.missing_place_error(place)) is not None:
-            raise problem
+        if not is_workspace(place):
+            raise missing_place_error(place)
         space = fit_workspace(config.read(place, self.paths), study)
         # What metrics need is checked with all else that the workspace says. Of a metric that reads a file the path
         # starts where the command is called, not in the workspace.

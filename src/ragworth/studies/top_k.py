@@ -11,32 +11,33 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
 
 from ragworth.errors import InputError, format_count, format_list
 from ragworth.fitting.alpha_sweep import AlphaSweep
+from ragworth.fitting.context_pools import PARTS, PooledContexts, Segment
 from ragworth.fitting.parameter_choice import CorrelationOptions
+from ragworth.metrics.cutoffs import bare_name
 from ragworth.metrics.parsing import parse, try_parse
-from ragworth.report.study.charts import heat_chart
+from ragworth.report.study.page import Row, StudyPage, TableText, columns
+from ragworth.report.study.table_charts import heat_figure
+from ragworth.report.wording import MEASURE_NAMES, best_words, count_queries, signed, with_interval
+from ragworth.retrieval.candidates import no_queries_error
 from ragworth.retrieval.context_lists import ContextLists, contexts_from_lists, lists_by_system
-from ragworth.scoring import score
+from ragworth.score_rows import ScoreRows, rows_of
+from ragworth.scoring import score_at_sizes
 from ragworth.stats.bins import bin_values
 from ragworth.stats.correlation import correlation
-from ragworth.stats.estimate import correct_by_holm
-from ragworth.stats.resampling import ConfidenceInterval
+from ragworth.stats.estimate import Estimate
+from ragworth.stats.paired import correct_by_holm
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, Published, Study
 from ragworth.studies.contrast import KINDS
-from ragworth.studies.page import Row, StudyPage, TableText, columns
-from ragworth.studies.pool import no_queries_error
 from ragworth.studies.prediction import Prediction
-from ragworth.studies.score_rows import ScoreRows, rows_of
-from ragworth.studies.segments import PARTS, PooledContexts, Segment
-from ragworth.studies.wording import MEASURE_NAMES, between, count_queries, signed
-from ragworth.tables import Contexts, Scores
+from ragworth.tables import Scores
 from ragworth.tasks.options import option, parse_numbers
 
 METRICS = ("F", "F_e", "T", "T_u", "P", "R", "F1", "nDCG(ideal=retrieved)")
@@ -113,7 +114,11 @@ class TopK(Study):
         bench.judge_for(names, contexts)
         bench.answer(contexts)
         case = bench.case(contexts, design, (), left)
-        return replace(case, results=replace(case.results, scores=self._scores(bench, found, shown, names)))
+        # Over the whole ranking: F_e looks at twice as many passages as are shown.
+        how = {"ratings": bench.all_ratings, "complete": False}
+        scores = score_at_sizes(found, bench.all_judgments, names, parse_numbers(self.sizes, "sizes"), **how)
+        mine = scores.join(contexts.frame, on=["system", "query"], how="semi", maintain_order="left")
+        return case.with_tables(scores=Scores.trusted(mine))
 
     def _metric_names(self, bench: Bench) -> list[str]:
         """The metrics, at the level of the study if they don't say what counts as relevant."""
@@ -139,17 +144,13 @@ class TopK(Study):
 
     def _cut(self, bench: Bench, lists: ContextLists) -> tuple[ContextLists, pl.DataFrame, Counter[str]]:
         """Contexts by system and size; what they are, with how many are too short; and queries left out."""
-        left: Counter[str] = Counter()
-        answered, labels = set(bench.collection.answers["query"]), bench.material.setting.labels
+        queries, labels = bench.material.setting.ids, bench.material.setting.labels
         everything = bench.space.answers is not None and bench.space.answers.everything
-        good = []
-        for query in bench.material.setting.ids:
-            if answered and query not in answered and not everything:
-                left["no accepted answers"] += 1
-            elif not any(label >= self.level_relevant for label in labels.get(query, {}).values()):
-                left["no relevant passage"] += 1
-            else:
-                good.append(query)
+        answered = set() if everything else set(bench.collection.answers["query"])
+        asked = [query for query in queries if not answered or query in answered]
+        good = [q for q in asked if any(label >= self.level_relevant for label in labels.get(q, {}).values())]
+        lost = {"no accepted answers": len(queries) - len(asked), "no relevant passage": len(asked) - len(good)}
+        left = +Counter(lost)  # without those of which there are none
         shown: ContextLists = {}
         good, design = good[: bench.limit], []
         for system, found in lists.items():
@@ -160,17 +161,6 @@ class TopK(Study):
         if not shown:
             raise no_queries_error(left, "retrieve more passages, or give more labels")
         return shown, pl.DataFrame(design), left
-
-    def _scores(self, bench: Bench, found: Contexts, shown: ContextLists, names: Sequence[str]) -> Scores:
-        """Each metric at each context's own K, over the whole ranking: F_e looks at twice as many as are shown."""
-        wanted = pl.DataFrame([(s, q) for s, some in shown.items() for q in some], ["system", "query"], orient="row")
-        frames = []
-        for k in parse_numbers(self.sizes, "sizes"):
-            at = {str(replace(parse(name), cutoff=k)): name for name in names}
-            made = score(found, bench.all_judgments, list(at), ratings=bench.all_ratings, complete=False).frame
-            named = made.with_columns(pl.col("system") + f"@{k}", pl.col("metric").replace_strict(at))
-            frames.append(named.join(wanted, on=["system", "query"], how="semi"))
-        return Scores.trusted(pl.concat(frames).select(list(Scores.schema)))
 
     def take(self, case: Case) -> Case:
         names = rows_of(case.results, self.outcome, name=case.name).metrics
@@ -204,13 +194,15 @@ class TopK(Study):
 
     def examine(self, case: Case, page: StudyPage) -> None:
         every = rows_of(case.results, self.outcome, name=case.name)
-        pool = PooledContexts(case, every, self.level_relevant, self.same, self.digits)
-        rows, segments, sweeps = pool.rows, list(pool.segments()), pool.sweeps()
-        parts = [each for each in segments if not each.is_cell]
+        known = dict(case.design.select("system", "retriever").iter_rows()) if case.is_designed else {}
+        names = {name: known.get(name) or re.sub(self.same or "$", "", name) or name for name in every.systems}
+        most = None if case.is_designed else case.results.manifest.get("settings", {}).get("k")
+        pool = PooledContexts(case.results, every, self.level_relevant, names, self.digits, most)
+        rows, (parts, every_cell), sweeps = pool.rows, pool.segments(), pool.sweeps()
         if not parts:
             why = f"{case.name}: no context with an outcome is of a query with a relevant passage"
             raise InputError(why, remedy="give more labels, or lower what counts as relevant (--level-relevant)")
-        cells = [each for each in segments if each.is_cell and each.contexts >= self.least]
+        cells = [each for each in every_cell if each.contexts >= self.least]
         queries = count_queries(len(set(rows.queries)))
         contexts, systems = format_count(len(rows.queries), "context"), format_count(len(pool.retrievers), "system")
         parts_of = f"{int((~pool.wide).sum()):,} narrow and {int(pool.wide.sum()):,} wide"
@@ -232,16 +224,15 @@ class TopK(Study):
         ]
         alpha = page.add("alpha", case, best)
         page.say(case, *self._sentences(parts[0].system, table, gaps, alpha))
-        place, names = bin_values(rows.outcome, SCALES.get(rows.aspect, ()), GRADES)
+        place, kinds = bin_values(rows.outcome, SCALES.get(rows.aspect, ()), GRADES)
         counts = [
             {**cell.columns, "contexts": cell.contexts, "used": cell.contexts >= self.least}
-            | {name: float((place[cell.keep] == at).mean()) for at, name in enumerate(names)}
-            for cell in segments
-            if cell.is_cell
+            | {name: float((place[cell.keep] == at).mean()) for at, name in enumerate(kinds)}
+            for cell in every_cell
         ]
         used = page.add("cells", case, counts).filter("used")
         if cells:
-            self._draw(page, case, table, gaps, used.unpivot(names[::-1], index=["system", RATIO, "contexts"]))
+            self._draw(page, case, table, gaps, used.unpivot(kinds[::-1], index=["system", RATIO, "contexts"]))
 
     @property
     def _options(self) -> CorrelationOptions:
@@ -249,7 +240,7 @@ class TopK(Study):
 
     def _known_pairs(self, metrics: Sequence[str]) -> list[tuple[int, int]]:
         """The pairs to compare, by column; if none of those named is there, the first metric with some others."""
-        known = {_bare(name): at for at, name in reversed(list(enumerate(metrics)))}
+        known = {bare_name(name): at for at, name in reversed(list(enumerate(metrics)))}
         known |= {name: at for at, name in enumerate(metrics)}
         named = [(known[a], known[b]) for a, b in self.pairs() if a in known and b in known]
         return named or [(at, 0) for at in range(1, min(5, len(metrics)))]
@@ -260,7 +251,7 @@ class TopK(Study):
         for at, sweep in sweeps.items() if self.alpha == "best" else ():
             best = sweep.best(segment.keep, self._options)
             mine.values[:, at], alpha[at] = sweep.values[segment.keep, best], sweep.grid.values[best]
-        return segment, Prediction(mine, self.measure, self.plan), alpha  # type: ignore[arg-type]
+        return segment, Prediction(mine, self.measure, self.plan), alpha
 
     def _correlations(self, found: Sequence[Found]) -> Iterator[Row]:
         """Every metric in every part and cell, by the chosen correlation with its interval, and by all four."""
@@ -276,38 +267,35 @@ class TopK(Study):
         """One metric's correlation minus another's, in every part and cell; Holm over those of a pair."""
         every = [prediction.gaps(pairs, pooled=True) for _, prediction, _ in found]
         for number, (a, b) in enumerate(pairs):
-            corrected = correct_by_holm([gaps[number] for gaps in every])
-            for (segment, prediction, _), one in zip(found, corrected, strict=True):
+            for at, one in correct_by_holm({at: gaps[number] for at, gaps in enumerate(every)}).items():
+                segment, prediction, _ = found[at]
                 names = {"first": prediction.rows.metrics[a], "second": prediction.rows.metrics[b]}
                 yield segment.columns | names | columns(one, "difference", "p", "p_holm", "counts", unit="contexts")
 
     def _sentences(self, system: str, table: pl.DataFrame, gaps: pl.DataFrame, alpha: pl.DataFrame) -> Iterator[str]:
         """Which metric predicts the outcome best in each part, what differs significantly, and what α is worth."""
         for place, words in PLACES.items():
-            known = _at(table, system, place).drop_nulls("correlation")
+            known = _at(table, system, place).drop_nulls("correlation").with_columns(pl.col("correlation").round(12))
             if not known.height:
                 yield f"{words}: no metric has a correlation with the outcome."
                 continue
-            best = known.row(int(known["correlation"].round(12).arg_max() or 0), named=True)
+            top = known.filter(pl.col("correlation") == pl.max("correlation"))
+            best = top.row(0, named=True)
+            one = Estimate(best["correlation"], best["low"], best["high"])
+            verdict = best_words(top["metric"].to_list(), sure=(one.low or 0.0) > 0, how="the outcome best")
+            tuned = " with α chosen on the same contexts," if self.alpha == "best" else ""
+            n = f"{format_count(best['contexts'], 'context')} of {count_queries(best['queries'])}"
             sure = [
                 f"{row['first']} {'above' if row['difference'] > 0 else 'below'} {row['second']} by "
                 f"{signed(abs(row['difference']))}"
                 for row in _at(gaps, system, place).iter_rows(named=True)
                 if row["p_holm"] is not None and row["p_holm"] < self.plan.alpha
             ]
-            top = known.filter(pl.col("correlation").round(12) == round(best["correlation"], 12))["metric"].to_list()
-            who, s = format_list(top, 9), "s" if len(top) == 1 else ""
-            verdict = f"{who} predict{s} the outcome best"
-            if best["low"] is None or best["low"] <= 0:
-                verdict = f"no metric reliably predicts the outcome; {who} come{s} closest"
-            tuned = " with α chosen on the same contexts," if self.alpha == "best" else ""
-            figure = f"{MEASURE_NAMES[self.measure]} {_with_interval(best, 'correlation')}"
-            n = f"{format_count(best['contexts'], 'context')} of {count_queries(best['queries'])}"
             more = f" Significantly different: {format_list(sure, 9)}." if sure else ""
-            yield f"{words}: {verdict},{tuned} {figure} over {n}.{more}"
+            yield f"{words}: {verdict},{tuned} {MEASURE_NAMES[self.measure]} {with_interval(one)} over {n}.{more}"
         told = [
-            f"{row['metric']} {_with_interval(row, 'cross-validated')} (in-sample {signed(row['in-sample'])} at "
-            f"α = {row['best α']:g})"
+            f"{row['metric']} {with_interval(Estimate(row['cross-validated'], row['low'], row['high']))} (in-sample "
+            f"{signed(row['in-sample'])} at α = {row['best α']:g})"
             for row in _at(alpha, system, "all").iter_rows(named=True)
             if row["cross-validated"] is not None
         ]
@@ -317,7 +305,7 @@ class TopK(Study):
         parts, words = page.table("correlations").filter(pl.col(RATIO).is_in(PARTS[:2])), MEASURE_NAMES[self.measure]
         names = ["case", "system", RATIO] if page.several else ["system", RATIO]
         named = parts.with_columns(part=pl.concat_str(names, separator=", "))
-        spec = _heat(named, "part", "metric", "correlation", words)
+        spec = heat_figure(named, "part", "metric", "correlation", words)
         caption = f"{words} with the outcome; narrow is K < N_p."
         page.draw("parts", "Metrics when few and when many passages are shown", caption, spec)
 
@@ -327,40 +315,20 @@ class TopK(Study):
         order = {name: at for at, name in enumerate(shares["system"].unique(maintain_order=True))}
         rows = shares.sort(pl.col("system").replace_strict(order), maintain_order=True)
         rows = rows.with_columns(row=pl.col("system") + ": " + pl.col("variable"))
-        spec = _heat(rows, "row", RATIO, "value", "share", "share")
+        spec = heat_figure(rows, "row", RATIO, "value", "share", share=True, numeric=True)
         caption = "Share of the contexts of a system and cell; those of one system and one K/N_p add up to 1."
         page.draw("outcomes", "Outcomes of the answers", caption, spec, case)
         used = pl.col(RATIO).is_in(shares[RATIO].to_list())
         for number, ((name,), part) in enumerate(table.filter(used).group_by("metric", maintain_order=True), 1):
             title, caption = f"How well {name} predicts the answers", f"{words} with the outcome in each cell."
-            page.draw(f"correlation-{number}", title, caption, _heat(part, "system", RATIO, "correlation", words), case)
+            spec = heat_figure(part, "system", RATIO, "correlation", words, numeric=True)
+            page.draw(f"correlation-{number}", title, caption, spec, case)
         pairs = gaps.filter(used).group_by("first", "second", maintain_order=True) if gaps.height else ()
         for number, ((first, second), part) in enumerate(pairs, 1):
             caption = f"Difference of their {words} with the outcome: above 0, {first} predicts better."
-            spec = _heat(part, "system", RATIO, "difference", "difference")
+            spec = heat_figure(part, "system", RATIO, "difference", "difference", numeric=True)
             page.draw(f"difference-{number}", f"{first} minus {second}", caption, spec, case)
-
-
-def _bare(name: str) -> str:
-    """A metric without its cutoff, and without the parameters that are the same for all here."""
-    if (metric := try_parse(name)) is None:
-        return re.sub(r"@\d+$", "", name)  # a measure of another package
-    kept = tuple(each for each in metric.parameters if each[0] not in ("rel", "ideal"))
-    return str(replace(metric, cutoff=None, parameters=kept))
 
 
 def _at(table: pl.DataFrame, system: str, place: str) -> pl.DataFrame:
     return table.filter((pl.col("system") == system) & (pl.col(RATIO) == place)) if table.height else table
-
-
-def _with_interval(row: Mapping[str, Any], value: str) -> str:
-    span = ConfidenceInterval(row["low"], row["high"]) if row["low"] is not None else None
-    return f"{signed(row[value])} {between(span)}"
-
-
-def _heat(frame: pl.DataFrame, down: str, along: str, value: str, legend: str, kind: str = "diverging") -> Any:
-    cells = frame.select(first=down, second=along, value=value, n="contexts")
-    rows, places = (cells[name].unique(maintain_order=True).to_list() for name in ("first", "second"))
-    if along != RATIO:
-        return heat_chart(cells, rows, places, legend)
-    return heat_chart(cells, rows, sorted(places, key=float), legend, kind, along=along)  # type: ignore[arg-type]

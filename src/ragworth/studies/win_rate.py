@@ -18,19 +18,26 @@ from ragworth.annotators.token_confidence import MEASURES
 from ragworth.config import Workspace
 from ragworth.errors import InputError
 from ragworth.report.study.charts import dot_chart
+from ragworth.report.study.page import StudyPage, TableText, estimate_rows
+from ragworth.report.wording import count_queries, p_words, percent_interval
 from ragworth.results import Results
-from ragworth.retrieval.candidates import Unusable
+from ragworth.retrieval.candidates import (
+    SPARE,
+    Candidates,
+    DrawnContexts,
+    Unusable,
+    candidates_of_results,
+    retriever_of,
+)
 from ragworth.retrieval.passage_scores import with_scores
-from ragworth.stats.auc import win_rate
-from ragworth.stats.estimate import Estimate, difference
+from ragworth.stats.auc import pair_wins, win_rate
+from ragworth.stats.estimate import Estimate
+from ragworth.stats.paired import difference
 from ragworth.studies import confidences
 from ragworth.studies.bench import Bench
 from ragworth.studies.confidences import KIND, RELEVANCE
 from ragworth.studies.contract import Case, Published, Study
-from ragworth.studies.contrast import SHARE, Floats
-from ragworth.studies.page import StudyPage, TableText, columns
-from ragworth.studies.pool import SPARE, CandidatePool, DrawnContexts, pool_of_results, retriever_of
-from ragworth.studies.wording import count_queries, p_words
+from ragworth.studies.contrast import SHARE
 from ragworth.tables import OK
 from ragworth.tables.grids import matrix
 from ragworth.tasks.options import option
@@ -96,11 +103,11 @@ class WinRate(Study):
             expected = f"judgments of {', '.join(NAMES)}"
             raise InputError(f"{case.name}: no passage has a confidence", expected=expected, remedy=remedy)
         system = retriever_of(results, self.retriever)
-        pool = pool_of_results(results, system, pl.concat(judged))
+        pool = candidates_of_results(results, system, pl.concat(judged))
         drawn = choose_passages(pool, [DISTRACTOR])
         contexts = with_scores(drawn.contexts, results.contexts, system)
-        made = replace(case, results=replace(results, contexts=contexts), left_out=dict(drawn.left))
-        return replace(made, design=_design(pool, drawn))
+        made = replace(case, left_out=dict(drawn.left), design=_design(pool, drawn))
+        return made.with_tables(contexts=contexts)
 
     def tables(self) -> Mapping[str, TableText]:
         note = (
@@ -116,18 +123,16 @@ class WinRate(Study):
         queries = {n: frame.filter(pl.col("system") == n)["query"].to_list() for n in NOUNS}
         against = [n for n in NOUNS if queries[n]]
         sides = {(name, n): matrix(part, [GOLD, n], queries[n]) for name, part in values.items() for n in against}
-        found = {at: Estimate.of(win_rate(both, strict=strict, **self.plan.options)) for at, both in sides.items()}
+        found = {at: win_rate(both, strict=strict, **self.plan.options) for at, both in sides.items()}
         found = confidences.correct_rivals(found)
-        wins = {at: _wins(both, strict=strict) for at, both in sides.items()}
-        rows, words, main = [], [], against[0]
-        for (name, n), one in found.items():
-            row = {"confidence": name, "against": n} | columns(one, "win rate", "p", "p_holm", "counts")
-            row |= {"missing": one.n_left_out, "why": one.reason}
+        wins = {at: pair_wins(both, strict=strict) for at, both in sides.items()}
+        words, main = [], against[0]
+        rows = estimate_rows(("confidence", "against"), found, "win rate", "p", "p_holm", "counts", "missing")
+        for row, (name, n) in zip(rows, found, strict=True):
             if KEYED.get(name) in values:
                 gain = difference(wins[name, n], wins[KEYED[name], n], "sign", self.plan, SHARE)
                 row |= {"key gain": gain.value, "gain low": gain.low, "gain high": gain.high, "p_gain": gain.p}
                 words += [_gain_words(name, gain)] if n == main and gain.value is not None else []
-            rows.append(row)
         page.add("win-rate", case, rows)
         sizes = [f"{NOUNS[n]} ({count_queries(len(queries[n]))})" for n in against]
         page.lead(case, f"a relevant passage of each query against {' and '.join(sizes)}, each shown alone.")
@@ -158,16 +163,14 @@ class WinRate(Study):
         page.draw("win-rate", "How often the model is surer with the relevant passage", caption, spec)
 
 
-def choose_passages(pool: CandidatePool, against: Sequence[str]) -> DrawnContexts:
+def choose_passages(pool: Candidates, against: Sequence[str]) -> DrawnContexts:
     """The relevant passage of each query and those to compare it with, each as a context."""
     left: Counter[str] = Counter()
 
     def build(query: str) -> dict[str, list[str]]:
-        made = {GOLD: [pool.gold(query)]}
-        for name in against:
-            near = name == DISTRACTOR
-            some = pool.others(query) if near else pool.random(query, SPARE, pool.rng("win-rate", query))
-            made[name] = pool.without_answer(name, query, some, 1)
+        made = {GOLD: [pool.gold(query)], DISTRACTOR: pool.without_answer(DISTRACTOR, query, pool.others(query), 1)}
+        if RANDOM in against:
+            made[RANDOM] = pool.random(RANDOM, query, 1, pool.rng("win-rate", query), SPARE)
         if not any(made[name] for name in against):
             raise Unusable("nothing to compare the relevant passage with")
         left.update(f"not compared with {NOUNS[name]}: there is none" for name in against if not made[name])
@@ -177,7 +180,7 @@ def choose_passages(pool: CandidatePool, against: Sequence[str]) -> DrawnContext
     return drawn._replace(shown={name: rows for name, rows in drawn.shown.items() if rows})
 
 
-def _design(pool: CandidatePool, drawn: DrawnContexts) -> pl.DataFrame:
+def _design(pool: Candidates, drawn: DrawnContexts) -> pl.DataFrame:
     return pl.DataFrame({"system": list(drawn.shown), "skipped": [pool.held[name] for name in drawn.shown]})
 
 
@@ -193,16 +196,10 @@ def _values(results: Results) -> dict[str, pl.DataFrame]:
     return {name: part for name, part in made.items() if part.height}
 
 
-def _wins(sides: Floats, *, strict: bool) -> Floats:
-    """1 for a win, ½ or 0 for a tie, 0 for a loss; NaN if a value is missing."""
-    sign = np.sign(sides[:, 0] - sides[:, 1])
-    return np.where(np.isnan(sign), np.nan, sign > 0 if strict else 0.5 + sign / 2)
-
-
 def _share(one: Estimate) -> str:
     if one.value is None:
         return f"in no query ({one.reason})"
-    span = f" [{100 * one.low:.1f}, {100 * one.high:.1f}]" if one.low is not None and one.high is not None else ""
+    span = f" {percent_interval(one.interval)}" if one.interval is not None else ""
     p = p_words(one.p) if one.p_holm is None else f"{p_words(one.p_holm)} after Holm"
     return f"in {100 * one.value:.1f} %{span} of {count_queries(one.n)} ({p})"
 

@@ -14,8 +14,9 @@ from ragworth.comparison import ScoreMatrix, score_matrices, summarise, value_bo
 from ragworth.errors import InputError, format_count, format_list, quote_short
 from ragworth.metrics.engine import Metrics, Tokens
 from ragworth.stats.correlation import pearson
-from ragworth.stats.paired import holm, is_constant
+from ragworth.stats.paired import holm
 from ragworth.stats.prediction_powered import PpiEstimate, ppi_difference, ppi_mean
+from ragworth.stats.range_intervals import is_constant
 from ragworth.tables import OK, Contexts, Judgments, Ratings, Scores
 from ragworth.tables.coercion import Data
 from ragworth.two_judges.scores import TwoJudgeScores, judged_metrics

@@ -21,10 +21,10 @@ from ragworth.report.page.rankings import (
     MetricMean,
     Ranking,
     chosen_baseline,
-    format_signed,
     rank_systems,
     read_means,
 )
+from ragworth.report.wording import signed
 from ragworth.results import Results
 from ragworth.tables import Scores
 
@@ -186,7 +186,7 @@ def _notes(
 
 def value_words(value: float, share: bool) -> str:
     """A share in percent, or a number."""
-    return f"{100 * value:.0f} %" if share else format_signed(value, 3)
+    return f"{100 * value:.0f} %" if share else signed(value, 3)
 
 
 def interval_words(low: float | None, high: float | None, share: bool, *, points: bool = False) -> str:
@@ -194,7 +194,7 @@ def interval_words(low: float | None, high: float | None, share: bool, *, points
     if low is None or high is None:
         return ""
     digits = 0 if high - low >= 0.02 else 1
-    ends = [format_signed(100 * end, digits) if share else format_signed(end, 3) for end in (low, high)]
+    ends = [signed(100 * end, digits) if share else signed(end, 3) for end in (low, high)]
     return f"{100 * LEVEL:g} % interval {ends[0]} to {ends[1]}{(' points' if points else ' %') if share else ''}"
 
 
@@ -285,7 +285,7 @@ class _Sentences:
 
     def _points(self, difference: float) -> str:
         digits = 0 if abs(difference) >= 0.01 else 1
-        return f"{format_signed(100 * difference, digits)} points" if self.share else format_signed(difference, 3)
+        return f"{signed(100 * difference, digits)} points" if self.share else signed(difference, 3)
 
     def headline(self, systems: Sequence[str]) -> str:
         """Which system answers better, and how sure that is."""

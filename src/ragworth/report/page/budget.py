@@ -10,7 +10,7 @@ import polars as pl
 
 from ragworth.errors import format_count, format_list
 from ragworth.report.page.overview import Overview
-from ragworth.report.page.rankings import format_signed
+from ragworth.report.wording import signed
 from ragworth.results import ESTIMATE_TABLES, Results
 from ragworth.two_judges import estimate_warnings
 
@@ -79,7 +79,7 @@ def _bias_sentences(rows: Sequence[Row]) -> list[str]:
     if not off:
         return [f"{board}; its means lie within the intervals below."]
     named = [
-        f"{row['system']} by {row['metric']} ({format_signed(row['cheap'], 3)} for {format_signed(row['estimate'], 3)})"
+        f"{row['system']} by {row['metric']} ({signed(row['cheap'], 3)} for {signed(row['estimate'], 3)})"
         for row in off
     ]
     return [f"{board}, whose mean lies outside the interval of {format_list(named, 3)}."]

@@ -19,12 +19,12 @@ from ragworth.report.page.rankings import (
     TEST,
     MetricMean,
     chosen_baseline,
-    format_signed,
     rank_systems,
     read_means,
 )
 from ragworth.report.page.survey import Survey
 from ragworth.report.render import format_p_value
+from ragworth.report.wording import signed
 from ragworth.results import Results
 from ragworth.stats.range_intervals import TOO_FEW
 from ragworth.tables import Scores
@@ -122,7 +122,7 @@ def _interval_words(low: float | None, high: float | None, n: int) -> tuple[str,
     if low is None or high is None:
         return "no interval from one query" if n < 2 else TOO_FEW, 2
     digits = 2 if high - low >= 0.05 else 3
-    return f"{100 * LEVEL:g} % interval {format_signed(low, digits)} to {format_signed(high, digits)}", digits
+    return f"{100 * LEVEL:g} % interval {signed(low, digits)} to {signed(high, digits)}", digits
 
 
 def _sentence(
@@ -141,7 +141,7 @@ def _sentence(
     row = row if row is not None else versus.get((system, baseline))
     if row is None:
         span, digits = _interval_words(mine.low, mine.high, mine.n)
-        return f"has a mean {main} of {format_signed(mine.mean, digits)}, {span}"
+        return f"has a mean {main} of {signed(mine.mean, digits)}, {span}"
     if row["difference"] is None:
         return f"cannot be compared with {baseline}: no query has a value of {main} for both"
     difference = sign * row["difference"]
@@ -151,20 +151,20 @@ def _sentence(
         every = f" once all {len(versus)} pairs are compared" if row["p"] < ALPHA else ""
         words = (
             f"is not significantly different from {baseline} by {main}{every}: "
-            f"difference {format_signed(difference, digits)}, {span}"
+            f"difference {signed(difference, digits)}, {span}"
         )
         if row["detectable"] and not every:  # by itself; where all pairs together decide, it takes more
-            size = format_signed(row["detectable"], 3)
+            size = signed(row["detectable"], 3)
             words += f"; with {row['n']:,} queries like these, a difference of {size} would be detected"
         return words
     if not is_different(row):
         return (
-            f"is not clearly different from {baseline} by {main}: difference {format_signed(difference, digits)}, "
+            f"is not clearly different from {baseline} by {main}: difference {signed(difference, digits)}, "
             f"{span}, which includes 0; the test alone finds a difference (p {format_p_value(row['p_holm'])}), but too "
             "few queries differ to rely on it"
         )
     better = (difference > 0) == higher_is_better(main)
-    size = format_signed(abs(difference), digits)
+    size = signed(abs(difference), digits)
     return f"{'beats' if better else 'trails'} {baseline} by {size} {main}, {span}"
 
 

@@ -10,6 +10,7 @@ import polars as pl
 
 from ragworth.comparison import compare, higher_is_better, is_different, score_matrices
 from ragworth.report.page.groups import SystemGroups, group_systems
+from ragworth.report.wording import signed
 from ragworth.stats.paired import Test
 from ragworth.tables import Scores
 
@@ -35,12 +36,7 @@ class MetricMean(NamedTuple):
         """The ends of the interval, or why several queries give none; empty for a single one."""
         if self.low is None or self.high is None:
             return "too few differ" if self.n > 1 else ""
-        return f"[{format_signed(self.low, 3)}, {format_signed(self.high, 3)}]"
-
-
-def format_signed(value: float, digits: int = 2) -> str:
-    """A number with a minus sign that is one; what rounds to 0 is 0."""
-    return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")
+        return f"[{signed(self.low, 3)}, {signed(self.high, 3)}]"
 
 
 Means = Mapping[str, Mapping[str, MetricMean]]

@@ -16,8 +16,8 @@ from ragworth.report.document import ChartPanel, Figure
 from ragworth.report.page import prediction
 from ragworth.report.page.charts import scatter_chart
 from ragworth.report.page.figure_sources import KIND_COLORS, FigureSources
-from ragworth.report.page.rankings import format_signed
 from ragworth.report.page.survey import MAX_POINTS
+from ragworth.report.wording import signed
 
 
 def utility_figure(given: FigureSources) -> Figure | str:
@@ -94,14 +94,10 @@ def _best(found: pl.DataFrame) -> list[str]:
     """The metric that goes best with each outcome, in words."""
     words = []
     for row in found.unique("outcome", keep="first", maintain_order=True).iter_rows(named=True):
-        ends = (
-            f" (95 % interval {format_signed(row['low'])} to {format_signed(row['high'])})"
-            if row["low"] is not None
-            else ""
-        )
+        ends = f" (95 % interval {signed(row['low'])} to {signed(row['high'])})" if row["low"] is not None else ""
         others = found.filter((pl.col("outcome") == row["outcome"]) & pl.col("apart").is_not_null())["apart"]
         alike = f", and {(~others).sum()} of {len(others)} others cannot be told from it" if len(others) else ""
-        words.append(f"{row['metric']} for {row['outcome']}, ρ = {format_signed(row['rho'])}{ends}{alike}")
+        words.append(f"{row['metric']} for {row['outcome']}, ρ = {signed(row['rho'])}{ends}{alike}")
     return words
 
 

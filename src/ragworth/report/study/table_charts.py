@@ -8,7 +8,7 @@ import polars as pl
 
 from ragworth.errors import format_count, format_list
 from ragworth.report.charts.rows import KINDS
-from ragworth.report.study.charts import bar_chart, outcome_chart
+from ragworth.report.study.charts import bar_chart, curve_chart, dot_chart, heat_chart, outcome_chart
 
 MEAN = pl.coalesce(pl.col("^(correct|mean)$"))
 """The share of correct answers, or the mean of an outcome that isn't a grade."""
@@ -36,6 +36,37 @@ def outcome_curve(table: pl.DataFrame, place: str, line: pl.Expr) -> pl.DataFram
     return table.select(
         line.alias("line"), pl.col(place).alias("place"), MEAN.alias("value"), "low", "high", n="queries"
     )
+
+
+def heat_figure(
+    table: pl.DataFrame, down: str, along: str, value: str, legend: str, *, share: bool = False, numeric: bool = False
+) -> dict[str, Any]:
+    """A value of each row of a table by two of its columns, in their order; ``numeric``: columns in that of numbers.
+
+    ``share``: values are shares, otherwise differences or correlations.
+    """
+    cells, kind = table.select(first=down, second=along, value=value, n="contexts"), "share" if share else "diverging"
+    rows, places = (cells[name].unique(maintain_order=True).to_list() for name in ("first", "second"))
+    places = sorted(places, key=float) if numeric else places
+    return heat_chart(cells, rows, places, legend, kind, along=along if numeric else "")  # type: ignore[arg-type]
+
+
+def curves_or_dots(table: pl.DataFrame, line: pl.Expr, place: str, value: str, title: str) -> dict[str, Any]:
+    """A curve for each line over its places; a dot for each if there is one place."""
+    frame = table.select(line.alias("line"), "low", "high", place=place, value=value, n="queries")
+    if table[place].n_unique() == 1:
+        return dot_chart(frame.rename({"line": "label"}), title, zero=True)
+    return curve_chart(frame, place, title, zero=True)
+
+
+def mirrored_heat(pairs: pl.DataFrame, names: list[str], value: str, legend: str, same: float | None = None) -> Any:
+    """A value of every two names, from a table of first, second and maybe items; ``same``: of a name with itself."""
+    more = [pl.col("items").alias("n")] if "items" in pairs.columns else []
+    sides = (("first", "second"), ("second", "first"))
+    both = [pairs.select(pl.col(value).alias("value"), *more, first=a, second=b) for a, b in sides]
+    if same is not None:
+        both.append(pl.DataFrame({"first": names, "second": names, "value": [same] * len(names)}))
+    return heat_chart(pl.concat(both, how="diagonal").drop_nulls("value"), names, names, legend)
 
 
 def shared_lines(table: pl.DataFrame, place: str, value: str, most: int) -> tuple[pl.DataFrame, str]:

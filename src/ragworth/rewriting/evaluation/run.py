@@ -22,8 +22,8 @@ from ragworth.rewriting.contexts import check_pipeline, retrieve_by_text
 from ragworth.rewriting.evaluation.arms import LAST, Arm
 from ragworth.rewriting.evaluation.measures import is_unchanged, leaks_answer, word_count
 from ragworth.stats.clustered import clustered_difference, clustered_mean
-from ragworth.stats.estimate import Estimate, Resampling, correct_by_holm
-from ragworth.stats.paired import Test
+from ragworth.stats.estimate import Estimate, Resampling
+from ragworth.stats.paired import Test, correct_by_holm
 from ragworth.stats.range_intervals import Bounds
 from ragworth.tables import OK, Contexts, Outcomes
 
@@ -174,8 +174,8 @@ class ArmComparison:
         for base in self.against:
             others = [arm for arm in arms if arm != base]
             for measure in measures:
-                moved = [
-                    clustered_difference(
+                moved = {
+                    arm: clustered_difference(
                         found.of(arm, measure),
                         found.of(base, measure),
                         found.clusters,
@@ -184,11 +184,8 @@ class ArmComparison:
                         self._bounds.get(measure),
                     )
                     for arm in others
-                ]
-                rows += [
-                    _difference_row(arm, base, measure, one)
-                    for arm, one in zip(others, correct_by_holm(moved), strict=True)
-                ]
+                }
+                rows += [_difference_row(arm, base, measure, one) for arm, one in correct_by_holm(moved).items()]
         return rows
 
     def _rewrites(self) -> pl.DataFrame:

@@ -18,8 +18,9 @@ from ragworth.report.document import (
     TextSpan,
 )
 from ragworth.report.page.budget import Row
-from ragworth.report.page.rankings import LEVEL, format_signed
+from ragworth.report.page.rankings import LEVEL
 from ragworth.report.page.view import ReportView
+from ragworth.report.wording import signed
 
 METHOD_NOTE = (
     "Estimate: the mean of the sample, moved by λ times what the cheap judge says of all queries against those of the "
@@ -57,7 +58,7 @@ def _estimates(found: Sequence[Row]) -> TableBlock:
             [*_mean(row, "estimate", "low", "high"), _count(row)],
             _mean(row, "sample", "sample_low", "sample_high"),
             _mean(row, "cheap", "cheap_low", "cheap_high"),
-            *("–" if row[name] is None else format_signed(row[name], 2) for name in ("weight", "correlation")),
+            *("–" if row[name] is None else signed(row[name], 2) for name in ("weight", "correlation")),
             "–" if row["effective"] is None else format_count(row["effective"], "query", "queries"),
             "–" if row["saved"] is None else f"{row['saved']:,}".replace("-", "−"),
         ]
@@ -82,5 +83,5 @@ def _count(row: Row) -> TextSpan:
 def _mean(row: Row, value: str, low: str, high: str) -> list[str | TextSpan]:
     if row[value] is None:
         return ["–"]
-    ends = "" if row[low] is None else f"[{format_signed(row[low], 3)}, {format_signed(row[high], 3)}]"
-    return [format_signed(row[value], 3), TextSpan(ends, "small")]
+    ends = "" if row[low] is None else f"[{signed(row[low], 3)}, {signed(row[high], 3)}]"
+    return [signed(row[value], 3), TextSpan(ends, "small")]

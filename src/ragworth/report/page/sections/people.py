@@ -6,8 +6,8 @@ from ragworth.answer_outcomes import GRADE, HUMAN
 from ragworth.errors import format_count, format_list
 from ragworth.graders.agreement import GradeAgreement, RankingFlip, grade_agreement
 from ragworth.report.document import Cell, DocumentBlock, Paragraph, Section, TableBlock, TableColumn
-from ragworth.report.page.rankings import format_signed
 from ragworth.report.page.view import ReportView
+from ragworth.report.wording import signed
 from ragworth.tables import Outcomes
 
 
@@ -65,8 +65,8 @@ def _kappa(found: GradeAgreement) -> str:
         return f"undefined: {kappa.reason}"
     ends = kappa.interval
     if ends is None:
-        return format_signed(kappa.value)
-    return f"{format_signed(kappa.value)}, 95 % interval {format_signed(ends.low)} to {format_signed(ends.high)}"
+        return signed(kappa.value)
+    return f"{signed(kappa.value)}, 95 % interval {signed(ends.low)} to {signed(ends.high)}"
 
 
 def _table(found: list[GradeAgreement]) -> TableBlock:
@@ -75,8 +75,8 @@ def _table(found: list[GradeAgreement]) -> TableBlock:
         [
             each.aspect,
             system.system,
-            format_signed(system.human, 3),
-            "–" if system.automatic is None else format_signed(system.automatic, 3),
+            signed(system.human, 3),
+            "–" if system.automatic is None else signed(system.automatic, 3),
             f"{system.n_automatic:,} of {system.n_human:,}",
         ]
         for each in found

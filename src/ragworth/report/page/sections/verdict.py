@@ -20,8 +20,9 @@ from ragworth.report.document import (
 from ragworth.report.page.answers import AnswerStanding
 from ragworth.report.page.costs import total_cost
 from ragworth.report.page.overview import Overview, Standing
-from ragworth.report.page.rankings import MetricMean, format_signed
+from ragworth.report.page.rankings import MetricMean
 from ragworth.report.page.view import ReportView
+from ragworth.report.wording import signed
 
 SHOWN = 6
 """Systems with a sentence; the others have theirs on request."""
@@ -137,7 +138,7 @@ def count(n: int, total: int, title: str) -> TextSpan:
 def _mean_cell(mean: MetricMean | None) -> Cell:
     if mean is None or mean.mean is None:
         return ["–", TextSpan(mean.missing if mean is not None else "not computed", "small")]
-    return [format_signed(mean.mean, 3), TextSpan(mean.ends, "small"), count(mean.n, mean.total, mean.missing)]
+    return [signed(mean.mean, 3), TextSpan(mean.ends, "small"), count(mean.n, mean.total, mean.missing)]
 
 
 def comparison_note(view: Overview) -> str:

@@ -53,6 +53,10 @@ class ScoreRows(NamedTuple):
         made[units, systems] = values
         return made
 
+    def of_systems(self, names: Sequence[str]) -> ScoreRows:
+        """The rows of some systems."""
+        return self.only(np.array([system in names for system in self.systems], dtype=bool))
+
     def only(self, keep: npt.NDArray[np.bool_]) -> ScoreRows:
         """Some of the rows."""
         queries, systems = (list(compress(names, keep)) for names in (self.queries, self.systems))

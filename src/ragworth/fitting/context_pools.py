@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -12,8 +11,8 @@ import polars as pl
 
 from ragworth.fitting.alpha_sweep import AlphaSweep, PassageCounts, alpha_sweeps
 from ragworth.fitting.rows import Bools
-from ragworth.studies.contract import Case
-from ragworth.studies.score_rows import ScoreRows
+from ragworth.results import Results
+from ragworth.score_rows import ScoreRows
 
 ALL, PARTS = "all systems", ("narrow", "wide", "all")
 
@@ -24,7 +23,6 @@ class Segment(NamedTuple):
     system: str
     place: str
     keep: Bools
-    is_cell: bool = False
 
     @property
     def contexts(self) -> int:
@@ -37,25 +35,29 @@ class Segment(NamedTuple):
 
 
 class PooledContexts:
-    """The contexts of a case that have an outcome and a relevant passage; ``without``: queries that have none.
+    """The contexts that have an outcome and a relevant passage; ``without``: queries that have none.
 
-    ``level``: lowest label that counts as relevant; ``same``: what to ignore in names of systems.
+    Parameters
+    ----------
+    level: lowest label that counts as relevant.
+    names: what to call each system; those of the same name are one.
+    digits: decimals that K/N_p is rounded to.
+    most: how many of its passages a context shows; None for all.
     """
 
-    def __init__(self, case: Case, rows: ScoreRows, level: float, same: str | None, digits: int) -> None:
-        assert case.results.judgments is not None
-        self.contexts, self.digits = case.results.contexts.frame, digits
-        self.labels = case.results.judgments.of("relevance").filter(pl.col("value") >= level)
+    def __init__(
+        self, results: Results, rows: ScoreRows, level: float, names: Mapping[str, str], digits: int, most: int | None
+    ) -> None:
+        assert results.judgments is not None
+        self.contexts, self.digits = results.contexts.frame, digits
+        self.labels = results.judgments.of("relevance").filter(pl.col("value") >= level)
         relevant = dict(self.labels.group_by("query").len().iter_rows())
         self.rows = rows.only(np.array([query in relevant for query in rows.queries], dtype=bool))
         self.without = len(set(rows.queries) - set(self.rows.queries))
-        most = None if case.is_designed else case.results.manifest.get("settings", {}).get("k")
         shown = zip(self._counts(most)[0], self.rows.queries, strict=True)
         ratios = [Fraction(int(k), relevant[query]) for k, query in shown]
         self.wide = np.array([ratio >= 1 for ratio in ratios], dtype=bool)
         self.ratio = np.array([float(round(ratio, digits)) for ratio in ratios])
-        known = dict(case.design.select("system", "retriever").iter_rows()) if case.is_designed else {}
-        names = {each: known.get(each) or re.sub(same or "$", "", each) or each for each in set(self.rows.systems)}
         self.retriever = np.array([names[system] for system in self.rows.systems], dtype=object)
         self.retrievers = list(dict.fromkeys(self.retriever))
 
@@ -70,18 +72,19 @@ class PooledContexts:
         made = order.join(counts, on=pair, how="left", maintain_order="left").fill_null(0)
         return made["len"].to_numpy().astype(np.float64), made["hit"].to_numpy()
 
-    def segments(self) -> Iterator[Segment]:
-        """Parts, then cells: of all systems if there are several, then of each."""
+    def segments(self) -> tuple[list[Segment], list[Segment]]:
+        """Parts, and cells: of all systems if there are several, then of each."""
         every = np.ones(len(self.wide), dtype=bool)
         groups = [(str(name), np.asarray(self.retriever == name)) for name in self.retrievers]
         groups = [(ALL, every), *groups] if len(groups) > 1 else groups
-        for name, mine in groups:
-            for place, where in zip(PARTS, (~self.wide, self.wide, every), strict=True):
-                if (mine & where).any():
-                    yield Segment(name, place, mine & where)
-        for name, mine in groups:
-            for ratio in np.unique(self.ratio[mine]):
-                yield Segment(name, f"{ratio:.{self.digits}f}", mine & (self.ratio == ratio), is_cell=True)
+        places = list(zip(PARTS, (~self.wide, self.wide, every), strict=True))
+        ratios = [(f"{ratio:.{self.digits}f}", self.ratio == ratio) for ratio in np.unique(self.ratio)]
+
+        def split(some: list[tuple[str, Bools]]) -> list[Segment]:
+            found = [Segment(name, place, mine & where) for name, mine in groups for place, where in some]
+            return [each for each in found if each.contexts]
+
+        return split(places), split(ratios)
 
     def sweeps(self) -> dict[int, AlphaSweep]:
         """Metrics that have an α, by their column."""

@@ -1,22 +1,30 @@
-"""The page of a study while it is written: rows of tables, sentences, figures and what was left out, case by case."""
+"""What a study finds while it is written: rows of tables, sentences, figures and what was left out, case by case."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import polars as pl
 
 from ragworth.report.document import TokenView
-from ragworth.report.study import Findings, StudyFigure, StudyTable, token_views
-from ragworth.report.study.findings import QUERIES, left_out_table
+from ragworth.report.study.findings import QUERIES, Findings, StudyFigure, StudyTable, left_out_table, token_views
+from ragworth.results import Results
 from ragworth.stats.estimate import Estimate
 
-if TYPE_CHECKING:
-    from ragworth.studies.contract import Case, Study
-
 Row = Mapping[str, object]
+K = TypeVar("K")
+
+
+class StudiedCase(Protocol):
+    """One of the collections, or models, that a study is about."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def results(self) -> Results: ...
 
 
 class TableText(NamedTuple):
@@ -28,10 +36,10 @@ class TableText(NamedTuple):
 
 
 class StudyPage:
-    """Collects what a study finds in each case."""
+    """Collects what a study finds in each case. ``tables``: those that it may fill, in the order shown."""
 
-    def __init__(self, study: Study, cases: Sequence[Case]) -> None:
-        self.study, self.cases = study, cases
+    def __init__(self, title: str, tables: Mapping[str, TableText], cases: Sequence[StudiedCase]) -> None:
+        self.title, self.texts, self.cases = title, tables, cases
         self.several = len(cases) > 1
         self._frames: dict[str, list[pl.DataFrame]] = {}
         self._sentences: list[str] = []
@@ -41,22 +49,22 @@ class StudyPage:
         self._answers: list[TokenView] = []
         self._left_out: list[tuple[str, str, int, str]] = []
 
-    def lead(self, case: Case, text: str) -> None:
+    def lead(self, case: StudiedCase, text: str) -> None:
         """What was done in a case, in one sentence."""
         self._leads.append(self._of(case, text))
 
-    def say(self, case: Case, *sentences: str) -> None:
+    def say(self, case: StudiedCase, *sentences: str) -> None:
         """What came out; the most important first."""
         self._sentences += [self._of(case, each) for each in sentences if each]
 
-    def note(self, case: Case, *notes: str) -> None:
+    def note(self, case: StudiedCase, *notes: str) -> None:
         self._notes += [self._of(case, each) for each in notes if each]
 
-    def leave_out(self, case: Case, reasons: Mapping[str, int], unit: str = QUERIES) -> None:
+    def leave_out(self, case: StudiedCase, reasons: Mapping[str, int], unit: str = QUERIES) -> None:
         """Count what was left out, by reason."""
         self._left_out += [(case.name, reason, number, unit) for reason, number in reasons.items() if number]
 
-    def add(self, table: str, case: Case, rows: Iterable[Row] | pl.DataFrame) -> pl.DataFrame:
+    def add(self, table: str, case: StudiedCase, rows: Iterable[Row] | pl.DataFrame) -> pl.DataFrame:
         """Rows of a case for a table of the study, which are returned as a table of their own."""
         frame = rows if isinstance(rows, pl.DataFrame) else make_table(rows)
         if not frame.height:
@@ -70,13 +78,15 @@ class StudyPage:
         frames = self._frames.get(name, [])
         return pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame()
 
-    def draw(self, name: str, title: str, caption: str, spec: dict[str, Any], case: Case | None = None) -> None:
+    def draw(self, name: str, title: str, caption: str, spec: dict[str, Any], case: StudiedCase | None = None) -> None:
         """Add a figure: of one case, or of all."""
         if case is not None and self.several:
             name, title = f"{name}-{self.cases.index(case) + 1}", f"{title}: {case.name}"
         self._figures.append(StudyFigure(name, title, caption, spec))
 
-    def show_answers(self, case: Case, answers: pl.DataFrame | None, chosen: Mapping[tuple[str, str], str]) -> None:
+    def show_answers(
+        self, case: StudiedCase, answers: pl.DataFrame | None, chosen: Mapping[tuple[str, str], str]
+    ) -> None:
         """Show some answers token by token, if it is known how sure the model was of each.
 
         ``answers``: see `token_views`; ``chosen``: what to call each, by system and query.
@@ -104,12 +114,12 @@ class StudyPage:
     def findings(self) -> Findings:
         tables = [
             StudyTable(name, text.title, self.table(name), text.note, text.aside)
-            for name, text in self.study.tables().items()
+            for name, text in self.texts.items()
             if name in self._frames
         ]
         left = left_out_table(self._left_out)
         return Findings(
-            self.study.question,
+            self.title,
             " ".join(self._leads),
             tuple(self._sentences),
             tuple(tables),
@@ -119,7 +129,7 @@ class StudyPage:
             answers=tuple(self._answers),
         )
 
-    def _of(self, case: Case, text: str) -> str:
+    def _of(self, case: StudiedCase, text: str) -> str:
         if self.several:
             return f"{case.name}: {text}"
         first = text.partition(" ")[0].rstrip(",;:")
@@ -132,14 +142,23 @@ def make_table(rows: Iterable[Row]) -> pl.DataFrame:
     return frame.with_columns(pl.col(pl.Null).cast(pl.Float64), pl.col(pl.Float64).fill_nan(None))
 
 
+def estimate_rows(
+    keys: Sequence[str], found: Mapping[K, Estimate], value: str, *more: str, unit: str = "queries"
+) -> list[dict[str, object]]:
+    """A row for each estimate: its key in the columns ``keys``, then those of `columns`."""
+    named = {key: key if isinstance(key, tuple) else (key,) for key in found}
+    return [dict(zip(keys, named[key], strict=True)) | columns(found[key], value, *more, unit=unit) for key in found]
+
+
 def columns(one: Estimate, value: str, *more: str, unit: str = "queries") -> dict[str, object]:
     """An estimate as columns of a table: value, interval, what is named in ``more``, and the number of its units.
 
-    ``more``: p, p_holm, counts, detectable, left out (with its reasons).
+    ``more``: p, p_holm, counts, detectable, why, left out or missing (with the reasons).
     """
     made: dict[str, object] = {value: one.value, "low": one.low, "high": one.high}
     made |= {name: getattr(one, name) for name in ("p", "p_holm") if name in more}
     made |= one.counts if "counts" in more else {}
     made |= {unit: one.n}
     made |= {"detectable": one.detectable} if "detectable" in more else {}
-    return made | ({"left out": one.n_left_out, "why": one.reason} if "left out" in more else {})
+    made |= {name: one.n_left_out for name in ("left out", "missing") if name in more}
+    return made | ({"why": one.reason} if {"left out", "missing", "why"} & set(more) else {})

@@ -1,0 +1,53 @@
+"""How numbers are written in sentences."""
+
+from __future__ import annotations
+
+from ragworth.errors import format_count, format_list
+from ragworth.stats.estimate import Estimate
+from ragworth.stats.resampling import ConfidenceInterval
+
+MEASURE_NAMES = {"spearman": "Spearman ρ", "kendall": "Kendall τ-b", "kendall-c": "Kendall τ-c", "pearson": "Pearson r"}
+
+
+def count_queries(number: int) -> str:
+    return format_count(number, "query", "queries")
+
+
+def signed(value: float, digits: int = 2) -> str:
+    """A number with a real minus sign, and none before a zero."""
+    made = f"{value:.{digits}f}".replace("-", "−")
+    return made if any(each in "123456789" for each in made) else made.removeprefix("−")
+
+
+def between(span: ConfidenceInterval | None) -> str:
+    """An interval in brackets."""
+    return f"[{signed(span.low)}, {signed(span.high)}]" if span is not None else "(no interval)"
+
+
+def percent_interval(span: ConfidenceInterval | None) -> str:
+    """An interval of shares in brackets, in per cent."""
+    return f"[{signed(100 * span.low, 1)}, {signed(100 * span.high, 1)}]" if span is not None else "(no interval)"
+
+
+def with_interval(one: Estimate) -> str:
+    """An estimate with its interval."""
+    return f"{signed(one.value or 0.0)} {between(one.interval)}"
+
+
+def best_words(
+    names: list[str],
+    *,
+    sure: bool,
+    verb: str = "predict",
+    how: str = "best",
+    none: str = "no metric reliably predicts the outcome",
+) -> str:
+    """Who predicts best, or comes closest if it isn't sure that any does."""
+    who, s = format_list(names, 20), "s" if len(names) == 1 else ""
+    return f"{who} {verb}{s} {how}" if sure else f"{none}; {who} come{s} closest"
+
+
+def p_words(p: float | None) -> str:
+    if p is None:
+        return "no p-value"
+    return f"p = {p:.3f}" if p >= 0.001 else "p < 0.001"
