@@ -34,7 +34,7 @@ LAYERS: list[set[str]] = [
     {"llm", "formats", "prompts", "config"},
     {"calls", "executors", "metrics", "stats", "interop"},
     {"tasks", "inputs", "text_match", "prompt_table", "answer_outcomes", "comparison", "scoring", "results", "exports"},
-    {"annotators", "generation", "graders", "retrieval", "two_judges", "diagnosis", "report"},
+    {"annotators", "contribution", "generation", "graders", "retrieval", "two_judges", "diagnosis", "report"},
     {"evaluation", "init", "fitting"},
     {"studies", "build", "rewriting", "label"},
     {"cli", "__main__", "pytest_plugin"},

@@ -1,0 +1,132 @@
+"""``contribution``: what each passage of a context does for the answer, next to all the others.
+
+Shapley values, leave-one-out or a sparse surrogate of the answer's log-probability: see `ragworth.contribution`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import polars as pl
+
+from ragworth.annotators.contract import AnnotationItem, AnnotationUnit, Annotator
+from ragworth.calls.programs import NoValue, Program, require_response
+from ragworth.contribution.answer_value import ContextPrompts, split_answer
+from ragworth.contribution.design import METHODS, MOST_EXACT, Design
+from ragworth.contribution.notes import contribution_notes
+from ragworth.contribution.rows import DETAIL_COLUMNS, details
+from ragworth.contribution.summary import LEAST, aspects, outcome_values
+from ragworth.generation.answer_book import AnswerBook
+from ragworth.llm.contract import Generate, Generated, Score, Scored
+from ragworth.tasks.findings import AspectValues, reject_cut_passage, require_abilities
+from ragworth.tasks.options import option, prompt_option
+
+GIVEN = "given"
+
+
+@dataclass(frozen=True)
+class ContributionAnnotator(Annotator):
+    """How much of the answer's log-probability each passage of a context carries, in nats.
+
+    The answer is what the model answers from the whole context, an accepted answer (the likeliest where there are
+    several), or that of a file (--given). It is then scored with subsets of the passages. Contexts of up to 6 passages
+    get exact Shapley values; larger ones Shapley values from random orders, until the ranking is certain enough; those
+    of more than 20 passages a sparse linear surrogate. Outcomes of each context come first; --each writes a row for
+    each passage, and --pairs-output one for each two passages.
+    """
+
+    answer: str = option(
+        "generated", "whose log-probability is split: the model's own answer, or an accepted one",
+        choices=("generated", "accepted"),
+    )  # fmt: skip
+    method: str = option("auto", "how it is split; auto goes by the number of passages", choices=METHODS)
+    subsets: int = option(256, "most subsets of a context to ask about, if not all", low=8)
+    certainty: float = option(0.9, "certainty of the order of neighbours at which sampling stops", low=0.5, high=0.9999)
+    tolerance: float = option(0.05, "difference of contributions, in nats, that doesn't matter", low=0)
+    pairs: bool = option(False, "beyond exact: also ask without each two passages, for redundancy and synergy")
+    least: float = option(LEAST, "nats from which a passage contributes", low=0)
+    seed: int = option(0, "seed of random orders and subsets", low=0)
+    length: int = option(64, "most tokens of an answer that the model writes", low=1)
+    prompt: str = prompt_option("reply")
+    keep_cut: bool = option(False, "keep values of contexts that did not fit whole")
+    book: AnswerBook | None = field(default=None, kw_only=True)
+    """Answers that were given."""
+
+    kind: ClassVar[str] = "contribution"
+    title: ClassVar[str] = "how much each passage of a context does for the answer, next to the others"
+    unit: ClassVar[AnnotationUnit] = "context"
+    aspects: ClassVar[tuple[str, ...]] = aspects(accepted=False, shapley=True, cited=False)
+    prompts: ClassVar[tuple[str, ...]] = ("reply",)
+    slots: ClassVar[tuple[str, ...]] = ("query", "passages")
+    details: ClassVar[Mapping[str, Any]] = DETAIL_COLUMNS
+    takes_answers: ClassVar[bool] = True
+
+    def check(self) -> None:
+        asks = ("score",) if self.answer == "accepted" or self.book is not None else ("generate", "score")
+        require_abilities(self.card, asks, "contribution")
+
+    @property
+    def valued(self) -> tuple[str, ...]:
+        shapley = self.method not in ("leave-one-out", "surrogate")
+        return aspects(accepted=self._accepted, shapley=shapley, cited=self.book is not None)
+
+    @property
+    def turns(self) -> int:
+        return 2 if self.method in ("leave-one-out", "exact", "surrogate") else 1 + self.subsets
+
+    @property
+    def _accepted(self) -> bool:
+        return self.answer == "accepted" and self.book is None
+
+    @property
+    def source(self) -> str:
+        whose = GIVEN if self.book is not None else self.answer
+        return " · ".join([super().source, f"{whose} answer", self.method])
+
+    @cached_property
+    def design(self) -> Design:
+        return Design(self.method, self.subsets, self.certainty, self.tolerance, self.pairs, self.seed)
+
+    def most_calls(self, items: Sequence[AnnotationItem]) -> int:
+        """The most subsets that are scored for these contexts, besides finding the answers."""
+        return sum(self.design.most_subsets(len(item.passages)) for item in items)
+
+    def program(self, item: AnnotationItem) -> Program[AspectValues]:
+        if self.method == "exact" and len(item.passages) > MOST_EXACT:
+            words = f"{len(item.passages)} passages have {1 << len(item.passages):,} subsets"
+            raise NoValue("too-many-passages", f"{words}; exact takes {MOST_EXACT} passages at most")
+        texts = [self.texts.passage(passage) for passage in item.passages]
+        prompts = ContextPrompts(self.template("reply"), self.texts.query(item.query), texts)
+        answer = yield from self._find_answer(item, prompts)
+        split = yield from split_answer(prompts, item.passages, answer, self.design, item.query, self.keep_cut)
+        values = outcome_values(split, item.passages, self.least, accepted=self._accepted)
+        return AspectValues(values, details(split, item.passages), split.found.method)
+
+    def _find_answer(self, item: AnnotationItem, prompts: ContextPrompts) -> Program[str]:
+        if self.book is not None:
+            given = self.book.partner(item.system, item.query, 0)
+            if given is None:
+                raise NoValue("no-answer", f"no answer of {item.system!r} to the query {item.query!r} is given")
+            return given.words
+        everything = prompts.prompt(range(len(item.passages)))
+        if self.answer == "accepted":
+            accepted = self.texts.answers(item.query)
+            if len(accepted) == 1:
+                return accepted[0]
+            outcomes = yield [Score(everything, answer.strip()) for answer in accepted]
+            traces = [require_response(outcome, Scored).trace.logprobs for outcome in outcomes]
+            means = [sum(logs) / len(logs) if logs else float("-inf") for logs in traces]
+            return accepted[means.index(max(means))]
+        reply = self.template("reply").reply
+        (outcome,) = yield [Generate(everything, max_tokens=self.length, stop=reply.stop)]
+        made = require_response(outcome, Generated)
+        reject_cut_passage(made.usage, self.keep_cut)
+        return reply.trim(made.outputs[0]).text.strip()
+
+    def conclude(
+        self, frame: pl.DataFrame, controls: Sequence[AspectValues | NoValue]
+    ) -> tuple[pl.DataFrame, list[str]]:
+        return frame, contribution_notes(frame)
