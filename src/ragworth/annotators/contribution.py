@@ -70,7 +70,7 @@ class ContributionAnnotator(Annotator):
 
     @property
     def valued(self) -> tuple[str, ...]:
-        shapley = self.method not in ("leave-one-out", "surrogate")
+        shapley = self.method != "leave-one-out"
         return aspects(accepted=self._accepted, shapley=shapley, cited=self.book is not None)
 
     @property

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from statistics import median
+
 import polars as pl
 
 from ragworth.contribution.rows import context_rows
@@ -29,8 +31,8 @@ def contribution_notes(frame: pl.DataFrame) -> list[str]:
     fitted = known.filter(pl.col("method") == "surrogate")
     if fitted.height:
         poor = fitted.filter(~(pl.col("fit").fill_null(-1.0) >= GOOD_FIT)).height
-        middle = fitted["fit"].median()
-        words = "unknown" if middle is None else f"{middle:.2f}"
+        fits = fitted["fit"].drop_nulls().to_list()
+        words = f"{median(fits):.2f}" if fits else "unknown"
         notes.append(
             f"surrogates predict held-out subsets with a median R² of {words}; in {poor:,} of "
             f"{format_count(fitted.height, 'context')} R² is below {GOOD_FIT:g}, and weights there say little"
