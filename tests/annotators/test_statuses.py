@@ -12,7 +12,7 @@ import pytest
 
 from ragworth import Collection
 from ragworth.annotators import ANNOTATORS
-from ragworth.annotators.abstention import UNFIT_MODEL
+from ragworth.tasks.findings import UNFIT_MODEL
 from ragworth.annotators.annotation import annotate, annotation_items, build_annotator
 from ragworth.annotators.contract import AnnotationResult
 from ragworth.annotators.control_questions import CONTROL_QUESTIONS

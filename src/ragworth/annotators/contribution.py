@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, ClassVar
 
 import polars as pl
@@ -15,20 +14,21 @@ import polars as pl
 from ragworth.annotators.contract import AnnotationItem, AnnotationUnit, Annotator
 from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.contribution.answer_value import ContextPrompts, split_answer
-from ragworth.contribution.design import METHODS, MOST_EXACT, Design
 from ragworth.contribution.notes import contribution_notes
+from ragworth.contribution.options import ContributionOptions
 from ragworth.contribution.rows import DETAIL_COLUMNS, details
-from ragworth.contribution.summary import LEAST, aspects, outcome_values
+from ragworth.contribution.summary import aspects, outcome_values
+from ragworth.errors import format_count
 from ragworth.generation.answer_book import AnswerBook
 from ragworth.llm.contract import Generate, Generated, Score, Scored
 from ragworth.tasks.findings import AspectValues, reject_cut_passage, require_abilities
-from ragworth.tasks.options import option, prompt_option
+from ragworth.tasks.options import option
 
 GIVEN = "given"
 
 
 @dataclass(frozen=True)
-class ContributionAnnotator(Annotator):
+class ContributionAnnotator(ContributionOptions, Annotator):
     """How much of the answer's log-probability each passage of a context carries, in nats.
 
     The answer is what the model answers from the whole context, an accepted answer (the likeliest where there are
@@ -42,16 +42,7 @@ class ContributionAnnotator(Annotator):
         "generated", "whose log-probability is split: the model's own answer, or an accepted one",
         choices=("generated", "accepted"),
     )  # fmt: skip
-    method: str = option("auto", "how it is split; auto goes by the number of passages", choices=METHODS)
-    subsets: int = option(256, "most subsets of a context to ask about, if not all", low=8)
-    certainty: float = option(0.9, "certainty of the order of neighbours at which sampling stops", low=0.5, high=0.9999)
-    tolerance: float = option(0.05, "difference of contributions, in nats, that doesn't matter", low=0)
-    pairs: bool = option(False, "beyond exact: also ask without each two passages, for redundancy and synergy")
-    least: float = option(LEAST, "nats from which a passage contributes", low=0)
-    seed: int = option(0, "seed of random orders and subsets", low=0)
     length: int = option(64, "most tokens of an answer that the model writes", low=1)
-    prompt: str = prompt_option("reply")
-    keep_cut: bool = option(False, "keep values of contexts that did not fit whole")
     book: AnswerBook | None = field(default=None, kw_only=True)
     """Answers that were given."""
 
@@ -70,12 +61,11 @@ class ContributionAnnotator(Annotator):
 
     @property
     def valued(self) -> tuple[str, ...]:
-        shapley = self.method != "leave-one-out"
-        return aspects(accepted=self._accepted, shapley=shapley, cited=self.book is not None)
+        return aspects(accepted=self._accepted, shapley=self.splits_by_shapley, cited=self.book is not None)
 
     @property
     def turns(self) -> int:
-        return 2 if self.method in ("leave-one-out", "exact", "surrogate") else 1 + self.subsets
+        return self.split_rounds + (self.book is None)
 
     @property
     def _accepted(self) -> bool:
@@ -86,18 +76,16 @@ class ContributionAnnotator(Annotator):
         whose = GIVEN if self.book is not None else self.answer
         return " · ".join([super().source, f"{whose} answer", self.method])
 
-    @cached_property
-    def design(self) -> Design:
-        return Design(self.method, self.subsets, self.certainty, self.tolerance, self.pairs, self.seed)
-
-    def most_calls(self, items: Sequence[AnnotationItem]) -> int:
-        """The most subsets that are scored for these contexts, besides finding the answers."""
-        return sum(self.design.most_subsets(len(item.passages)) for item in items)
+    def plan_notes(self, items: Sequence[AnnotationItem]) -> list[str]:
+        most = sum(self.design.most_subsets(len(item.passages)) for item in items)
+        every = sum(1 << len(item.passages) for item in items)
+        return [
+            f"the answers of {format_count(len(items), 'context')} are scored with {most:,} subsets of their passages "
+            f"at most, of {every:,}; equal ones are asked about once"
+        ]
 
     def program(self, item: AnnotationItem) -> Program[AspectValues]:
-        if self.method == "exact" and len(item.passages) > MOST_EXACT:
-            words = f"{len(item.passages)} passages have {1 << len(item.passages):,} subsets"
-            raise NoValue("too-many-passages", f"{words}; exact takes {MOST_EXACT} passages at most")
+        self.check_size(len(item.passages))
         texts = [self.texts.passage(passage) for passage in item.passages]
         prompts = ContextPrompts(self.template("reply"), self.texts.query(item.query), texts)
         answer = yield from self._find_answer(item, prompts)

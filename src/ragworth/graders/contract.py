@@ -102,6 +102,18 @@ class Grader:
         """Grade one answer, asking nobody."""
         raise NotImplementedError
 
+    def control_programs(self) -> Sequence[Program[AspectValues]]:
+        """Programs whose expected result is known, which show whether the model is fit to judge."""
+        return ()
+
+    def unfit_reason(self, controls: Sequence[AspectValues | NoValue]) -> str:
+        """Why the model is unfit, by what came of `control_programs`; empty if it is fit."""
+        return ""
+
+    def control_notes(self, controls: Sequence[AspectValues | NoValue]) -> Sequence[str]:
+        """What came of `control_programs`, in words."""
+        return ()
+
     def notes(self, answers: Sequence[Answer], controls: Sequence[AspectValues | NoValue]) -> Sequence[str]:
         """What was seen on the way of these answers, and what came of the controls."""
         return ()
