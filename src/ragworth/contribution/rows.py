@@ -133,11 +133,11 @@ def _rows_of(context: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _partners(context: Mapping[str, Any], least: float = 0.1) -> list[str | None]:
-    """For each passage, the one that it is most redundant with: the most negative interaction, below −least nats."""
-    passages = context["passages"]
+    """For each passage that contributes, the one that it is most redundant with (interaction below −least)."""
+    passages, helps = context["passages"], np.array(context["contributions"]) > least
     if context["interactions"] is None or len(passages) < 2:
         return [None] * len(passages)
-    table: Floats = np.array(context["interactions"])
+    table: Floats = np.where(helps[:, None] & helps[None, :], np.array(context["interactions"]), 0.0)
     return [passages[int(row.argmin())] if row.min() < -least else None for row in table]
 
 

@@ -67,7 +67,7 @@ def opposition(totals: Floats, least: float) -> float | NoValue:
         return _no_passages()
     if float(np.abs(totals).max()) <= least:
         return _no_contribution(least)
-    return float(-np.minimum(totals, 0).sum() / np.abs(totals).sum())
+    return float(np.maximum(-totals, 0).sum() / np.abs(totals).sum())
 
 
 def effective_passages(totals: Floats, least: float) -> float | NoValue:
