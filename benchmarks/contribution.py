@@ -1,9 +1,9 @@
 """Does contribution tell passages that support the answer from those that don't, and at what cost?
 
 ``rgb``: a supporting, a counterfactual and two irrelevant passages of each question of RGB. ``multihop``: two
-supporting paragraphs and two others of each question of HotpotQA, 2WikiMultihopQA and MuSiQue. Both with the embedded reader and
-the accepted answer; single-passage judgments of the same passages beside it. ``calls``: error against calls, for a
-reader whose contributions are known.
+supporting paragraphs and two others of each question of HotpotQA, 2WikiMultihopQA and MuSiQue. Both with the embedded
+reader and the accepted answer; single-passage judgments of the same passages beside it. ``calls``: error against
+calls, for a reader whose contributions are known.
 
     RAGWORTH_DATA=FOLDER python benchmarks/contribution.py rgb --limit 60 --store calls.sqlite
 """

@@ -105,11 +105,12 @@ def passage_rows(frame: pl.DataFrame) -> pl.DataFrame:
         if context["contributions"] is None:
             rows.append({**key, "status": context["status"], "reason": context["reason"]})
             continue
-        rows += [{**key, "status": "ok", **row} for row in _rows_of(context)]
+        rows += [{**key, "status": "ok", **row} for row in context_passages(context)]
     return pl.DataFrame(rows, schema=PASSAGE_COLUMNS, orient="row")
 
 
-def _rows_of(context: Mapping[str, Any]) -> list[dict[str, Any]]:
+def context_passages(context: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What is known of each passage of a context that has contributions, from its row in the frame."""
     values = np.array(context["contributions"], dtype=np.float64)
     by_sentence = np.array(context["by_sentence"], dtype=np.float64).reshape(-1, len(values))
     positive = np.maximum(values, 0).sum()
