@@ -83,6 +83,7 @@ class Contributions:
     everything, nothing: log-probability of each sentence with all passages, and with none.
     interactions: of each two passages; None if not asked for.
     subsets: how many subsets were asked about.
+    single: what each passage adds to the answer if it is the only one; None if not asked about.
     settled: share of neighbours in the ranking whose order is certain enough; 1 if nothing was sampled.
     fit: R² and Spearman ρ of a surrogate on held-out subsets.
     """
@@ -95,6 +96,7 @@ class Contributions:
     nothing: Floats
     interactions: Floats | None
     subsets: int
+    single: Floats | None = None
     settled: float = 1.0
     fit: tuple[float, float] | None = None
 
@@ -169,7 +171,10 @@ def _found(
 ) -> Contributions:
     k, known = asker.k, asker.values
     alone = leave_one_out(known, k).sum(axis=1) if k else np.zeros(0)
-    return Contributions(method, values, errors, alone, known[whole(k)], known[0], interactions, len(known), **more)
+    ones = [known[1 << i] for i in range(k) if 1 << i in known]
+    single = np.array([float((one - known[0]).sum()) for one in ones]) if len(ones) == k else None
+    everything, nothing = known[whole(k)], known[0]
+    return Contributions(method, values, errors, alone, everything, nothing, interactions, len(known), single, **more)
 
 
 def _exact(asker: SubsetAsker) -> Program[Contributions]:

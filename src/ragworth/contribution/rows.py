@@ -17,6 +17,7 @@ DETAIL_COLUMNS: Mapping[str, Any] = {
     "contributions": pl.List(pl.Float64),
     "errors": pl.List(pl.Float64),
     "removed": pl.List(pl.Float64),
+    "single": pl.List(pl.Float64),
     "sentences": pl.List(pl.String),
     "by_sentence": pl.List(pl.List(pl.Float64)),
     "interactions": pl.List(pl.List(pl.Float64)),
@@ -32,8 +33,8 @@ DETAIL_COLUMNS: Mapping[str, Any] = {
 }
 """What is kept beside the outcomes of a context, in its first row.
 
-The answer; the ids of the passages in the order shown; for each, its contribution with its standard error, and what the
-answer loses when it alone is removed; the sentences, and for each the contributions of all passages to it; interactions
+The answer; the ids of the passages in the order shown; for each, its contribution with its standard error, what the answer
+loses when it alone is removed and gains when it alone is shown; the sentences, and for each the contributions of all passages to it; interactions
 of each two passages; the answer's log-probability with the context and without; its tokens; the method; how many
 subsets were asked about; the share of the ranking that is certain enough; R² and Spearman ρ of a surrogate on held-out
 subsets; and the passages that the answer cites.
@@ -67,6 +68,7 @@ def details(split: SplitAnswer, shown: Sequence[str]) -> dict[str, Any]:
         "contributions": found.totals.tolist(),
         "errors": [None if np.isnan(error) else error for error in found.errors.tolist()],
         "removed": found.alone.tolist(),
+        "single": found.single.tolist() if found.single is not None else None,
         "sentences": list(split.sentences),
         "by_sentence": found.values.T.tolist(),
         "interactions": found.interactions.tolist() if found.interactions is not None else None,

@@ -1,7 +1,7 @@
 """``marginal``: choose passages one after another, each by what it adds to those chosen before.
 
-The worth of a set of passages is how likely the model is to answer from it: the log-odds of not declining. Greedily, the
-passage that raises it most comes next. Passages that say the same thing as others add nothing and come late, and so do
+The worth of a set of passages is how likely the model is to answer from it: the log-odds of not declining. Greedily,
+the passage that raises it most comes next. Passages that say the same as others add nothing and come late, and so do
 those that make the model less sure. No labels and no accepted answers are needed.
 """
 
