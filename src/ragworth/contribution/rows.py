@@ -33,11 +33,11 @@ DETAIL_COLUMNS: Mapping[str, Any] = {
 }
 """What is kept beside the outcomes of a context, in its first row.
 
-The answer; the ids of the passages in the order shown; for each, its contribution with its standard error, what the answer
-loses when it alone is removed and gains when it alone is shown; the sentences, and for each the contributions of all passages to it; interactions
-of each two passages; the answer's log-probability with the context and without; its tokens; the method; how many
-subsets were asked about; the share of the ranking that is certain enough; R² and Spearman ρ of a surrogate on held-out
-subsets; and the passages that the answer cites.
+The answer; the ids of the passages in the order shown; for each, its contribution with its standard error, what the
+answer loses when it alone is removed, and gains when it alone is shown; the sentences, and for each the contributions
+of all passages to it; interactions of each two passages; the answer's log-probability with the context and without; its
+tokens; the method; how many subsets were asked about; the share of the ranking that is certain enough; R² and Spearman
+ρ of a surrogate on held-out subsets; and the passages that the answer cites.
 """
 
 PASSAGE_COLUMNS = {
