@@ -22,7 +22,7 @@ def split(value: Value, k: int, **settings: Any) -> AnnotationResult:
 
 
 def values(found: AnnotationResult) -> list[float]:
-    return context_rows(found.frame)["contributions"][0].to_list()
+    return list(context_rows(found.frame)["contributions"][0])
 
 
 def outcomes(found: AnnotationResult) -> dict[str, float | None]:
@@ -107,7 +107,7 @@ def true_shapley(k: int, seed: int = 0) -> np.ndarray[Any, Any]:
     """Of a value with single and pairwise effects: its own, and half of each pair's."""
     draw = np.random.default_rng(seed)
     weights, mixed = draw.normal(0, 1, k), np.triu(draw.normal(0, 0.5, (k, k)), 1)
-    return weights + (mixed + mixed.T).sum(axis=1) / 2
+    return np.asarray(weights + (mixed + mixed.T).sum(axis=1) / 2)
 
 
 def test_exact_and_sampled_values_agree_with_the_formula() -> None:

@@ -34,7 +34,8 @@ def parts(request: Request) -> tuple[str, set[str]]:
     text = request.prompt.messages[-1].content
     statement = re.search(r"<statement \w+>\n(.*?)\n</statement", text, re.S)
     assert statement is not None
-    return statement[1], {name for name, passage in PASSAGES.items() if passage in text}
+    before = text[: statement.start()]
+    return statement[1], {name for name, passage in PASSAGES.items() if passage in before}
 
 
 def judge(request: Request) -> ScriptedReply:

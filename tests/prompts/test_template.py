@@ -355,7 +355,7 @@ FENCED = "[user]\nQ: {{query}}\n{{#passages}}<p {{number}} {{fence}}>\n{{text*}}
 
 
 def test_prompts_with_some_of_the_passages_differ_in_nothing_else(save: Save) -> None:
-    template = load_prompt(save("fenced.txt", FENCED))
+    template = load_prompt(str(save("fenced.txt", FENCED)))
     whole = {"query": "Who?", "passages": [{"text": "one"}, {"text": "two"}]}
     part = {"query": "Who?", "passages": [{"text": "two"}]}
     assert code(template.render(part)) != code(template.render(whole))

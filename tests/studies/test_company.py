@@ -67,7 +67,8 @@ def test_results_without_contributions_to_accepted_answers_are_refused(tmp_path:
 def test_the_report_shows_what_passages_did_and_says_that_a_judge_is_unfit(tmp_path: Path, opened: Opened) -> None:
     opened.reader = LoudestVoice(noise=0.0)
     folder = collection(tmp_path / "w", queries=3, toml="contribution = true\nsupport = true\n")
-    results = ragworth.evaluate(folder)
+    results = ragworth.evaluate(folder).results
+    assert results is not None
     frame = results.said["graded-contribution"]
     known = context_rows(frame).filter(pl.col("contributions").is_not_null())
     assert known.height
