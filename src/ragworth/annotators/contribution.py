@@ -61,14 +61,15 @@ class ContributionAnnotator(ContributionOptions, Annotator):
 
     @property
     def valued(self) -> tuple[str, ...]:
-        return aspects(accepted=self._accepted, shapley=self.splits_by_shapley, cited=self.book is not None)
+        return aspects(accepted=self.is_accepted, shapley=self.splits_by_shapley, cited=self.book is not None)
 
     @property
     def turns(self) -> int:
         return self.split_rounds + (self.book is None)
 
     @property
-    def _accepted(self) -> bool:
+    def is_accepted(self) -> bool:
+        """Whether the answers are known to be right."""
         return self.answer == "accepted" and self.book is None
 
     @property
@@ -88,18 +89,19 @@ class ContributionAnnotator(ContributionOptions, Annotator):
         self.check_size(len(item.passages))
         texts = [self.texts.passage(passage) for passage in item.passages]
         prompts = ContextPrompts(self.template("reply"), self.texts.query(item.query), texts)
-        answer = yield from self._find_answer(item, prompts)
+        answer = yield from self.find_answer(item, prompts, len(item.passages))
         split = yield from split_answer(prompts, item.passages, answer, self.design, item.query, self.keep_cut)
-        values = outcome_values(split, item.passages, self.least, accepted=self._accepted)
+        values = outcome_values(split, item.passages, self.least, accepted=self.is_accepted)
         return AspectValues(values, details(split, item.passages), split.found.method)
 
-    def _find_answer(self, item: AnnotationItem, prompts: ContextPrompts) -> Program[str]:
+    def find_answer(self, item: AnnotationItem, prompts: ContextPrompts, players: int) -> Program[str]:
+        """The answer to split; ``players`` is how many passages, or groups of them, the whole context has."""
         if self.book is not None:
             given = self.book.partner(item.system, item.query, 0)
             if given is None:
                 raise NoValue("no-answer", f"no answer of {item.system!r} to the query {item.query!r} is given")
             return given.words
-        everything = prompts.prompt(range(len(item.passages)))
+        everything = prompts.prompt(range(players))
         if self.answer == "accepted":
             accepted = self.texts.answers(item.query)
             if len(accepted) == 1:

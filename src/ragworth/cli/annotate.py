@@ -13,6 +13,7 @@ from ragworth.cli.contribution_options import (
     contribution_options,
     print_profile,
     with_given_answers,
+    with_hops,
     write_contributions,
 )
 from ragworth.cli.model_options import (
@@ -98,12 +99,15 @@ def annotate_files(
     output: str | None,
     look: str,
     given_answers: str | None = None,
+    hops: str | None = None,
     each: str | None = None,
     pairs_output: str | None = None,
     **given: Any,
 ) -> None:
     """Read, check, judge, write."""
     from ragworth.annotators import ANNOTATORS, annotation
+    from ragworth.annotators.contribution import ContributionAnnotator
+    from ragworth.annotators.hop_contribution import HopContribution
     from ragworth.annotators.reliability import check_annotation as look_closer
     from ragworth.annotators.reliability import plan_annotation_and_checks
     from ragworth.errors import InputError
@@ -116,6 +120,7 @@ def annotate_files(
     wanted = take_collection_options(given)
     found = read_collection(wanted)
     found, book = with_given_answers(found, given_answers, wanted)
+    found, hop_table = with_hops(found, hops)
     if not ANNOTATORS.get(kind).asks:
         _compare_texts(kind, found, wanted, given, output, look, calling)
         return
@@ -129,6 +134,8 @@ def annotate_files(
             if more is not None
             else None
         )
+        if hop_table is not None and isinstance(annotator, ContributionAnnotator):
+            annotator = HopContribution.of(annotator, hop_table)
         things = annotation.annotation_items(annotator, found.contexts, found.collection, wanted.k)
         things = sample_by_query(things, wanted.limit, wanted.sample, wanted.sample_seed)
         if calling.dry_run:
@@ -141,7 +148,7 @@ def annotate_files(
             result = run_task(annotator, things, work)
             write_rows(result.frame, output)
             if annotator.takes_answers:
-                write_contributions(result.frame, each, pairs_output)
+                write_contributions(result.frame, each, pairs_output, hop_table)
             print_notes(result.notes, calling.quiet)
             print_rows(result.frame, look, aspect_summary(result.frame), None if calling.quiet else output)
             if annotator.takes_answers and look == "summary":

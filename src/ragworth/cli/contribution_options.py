@@ -22,7 +22,15 @@ def contribution_options(function: F) -> F:
             help="Split the answers in this file (of ragworth answer) instead; it says what was shown for each.",
         ),
         click.option(
-            "--each", type=click.Path(dir_okay=False), callback=check_rows_file, help="Write a row for each passage."
+            "--hops",
+            metavar="FILE",
+            help="Split answers among the searches of an agent: a table with system, query, hop, passage and search.",
+        ),
+        click.option(
+            "--each",
+            type=click.Path(dir_okay=False),
+            callback=check_rows_file,
+            help="Write a row for each passage, or hop.",
         ),
         click.option(
             "--pairs-output",
@@ -55,18 +63,29 @@ def with_given_answers(found: Any, path: str | None, wanted: Any) -> tuple[Any, 
     return found._replace(contexts=book.contexts), book
 
 
-def write_contributions(frame: Any, each: str | None, pairs: str | None) -> None:
-    """Write a row for each passage, and for each two."""
+def with_hops(found: Any, path: str | None) -> tuple[Any, Any]:
+    """What was read, with all that the hops of a file found as contexts unless runs were named; and these hops."""
+    if path is None:
+        return found, None
+    from ragworth.contribution.hops import hop_contexts, read_hops
+
+    hops = read_hops(path)
+    return (found if found.contexts is not None else found._replace(contexts=hop_contexts(hops))), hops
+
+
+def write_contributions(frame: Any, each: str | None, pairs: str | None, hops: Any) -> None:
+    """Write a row for each passage, or hop, and for each two."""
+    from ragworth.contribution.hops import hop_rows
     from ragworth.contribution.rows import pair_rows, passage_rows
 
     if each:
-        write_rows(passage_rows(frame), each)
+        write_rows(passage_rows(frame) if hops is None else hop_rows(frame), each)
     if pairs:
         write_rows(pair_rows(frame), pairs)
 
 
 def print_profile(frame: Any) -> None:
-    """Print the mean contribution at each position, by system."""
+    """Print the mean contribution at each position, or of each hop, by system."""
     from ragworth.contribution.profile import position_profile
     from ragworth.report.render import render
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.contribution.design import Contributions, Design, SubsetAsker, contributions
-from ragworth.contribution.subsets import Floats
+from ragworth.contribution.subsets import Floats, whole
 from ragworth.llm.contract import Failure, Prompt, Response, Score, Scored, Trace
 from ragworth.prompts.template import Template
 from ragworth.tables import EMPTY_ANSWER
@@ -34,6 +34,8 @@ class SplitAnswer(NamedTuple):
     """Ids of the passages that the answer cites, before its citations were removed."""
     tokens: int
     found: Contributions
+    growing: tuple[float, ...] = ()
+    """The answer's log-probability with none, the first, the first two, … of the players, if asked for."""
 
 
 @dataclass
@@ -102,6 +104,17 @@ class ContextPrompts:
         return {"query": self.query, "passages": [{"text": self.passages[i]} for i in numbers]}
 
 
+@dataclass(frozen=True)
+class GroupPrompts(ContextPrompts):
+    """Prompts with some of several groups of passages, such as those that each search of an agent found."""
+
+    groups: Sequence[Sequence[int]]
+    """Numbers of the passages of each group."""
+
+    def prompt(self, numbers: Sequence[int]) -> Prompt:
+        return super().prompt([passage for group in numbers for passage in self.groups[group]])
+
+
 def check_answer(text: str) -> None:
     """Raise `NoValue` for an answer that has nothing to contribute to."""
     if not text.strip():
@@ -111,16 +124,27 @@ def check_answer(text: str) -> None:
 
 
 def split_answer(
-    prompts: ContextPrompts, shown: Sequence[str], answer: str, design: Design, seed: str, keep_cut: bool = False
+    prompts: ContextPrompts,
+    shown: Sequence[str],
+    answer: str,
+    design: Design,
+    seed: str,
+    keep_cut: bool = False,
+    *,
+    growing: bool = False,
 ) -> Program[SplitAnswer]:
     """Split the log-probability of an answer among the passages of its context, whose ids are ``shown``.
 
-    Citations such as [2] are removed first: their numbers mean nothing once passages are removed.
+    Citations such as [2] are removed first: their numbers mean nothing once passages are removed. ``growing``: also ask
+    about none, the first, the first two, … of them.
     """
     check_answer(answer)
     text = without_citations(answer) or answer.strip()
     reading = AnswerReading(text, keep_cut)
     asker = SubsetAsker(len(shown), lambda numbers: Score(prompts.prompt(numbers), text), reading.read)
+    steps = [whole(n) for n in range(len(shown) + 1)] if growing else []
+    yield from asker.ask(steps)
     found = yield from contributions(asker, design, seed)
     cited = parse_citations(answer, shown).passages
-    return SplitAnswer(text, reading.sentences, cited, len(reading.tokens), found)
+    values = tuple(float(asker.values[mask].sum()) for mask in steps)
+    return SplitAnswer(text, reading.sentences, cited, len(reading.tokens), found, values)

@@ -131,6 +131,8 @@ class SubsetAsker:
     def ask(self, masks: Iterable[int]) -> Program[None]:
         """Ask about subsets, in an order in which neighbours share the beginning of the context."""
         wanted = sorted(self.missing(masks), key=members)
+        if not wanted:
+            return
         outcomes = yield [self.request(members(mask)) for mask in wanted]
         for mask, outcome in zip(wanted, outcomes, strict=True):
             self.values[mask] = self.read(outcome)

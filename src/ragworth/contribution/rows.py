@@ -30,6 +30,8 @@ DETAIL_COLUMNS: Mapping[str, Any] = {
     "fit": pl.Float64,
     "rank_fit": pl.Float64,
     "cited": pl.List(pl.String),
+    "searches": pl.List(pl.String),
+    "growing": pl.List(pl.Float64),
 }
 """What is kept beside the outcomes of a context, in its first row.
 
@@ -37,7 +39,8 @@ The answer; the ids of the passages in the order shown; for each, its contributi
 answer loses when it alone is removed, and gains when it alone is shown; the sentences, and for each the contributions
 of all passages to it; interactions of each two passages; the answer's log-probability with the context and without; its
 tokens; the method; how many subsets were asked about; the share of the ranking that is certain enough; R² and Spearman
-ρ of a surrogate on held-out subsets; and the passages that the answer cites.
+ρ of a surrogate on held-out subsets; the passages that the answer cites; and where hops take the place of passages,
+what was searched for in each, and the answer's log-probability after none, the first, the first two, … of them.
 """
 
 PASSAGE_COLUMNS = {
