@@ -57,8 +57,9 @@ def test_hops_have_what_they_added_and_what_they_contribute() -> None:
 
 
 @pytest.mark.parametrize(
-    ("growing", "needed"), [((-9.0, -9.0, -9.0), 0), ((-9.0, -2.0, -2.0), 1), ((-9.0, -1.0, -3.0), 1), ((-9.0, -8.0, -1.0), 2)]
-)  # fmt: skip
+    ("growing", "needed"),
+    [((-9.0, -9.0), 0), ((-9.0, -2.0, -2.0), 1), ((-9.0, -1.0, -3.0), 1), ((-9.0, -8.0, -1.0), 2)],
+)
 def test_hops_needed(growing: tuple[float, ...], needed: int) -> None:
     assert hops_needed(growing, 0.1) == needed
 

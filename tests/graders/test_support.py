@@ -73,7 +73,7 @@ def test_each_sentence_has_a_label_and_the_passages_behind_it() -> None:
 def test_passages_are_asked_about_alone_only_if_wanted() -> None:
     model = Scripted(judge)
     answers = pl.DataFrame({"system": ["run"], "query": ["q1"], "text": ["Ann built the mill."], "shown": [["p1"]]})
-    found = ragworth.grade("support", answers, WORLD, model, each=False)
+    found = ragworth.grade("support", answers, WORLD, model, alone=False)
     assert model.calls == 18 + 1
     assert found.frame["supporting"].null_count() == found.frame.height
 

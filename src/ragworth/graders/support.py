@@ -34,7 +34,7 @@ class SupportGrader(SupportJudge):
     unfit, and nothing it says counts. One sentence that can't be judged leaves the answer without a value.
     """
 
-    each: bool = option(True, "also ask about each passage alone, to know which one supports a sentence")
+    alone: bool = option(True, "also ask about each passage alone, to know which one supports a sentence")
 
     kind: ClassVar[str] = "support"
     title: ClassVar[str] = "whether the context supports each sentence of the answer, by the model as judge"
@@ -53,7 +53,7 @@ class SupportGrader(SupportJudge):
         claims = claims_of(answer.words, shown)
         texts = [self.texts.passage(passage) for passage in shown]
         query = self.texts.query(answer.query)
-        groups = [texts, *([text] for text in texts if self.each)]
+        groups = [texts, *([text] for text in texts if self.alone)]
         asked = [self.ask(query, group, claim.text) for claim in claims for group in groups]
         found: list[LabelResult] = []
         for one in (yield from combine_programs(asked)):
@@ -76,6 +76,6 @@ class SupportGrader(SupportJudge):
             "statements": [claim.text for claim in claims],
             "labels": [row[0].label.lower() for row in rows],
             "probabilities": [list(row[0].probabilities or ()) for row in rows],
-            **(single if self.each else {}),
+            **(single if self.alone else {}),
             "mass": min(masses) if masses else None,
         }
