@@ -114,7 +114,7 @@ def separation(found: pl.DataFrame, other: str) -> Iterator[str]:
         yield f"contribution less {name}, within questions: {words}"
 
 
-def _rates(values: Floats, labels: np.ndarray, queries: np.ndarray) -> dict[str, float]:  # type: ignore[type-arg]
+def _rates(values: Floats, labels: np.ndarray, queries: np.ndarray) -> dict[str, float]:
     found = {}
     for query in dict.fromkeys(queries.tolist()):
         here = queries == query

@@ -93,7 +93,7 @@ def test_the_command_splits_among_passages_and_hops(tmp_path: Path, monkeypatch:
     texts = world(4)
     texts.queries.rename({"query": "id"}).write_ndjson("queries.jsonl")
     texts.passages.select("passage", "text").rename({"passage": "id"}).write_ndjson("passages.jsonl")
-    texts.answers.rename({"query": "id"}).write_ndjson("answers.jsonl")
+    Path("answers.jsonl").write_text('{"query_id": "q1", "answers": ["Ann Lee built the mill."]}\n', encoding="utf-8")
     FRAME.write_csv("hops.csv")
     files = ["--queries", "queries.jsonl", "-p", "passages.jsonl", "-a", "answers.jsonl", "--answer", "accepted"]
     command = ["annotate", "contribution", "--hops", "hops.csv", *files, "--each", "each.csv", "-o", "out.parquet"]
