@@ -100,7 +100,7 @@ def annotate_files(
     look: str,
     given_answers: str | None = None,
     hops: str | None = None,
-    each: str | None = None,
+    passages_output: str | None = None,
     pairs_output: str | None = None,
     **given: Any,
 ) -> None:
@@ -148,7 +148,7 @@ def annotate_files(
             result = run_task(annotator, things, work)
             write_rows(result.frame, output)
             if annotator.takes_answers:
-                write_contributions(result.frame, each, pairs_output, hop_table)
+                write_contributions(result.frame, passages_output, pairs_output, hop_table)
             print_notes(result.notes, calling.quiet)
             print_rows(result.frame, look, aspect_summary(result.frame), None if calling.quiet else output)
             if annotator.takes_answers and look == "summary":

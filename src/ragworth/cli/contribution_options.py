@@ -28,6 +28,7 @@ def contribution_options(function: F) -> F:
         ),
         click.option(
             "--each",
+            "passages_output",
             type=click.Path(dir_okay=False),
             callback=check_rows_file,
             help="Write a row for each passage, or hop.",
