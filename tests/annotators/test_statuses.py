@@ -59,8 +59,8 @@ def without(found: AnnotationResult, status: str) -> None:
 
 
 def test_every_kind_is_tried_here() -> None:
-    """Containment asks no model; its statuses are in test_containment."""
-    assert sorted(ANNOTATORS.names()) == sorted([*EVERY, "containment"])
+    """Containment asks no model; its statuses are in test_containment, those of contribution in tests/contribution."""
+    assert sorted(ANNOTATORS.names()) == sorted([*EVERY, "containment", "contribution"])
 
 
 # Texts that are not there

@@ -51,7 +51,8 @@ class Grader:
     asks: ClassVar[bool] = False
     """Whether it asks a model."""
     prompts: ClassVar[tuple[str, ...]] = ()
-    """Names of the prompts it asks with; each has a twin ``NAME-swapped``, with everything in the other order."""
+    """Names of the prompts it asks with; a grader with the setting ``swapped`` has a twin
+    ``NAME-swapped`` of each, with everything in the other order."""
     labelled: ClassVar[bool] = False
     """Whether values are labels, of which two judges give the same or not, and no measured quantity."""
     ordinal: ClassVar[bool] = False
