@@ -11,6 +11,7 @@ import ragworth
 from ragworth.annotators.annotation import annotation_items, build_annotator
 from ragworth.annotators.contribution import ContributionAnnotator
 from ragworth.calls.job import Job
+from ragworth.contribution.design import Design
 from ragworth.contribution.profile import context_sentence, position_profile
 from ragworth.contribution.rows import context_rows, passage_rows
 from ragworth.llm.contract import Failure, Generate, Request, Score, Trace
@@ -76,6 +77,8 @@ def test_an_empty_context_has_no_contributions_and_gains_nothing() -> None:
     got = {row["aspect"]: (row["value"], row["status"]) for row in found.frame.iter_rows(named=True)}
     assert got["reliance"] == (0.0, "ok")
     assert {status for aspect, (_, status) in got.items() if aspect != "reliance"} == {"empty-context"}
+    assert passage_rows(found.frame).select("status", "passage").rows() == [("empty-context", None)]
+    assert position_profile(found.frame).height == 0
 
 
 def test_the_likeliest_accepted_answer_is_split() -> None:
@@ -89,6 +92,24 @@ def test_the_likeliest_accepted_answer_is_split() -> None:
     found = ragworth.annotate("contribution", run(2), world(2, ("Lee", "Ann")), Scripted(script), answer="accepted")
     assert context_rows(found.frame)["answer"][0] == "Ann"
     assert seen.count("Lee") == 1
+
+
+def test_an_accepted_answer_may_say_that_something_is_unknown() -> None:
+    model = reader(additive([2.0, 0.0]), 2)
+    found = ragworth.annotate("contribution", run(2), world(2, ("unknown",)), model, answer="accepted")
+    assert context_rows(found.frame)["contributions"][0].to_list() == pytest.approx([2.0, 0.0])
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 7])
+@pytest.mark.parametrize("method", ["leave-one-out", "exact", "permutations", "surrogate"])
+@pytest.mark.parametrize("pairs", [False, True])
+def test_every_method_takes_contexts_of_any_size_and_keeps_its_bound(k: int, method: str, pairs: bool) -> None:
+    weights = [float(n) for n in range(k)]
+    settings = {"answer": "accepted", "method": method, "pairs": pairs, "subsets": 8}
+    found = ragworth.annotate("contribution", run(k), world(k), reader(additive(weights), k), **settings)
+    row = context_rows(found.frame)
+    assert row["contributions"][0].to_list() == pytest.approx(weights, abs=1e-6)
+    assert row["subsets"][0] <= Design(method, 8, pairs=pairs).most_subsets(k)
 
 
 def test_one_failed_subset_leaves_no_value() -> None:

@@ -13,7 +13,7 @@ import polars as pl
 
 from ragworth.annotators.contract import AnnotationItem, AnnotationUnit, Annotator
 from ragworth.calls.programs import NoValue, Program, require_response
-from ragworth.contribution.answer_value import ContextPrompts, split_answer
+from ragworth.contribution.answer_value import ContextPrompts, check_answer, split_answer
 from ragworth.contribution.notes import contribution_notes
 from ragworth.contribution.options import ContributionOptions
 from ragworth.contribution.rows import DETAIL_COLUMNS, details
@@ -100,6 +100,7 @@ class ContributionAnnotator(ContributionOptions, Annotator):
             given = self.book.partner(item.system, item.query, 0)
             if given is None:
                 raise NoValue("no-answer", f"no answer of {item.system!r} to the query {item.query!r} is given")
+            check_answer(given.words)
             return given.words
         everything = prompts.prompt(range(players))
         if self.answer == "accepted":
@@ -114,9 +115,14 @@ class ContributionAnnotator(ContributionOptions, Annotator):
         (outcome,) = yield [Generate(everything, max_tokens=self.length, stop=reply.stop)]
         made = require_response(outcome, Generated)
         reject_cut_passage(made.usage, self.keep_cut)
-        return reply.trim(made.outputs[0]).text.strip()
+        answer = reply.trim(made.outputs[0]).text.strip()
+        check_answer(answer)
+        return answer
 
     def conclude(
         self, frame: pl.DataFrame, controls: Sequence[AspectValues | NoValue]
     ) -> tuple[pl.DataFrame, list[str]]:
-        return frame, contribution_notes(frame)
+        notes = contribution_notes(frame)
+        if self.book is not None and any(each.repeat for each in self.book.answers):
+            notes.append("of several answers to a query, only the first is split")
+        return frame, notes

@@ -53,6 +53,8 @@ def with_given_answers(found: Any, path: str | None, wanted: Any) -> tuple[Any, 
     from ragworth.generation.answer_files import read_answers
     from ragworth.graders.grading import to_answer_book
 
+    if wanted.k is not None:
+        raise InputError("the passages of given answers are those that were shown", remedy="leave out --depth")
     answers = read_answers(path, skip_bad_lines=wanted.skip_bad_lines)
     book = to_answer_book(answers, found.contexts)
     if book.contexts is None or not (len(book.contexts) or book.contexts.empty):

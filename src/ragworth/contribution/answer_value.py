@@ -116,7 +116,7 @@ class GroupPrompts(ContextPrompts):
 
 
 def check_answer(text: str) -> None:
-    """Raise `NoValue` for an answer that has nothing to contribute to."""
+    """Raise `NoValue` for an answer of a model that has nothing to contribute to."""
     if not text.strip():
         raise NoValue(EMPTY_ANSWER, "the answer is empty")
     if find_refusal(text) is not None:
@@ -138,7 +138,6 @@ def split_answer(
     Citations such as [2] are removed first: their numbers mean nothing once passages are removed. ``growing``: also ask
     about none, the first, the first two, … of them.
     """
-    check_answer(answer)
     text = without_citations(answer) or answer.strip()
     reading = AnswerReading(text, keep_cut)
     asker = SubsetAsker(len(shown), lambda numbers: Score(prompts.prompt(numbers), text), reading.read)

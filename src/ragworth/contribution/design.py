@@ -29,6 +29,9 @@ MOST_EXACT = 12
 ORDERS_UP_TO = 20
 """Passages beyond which a surrogate is fitted by default."""
 
+LEAST_FITTED = 3
+"""Passages below which there are too few subsets to fit anything; all of them are asked about."""
+
 FIRST_PAIRS, MORE_PAIRS = 4, 2
 """Pairs of orders in the first round, and in each of the others."""
 
@@ -56,6 +59,8 @@ class Design:
 
     def method_for(self, k: int) -> Method:
         """The method for a context of k passages."""
+        if self.method == "surrogate" and k < LEAST_FITTED:
+            return "exact"
         if self.method != "auto":
             return cast(Method, self.method)
         return "exact" if k <= EXACT_UP_TO else "permutations" if k <= ORDERS_UP_TO else "surrogate"
@@ -197,7 +202,8 @@ def _permutations(asker: SubsetAsker, design: Design, seed: str) -> Program[Cont
     most = design.most_subsets(asker.k)
     while settled < 1:
         more = list(islice(drawn, 2 * (MORE_PAIRS if orders else FIRST_PAIRS)))
-        while len(asker.values) + len(asker.missing(_subsets_of(base, more))) > most and (found or len(more) > 4):
+        least = 0 if found else 4
+        while len(more) > least and len(asker.values) + len(asker.missing(_subsets_of(base, more))) > most:
             more = more[:-2]
         if not more:
             break

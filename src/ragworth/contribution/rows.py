@@ -10,6 +10,7 @@ import polars as pl
 
 from ragworth.contribution.answer_value import SplitAnswer
 from ragworth.contribution.subsets import Floats
+from ragworth.contribution.summary import EMPTY_CONTEXT
 
 DETAIL_COLUMNS: Mapping[str, Any] = {
     "answer": pl.String,
@@ -110,6 +111,8 @@ def passage_rows(frame: pl.DataFrame) -> pl.DataFrame:
         if context["contributions"] is None:
             rows.append({**key, "status": context["status"], "reason": context["reason"]})
             continue
+        if not context["passages"]:
+            rows.append({**key, "status": EMPTY_CONTEXT, "reason": "the context has no passages"})
         rows += [{**key, "status": "ok", **row} for row in context_passages(context)]
     return pl.DataFrame(rows, schema=PASSAGE_COLUMNS, orient="row")
 
@@ -117,6 +120,8 @@ def passage_rows(frame: pl.DataFrame) -> pl.DataFrame:
 def context_passages(context: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What is known of each passage of a context that has contributions, from its row in the frame."""
     values = np.array(context["contributions"], dtype=np.float64)
+    if not len(values):
+        return []
     by_sentence = np.array(context["by_sentence"], dtype=np.float64).reshape(-1, len(values))
     positive = np.maximum(values, 0).sum()
     cited = set(context["cited"] or ())

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import polars as pl
 
 from ragworth.calls.programs import NoValue, Program
-from ragworth.contribution.answer_value import ContextPrompts, split_answer
+from ragworth.contribution.answer_value import ContextPrompts, check_answer, split_answer
 from ragworth.contribution.notes import contribution_notes
 from ragworth.contribution.options import ContributionOptions
 from ragworth.contribution.rows import DETAIL_COLUMNS, details
@@ -64,6 +64,7 @@ class ContributionGrader(ContributionOptions, Grader):
         shown = shown_passages(self, answer)
         self.check_size(len(shown))
         texts = [self.texts.passage(passage) for passage in shown]
+        check_answer(answer.words)
         prompts = ContextPrompts(self.template, self.texts.query(answer.query), texts)
         split = yield from split_answer(prompts, shown, answer.words, self.design, answer.query, self.keep_cut)
         values = outcome_values(split, shown, self.least, accepted=False)
