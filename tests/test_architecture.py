@@ -45,7 +45,7 @@ LAYERS: list[set[str]] = [
         "results",
         "exports",
     },
-    {"annotators", "generation", "graders", "retrieval", "two_judges", "diagnosis", "report"},
+    {"annotators", "contribution", "generation", "graders", "retrieval", "two_judges", "diagnosis", "report"},
     {"evaluation", "init", "fitting"},
     {"studies", "build", "rewriting", "label"},
     {"cli", "__main__", "pytest_plugin"},

@@ -12,7 +12,6 @@ import pytest
 
 from ragworth import Collection
 from ragworth.annotators import ANNOTATORS
-from ragworth.annotators.abstention import UNFIT_MODEL
 from ragworth.annotators.annotation import annotate, annotation_items, build_annotator
 from ragworth.annotators.contract import AnnotationResult
 from ragworth.annotators.control_questions import CONTROL_QUESTIONS
@@ -34,6 +33,7 @@ from ragworth.llm.contract import (
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.tables import OK, Contexts
 from ragworth.tasks.contract import run_task
+from ragworth.tasks.findings import UNFIT_MODEL
 from tests.annotators.samples import PASSAGES, RUN, WORLD, by_passage, column, statuses, three, trace
 
 EVERY = ("abstention", "relevance", "downstream", "likelihood", "confidence", "ratings")
@@ -59,8 +59,8 @@ def without(found: AnnotationResult, status: str) -> None:
 
 
 def test_every_kind_is_tried_here() -> None:
-    """Containment asks no model; its statuses are in test_containment."""
-    assert sorted(ANNOTATORS.names()) == sorted([*EVERY, "containment"])
+    """Containment asks no model; its statuses are in test_containment, those of contribution in tests/contribution."""
+    assert sorted(ANNOTATORS.names()) == sorted([*EVERY, "containment", "contribution"])
 
 
 # Texts that are not there

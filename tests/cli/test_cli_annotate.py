@@ -129,7 +129,7 @@ def back(path: str, kind: str) -> pl.DataFrame:
 
 def test_there_is_a_command_for_every_kind(desk: Desk) -> None:
     listed = fine(desk("annotate", "--help")).stdout
-    assert {*SCRIPTS, "containment"} == set(ANNOTATORS.names())
+    assert {*SCRIPTS, "containment", "contribution"} == set(ANNOTATORS.names())
     for kind in ANNOTATORS.names():
         assert kind in listed
         assert "--output" in fine(desk("annotate", kind, "--help")).stdout

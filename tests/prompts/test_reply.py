@@ -130,6 +130,8 @@ VERSIONS = {
     "rerank-list": "13b85d69da76",
     "rerank-question": "b1b4470648d5",
     "rerank-yes": "1e16b6a5ea5e",
+    "support": "76cfc289bba1",
+    "support-swapped": "49f73627150c",
 }
 
 

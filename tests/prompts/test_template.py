@@ -344,12 +344,23 @@ SHIPPED: dict[str, dict[str, Any]] = {
     },
     "rerank-question": {"passage": "P1 text"},
     "rerank-yes": ONE,
+    "support": {**SEVERAL, "statement": "Ann built it."},
+    "support-swapped": {**SEVERAL, "statement": "Ann built it."},
 }
 
 
 # Fences
 
 FENCED = "[user]\nQ: {{query}}\n{{#passages}}<p {{number}} {{fence}}>\n{{text*}}\n</p {{fence}}>\n{{/passages}}"
+
+
+def test_prompts_with_some_of_the_passages_differ_in_nothing_else(save: Save) -> None:
+    template = load_prompt(str(save("fenced.txt", FENCED)))
+    whole = {"query": "Who?", "passages": [{"text": "one"}, {"text": "two"}]}
+    part = {"query": "Who?", "passages": [{"text": "two"}]}
+    assert code(template.render(part)) != code(template.render(whole))
+    assert code(template.render(part, fenced_for=whole)) == code(template.render(whole))
+    assert template.render(whole, fenced_for=whole) == template.render(whole)
 
 
 def code(prompt: Prompt) -> str:

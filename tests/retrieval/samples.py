@@ -124,6 +124,9 @@ SETTINGS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     "useful": st.fixed_dictionaries(
         {}, optional={"judge": st.text(), "estimator": st.sampled_from(["first-token", "sequence", "sampled"])}
     ),
+    "marginal": st.fixed_dictionaries(
+        {}, optional={"k": st.integers(1, 99), "least": st.floats(0, 9, allow_subnormal=False)}
+    ),
     "mmr": st.fixed_dictionaries(
         {},
         optional={
@@ -139,7 +142,7 @@ SETTINGS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
 }
 
 
-RERANKERS = ["rerank", "monot5", "pointwise", "listwise", "setwise", "useful", "mmr"]
+RERANKERS = ["rerank", "monot5", "pointwise", "listwise", "setwise", "useful", "marginal", "mmr"]
 BEHIND = ["reversed", "shuffled", "oracle", "adversary", "gold", "best_by", "top"]
 
 

@@ -27,5 +27,6 @@ ANNOTATORS: Registry[type[Annotator]] = Registry(
         "likelihood": "ragworth.annotators.likelihood:LikelihoodAnnotator",
         "confidence": "ragworth.annotators.confidence:ConfidenceAnnotator",
         "ratings": "ragworth.annotators.ratings:RatingAnnotator",
+        "contribution": "ragworth.annotators.contribution:ContributionAnnotator",
     },
 )

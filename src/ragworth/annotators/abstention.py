@@ -19,12 +19,9 @@ from ragworth.llm.contract import Choose, Chosen, Generate, Generated, Prompt
 from ragworth.llm.sampled import wilson_interval
 from ragworth.tables import OK
 from ragworth.tasks.answerability import answerability_labels, calibrate, declining_label
-from ragworth.tasks.findings import AspectValues, require_abilities, value_unless_cut
+from ragworth.tasks.findings import UNFIT_MODEL, AspectValues, require_abilities, value_unless_cut
 from ragworth.tasks.options import option, prompt_option
 from ragworth.text_match.refusals import find_refusal
-
-UNFIT_MODEL = "unfit-model"
-"""Status of all values of a model that practically never declines, or always, whatever it is shown."""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from ragworth.calls.job import Job
 from ragworth.calls.store import Store
 from ragworth.collection import Collection
 from ragworth.errors import InputError, MissingInputError, give_input
+from ragworth.generation.answer_book import AnswerBook
 from ragworth.llm.contract import Card, Model
 from ragworth.tables import Contexts
 from ragworth.tables.coercion import Data
@@ -41,7 +42,8 @@ def annotate(
 
     Parameters
     ----------
-    kind: ``abstention``, ``relevance``, ``containment``, ``downstream``, ``likelihood``, ``confidence`` or ``ratings``.
+    kind: ``abstention``, ``relevance``, ``containment``, ``downstream``, ``likelihood``, ``confidence``, ``ratings``
+        or ``contribution``.
     contexts: what systems show; None judges the passages that the collection has relevance labels for.
     collection: texts of queries and passages; accepted answers and sub-questions where the kind needs them.
     model: from `ragworth.llm`, or its written form; the embedded one by default.
@@ -60,11 +62,17 @@ def annotate(
 
 
 def build_annotator(
-    kind: str, card: Card, collection: Collection, prompts: str | Path | None, settings: dict[str, Any]
+    kind: str,
+    card: Card,
+    collection: Collection,
+    prompts: str | Path | None,
+    settings: dict[str, Any],
+    book: AnswerBook | None = None,
 ) -> Annotator:
-    """An annotator by its name; a model that cannot do what it needs is refused here."""
+    """An annotator by its name; a model that cannot do what it needs is refused here. ``book``: given answers."""
     chosen = ANNOTATORS.get(kind)
-    return chosen(card, TextLookup(collection), prompts, **options_by_name(chosen, settings, kind))
+    more: dict[str, Any] = {"book": book} if book is not None and chosen.takes_answers else {}
+    return chosen(card, TextLookup(collection), prompts, **options_by_name(chosen, settings, kind), **more)
 
 
 def annotation_items(

@@ -121,6 +121,8 @@ class Annotator(Task[AnnotationItem, AspectValues, AnnotationResult]):
     """Whether values are labels, of which two judges give the same or not, and no measured quantity."""
     worth: ClassVar[float] = 1.0
     """1 where a higher value speaks for a passage, −1 where it speaks against it."""
+    takes_answers: ClassVar[bool] = False
+    """Whether it can judge contexts by answers that exist (its field ``book``)."""
     swapped: ClassVar[bool] = False
     """Whether there is a prompt ``NAME-swapped``, with everything in the other order, to see if order matters."""
 
@@ -177,6 +179,10 @@ class Annotator(Task[AnnotationItem, AspectValues, AnnotationResult]):
     def asked(self) -> tuple[str, ...]:
         """Names of the prompts, with these settings."""
         return self.prompts
+
+    def plan_notes(self, items: Sequence[AnnotationItem]) -> list[str]:
+        """What a plan should say beside the calls that are known already."""
+        return []
 
     def conclude(
         self, frame: pl.DataFrame, controls: Sequence[AspectValues | NoValue]

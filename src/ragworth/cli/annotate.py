@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack, closing
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from ragworth.cli.collection_options import read_collection, reading_options, take_collection_options
+from ragworth.cli.contribution_options import (
+    contribution_options,
+    print_profile,
+    with_given_answers,
+    with_hops,
+    write_contributions,
+)
 from ragworth.cli.model_options import (
     CallOptions,
     call_options,
@@ -22,6 +30,8 @@ from ragworth.cli.registry_group import RegistryGroup, help_text, kind_title
 from ragworth.cli.reliability import check_options, print_check, print_forecasts, second_job
 from ragworth.cli.task_options import setting_options
 from ragworth.cli.task_output import aspect_summary, print_rows, result_options, stop_if_none, write_rows
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @click.group(
@@ -50,6 +60,7 @@ def command_for(kind: str) -> click.Command:
     from ragworth.tasks.options import options_of
 
     chosen = ANNOTATORS.get(kind)
+    own = contribution_options if chosen.takes_answers else _no_options
 
     @click.command(
         kind, help=help_text(chosen, f"Prompts: {', '.join(chosen.prompts)}."), short_help=kind_title(chosen)
@@ -61,6 +72,7 @@ def command_for(kind: str) -> click.Command:
         type=click.Path(file_okay=False),
         help="Folder with your own prompts; they replace the built-in ones.",
     )
+    @own
     @check_options
     @model_options
     @result_options
@@ -69,6 +81,10 @@ def command_for(kind: str) -> click.Command:
         annotate_files(kind, **given)
 
     return run
+
+
+def _no_options(function: F) -> F:
+    return function
 
 
 def annotate_files(
@@ -82,10 +98,16 @@ def annotate_files(
     second_option: tuple[str, ...],
     output: str | None,
     look: str,
+    given_answers: str | None = None,
+    hops: str | None = None,
+    passages_output: str | None = None,
+    pairs_output: str | None = None,
     **given: Any,
 ) -> None:
     """Read, check, judge, write."""
     from ragworth.annotators import ANNOTATORS, annotation
+    from ragworth.annotators.contribution import ContributionAnnotator
+    from ragworth.annotators.hop_contribution import HopContribution
     from ragworth.annotators.reliability import check_annotation as look_closer
     from ragworth.annotators.reliability import plan_annotation_and_checks
     from ragworth.errors import InputError
@@ -97,6 +119,8 @@ def annotate_files(
     calling = CallOptions(**{name: given.pop(name) for name in CallOptions.__dataclass_fields__})
     wanted = take_collection_options(given)
     found = read_collection(wanted)
+    found, book = with_given_answers(found, given_answers, wanted)
+    found, hop_table = with_hops(found, hops)
     if not ANNOTATORS.get(kind).asks:
         _compare_texts(kind, found, wanted, given, output, look, calling)
         return
@@ -104,22 +128,31 @@ def annotate_files(
         asked = stack.enter_context(closing(open_named_model(model, settings)))
         work = stack.enter_context(open_job(asked, calling, None))
         more = second_job(stack, second, second_option, calling)
-        annotator = annotation.build_annotator(kind, work.card, found.collection, prompts, given)
+        annotator = annotation.build_annotator(kind, work.card, found.collection, prompts, given, book)
         other = (
-            annotation.build_annotator(kind, more.card, found.collection, prompts, given) if more is not None else None
+            annotation.build_annotator(kind, more.card, found.collection, prompts, given, book)
+            if more is not None
+            else None
         )
+        if hop_table is not None and isinstance(annotator, ContributionAnnotator):
+            annotator = HopContribution.of(annotator, hop_table)
         things = annotation.annotation_items(annotator, found.contexts, found.collection, wanted.k)
         things = sample_by_query(things, wanted.limit, wanted.sample, wanted.sample_seed)
         if calling.dry_run:
             print_forecasts(plan_annotation_and_checks(annotator, things, work, other, more, check))
+            print_notes(tuple(annotator.plan_notes(things)), calling.quiet)
             return
         print_capabilities(work.card, calling)
         print_notes(found.notes, calling.quiet)
         with report_job(work, calling):
             result = run_task(annotator, things, work)
             write_rows(result.frame, output)
+            if annotator.takes_answers:
+                write_contributions(result.frame, passages_output, pairs_output, hop_table)
             print_notes(result.notes, calling.quiet)
             print_rows(result.frame, look, aspect_summary(result.frame), None if calling.quiet else output)
+            if annotator.takes_answers and look == "summary":
+                print_profile(result.frame)
             if check:
                 print_check(lambda: look_closer(annotator, things, result, work, more), more, look, calling)
         stop_if_none(result.frame, "judgment")

@@ -373,7 +373,7 @@ def run_grade(state: EvaluationState, kind: str, task: TaskConfig) -> None:
         }
         made = run_task_stage(state, name, *grading.grading_task(grader, book.answers), job, key)
     if made is not None:
-        add_outcomes(state, kind, made.frames["said"])
+        add_outcomes(state, f"graded-{kind}" if kind in ANNOTATORS else kind, made.frames["said"])
 
 
 def add_outcomes(state: EvaluationState, kind: str, frame: pl.DataFrame) -> None:

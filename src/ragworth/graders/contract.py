@@ -51,7 +51,8 @@ class Grader:
     asks: ClassVar[bool] = False
     """Whether it asks a model."""
     prompts: ClassVar[tuple[str, ...]] = ()
-    """Names of the prompts it asks with; each has a twin ``NAME-swapped``, with everything in the other order."""
+    """Names of the prompts it asks with; a grader with the setting ``swapped`` has a twin
+    ``NAME-swapped`` of each, with everything in the other order."""
     labelled: ClassVar[bool] = False
     """Whether values are labels, of which two judges give the same or not, and no measured quantity."""
     ordinal: ClassVar[bool] = False
@@ -101,6 +102,18 @@ class Grader:
     def value(self, answer: Answer) -> AspectValues:
         """Grade one answer, asking nobody."""
         raise NotImplementedError
+
+    def control_programs(self) -> Sequence[Program[AspectValues]]:
+        """Programs whose expected result is known, which show whether the model is fit to judge."""
+        return ()
+
+    def unfit_reason(self, controls: Sequence[AspectValues | NoValue]) -> str:
+        """Why the model is unfit, by what came of `control_programs`; empty if it is fit."""
+        return ""
+
+    def control_notes(self, controls: Sequence[AspectValues | NoValue]) -> Sequence[str]:
+        """What came of `control_programs`, in words."""
+        return ()
 
     def notes(self, answers: Sequence[Answer], controls: Sequence[AspectValues | NoValue]) -> Sequence[str]:
         """What was seen on the way of these answers, and what came of the controls."""

@@ -29,7 +29,14 @@ from ragworth.registry import Registry
 from ragworth.tables import OK, TRUNCATED, Answers, Contexts, Outcomes
 from ragworth.tables.coercion import Data, to_frame
 from ragworth.tasks.contract import Task, run_task
-from ragworth.tasks.findings import VALUE_COLUMNS, AspectValues, aspect_rows, frame_from_rows, missing_notes
+from ragworth.tasks.findings import (
+    UNFIT_MODEL,
+    VALUE_COLUMNS,
+    AspectValues,
+    aspect_rows,
+    frame_from_rows,
+    missing_notes,
+)
 from ragworth.tasks.models import resolve_model
 from ragworth.tasks.options import options_by_name
 from ragworth.tasks.query_sample import sample_by_query
@@ -46,6 +53,9 @@ GRADERS: Registry[type[Grader]] = Registry(
         "bertscore": "ragworth.graders.bertscore:BERTScoreGrader",
         "utility": "ragworth.graders.utility:UtilityGrader",
         "coverage": "ragworth.graders.coverage:CoverageGrader",
+        "support": "ragworth.graders.support:SupportGrader",
+        "citations": "ragworth.graders.citations:CitationGrader",
+        "contribution": "ragworth.graders.contribution:ContributionGrader",
     },
 )
 
@@ -83,7 +93,8 @@ def grade(
 
     Parameters
     ----------
-    kind: ``deterministic``, ``judge``, ``ideal``, ``text``, ``bertscore``, ``utility`` or ``coverage``.
+    kind: ``deterministic``, ``judge``, ``ideal``, ``text``, ``bertscore``, ``utility``, ``coverage``, ``support``,
+        ``citations`` or ``contribution``.
     answers: from `ragworth.answer` or `ragworth.read_answers`, or a table with system, query, text and optionally
         repeat, status and shown (the ids of the passages shown).
     collection: texts of queries, accepted answers, relevance, sub-questions: what the grader needs.
@@ -161,7 +172,7 @@ class GradingTask(Task[Answer, AspectValues, GradingResult]):
         return self.grader.program(item)
 
     def controls(self) -> list[Program[AspectValues]]:
-        return [self.grader.program(answer) for answer in self.controlled]
+        return [*self.grader.control_programs(), *(self.grader.program(answer) for answer in self.controlled)]
 
     def prepare(self, items: Sequence[Answer]) -> None:
         self.grader.prepare([*self.controlled, *items])
@@ -174,7 +185,13 @@ class GradingTask(Task[Answer, AspectValues, GradingResult]):
     ) -> GradingResult:
         grader, rows = self.grader, []
         source = grader.source
-        for answer, finding in zip(items, findings, strict=True):
+        own, controls = (
+            controls[: len(controls) - len(self.controlled)],
+            controls[len(controls) - len(self.controlled) :],
+        )
+        unfit = grader.unfit_reason(own)
+        for answer, found_value in zip(items, findings, strict=True):
+            finding = _withdrawn(found_value, unfit) if unfit else found_value
             keys = {"system": answer.system, "query": answer.query, "repeat": answer.repeat}
             origin = f" ← {answer.source}" if answer.source != "given" else ""
             found = aspect_rows(keys, grader.aspects, finding, source)
@@ -185,10 +202,19 @@ class GradingTask(Task[Answer, AspectValues, GradingResult]):
         notes = [
             *missing_notes(frame, "outcome"),
             *_notes(frame, items),
+            *([unfit] if unfit else []),
+            *(grader.control_notes(own) if own else []),
             *grader.doubts(single),
             *grader.notes(items, controls),
         ]
         return GradingResult(Outcomes.trusted(frame, tuple(notes)), frame, single, tuple(notes))
+
+
+def _withdrawn(finding: AspectValues | NoValue, reason: str) -> AspectValues | NoValue:
+    """A finding of a model that is unfit to judge: without its values, with what the model said."""
+    if isinstance(finding, NoValue):
+        return finding
+    return finding._replace(values=dict.fromkeys(finding.values, NoValue(UNFIT_MODEL, reason)))
 
 
 def grading_task(

@@ -87,11 +87,12 @@ class Template:
         """Whether it marks where texts begin and end."""
         return any(name == FENCE for message in self.messages for name in _names(message.pieces))
 
-    def render(self, values: Mapping[str, object]) -> Prompt:
+    def render(self, values: Mapping[str, object], *, fenced_for: Mapping[str, object] | None = None) -> Prompt:
         """Fill the slots. Every slot needs a value, and every value a slot.
 
         The conversation before an `AskedQuestion` fills the slot ``history`` (a list of ``speaker`` and ``text``), or
-        is in front of the last message of the user.
+        is in front of the last message of the user. ``fenced_for``: values to take the code of the fences
+        from instead, so that prompts with only some of the passages differ in nothing else.
         """
         asked = next((value for value in values.values() if isinstance(value, AskedQuestion)), None)
         if asked is not None and HISTORY in self.names:
@@ -109,7 +110,7 @@ class Template:
             )
         messages, spans = [], []
         front = f"{conversation_text(asked.history)}\n\n" if asked and asked.history and HISTORY not in values else ""
-        code = self._fence_code(values, front) if self.fenced else ""
+        code = self._fence_code({**values, **(fenced_for or {})}, front) if self.fenced else ""
         last = max((n for n, source in enumerate(self.messages) if source.role in ("user", "text")), default=-1)
         for number, source in enumerate(self.messages):
             pieces = list(self._fill(source.pieces, [values], code))

@@ -48,6 +48,7 @@ STEPS: Registry[type[Step]] = Registry(
         "listwise": "ragworth.retrieval.steps.listwise:Listwise",
         "setwise": "ragworth.retrieval.steps.setwise:Setwise",
         "useful": "ragworth.retrieval.steps.useful:Useful",
+        "marginal": "ragworth.retrieval.steps.marginal:Marginal",
         "mmr": "ragworth.retrieval.steps.mmr:Mmr",
         "reversed": "ragworth.retrieval.steps.reorder:Reversed",
         "shuffled": "ragworth.retrieval.steps.reorder:Shuffled",

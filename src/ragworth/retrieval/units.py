@@ -16,6 +16,7 @@ import polars as pl
 
 from ragworth.errors import InputError, MissingExtraError
 from ragworth.retrieval.tokenize import SIGN, UNSPACED
+from ragworth.text_match.sentences import sentence_starts, skip_blanks
 
 BLANK = r"[\s\x1c-\x1f]"
 """Blanks in patterns for Polars, whose own class lacks four that Python has."""
@@ -32,26 +33,6 @@ FLAG = re.compile("[\U0001f1e6-\U0001f1ff]{2}")
 JOINER = "\u200d"
 JAMO = re.compile("[\u1160-\u11ff]")
 """Vowels and final consonants that belong to the Korean letter before them."""
-
-SENTENCE_END = re.compile(
-    r"""(?P<point>[.…]+|[!?؟۔।॥։።፧។။]+)["'”’»«)\]}]*(?=\s)|[。！？｡]+["'”’」』）】]*|\n[^\S\n]*\n"""
-)
-"""Possible ends of a sentence, with the closing quotation marks and brackets; or a blank line, which always is one."""
-
-ABBREVIATIONS = frozenset(
-    {
-        "mr", "mrs", "ms", "dr", "prof", "st", "sr", "jr", "rev", "gen", "col", "sgt", "capt", "lt", "gov", "pres",
-        "rep", "sen", "hon", "messrs", "mme", "mlle", "vs", "cf", "al", "fig", "figs", "eq", "no", "nos", "vol", "pp",
-        "p", "ch", "sec", "ed", "eds", "approx", "inc", "ltd", "co", "corp", "dept", "est", "jan", "feb", "mar", "apr",
-        "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec", "nr", "bzw", "ca", "abb", "bd", "usw", "evtl", "vgl",
-        "hrsg", "sog", "dott", "sig", "av", "art",
-    }
-)  # fmt: skip
-"""Abbreviations: a period after them doesn't end a sentence."""
-
-
-MAX_LOOKBACK = 40
-"""Characters before a period to examine."""
 
 
 class TextUnit(NamedTuple):
@@ -98,7 +79,7 @@ def _model_tokens(text: str, tokenizer: Any) -> list[TextUnit]:
         elif begin < end:
             found.append(TextUnit(begin))
     # A tokenizer may drop characters; those before its first token are part of it.
-    first = _skip_blanks(text, 0)
+    first = skip_blanks(text, 0)
     if first < len(text):
         found[:1] = [TextUnit(first, found[0].size if found else 1)]
     return _merge_graphemes(text, found)
@@ -126,45 +107,6 @@ def _is_inside_grapheme(text: str, at: int) -> bool:
     if JOINER in (sign, before) or unicodedata.category(sign)[0] == "M" or JAMO.match(sign):
         return True
     return "\U0001f3fb" <= sign <= "\U0001f3ff"  # skin tones
-
-
-def sentence_starts(text: str) -> list[int]:
-    """Where sentences begin.
-
-    A sentence ends at a period, question or exclamation mark before a blank, unless a lower-case letter follows, or the
-    period belongs to an initial, an abbreviation or the number of an item; at the punctuation of Chinese and Japanese;
-    and at a blank line. Scripts without such punctuation (Thai, Lao) have sentences that end only at blank lines.
-    """
-    begin = _skip_blanks(text, 0)
-    starts = [begin]
-    for match in SENTENCE_END.finditer(text):
-        begin = _skip_blanks(text, max(begin, match.end()))  # each of many blank lines is skipped once
-        if begin < len(text) and begin > starts[-1] and _ends_sentence(text, match, begin, starts[-1]):
-            starts.append(begin)
-    return [start for start in starts if start < len(text)]
-
-
-def _skip_blanks(text: str, at: int) -> int:
-    """The next position that isn't blank."""
-    while at < len(text) and text[at].isspace():
-        at += 1
-    return at
-
-
-def _ends_sentence(text: str, match: re.Match[str], begin: int, start: int) -> bool:
-    """Whether a sentence that began at ``start`` ends here and another one begins."""
-    point = match["point"]
-    if point is None or "\n\n" in re.sub(r"[^\S\n]", "", text[match.end() : begin]):
-        return True
-    if text[begin].islower():
-        return False
-    if point != ".":
-        return True
-    before = text[max(start, match.start() - MAX_LOOKBACK) : match.start()]
-    word = re.split(r"[\s(\[\"'“‘«]", before)[-1]
-    if word.isdigit() and word == before:
-        return False  # the number of an item
-    return not (len(word) == 1 and word.isalpha()) and "." not in word and word.lower() not in ABBREVIATIONS
 
 
 def load_tokenizer(name: str) -> Any:

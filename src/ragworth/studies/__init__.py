@@ -32,5 +32,6 @@ STUDIES: Registry[type[Study]] = Registry(
         "top-k": "ragworth.studies.top_k:TopK",
         "long-form": "ragworth.studies.long_form:LongForm",
         "judges": "ragworth.studies.judges:Judges",
+        "company": "ragworth.studies.company:Company",
     },
 )

@@ -18,6 +18,9 @@ CUT = "cut"
 """Status of a passage that was shown only in part."""
 
 
+UNFIT_MODEL = "unfit-model"
+"""Status of all values of a model that fails on questions whose answer is known."""
+
 VALUE_COLUMNS = {
     "value": pl.Float64,
     "status": pl.String,

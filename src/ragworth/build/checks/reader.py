@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from ragworth import prompts
-from ragworth.annotators.abstention import UNFIT_MODEL
 from ragworth.annotators.control_questions import CONTROL_QUESTIONS
 from ragworth.build.checks.contract import DECLINES, ReaderReply, Reading
 from ragworth.build.question_set import Question, QuestionSet
@@ -21,7 +20,7 @@ from ragworth.llm.contract import Card, Choose, Chosen, Generate, Generated, Pro
 from ragworth.prompts.template import Template
 from ragworth.tasks.answerability import answerability_labels, calibrate, declining_label
 from ragworth.tasks.contract import Task
-from ragworth.tasks.findings import missing_notes, reject_cut_passage, require_abilities
+from ragworth.tasks.findings import UNFIT_MODEL, missing_notes, reject_cut_passage, require_abilities
 from ragworth.tasks.text_lookup import NO_PASSAGE
 from ragworth.text_match.refusals import find_refusal
 from ragworth.text_match.short_answers import grade_short_answer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from ragworth.retrieval.units import sentence_starts
+from ragworth.text_match.sentences import sentence_starts
 
 LONGEST = 1024
 """Words of a document that is shown to the writer as a whole."""

@@ -6,6 +6,7 @@ from ragworth.report.document import Document
 from ragworth.report.page.sections import (
     answers,
     budget,
+    contribution,
     diagnosis,
     explorer,
     figures,
@@ -23,6 +24,7 @@ SECTIONS = (
     budget.section,
     figures.section,
     diagnosis.section,
+    contribution.section,
     studies.section,
     explorer.section,
     provenance.section,

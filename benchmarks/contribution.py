@@ -1,0 +1,195 @@
+"""Does contribution tell passages that support the answer from those that don't, and at what cost?
+
+``rgb``: a supporting, a counterfactual and two irrelevant passages of each question of RGB. ``multihop``: two
+supporting paragraphs and two others of each question of HotpotQA, 2WikiMultihopQA and MuSiQue. Both with the embedded
+reader and the accepted answer; single-passage judgments of the same passages beside it. ``calls``: error against
+calls, for a reader whose contributions are known.
+
+    RAGWORTH_DATA=FOLDER python benchmarks/contribution.py rgb --limit 60 --store calls.sqlite
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+from benchmarks.files import read_lines
+from benchmarks.question_sets import _hops
+
+import ragworth
+from ragworth.contribution.design import Contributions, Design, SubsetAsker, contributions
+from ragworth.contribution.rows import passage_rows
+from ragworth.contribution.subsets import Floats
+from ragworth.stats.auc import auc_interval, pairs_within, win_rate
+from ragworth.stats.correlation import spearman
+from ragworth.stats.estimate import Resampling, difference
+from ragworth.text_match.overlap import containment
+
+SUPPORTING = "supporting"
+
+
+class MixedContext(NamedTuple):
+    """One question with passages of known kinds, in random order."""
+
+    id: str
+    text: str
+    accepted: tuple[str, ...]
+    passages: tuple[tuple[str, str], ...]
+    """Kind and text."""
+
+
+def rgb(data: Path) -> Iterator[MixedContext]:
+    for row in read_lines(data / "rgb" / "en_fact.json.gz"):
+        answer = row["answer"]
+        accepted = (answer,) if isinstance(answer, str) else tuple(each for some in answer for each in some)
+        clean = [text for text in row["negative"] if not containment(text, accepted)][:2]
+        wrong = [text for text in row["positive_wrong"] if text not in row["positive"]][:1]
+        if len(clean) == 2 and wrong:
+            kinds = [(SUPPORTING, row["positive"][0]), ("counterfactual", wrong[0])]
+            yield _mixed(f"rgb-{row['id']:03}", row["query"], accepted, [*kinds, *(("irrelevant", t) for t in clean)])
+
+
+def multihop(data: Path) -> Iterator[MixedContext]:
+    sets = [list(_hops(data, name)) for name in ("hotpot", "wikihop", "musique")]
+    for row in zip(*sets, strict=False):
+        for each in row:
+            if len(each.relevant) == 2 and len(each.others) >= 2:
+                kinds = [*((SUPPORTING, text) for text in each.relevant), *(("other", t) for t in each.others[:2])]
+                yield _mixed(each.id, each.text, each.accepted, kinds)
+
+
+def _mixed(name: str, text: str, accepted: tuple[str, ...], kinds: list[tuple[str, str]]) -> MixedContext:
+    return MixedContext(name, text, accepted, tuple(random.Random(name).sample(kinds, len(kinds))))
+
+
+def judged(questions: list[MixedContext], store: Path) -> pl.DataFrame:
+    """A row for each passage: its kind, what it contributes, and what it is worth by itself."""
+    rows = [(q.id, f"{q.id}-{n}", kind, text, n) for q in questions for n, (kind, text) in enumerate(q.passages, 1)]
+    table = pl.DataFrame(rows, schema=["query", "passage", "kind", "text", "rank"], orient="row")
+    world = ragworth.Collection.of(
+        queries={"query": [q.id for q in questions], "text": [q.text for q in questions]},
+        passages=table.select("passage", "text"),
+        answers=pl.DataFrame(
+            [(q.id, a) for q in questions for a in q.accepted], schema=["query", "text"], orient="row"
+        ),
+    )
+    contexts = ragworth.Contexts(table.select(pl.lit("mixed").alias("system"), "query", "passage", "rank"))
+    split = ragworth.annotate("contribution", contexts, world, store=store, answer="accepted")
+    print(*split.notes, sep="\n")
+    found = table.join(
+        passage_rows(split.frame).select("query", "passage", "contribution", "removed"), on=["query", "passage"]
+    )
+    for kind, sign in (("abstention", -1.0), ("likelihood", 1.0)):
+        alone = ragworth.annotate(kind, contexts, world, store=store)
+        print(*alone.notes, sep="\n")
+        values = alone.frame.select("query", "passage", (sign * pl.col("value")).alias(kind))
+        found = found.join(values, on=["query", "passage"], how="left", maintain_order="left")
+    return found
+
+
+def separation(found: pl.DataFrame, other: str) -> Iterator[str]:
+    """How well each value tells supporting passages from those of another kind: AUC, and within questions."""
+    mine = found.filter(pl.col("kind").is_in([SUPPORTING, other]))
+    labels, queries = (mine["kind"] == SUPPORTING).to_numpy(), mine["query"].to_numpy()
+    rates: dict[str, dict[str, float]] = {}
+    for name in ("contribution", "removed", "abstention", "likelihood"):
+        values = mine[name].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+        area = auc_interval(values, labels, queries)
+        pairs, whose = pairs_within(values, labels, queries)
+        won = win_rate(pairs, whose)
+        rates[name] = _rates(values, labels, queries)
+        cells = (other, name, _shown(area.value, area.interval), _shown(won.value, won.interval), won.queries)
+        yield f"| {' | '.join(map(str, cells))} |"
+    for name in ("abstention", "likelihood"):
+        shared = sorted(rates["contribution"].keys() & rates[name].keys())
+        first, second = (np.array([rates[each][q] for q in shared]) for each in ("contribution", name))
+        gap = difference(first, second, "randomisation", Resampling(), (-1.0, 1.0))
+        words = f"{_shown(gap.value, gap.interval)}, p = {gap.p:.3g}, n = {gap.n}"
+        yield f"contribution less {name}, within questions: {words}"
+
+
+def _rates(values: Floats, labels: np.ndarray, queries: np.ndarray) -> dict[str, float]:
+    found = {}
+    for query in dict.fromkeys(queries.tolist()):
+        here = queries == query
+        pairs, _ = pairs_within(values[here], labels[here], queries[here])
+        known = pairs[~np.isnan(pairs).any(axis=1)]
+        if len(known):
+            found[query] = float(((known[:, 0] > known[:, 1]) + 0.5 * (known[:, 0] == known[:, 1])).mean())
+    return found
+
+
+def _shown(value: float | None, interval: object) -> str:
+    if value is None or not isinstance(interval, tuple):
+        return "–"
+    return f"{value:.2f} [{interval[0]:.2f}, {interval[1]:.2f}]"
+
+
+def saturating(k: int, seed: int) -> tuple[Floats, float]:
+    draw = np.random.default_rng(seed)
+    return draw.gamma(0.7, 1.0, k) * draw.choice([1, 1, 1, -0.5], k), 3.0
+
+
+def split_known(k: int, seed: int, design: Design) -> Contributions:
+    """Contributions by a reader for whom further passages add less and less."""
+    weights, scale = saturating(k, seed)
+    asker = SubsetAsker(k, lambda numbers: numbers, lambda numbers: _value(numbers, weights, scale))  # type: ignore
+    program = contributions(asker, design, str(seed))
+    asked = next(program)
+    while True:
+        try:
+            asked = program.send(list(asked))  # type: ignore[arg-type]
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+
+
+def _value(numbers: object, weights: Floats, scale: float) -> Floats:
+    chosen = np.asarray(numbers, dtype=np.int64)
+    return np.array([-20 + 6 * np.tanh(float(weights[chosen].sum()) / scale)])
+
+
+def calls() -> Iterator[str]:
+    """Root mean square error of contributions, in nats, and rank correlation with the truth, by calls."""
+    k, contexts = 10, 30
+    truth = [split_known(k, seed, Design("exact")).totals for seed in range(contexts)]
+    yield "| method | subsets | error | rank correlation |\n| --- | ---: | ---: | ---: |"
+    yield _accuracy("leave-one-out", truth, k, Design("leave-one-out"))
+    for method in ("permutations", "surrogate"):
+        for subsets in (48, 84, 128, 256, 512):
+            yield _accuracy(method, truth, k, Design(method, subsets, 0.9999, 0.0))
+
+
+def _accuracy(method: str, truth: list[Floats], k: int, design: Design) -> str:
+    found = [split_known(k, seed, design) for seed in range(len(truth))]
+    error = np.sqrt(np.mean([((one.totals - true) ** 2).mean() for one, true in zip(found, truth, strict=True)]))
+    ranks = np.nanmean([spearman(one.totals, true) for one, true in zip(found, truth, strict=True)])
+    return f"| {method} | {np.mean([one.subsets for one in found]):.0f} | {error:.3f} | {ranks:.3f} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=("rgb", "multihop", "calls"))
+    parser.add_argument("--limit", type=int, default=60)
+    parser.add_argument("--store", type=Path, default=Path("calls.sqlite"))
+    given = parser.parse_args()
+    if given.what == "calls":
+        print(*calls(), sep="\n")
+        return
+    data = Path(os.environ["RAGWORTH_DATA"])
+    questions = list({"rgb": rgb, "multihop": multihop}[given.what](data))[: given.limit]
+    found = judged(questions, given.store)
+    print(f"{len(questions)} questions", "| against | value | AUC | within questions | n |", sep="\n")
+    print("| --- | --- | --- | --- | ---: |")
+    for other in ("counterfactual", "irrelevant", "other"):
+        if other in found["kind"].to_list():
+            print(*separation(found, other), sep="\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,12 @@
+"""What each passage of a context does for an answer: how much of the answer's log-probability it carries.
+
+The value of a set of passages is the log-probability, in nats, that the reader gives to the answer when it is shown
+these passages and no others, in the order of the context. Contributions split the value of the whole context:
+
+- `shapley`: exact Shapley values and interactions, from the values of all subsets;
+- `permutations`: Shapley values with standard errors, from random orders;
+- `surrogate`: a sparse linear model of the value, from random subsets, with its fit on held-out ones;
+- `design`: which subsets to ask about, as a program over a model;
+- `summary`: what the contributions of one context amount to;
+- `rows`: contributions as rows, pairs of passages, and the profile over positions.
+"""

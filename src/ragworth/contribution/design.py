@@ -1,0 +1,231 @@
+"""Which subsets of a context to ask about, round by round, and what comes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from itertools import combinations, islice
+from statistics import NormalDist
+from typing import Any, Literal, cast
+
+import numpy as np
+
+from ragworth.calls.programs import Program
+from ragworth.contribution import permutations, shapley, surrogate
+from ragworth.contribution.permutations import SampledContributions
+from ragworth.contribution.subsets import Floats, leave_one_out, leave_two_out, members, subset, whole
+from ragworth.llm.contract import Failure, Request, Response
+
+Method = Literal["leave-one-out", "exact", "permutations", "surrogate"]
+
+METHODS = ("auto", "leave-one-out", "exact", "permutations", "surrogate")
+
+EXACT_UP_TO = 6
+"""Passages up to which all subsets are asked about by default: 64."""
+
+MOST_EXACT = 12
+"""Passages beyond which all subsets are too many even if asked for."""
+
+ORDERS_UP_TO = 20
+"""Passages beyond which a surrogate is fitted by default."""
+
+LEAST_FITTED = 3
+"""Passages below which there are too few subsets to fit anything; all of them are asked about."""
+
+FIRST_PAIRS, MORE_PAIRS = 4, 2
+"""Pairs of orders in the first round, and in each of the others."""
+
+
+@dataclass(frozen=True)
+class Design:
+    """How contributions are computed.
+
+    Attributes
+    ----------
+    method: by default all subsets for up to 6 passages, random orders for up to 20, and a surrogate for more.
+    subsets: most subsets of a context to ask about, where not all are.
+    certainty: probability with which neighbours in the ranking must be in the right order to stop early.
+    tolerance: difference in nats that doesn't matter.
+    pairs: whether to ask about every two passages being removed, where not all subsets are asked about.
+    seed: of random orders and subsets.
+    """
+
+    method: str = "auto"
+    subsets: int = 256
+    certainty: float = 0.9
+    tolerance: float = 0.05
+    pairs: bool = False
+    seed: int = 0
+
+    def method_for(self, k: int) -> Method:
+        """The method for a context of k passages."""
+        if self.method == "surrogate" and k < LEAST_FITTED:
+            return "exact"
+        if self.method != "auto":
+            return cast(Method, self.method)
+        return "exact" if k <= EXACT_UP_TO else "permutations" if k <= ORDERS_UP_TO else "surrogate"
+
+    def most_subsets(self, k: int) -> int:
+        """The most subsets of a context of k passages that are asked about."""
+        method, removed = self.method_for(k), k * (k - 1) // 2 if self.pairs else 0
+        if method == "exact":
+            return 1 << k
+        if method == "leave-one-out":
+            return min(1 << k, k + 2 + removed)
+        least = k + 2 + (4 * (k - 1) if method == "permutations" else 8)
+        return min(1 << k, max(self.subsets, least) + removed)
+
+
+@dataclass(frozen=True)
+class Contributions:
+    """What came of one context: contributions in the order of its passages, in nats.
+
+    Attributes
+    ----------
+    values: contributions, passages × sentences of the answer.
+    errors: standard error of each passage's contribution to the whole answer; NaN if unknown, 0 if exact.
+    alone: what removing each passage from the whole context takes from the answer.
+    everything, nothing: log-probability of each sentence with all passages, and with none.
+    interactions: of each two passages; None if not asked for.
+    subsets: how many subsets were asked about.
+    single: what each passage adds to the answer if it is the only one; None if not asked about.
+    settled: share of neighbours in the ranking whose order is certain enough; 1 if nothing was sampled.
+    fit: R² and Spearman ρ of a surrogate on held-out subsets.
+    """
+
+    method: Method
+    values: Floats
+    errors: Floats
+    alone: Floats
+    everything: Floats
+    nothing: Floats
+    interactions: Floats | None
+    subsets: int
+    single: Floats | None = None
+    settled: float = 1.0
+    fit: tuple[float, float] | None = None
+
+    @property
+    def totals(self) -> Floats:
+        """Contributions to the whole answer."""
+        return cast(Floats, self.values.sum(axis=1))
+
+    @property
+    def gain(self) -> float:
+        """What the whole context does for the answer."""
+        return float((self.everything - self.nothing).sum())
+
+
+@dataclass
+class SubsetAsker:
+    """Asks about subsets of one context, each once.
+
+    ``request`` makes the request about a subset from the numbers of its passages; ``read`` turns the response into one
+    number for each sentence.
+    """
+
+    k: int
+    request: Callable[[list[int]], Request]
+    read: Callable[[Response | Failure], Floats]
+    values: dict[int, Floats] = field(default_factory=dict)
+
+    def missing(self, masks: Iterable[int]) -> list[int]:
+        """The subsets that were not asked about yet, each once."""
+        return [mask for mask in dict.fromkeys(masks) if mask not in self.values]
+
+    def ask(self, masks: Iterable[int]) -> Program[None]:
+        """Ask about subsets, in an order in which neighbours share the beginning of the context."""
+        wanted = sorted(self.missing(masks), key=members)
+        if not wanted:
+            return
+        outcomes = yield [self.request(members(mask)) for mask in wanted]
+        for mask, outcome in zip(wanted, outcomes, strict=True):
+            self.values[mask] = self.read(outcome)
+
+
+def contributions(asker: SubsetAsker, design: Design, seed: str) -> Program[Contributions]:
+    """Ask about as many subsets as the design needs, and split the value of the context among its passages.
+
+    ``seed`` goes with that of the design: the same text draws the same orders and subsets.
+    """
+    method = design.method_for(asker.k)
+    if asker.k == 0:
+        yield from asker.ask([0])
+        return _found(asker, method, np.zeros((0, len(asker.values[0]))), np.zeros(0), None)
+    if method == "exact":
+        return (yield from _exact(asker))
+    if method == "leave-one-out":
+        yield from asker.ask([0, *_without_few(asker.k, design.pairs)])
+        values = leave_one_out(asker.values, asker.k)
+        return _found(asker, method, values, np.zeros(asker.k), _removed_pairs(asker, design))
+    if method == "permutations":
+        return (yield from _permutations(asker, design, f"{design.seed} {seed}"))
+    return (yield from _surrogate(asker, design, f"{design.seed} {seed}"))
+
+
+def _without_few(k: int, pairs: bool) -> list[int]:
+    """All passages, all but each one, and where wanted all but each two."""
+    removed = [*combinations(range(k), 1), *(combinations(range(k), 2) if pairs else ())]
+    return [whole(k), *(whole(k) ^ subset(few) for few in removed)]
+
+
+def _removed_pairs(asker: SubsetAsker, design: Design) -> Floats | None:
+    return leave_two_out(asker.values, asker.k) if design.pairs else None
+
+
+def _found(
+    asker: SubsetAsker, method: Method, values: Floats, errors: Floats, interactions: Floats | None, **more: Any
+) -> Contributions:
+    k, known = asker.k, asker.values
+    alone = leave_one_out(known, k).sum(axis=1) if k else np.zeros(0)
+    ones = [known[1 << i] for i in range(k) if 1 << i in known]
+    single = np.array([float((one - known[0]).sum()) for one in ones]) if len(ones) == k else None
+    everything, nothing = known[whole(k)], known[0]
+    return Contributions(method, values, errors, alone, everything, nothing, interactions, len(known), single, **more)
+
+
+def _exact(asker: SubsetAsker) -> Program[Contributions]:
+    k = asker.k
+    yield from asker.ask(range(1 << k))
+    interactions = shapley.shapley_interactions(asker.values, k) if k > 1 else np.zeros((k, k))
+    return _found(asker, "exact", shapley.shapley_values(asker.values, k), np.zeros(k), interactions)
+
+
+def _permutations(asker: SubsetAsker, design: Design, seed: str) -> Program[Contributions]:
+    """Add orders until the ranking is certain enough, or the next would take too many subsets."""
+    drawn = permutations.random_orders(asker.k, seed)
+    base = [0, *_without_few(asker.k, design.pairs)]
+    orders: list[tuple[int, ...]] = []
+    found: SampledContributions | None = None
+    settled = 0.0
+    z = NormalDist().inv_cdf(design.certainty)
+    most = design.most_subsets(asker.k)
+    while settled < 1:
+        more = list(islice(drawn, 2 * (MORE_PAIRS if orders else FIRST_PAIRS)))
+        least = 0 if found else 4
+        while len(more) > least and len(asker.values) + len(asker.missing(_subsets_of(base, more))) > most:
+            more = more[:-2]
+        if not more:
+            break
+        yield from asker.ask(_subsets_of(base, more))
+        orders += more
+        found = permutations.estimate(asker.values, orders)
+        settled = permutations.settled_share(found, z, design.tolerance)
+    assert found is not None
+    interactions = _removed_pairs(asker, design)
+    return _found(asker, "permutations", found.values, found.errors, interactions, settled=settled)
+
+
+def _subsets_of(base: list[int], orders: Iterable[tuple[int, ...]]) -> list[int]:
+    return [*base, *(mask for order in orders for mask in permutations.prefixes(order))]
+
+
+def _surrogate(asker: SubsetAsker, design: Design, seed: str) -> Program[Contributions]:
+    base = [0, *_without_few(asker.k, design.pairs)]
+    number = max(8, design.most_subsets(asker.k) - len(base))
+    masks = surrogate.random_subsets(asker.k, number, seed)
+    yield from asker.ask([*base, *masks])
+    fit = surrogate.fit_surrogate(asker.values, masks, asker.k, seed)
+    interactions = _removed_pairs(asker, design)
+    quality = (fit.r_squared, fit.rank_correlation)
+    return _found(asker, "surrogate", fit.values, fit.errors, interactions, fit=quality)

@@ -1,0 +1,118 @@
+"""Agents that search several times: which passages each hop found, and what each hop was worth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeAlias
+
+import polars as pl
+
+from ragworth.contribution.rows import context_rows
+from ragworth.errors import FormatError
+from ragworth.formats.files import PathOrStr
+from ragworth.formats.frames import read_table
+from ragworth.formats.jsonl import read_objects
+from ragworth.tables import Contexts
+from ragworth.tables.coercion import find_id_column, id_column, to_frame
+
+EXPECTED = "system, query, hop (1, 2, …), passage, and optionally search: what the agent searched for"
+
+
+class Hop(NamedTuple):
+    """One search of an agent, and the passages that it was the first to find."""
+
+    name: str
+    search: str
+    passages: tuple[str, ...]
+
+
+HopTable: TypeAlias = Mapping[tuple[str, str], Sequence[Hop]]
+"""Hops in their order, by system and query."""
+
+
+def read_hops(path: PathOrStr) -> HopTable:
+    """Read hops from Parquet, CSV, TSV or JSONL, one row for each passage that a search found.
+
+    Several searches of one hop count as hops of their own. A passage that an earlier hop found belongs to that one.
+    """
+    if str(path).lower().endswith((".jsonl", ".ndjson")):
+        items = [item for _, item in read_objects(path, [], skip=False, expected=EXPECTED)]
+        frame = to_frame(items, source=str(path))
+    else:
+        frame, _ = read_table(path)
+    return hops_of(frame, str(path))
+
+
+def hops_of(frame: pl.DataFrame, source: str = "") -> HopTable:
+    """Hops from a frame with query, hop and passage, and optionally system (by default ``run``) and search."""
+    if "hop" not in frame.columns:
+        raise FormatError("there is no column 'hop'", file=source, expected=EXPECTED)
+    numbers = frame["hop"].cast(pl.Int64, strict=False)
+    wrong = (numbers.is_null() | (numbers < 1)).arg_true()
+    if len(wrong):
+        row = int(wrong[0])
+        raise FormatError(f"row {row + 1}: the hop is {frame['hop'][row]!r}", file=source, expected="1, 2, …")
+    query, passage = (id_column(frame, name, table="hops", source=source) for name in ("query", "passage"))
+    named = find_id_column(frame, "system") is not None
+    system = id_column(frame, "system", table="hops", source=source) if named else ["run"] * frame.height
+    search = frame["search"].cast(pl.String).fill_null("") if "search" in frame.columns else [""] * frame.height
+    rows = sorted(zip(numbers, range(frame.height), system, query, passage, search, strict=True))
+    found: dict[tuple[str, str], dict[tuple[int, str], list[str]]] = {}
+    seen: set[tuple[str, str, str]] = set()
+    for number, _, name, asked, shown, words in rows:
+        hop = found.setdefault((name, asked), {}).setdefault((number, words), [])
+        if (name, asked, shown) not in seen:
+            seen.add((name, asked, shown))
+            hop.append(shown)
+    return {
+        key: [Hop(f"hop {number}", words, tuple(passages)) for (number, words), passages in hops.items()]
+        for key, hops in found.items()
+    }
+
+
+def hop_contexts(hops: HopTable) -> Contexts:
+    """All that the hops of each query found, in their order."""
+    rows = [
+        (system, query, passage, rank)
+        for (system, query), mine in hops.items()
+        for rank, passage in enumerate((each for hop in mine for each in hop.passages), 1)
+    ]
+    return Contexts(pl.DataFrame(rows, schema=["system", "query", "passage", "rank"], orient="row"))
+
+
+def hops_needed(growing: Sequence[float], least: float) -> int:
+    """The number of hops after which the others together add no more than ``least`` nats to the answer."""
+    return next(n for n, value in enumerate(growing) if growing[-1] - value <= least)
+
+
+def hop_rows(frame: pl.DataFrame) -> pl.DataFrame:
+    """A row for each hop: what it added when it came, and what it contributes in any order.
+
+    From the frame of an annotator that splits answers among hops.
+    """
+    rows: list[dict[str, Any]] = []
+    for context in context_rows(frame).filter(pl.col("growing").is_not_null()).iter_rows(named=True):
+        added = [after - before for before, after in pairwise(context["growing"])]
+        rows += [
+            {
+                "system": context["system"],
+                "query": context["query"],
+                "hop": name,
+                "search": search,
+                "added": gain,
+                "contribution": value,
+                "logprob": after,
+            }
+            for name, search, gain, value, after in zip(
+                context["passages"],
+                context["searches"],
+                added,
+                context["contributions"],
+                context["growing"][1:],
+                strict=True,
+            )
+        ]
+    numbers = dict.fromkeys(("added", "contribution", "logprob"), pl.Float64)
+    texts = dict.fromkeys(("system", "query", "hop", "search"), pl.String)
+    return pl.DataFrame(rows, schema={**texts, **numbers}, orient="row")

@@ -1,0 +1,40 @@
+"""Sentences about the contributions of many contexts: what they cost, and how certain they are."""
+
+from __future__ import annotations
+
+from statistics import median
+
+import polars as pl
+
+from ragworth.contribution.rows import context_rows
+from ragworth.errors import format_count
+
+GOOD_FIT = 0.5
+"""Share of the variance of held-out subsets below which a surrogate says little."""
+
+
+def contribution_notes(frame: pl.DataFrame) -> list[str]:
+    """What to know before these contributions are read, from the frame of an annotator or grader."""
+    known = context_rows(frame).filter(pl.col("contributions").is_not_null())
+    if not known.height:
+        return []
+    asked, every = int(known["subsets"].sum()), sum(1 << len(each) for each in known["passages"])
+    whole = "all" if asked == every else f"{asked:,} of {every:,}"
+    notes = [f"contributions of {format_count(known.height, 'context')} from {whole} subsets of their passages"]
+    sampled = known.filter(pl.col("method") == "permutations")
+    open_ = sampled.filter(pl.col("settled") < 1).height
+    if open_:
+        notes.append(
+            f"in {open_:,} of {format_count(sampled.height, 'context')} with sampled orders, the ranking of some "
+            "passages isn't certain (see the standard errors; --subsets allows more calls)"
+        )
+    fitted = known.filter(pl.col("method") == "surrogate")
+    if fitted.height:
+        poor = fitted.filter(~(pl.col("fit").fill_null(-1.0) >= GOOD_FIT)).height
+        fits = fitted["fit"].drop_nulls().to_list()
+        words = f"{median(fits):.2f}" if fits else "unknown"
+        notes.append(
+            f"surrogates predict held-out subsets with a median R² of {words}; in {poor:,} of "
+            f"{format_count(fitted.height, 'context')} R² is below {GOOD_FIT:g}, and weights there say little"
+        )
+    return notes

@@ -1,0 +1,46 @@
+"""The settings of everything that splits an answer among passages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from ragworth.calls.programs import NoValue
+from ragworth.contribution.design import METHODS, MOST_EXACT, Design
+from ragworth.contribution.summary import LEAST
+from ragworth.tasks.options import option, prompt_option
+
+
+@dataclass(frozen=True)
+class ContributionOptions:
+    """Settings of the annotator and of the grader."""
+
+    method: str = option("auto", "how it is split; auto goes by the number of passages", choices=METHODS)
+    subsets: int = option(256, "most subsets of a context to ask about, if not all", low=8)
+    certainty: float = option(0.9, "certainty of the order of neighbours at which sampling stops", low=0.5, high=0.9999)
+    tolerance: float = option(0.05, "difference of contributions, in nats, that doesn't matter", low=0)
+    pairs: bool = option(False, "beyond exact: also ask without each two passages, for redundancy and synergy")
+    least: float = option(LEAST, "nats from which a passage contributes", low=0)
+    seed: int = option(0, "seed of random orders and subsets", low=0)
+    prompt: str = prompt_option("reply")
+    keep_cut: bool = option(False, "keep values of contexts that did not fit whole")
+
+    @cached_property
+    def design(self) -> Design:
+        return Design(self.method, self.subsets, self.certainty, self.tolerance, self.pairs, self.seed)
+
+    @property
+    def splits_by_shapley(self) -> bool:
+        """Whether there are contributions beside those of leaving one passage out."""
+        return self.method != "leave-one-out"
+
+    @property
+    def split_rounds(self) -> int:
+        """How often it may ask about one context."""
+        return 1 + self.subsets if self.method in ("auto", "permutations") else 1
+
+    def check_size(self, passages: int) -> None:
+        """Raise `NoValue` if a context is too large for the method."""
+        if self.method == "exact" and passages > MOST_EXACT:
+            words = f"{passages} passages have 2^{passages} subsets"
+            raise NoValue("too-many-passages", f"{words}; exact takes {MOST_EXACT} passages at most")

@@ -1,0 +1,55 @@
+"""What passages contribute by their position in the context, and what one context comes down to in a sentence."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from ragworth.contribution.rows import passage_rows
+from ragworth.contribution.subsets import Floats
+from ragworth.errors import format_count
+from ragworth.stats.estimate import Resampling, mean_estimates
+
+MOST = 0.9
+"""The share of the contributions that the sentence on a context goes by."""
+
+
+def position_profile(frame: pl.DataFrame, plan: Resampling | None = None) -> pl.DataFrame:
+    """Mean contribution, in nats, at each position, with a bootstrap interval over queries.
+
+    From the frame of an annotator or grader. ``share`` is the mean share of the positive contributions, over contexts
+    that have any.
+    """
+    chosen = plan or Resampling()
+    known = passage_rows(frame).filter(pl.col("status") == "ok", pl.col("passage").is_not_null())
+    rows = []
+    for (system, rank), mine in known.group_by("system", "rank", maintain_order=True):
+        (mean,) = mean_estimates(mine["contribution"].to_numpy().reshape(-1, 1), chosen)
+        share = mine["share"].drop_nulls()
+        rows.append(
+            {
+                "system": system,
+                "position": rank,
+                "contribution": mean.value,
+                "low": mean.low,
+                "high": mean.high,
+                "share": float(np.mean(share.to_numpy())) if len(share) else None,
+                "n": mine.height,
+            }
+        )
+    numbers = dict.fromkeys(("contribution", "low", "high", "share"), pl.Float64)
+    schema = {"system": pl.String, "position": pl.Int64, **numbers, "n": pl.Int64}
+    return pl.DataFrame(rows, schema=schema, orient="row").sort("system", "position", maintain_order=True)
+
+
+def context_sentence(values: Floats, least: float, whose: str = "the answer") -> str:
+    """One context in words: how few passages carry most of the answer, and how many go against it."""
+    k, positive = len(values), np.sort(np.maximum(values, 0))[::-1]
+    against = int((values < -least).sum())
+    tail = f"; {against} of {k} {'goes' if against == 1 else 'go'} against it" if against else ""
+    if not k or positive[0] <= least:
+        return f"no passage makes {whose} likelier by more than {least:g} nats{tail}"
+    carried = np.cumsum(positive) / positive.sum()
+    number = int(np.searchsorted(carried, MOST - 1e-12)) + 1
+    verb = "carries" if number == 1 else "carry"
+    return f"{format_count(number, 'passage')} of {k} {verb} {carried[number - 1]:.0%} of {whose}{tail}"

@@ -1,0 +1,165 @@
+"""Contributions as rows: beside the outcomes of a context, one for each passage, and for each two passages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ragworth.contribution.answer_value import SplitAnswer
+from ragworth.contribution.subsets import Floats
+from ragworth.contribution.summary import EMPTY_CONTEXT
+
+DETAIL_COLUMNS: Mapping[str, Any] = {
+    "answer": pl.String,
+    "passages": pl.List(pl.String),
+    "contributions": pl.List(pl.Float64),
+    "errors": pl.List(pl.Float64),
+    "removed": pl.List(pl.Float64),
+    "single": pl.List(pl.Float64),
+    "sentences": pl.List(pl.String),
+    "by_sentence": pl.List(pl.List(pl.Float64)),
+    "interactions": pl.List(pl.List(pl.Float64)),
+    "logprob": pl.Float64,
+    "logprob_alone": pl.Float64,
+    "tokens": pl.Int64,
+    "method": pl.String,
+    "subsets": pl.Int64,
+    "settled": pl.Float64,
+    "fit": pl.Float64,
+    "rank_fit": pl.Float64,
+    "cited": pl.List(pl.String),
+    "searches": pl.List(pl.String),
+    "growing": pl.List(pl.Float64),
+}
+"""What is kept beside the outcomes of a context, in its first row.
+
+The answer; the ids of the passages in the order shown; for each, its contribution with its standard error, what the
+answer loses when it alone is removed, and gains when it alone is shown; the sentences, and for each the contributions
+of all passages to it; interactions of each two passages; the answer's log-probability with the context and without; its
+tokens; the method; how many subsets were asked about; the share of the ranking that is certain enough; R² and Spearman
+ρ of a surrogate on held-out subsets; the passages that the answer cites; and where hops take the place of passages,
+what was searched for in each, and the answer's log-probability after none, the first, the first two, … of them.
+"""
+
+PASSAGE_COLUMNS = {
+    "system": pl.String,
+    "query": pl.String,
+    "rank": pl.Int64,
+    "passage": pl.String,
+    "contribution": pl.Float64,
+    "error": pl.Float64,
+    "removed": pl.Float64,
+    "share": pl.Float64,
+    "redundant_with": pl.String,
+    "sentence": pl.Int64,
+    "method": pl.String,
+    "cited": pl.Boolean,
+    "status": pl.String,
+    "reason": pl.String,
+    "source": pl.String,
+}
+
+
+def details(split: SplitAnswer, shown: Sequence[str]) -> dict[str, Any]:
+    """The columns of `DETAIL_COLUMNS` for one context."""
+    found = split.found
+    return {
+        "answer": split.answer,
+        "passages": list(shown),
+        "contributions": found.totals.tolist(),
+        "errors": [None if np.isnan(error) else error for error in found.errors.tolist()],
+        "removed": found.alone.tolist(),
+        "single": found.single.tolist() if found.single is not None else None,
+        "sentences": list(split.sentences),
+        "by_sentence": found.values.T.tolist(),
+        "interactions": found.interactions.tolist() if found.interactions is not None else None,
+        "logprob": float(found.everything.sum()),
+        "logprob_alone": float(found.nothing.sum()),
+        "tokens": split.tokens,
+        "method": found.method,
+        "subsets": found.subsets,
+        "settled": found.settled,
+        "fit": _known(found.fit[0]) if found.fit else None,
+        "rank_fit": _known(found.fit[1]) if found.fit else None,
+        "cited": list(split.cited),
+    }
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def context_rows(frame: pl.DataFrame) -> pl.DataFrame:
+    """The rows of an annotator or grader that have the details: one for each context, or answer."""
+    keys = [name for name in ("system", "query", "repeat") if name in frame.columns]
+    return frame.unique(keys, keep="first", maintain_order=True)
+
+
+def passage_rows(frame: pl.DataFrame) -> pl.DataFrame:
+    """A row for each passage of each context, from the frame of an annotator or grader.
+
+    ``share`` is the share of the positive contributions; ``redundant_with`` the passage that replaces it best, if any;
+    ``sentence`` the number, from 1, of the sentence to which it contributes most. A context without contributions has
+    one row, with the reason and no passage.
+    """
+    rows: list[dict[str, Any]] = []
+    for context in context_rows(frame).iter_rows(named=True):
+        key = {name: context[name] for name in ("system", "query", "source")}
+        if context["contributions"] is None:
+            rows.append({**key, "status": context["status"], "reason": context["reason"]})
+            continue
+        if not context["passages"]:
+            rows.append({**key, "status": EMPTY_CONTEXT, "reason": "the context has no passages"})
+        rows += [{**key, "status": "ok", **row} for row in context_passages(context)]
+    return pl.DataFrame(rows, schema=PASSAGE_COLUMNS, orient="row")
+
+
+def context_passages(context: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What is known of each passage of a context that has contributions, from its row in the frame."""
+    values = np.array(context["contributions"], dtype=np.float64)
+    if not len(values):
+        return []
+    by_sentence = np.array(context["by_sentence"], dtype=np.float64).reshape(-1, len(values))
+    positive = np.maximum(values, 0).sum()
+    cited = set(context["cited"] or ())
+    partners = _partners(context)
+    return [
+        {
+            "rank": n + 1,
+            "passage": passage,
+            "contribution": float(values[n]),
+            "error": context["errors"][n],
+            "removed": context["removed"][n],
+            "share": float(max(values[n], 0.0) / positive) if positive > 0 else None,
+            "redundant_with": partners[n],
+            "sentence": int(by_sentence[:, n].argmax()) + 1 if values[n] > 0 else None,
+            "method": context["method"],
+            "cited": passage in cited,
+        }
+        for n, passage in enumerate(context["passages"])
+    ]
+
+
+def _partners(context: Mapping[str, Any], least: float = 0.1) -> list[str | None]:
+    """For each passage that contributes, the one that it is most redundant with (interaction below −least)."""
+    passages, helps = context["passages"], np.array(context["contributions"]) > least
+    if context["interactions"] is None or len(passages) < 2:
+        return [None] * len(passages)
+    table: Floats = np.where(helps[:, None] & helps[None, :], np.array(context["interactions"]), 0.0)
+    return [passages[int(row.argmin())] if row.min() < -least else None for row in table]
+
+
+def pair_rows(frame: pl.DataFrame) -> pl.DataFrame:
+    """A row for each two passages of a context: negative interactions are redundant, positive ones need each other."""
+    rows = [
+        {"system": context["system"], "query": context["query"], "first": first, "second": second, "interaction": value}
+        for context in context_rows(frame).iter_rows(named=True)
+        if context["interactions"] is not None
+        for i, first in enumerate(context["passages"])
+        for second, value in list(zip(context["passages"], context["interactions"][i], strict=True))[i + 1 :]
+    ]
+    texts = dict.fromkeys(("system", "query", "first", "second"), pl.String)
+    return pl.DataFrame(rows, schema={**texts, "interaction": pl.Float64}, orient="row")

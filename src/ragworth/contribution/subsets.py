@@ -1,0 +1,53 @@
+"""Sets of passages as bit masks, and the values that are known of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+SubsetValues: TypeAlias = Mapping[int, Floats]
+"""The value of each known subset: an array with one number for each sentence of the answer, in nats.
+
+Passage i is in the subset ``mask`` if ``mask >> i & 1``. The value of the whole answer is the sum over its sentences.
+"""
+
+
+def whole(k: int) -> int:
+    """All of k passages."""
+    return (1 << k) - 1
+
+
+def members(mask: int) -> list[int]:
+    """Numbers of the passages in a subset, in order."""
+    return [i for i in range(mask.bit_length()) if mask >> i & 1]
+
+
+def subset(passages: Iterable[int]) -> int:
+    """The subset that has these passages."""
+    return sum(1 << i for i in passages)
+
+
+def leave_one_out(values: SubsetValues, k: int) -> Floats:
+    """What the answer loses when each passage is removed from the whole context; passages × sentences."""
+    everything = whole(k)
+    return np.array([values[everything] - values[everything ^ (1 << i)] for i in range(k)]).reshape(k, -1)
+
+
+def leave_two_out(values: SubsetValues, k: int) -> Floats:
+    """How two passages interact in the whole context: v(N) − v(N∖i) − v(N∖j) + v(N∖ij) of the whole answer.
+
+    Negative: either does what the other would do (redundant). Positive: each needs the other. The diagonal is 0.
+    """
+    everything = whole(k)
+    found = np.zeros((k, k))
+    for i in range(k):
+        for j in range(i):
+            without = (everything ^ (1 << i), everything ^ (1 << j), everything ^ (1 << i) ^ (1 << j))
+            first, second, both = (float(values[mask].sum()) for mask in without)
+            found[i, j] = found[j, i] = float(values[everything].sum()) - first - second + both
+    return found

@@ -1,0 +1,121 @@
+"""Ask whether passages support a statement, and whether a model is fit to be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
+
+from ragworth.calls.programs import NoValue, Program
+from ragworth.generation.answer_book import Answer
+from ragworth.graders.contract import Grader
+from ragworth.graders.control_claims import CONTROL_CLAIMS, LEAST_RIGHT
+from ragworth.tables import EMPTY_ANSWER
+from ragworth.tasks.findings import AspectValues, reject_cut_passage
+from ragworth.tasks.labels import LabelResult, LabelScale, ask_label, choose_label_method, label_method_option
+from ragworth.tasks.options import option, prompt_option
+from ragworth.text_match.citations import parse_citations, without_citations
+from ragworth.text_match.refusals import find_refusal
+from ragworth.text_match.sentences import sentences
+
+SUPPORTED, CONTRADICTED, NEITHER = "SUPPORTED", "CONTRADICTED", "NEITHER"
+SUPPORT_LABELS = LabelScale((SUPPORTED, CONTRADICTED, NEITHER), (1.0, -1.0, 0.0))
+"""Words that begin with different letters, so that a first token tells them apart."""
+
+
+class Claim(NamedTuple):
+    """A sentence of an answer, without its citations; the numbers of the passages that it cites, from 0."""
+
+    text: str
+    cited: tuple[int, ...]
+    strays: int
+    """Citations of passages that weren't shown."""
+
+
+def claims_of(answer: str, shown: Sequence[str]) -> list[Claim]:
+    """The sentences of an answer that say something; raises `NoValue` if there are none."""
+    if not answer.strip():
+        raise NoValue(EMPTY_ANSWER, "the answer is empty")
+    if find_refusal(answer) is not None:
+        raise NoValue("declined", "the answer declines: it states nothing that could be supported", answer)
+    numbers = {passage: n for n, passage in enumerate(shown)}
+    found = []
+    for sentence in sentences(answer):
+        text, cited = without_citations(sentence), parse_citations(sentence, shown)
+        if any(sign.isalnum() for sign in text):
+            found.append(Claim(text, tuple(numbers[passage] for passage in cited.passages), cited.strays))
+    if not found:
+        raise NoValue("no-statement", "no sentence of the answer states anything", answer)
+    return found
+
+
+@dataclass(frozen=True)
+class SupportJudge(Grader):
+    """What graders share that ask whether passages support a statement."""
+
+    prompt: str = prompt_option("support")
+    how: str = label_method_option()
+    length: int = option(16, "most tokens of what the model writes", low=1)
+    swapped: bool = option(False, "ask with the labels in the other order, to see whether that matters")
+    keep_cut: bool = option(False, "keep values where the passages did not fit whole")
+
+    asks: ClassVar[bool] = True
+    single: ClassVar[bool] = False
+    prompts: ClassVar[tuple[str, ...]] = ("support",)
+
+    def check(self) -> None:
+        _ = self.scale
+        choose_label_method(self.model, self.how, self.kind)
+
+    def check_for(self, answers: Sequence[Answer]) -> None:
+        self.need_queries(answers)
+
+    @cached_property
+    def scale(self) -> LabelScale:
+        return SUPPORT_LABELS.for_prompt(self.template)
+
+    def ask(self, query: str, passages: Sequence[str], statement: str) -> Program[LabelResult]:
+        """Ask whether passages support a statement."""
+        values: Mapping[str, Any] = {
+            "query": query,
+            "passages": [{"text": text} for text in passages],
+            "statement": statement,
+        }
+        way = choose_label_method(self.model, self.how, self.kind)
+        prompt = self.template.render({name: value for name, value in values.items() if name in self.template.names})
+        found = yield from ask_label(prompt, self.scale, self.model, way, length=self.length)
+        reject_cut_passage(found.usage, self.keep_cut, found.raw)
+        return found
+
+    def control_programs(self) -> Sequence[Program[AspectValues]]:
+        """Statements that are supported, contradicted, and neither."""
+        return [
+            self._control(each.question, each.passage, statement, label)
+            for each in CONTROL_CLAIMS
+            for label, statement in zip(SUPPORT_LABELS.labels, each[2:], strict=True)
+        ]
+
+    def _control(self, question: str, passage: str, statement: str, label: str) -> Program[AspectValues]:
+        found = yield from self.ask(question, [passage], statement)
+        return AspectValues({"right": float(found.label == label)}, {"label": label})
+
+    def unfit_reason(self, controls: Sequence[AspectValues | NoValue]) -> str:
+        known = [one.values["right"] for one in controls if isinstance(one, AspectValues)]
+        right = sum(value == 1.0 for value in known)
+        if not known or right >= LEAST_RIGHT * len(known) / len(controls):
+            return ""
+        return (
+            f"the model is unfit to judge support: it is right about {right} of {len(known)} control statements, "
+            f"and {LEAST_RIGHT} are the least"
+        )
+
+    def control_notes(self, controls: Sequence[AspectValues | NoValue]) -> list[str]:
+        known = [one for one in controls if isinstance(one, AspectValues)]
+        if not known:
+            return ["whether the model can judge support could not be checked: the control statements failed"]
+        words = []
+        for label in SUPPORT_LABELS.labels:
+            mine = [one.values["right"] for one in known if one.detail["label"] == label]
+            words.append(f"{sum(value == 1.0 for value in mine)} of {len(mine)} that are {label.lower()}")
+        return [f"control statements: the model is right about {', '.join(words)}"]

@@ -1,0 +1,228 @@
+"""``company``: do judgments of single passages say what passages do in the company of others?
+
+UDCG and its like add up what each passage is worth alone. Here contexts are drawn, the log-probability of an accepted
+answer is split among their passages, and both are compared: within each context, and as predictors of the answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, cast
+
+import numpy as np
+import polars as pl
+
+from ragworth.config import TaskConfig, Workspace
+from ragworth.contribution.rows import context_rows, passage_rows
+from ragworth.errors import InputError, format_count
+from ragworth.report.study.charts import dot_chart
+from ragworth.results import Results
+from ragworth.stats.correlation import Measure, correlation
+from ragworth.stats.estimate import Estimate, mean_estimates
+from ragworth.studies.alignment import draw_contexts
+from ragworth.studies.bench import Bench
+from ragworth.studies.contract import MEASURES, Case, PoolStudy
+from ragworth.studies.page import StudyPage, TableText, columns
+from ragworth.studies.prediction import Prediction
+from ragworth.studies.score_rows import NO_GRADES_REMEDY, rows_of
+from ragworth.studies.wording import MEASURE_NAMES, between, count_queries, signed
+from ragworth.tables import OK, Scores
+from ragworth.tasks.options import option
+
+KIND = "contribution"
+OUTCOMES = ("gain", "contributing", "harm", "effective", "redundancy")
+"""What contributions amount to, taken as metrics beside the others."""
+REMEDY = 'evaluate with contribution = {answer = "accepted"} under [judgments], or name a workspace'
+
+
+@dataclass(frozen=True)
+class Company(PoolStudy):
+    """Whether judgments of single passages predict what they contribute next to others.
+
+    Contexts are drawn as in alignment. For each passage of a context there is its contribution to an accepted answer
+    (Shapley value of the answer's log-probability) and what was judged of it alone: 1 − p_abstain, relevance, the
+    utility u, and what it adds to the answer if it is the only passage. Correlations are within contexts, averaged over
+    the contexts of a query, then over queries. Overlap is the share of what passages do alone that is lost in company.
+    """
+
+    contexts: int = option(4, "contexts drawn for each query", low=1)
+    k: int = option(4, "passages of a context", low=2, high=20)
+    sampling: str = option("balanced", "how contexts are drawn", choices=("balanced", "plain"))
+    measure: str = option("spearman", "correlation within contexts", choices=MEASURES)
+
+    kind: ClassVar[str] = "company"
+    title: ClassVar[str] = "whether judgments of single passages predict what they contribute next to others"
+    question: ClassVar[str] = "Company: do passages do next to others what they do alone?"
+    judges: ClassVar[tuple[str, ...]] = ("abstention", KIND)
+    design_column: ClassVar[str] = "size"
+
+    def check(self) -> None:
+        if self.depth < self.k:
+            raise InputError(f"contexts of {self.k} passages can't be drawn from {self.depth}", expected="depth ≥ k")
+
+    def fit(self, space: Workspace) -> Workspace:
+        """Contributions are to accepted answers: what a model answered may be wrong."""
+        task = space.judgments.get(KIND, TaskConfig())
+        own = replace(task, settings={**task.settings, "answer": "accepted"})
+        return replace(space, judgments={**space.judgments, KIND: own})
+
+    def run(self, bench: Bench) -> Case:
+        pool = bench.pool(self.depth, self.retriever)
+        drawn = draw_contexts([pool], self.contexts, self.k, sampling=self.sampling)
+        bench.judge(list(bench.space.judgments), drawn.contexts)
+        bench.answer(drawn.contexts)
+        design = pl.DataFrame({"system": list(drawn.shown), "size": [self.k] * self.contexts})
+        return bench.case(drawn.contexts, design, bench.metrics_at(self.k), drawn.left)
+
+    def take(self, case: Case) -> Case:
+        said = case.results.said.get(KIND)
+        if said is None or "gain" not in said["aspect"].to_list():
+            raise InputError(f"{case.name}: there are no contributions to accepted answers", remedy=REMEDY)
+        return case
+
+    def tables(self) -> Mapping[str, TableText]:
+        measure = MEASURE_NAMES[self.measure]
+        return {
+            "single": TableText(
+                f"Mean {measure} of what is judged of single passages with their contribution, within contexts",
+                "averaged over the contexts of a query, then over queries; left out: queries in none of whose contexts "
+                "both differ between passages",
+            ),
+            "independence": TableText(
+                "What becomes of single passages in company",
+                "overlap: of what passages add to the answer alone, the share that is lost when all are shown; "
+                "redundancy: of the contributions, the share that others would make up for",
+            ),
+            "prediction": TableText(
+                f"Mean {measure} with the outcome, within queries",
+                "metrics of single judgments, and what contributions amount to; gain and harm know an accepted answer",
+            ),
+            "differences": TableText("The best against the others", "p by a paired bootstrap over queries, then Holm"),
+        }
+
+    def examine(self, case: Case, page: StudyPage) -> None:
+        frame = case.results.said[KIND]
+        passages = _with_judgments(case.results, passage_rows(frame))
+        contexts = context_rows(frame)
+        known = contexts.filter(pl.col("contributions").is_not_null()).height
+        queries = count_queries(contexts["query"].n_unique())
+        page.lead(case, f"{known:,} of {format_count(contexts.height, 'context')} of {queries} have contributions.")
+        single = dict(self._single(passages))
+        rows = [{"judgment": name} | columns(one, "correlation", "left out") for name, one in single.items()]
+        page.add("single", case, rows)
+        lost = dict(self._independence(contexts, frame))
+        page.add("independence", case, [{"what": name} | columns(one, "mean") for name, one in lost.items()])
+        page.say(case, _single_sentence(single, MEASURE_NAMES[self.measure]), _overlap_sentence(lost))
+        self._predict(case, page)
+
+    def _single(self, passages: pl.DataFrame) -> Iterator[tuple[str, Estimate]]:
+        """The correlation of each judgment with contributions."""
+        groups = [(str(query), mine) for (_, query), mine in passages.group_by("system", "query", maintain_order=True)]
+        for name in ("1 − p_abstain", "relevance", "utility", "alone"):
+            by_query: dict[str, list[float]] = {}
+            for query, mine in groups:
+                both = mine.select(name, "contribution").drop_nulls()
+                one = correlation(both[name].to_numpy(), both["contribution"].to_numpy(), cast(Measure, self.measure))
+                by_query.setdefault(query, []).append(float("nan") if one.value is None else one.value)
+            means = np.array([_known_mean(each) for each in by_query.values()])
+            if not np.isnan(means).all():
+                yield name, mean_estimates(means.reshape(-1, 1), self.plan, (-1.0, 1.0))[0]
+
+    def _independence(self, contexts: pl.DataFrame, frame: pl.DataFrame) -> Iterator[tuple[str, Estimate]]:
+        overlaps: dict[str, list[float]] = {}
+        for row in contexts.filter(pl.col("single").is_not_null()).iter_rows(named=True):
+            alone = float(np.maximum(row["single"], 0).sum())
+            if alone > 0:
+                gain = row["logprob"] - row["logprob_alone"]
+                overlaps.setdefault(row["query"], []).append((alone - gain) / alone)
+        if overlaps:
+            values = np.array([float(np.mean(each)) for each in overlaps.values()])
+            yield "overlap", mean_estimates(values.reshape(-1, 1), self.plan)[0]
+        for aspect in ("redundancy", "effective", "contributing", "harm"):
+            mine = frame.filter(pl.col("aspect") == aspect, pl.col("status") == OK)
+            means = mine.group_by("query").agg(pl.col("value").mean())["value"].to_numpy()
+            if len(means):
+                yield aspect, mean_estimates(means.reshape(-1, 1), self.plan)[0]
+
+    def _predict(self, case: Case, page: StudyPage) -> None:
+        """Which metric goes with the answers, among those of single judgments and of contributions."""
+        rows = rows_of(_with_outcomes_as_scores(case.results), self.outcome, name=case.name)
+        if not rows.queries:
+            raise InputError(f"{case.name}: no context has an outcome {rows.aspect!r}", remedy=NO_GRADES_REMEDY)
+        found = Prediction(rows, cast(Measure, self.measure), self.plan)
+        page.say(case, found.sentence())
+        page.add("prediction", case, found.within_rows())
+        page.add("differences", case, found.gap_rows())
+
+    def finish(self, page: StudyPage) -> None:
+        measure = MEASURE_NAMES[self.measure]
+        dots = page.dots("single", "judgment", "correlation")
+        caption = f"Mean {measure} with contributions, within contexts, with {self.level:.0%} intervals over queries."
+        if dots.height:
+            spec = dot_chart(dots, measure, zero=True)
+            page.draw("single", "What single judgments say of contributions", caption, spec)
+
+
+def _known_mean(values: list[float]) -> float:
+    known = [value for value in values if value == value]
+    return float(np.mean(known)) if known else float("nan")
+
+
+def _with_judgments(results: Results, passages: pl.DataFrame) -> pl.DataFrame:
+    """Passages with what was judged of each alone; null where it wasn't."""
+    known = passages.filter(pl.col("status") == OK, pl.col("passage").is_not_null())
+    for aspect in ("abstention", "relevance"):
+        judged = results.judgments.of(aspect) if results.judgments is not None else None
+        if judged is None or not judged.height:
+            known = known.with_columns(pl.lit(None, pl.Float64).alias(aspect))
+            continue
+        values = judged.filter(pl.col("status") == OK).select("query", "passage", pl.col("value").alias(aspect))
+        known = known.join(values, on=["query", "passage"], how="left", maintain_order="left")
+    alone = _singles(results.said[KIND])
+    sign = pl.when(pl.col("relevance").fill_null(0) >= 1).then(1.0).otherwise(-1.0)
+    return known.join(alone, on=["system", "query", "passage"], how="left", maintain_order="left").with_columns(
+        (1 - pl.col("abstention")).alias("1 − p_abstain"), (sign * (1 - pl.col("abstention"))).alias("utility")
+    )
+
+
+def _singles(frame: pl.DataFrame) -> pl.DataFrame:
+    """What each passage adds to the answer if it is the only one."""
+    known = context_rows(frame).filter(pl.col("single").is_not_null() & (pl.col("passages").list.len() > 0))
+    rows = known.select("system", "query", pl.col("passages").alias("passage"), pl.col("single").alias("alone"))
+    return rows.explode("passage", "alone")
+
+
+def _with_outcomes_as_scores(results: Results) -> Results:
+    """Results whose scores have, beside the metrics, what contributions amount to."""
+    said = results.said[KIND].filter(pl.col("aspect").is_in(OUTCOMES))
+    more = said.select("system", "query", pl.col("aspect").alias("metric"), "value", "status")
+    frame = pl.concat([results.scores.frame.select(more.columns), more])
+    return replace(results, scores=Scores.trusted(frame))
+
+
+def _single_sentence(found: Mapping[str, Estimate], measure: str) -> str:
+    if not found:
+        return "no judgment of single passages can be compared with contributions."
+    name, best = max(found.items(), key=lambda each: each[1].value or -2.0)
+    figures = f"{measure} {signed(best.value or 0.0)} {between(best.interval)} over {count_queries(best.n)}"
+    others = ", ".join(f"{each} {signed(one.value or 0.0)}" for each, one in found.items() if each != name)
+    tail = f" (others: {others})" if others else ""
+    if best.low is None or best.low <= 0:
+        return (
+            f"no judgment of single passages reliably goes with contributions; {name} comes closest, {figures}{tail}."
+        )
+    return f"of single judgments, {name} goes best with what passages contribute: {figures}{tail}."
+
+
+def _overlap_sentence(found: Mapping[str, Estimate]) -> str:
+    one = found.get("overlap")
+    if one is None or one.value is None:
+        return ""
+    known = one.low is not None and one.high is not None
+    figures = f"{one.value:.0%}" + (f" [{one.low:.0%}, {one.high:.0%}]" if known else "")
+    if one.low is not None and one.low > 0:
+        return f"passages don't add up: {figures} of what they do for the answer alone is lost in company."
+    if one.high is not None and one.high < 0:
+        return f"passages don't add up: together they do more for the answer than alone (overlap {figures})."
+    return f"it can't be told whether passages add up: overlap {figures} over {count_queries(one.n)}."
