@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -83,20 +84,42 @@ def examples_table(result: CheckResult, most: int = 2) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=dict.fromkeys(("check", "question", "reason"), pl.String))
 
 
-def apply_checks(drafts: Drafts, result: CheckResult, flags: Sequence[str] = (), *, drop_unknown: bool = False) -> None:
+def apply_checks(
+    drafts: Drafts, result: CheckResult, flags: Sequence[str] = (), *, drop_unknown: bool = False
+) -> CheckResult:
     """Give every draft that fails a check a status, by the first such check. Flags drop nothing.
 
     ``flags``: checks to treat as flags besides those that are. ``drop_unknown``: also drop what a check can't tell.
     A question that is declared unanswerable is dropped in any case unless a reader confirmed it: a wrong declaration
-    would count good answers as failures.
+    would count good answers as failures. Returns the findings, in which a question that repeats only dropped ones is no
+    duplicate.
     """
+    repeating = "duplicate"
     for id, name, verdict, reason in result.frame.select("question", "check", "verdict", "reason").iter_rows():
-        if CHECKS.get(name).flag or name in flags:
+        if CHECKS.get(name).flag or name in flags or name == repeating:
             continue
         if verdict == "fail":
             drafts.drop(id, name, reason)
         elif verdict == "unknown" and (drop_unknown or name == "unanswerable"):
             drafts.drop(id, f"{name}-unknown", reason)
+    excused: list[str] = []
+    for id, earlier in result.repeats.items():  # in order, so whether the earlier ones are kept is settled
+        kept = next((drafts[each] for each in earlier if drafts[each].kept), None)
+        if kept is None:
+            excused.append(id)
+        else:
+            drafts.drop(id, repeating, f"near-duplicate of {kept.id}: {quote_short(kept.fields['question'], 80)}")
+    return replace(result, frame=_excuse(result.frame, repeating, excused))
+
+
+def _excuse(frame: pl.DataFrame, check: str, ids: Sequence[str]) -> pl.DataFrame:
+    """The findings with a pass for these questions, and with the question that they are like in the reason."""
+    mine = (pl.col("check") == check) & pl.col("question").is_in(list(ids))
+    note = pl.col("reason") + ", which was dropped"
+    return frame.with_columns(
+        pl.when(mine).then(pl.lit("pass")).otherwise("verdict").alias("verdict"),
+        pl.when(mine).then(note).otherwise("reason").alias("reason"),
+    )
 
 
 def unknown_note(drafts: Drafts, result: CheckResult) -> str:

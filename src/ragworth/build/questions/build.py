@@ -115,7 +115,7 @@ def build_questions(corpus: Corpus, settings: BuildSettings, jobs: BuildJobs) ->
     result = run_checks(from_drafts(drafts, corpus.passages), settings.checks, jobs.reader, jobs.judge)
     stop_if_spent(jobs.reader, jobs.judge)
     flags = ("copied",) if jobs.writer is None else ()
-    apply_checks(drafts, result, flags, drop_unknown=settings.drop_unknown)
+    result = apply_checks(drafts, result, flags, drop_unknown=settings.drop_unknown)
     select_planned(drafts, settings.plan)
     return BuiltQuestions(corpus, drafts, result, _card(corpus, drafts, result, settings, jobs, writer, flags))
 
