@@ -58,7 +58,7 @@ def command(**given: Any) -> None:
     roles = take_role_options(given)
     output, also = Path(given["output"]), given["also"]
     FileRecord(output, remedy="move it away, or name another folder").refuse_foreign(collection_files(also))
-    plan = _read_plan(given)
+    plan = _read_plan(given, roles)
     read = read_documents(given["documents"], skip_bad_files=given["skip_bad_files"])
     corpus = prepare_corpus(read, plan, given["words"], given["clusters"])
     with ExitStack() as stack:
@@ -77,11 +77,13 @@ def command(**given: Any) -> None:
         _print_result(built, output, roles.calling.quiet)
 
 
-def _read_plan(given: dict[str, Any]) -> Any:
+def _read_plan(given: dict[str, Any], roles: Any) -> Any:
     from ragworth.build.questions.plan import QuestionPlan, read_plan
+    from ragworth.build.roles import RULES
 
     changes = {name: given[name] for name in ("questions", "drafts", "seed") if given[name] is not None}
-    return read_plan(given["plan_file"], **changes) if given["plan_file"] else QuestionPlan(**changes)
+    plan = read_plan(given["plan_file"], **changes) if given["plan_file"] else QuestionPlan(**changes)
+    return plan if roles.models or roles.writer not in (None, RULES) else plan.for_rules()
 
 
 def _settings(given: dict[str, Any], roles: Any, plan: Any, output: Path) -> Any:

@@ -6,14 +6,13 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from ragworth.build.questions.sentences import Sentence, is_clear, is_prose, split_sentences
+from ragworth.build.questions.sentences import MONTH, Sentence, is_clear, is_prose, split_sentences
 
 FactKind = Literal["date", "year", "number", "name", "list", "definition"]
 
-MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
 DATE = re.compile(
-    rf"\b(?:\d{{1,2}} (?:{MONTHS}) \d{{4}}|(?:{MONTHS}) \d{{1,2}} ?, \d{{4}}|(?:{MONTHS}) \d{{4}}|"
-    rf"\d{{1,2}} (?:{MONTHS})|(?:{MONTHS}) \d{{1,2}})\b"
+    rf"\b(?:\d{{1,2}} (?:{MONTH}) \d{{4}}|(?:{MONTH}) \d{{1,2}} ?, \d{{4}}|(?:{MONTH}) \d{{4}}|"
+    rf"\d{{1,2}} (?:{MONTH})|(?:{MONTH}) \d{{1,2}})\b"
 )
 YEAR = re.compile(r"(?<=\b(?:in|by|of) )(?:1[0-9]\d\d|20\d\d)\b(?! [a-z]+s\b)|(?<=\bsince )(?:1[0-9]\d\d|20\d\d)\b")
 SPELLED = "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred"
@@ -49,9 +48,9 @@ _AFTER_NAMES = (
     "in at by from to with on near under over into through for and or but is was are were has had that which who where "
     "when as after before during until since because while than instead rather without can will may must"
 )
-AFTER_NAME = re.compile(rf"^ ?(?:$|[.,;]|(?:{'|'.join(_AFTER_NAMES.split())})\b)")
+AFTER_NAME = re.compile(rf"^ ?(?:$|\.$|[,;]|(?:{'|'.join(_AFTER_NAMES.split())})\b)")
 NO_NAMES = frozenset(
-    (*MONTHS.split("|"), "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday", "I")
+    (*MONTH.split("|"), "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday", "I")
 )
 ITEM = r"[A-Za-z][\w'’-]*(?: [\w'’-]+){0,3}"
 LIST = re.compile(
@@ -62,9 +61,13 @@ LIST_BREAK = re.compile(r"\b(?:is|are|was|were|has|have|not|because|which|that|w
 NO_SUBJECT = (
     "It|He|She|They|Its|His|Her|Within|In|On|At|Under|Among|Between|Inside|Near|Behind|For|With|By|From|To|What|One"
 )
+NO_DEFINITION = (
+    "same|different|real|good|better|best|number|matter|question|part|kind|lot|few|way|only|case|one|two|other"
+)
+"""Words after an article that say too little to define something."""
 DEFINITION = re.compile(
-    rf"^(?!(?:{NO_SUBJECT})\b)(?:[A-Z][\w'’-]*(?: [\w'’-]+){{0,4}}) (?:(?:is|are|was|were) (an? |the )|means? )"
-    r"([^,()]{5,90}?\w) ?\.$"
+    rf"^(?!(?:{NO_SUBJECT})\b)(?:[A-Z][\w'’-]*(?: [\w'’-]+){{0,4}}) (?:is|are|was|were) (an? |the )"
+    rf"(?!(?:{NO_DEFINITION})\b)([^,();]{{5,90}}?\w) ?\.$"
 )
 MAX_DEFINITION = 12
 
@@ -108,9 +111,9 @@ def _facts_in(sentence: Sentence) -> Iterator[Fact]:
             yield Fact(kind, match[0], sentence, match.start())
     if (items := LIST.match(text)) and not LIST_BREAK.search(items[1]):
         yield Fact("list", items[1], sentence, items.start(1))
-    if (said := DEFINITION.match(text)) and len(said[2].split()) <= MAX_DEFINITION:
-        start = said.start(2) - len(said[1] or "")
-        yield Fact("definition", text[start : said.end(2)], sentence, start)
+    said = DEFINITION.match(text)
+    if said and len(said[2].split()) <= MAX_DEFINITION and not re.search(r"\b(?:doesn't|does|is|are)\b", said[2]):
+        yield Fact("definition", text[said.start(1) : said.end(2)], sentence, said.start(1))
 
 
 def _is_whole_name(sentence: str, match: re.Match[str]) -> bool:
@@ -125,7 +128,7 @@ def _is_whole_name(sentence: str, match: re.Match[str]) -> bool:
     )
 
 
-LISTED_BEFORE = re.compile(r"(?:,|\b(?:and|or|to|from|between))\s*$")
+LISTED_BEFORE = re.compile(r"(?:,|\b(?:and|or|to|from|between)|--[a-z-]+)\s*$")
 LISTED_AFTER = re.compile(
     r"\s*(?: ?,? (?:and|or|to)\b| ?, (?:[\w'’-]+ ){1,3}(?:,|and\b)| ?, [A-Z][\w'’-]* ?(?:,|\.$|or\b|and\b)|,? --|"
     r" [\w-]+\.[a-z]{2,7}\b)"

@@ -30,13 +30,13 @@ CALLED = re.compile(
 OWNING = re.compile(
     r"^(?P<subject>[\w'’ -]{2,60}?) (?P<verb>has|have|had) (?:about |some |nearly |almost |around |over |exactly )?$"
 )
-LISTING = re.compile(r"^(?P<subject>[\w'’ -]{2,60}?) (?P<verb>include|consist of|contain|are|were|is|was|mean)s?$")
+LISTING = re.compile(r"^(?P<subject>[\w'’ -]{2,60}?) (?P<verb>include|consist of|contain|are|were|is|was)s?$")
 DOES = {"has": "does", "have": "do", "had": "did"}
 MISSING = {kind: f"{kind} is" for kind in ("date", "year", "number", "name", "list")} | {"definition": "words are"}
 GOES_ON = re.compile(rf"^(?:(?:{PREPOSITIONS.replace(' ', '|')})\b[^,]{{0,80}}|(?:[,;]|and\b).*)?$")
 PERSON = re.compile(r"^[A-Z][a-z’'-]+(?: [A-Z][a-z’'-]*\.?){1,2}$")
 KEYWORD_REACH = 6
-MAX_KEYWORDS = 9
+MIN_KEYWORDS, MAX_KEYWORDS = 3, 9
 
 
 def ask_for(fact: Fact, title: str) -> str:
@@ -147,14 +147,16 @@ def standalone(text: str) -> str:
 
 
 def key_words(fact: Fact, title: str) -> str:
-    """What a user types into a search box: the title, the words next to the fact, and what is asked for."""
+    """What a user types into a search box: the title, the words next to the fact, and what is asked for; empty if that
+    can't be said in a word."""
     near = re.findall(r"[\w'’%.,-]*\w", fact.before)[-KEYWORD_REACH:]
     near += re.findall(r"[\w'’%.,-]*\w", fact.after)[:KEYWORD_REACH]
     words = re.findall(r"[\w'’-]*\w", title) + near
     some = list(dict.fromkeys(word for word in words if word.casefold() not in LITTLE_WORDS))[:MAX_KEYWORDS]
     asked = {"year": "year", "date": "date", "number": "how many", "list": "list", "definition": "definition"}
-    kind = asked.get(fact.kind) or ("who" if _is_person(fact) else "name")
-    return " ".join([*some, kind])
+    place = re.search(r"\b(?:in|at|from|near|to)$", fact.before)
+    kind = asked.get(fact.kind) or ("who" if _is_person(fact) else "where" if place else "")
+    return " ".join([*some, kind]) if kind and len(some) >= MIN_KEYWORDS else ""
 
 
 def join_questions(first: str, second: str) -> str:

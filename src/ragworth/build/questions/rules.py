@@ -79,10 +79,10 @@ class Workplace:
     kin: SameKind
     draw: random.Random
 
-    def in_style(self, text: str, *facts: SourcedFact) -> str:
-        """The question as a user of the slot's style puts it."""
-        if self.slot.style == "keywords" and facts:
-            return " ".join(key_words(each.fact, each.source.title) for each in facts)
+    def in_style(self, text: str, found: SourcedFact | None = None) -> str:
+        """The question as a user of the slot's style puts it. What can't be said in key words is asked in full."""
+        if self.slot.style == "keywords" and found is not None:
+            return key_words(found.fact, found.source.title) or text
         return in_chat(text, self.draw) if self.slot.style == "chat" else text
 
 
@@ -192,7 +192,7 @@ def _multi_passage(work: Workplace) -> WrittenQuestion | None:
     one, other = pair
     text = join_questions(*(ask_for(each.fact, each.source.title) for each in pair))
     answers = tuple(f"{one.answers[0]}{between}{other.answers[0]}" for between in (" and ", ", "))
-    return WrittenQuestion(work.in_style(text, one, other), answers, (one.span, other.span))
+    return WrittenQuestion(work.in_style(text), answers, (one.span, other.span))
 
 
 def _comparison(work: Workplace) -> WrittenQuestion | None:
@@ -209,8 +209,7 @@ def _comparison(work: Workplace) -> WrittenQuestion | None:
     what = "Which year is later" if one.fact.kind == "year" else f"Which number of {_counted(one.fact)} is greater"
     gaps = " or the one missing in ".join(gap_statement(each.fact, each.source.title) for each in (one, other))
     text = f"{what}: the one missing in {gaps}?"
-    asked = in_chat(text, work.draw) if work.slot.style == "chat" else text
-    return WrittenQuestion(asked, later.answers, (one.span, other.span))
+    return WrittenQuestion(work.in_style(text), later.answers, (one.span, other.span))
 
 
 def _pair(

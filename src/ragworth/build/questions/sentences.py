@@ -6,18 +6,19 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]”]?\s+(?=[\"'(\[“]? ?[A-Z0-9]|--[a-z]|[\w-]+\.[a-z]{2,7}\b)|\n\s*\n")
-ABBREVIATION = re.compile(
-    r"(?:\b(?:Dr|Mr|Mrs|Ms|St|Jr|Sr|vs|etc|al|No|Inc|Co|Bros|Mt|Gen|Col|Prof|e\.g|i\.e)|\b[A-Z]) ?\.$"
+SENTENCE_END = re.compile(
+    r"(?<=[.!?])[\"')\]”]?\s+(?=[\"'(\[“]? ?[A-Z0-9]|--[a-z]|[\w-]+\.[a-z]{2,7}\b|[a-z]+[A-Z])|\n\s*\n"
 )
+_SHORT = "Dr Mr Mrs Ms Maj Lt Capt Sgt Gov Sen Rev Adm Brig St Jr Sr vs etc al No Inc Co Bros Mt Gen Col Prof"
+ABBREVIATION = re.compile(rf"(?:\b(?:{_SHORT.replace(' ', '|')}|e\.g|i\.e)|\b[A-Za-z]) ?\.$")
 """A full stop that doesn't end a sentence."""
 FOREIGN = re.compile(
-    r"[|{}<>=\\`~^*#@$\[\]−×÷≤≥]|''|https?:|\w/\w|\bsee below\b|\bet al\b|\.\.\.|…|--(?![a-z])|\b_|_\b"
+    r"[|{}<>=\\`~^*#@$\[\]−×÷≤≥]|''|https?:|\w/\w|\bsee below\b|\bet al\b|\.\.\.|…|--(?![a-z])|\d\.\d+\.\d|\b_|_\b"
 )
 """Signs of code, tables, links and references, which make no question."""
 _OPENERS = (
     "This|That|These|Those|Here|There|Such|Then|But|And|So|Or|If|However|For example|For instance|Above|Below|After|"
-    "See|Their|Therefore|Thus|Hence|Nonetheless|Nevertheless|Moreover|Furthermore|Also|Instead|Otherwise|Meanwhile|Later|Likewise|"
+    "See|They|Their|Therefore|Thus|Hence|Nonetheless|Nevertheless|Moreover|Furthermore|Also|Instead|Otherwise|Meanwhile|Later|Likewise|"
     "Similarly|Finally|Additionally|Again|Both|Another|Others|Neither|Either|Still|Yet|On the other hand|In contrast|"
     r"In addition|In turn|As a result|As such|At the same time|At that time|An? (?:year|month|week|day|decade)s? later|"
     "Before that|Since then|By then|Of these|Of its|Apart from|Unlike"
@@ -28,6 +29,7 @@ REFERRING = re.compile(
     r"\b(?:this|these|those|the (?:former|latter|following|above|others|two|three)|as such|aforementioned|"
     r"respectively|above|below|here|the next|the previous|earlier|mentioned)\b"
 )
+MONTH = "January|February|March|April|May|June|July|August|September|October|November|December"
 PRONOUN = re.compile(r"^(?:He|She|It|They|Its|His|Her|Their)\b")
 _VERBS = (
     "is are was were has have had does do did can could will would may might must should gives takes uses needs "
@@ -76,4 +78,13 @@ def is_prose(sentence: str) -> bool:
 
 def is_clear(sentence: str) -> bool:
     """Whether a sentence can be understood without the one before it, given the title of its document."""
-    return not OPENING.match(sentence) and not REFERRING.search(sentence)
+    return not OPENING.match(sentence) and not REFERRING.search(sentence) and not _lacks_person(sentence)
+
+
+def _lacks_person(sentence: str) -> bool:
+    """Whether *he*, *she* or *they* comes before anybody was named."""
+    found = re.search(r"\b(?:he|she|they)\b", sentence)
+    if found is None or re.match(r"(?:He|She|His|Her)\b", sentence):
+        return False
+    named = re.findall(r"(?<=\w )[A-Z][a-z]+|\b(?:an?|the) [a-z]+|[a-z]{3,}s\b", sentence[: found.start()])
+    return not [word for word in named if not re.match(MONTH, word)]
