@@ -16,12 +16,14 @@ DATE = re.compile(
 )
 YEAR = re.compile(r"(?<=\b(?:in|by|of) )(?:1[0-9]\d\d|20\d\d)\b(?! [a-z]+s\b)|(?<=\bsince )(?:1[0-9]\d\d|20\d\d)\b")
 SPELLED = "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred"
-NO_UNIT = r"(?!(?:has|was|is|as|its|his|plus|less|does|minus|versus|across|here)\b)"
+NO_UNIT = (
+    r"(?!(?:has|was|is|as|its|his|plus|less|does|minus|versus|across|here|becomes|gets|gives|makes|takes|means)\b)"
+)
 PLURAL = rf"{NO_UNIT}[a-z-]+[a-rt-z]s|people|children|men|women|percent|%"
 UNIT = rf"(?:(?:[a-z]+(?:al|ic|ed|ive|ous|ern|ar|en|er) )?(?:{PLURAL}))(?!\w)"
 """A plural noun, at most with an adjective in front."""
 NUMBER = re.compile(
-    r"(?<![\w.,$€£+@:/(-])(?<!the )(?<!The )(?<!these )(?<!both )(?<!other )(?<!all )(?<!first )(?<!last )(?<!next )"
+    r"(?<![\w.,$€£+@:/(–-])(?<![–.-] )(?<!'s )(?<!the )(?<!The )(?<!these )(?<!both )(?<!other )(?<!all )(?<!first )(?<!last )(?<!next )"
     r"(?<!couple )"
     rf"(?<![A-Z]\w )(?:(?:\d{{1,3}}(?:,\d{{3}})+|\d+)(?:\.\d+)?(?: (?:million|billion|thousand))?|\b(?:{SPELLED})\b)"
     rf"(?= {UNIT})"
@@ -61,9 +63,7 @@ LIST_BREAK = re.compile(r"\b(?:is|are|was|were|has|have|not|because|which|that|w
 NO_SUBJECT = (
     "It|He|She|They|Its|His|Her|Within|In|On|At|Under|Among|Between|Inside|Near|Behind|For|With|By|From|To|What|One"
 )
-NO_DEFINITION = (
-    "same|different|real|good|better|best|number|matter|question|part|kind|lot|few|way|only|case|one|two|other"
-)
+NO_DEFINITION = "error|source|result|most|same|different|real|good|better|best|number|matter|question|part|kind|lot|few|way|only|case|one|two|other"
 """Words after an article that say too little to define something."""
 DEFINITION = re.compile(
     rf"^(?!(?:{NO_SUBJECT})\b)(?:[A-Z][\w'’-]*(?: [\w'’-]+){{0,4}}) (?:is|are|was|were) (an? |the )"
@@ -128,7 +128,7 @@ def _is_whole_name(sentence: str, match: re.Match[str]) -> bool:
     )
 
 
-LISTED_BEFORE = re.compile(r"(?:,|\b(?:and|or|to|from|between)|--[a-z-]+)\s*$")
+LISTED_BEFORE = re.compile(r"(?:,|\b(?:and|or|to|from|between)|-[a-z-]+|:)\s*$")
 LISTED_AFTER = re.compile(
     r"\s*(?: ?,? (?:and|or|to)\b| ?, (?:[\w'’-]+ ){1,3}(?:,|and\b)| ?, [A-Z][\w'’-]* ?(?:,|\.$|or\b|and\b)|,? --|"
     r" [\w-]+\.[a-z]{2,7}\b)"

@@ -33,6 +33,9 @@ OWNING = re.compile(
 LISTING = re.compile(r"^(?P<subject>[\w'’ -]{2,60}?) (?P<verb>include|consist of|contain|are|were|is|was)s?$")
 DOES = {"has": "does", "have": "do", "had": "did"}
 MISSING = {kind: f"{kind} is" for kind in ("date", "year", "number", "name", "list")} | {"definition": "words are"}
+UNFIT_SUBJECT = re.compile(r"\b(?:that it|we|We|You|I)\b|'ve\b|\bsuggest")
+"""What a subject can't have in a question that is read alone."""
+PARTICIPLE = re.compile(r"(?:\w+ly )?\w+(?:ed|en|wn|de|lt|ld|un|ung|ht)\b")
 GOES_ON = re.compile(rf"^(?:(?:{PREPOSITIONS.replace(' ', '|')})\b[^,]{{0,80}}|(?:[,;]|and\b).*)?$")
 PERSON = re.compile(r"^[A-Z][a-z’'-]+(?: [A-Z][a-z’'-]*\.?){1,2}$")
 KEYWORD_REACH = 6
@@ -50,7 +53,7 @@ def natural_question(fact: Fact, title: str, *, alone: bool = True) -> str:
     if PRONOUN.match(before):
         return ""
     question = _called(fact, before) or _fronted(fact, before) or _owning(fact, before) or _listing(fact, before)
-    if not question:
+    if not question or UNFIT_SUBJECT.search(question):
         return ""
     return standalone(f"{title}: {question}" if alone and not mentions(question, title) else question)
 
@@ -91,14 +94,26 @@ def _fronted(fact: Fact, before: str) -> str:
     if match is None or not GOES_ON.match(fact.after):
         return ""
     if fact.kind in ("date", "year"):
-        wh = f"{match['preposition']} {'what date' if fact.kind == 'date' else 'which year'}"
-    elif fact.kind == "name" and match["preposition"] == "by" and _is_person(fact) and " by " not in before[:-2]:
+        wh = f"{match['preposition']} {_time(fact)}"
+    elif (
+        fact.kind == "name"
+        and match["preposition"] == "by"
+        and _is_person(fact)
+        and " by " not in before[:-2]
+        and PARTICIPLE.match(match["rest"])
+    ):
         wh = "by whom"
     else:
         return ""
     rest = fact.after if not fact.after.startswith((",", ";", "and ")) else ""
     words = [wh, match["verb"], _lowered(match["subject"]), match["rest"].strip(), rest]
     return tidy(" ".join(filter(None, words)))
+
+
+def _time(fact: Fact) -> str:
+    if fact.kind == "year":
+        return "which year"
+    return "which month" if re.fullmatch(r"[A-Z][a-z]+ \d{4}", fact.text) else "what date"
 
 
 def _is_person(fact: Fact) -> bool:
@@ -153,10 +168,11 @@ def key_words(fact: Fact, title: str) -> str:
     near += re.findall(r"[\w'’%.,-]*\w", fact.after)[:KEYWORD_REACH]
     words = re.findall(r"[\w'’-]*\w", title) + near
     some = list(dict.fromkeys(word for word in words if word.casefold() not in LITTLE_WORDS))[:MAX_KEYWORDS]
+    own = [word for word in some if word in near]
     asked = {"year": "year", "date": "date", "number": "how many", "list": "list", "definition": "definition"}
     place = re.search(r"\b(?:in|at|from|near|to)$", fact.before)
     kind = asked.get(fact.kind) or ("who" if _is_person(fact) else "where" if place else "")
-    return " ".join([*some, kind]) if kind and len(some) >= MIN_KEYWORDS else ""
+    return " ".join([*some, kind]) if kind and len(own) >= MIN_KEYWORDS else ""
 
 
 def join_questions(first: str, second: str) -> str:

@@ -199,7 +199,7 @@ def _comparison(work: Workplace) -> WrittenQuestion | None:
     """Which of two years, or of two numbers of the same things, from two passages, is greater."""
 
     def comparable(one: SourcedFact, other: SourcedFact) -> bool:
-        return _counted(one.fact) == _counted(other.fact) and _differ(one.fact, other.fact)
+        return _counted(one.fact) == _counted(other.fact) != "%" and _differ(one.fact, other.fact)
 
     pair = _pair(work.facts, comparable)
     if pair is None:
