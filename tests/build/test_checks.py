@@ -66,7 +66,7 @@ def test_a_question_that_repeats_only_dropped_ones_is_kept() -> None:
     fields = [{"question": text, "answers": ["1820"], "passages": ["p"], "answerable": True} for text in texts]
     drafts = Drafts(Draft(f"q{number}", "question", "", each) for number, each in enumerate(fields))
     passages = pl.DataFrame({"passage": ["p"], "text": ["The Veldrin bridge was opened in 1820."]})
-    rows = [(f"q{number}", "self-contained", "pass" if number else "fail", None, "it") for number in range(3)]
+    rows = [(f"q{number}", "self-contained", "pass" if number else "fail", 0.0, "it") for number in range(3)]
     rows += [(f"q{number}", "duplicate", "fail" if number else "pass", 0.9, "like q0") for number in range(3)]
     frame = pl.DataFrame(rows, schema=["question", "check", "verdict", "value", "reason"], orient="row")
     found = CheckResult(from_drafts(drafts, passages), frame, None, None, (), {"q1": ("q0",), "q2": ("q0", "q1")})

@@ -21,7 +21,7 @@ CACHE_FOLDER = ".ragworth"
 @click.option("-o", "--output", required=True, type=click.Path(file_okay=False), help="Folder of the new collection.")
 @click.option("--plan", "plan_file", type=click.Path(dir_okay=False), help="TOML file with shares of types and styles.")
 @click.option("-n", "--questions", type=click.IntRange(1), help="Number of questions.  [default: 100]")
-@click.option("--drafts", type=click.FloatRange(1, 20), help="Drafts for each question.  [default: 1.5]")
+@click.option("--drafts", type=click.FloatRange(1, 20), help="Drafts for each question.  [default: 1.5; 3 by rules]")
 @click.option("--seed", type=click.IntRange(0), help="Seed of the plan.  [default: 0]")
 @click.option("--words", type=click.IntRange(20), default=200, show_default=True, help="Length of a passage.")
 @click.option("--clusters", type=click.IntRange(1, 50), help="Clusters of documents.  [default: by their number]")

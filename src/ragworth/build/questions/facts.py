@@ -23,8 +23,8 @@ PLURAL = rf"{NO_UNIT}[a-z-]+[a-rt-z]s|people|children|men|women|percent|%"
 UNIT = rf"(?:(?:[a-z]+(?:al|ic|ed|ive|ous|ern|ar|en|er) )?(?:{PLURAL}))(?!\w)"
 """A plural noun, at most with an adjective in front."""
 NUMBER = re.compile(
-    r"(?<![\w.,$€£+@:/(–-])(?<![–.-] )(?<!'s )(?<!the )(?<!The )(?<!these )(?<!both )(?<!other )(?<!all )(?<!first )(?<!last )(?<!next )"
-    r"(?<!couple )"
+    r"(?<![\w.,$€£+@:/(–-])(?<![–.-] )(?<!'s )(?<!the )(?<!The )(?<!these )(?<!both )(?<!other )(?<!all )"
+    r"(?<!first )(?<!last )(?<!next )(?<!couple )"
     rf"(?<![A-Z]\w )(?:(?:\d{{1,3}}(?:,\d{{3}})+|\d+)(?:\.\d+)?(?: (?:million|billion|thousand))?|\b(?:{SPELLED})\b)"
     rf"(?= {UNIT})"
 )

@@ -33,6 +33,7 @@ OWNING = re.compile(
 LISTING = re.compile(r"^(?P<subject>[\w'’ -]{2,60}?) (?P<verb>include|consist of|contain|are|were|is|was)s?$")
 DOES = {"has": "does", "have": "do", "had": "did"}
 MISSING = {kind: f"{kind} is" for kind in ("date", "year", "number", "name", "list")} | {"definition": "words are"}
+NO_SUBJECT = re.compile(r"(?:Since|When|While|As|After|Before|During|In|On|At|By|From|With|For|Under|Within)\b")
 UNFIT_SUBJECT = re.compile(r"\b(?:that it|we|We|You|I)\b|'ve\b|\bsuggest")
 """What a subject can't have in a question that is read alone."""
 PARTICIPLE = re.compile(r"(?:\w+ly )?\w+(?:ed|en|wn|de|lt|ld|un|ung|ht)\b")
@@ -50,7 +51,7 @@ def ask_for(fact: Fact, title: str) -> str:
 def natural_question(fact: Fact, title: str, *, alone: bool = True) -> str:
     """The sentence turned into a question; empty if its form doesn't allow that. ``alone``: it names the title."""
     before = PRONOUN.sub(lambda match: _subject(match[0], title), fact.before) if title else fact.before
-    if PRONOUN.match(before):
+    if PRONOUN.match(before) or NO_SUBJECT.match(before):
         return ""
     question = _called(fact, before) or _fronted(fact, before) or _owning(fact, before) or _listing(fact, before)
     if not question or UNFIT_SUBJECT.search(question):
