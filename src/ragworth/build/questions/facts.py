@@ -63,7 +63,10 @@ LIST_BREAK = re.compile(r"\b(?:is|are|was|were|has|have|not|because|which|that|w
 NO_SUBJECT = (
     "It|He|She|They|Its|His|Her|Within|In|On|At|Under|Among|Between|Inside|Near|Behind|For|With|By|From|To|What|One"
 )
-NO_DEFINITION = "error|source|result|most|same|different|real|good|better|best|number|matter|question|part|kind|lot|few|way|only|case|one|two|other"
+NO_DEFINITION = (
+    "error|source|result|most|major|same|different|real|good|better|best|number|matter|question|part|kind|lot|few|"
+    "way|only|case|one|two|other"
+)
 """Words after an article that say too little to define something."""
 DEFINITION = re.compile(
     rf"^(?!(?:{NO_SUBJECT})\b)(?:[A-Z][\w'’-]*(?: [\w'’-]+){{0,4}}) (?:is|are|was|were) (an? |the )"
