@@ -1,30 +1,27 @@
-"""Precision and recall of the checks of ragworth build on 300 planted faults.
+"""Precision and recall of the checks of ragworth build on 300 planted faults, and on 300 that are held out.
 
-    python -m benchmarks.planted_faults [--encoder none]
+    python -m benchmarks.planted_faults [--held-out] [--endpoint] [--encoder none]
 
 The corpus is invented, so that the truth is known: passages about places that don't exist, clean questions in words of
-their own, and copies of them with one fault each. The reader is scripted and perfect: it answers exactly if the
-passages in its prompt state the facts, so the table measures the checks and not a model.
+their own, and copies of them with one fault each. The rules of the checks were revised on these faults, so there is a
+second set that they have never seen (`held_out_faults.py`). The reader is perfect: it answers exactly if the passages
+in its prompt state the facts, so the table measures the checks and not a model. It is called within the process, or
+with ``--endpoint`` over HTTP.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
-import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import NamedTuple
 
-import polars as pl
+from benchmarks.held_out_faults import build_held_out_world
+from benchmarks.planted_world import World, measure, quality_table, run_world
 
-from ragworth.annotators.control_questions import CONTROL_QUESTIONS
-from ragworth.build.checks.run import CheckResult, CheckSettings, run_checks
-from ragworth.build.question_set import Question, QuestionSet
+from ragworth.build.question_set import Question
 from ragworth.build.questions.contract import SourceSpan
-from ragworth.calls.job import Job
-from ragworth.llm.contract import Choose, Request
-from ragworth.llm.scripted import Scripted, ScriptedReply
 
 PLACES = 150
 PLANTED = {
@@ -103,46 +100,6 @@ class Place(NamedTuple):
     @property
     def text(self) -> str:
         return f"{self.built} {self.measured} Visitors come mostly in the summer months."
-
-
-@dataclass
-class World:
-    """Questions, faults by question and check, passages, and what the reader needs to know."""
-
-    questions: list[Question] = field(default_factory=list)
-    faults: dict[str, str] = field(default_factory=dict)
-    passages: dict[str, str] = field(default_factory=dict)
-    needs: dict[str, list[tuple[tuple[str, ...], str]]] = field(default_factory=dict)
-    """By question: sentences that together give an answer, and the answer. No sentences: known by heart."""
-
-    def add(self, question: Question, *ways: tuple[tuple[str, ...], str], fault: str = "") -> None:
-        self.questions.append(question)
-        self.needs.setdefault(question.text, []).extend(ways)
-        if fault:
-            self.faults[question.id] = fault
-
-    @property
-    def question_set(self) -> QuestionSet:
-        frame = pl.DataFrame({"passage": list(self.passages), "text": list(self.passages.values())})
-        return QuestionSet(tuple(self.questions), frame)
-
-    def reader(self) -> Scripted:
-        """A perfect reader of this world, and of the control questions."""
-        controls = {each.answered: each.passage for each in CONTROL_QUESTIONS}
-
-        def reply(request: Request) -> ScriptedReply:
-            prompt = "\n".join(message.content for message in request.prompt.messages)
-            asked = re.findall(r"^Question: (.*)$", prompt, re.MULTILINE)[-1]
-            ways = self.needs.get(asked, [])
-            known = [answer for sentences, answer in ways if all(each in prompt for each in sentences)]
-            if asked in controls and controls[asked] in prompt:
-                known = ["the answer"]
-            if isinstance(request, Choose):
-                p = 0.02 if known else 0.97
-                return {label: p if label == "NO-RESPONSE" else 0.001 for label in request.labels}
-            return known[0] if known else "NO-RESPONSE"
-
-        return Scripted(reply)
 
 
 def places(draw: random.Random) -> Iterator[Place]:
@@ -303,54 +260,18 @@ PLANTERS: dict[str, Planter] = {
 }
 
 
-class CheckQuality(NamedTuple):
-    check: str
-    planted: int
-    found: int
-    false_alarms: int
-    unknown: int
-
-    @property
-    def recall(self) -> float:
-        return self.found / self.planted
-
-    @property
-    def precision(self) -> float:
-        return self.found / (self.found + self.false_alarms) if self.found else 0.0
-
-
-def measure(world: World, result: CheckResult) -> list[CheckQuality]:
-    """Precision and recall of each check. A false alarm is a failure of a question that was planted for no check."""
-    rows = []
-    for check, count in PLANTED.items():
-        failed = set(result.failed(check))
-        found = sum(world.faults.get(id) == check for id in failed)
-        alarms = sum(id not in world.faults for id in failed)
-        unknown = result.frame.filter((pl.col("check") == check) & (pl.col("verdict") == "unknown")).height
-        rows.append(CheckQuality(check, count, found, alarms, unknown))
-    return rows
-
-
-def run(encoder: str = "embedded", seed: int = 0) -> tuple[World, CheckResult]:
-    world = build_world(seed)
-    with Job(world.reader(), None) as job:
-        return world, run_checks(world.question_set, CheckSettings(encoder=encoder), job)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--held-out", action="store_true")
+    parser.add_argument("--endpoint", action="store_true")
     parser.add_argument("--encoder", default="embedded")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
-    world, result = run(given.encoder, given.seed)
+    world = build_held_out_world() if given.held_out else build_world(given.seed)
+    result = run_world(world, given.encoder, endpoint=given.endpoint)
     clean = sum(question.id not in world.faults for question in world.questions)
-    print(f"{len(world.questions)} questions, {clean} of them clean")
-    print("| check | planted | found | false alarms | recall | precision |\n| --- | ---: | ---: | ---: | ---: | ---: |")
-    for row in measure(world, result):
-        print(
-            f"| {row.check} | {row.planted} | {row.found} | {row.false_alarms} "
-            f"| {row.recall:.3f} | {row.precision:.3f} |"
-        )
+    print(f"{len(world.questions)} questions, {clean} of them clean\n")
+    print(quality_table(measure(world, result)))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from benchmarks.planted_faults import PLANTED, World, build_world, measure, run
+from benchmarks.held_out_faults import build_held_out_world
+from benchmarks.planted_faults import PLANTED, build_world
+from benchmarks.planted_world import World, measure, run_world
 
 from ragworth.build import near_duplicates
 from ragworth.build.checks import CHECKS
@@ -17,9 +19,9 @@ from ragworth.build.checks.language import identify_language
 from ragworth.build.checks.reader import check_fitness
 from ragworth.build.checks.run import CheckResult, CheckSettings, plan_checks, run_checks
 from ragworth.build.checks.self_contained import dangling_reference
-from ragworth.build.checks.summary import flag_scores, summarise_checks
+from ragworth.build.checks.summary import apply_checks, flag_scores, summarise_checks
 from ragworth.build.drafts import Draft, Drafts
-from ragworth.build.question_set import Question, QuestionSet, read_question_set
+from ragworth.build.question_set import Question, QuestionSet, from_drafts, read_question_set
 from ragworth.build.roles import Roles, assign_roles, shared_role_warnings
 from ragworth.calls.budget import JobLimits
 from ragworth.calls.job import Job
@@ -33,7 +35,8 @@ NO_ENCODER = CheckSettings(encoder="none")
 
 @pytest.fixture(scope="module")
 def planted() -> tuple[World, CheckResult]:
-    return run("none")
+    world = build_world()
+    return world, run_world(world, "none")
 
 
 def test_every_check_finds_its_planted_faults_and_leaves_the_clean_questions_alone(
@@ -42,7 +45,39 @@ def test_every_check_finds_its_planted_faults_and_leaves_the_clean_questions_alo
     assert sum(PLANTED.values()) == 300
     for row in measure(*planted):
         assert row.recall >= 0.95, row
-        assert row.precision >= 0.95, row
+        assert row.precision is not None and row.precision >= 0.95, row
+
+
+@pytest.mark.parametrize("endpoint", [False, True])
+def test_faults_that_the_rules_have_not_seen_are_found_too(endpoint: bool) -> None:
+    """Floors a little below what docs/build-questions.md reports: `self-contained` misses many of them."""
+    world = build_held_out_world()
+    rows = {row.check: row for row in measure(world, run_world(world, "none", endpoint=endpoint))}
+    assert sum(row.planted for row in rows.values()) == 300
+    for row in rows.values():
+        assert row.recall >= {"self-contained": 0.6, "duplicate": 0.8}.get(row.check, 0.9), row
+        assert row.precision is not None and row.precision >= 0.95, row
+
+
+def test_a_question_that_repeats_only_dropped_ones_is_kept() -> None:
+    """The first is dropped for its pronoun, so the second stays; the third repeats the second."""
+    texts = ["When was the Veldrin bridge, which it replaced, opened?", "When was the Veldrin bridge opened?"]
+    texts.append("When was the Veldrin bridge opened, please?")
+    fields = [{"question": text, "answers": ["1820"], "passages": ["p"], "answerable": True} for text in texts]
+    drafts = Drafts(Draft(f"q{number}", "question", "", each) for number, each in enumerate(fields))
+    passages = pl.DataFrame({"passage": ["p"], "text": ["The Veldrin bridge was opened in 1820."]})
+    rows = [(f"q{number}", "self-contained", "pass" if number else "fail", 0.0, "it") for number in range(3)]
+    rows += [(f"q{number}", "duplicate", "fail" if number else "pass", 0.9, "like q0") for number in range(3)]
+    frame = pl.DataFrame(rows, schema=["question", "check", "verdict", "value", "reason"], orient="row")
+    found = CheckResult(from_drafts(drafts, passages), frame, None, None, (), {"q1": ("q0",), "q2": ("q0", "q1")})
+    settled = apply_checks(drafts, found)
+    assert [(draft.id, draft.status) for draft in drafts] == [
+        ("q0", "self-contained"),
+        ("q1", "kept"),
+        ("q2", "duplicate"),
+    ]
+    assert "q1" in drafts["q2"].reason
+    assert settled.failed("duplicate") == ["q2"]
 
 
 def test_every_question_has_a_finding_from_every_check(planted: tuple[World, CheckResult]) -> None:
@@ -94,7 +129,7 @@ def test_controls_that_fail_are_no_proof_of_fitness() -> None:
 
 def test_failures_of_the_model_are_unknown_and_never_pass() -> None:
     world = build_world()
-    reader = world.reader()
+    reader = world.scripted_reader()
     reader._faults = Faults(malformed=0.4, seed=1)
     with Job(reader, None) as job:
         result = run_checks(world.question_set, CheckSettings(("answerable",), "none"), job)
@@ -106,14 +141,14 @@ def test_failures_of_the_model_are_unknown_and_never_pass() -> None:
 def test_a_stopped_run_goes_on_from_the_store(tmp_path: Path) -> None:
     world, store = build_world(), tmp_path / "calls.sqlite"
     settings = CheckSettings(("answerable", "closed-book"), "none")
-    with Job(whole := world.reader(), None) as job:
+    with Job(whole := world.scripted_reader(), None) as job:
         expected = run_checks(world.question_set, settings, job)
         needed = whole.calls
     for kill_after in (1, 60, 300):
-        with Job(world.reader(), store, limits=JobLimits(kill_after)) as job:
+        with Job(world.scripted_reader(), store, limits=JobLimits(kill_after)) as job:
             partial = run_checks(world.question_set, settings, job)
         assert job.stopped and partial.frame.filter(pl.col("verdict") == "unknown").height
-    with Job(last := world.reader(), store) as job:
+    with Job(last := world.scripted_reader(), store) as job:
         result = run_checks(world.question_set, settings, job)
     assert result.frame.equals(expected.frame)
     assert last.calls < needed
@@ -122,7 +157,7 @@ def test_a_stopped_run_goes_on_from_the_store(tmp_path: Path) -> None:
 def test_a_plan_counts_the_calls_that_are_made(tmp_path: Path) -> None:
     world = build_world()
     settings = CheckSettings(("closed-book",), "none")
-    with Job(reader := world.reader(), tmp_path / "calls.sqlite") as job:
+    with Job(reader := world.scripted_reader(), tmp_path / "calls.sqlite") as job:
         forecast = plan_checks(world.question_set, settings, job)
         assert forecast is not None and reader.calls == 0
         run_checks(world.question_set, settings, job)

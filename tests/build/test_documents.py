@@ -75,6 +75,26 @@ def test_a_pdf_has_its_text_layer() -> None:
     assert "Ann built the mill" in pdf_file(small_pdf("Ann built the mill in 1820.")).text
 
 
+def test_a_pdf_says_what_it_lacks() -> None:
+    """A scan has no text, a scanned page among others is noted, and a password is an error that says so."""
+    pypdf = pytest.importorskip("pypdf")
+    writer = pypdf.PdfWriter(clone_from=BytesIO(small_pdf("Ann built the mill.")))
+    writer.add_blank_page()
+    mixed, scan, locked = BytesIO(), BytesIO(), BytesIO()
+    writer.write(mixed)
+    assert pdf_file(mixed.getvalue()).note == "1 of 2 pages have no text (scanned or empty)"
+    writer.encrypt("secret", algorithm="RC4-128")
+    writer.write(locked)
+    with pytest.raises(FormatError, match="password"):
+        pdf_file(locked.getvalue())
+    blank = pypdf.PdfWriter()
+    blank.add_blank_page(612, 792)
+    blank.write(scan)
+    with pytest.raises(FormatError, match="no text on its 1 page") as caught:
+        pdf_file(scan.getvalue())
+    assert "OCR" in str(caught.value)
+
+
 def test_wrapped_lines_are_one_sentence() -> None:
     assert (
         text_file(b"The mill was built\nby Ann.\n\n\n\nIt burned.\r\n").text

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from ragworth.build.plain_text import READERS
+from ragworth.build.plain_text import READERS, PlainText
 from ragworth.errors import FormatError, InputError, format_count, format_list, quote_short
 from ragworth.formats.files import open_file
 from ragworth.limits import max_line
@@ -42,7 +42,9 @@ def read_documents(paths: Iterable[str | Path], *, skip_bad_files: bool = False)
             notes += left
             for name, file in found:
                 try:
-                    rows.append((name, *_read_file(file)))
+                    read_file = _read_file(file)
+                    rows.append((name, read_file.title, read_file.text))
+                    notes += [f"{file}: {read_file.note}"] if read_file.note else []
                 except FormatError as error:
                     problems.append(error)
         else:
@@ -98,7 +100,7 @@ def _walk(folder: Path) -> Iterator[Path]:
             yield each
 
 
-def _read_file(path: Path) -> tuple[str, str]:
+def _read_file(path: Path) -> PlainText:
     most = max_line()
     with open_file(path) as stream:
         data = stream.read(most + 1)
@@ -111,7 +113,7 @@ def _read_file(path: Path) -> tuple[str, str]:
         raise FormatError(f"byte {error.start:,} isn't {error.encoding}", file=str(path), expected=expected) from error
     except FormatError as error:
         raise error.copy(file=str(path)) from error
-    return found.title or path.stem.replace("-", " ").replace("_", " "), found.text
+    return found if found.title else found._replace(title=path.stem.replace("-", " ").replace("_", " "))
 
 
 def _check(frame: pl.DataFrame) -> None:

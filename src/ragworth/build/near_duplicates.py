@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -55,6 +55,16 @@ def minhash_pairs(texts: Sequence[str], *, seed: int = 0) -> Iterator[tuple[int,
         for members in _blocks(keys[:, band]):
             some = members.tolist()
             yield from _near(some) if len(some) > MAX_BLOCK else combinations(some, 2)
+
+
+def block_pairs(keys: Sequence[Hashable]) -> Iterator[tuple[int, int]]:
+    """Places with equal keys, the earlier one first. Empty keys are equal to none."""
+    places: dict[Hashable, list[int]] = {}
+    for place, key in enumerate(keys):
+        if key:
+            places.setdefault(key, []).append(place)
+    for some in places.values():
+        yield from _near(some) if len(some) > MAX_BLOCK else combinations(some, 2)
 
 
 def vector_pairs(vectors: Floats, least: float, *, seed: int = 0) -> Iterator[tuple[int, int, float]]:

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 from io import BytesIO
 from typing import NamedTuple
 
-from ragworth.errors import FormatError, MissingExtraError
+from ragworth.errors import FormatError, MissingExtraError, format_count
 
 SKIPPED = frozenset({"script", "style", "noscript", "template", "svg", "nav", "head"})
 """HTML elements whose text nobody reads. The title inside `head` is read separately."""
@@ -40,6 +40,8 @@ BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
 class PlainText(NamedTuple):
     title: str
     text: str
+    note: str = ""
+    """What was lost, such as pages without text."""
 
 
 def tidy(text: str) -> str:
@@ -128,7 +130,7 @@ def html_file(data: bytes) -> PlainText:
 
 
 def pdf_file(data: bytes) -> PlainText:
-    """The text layer of a PDF. A scanned page has none."""
+    """The text layer of a PDF. A scanned page has none, which the note says; a file without any text is an error."""
     try:
         from pypdf import PdfReader
         from pypdf.errors import PyPdfError
@@ -143,9 +145,16 @@ def pdf_file(data: bytes) -> PlainText:
         title = str(reader.metadata.title or "") if reader.metadata else ""
     except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, RecursionError, OSError) as error:
         raise FormatError(f"the PDF can't be read ({str(error)[:80]})", remedy="save it again, or as text") from error
+    empty = sum(not page.strip() for page in pages)
+    if empty == len(pages):
+        raise FormatError(
+            f"the PDF has no text on its {format_count(len(pages), 'page')}, so it is empty or scanned",
+            remedy="recognise its text (OCR), or leave it out with --skip-bad-files",
+        )
+    note = f"{empty:,} of {len(pages):,} pages have no text (scanned or empty)" if empty else ""
     joined = "\n\n".join(pages)
     unbroken = re.sub(r"(?<=[a-z])-\n(?=[a-z])", "", joined)  # a word divided at the end of a line
-    return PlainText(title.strip(), tidy(re.sub(r"(?<![.!?:\n])\n(?=[^\n])", " ", unbroken)))
+    return PlainText(title.strip(), tidy(re.sub(r"(?<![.!?:\n])\n(?=[^\n])", " ", unbroken)), note)
 
 
 READERS: dict[str, Callable[[bytes], PlainText]] = {

@@ -21,7 +21,7 @@ CACHE_FOLDER = ".ragworth"
 @click.option("-o", "--output", required=True, type=click.Path(file_okay=False), help="Folder of the new collection.")
 @click.option("--plan", "plan_file", type=click.Path(dir_okay=False), help="TOML file with shares of types and styles.")
 @click.option("-n", "--questions", type=click.IntRange(1), help="Number of questions.  [default: 100]")
-@click.option("--drafts", type=click.FloatRange(1, 20), help="Drafts for each question.  [default: 1.5]")
+@click.option("--drafts", type=click.FloatRange(1, 20), help="Drafts for each question.  [default: 1.5; 3 by rules]")
 @click.option("--seed", type=click.IntRange(0), help="Seed of the plan.  [default: 0]")
 @click.option("--words", type=click.IntRange(20), default=200, show_default=True, help="Length of a passage.")
 @click.option("--clusters", type=click.IntRange(1, 50), help="Clusters of documents.  [default: by their number]")
@@ -58,7 +58,7 @@ def command(**given: Any) -> None:
     roles = take_role_options(given)
     output, also = Path(given["output"]), given["also"]
     FileRecord(output, remedy="move it away, or name another folder").refuse_foreign(collection_files(also))
-    plan = _read_plan(given)
+    plan = _read_plan(given, roles)
     read = read_documents(given["documents"], skip_bad_files=given["skip_bad_files"])
     corpus = prepare_corpus(read, plan, given["words"], given["clusters"])
     with ExitStack() as stack:
@@ -77,11 +77,13 @@ def command(**given: Any) -> None:
         _print_result(built, output, roles.calling.quiet)
 
 
-def _read_plan(given: dict[str, Any]) -> Any:
+def _read_plan(given: dict[str, Any], roles: Any) -> Any:
     from ragworth.build.questions.plan import QuestionPlan, read_plan
+    from ragworth.build.roles import RULES
 
     changes = {name: given[name] for name in ("questions", "drafts", "seed") if given[name] is not None}
-    return read_plan(given["plan_file"], **changes) if given["plan_file"] else QuestionPlan(**changes)
+    plan = read_plan(given["plan_file"], **changes) if given["plan_file"] else QuestionPlan(**changes)
+    return plan if roles.models or roles.writer not in (None, RULES) else plan.for_rules()
 
 
 def _settings(given: dict[str, Any], roles: Any, plan: Any, output: Path) -> Any:

@@ -20,12 +20,13 @@ CHECKS: Registry[type[Check]] = Registry(
         "self-contained": "ragworth.build.checks.self_contained:SelfContained",
         "language": "ragworth.build.checks.language:SameLanguage",
         "copied": "ragworth.build.checks.copied:NotCopied",
-        "duplicate": "ragworth.build.checks.duplicate:NoDuplicate",
         "answerable": "ragworth.build.checks.answerable:AnswerableWithPassages",
         "closed-book": "ragworth.build.checks.closed_book:NeedsPassage",
         "each-passage": "ragworth.build.checks.each_passage:NeedsEachPassage",
         "unanswerable": "ragworth.build.checks.unanswerable:Unanswerable",
+        "duplicate": "ragworth.build.checks.duplicate:NoDuplicate",
         "round-trip": "ragworth.build.checks.round_trip:RoundTrip",
     },
 )
-"""In the order in which a draft gets its status: the first check that it fails."""
+"""In the order in which a draft gets its status: the first check that it fails. ``duplicate`` comes last, since only a
+question that is kept can be repeated."""

@@ -23,6 +23,8 @@ class CheckFinding(NamedTuple):
     verdict: Verdict
     value: float | None = None
     reason: str = ""
+    repeats: tuple[str, ...] = ()
+    """Earlier questions that it asks again, the most similar first."""
 
 
 class Reading(NamedTuple):

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import polars as pl
 
 from ragworth.build.checks.contract import Check, CheckFinding, Evidence
-from ragworth.build.near_duplicates import Floats, jaccard, minhash_pairs, shingles, vector_pairs
+from ragworth.build.near_duplicates import Floats, block_pairs, jaccard, minhash_pairs, shingles, vector_pairs
 from ragworth.build.question_set import Question
 from ragworth.errors import quote_short
 from ragworth.text_match.short_answers import grade_short_answer
@@ -20,20 +20,34 @@ MAX_SHINGLED = 4096
 """Texts whose shingles are in memory at a time."""
 NUMBER = re.compile(r"\d[\d.,]*")
 WORD = re.compile(r"[\w'’-]+")
-_POLITE = "please can could would you tell me i'd like to know do quick question the a an hi hello"
+_POLITE = "please can could would you tell me i i'd like to know do quick question the a an hi hello"
 POLITE_WORDS = frozenset(_POLITE.split())
 """Words that don't make another question."""
 
 
+class Similar(NamedTuple):
+    """An earlier question that asks the same, by its place, and how similar it is."""
+
+    similarity: float
+    place: int
+
+
 @dataclass(frozen=True)
 class NoDuplicate(Check):
-    """The similarity to the most similar earlier question: cosine of the encoder, or overlap of characters.
+    """The similarity to the most similar earlier question: cosine of the encoder, or overlap of characters or words.
 
-    Questions with different numbers, or whose accepted answers disagree, aren't duplicates, however alike they are.
+    Questions with different names or numbers, or whose accepted answers disagree, aren't duplicates, however alike they
+    are. Two questions on the same source with the same answer need less similarity, since paraphrases differ in words.
     """
 
     wording: float = 0.8
     meaning: float = 0.92
+    same_span: float = 0.75
+    """Cosine of questions that rest on the same quotation."""
+    same_passages: float = 0.85
+    """Cosine of questions on the same passages, where no quotations are known."""
+    same_span_words: float = 0.35
+    """Share of the shorter question's words that are in the other one; without an encoder, for the same quotation."""
 
     name: ClassVar[str] = "duplicate"
     title: ClassVar[str] = "no near-duplicate of an earlier question"
@@ -41,39 +55,49 @@ class NoDuplicate(Check):
 
     def find_all(self, evidence: Evidence) -> list[CheckFinding]:
         questions = evidence.questions.questions
-        texts = [question.standalone for question in questions]
-        plain = [" ".join(_words(text)) or text for text in texts]
-        best: dict[int, tuple[float, int]] = {}
+        missing = evidence.missing.get("encoder", "")
+        vectors = None if missing or not questions else encode_questions(_texts(questions), evidence.encoder)
+        similar: dict[int, dict[int, float]] = {}
+        for one, other, value in self._alike(questions, vectors):
+            known = similar.get(other, {}).get(one, 0.0)
+            if value > known and (known or _same_request(questions[one], questions[other])):
+                similar.setdefault(other, {})[one] = value
+        how = f"compared by wording only: {missing}" if missing else ""
+        return [_finding(similar.get(number, {}), questions, how) for number in range(len(questions))]
+
+    def _alike(self, questions: Sequence[Question], vectors: Floats | None) -> Iterator[tuple[int, int, float]]:
+        """Pairs that are alike enough to ask the same, the earlier one first. A pair may come more than once."""
+        plain = [" ".join(_words(text)) or text for text in _texts(questions)]
         grams = lru_cache(MAX_SHINGLED)(lambda number: shingles(plain[number]))
         for one, other in minhash_pairs(plain):
-            self._compare(best, questions, one, other, jaccard(grams(one), grams(other)), self.wording)
-        missing = evidence.missing.get("encoder", "")
-        if not missing and texts:
-            vectors = encode_questions(texts, evidence.encoder)
-            for one, other, cosine in vector_pairs(vectors, self.meaning):
-                self._compare(best, questions, one, other, cosine, self.meaning)
-        how = f"compared by wording only: {missing}" if missing else ""
-        return [self._finding(best.get(number), questions, how) for number in range(len(questions))]
+            if (overlap := jaccard(grams(one), grams(other))) >= self.wording:
+                yield one, other, overlap
+        if vectors is not None:
+            yield from vector_pairs(vectors, self.meaning)
+        for one, other in block_pairs([each.passages for each in questions]):
+            spans = [set(each.spans) for each in (questions[one], questions[other])]
+            if all(spans) and not spans[0] & spans[1]:
+                continue
+            if vectors is not None:
+                value = float(vectors[one] @ vectors[other])
+                least = self.same_span if all(spans) else self.same_passages
+            else:
+                value, least = _shared_words(plain[one], plain[other]), self.same_span_words if all(spans) else 2.0
+            if value >= least:
+                yield one, other, value
 
-    def _compare(
-        self,
-        best: dict[int, tuple[float, int]],
-        questions: Sequence[Question],
-        one: int,
-        other: int,
-        value: float,
-        least: float,
-    ) -> None:
-        """Note the pair if it is alike enough, and more than what is known."""
-        known = best.get(other, (0.0, -1))[0]
-        if value >= least and value > known and _same_request(questions[one], questions[other]):
-            best[other] = (value, one)
 
-    def _finding(self, best: tuple[float, int] | None, questions: Sequence[Question], how: str) -> CheckFinding:
-        if best is None:
-            return CheckFinding("pass", None, how)
-        first = questions[best[1]]
-        return CheckFinding("fail", best[0], f"near-duplicate of {first.id}: {quote_short(first.text, 80)}")
+def _texts(questions: Sequence[Question]) -> list[str]:
+    return [question.standalone for question in questions]
+
+
+def _finding(similar: dict[int, float], questions: Sequence[Question], how: str) -> CheckFinding:
+    if not similar:
+        return CheckFinding("pass", None, how)
+    ranked = sorted((Similar(value, place) for place, value in similar.items()), key=lambda each: -each.similarity)
+    first = questions[ranked[0].place]
+    reason = f"near-duplicate of {first.id}: {quote_short(first.text, 80)}"
+    return CheckFinding("fail", ranked[0].similarity, reason, tuple(questions[each.place].id for each in ranked))
 
 
 def _same_request(one: Question, other: Question) -> bool:
@@ -92,14 +116,22 @@ def _same_request(one: Question, other: Question) -> bool:
 
 
 def _words(text: str) -> list[str]:
-    return [word.casefold() for word in WORD.findall(text) if word.casefold() not in POLITE_WORDS]
+    words = (re.sub("['’]s$", "", word.casefold()) for word in WORD.findall(text))
+    return [word for word in words if word not in POLITE_WORDS]
+
+
+def _shared_words(one: str, other: str) -> float:
+    words = set(one.split()), set(other.split())
+    return len(words[0] & words[1]) / max(1, min(map(len, words)))
 
 
 def _same_names(one: str, other: str) -> bool:
     """Whether each names what the other names. A name is a capitalised word that doesn't begin the question."""
     words = [set(_words(text)) for text in (one, other)]
-    names = [{word.casefold() for word in WORD.findall(text)[1:] if word[0].isupper()} for text in (one, other)]
-    return names[0] - POLITE_WORDS <= words[1] and names[1] - POLITE_WORDS <= words[0]
+    names = [
+        set(_words(" ".join(word for word in WORD.findall(text)[1:] if word[0].isupper()))) for text in (one, other)
+    ]
+    return names[0] <= words[1] and names[1] <= words[0]
 
 
 def encode_questions(texts: Sequence[str], encoder: str) -> Floats:

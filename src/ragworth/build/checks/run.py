@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import polars as pl
@@ -49,6 +49,8 @@ class CheckResult:
     contexts: Contexts | None
     readings: pl.DataFrame | None
     notes: tuple[str, ...]
+    repeats: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By question: earlier ones that it asks again, the most similar first."""
 
     def failed(self, check: str) -> list[str]:
         """Ids of the questions that fail a check, in order."""
@@ -155,15 +157,13 @@ def run_checks(
         skipped = ", ".join(check.name for check in settings.checks if check.asks_reader)
         notes.append(f"no reader was asked, so these checks say nothing: {skipped}")
     evidence = Evidence(questions, replies, evidence.retrieved, evidence.missing, settings.encoder)
-    frame = _findings(settings.checks, evidence)
-    return CheckResult(questions, frame, contexts, readings, (*questions.notes, *notes))
-
-
-def _findings(checks: Iterable[Check], evidence: Evidence) -> pl.DataFrame:
-    ids = [question.id for question in evidence.questions.questions]
-    rows = [
-        (id, check.name, found.verdict, found.value, found.reason)
-        for check in checks
-        for id, found in zip(ids, check.find_all(evidence), strict=True)
+    ids = [question.id for question in questions.questions]
+    found = [
+        (id, check.name, each)
+        for check in settings.checks
+        for id, each in zip(ids, check.find_all(evidence), strict=True)
     ]
-    return pl.DataFrame(rows, schema=SCHEMA, orient="row")
+    rows = [(id, name, each.verdict, each.value, each.reason) for id, name, each in found]
+    frame = pl.DataFrame(rows, schema=SCHEMA, orient="row")
+    repeats = {id: each.repeats for id, _, each in found if each.repeats}
+    return CheckResult(questions, frame, contexts, readings, (*questions.notes, *notes), repeats)

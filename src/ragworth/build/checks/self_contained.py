@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar
 
+from ragworth.build.checks.anchors import names_nothing, unintroduced_words
 from ragworth.build.checks.contract import Check, CheckFinding, Evidence
 from ragworth.build.checks.language import ENGLISH, identify_language
 from ragworth.build.question_set import Question
@@ -37,7 +38,7 @@ EMPTY_IT = re.compile(
 DEMONSTRATIVE = re.compile(
     r"\b(?:this|these|those) (?!year|month|week|day|morning|evening|century|kind|type|sort|way|time|who|that|of)[a-z]+"
     r"|\b(?:this|these|those)[?.!]*$|^(?:and|but|so|then) (?!what|when|where|who|why|how)\b|\bsuch an? [a-z]+\b"
-    r"|^(?:is|was|are|were|does|did) (?:this|that|these|those)\b|^what about\b|\bthe other one\b",
+    r"|^(?:is|was|are|were|does|did) (?:this|that|these|those)\b|^(?:and |but |so )?what about\b|\bthe other one\b",
     re.IGNORECASE,
 )
 FILLERS = (
@@ -68,6 +69,9 @@ class SelfContained(Check):
         if language not in (ENGLISH, ""):
             return CheckFinding("unknown", None, f"the rules are for English, and the question is in {language}")
         found = dangling_reference(text)
+        passages = evidence.questions.known_texts(question)
+        if not found and passages and names_nothing(text, passages):
+            found = unintroduced_words(text, passages)
         if found:
             return CheckFinding("fail", 0.0, f"“{found}” refers to something outside the question")
         return CheckFinding("pass", 1.0)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -18,8 +19,24 @@ from ragworth.tables import OK
 METRICS = ("R@10", "nDCG@10")
 
 
+class Share(NamedTuple):
+    """A share between two bounds, with the ends of their 95 % intervals by Wilson."""
+
+    least: float
+    most: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.least:.3f}" if self.least == self.most else f"{self.least:.3f} to {self.most:.3f}"
+
+    @property
+    def interval(self) -> str:
+        return f"[{self.low:.3f}, {self.high:.3f}]"
+
+
 class CheckSummary(NamedTuple):
-    """How many questions pass and fail a check. The share is of those with a verdict."""
+    """How many questions pass and fail a check."""
 
     check: str
     passed: int
@@ -29,14 +46,18 @@ class CheckSummary(NamedTuple):
     flag: bool
 
     @property
-    def share(self) -> float | None:
-        known = self.passed + self.failed
-        return self.failed / known if known else None
+    def share(self) -> Share | None:
+        """The share that fails, of all that the check applies to; None if it decides nothing.
 
-    @property
-    def interval(self) -> tuple[float, float] | None:
-        known = self.passed + self.failed
-        return wilson_interval(self.failed, known, 0.95) if known else None
+        Questions that it can't decide may all pass or all fail. Leaving them out would mislead: where only failures can
+        be recognised, it would say that every question fails.
+        """
+        number = self.passed + self.failed + self.unknown
+        if not self.passed + self.failed:
+            return None
+        most = self.failed + self.unknown
+        low, high = wilson_interval(self.failed, number, 0.95)[0], wilson_interval(most, number, 0.95)[1]
+        return Share(self.failed / number, most / number, low, high)
 
 
 def summarise_checks(result: CheckResult) -> list[CheckSummary]:
@@ -64,8 +85,8 @@ def summary_table(summaries: Sequence[CheckSummary]) -> pl.DataFrame:
             "fail": each.failed,
             "unknown": each.unknown,
             "n/a": each.not_applicable,
-            "share failing": "–" if each.share is None else f"{each.share:.3f}",
-            "95 % interval": "–" if each.interval is None else f"[{each.interval[0]:.3f}, {each.interval[1]:.3f}]",
+            "share failing": "–" if each.share is None else str(each.share),
+            "95 % interval": "–" if each.share is None else each.share.interval,
         }
         for each in summaries
     ]
@@ -83,20 +104,42 @@ def examples_table(result: CheckResult, most: int = 2) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=dict.fromkeys(("check", "question", "reason"), pl.String))
 
 
-def apply_checks(drafts: Drafts, result: CheckResult, flags: Sequence[str] = (), *, drop_unknown: bool = False) -> None:
+def apply_checks(
+    drafts: Drafts, result: CheckResult, flags: Collection[str] = (), *, drop_unknown: bool = False
+) -> CheckResult:
     """Give every draft that fails a check a status, by the first such check. Flags drop nothing.
 
     ``flags``: checks to treat as flags besides those that are. ``drop_unknown``: also drop what a check can't tell.
     A question that is declared unanswerable is dropped in any case unless a reader confirmed it: a wrong declaration
-    would count good answers as failures.
+    would count good answers as failures. Returns the findings, in which a question that repeats only dropped ones is no
+    duplicate.
     """
+    repeating = "duplicate"
     for id, name, verdict, reason in result.frame.select("question", "check", "verdict", "reason").iter_rows():
-        if CHECKS.get(name).flag or name in flags:
+        if CHECKS.get(name).flag or name in flags or name == repeating:
             continue
         if verdict == "fail":
             drafts.drop(id, name, reason)
         elif verdict == "unknown" and (drop_unknown or name == "unanswerable"):
             drafts.drop(id, f"{name}-unknown", reason)
+    excused: list[str] = []
+    for id, earlier in result.repeats.items():  # in order, so whether the earlier ones are kept is settled
+        kept = next((drafts[each] for each in earlier if drafts[each].kept), None)
+        if kept is None:
+            excused.append(id)
+        else:
+            drafts.drop(id, repeating, f"near-duplicate of {kept.id}: {quote_short(kept.fields['question'], 80)}")
+    return replace(result, frame=_excuse(result.frame, repeating, excused))
+
+
+def _excuse(frame: pl.DataFrame, check: str, ids: Sequence[str]) -> pl.DataFrame:
+    """The findings with a pass for these questions, and with the question that they are like in the reason."""
+    mine = (pl.col("check") == check) & pl.col("question").is_in(list(ids))
+    note = pl.col("reason") + ", which was dropped"
+    return frame.with_columns(
+        pl.when(mine).then(pl.lit("pass")).otherwise("verdict").alias("verdict"),
+        pl.when(mine).then(note).otherwise("reason").alias("reason"),
+    )
 
 
 def unknown_note(drafts: Drafts, result: CheckResult) -> str:

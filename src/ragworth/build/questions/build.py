@@ -114,10 +114,26 @@ def build_questions(corpus: Corpus, settings: BuildSettings, jobs: BuildJobs) ->
     stop_if_spent(jobs.writer)
     result = run_checks(from_drafts(drafts, corpus.passages), settings.checks, jobs.reader, jobs.judge)
     stop_if_spent(jobs.reader, jobs.judge)
-    flags = ("copied",) if jobs.writer is None else ()
-    apply_checks(drafts, result, flags, drop_unknown=settings.drop_unknown)
+    flags = lenient_checks(jobs)
+    result = apply_checks(drafts, result, flags, drop_unknown=settings.drop_unknown)
     select_planned(drafts, settings.plan)
     return BuiltQuestions(corpus, drafts, result, _card(corpus, drafts, result, settings, jobs, writer, flags))
+
+
+def lenient_checks(jobs: BuildJobs) -> dict[str, str]:
+    """Checks that only flag here, with the reason: they would drop good questions."""
+    found: dict[str, str] = {}
+    if jobs.writer is None:
+        found["copied"] = (
+            "rules wrote the questions: they repeat the words of their passages, which favours retrieval by words; "
+            "the check copied is a flag here"
+        )
+    if jobs.reader is not None and jobs.reader.card.backend == "embedded":
+        found["answerable"] = (
+            "the embedded reader declines on many questions that people can answer; the check answerable is a flag "
+            "here, and unanswerable questions need a second look"
+        )
+    return found
 
 
 def select_planned(drafts: Drafts, plan: QuestionPlan) -> None:
@@ -150,7 +166,7 @@ def _card(
     settings: BuildSettings,
     jobs: BuildJobs,
     writer: QuestionWriter,
-    flags: tuple[str, ...],
+    flags: Mapping[str, str],
 ) -> CollectionCard:
     roles = {"writer": jobs.writer, "reader": jobs.reader, "judge": jobs.judge}
     cards = {name: job.card for name, job in roles.items() if job is not None}
@@ -158,11 +174,7 @@ def _card(
     templates = dict(writer.templates) if isinstance(writer, ModelWriter) else {}
     if jobs.reader is not None:
         templates |= Reader(jobs.reader.card, result.questions, settings.checks.prompts).templates
-    notes = [*corpus.documents.notes, *result.notes, *shared_role_warnings(cards)]
-    notes += [
-        "rules wrote the questions: they repeat the words of their passages, which favours retrieval by words; "
-        "the check copied is a flag here"
-    ] * bool(flags)
+    notes = [*corpus.documents.notes, *result.notes, *shared_role_warnings(cards), *flags.values()]
     note = unknown_note(drafts, result)
     models: dict[str, Any] = {name: model_facts(cards[name]) if name in cards else empty[name] for name in roles}
     return CollectionCard(

@@ -22,7 +22,7 @@ from ragworth.build.questions.contract import (
     WrittenQuestion,
 )
 from ragworth.build.questions.facts import find_facts
-from ragworth.build.questions.phrasing import ask_for, standalone
+from ragworth.build.questions.phrasing import ask_for
 from ragworth.build.questions.types import QUESTION_TYPES, STYLES
 from ragworth.calls.job import Job
 from ragworth.calls.programs import Forecast, NoValue, Program, require_response
@@ -101,7 +101,7 @@ class WritingTask(Task[QuestionSlot, WrittenQuestion, WritingResult]):
         fact = next((fact for fact in find_facts(source.text)), None)
         if fact is None:
             raise NoValue("no-fact", "the passage states nothing that a first question could ask for")
-        return [{"question": standalone(ask_for(fact, source.title)), "answer": fact.text}]
+        return [{"question": ask_for(fact, source.title), "answer": fact.text}]
 
     def collect(
         self,

@@ -3,7 +3,7 @@
 Shares come from a TOML file; everything in it is optional::
 
     questions = 100
-    drafts = 1.5          # drafts for each question, since checks drop some
+    drafts = 1.5          # drafts for each question, since checks drop some; 3 by default where rules write
     seed = 0
 
     [types]               # shares; a type that isn't named gets none
@@ -21,7 +21,7 @@ import random
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ from ragworth.build.questions.types import QUESTION_TYPES, STYLES
 from ragworth.errors import FormatError, InputError, format_list
 from ragworth.formats.files import open_file
 
+MODEL_DRAFTS, RULE_DRAFTS = 1.5, 3.0
 CANDIDATES = 40
 """Passages that a writer may try for one question."""
 
@@ -43,7 +44,8 @@ class QuestionPlan:
     """What to write: shares of types and styles, numbers, and the seed."""
 
     questions: int = 100
-    drafts: float = 1.5
+    drafts: float | None = None
+    """Drafts for each question. None: `MODEL_DRAFTS`, or `RULE_DRAFTS` where rules write."""
     seed: int = 0
     types: Mapping[str, float] = field(default_factory=lambda: {n: t.share for n, t in QUESTION_TYPES.items()})
     styles: Mapping[str, float] = field(default_factory=lambda: {name: share for name, (share, _) in STYLES.items()})
@@ -52,7 +54,7 @@ class QuestionPlan:
         wrong = []
         if not (_is_number(self.questions, int) and self.questions >= 1):
             wrong.append(f"questions is {self.questions!r}; expected a whole number from 1")
-        if not (_is_number(self.drafts) and 1 <= self.drafts <= 20):
+        if self.drafts is not None and not (_is_number(self.drafts) and 1 <= self.drafts <= 20):
             wrong.append(f"drafts is {self.drafts!r}; expected a number from 1 to 20")
         if not (_is_number(self.seed, int) and self.seed >= 0):
             wrong.append(f"seed is {self.seed!r}; expected a whole number from 0")
@@ -63,7 +65,11 @@ class QuestionPlan:
 
     @property
     def draft_count(self) -> int:
-        return max(self.questions, round(self.questions * self.drafts))
+        return max(self.questions, round(self.questions * (self.drafts or MODEL_DRAFTS)))
+
+    def for_rules(self) -> QuestionPlan:
+        """The plan for a writer that costs nothing and finds nothing to ask in many passages."""
+        return self if self.drafts is not None else replace(self, drafts=RULE_DRAFTS)
 
     def describe(self) -> dict[str, Any]:
         return {

@@ -1,7 +1,8 @@
 """The writer that asks no model: questions made from the sentences of the documents by rules.
 
-The answer is a date, number, name or list in a sentence, and the question is the rest of that sentence. Such questions
-repeat the words of their passage, so they favour retrieval by words; the check ``copied`` measures it.
+The answer is a date, number, name, list or definition in a sentence. The question is the rest of that sentence: turned
+round where its form allows it, and with a gap otherwise. Such questions repeat the words of their passage, so they
+favour retrieval by words; the check ``copied`` measures it.
 """
 
 from __future__ import annotations
@@ -9,28 +10,44 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from ragworth.build.drafts import Draft
 from ragworth.build.questions.contract import NO_FACT, QUESTION, QuestionSlot, SourceSpan, SourceText, WrittenQuestion
-from ragworth.build.questions.facts import PRONOUN, Fact, FactKind, find_facts
-from ragworth.build.questions.phrasing import ask_for, gap_statement, in_style, standalone
+from ragworth.build.questions.facts import NO_NAMES, UNIT, Fact, FactKind, find_facts
+from ragworth.build.questions.phrasing import (
+    ask_for,
+    gap_statement,
+    in_chat,
+    join_questions,
+    key_words,
+    natural_question,
+    tidy,
+)
+from ragworth.build.questions.sentences import PRONOUN
+from ragworth.build.questions.unanswerable import SameKind, about_another
 from ragworth.calls.job import Job
 from ragworth.calls.programs import Forecast
 from ragworth.errors import format_count
 
 KINDS: dict[str, tuple[FactKind, ...]] = {
-    "fact": ("name",),
+    "fact": ("name", "definition"),
     "numeric": ("number",),
     "time": ("date", "year"),
     "list": ("list",),
-    "unanswerable": ("name", "date", "year", "number"),
-    "follow-up": ("name", "date", "year", "number"),
+    "unanswerable": ("date", "year", "number"),
+    "follow-up": ("name", "date", "year", "number", "definition"),
     "multi-passage": ("name", "date", "year", "number"),
     "comparison": ("year", "number"),
 }
 MAX_MENTIONS = 2
 """An answer that the passage has more often is likely to be ambiguous."""
+
+
+_COMMON_NAMES = "United States America American English British New York World War University National"
+COMMON_NAMES = frozenset((*_COMMON_NAMES.split(), *NO_NAMES))
+"""Names that two texts may share and have nothing to do with each other."""
 
 
 class SourcedFact(NamedTuple):
@@ -40,6 +57,33 @@ class SourcedFact(NamedTuple):
     @property
     def span(self) -> SourceSpan:
         return SourceSpan(self.source.id, self.fact.sentence.text)
+
+    @property
+    def names(self) -> set[str]:
+        """Names in the sentence, without its first word and without those that say little."""
+        return set(re.findall(r"(?<=\w )[A-Z][\w'’-]{2,}", self.fact.sentence.text)) - COMMON_NAMES
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """The fact as the text has it, and with tidy blanks if they differ."""
+        return tuple(dict.fromkeys((tidy(self.fact.text), self.fact.text)))
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """What a question of one slot is made with."""
+
+    slot: QuestionSlot
+    facts: Iterator[SourcedFact]
+    """Of the right kind and not asked for yet, the best passages first."""
+    kin: SameKind
+    draw: random.Random
+
+    def in_style(self, text: str, found: SourcedFact | None = None) -> str:
+        """The question as a user of the slot's style puts it. What can't be said in key words is asked in full."""
+        if self.slot.style == "keywords" and found is not None:
+            return key_words(found.fact, found.source.title) or text
+        return in_chat(text, self.draw) if self.slot.style == "chat" else text
 
 
 class RuleWriter:
@@ -55,30 +99,31 @@ class RuleWriter:
     def write(
         self, slots: Sequence[QuestionSlot], passages: Mapping[str, SourceText], job: Job | None = None
     ) -> list[Draft]:
-        asked: set[tuple[str, str, str]] = set()
-        return [self._draft(slot, passages, asked) for slot in slots]
+        asked: set[tuple[str, str]] = set()
+        kin = SameKind(passages)
+        return [_draft(slot, passages, asked, kin) for slot in slots]
 
-    def _draft(self, slot: QuestionSlot, passages: Mapping[str, SourceText], asked: set[tuple[str, str, str]]) -> Draft:
-        draw = random.Random(slot.seed)
-        facts = _usable_facts(slot, passages, asked, draw)
-        written = WRITERS[slot.type](facts, slot, passages, draw)
-        if written is None:
-            number = format_count(len(slot.candidates), "passage")
-            return Draft(slot.id, QUESTION, slot.stratum, {}).drop(NO_FACT, f"no sentence in {number} fits {slot.type}")
-        question = in_style(written.text, slot.style, draw)
-        return Draft(slot.id, QUESTION, slot.stratum, written._replace(text=question).fields(slot))
+
+def _draft(slot: QuestionSlot, passages: Mapping[str, SourceText], asked: set[tuple[str, str]], kin: SameKind) -> Draft:
+    draw = random.Random(slot.seed)
+    written = WRITERS[slot.type](Workplace(slot, _usable_facts(slot, passages, asked, draw), kin, draw))
+    if written is None:
+        number = format_count(len(slot.candidates), "passage")
+        return Draft(slot.id, QUESTION, slot.stratum, {}).drop(NO_FACT, f"no sentence in {number} fits {slot.type}")
+    return Draft(slot.id, QUESTION, slot.stratum, written.fields(slot))
 
 
 def _usable_facts(
-    slot: QuestionSlot, passages: Mapping[str, SourceText], asked: set[tuple[str, str, str]], draw: random.Random
+    slot: QuestionSlot, passages: Mapping[str, SourceText], asked: set[tuple[str, str]], draw: random.Random
 ) -> Iterator[SourcedFact]:
-    """Facts of the right kind that no earlier question of this type asked for, each marked as asked when taken."""
+    """Facts of the right kind from sentences that no earlier question of this type used, each marked when taken."""
     for id in slot.candidates:
         source = passages[id]
         facts = [fact for fact in find_facts(source.text) if fact.kind in KINDS[slot.type] and _is_clear(fact, source)]
         draw.shuffle(facts)
+        facts.sort(key=lambda fact: not natural_question(fact, source.title))  # real questions first
         for fact in facts:
-            key = (slot.type, f"{id} {fact.sentence.start}", fact.text)
+            key = (slot.type, f"{id} {fact.sentence.start}")
             if key not in asked:
                 asked.add(key)
                 yield SourcedFact(fact, source)
@@ -93,86 +138,78 @@ def _is_clear(fact: Fact, source: SourceText) -> bool:
         and not fact.text.endswith(("'s", "’s", "'", "’"))
         and fact.text.casefold() not in source.title.casefold()
         and fact.text.casefold() not in rest
-        and len(rest.split()) >= 4
+        and (len(rest.split()) >= 4 or fact.kind == "definition")
         and not (PRONOUN.match(fact.sentence.text) and not source.title)
     )
 
 
-def _single(
-    facts: Iterator[SourcedFact], slot: QuestionSlot, passages: Mapping[str, SourceText], draw: random.Random
-) -> WrittenQuestion | None:
-    for found in facts:
-        return WrittenQuestion(ask_for(found.fact, found.source.title), (found.fact.text,), (found.span,))
+def _single(work: Workplace) -> WrittenQuestion | None:
+    for found in work.facts:
+        text = work.in_style(ask_for(found.fact, found.source.title), found)
+        return WrittenQuestion(text, found.answers, (found.span,))
     return None
 
 
-def _unanswerable(
-    facts: Iterator[SourcedFact], slot: QuestionSlot, passages: Mapping[str, SourceText], draw: random.Random
-) -> WrittenQuestion | None:
-    """A question about one document, asked about another one that doesn't state it."""
-    for found in facts:
-        others = [
-            passages[id]
-            for id in slot.candidates
-            if passages[id].document != found.source.document and passages[id].title
-        ]
-        others = [each for each in others if found.fact.text not in each.text and each.title != found.source.title]
-        if not others:
-            continue
-        subject = draw.choice(others)
-        text = ask_for(found.fact, subject.title, named=found.source.title)
-        if text and found.source.title.casefold() not in text.casefold():
-            return WrittenQuestion(text, (), (SourceSpan(subject.id, ""),))
+def _unanswerable(work: Workplace) -> WrittenQuestion | None:
+    """A question about the subject of one document, asked about another of the same kind that doesn't state it."""
+    for found in work.facts:
+        if other := work.kin.without(found.fact, found.source, work.draw):
+            moved = about_another(found.fact, found.source.title, other.title)
+            text = work.in_style(ask_for(moved, other.title), SourcedFact(moved, other))
+            return WrittenQuestion(text, (), (SourceSpan(other.id, ""),))
     return None
 
 
-def _follow_up(
-    facts: Iterator[SourcedFact], slot: QuestionSlot, passages: Mapping[str, SourceText], draw: random.Random
-) -> WrittenQuestion | None:
-    """Two facts of one passage: the first question and its answer are the conversation, the second refers back."""
+def _follow_up(work: Workplace) -> WrittenQuestion | None:
+    """Two facts of one passage: the first question and its answer are the conversation, the second leaves out the
+    title."""
     first: SourcedFact | None = None
-    for found in facts:
+    for found in work.facts:
+        title = found.source.title
+        if not natural_question(found.fact, title):
+            continue
         if first is None or found.source.id != first.source.id:
             first = found
             continue
-        if found.fact.sentence == first.fact.sentence:
-            continue
-        asked = ask_for(first.fact, first.source.title)
-        history = (("user", standalone(asked)), ("assistant", first.fact.text))
-        text, rewrite = ask_for(found.fact, ""), ask_for(found.fact, found.source.title)
-        return WrittenQuestion(f"and {text}", (found.fact.text,), (found.span,), history, standalone(rewrite))
+        history = (("user", ask_for(first.fact, title)), ("assistant", first.answers[0]))
+        text = natural_question(found.fact, "it" if PRONOUN.match(found.fact.sentence.text) else title, alone=False)
+        return WrittenQuestion(
+            join_questions("", text).strip(), found.answers, (found.span,), history, ask_for(found.fact, title)
+        )
     return None
 
 
-def _multi_passage(
-    facts: Iterator[SourcedFact], slot: QuestionSlot, passages: Mapping[str, SourceText], draw: random.Random
-) -> WrittenQuestion | None:
-    """Two facts of two passages, asked for together."""
-    pair = _pair(facts, lambda one, other: one.fact.text.casefold() != other.fact.text.casefold())
+def _multi_passage(work: Workplace) -> WrittenQuestion | None:
+    """Two facts of two passages that have something to do with each other, asked for together."""
+
+    def related(one: SourcedFact, other: SourcedFact) -> bool:
+        near = one.source.document == other.source.document or one.names & other.names
+        return bool(near) and one.fact.text.casefold() != other.fact.text.casefold()
+
+    pair = _pair(work.facts, related)
     if pair is None:
         return None
     one, other = pair
-    text = f"{ask_for(one.fact, one.source.title)}, and {ask_for(other.fact, other.source.title)}"
-    answers = (f"{one.fact.text} and {other.fact.text}", f"{one.fact.text}, {other.fact.text}")
-    return WrittenQuestion(text, answers, (one.span, other.span))
+    text = join_questions(*(ask_for(each.fact, each.source.title) for each in pair))
+    answers = tuple(f"{one.answers[0]}{between}{other.answers[0]}" for between in (" and ", ", "))
+    return WrittenQuestion(work.in_style(text), answers, (one.span, other.span))
 
 
-def _comparison(
-    facts: Iterator[SourcedFact], slot: QuestionSlot, passages: Mapping[str, SourceText], draw: random.Random
-) -> WrittenQuestion | None:
-    """Which of two years or numbers, from two passages, is greater."""
+def _comparison(work: Workplace) -> WrittenQuestion | None:
+    """Which of two years, or of two numbers of the same things, from two passages, is greater."""
 
     def comparable(one: SourcedFact, other: SourcedFact) -> bool:
-        return one.fact.kind == other.fact.kind and _number(one.fact) is not None and _differ(one.fact, other.fact)
+        return _counted(one.fact) == _counted(other.fact) != "%" and _differ(one.fact, other.fact)
 
-    pair = _pair(facts, comparable)
+    pair = _pair(work.facts, comparable)
     if pair is None:
         return None
     one, other = pair
     later = max(pair, key=lambda each: _number(each.fact) or 0.0)
-    what = "which year is later" if one.fact.kind == "year" else "which number is greater"
-    gaps = " or ".join(gap_statement(each.fact, each.source.title) for each in (one, other))
-    return WrittenQuestion(f"{what}: the one missing in {gaps}", (later.fact.text,), (one.span, other.span))
+    what = "Which year is later" if one.fact.kind == "year" else f"Which number of {_counted(one.fact)} is greater"
+    gaps = " or the one missing in ".join(gap_statement(each.fact, each.source.title) for each in (one, other))
+    text = f"{what}: the one missing in {gaps}?"
+    return WrittenQuestion(work.in_style(text), later.answers, (one.span, other.span))
 
 
 def _pair(
@@ -188,6 +225,12 @@ def _pair(
     return None
 
 
+def _counted(fact: Fact) -> str:
+    """What a number counts; ``year`` for a year."""
+    unit = re.match(UNIT, fact.after)
+    return fact.kind if fact.kind != "number" or unit is None else unit[0]
+
+
 def _number(fact: Fact) -> float | None:
     try:
         return float(fact.text.replace(",", ""))
@@ -200,7 +243,7 @@ def _differ(one: Fact, other: Fact) -> bool:
     return None not in values and values[0] != values[1]
 
 
-WRITERS = {
+WRITERS: dict[str, Callable[[Workplace], WrittenQuestion | None]] = {
     "fact": _single,
     "numeric": _single,
     "time": _single,
