@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from datetime import timedelta
 
-from django.db import connection, transaction
 from django.db.models import F, Max
 from django.utils import timezone
 
 from ragworth.label.site.candidates import HAD, candidates, repeats
 from ragworth.label.site.models import Assignment, Membership, Project, ProjectItem, User
 from ragworth.label.site.openings import open_groups
+from ragworth.label.site.transactions import locks_rows, writing
 
 UNLIMITED = 1_000_000
 """Open slots of an item that everyone labels: gold items, repeats, and those of a task that follows another."""
@@ -27,7 +27,7 @@ REPEAT_GAP = 10
 """Answers between an item and its repeat, unless nothing else is left."""
 
 
-@transaction.atomic
+@writing()
 def next_item(user: User, project: Project, holding: Collection[int] = ()) -> Assignment | None:
     """The next item for a person, leased; None if there is none left.
 
@@ -92,7 +92,7 @@ def _waiting(user: User, project: Project, holding: Collection[int]) -> Assignme
     return None
 
 
-@transaction.atomic
+@writing()
 def hold(user: User, project: Project, items: Collection[int]) -> list[int]:
     """Renew a person's leases of items, also expired ones if a slot is open; return the items that others have now."""
     lock_person(user)
@@ -129,7 +129,7 @@ def release_expired(project: Project) -> None:
 
 def lock_person(user: User) -> None:
     """Let a person's requests wait for each other. On SQLite the transaction itself does that."""
-    if connection.features.has_select_for_update:
+    if locks_rows():
         User.objects.select_for_update().get(pk=user.pk)
 
 
