@@ -25,7 +25,7 @@ from ragworth.label.tasks import LabelItem
 
 TEXT = "The breakwater of Dornaby was opened in 1994, seven years after the storm that took the old mole. " * 8
 TOKEN = "a" * 32
-PATIENCE = 40
+PATIENCE = 5
 """Times that a person asks for an item, when others hold the last ones, before they leave."""
 
 
@@ -105,7 +105,8 @@ class Person(threading.Thread):
     """An annotator with a browser.
 
     ``pause``: mean seconds of thought. ``cuts``: how often the connection is cut before the response. ``crashes``: how
-    often the browser is killed with an item on the screen. ``times``: seconds to each response.
+    often the browser is killed with an item on the screen. ``times``: seconds to the response to each
+    answer, which has the next item.
     """
 
     def __init__(
@@ -127,7 +128,7 @@ class Person(threading.Thread):
         while len(self.sent) < self.answers and empty < PATIENCE and not self.problems:
             if not reply.get("card"):
                 empty += 1
-                time.sleep(0.5)
+                time.sleep(2)
                 reply = self.post("next", {"holding": []})
                 continue
             empty = 0
@@ -167,7 +168,8 @@ class Person(threading.Thread):
                 time.sleep(0.3)
                 continue
             if reply.status == 200:
-                self.times.append(time.perf_counter() - start)
+                if action == "answer":
+                    self.times.append(time.perf_counter() - start)
                 return dict(json.loads(text))
             if reply.status < 500:
                 self.problems.append(f"{reply.status}: {text[:200]}")

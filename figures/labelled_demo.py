@@ -20,6 +20,7 @@ from figures.running import ROOT, Run
 SLIPS = {"ana": 0.04, "ben": 0.10, "cleo": 0.16}
 """People who follow the deterministic grader, and how often each of them slips."""
 GRADES = {1.0: "correct", 0.5: "partially-correct", 0.0: "abstained", -1.0: "wrong"}
+EXAMPLE_FILES = ("queries.jsonl", "passages.jsonl", "qrels.txt")
 DOWN, ENTER = "\ue015", "\ue007"
 
 
@@ -55,6 +56,21 @@ def simulate_labels(folder: Path, exported: Path) -> Path:
     return file
 
 
+def write_example_item(folder: Path) -> Path:
+    """A question of the demo with the passage that answers it, as a file of one item."""
+    queries, passages = ((folder / f"{name}.jsonl").read_text(encoding="utf-8") for name in ("queries", "passages"))
+    question = next(row for row in map(json.loads, queries.splitlines()) if row["_id"] == "q01")
+    relevant = next(
+        line.split()[2] for line in (folder / "qrels.txt").open(encoding="utf-8") if line.startswith("q01 ")
+    )
+    passage = next(row for row in map(json.loads, passages.splitlines()) if row["_id"] == relevant)
+    parts = {"question": question["text"], "passage": f"{passage['title']}\n{passage['text']}"}
+    item = {"id": "example", "parts": parts, "group": "q01", "meta": {"query": "q01", "passage": relevant}}
+    file = folder / "example.jsonl"
+    file.write_text(json.dumps(item) + "\n", encoding="utf-8")
+    return file
+
+
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
     """The labelling site of a workspace; yields the link that signs in the owner."""
@@ -70,13 +86,15 @@ def served(folder: Path) -> Iterator[str]:
 
 
 @contextmanager
-def window(width: int = 1280, height: int = 800) -> Iterator[Any]:
+def window(width: int = 1280, height: int = 940) -> Iterator[Any]:
     """A browser without a window on the screen."""
     from selenium import webdriver
 
     options = webdriver.ChromeOptions()
     options.binary_location = next(path for name in BROWSERS if (path := shutil.which(name)))
-    for argument in ("--headless=new", "--no-sandbox", "--hide-scrollbars", f"--window-size={width},{height}"):
+    # Without a screen there is no mouse either, and the page hides its keys from people without a keyboard.
+    mouse = "--blink-settings=primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4"
+    for argument in ("--headless=new", "--no-sandbox", "--hide-scrollbars", f"--window-size={width},{height}", mouse):
         options.add_argument(argument)
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(shutil.which("chromedriver")))
     try:

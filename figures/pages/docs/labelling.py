@@ -3,7 +3,16 @@
 from pathlib import Path
 
 from figures.declare import BROWSER, MODEL, Picture, Shown, figure
-from figures.labelled_demo import DOWN, ENTER, labelled_demo, picture, served, simulate_labels, window
+from figures.labelled_demo import (
+    DOWN,
+    ENTER,
+    labelled_demo,
+    picture,
+    served,
+    simulate_labels,
+    window,
+    write_example_item,
+)
 from figures.running import Run
 
 SELECTION = "--task answer-grade --random-queries {queries} --judgments 3 --repeats 10"
@@ -26,9 +35,9 @@ def label_everything(run: Run, folder: Path) -> None:
     run.output(f"ragworth label import demo {file.relative_to(folder.parent)}", folder.parent)
 
 
-def sentences(output: str, *starts: str) -> str:
-    """The lines of an output that begin so."""
-    return "\n".join(["…", *(line for line in output.splitlines() if line.startswith(starts))])
+def sentences(output: str, *starts: str, about: str = "") -> str:
+    """The lines of an output that begin so, and are about something."""
+    return "\n".join(["…", *(line for line in output.splitlines() if line.startswith(starts) and about in line)])
 
 
 @figure("the commands of the page, from `ragworth label new` on", seconds=400, needs=MODEL)
@@ -48,7 +57,7 @@ def steps(run: Run) -> Shown:
     settings.write_text(text, encoding="utf-8")
     yield "report", console("ragworth evaluate demo", sentences(said, "oracle: ", "bm25: "))
     judges = "ragworth study judges demo/human/outcomes.csv"
-    yield "judges", console(judges, sentences(run.output(judges, place), "Human: "))
+    yield "judges", console(judges, sentences(run.output(judges, place), "Human: ", about="Krippendorff"))
     estimate = "ragworth estimate demo/results --expensive demo/human/estimate-outcomes.csv -m correct"
     yield "estimate", console(estimate, run.output(estimate, place))
 
@@ -58,14 +67,15 @@ def pictures(run: Run) -> Shown:
     folder = labelled_demo(run)
     create_project(run, folder)
     label_everything(run, folder)
-    run.output("ragworth label new demo --task utility -k 2", folder.parent)
+    write_example_item(folder)
+    run.output("ragworth label new demo --task utility --items demo/example.jsonl", folder.parent)
     with served(folder) as link, window() as driver:
         driver.get(link)
         site = "/".join(link.split("/")[:3])
-        item = picture(driver, f"{site}/p/utility/label/", f"h{DOWN}{ENTER}2", run.work / "label-item.png")
+        item = picture(driver, f"{site}/p/utility/label/", f"h{DOWN}{DOWN}{ENTER}1", run.work / "label-item.png")
         page = f"{site}/p/answer-grade"
         agreement = picture(driver, f"{page}/agreement/", "", run.work / "label-agreement.png")
-        adjudicate = picture(driver, f"{page}/adjudicate/", "1", run.work / "label-adjudicate.png")
+        adjudicate = picture(driver, f"{page}/adjudicate/", "4", run.work / "label-adjudicate.png")
     alt = "A passage with a highlighted sentence, the choices beside it, and the instructions"
     yield "item", Picture(alt, "images/label-item.png", item)
     yield "agreement", Picture("The page with agreement and base rates", "images/label-agreement.png", agreement)

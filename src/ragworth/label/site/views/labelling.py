@@ -179,7 +179,7 @@ def _card(request: Any, project: Project, item: ProjectItem) -> str:
     """An item and its form as HTML, with the person's earlier answer to it."""
     event = LabelEvent.objects.filter(item=item, user=request.user, kind=LabelEvent.ANSWER).order_by("-id").first()
     context = item_context(project, item, event)
-    return render_to_string("label/card.html", context, request=request)
+    return render_to_string("label/card.html", context)
 
 
 def _progress(progress: PersonProgress) -> dict[str, Any]:
