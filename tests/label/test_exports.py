@@ -129,7 +129,7 @@ def test_the_majority_is_read_as_judgments_and_a_tie_has_no_value(tmp_path: Path
     assert not (tmp_path / "estimate-judgments.csv").exists()  # nothing was drawn at random
 
 
-def test_controls_never_reach_the_tables_and_estimates_get_the_random_share_alone(tmp_path: Path) -> None:
+def test_controls_never_reach_the_tables_and_estimates_get_the_random_share_and_corrections(tmp_path: Path) -> None:
     task = load_task("relevance")
     items = list(task.items(small_source()))
     gold = replace(items[0], id="gold", gold=any_value(task, items[0], 3))
@@ -137,12 +137,24 @@ def test_controls_never_reach_the_tables_and_estimates_get_the_random_share_alon
     drawn = select_items(task, items, Selection(queries=1, disputed=9, repeats=1), disagreement, [gold])
     data = LabelledData.of(task, drawn, labels_of(task, drawn, {"anna": [1] * len(drawn)}))
     assert data.tables["judgments"].height == len(items)
-    assert data.outside_random_share == sum(item.stratum == "disputed" for item in drawn) > 0
     export_labels(data, "tables", tmp_path)
     random = formats.read_judgments(tmp_path / "estimate-judgments.csv").frame
     assert random["query"].n_unique() == 1
+    corrections = formats.read_judgments(tmp_path / "corrections-judgments.csv").frame
+    assert corrections.height == len(items)  # every item is disputed, those of the random query too
     judged = pl.read_csv(tmp_path / "judgments.csv")
-    assert set(judged["stratum"]) == {"random", "disputed"} and judged["probability"].null_count() == 0
+    assert set(judged["stratum"]) == {"random+disputed", "disputed"} and judged["probability"].null_count() == 0
+
+
+def test_corrections_wait_until_every_disputed_item_has_a_label(tmp_path: Path) -> None:
+    task = load_task("relevance")
+    items = list(task.items(small_source()))
+    drawn = select_items(task, items, Selection(queries=1, disputed=9), {item.id: 1.0 for item in items})
+    labels = labels_of(task, drawn[:-1], {"anna": [1] * (len(drawn) - 1)})
+    data = LabelledData.of(task, drawn, labels)
+    assert data.unfinished_disputed == 1
+    names = {file.name for file in export_labels(data, "tables", tmp_path)}
+    assert "estimate-judgments.csv" in names and "corrections-judgments.csv" not in names
 
 
 def test_grades_are_read_as_people_s_outcomes(tmp_path: Path) -> None:
@@ -279,7 +291,7 @@ def test_grades_are_written_as_words_so_that_nobody_takes_minus_one_for_a_share(
     assert {"human-correct", "human-wrong"} <= set(means["metric"])
 
 
-def test_estimate_refuses_disputed_items_and_takes_the_random_share(tmp_path: Path) -> None:
+def test_estimate_refuses_disputed_items_in_the_sample_and_takes_them_as_corrections(tmp_path: Path) -> None:
     task = load_task("answer-grade")
     items = list(task.items(small_source()))
     drawn = select_items(task, items, Selection(queries=1, disputed=9), {item.id: 1.0 for item in items})
@@ -290,8 +302,14 @@ def test_estimate_refuses_disputed_items_and_takes_the_random_share(tmp_path: Pa
     files = [str(tmp_path / f"{name}.csv") for name in ("cheap", "consensus-outcomes", "estimate-outcomes")]
     refused = CliRunner().invoke(main, ["estimate", files[0], "--expensive", files[1], "-m", "correct"])
     assert refused.exit_code == 2 and "2 rows of 4 are not of a random share" in refused.output
-    done = CliRunner().invoke(main, ["estimate", files[0], "--expensive", files[2], "-m", "correct"])
+    arguments = ["estimate", files[0], "--expensive", files[2], "-m", "correct"]
+    done = CliRunner().invoke(main, [*arguments, "--corrections", str(tmp_path / "corrections-outcomes.csv")])
     assert done.exit_code == 0, done.output
+    assert "4 values of the cheap judge corrected" in done.output
+    for file, problem in ((files[0], "nothing says how these labels were selected"), (files[2], "not drawn for dis")):
+        (tmp_path / "plain.csv").write_text(Path(file).read_text().replace("random+disputed", "random"))
+        refused = CliRunner().invoke(main, [*arguments, "--corrections", str(tmp_path / "plain.csv")])
+        assert refused.exit_code == 2 and problem in refused.output
 
 
 def test_people_s_coverage_is_read_by_the_long_form_study(tmp_path: Path) -> None:

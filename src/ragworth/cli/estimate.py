@@ -22,10 +22,17 @@ from ragworth.cli.scoring_options import ScoringOptions, read_scoring_inputs, sc
     help="Judgments by the better judge, for queries drawn at random; those of the same aspect in -j and -q are the "
     "cheap ones.",
 )
+@click.option(
+    "--corrections",
+    multiple=True,
+    metavar="FILE",
+    help="Labels by the better judge of items drawn because judges disagree; they replace the cheap ones.",
+)
 @click.option("-b", "--baseline", help="The system the others are compared with.  [default: the first]")
 @output_options
 def command(
     expensive: tuple[str, ...],
+    corrections: tuple[str, ...],
     baseline: str | None,
     look: str | None,
     output: str | None,
@@ -45,6 +52,7 @@ def command(
     \b
     ragworth estimate -q qrels.txt -j cheap.parquet --expensive expensive.parquet -m UDCG@5 bm25.run dense.run
     ragworth estimate results --expensive human.csv -m correct
+    ragworth estimate results --expensive estimate-outcomes.csv --corrections corrections-outcomes.csv -m correct
 
     Instead of runs, name results or tables of outcomes (system, query, aspect, value) to estimate grades of answers:
     theirs are the cheap ones, and --expensive has better ones, such as people's, for some queries.
@@ -52,7 +60,7 @@ def command(
     from ragworth import formats
     from ragworth.tables import Judgments
     from ragworth.two_judges import estimate
-    from ragworth.two_judges.random_share import check_random_share
+    from ragworth.two_judges.strata import check_corrections, check_random_share
 
     look = chosen_look(look, output, level)
     if given["incomplete"]:
@@ -60,10 +68,13 @@ def command(
     skip = given["skip_bad_lines"]
     facts: dict[str, Any] = {"level": level, "resamples": resamples or 2000, "seed": seed}
     inputs = split_comparables(given["runs"], skip)
+    for path in corrections:
+        check_corrections(path)
     if inputs.tables:
         for path in expensive:
             check_random_share(path)
-        _emit(_estimate_answers(inputs, expensive, given["metrics"], skip, baseline, facts), look, output, facts, quiet)
+        files = (expensive, corrections)
+        _emit(_estimate_answers(inputs, files, given["metrics"], skip, baseline, facts), look, output, facts, quiet)
         return
 
     def read_expensive(path: str) -> Judgments:
@@ -72,8 +83,9 @@ def command(
         return judgments
 
     readings = [partial(read_expensive, path) for path in expensive]
+    readings += [partial(formats.read_judgments, path, skip_bad_lines=skip) for path in corrections]
     found, dear = read_scoring_inputs(ScoringOptions(**given), readings)
-    better, known = Judgments.concat(dear), Judgments.concat(found.judgments)
+    better, known = Judgments.concat(dear[: len(expensive)]), Judgments.concat(found.judgments)
     twice = known.frame["aspect"].is_in(better.frame["aspect"].unique().to_list())
     cheap = known.frame.filter(twice) if twice.any() else known.frame  # which is refused, with what there is
     result = estimate(
@@ -82,6 +94,7 @@ def command(
         better,
         found.metrics,
         others=Judgments.trusted(known.frame.filter(~twice)),
+        corrections=Judgments.concat(dear[len(expensive) :]) if corrections else None,
         ratings=found.ratings,
         tokens=found.tokens,
         baseline=baseline,
@@ -93,13 +106,13 @@ def command(
 
 def _estimate_answers(
     inputs: ComparisonInputs,
-    expensive: tuple[str, ...],
+    files: tuple[tuple[str, ...], tuple[str, ...]],
     names: tuple[str, ...],
     skip: bool,
     baseline: str | None,
     facts: Any,
 ) -> Any:
-    """Estimates for grades of answers."""
+    """Estimates for grades of answers; ``files`` are the expensive ones and the corrections."""
     from ragworth.comparison import join_scores
     from ragworth.formats import outcomes
     from ragworth.two_judges import estimate_outcomes
@@ -107,8 +120,11 @@ def _estimate_answers(
     if inputs.runs:
         raise click.UsageError("give runs and judgments, or outcomes and results, not both")
     cheap = join_scores(inputs.tables).scores
-    better = join_scores({path: outcomes.read(path, skip_bad_lines=skip) for path in expensive}).scores
-    return estimate_outcomes(cheap, better, names, baseline=baseline, **facts)
+    better, more = ({path: outcomes.read(path, skip_bad_lines=skip) for path in paths} for paths in files)
+    corrections = join_scores(more).scores if more else None
+    return estimate_outcomes(
+        cheap, join_scores(better).scores, names, corrections=corrections, baseline=baseline, **facts
+    )
 
 
 def _emit(result: Any, look: str, output: str | None, facts: dict[str, Any], quiet: bool) -> None:

@@ -190,11 +190,12 @@ def export_command(place: str, slug: str | None, form: str, output: str, databas
     data = labelled_data(_project(slug))
     for file in export_labels(data, form, output):
         click.echo(f"wrote {file}")
-    if form == "tables" and data.outside_random_share:
-        count = format_count(data.outside_random_share, "labelled item")
-        click.echo(
-            f"note: estimate-….csv leaves out {count} not drawn at random (disputed or chosen by hand)", err=True
-        )
+    if form == "tables" and data.has_random_share and data.unfinished_disputed:
+        count = format_count(data.unfinished_disputed, "disputed item")
+        click.echo(f"note: corrections-….csv is not written: {count} without a label", err=True)
+    if form == "tables" and data.chosen_by_hand:
+        count = format_count(data.chosen_by_hand, "labelled item")
+        click.echo(f"note: estimate-….csv and corrections-….csv leave out {count} chosen by hand", err=True)
 
 
 @command.command("import", short_help="Add labels from a file.")

@@ -32,7 +32,7 @@ from ragworth.tables.parts import with_constant_text
 from ragworth.tables.turns import turns_digest
 from ragworth.tasks.query_sample import check_positive_count as whole_number
 from ragworth.tasks.query_sample import sample_queries
-from ragworth.two_judges.random_share import check_random_share
+from ragworth.two_judges.strata import check_random_share
 
 
 @dataclass(frozen=True)

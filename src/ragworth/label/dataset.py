@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
@@ -13,9 +13,9 @@ import polars as pl
 
 from ragworth.errors import InputError, format_count, format_list
 from ragworth.label.labels import ADJUDICATED, Labels
-from ragworth.label.selection import RANDOM
 from ragworth.label.tasks.contract import LabelItem, LabelTask, TableName
 from ragworth.tables import OK
+from ragworth.two_judges.strata import CORRECTION_STRATA, SAMPLE_STRATA
 
 NO_MAJORITY = "no-majority"
 """Status of an item whose labels have no majority, and that nobody adjudicated."""
@@ -59,22 +59,40 @@ class LabelledData:
         }
 
     @cached_property
-    def outside_random_share(self) -> int:
-        """Labelled items that weren't drawn at random, in a project with a random share; estimates can't use them."""
-        if all(item.stratum != RANDOM for item in self.items.values()):
-            return 0
-        labelled = {label.item for label in self.labels.answers}
-        chosen = [self.items[name] for name in labelled if not self.items[name].is_control]
-        return sum(item.stratum != RANDOM for item in chosen)
+    def has_random_share(self) -> bool:
+        return any(item.stratum in SAMPLE_STRATA and item.probability is not None for item in self.items.values())
 
-    def consensus(self, how: Consensus = "majority", *, random_only: bool = False) -> dict[TableName, pl.DataFrame]:
+    @cached_property
+    def chosen_by_hand(self) -> int:
+        """Labelled items that weren't drawn at all, in a project with a random share; estimates can't use them."""
+        labelled = {label.item for label in self.labels.answers}
+        mine = [self.items[name] for name in labelled if not self.items[name].is_control]
+        drawn = {*SAMPLE_STRATA, *CORRECTION_STRATA}
+        return sum(item.stratum not in drawn for item in mine) if self.has_random_share else 0
+
+    @cached_property
+    def unfinished_disputed(self) -> int:
+        """Items drawn for disagreement that nobody has labelled or skipped.
+
+        Until there are none, usable queries of the random share would have more corrections than others.
+        """
+        seen = {label.item for label in self.labels}
+        return sum(item.stratum in CORRECTION_STRATA and item.id not in seen for item in self.items.values())
+
+    def consensus(
+        self, how: Consensus = "majority", *, strata: Collection[str] | None = None
+    ) -> dict[TableName, pl.DataFrame]:
         """One row for each thing: the adjudicated label, or what all labels come to.
 
         ``majority``: the value of more than half of them, otherwise none (status ``no-majority``); ``median`` and
-        ``mean`` need numbers. ``source`` says how many people it is from. ``random_only``: only items of the random
-        share, as `ragworth estimate` needs them.
+        ``mean`` need numbers. ``source`` says how many people it is from. ``strata``: only items of these; tables
+        without any are left out.
         """
-        return {name: _agree(frame, how, random_only) for name, frame in self.tables.items()}
+        parts = {
+            name: frame if strata is None else frame.filter(pl.col("stratum").is_in(list(strata)))
+            for name, frame in self.tables.items()
+        }
+        return {name: _agree(part, how) for name, part in parts.items() if part.height}
 
 
 def key_columns(frame: pl.DataFrame) -> list[str]:
@@ -82,18 +100,11 @@ def key_columns(frame: pl.DataFrame) -> list[str]:
     return [name for name in frame.columns if name not in FACTS]
 
 
-def _agree(frame: pl.DataFrame, how: Consensus, random_only: bool) -> pl.DataFrame:
-    mine = frame.filter(pl.col("stratum") == RANDOM) if random_only else frame
-    if random_only and not mine.height:
-        raise InputError(
-            "no labelled item is from a random share",
-            expected=f"items of the stratum {RANDOM}",
-            remedy="select items with a random share of the queries",
-        )
+def _agree(mine: pl.DataFrame, how: Consensus) -> pl.DataFrame:
     if how != "majority" and mine["value"].null_count():
         words = sorted(set(mine.filter(pl.col("value").is_null())["label"].drop_nulls()))
         raise InputError(f"{how} needs numbers, and {format_list(words)} have none", remedy="use the majority")
-    keys = key_columns(frame)
+    keys = key_columns(mine)
     groups: dict[tuple[Any, ...], list[tuple[str, Any, Any]]] = {}
     strata: dict[tuple[Any, ...], str] = {}
     facts = mine.select("judge", "value", "label", "stratum").iter_rows()
@@ -102,7 +113,7 @@ def _agree(frame: pl.DataFrame, how: Consensus, random_only: bool) -> pl.DataFra
         strata[key] = stratum
     rows = [(*key, *_agreed_facts(labels, how), strata[key]) for key, labels in groups.items()]
     columns = {"value": pl.Float64, **dict.fromkeys(("label", "status", "source", "stratum"), pl.String)}
-    schema: dict[str, Any] = {**{name: frame.schema[name] for name in keys}, **columns}
+    schema: dict[str, Any] = {**{name: mine.schema[name] for name in keys}, **columns}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 

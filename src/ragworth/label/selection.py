@@ -1,12 +1,14 @@
 """Which items people label: a random share, items where judges disagree, gold items and repeats.
 
 Whole groups (queries) are drawn at random, each with the same probability, and all their items are labelled. So the
-random share gives unbiased estimates, and `ragworth estimate` can use it. Disputed items are drawn on top, one by one,
-with a probability proportional to the judges' disagreement. Every item records the probability with which it got in:
+random share gives unbiased estimates, and `ragworth estimate` can use it. Disputed items are drawn one by one, from all
+items and independently of the groups, with a probability proportional to the judges' disagreement. Every item records
+which draws it came up in (its stratum), and the probability with which it got in:
 
     π = 1 − (1 − share of groups) · (1 − probability as a disputed item)
 
-A mean over all labels with weights 1/π is unbiased too; a mean without them isn't.
+A mean over all labels with weights 1/π is unbiased too; a mean without them isn't. `ragworth estimate` needs no
+weights: labels of disputed items correct the cheap judge, and the random share measures the rest of its error.
 """
 
 from __future__ import annotations
@@ -20,10 +22,10 @@ import numpy.typing as npt
 
 from ragworth.errors import InputError, format_count, format_list
 from ragworth.label.tasks.contract import LabelItem, LabelTask
-from ragworth.two_judges.random_share import RANDOM as RANDOM
+from ragworth.two_judges.strata import BOTH, DISPUTED, RANDOM
 
-DISPUTED, GOLD, REPEAT = "disputed", "gold", "repeat"
-"""Values of `LabelItem.stratum`, beside RANDOM."""
+GOLD, REPEAT = "gold", "repeat"
+"""Values of `LabelItem.stratum`, beside those of `ragworth.two_judges.strata`."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -84,7 +86,7 @@ def select_items(
         # Drawn for every item, so that one item's chance never depends on another's.
         also = random.Random(repr(("disputed", selection.seed, item.id))).random() < own
         if item.group in drawn or also:
-            stratum = RANDOM if item.group in drawn else DISPUTED
+            stratum = DISPUTED if item.group not in drawn else BOTH if also else RANDOM
             chosen.append(replace(item, stratum=stratum, probability=1 - (1 - share) * (1 - own)))
     if not chosen:
         raise InputError("no item is selected", remedy="ask for more random queries or disputed items")

@@ -19,6 +19,7 @@ from ragworth.stats.prediction_powered import PpiEstimate, ppi_difference, ppi_m
 from ragworth.stats.range_intervals import is_constant
 from ragworth.tables import OK, Contexts, Judgments, Ratings, Scores
 from ragworth.tables.coercion import Data
+from ragworth.two_judges.corrections import correct_cheap
 from ragworth.two_judges.scores import TwoJudgeScores, judged_metrics
 
 Floats = npt.NDArray[np.float64]
@@ -72,6 +73,7 @@ def estimate(
     metrics: Metrics,
     *,
     others: Judgments | Data | None = None,
+    corrections: Judgments | Data | None = None,
     ratings: Ratings | None = None,
     tokens: Tokens | None = None,
     baseline: str | None = None,
@@ -89,6 +91,8 @@ def estimate(
     expensive: judgments of the same aspect or aspects for some queries, which must have been drawn at random.
     metrics: those that read one of these aspects, in their written form.
     others: judgments that both sides share, such as relevance where abstention is what is judged twice.
+    corrections: expensive judgments of passages that were drawn independently of the sample, such as those on which
+        judges disagree. They replace the cheap ones, so the cheap judge is closer to the expensive one.
     ratings, tokens: for metrics that read them besides.
     baseline: the system that others are compared with; the first when not given.
     level: of all intervals.
@@ -104,12 +108,17 @@ def estimate(
         raise InputError(f"there is no system {quote_short(baseline)} to compare with", expected=known)
     shared = Judgments.concat([]) if others is None else _table(others)
     more = {"ratings": ratings, "tokens": tokens, "folder": folder}
-    judged = TwoJudgeScores(shown, _table(cheap), _table(expensive), shared, more)
+    first, notes = _table(cheap), []
+    if corrections is not None:
+        corrected = correct_cheap(first.frame, _table(corrections).frame, ["query", "passage", "aspect"])
+        first, notes = Judgments.trusted(corrected.frame, first.notes), [corrected.note]
+    judged = TwoJudgeScores(shown, first, _table(expensive), shared, more)
     asked = judged_metrics(metrics, judged.aspects, folder)
     both = judged.scored(asked)
     alone = summarise(Scores.trusted(both), level=level, resamples=resamples, seed=seed)
     frame = estimate_means(both, alone, {each.name: judged.bought(each) for each in asked}, level)
-    return EstimationResult(frame, compare_estimates(both, baseline, level), (*judged.notes, *estimate_warnings(frame)))
+    notes += [*judged.notes, *estimate_warnings(frame)]
+    return EstimationResult(frame, compare_estimates(both, baseline, level), tuple(notes))
 
 
 def _table(data: Judgments | Data) -> Judgments:

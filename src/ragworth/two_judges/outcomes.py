@@ -10,6 +10,7 @@ from ragworth.answer_outcomes import GRADE, HUMAN, outcome_type
 from ragworth.comparison import Comparable, summarise, to_scores
 from ragworth.errors import InputError, MetricError, format_count, format_list, quote_short
 from ragworth.tables import OK, Scores
+from ragworth.two_judges.corrections import correct_cheap
 from ragworth.two_judges.estimates import EstimationResult, compare_estimates, estimate_means, estimate_warnings
 
 KEYS = ["system", "query", "metric"]
@@ -20,6 +21,7 @@ def estimate_outcomes(
     expensive: Comparable,
     outcomes: Sequence[str] = (),
     *,
+    corrections: Comparable | None = None,
     baseline: str | None = None,
     level: float = 0.95,
     resamples: int = 2000,
@@ -33,9 +35,14 @@ def estimate_outcomes(
     expensive: outcomes of the same systems for some queries, which must have been drawn at random. Labels called
         ``human`` that are 0 or 1 are compared with ``correct``.
     outcomes: those to estimate; all that both have by default.
+    corrections: the expensive grader's outcomes of answers that were drawn independently of the sample, such as those
+        on which graders disagree. They replace the cheap ones, so the cheap grader is closer to the expensive one.
     baseline, level, resamples, seed: as in `estimate`.
     """
-    every, better = to_scores(cheap), _as_named(to_scores(expensive))
+    every, better = to_scores(cheap), to_scores(expensive)
+    more = to_scores(corrections) if corrections is not None else Scores.of_parts([])
+    names = _grader_names(Scores.of_parts([*better.parts, *more.parts]))
+    better, more = _renamed(better, names), _renamed(more, names)
     shared = [name for name in every.distinct("metric") if name in better.distinct("metric")]
     wanted = list(outcomes) or shared
     if not wanted or not set(wanted) <= set(shared):
@@ -48,6 +55,11 @@ def estimate_outcomes(
             f"{format_list(every.distinct('metric'), 12)}; expensive: {format_list(better.distinct('metric'), 12)})",
         )
     every, better = every.having("metric", wanted), better.having("metric", wanted)
+    notes = [*every.notes, *better.notes, *more.notes]
+    if corrections is not None:
+        corrected = correct_cheap(every.frame, more.having("metric", wanted).frame, KEYS)
+        every = Scores.trusted(corrected.frame)
+        notes.append(corrected.note)
     if baseline is not None and baseline not in every.distinct("system"):
         known = format_list(every.distinct("system"), 12)
         raise InputError(f"there is no system {quote_short(baseline)} to compare with", expected=known)
@@ -60,14 +72,13 @@ def estimate_outcomes(
         )
     alone = summarise(Scores.trusted(both.select(list(Scores.schema))), level=level, resamples=resamples, seed=seed)
     frame = estimate_means(both, alone, {name: bought.filter(pl.col("metric") == name) for name in wanted}, level)
-    notes = [*every.notes, *better.notes]
     if others := better.frame.join(every.frame, on=KEYS, how="anti").select("system", "query").n_unique():
         notes.append(f"{format_count(others, 'answer')} that only the expensive grader graded")
     return EstimationResult(frame, compare_estimates(both, baseline, level), (*notes, *estimate_warnings(frame)))
 
 
-def _as_named(scores: Scores) -> Scores:
-    """People's labels under the names that graders use."""
+def _grader_names(scores: Scores) -> dict[str, str]:
+    """The names that graders use for people's labels."""
     names = scores.distinct("metric")
     bare = {name: name.removeprefix(f"{HUMAN}-") for name in names}
     if HUMAN in bare:
@@ -79,7 +90,11 @@ def _as_named(scores: Scores) -> Scores:
         and scores.frame["value"].drop_nulls().is_in([0.0, 1.0]).all()
     ):
         bare[names[0]] = "correct"  # the only label, and it says yes or no
-    frames = [part.with_columns(pl.col("metric").replace(bare)) for part in scores.parts]
+    return bare
+
+
+def _renamed(scores: Scores, names: dict[str, str]) -> Scores:
+    frames = [part.with_columns(pl.col("metric").replace(names)) for part in scores.parts]
     return Scores.of_parts(frames, scores.notes)
 
 

@@ -83,15 +83,22 @@ def empty_site(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return (folder / "labels.sqlite").read_bytes()
 
 
-@pytest.fixture
-def site(tmp_path: Path, empty_site: bytes, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
-    folder = tmp_path / "ws" / "labels"
+def open_empty_site(place: Path, empty_site: bytes) -> Iterator[Site]:
+    """A site without projects in a workspace."""
+    folder = place / "ws" / "labels"
     folder.mkdir(parents=True)
     (folder / "labels.sqlite").write_bytes(empty_site)
     open_site(folder, SiteOptions(hosts=("testserver",)))
-    from django.conf import settings
     from django.db import connections
 
-    monkeypatch.setattr(settings, "PASSWORD_HASHERS", ["django.contrib.auth.hashers.MD5PasswordHasher"])
     yield Site(folder)
     connections.close_all()
+
+
+@pytest.fixture
+def site(tmp_path: Path, empty_site: bytes, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    for opened in open_empty_site(tmp_path, empty_site):
+        from django.conf import settings
+
+        monkeypatch.setattr(settings, "PASSWORD_HASHERS", ["django.contrib.auth.hashers.MD5PasswordHasher"])
+        yield opened

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ragworth.label.tasks import LABEL_TASKS, LabelItem, LabelTask, SpansField
-from tests.label.site.conftest import Site, passage_items
+from tests.label.site.conftest import Site, open_empty_site, passage_items
 from tests.label.site.live import LiveServer
 from tests.report.page.conftest import Browser
 from tests.report.page.conftest import browser as browser
@@ -26,7 +26,13 @@ SCRIPTS = {
 }
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory, empty_site: bytes) -> Iterator[Site]:
+    """One site for all tests of a file: starting a server takes seconds. Each test has projects of its own."""
+    yield from open_empty_site(tmp_path_factory.mktemp("site"), empty_site)
+
+
+@pytest.fixture(scope="module")
 def server(site: Site) -> Iterator[LiveServer]:
     served = LiveServer(site.folder)
     try:
@@ -36,7 +42,9 @@ def server(site: Site) -> Iterator[LiveServer]:
 
 
 def open_page(browser: Browser, server: LiveServer, path: str) -> None:
+    """Open a page as the owner. The link works once; after that the browser has a session."""
     browser.driver.get(server.link or f"{server.address}/")
+    browser.run("localStorage.clear()")
     browser.driver.get_log("browser")
     browser.driver.get(f"{server.address}{path}")
     browser.until("return document.documentElement.dataset.ready === 'yes'")
@@ -48,12 +56,12 @@ def press(browser: Browser, *keys: str) -> None:
     ActionChains(browser.driver, duration=0).send_keys(*keys).perform()
 
 
-def wait_for_events(count: int) -> list[Any]:
-    """The events, when there are as many as expected."""
+def wait_for_events(slug: str, count: int) -> list[Any]:
+    """The events of a project, when there are as many as expected."""
     from ragworth.label.site.models import LabelEvent
 
     for _ in range(400):
-        events = list(LabelEvent.objects.select_related("item", "project").order_by("id"))
+        events = list(LabelEvent.objects.filter(project__slug=slug).select_related("item").order_by("id"))
         if len(events) >= count:
             break
         time.sleep(0.05)
@@ -76,7 +84,7 @@ def finish_first_task(site: Site, items: list[LabelItem]) -> Any:
 
     first = LABEL_TASKS.get("answerability")()
     before = [replace(one, meta=items[at].meta) for at, one in enumerate(items_of(first, len(items)))]
-    project = site.project(before, first.kind)
+    project = site.project(before, first.kind, slug="before-coverage")
     owner = find_owner()
     said = [Label(owner.name, one.id, {"answerable": "unanswerable"}) for one in before]
     store_labels(project, Labels(said), owner)
@@ -106,7 +114,7 @@ def test_items_by_keyboard_alone(browser: Browser, site: Site, server: LiveServe
                 press(browser, "\ue00c")
         press(browser, "\ue007")
         browser.until(f"return document.querySelector('.card')?.dataset.item !== '{shown}'")
-    events = [event for event in wait_for_events(2 * count if before else count) if event.project.slug == kind]
+    events = wait_for_events(kind, count)
     assert [event.value[task.main.name] for event in events] == [
         task.main.options[number % len(task.main.options)].value for number in range(count)
     ]
@@ -137,9 +145,11 @@ def test_offsets_return_exactly_the_selected_text(
 ) -> None:
     text = SCRIPTS[script]
     site.project(
-        [LabelItem("i", "utility", {"question": "?", "passage": text}, "q", {"query": "q", "passage": "p"})], "utility"
+        [LabelItem("i", "utility", {"question": "?", "passage": text}, "q", {"query": "q", "passage": "p"})],
+        "utility",
+        slug=script,
     )
-    open_page(browser, server, "/p/utility/label/")
+    open_page(browser, server, f"/p/{script}/label/")
     units = len(text.encode("utf-16-le")) // 2
     halves = [(2, units // 2 - 1), (units // 2 + 2, units)]
     chosen = []
@@ -148,7 +158,7 @@ def test_offsets_return_exactly_the_selected_text(
         press(browser, "h")
     assert browser.run("return document.querySelector('[data-part=passage]').textContent") == text
     press(browser, "1", "\ue007")
-    (event,) = wait_for_events(1)
+    (event,) = wait_for_events(script, 1)
     (field,) = [name for name in event.value if name != "utility"]
     stored = [text[span["start"] : span["end"]] for span in event.value[field]]
     assert stored == [whole_characters(text, start, end) for start, end in halves]
@@ -161,8 +171,8 @@ def whole_characters(text: str, start: int, end: int) -> str:
 
 
 def test_touching_highlights_become_one_and_can_be_removed(browser: Browser, site: Site, server: LiveServer) -> None:
-    site.project(passage_items(1, "utility"), "utility")
-    open_page(browser, server, "/p/utility/label/")
+    site.project(passage_items(1, "utility"), "utility", slug="touching")
+    open_page(browser, server, "/p/touching/label/")
     for start, end in ((0, 10), (5, 20), (25, 29)):
         select(browser, start, end)
         press(browser, "h")
@@ -172,24 +182,24 @@ def test_touching_highlights_become_one_and_can_be_removed(browser: Browser, sit
 
 
 def test_answers_survive_a_killed_server_and_are_stored_once(browser: Browser, site: Site, server: LiveServer) -> None:
-    site.project(4)
-    open_page(browser, server, "/p/relevance/label/")
+    site.project(4, slug="killed")
+    open_page(browser, server, "/p/killed/label/")
     press(browser, "1", "\ue007")
-    wait_for_events(1)
+    wait_for_events("killed", 1)
     browser.until("return document.querySelector('.card')")
     server.kill()
     press(browser, "2", "\ue007")
     browser.until("return document.getElementById('status').textContent.includes('kept in this browser')")
     server.start()
-    events = wait_for_events(2)
+    events = wait_for_events("killed", 2)
     assert [event.value["relevance"] for event in events] == ["1", "2"]
     browser.until("return document.getElementById('status').textContent === 'All answers are saved.'")
     assert browser.run("return Object.keys(localStorage).filter((key) => key.startsWith('ragworth')).length") == 0
 
 
 def test_undo_skip_comment_and_help(browser: Browser, site: Site, server: LiveServer) -> None:
-    site.project(3)
-    open_page(browser, server, "/p/relevance/label/")
+    site.project(3, slug="undo")
+    open_page(browser, server, "/p/undo/label/")
     first = browser.run("return document.querySelector('.card').dataset.item")
     press(browser, "?")
     assert browser.run("return document.getElementById('help').open")
@@ -197,28 +207,28 @@ def test_undo_skip_comment_and_help(browser: Browser, site: Site, server: LiveSe
     press(browser, "c", "a remark")
     press(browser, "\ue00c")
     press(browser, "3", "\ue007")
-    wait_for_events(1)
+    wait_for_events("undo", 1)
     press(browser, "u")
     browser.until(f"return document.querySelector('.card')?.dataset.item === '{first}'")
     assert browser.run("return document.querySelector('input:checked').value") == "3"
     press(browser, "s", "not in my language")
     browser.click("[data-action=confirm-skip]")
-    events = wait_for_events(3)
+    events = wait_for_events("undo", 3)
     assert [event.kind for event in events] == ["answer", "undo", "skip"]
     assert events[0].comment == "a remark"
     assert events[2].value == {"reason": "not in my language"}
 
 
 def test_a_missing_answer_is_said_and_nothing_is_sent(browser: Browser, site: Site, server: LiveServer) -> None:
-    site.project(2)
-    open_page(browser, server, "/p/relevance/label/")
+    site.project(2, slug="missing")
+    open_page(browser, server, "/p/missing/label/")
     press(browser, "\ue007")
     assert browser.all(".problems li") == ["Relevance: choose a value."]
-    wait_for_events(0)
+    wait_for_events("missing", 0)
 
 
 def test_pages_fit_a_phone_and_have_names_for_everything(browser: Browser, site: Site, server: LiveServer) -> None:
-    site.project(3, "utility")
+    site.project(3, "utility", slug="phone")
     nameless = """
     const shown = (each) => each.offsetParent !== null && each.type !== 'hidden';
     return [...document.querySelectorAll('input, select, textarea, button, a[href]')].filter(shown)
@@ -230,8 +240,8 @@ def test_pages_fit_a_phone_and_have_names_for_everything(browser: Browser, site:
         driver.execute_cdp_cmd(
             "Emulation.setDeviceMetricsOverride", {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
         )
-        driver.get(server.link)
-        for path in ("/", "/p/utility/label/", "/p/utility/", "/p/utility/items/", "/people/", "/audit/", "/login/"):
+        open_page(browser, server, "/p/phone/label/")
+        for path in ("/", "/p/phone/label/", "/p/phone/", "/p/phone/items/", "/people/", "/audit/", "/login/"):
             driver.get(f"{server.address}{path}")
             assert browser.run("return document.documentElement.scrollWidth <= innerWidth"), path
             assert browser.run(nameless) == [], path
@@ -243,10 +253,10 @@ def test_pages_fit_a_phone_and_have_names_for_everything(browser: Browser, site:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_texts_have_enough_contrast(browser: Browser, site: Site, server: LiveServer, scheme: str) -> None:
     """WCAG AA: 4.5 to 1 for every text on the labelling page."""
-    site.project(3, "utility")
+    site.project(3, "utility", slug=f"contrast-{scheme}")
     media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
     browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
-    open_page(browser, server, "/p/utility/label/")
+    open_page(browser, server, f"/p/contrast-{scheme}/label/")
     script = """
     const parse = (colour) => (colour.match(/[\\d.]+/g) ?? []).map(Number);
     const light = ([r, g, b]) => [r, g, b].map((v) => v / 255)
@@ -283,16 +293,17 @@ def test_a_lease_stays_while_somebody_works_and_ends_while_nobody_does(
     def wait_until(kept: bool) -> bool:
         end = time.monotonic() + 25
         while time.monotonic() < end:
-            if (Assignment.objects.order_by("id").first().expires_at > soon) is kept:
+            if (held.get().expires_at > soon) is kept:
                 return True
             time.sleep(0.5)
         return False
 
-    site.project(1, lease_minutes=1)
-    open_page(browser, server, "/p/relevance/label/")
+    site.project(1, lease_minutes=1, slug="lease")
+    open_page(browser, server, "/p/lease/label/")
     soon = timezone.now() + timedelta(seconds=50)
-    Assignment.objects.update(expires_at=soon - timedelta(seconds=10))
+    held = Assignment.objects.filter(project__slug="lease")
+    held.update(expires_at=soon - timedelta(seconds=10))
     press(browser, "1")
     assert wait_until(kept=True)
-    Assignment.objects.update(expires_at=soon - timedelta(seconds=10))
+    held.update(expires_at=soon - timedelta(seconds=10))
     assert not wait_until(kept=True)

@@ -1,4 +1,7 @@
-"""Many people at once, a server that is killed, clients that hang up: every label once, every item exactly K."""
+"""Many people at once, a server that is killed, clients that hang up: every label once, every item exactly K.
+
+benchmarks/label_site.py does the same with 20 people and 2,000 items.
+"""
 
 from __future__ import annotations
 
@@ -6,33 +9,35 @@ import time
 from pathlib import Path
 
 import pytest
-from benchmarks.label_site import Person, check, make_site
+from benchmarks.simulated_annotators import Person, check, make_site
 
 from tests.label.site.live import LiveServer
 from tests.label.site.postgres import serve_postgres
 
 
 def label_everything(folder: Path, database: str) -> None:
-    """Six people label forty items three times each, while the server is killed twice."""
-    keys = make_site(folder / "labels", database, items=40, people=6, judgments=3)
+    """Five people label twenty items three times each, while the server is killed once."""
+    keys = make_site(folder / "labels", database, items=20, people=5, judgments=3)
     server = LiveServer(folder, database)
-    people = [Person(key, number, server.port, pause=0.02, deaths=0.1) for number, key in enumerate(keys)]
+    how = {"pause": 0.02, "cuts": 0.15, "crashes": 0.1}
+    people = [Person(key, number, server.port, **how) for number, key in enumerate(keys)]
     try:
         for person in people:
             person.start()
-        for _ in range(2):
-            time.sleep(1)
-            server.kill()
-            server.start()
+        while sum(len(person.sent) for person in people) < 25:
+            time.sleep(0.02)
+        server.kill()
+        server.start()
         for person in people:
             person.join(180)
     finally:
         server.kill()
     assert [problem for person in people for problem in person.problems] == []
     assert sum(person.resent for person in people) > 0
+    assert sum(person.restarts for person in people) > 0
     found = check(folder / "labels", database, people)
     assert found["labels_per_item"] == [3]
-    assert found["sent"] == found["stored"] == found["current_labels"] == 120
+    assert found["sent"] == found["stored"] == found["current_labels"] == 60
     assert found["equal"]
 
 

@@ -3,7 +3,8 @@
 ``judgments.csv`` and the like have a column ``judge``: `ragworth study judges` reads them. Labels given after a model's
 suggestion was shown agree too well; they are in ``suggested-judgments.csv``. ``consensus-judgments.csv``
 has one value for each thing, which `ragworth evaluate` and `ragworth score` read. ``estimate-judgments.csv`` has those
-of the random share alone, which `ragworth estimate --expensive` reads. ``people.csv`` is coverage by people, for
+of the random share alone, which `ragworth estimate --expensive` reads, and ``corrections-judgments.csv`` those of the
+items drawn because judges disagree, for ``--corrections``. ``people.csv`` is coverage by people, for
 `ragworth study long-form --people`.
 """
 
@@ -19,7 +20,7 @@ from ragworth.formats.spreadsheet import write_csv
 from ragworth.label.dataset import LabelledData
 from ragworth.label.exports.contract import LabelExport
 from ragworth.label.labels import ADJUDICATED
-from ragworth.label.selection import RANDOM
+from ragworth.two_judges.strata import CORRECTION_STRATA, SAMPLE_STRATA
 
 
 def write(data: LabelledData, folder: Path) -> list[Path]:
@@ -29,9 +30,10 @@ def write(data: LabelledData, folder: Path) -> list[Path]:
         parts = {f"{name}.csv": frame.filter(~seen), f"suggested-{name}.csv": frame.filter(seen)}
         files |= {file: _grades_as_labels(part) for file, part in parts.items() if part.height}
     files |= {f"consensus-{name}.csv": _grades_as_values(frame) for name, frame in data.consensus().items()}
-    if any(item.stratum == RANDOM and item.probability is not None for item in data.items.values()):
-        random = data.consensus(random_only=True)
-        files |= {f"estimate-{name}.csv": _grades_as_values(frame) for name, frame in random.items()}
+    if data.has_random_share:
+        for prefix, strata in (("estimate", SAMPLE_STRATA), ("corrections", CORRECTION_STRATA)):
+            drawn = {} if prefix == "corrections" and data.unfinished_disputed else data.consensus(strata=strata)
+            files |= {f"{prefix}-{name}.csv": _grades_as_values(frame) for name, frame in drawn.items()}
     if "subquestions" in data.tables and "system" in data.tables["subquestions"].columns:
         people = data.tables["subquestions"].filter(pl.col("judge") != ADJUDICATED)
         files["people.csv"] = people.select("system", "query", "subquestion", "judge", "value")

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from django.db import transaction
-
 from ragworth.label.opening import source_of_results
 from ragworth.label.site.leases import lock_person, renew, take_slot
 from ragworth.label.site.models import Assignment, Project, ProjectItem, User
 from ragworth.label.site.project_task import task_of
 from ragworth.label.site.projects import add_items
 from ragworth.label.site.reading import find_results_folder, read_results
+from ragworth.label.site.transactions import writing
 
 
-@transaction.atomic
+@writing()
 def take_for_labelling(user: User, project: Project, wanted: Mapping[str, str]) -> ProjectItem | None:
     """The item about something, created if the project has none; leased to the person if a slot is open."""
     lock_person(user)

@@ -52,6 +52,17 @@ def candidates(user: User, project: Project) -> Iterator[int]:
     yield from (row[1] for row in rest)
 
 
+def has_repeats(project: Project) -> bool:
+    """Whether a project has items that repeat another one."""
+    return _has_repeats(project.pk, str(project.created_at), project.item_count)
+
+
+@lru_cache(maxsize=256)
+def _has_repeats(project: int, created_at: str, items: int) -> bool:
+    """Remembered until items are added; the time tells projects of two sites apart."""
+    return bool(ProjectItem.objects.filter(project=project).exclude(repeat_of="").exists())
+
+
 def repeats(user: User, project: Project, gap: int) -> Iterator[int]:
     """Ids of items that repeat one that a person labelled at least ``gap`` answers ago."""
     mine = LabelEvent.objects.filter(project=project, user=user, kind=LabelEvent.ANSWER).order_by("-id")

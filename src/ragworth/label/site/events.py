@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db import transaction
 from django.db.models import F, Max, QuerySet
 
 from ragworth.label.labels import ADJUDICATED, Label
@@ -20,6 +19,7 @@ from ragworth.label.site.distances import answer_distance
 from ragworth.label.site.leases import free_slot, lock_person, renew, take_slot
 from ragworth.label.site.models import Assignment, LabelEvent, Project, ProjectItem, User
 from ragworth.label.site.project_task import label_item, task_of
+from ragworth.label.site.transactions import writing
 
 OWN_KINDS = (LabelEvent.ANSWER, LabelEvent.SKIP, LabelEvent.UNDO)
 
@@ -61,7 +61,7 @@ class Receipt:
     extra: bool = False
 
 
-@transaction.atomic
+@writing()
 def submit(user: User, project: Project, item: int, submission: Submission) -> Receipt:
     """Store an answer or a skip, once."""
     lock_person(user)
@@ -98,7 +98,7 @@ def submit(user: User, project: Project, item: int, submission: Submission) -> R
     return Receipt(event, replaced=replaced, extra=held.state == Assignment.EXTRA)
 
 
-@transaction.atomic
+@writing()
 def undo(user: User, project: Project, client_id: uuid.UUID) -> ProjectItem | None:
     """Take back a person's last answer or skip; they get the item again. None if there is nothing to undo."""
     lock_person(user)
@@ -134,7 +134,7 @@ def current_events(project: Project) -> QuerySet[LabelEvent]:
     return LabelEvent.objects.filter(pk__in=last)
 
 
-@transaction.atomic
+@writing()
 def adjudicate(user: User, project: Project, item: int, submission: Submission) -> Receipt:
     """Store a decision about a disputed item."""
     lock_person(user)

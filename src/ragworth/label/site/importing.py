@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from django.db import transaction
-
 from ragworth.label.labels import Label, Labels
 from ragworth.label.site.events import OWN_KINDS, update_dispute
 from ragworth.label.site.leases import free_slot, take_slot
 from ragworth.label.site.models import Assignment, LabelEvent, Project, ProjectItem, User
 from ragworth.label.site.project_task import label_item, task_of
 from ragworth.label.site.projects import add_person
+from ragworth.label.site.transactions import writing
 
 NAMESPACE = uuid.UUID("8a6f0d6e-4a3c-4a43-9a53-0d2d7f0c7c11")
 """Of the ids of imported events, so that a second import of the same labels adds nothing."""
@@ -33,7 +32,7 @@ class ImportCounts(NamedTuple):
     outdated: int
 
 
-@transaction.atomic
+@writing()
 def store_labels(project: Project, labels: Labels, by: User) -> ImportCounts:
     """Add labels to a project. Annotators get accounts without a password. Nothing is added if one label is wrong."""
     rows = labels.rows

@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from datetime import timedelta
 
-from django.db import connection, transaction
-from django.db.models import F, Max
+from django.db.models import F
 from django.utils import timezone
 
-from ragworth.label.site.candidates import HAD, candidates, repeats
+from ragworth.label.site.candidates import HAD, candidates, has_repeats, repeats
 from ragworth.label.site.models import Assignment, Membership, Project, ProjectItem, User
 from ragworth.label.site.openings import open_groups
+from ragworth.label.site.transactions import locks_rows, writing
 
 UNLIMITED = 1_000_000
 """Open slots of an item that everyone labels: gold items, repeats, and those of a task that follows another."""
@@ -27,7 +27,7 @@ REPEAT_GAP = 10
 """Answers between an item and its repeat, unless nothing else is left."""
 
 
-@transaction.atomic
+@writing()
 def next_item(user: User, project: Project, holding: Collection[int] = ()) -> Assignment | None:
     """The next item for a person, leased; None if there is none left.
 
@@ -48,11 +48,17 @@ def _offers(user: User, project: Project) -> Iterator[Assignment]:
     if project.after_id is not None:
         yield from _reserved(user, project)
         return
-    done = Assignment.objects.filter(project=project, user=user, state=Assignment.DONE).count()
-    if done % REPEAT_GAP == REPEAT_GAP - 1:
+    repeating = has_repeats(project)
+    if repeating and _is_turn_of_repeat(user, project):
         yield from _taken(repeats(user, project, REPEAT_GAP), user, project)
     yield from _taken(candidates(user, project), user, project)
-    yield from _taken(repeats(user, project, 0), user, project)
+    if repeating:
+        yield from _taken(repeats(user, project, 0), user, project)
+
+
+def _is_turn_of_repeat(user: User, project: Project) -> bool:
+    done = Assignment.objects.filter(project=project, user=user, state=Assignment.DONE).count()
+    return bool(done % REPEAT_GAP == REPEAT_GAP - 1)
 
 
 def _taken(items: Iterator[int], user: User, project: Project) -> Iterator[Assignment]:
@@ -60,10 +66,10 @@ def _taken(items: Iterator[int], user: User, project: Project) -> Iterator[Assig
         locked = ProjectItem.objects.select_for_update(skip_locked=True).filter(pk=item, open_slots__gt=0).first()
         if locked is None:
             continue
-        row = Assignment.objects.filter(item=locked, user=user).first() or Assignment(
-            project=project, item=locked, user=user
-        )
-        if row.state not in HAD and take_slot(row, locked):
+        held = list(locked.assignments.all())
+        mine = (row for row in held if row.user_id == user.pk)
+        row = next(mine, None) or Assignment(project=project, item=locked, user=user)
+        if row.state not in HAD and take_slot(row, locked, held):
             renew(row, project)
             yield row
 
@@ -92,7 +98,7 @@ def _waiting(user: User, project: Project, holding: Collection[int]) -> Assignme
     return None
 
 
-@transaction.atomic
+@writing()
 def hold(user: User, project: Project, items: Collection[int]) -> list[int]:
     """Renew a person's leases of items, also expired ones if a slot is open; return the items that others have now."""
     lock_person(user)
@@ -129,21 +135,24 @@ def release_expired(project: Project) -> None:
 
 def lock_person(user: User) -> None:
     """Let a person's requests wait for each other. On SQLite the transaction itself does that."""
-    if connection.features.has_select_for_update:
+    if locks_rows():
         User.objects.select_for_update().get(pk=user.pk)
 
 
-def take_slot(assignment: Assignment, item: ProjectItem) -> bool:
-    """Take a slot of an item, whose row is locked, for a person who has none; False if all are taken."""
+def take_slot(assignment: Assignment, item: ProjectItem, held: Collection[Assignment] | None = None) -> bool:
+    """Take a slot of an item, whose row is locked, for a person who has none; False if all are taken.
+
+    ``held``: all assignments of the item, if the caller has read them.
+    """
     if assignment.slot is not None:
         return True
     if item.open_slots <= 0:
         return False
+    taken = {row.slot for row in (item.assignments.all() if held is None else held) if row.slot is not None}
     if item.slots is None:
-        assignment.slot = (item.assignments.aggregate(highest=Max("slot"))["highest"] or 0) + 1
+        assignment.slot = max(taken, default=0) + 1
     else:
-        used = set(item.assignments.exclude(slot=None).values_list("slot", flat=True))
-        assignment.slot = next(number for number in range(1, item.slots + 1) if number not in used)
+        assignment.slot = next(number for number in range(1, item.slots + 1) if number not in taken)
     ProjectItem.objects.filter(pk=item.pk).update(open_slots=F("open_slots") - 1)
     item.open_slots -= 1
     return True

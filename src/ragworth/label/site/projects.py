@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, Q
 
 from ragworth.errors import InputError, format_count, format_list, quote_short
@@ -14,13 +13,14 @@ from ragworth.label.labels import ADJUDICATED
 from ragworth.label.site.leases import UNLIMITED
 from ragworth.label.site.models import ANNOTATOR, OWNER, ROLES, Assignment, Membership, Project, ProjectItem, User
 from ragworth.label.site.project_task import task_of
+from ragworth.label.site.transactions import writing
 from ragworth.label.tasks import LabelItem
 
 BATCH = 2000
 NAME = re.compile(r"[\w.@+-]{1,80}")
 
 
-@transaction.atomic
+@writing()
 def create_project(project: Project, items: Iterable[LabelItem]) -> int:
     """Save a new project with its items and return their number."""
     if Project.objects.filter(slug=project.slug).exists():
@@ -37,7 +37,7 @@ def create_project(project: Project, items: Iterable[LabelItem]) -> int:
     return add_items(project, items)
 
 
-@transaction.atomic
+@writing()
 def add_items(project: Project, items: Iterable[LabelItem]) -> int:
     """Add items to a project and return their number. Nothing is added if one of them is wrong."""
     task = task_of(project)

@@ -41,7 +41,7 @@ def adjudicate_page(request: Any, slug: str) -> HttpResponse:
         "project": project,
         "task": task,
         "instructions": render_markdown(task.instructions),
-        "card": _card(request, project, first) if first else "",
+        "card": _card(project, first) if first else "",
         "urls": {
             "answer": reverse("decide", args=[slug]),
             "next": reverse("next-dispute", args=[slug]),
@@ -59,7 +59,7 @@ def adjudicate_page(request: Any, slug: str) -> HttpResponse:
 def next_dispute(request: Any, slug: str) -> JsonResponse:
     """Another disputed item, besides those that the page has."""
     project = find_project(request, slug)
-    return JsonResponse(_following(request, project, read_json(request)))
+    return JsonResponse(_following(project, read_json(request)))
 
 
 @require_POST
@@ -72,7 +72,7 @@ def decide(request: Any, slug: str) -> JsonResponse:
         receipt = adjudicate(request.user, project, item_id(data), submission)
     except RefusedError as error:
         return JsonResponse({"problems": error.problems}, status=error.status)
-    return JsonResponse({"stored": True, "repeated": receipt.repeated, **_following(request, project, data)})
+    return JsonResponse({"stored": True, "repeated": receipt.repeated, **_following(project, data)})
 
 
 def _next(project: Project, holding: list[int]) -> ProjectItem | None:
@@ -80,17 +80,17 @@ def _next(project: Project, holding: list[int]) -> ProjectItem | None:
     return disputed.order_by("-distance", "pk").first()
 
 
-def _following(request: Any, project: Project, data: dict[str, Any]) -> dict[str, Any]:
+def _following(project: Project, data: dict[str, Any]) -> dict[str, Any]:
     item = _next(project, held_items(data))
-    return {"card": _card(request, project, item) if item else None, "progress": _progress(project)}
+    return {"card": _card(project, item) if item else None, "progress": _progress(project)}
 
 
-def _card(request: Any, project: Project, item: ProjectItem) -> str:
+def _card(project: Project, item: ProjectItem) -> str:
     task = task_of(project)
     answers = [describe_value(task, value, item.parts) for value in counted_values(item)]
     random.Random(f"{project.seed}:{item.pk}").shuffle(answers)
     context = {**item_context(project, item), "answers": answers, "adjudicating": True}
-    return render_to_string("label/card.html", context, request=request)
+    return render_to_string("label/card.html", context)
 
 
 def _progress(project: Project) -> dict[str, Any]:

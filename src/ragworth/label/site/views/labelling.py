@@ -20,6 +20,7 @@ from ragworth.label.site.markdown import render_markdown
 from ragworth.label.site.models import Assignment, LabelEvent, Project, ProjectItem
 from ragworth.label.site.person_progress import PersonProgress, progress_of, quick_progress
 from ragworth.label.site.project_task import task_of
+from ragworth.label.site.transactions import writing_together
 from ragworth.label.site.views.access import find_project, read_json
 from ragworth.label.site.views.item_view import item_context
 
@@ -54,7 +55,8 @@ def label_page(request: Any, slug: str, item: int | None = None) -> HttpResponse
 def next_card(request: Any, slug: str) -> JsonResponse:
     """Another item, besides those that the page has."""
     project = find_project(request, slug)
-    return JsonResponse(_following(request, project, read_json(request)))
+    held = next_item(request.user, project, held_items(read_json(request)))
+    return JsonResponse(_following(request, project, held))
 
 
 @require_POST
@@ -70,10 +72,12 @@ def answer(request: Any, slug: str) -> JsonResponse:
     project = find_project(request, slug)
     data = read_json(request)
     try:
-        receipt = submit(request.user, project, item_id(data), parse_submission(data))
+        with writing_together():
+            receipt = submit(request.user, project, item_id(data), parse_submission(data))
+            held = next_item(request.user, project, held_items(data))
     except RefusedError as error:
         return JsonResponse({"problems": error.problems}, status=error.status)
-    return JsonResponse({**_describe(receipt), **_following(request, project, data)})
+    return JsonResponse({**_describe(receipt), **_following(request, project, held)})
 
 
 @require_POST
@@ -163,9 +167,8 @@ def _describe(receipt: Receipt) -> dict[str, Any]:
     return {"stored": True, "repeated": receipt.repeated, "replaced": receipt.replaced, "extra": receipt.extra}
 
 
-def _following(request: Any, project: Project, data: dict[str, Any]) -> dict[str, Any]:
+def _following(request: Any, project: Project, held: Assignment | None) -> dict[str, Any]:
     """The next item and the progress, for the page."""
-    held = next_item(request.user, project, held_items(data))
     return {
         "card": _card(request, project, held.item) if held else None,
         "progress": _progress(quick_progress(request.user, project)),
@@ -176,7 +179,7 @@ def _card(request: Any, project: Project, item: ProjectItem) -> str:
     """An item and its form as HTML, with the person's earlier answer to it."""
     event = LabelEvent.objects.filter(item=item, user=request.user, kind=LabelEvent.ANSWER).order_by("-id").first()
     context = item_context(project, item, event)
-    return render_to_string("label/card.html", context, request=request)
+    return render_to_string("label/card.html", context)
 
 
 def _progress(progress: PersonProgress) -> dict[str, Any]:
