@@ -63,10 +63,10 @@ def merge(folder: Path, store: Path) -> None:
 
 
 def look_up(number: int, store: Path) -> None:
-    asked = []
-    with Job(Scripted(lambda request: asked.append(request) or {"yes": 0.5}), store) as job:
-        found = sum(1 for _ in job.run(requests(min(number, LOOKED_UP))))
-    print(f"  {found:,} found, {len(asked)} asked")
+    with Job(model(), store) as job:
+        for _ in job.run(requests(min(number, LOOKED_UP))):
+            pass
+    print(f"  {job.tally.cached:,} found, {job.tally.calls} asked")
 
 
 def measured(name: str, work: Callable[[], None]) -> None:

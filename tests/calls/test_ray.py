@@ -32,6 +32,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.filterwarnings(
 CALLS = 120
 BATCH = 8
 ROOT = Path(__file__).parents[2]
+NODE: dict[str, Any] = {"num_cpus": 2, "object_store_memory": 80 * 1024 * 1024}
 
 
 @pytest.fixture(scope="module")
@@ -42,11 +43,9 @@ def cluster() -> Iterator[Any]:
         patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")]))
         patch.setenv("RAY_health_check_period_ms", "500")
         patch.setenv("RAY_health_check_failure_threshold", "4")
-        small = {"num_cpus": 2, "object_store_memory": 80 * 1024 * 1024, "include_dashboard": False}
-        found = Cluster(initialize_head=True, head_node_args=small)
-        del small["include_dashboard"]
+        found: Any = Cluster(initialize_head=True, head_node_args=NODE | {"include_dashboard": False})
         for _ in range(2):
-            found.add_node(**small)
+            found.add_node(**NODE)
         yield found
         ray.shutdown()
         found.shutdown()
@@ -108,7 +107,7 @@ def test_actors_and_a_node_that_die(tmp_path: Path, cluster: Any, executor: RayE
 
         job.watcher = Killer()
         assert probabilities(list(outcomes)) == pytest.approx(EXPECTED)
-    cluster.add_node(num_cpus=2, object_store_memory=80 * 1024 * 1024)
+    cluster.add_node(**NODE)
     assert killed
     assert "lost" in job.note
     with Store(tmp_path / "calls.sqlite") as store:
@@ -135,7 +134,8 @@ def test_another_model_on_the_nodes_is_refused(tmp_path: Path, executor: RayExec
 def test_a_full_disk_ends_the_job_and_keeps_what_was_done(
     tmp_path: Path, executor: RayExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    commit, done = Store.commit, []
+    commit = Store.commit
+    done: list[Any] = []
 
     def full(self: Store, card: Any, rows: Any) -> None:
         if len(done) >= 2:
