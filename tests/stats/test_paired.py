@@ -240,9 +240,9 @@ def test_two_sides_with_missing_values(test: Test) -> None:
 
 
 def test_two_sides_at_the_edges() -> None:
-    assert compare_paired([], []) == (None, NOTHING, None, 1.0, 0, 0, 0, 0, 0)
-    assert compare_paired([np.nan, 1.0], [1.0, np.nan]) == (None, NOTHING, None, 1.0, 0, 0, 0, 0, 2)
-    assert compare_paired([1.0], [2.0]) == (1.0, SINGLE, None, 1.0, 1, 0, 0, 1, 0)
+    assert compare_paired([], []) == (None, NOTHING, None, 1.0, 0, 0, 0, 0, 0, None)
+    assert compare_paired([np.nan, 1.0], [1.0, np.nan]) == (None, NOTHING, None, 1.0, 0, 0, 0, 0, 2, None)
+    assert compare_paired([1.0], [2.0]) == (1.0, SINGLE, None, 1.0, 1, 0, 0, 1, 0, None)
     assert compare_paired([0.3], [0.1 + 0.2]).ties == 1
     with pytest.raises(ValueError, match="none of randomisation"):
         compare_paired([1.0], [1.0], "z")  # type: ignore[arg-type]

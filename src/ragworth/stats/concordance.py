@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ragworth.stats.clustered import FEW_CLUSTERS, FEWEST_CLUSTERS, Clusters
 from ragworth.stats.paired import sign_test
 from ragworth.stats.resampling import ConfidenceInterval, expanded_interval, resample_counts, unit_numbers
 
@@ -31,6 +32,7 @@ class Concordance(NamedTuple):
     even: pairs that don't differ in outcome; they are left out.
     missing: pairs with a NaN; they are left out.
     queries: queries with a concordant or discordant pair.
+    clusters: number of clusters of these queries; None if queries are independent.
     """
 
     value: float | None
@@ -43,6 +45,7 @@ class Concordance(NamedTuple):
     even: int
     missing: int
     queries: int
+    clusters: int | None = None
 
 
 def concordance(
@@ -53,17 +56,19 @@ def concordance(
     level: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
+    clusters: Clusters = None,
 ) -> Concordance:
     """τ of pairs of contexts, from the metric's ``values`` (pairs × 2) and the ``outcomes`` of both.
 
     Only pairs that differ in outcome count. ``queries`` gives the query of each pair, by default a different one; whole
-    queries are resampled.
+    queries are resampled. ``clusters`` gives the cluster of each pair's query, if queries aren't independent.
     """
     x = np.asarray(values, dtype=np.float64).reshape(-1, 2)
     y = np.asarray(outcomes, dtype=np.float64).reshape(-1, 2)
     if len(x) != len(y):
         raise ValueError(f"{len(x)} pairs of values with {len(y)} pairs of outcomes")
-    unit = unit_numbers(queries, len(x))
+    query = unit_numbers(queries, len(x))
+    unit = query if clusters is None else unit_numbers(clusters, len(x))
     there = ~(np.isnan(x).any(axis=1) | np.isnan(y).any(axis=1))
     metric, outcome = ((v[:, 0] > v[:, 1]).astype(np.float64) - (v[:, 0] < v[:, 1]) for v in (x, y))
     differs = there & (outcome != 0)
@@ -82,8 +87,19 @@ def concordance(
     net, size = np.bincount(inner, agreed[told]).astype(np.float64), np.bincount(inner).astype(np.float64)
     step = max(1, CHUNK // len(size))
     draws = [drawn @ net / (drawn @ size) for drawn in resample_counts(len(size), resamples, seed, step)]
-    interval = expanded_interval(np.concatenate([np.empty(0), *draws]), len(size), level)
-    return Concordance(float(net.sum() / size.sum()), "", interval, sign_test(net), queries=len(size), **counts)
+    number = len(np.unique(query[told]))
+    clustered = len(size) < number
+    few = clustered and len(size) < FEWEST_CLUSTERS
+    interval = None if few else expanded_interval(np.concatenate([np.empty(0), *draws]), len(size), level)
+    return Concordance(
+        float(net.sum() / size.sum()),
+        FEW_CLUSTERS if few else "",
+        interval,
+        sign_test(net),
+        queries=number,
+        clusters=len(size) if clustered else None,
+        **counts,
+    )
 
 
 def macro_f1(values: npt.ArrayLike, outcomes: npt.ArrayLike) -> float | None:

@@ -7,12 +7,21 @@ resampling tests count the observed data as a resample, and the others are at le
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ragworth.stats.bootstrap import bootstrap_means, mean_intervals
+from ragworth.stats.clustered import (
+    FEW_CLUSTERS,
+    Clusters,
+    cluster_index,
+    cluster_means,
+    count_clusters,
+    tested_numbers,
+    too_few_clusters,
+)
 from ragworth.stats.large_samples import LARGE, is_dominated, resampled_moments, sign_flip_p
 from ragworth.stats.range_intervals import TOO_FEW, Bounds, difference_bounds, range_p
 from ragworth.stats.resampling import ConfidenceInterval
@@ -137,8 +146,12 @@ def bootstrap_test(differences: Floats, *, resamples: int = 10_000, seed: int = 
     return float(bootstrap_tests(differences[:, None], resamples=resamples, seed=seed)[0])
 
 
-def bootstrap_tests(differences: Floats, *, resamples: int = 10_000, seed: int = 0) -> Floats:
+def bootstrap_tests(
+    differences: Floats, *, resamples: int = 10_000, seed: int = 0, clusters: Clusters = None
+) -> Floats:
     """Bootstrap test of each column (queries × comparisons) on the same resamples; NaN is left out."""
+    if (group := cluster_index(clusters, len(differences))) is not None:
+        differences = cluster_means(differences, group)
     found = np.ones(differences.shape[1])
     centred, varied = [], []
     for place, column in enumerate(differences.T):
@@ -211,9 +224,21 @@ TESTS: dict[str, Callable[..., float]] = {
 
 
 def paired_p(
-    differences: Floats, test: Test, *, resamples: int, seed: int, bounds: Bounds | None, of: str = "the values"
+    differences: Floats,
+    test: Test,
+    *,
+    resamples: int,
+    seed: int,
+    bounds: Bounds | None,
+    of: str = "the values",
+    clusters: Clusters = None,
 ) -> float:
-    """p of a test by name. ``bounds`` are those of the differences, used only by ``bounded``."""
+    """p of a test by name. ``bounds`` are those of the differences, used only by ``bounded``.
+
+    ``clusters`` has the cluster of each difference, if they aren't independent: whole clusters are flipped or drawn.
+    """
+    if (group := cluster_index(clusters, len(differences))) is not None:
+        differences = tested_numbers(differences, group, test)
     if test != "bounded":
         return TESTS[test](differences, resamples=resamples, seed=seed)
     if bounds is None or not np.isfinite(bounds).all():
@@ -234,6 +259,7 @@ class PairedComparison(NamedTuple):
     wins, ties, losses: of the second side.
     n: queries with both values.
     missing: queries without both values; they are left out.
+    clusters: number of clusters of these queries; None if queries are independent.
     """
 
     value: float | None
@@ -245,6 +271,7 @@ class PairedComparison(NamedTuple):
     losses: int
     n: int
     missing: int
+    clusters: int | None = None
 
 
 def compare_paired(
@@ -256,29 +283,43 @@ def compare_paired(
     resamples: int = 10_000,
     seed: int = 0,
     bounds: Bounds | None = None,
+    clusters: Clusters = None,
 ) -> PairedComparison:
     """Mean difference of two sides with possibly missing values (NaN), its interval and test.
 
     Differences below 10⁻¹² are ties. ``bounds`` are the lowest and highest possible value of either side; without
-    them, there is no interval if fewer than five differences differ from all others.
+    them, there is no interval if fewer than five differences differ from all others. ``clusters`` has the cluster of
+    each pair, if pairs aren't independent (:mod:`ragworth.stats.clustered`).
     """
     if test not in TESTS:
         raise ValueError(f"test={test!r} is none of {', '.join(TESTS)}")
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if a.shape != b.shape or a.ndim != 1:
         raise ValueError(f"{a.shape} values against {b.shape}")
-    known = (b - a)[~(np.isnan(a) | np.isnan(b))]
+    there = ~(np.isnan(a) | np.isnan(b))
+    known = (b - a)[there]
     known = np.where(np.abs(known) < 1e-12, 0.0, known)
     n, missing = len(known), len(a) - len(known)
     if n == 0:
         return PairedComparison(None, NOTHING, None, 1.0, 0, 0, 0, 0, missing)
-    wins, ties, losses = (int((np.sign(known) == kind).sum()) for kind in (1, 0, -1))
-    p = paired_p(known, test, resamples=resamples, seed=seed, bounds=difference_bounds(bounds))
-    (interval,) = mean_intervals(
-        known[:, None], level=level, resamples=resamples, seed=seed, bounds=difference_bounds(bounds)
-    ).spans()
+    group = cluster_index(None if clusters is None else np.asarray(clusters)[there], n)
+    how: dict[str, Any] = {"resamples": resamples, "seed": seed, "bounds": difference_bounds(bounds), "clusters": group}
+    (interval,) = mean_intervals(known[:, None], level=level, **how).spans()
     reason = "" if interval is not None else TOO_FEW if n > 1 else SINGLE
-    return PairedComparison(float(known.mean()), reason, interval, p, wins, ties, losses, n, missing)
+    if group is not None and too_few_clusters(known[:, None], group)[0]:
+        reason = FEW_CLUSTERS
+    return PairedComparison(
+        float(known.mean()),
+        reason,
+        interval,
+        paired_p(known, test, **how),
+        int((known > 0).sum()),
+        int((known == 0).sum()),
+        int((known < 0).sum()),
+        n,
+        missing,
+        None if group is None else int(count_clusters(known[:, None], group)[0]),
+    )
 
 
 def holm(p_values: Floats) -> Floats:

@@ -7,12 +7,13 @@ constant has no correlation: it is left out, and counted by reason.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ragworth.stats.bootstrap import mean_intervals
+from ragworth.stats.clustered import FEW_CLUSTERS, Clusters, cluster_index, count_clusters, too_few_clusters
 from ragworth.stats.correlation import Measure
 from ragworth.stats.paired import bootstrap_tests
 from ragworth.stats.pooled import CorrelationGap, PooledRows
@@ -59,6 +60,7 @@ class MeanCorrelation(NamedTuple):
     left_out: number of queries without one, by reason.
     n: rows of the queries with a correlation.
     missing: rows with a NaN; they are left out.
+    clusters: number of clusters of the queries with a correlation; None if queries are independent.
     """
 
     value: float | None
@@ -68,6 +70,7 @@ class MeanCorrelation(NamedTuple):
     left_out: dict[str, int]
     n: int
     missing: int
+    clusters: int | None = None
 
 
 def query_correlations(
@@ -99,10 +102,16 @@ def within_query_correlations(
     level: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
+    clusters: Clusters = None,
 ) -> list[MeanCorrelation]:
-    """Mean correlation of each column of ``values`` with ``outcome`` within queries, with its interval."""
+    """Mean correlation of each column of ``values`` with ``outcome`` within queries, with its interval.
+
+    ``clusters`` has the cluster of each row's query, if queries aren't independent.
+    """
     found = query_correlations(values, outcome, queries, measure=measure)
-    spans = mean_intervals(found.values, level=level, resamples=resamples, seed=seed, bounds=(-1.0, 1.0)).spans()
+    drawn = _QueryClusters.of(queries, clusters, found.values)
+    how: dict[str, Any] = {"resamples": resamples, "seed": seed, "clusters": drawn.place}
+    spans = mean_intervals(found.values, level=level, **how, bounds=(-1.0, 1.0)).spans()
     total = len(np.asarray(outcome))
     result = []
     for place, (column, why, rows) in enumerate(zip(found.values.T, found.why.T, found.rows.T, strict=True)):
@@ -111,12 +120,13 @@ def within_query_correlations(
         result.append(
             MeanCorrelation(
                 float(column[known].mean()) if count else None,
-                "" if count > 1 else ONE_QUERY if count else NO_QUERY,
+                drawn.reason(place) or ("" if count > 1 else ONE_QUERY if count else NO_QUERY),
                 spans[place],
                 count,
                 {reason: n for code, reason in enumerate(REASONS) if code and (n := int((why == code).sum()))},
                 int(rows[known].sum()),
                 total - int(rows.sum()),
+                drawn.numbers[place],
             )
         )
     return result
@@ -132,6 +142,7 @@ def within_query_gaps(
     level: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
+    clusters: Clusters = None,
 ) -> list[CorrelationGap]:
     """Mean difference between two metrics' correlations within queries, for each of ``pairs`` of columns.
 
@@ -143,8 +154,10 @@ def within_query_gaps(
     a, b = found.values[:, firsts], found.values[:, seconds]
     gaps = a - b
     gaps = np.where(np.abs(gaps) < 1e-12, 0.0, gaps)
-    spans = mean_intervals(gaps, level=level, resamples=resamples, seed=seed, bounds=(-2.0, 2.0)).spans()
-    p = bootstrap_tests(gaps, resamples=resamples, seed=seed)
+    drawn = _QueryClusters.of(queries, clusters, gaps)
+    how: dict[str, Any] = {"resamples": resamples, "seed": seed, "clusters": drawn.place}
+    spans = mean_intervals(gaps, level=level, **how, bounds=(-2.0, 2.0)).spans()
+    p = bootstrap_tests(gaps, **how)
     rows = np.minimum(found.rows[:, firsts], found.rows[:, seconds])
     result = []
     for place, gap in enumerate(gaps.T):
@@ -155,11 +168,30 @@ def within_query_gaps(
             continue
         means = [float(column[both, place].mean()) for column in (a, b)]
         chance = float(p[place]) if count > 1 else None
-        reason = "" if count > 1 else ONE_QUERY
-        result.append(
-            CorrelationGap(float(gap[both].mean()), reason, spans[place], chance, means[0], means[1], n, count)
-        )
+        reason = drawn.reason(place) or ("" if count > 1 else ONE_QUERY)
+        sizes = n, count, drawn.numbers[place]
+        result.append(CorrelationGap(float(gap[both].mean()), reason, spans[place], chance, means[0], means[1], *sizes))
     return result
+
+
+class _QueryClusters(NamedTuple):
+    """The cluster of each query, and for each column how many clusters have a value, and whether they are too few."""
+
+    place: Ints | None
+    numbers: Sequence[int | None]
+    few: list[bool]
+
+    @classmethod
+    def of(cls, queries: npt.ArrayLike, clusters: Clusters, values: Floats) -> _QueryClusters:
+        """``queries`` and ``clusters`` have those of each row, ``values`` a row for each query in ascending order."""
+        given = None if clusters is None else np.asarray(clusters)[np.unique(queries, return_index=True)[1]]
+        place = cluster_index(given, len(values))
+        if place is None:
+            return cls(None, [None] * values.shape[1], [False] * values.shape[1])
+        return cls(place, count_clusters(values, place).tolist(), too_few_clusters(values, place).tolist())
+
+    def reason(self, column: int) -> str:
+        return FEW_CLUSTERS if self.few[column] else ""
 
 
 def _column_correlations(x: Floats, y: Floats, unit: Ints, units: int, measure: Measure) -> tuple[Floats, Ints, Ints]:

@@ -161,7 +161,7 @@ class Alignment(PoolStudy):
     def _over_systems(self, rows: ScoreRows) -> Iterator[dict[str, object]]:
         outcome = rows.grid(rows.outcome)
         for at, name in enumerate(rows.metrics):
-            one = rank_systems(rows.grid(rows.values[:, at]), outcome, self.plan)
+            one = rank_systems(rows.grid(rows.values[:, at]), outcome, self.plan, rows.query_clusters)
             yield {"metric": name} | columns(one, "τ-b", "counts", "left out")
 
     def finish(self, page: StudyPage) -> None:

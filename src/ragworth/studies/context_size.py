@@ -274,6 +274,11 @@ class SizedCase:
         """All queries of the case, in one order for every size."""
         return sorted({query for rows in self.rows.values() for query in rows.queries})
 
+    @cached_property
+    def clusters(self) -> list[int] | None:
+        """The conversation of each query; None if queries are independent."""
+        return self.case.clusters(self.queries)
+
     def _aligned(self, size: int, values: Floats) -> Floats:
         """Values of the queries that a size has, for all queries of the case; NaN for those that it lacks."""
         whole = np.full((len(self.queries), *values.shape[1:]), np.nan)
@@ -310,7 +315,7 @@ class SizedCase:
             rows = self.rows[size]
             score, outcome = rows.grid(rows.values[:, rows.metrics.index(metric)]), rows.grid(rows.outcome)
             sides.append((self._aligned(size, score), self._aligned(size, outcome)))
-        one = correlate_systems(sides, self.measure, self.study.plan)
+        one = correlate_systems(sides, self.measure, self.study.plan, self.clusters)
         return one._replace(reason=one.reason or ("a system has no value" if one.n_left_out else ""))
 
     def line(self, over: str, metric: str) -> dict[int, float]:
@@ -322,14 +327,15 @@ class SizedCase:
         """A metric's correlation averaged over the sizes at which it has one, with its interval over queries."""
         if over == "systems":
             return self._over_systems(metric, line)
-        return mean_of_columns(np.stack([self.by_query[metric, size] for size in line], axis=1), self.study.plan)
+        values = np.stack([self.by_query[metric, size] for size in line], axis=1)
+        return mean_of_columns(values, self.study.plan, self.clusters)
 
     def changes(self) -> dict[str, Estimate]:
         """By metric, the correlation within queries at the largest size minus that at the smallest."""
         first, last = min(self.rows), max(self.rows)
         both = [m for m in self.rows[first].metrics if m in self.rows[last].metrics] if first != last else []
         ends = [(self.by_query[m, last], self.by_query[m, first]) for m in both]
-        found = [difference(b, a, "bootstrap", self.study.plan, (-1.0, 1.0)) for b, a in ends]
+        found = [difference(b, a, "bootstrap", self.study.plan, (-1.0, 1.0), self.clusters) for b, a in ends]
         tested = [one if one.n > 1 else one._replace(p=None) for one in found]
         return dict(zip(both, correct_by_holm(tested), strict=True))
 
@@ -344,7 +350,7 @@ class SizedCase:
     def outcome(self) -> OutcomeGrid:
         """The outcomes of all contexts: what they are called, and how they are written."""
         values = np.concatenate([rows.outcome for rows in self.rows.values()])
-        return OutcomeGrid([], self.queries, values, self.aspect, 0)
+        return OutcomeGrid([], self.queries, values, self.aspect, 0, self.clusters)
 
     def _query_means(self, size: int, kind: str = "correct") -> Floats:
         """By query that a size has, the share of contexts with this grade; the mean outcome if it isn't a grade."""
@@ -355,10 +361,12 @@ class SizedCase:
     def outcome_rows(self) -> Iterator[Row]:
         """What became of the contexts of each size, every query counting the same; one row if all have one outcome."""
         for size, rows in list(self.rows.items())[: None if self.moves else 1]:
-            (mean,) = mean_estimates(self._query_means(size)[:, None], self.study.plan, self.outcome.bounds)
+            means = self._query_means(size)[:, None]
+            (mean,) = mean_estimates(means, self.study.plan, self.outcome.bounds, rows.query_clusters)
             kinds = {kind: float(self._query_means(size, kind).mean()) for kind in KINDS if self.outcome.graded}
             row: dict[str, object] = {"k": size if self.moves else None, **(kinds or {"mean": mean.value})}
-            yield row | {"low": mean.low, "high": mean.high, "queries": mean.n, "contexts": len(rows.queries)}
+            row |= {"low": mean.low, "high": mean.high, "queries": mean.n, "contexts": len(rows.queries)}
+            yield row | ({"conversations": mean.clusters} if mean.clusters is not None else {})
 
     def lead(self) -> str:
         sizes = format_list([str(k) for k in self.rows], 20)
@@ -405,7 +413,7 @@ class SizedCase:
             return ""
         a, b = (self._aligned(k, self._query_means(k)) for k in (first, last))
         both, words = ~np.isnan(a + b), self.outcome
-        one = difference(b[both], a[both], "wilcoxon", self.study.plan, words.bounds)
+        one = difference(b, a, "wilcoxon", self.study.plan, words.bounds, self.clusters)
         if one.value is None:
             return ""
         start, end = (words.say(float(side[both].mean())) for side in (a, b))

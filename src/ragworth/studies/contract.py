@@ -9,13 +9,14 @@ writing and the page are the same for every study (`run.py`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
+from ragworth.conversations import cluster_labels, cluster_notes
 from ragworth.errors import InputError
 from ragworth.results import Results
 from ragworth.stats.estimate import Resampling
@@ -66,6 +67,10 @@ class Case:
     def is_designed(self) -> bool:
         """Whether a study made the contexts."""
         return self.design.width > 1
+
+    def clusters(self, queries: Iterable[str]) -> list[int] | None:
+        """The number of each query's conversation; None if these queries are independent."""
+        return cluster_labels(queries, self.results.conversations)
 
 
 @dataclass(frozen=True)
@@ -168,6 +173,7 @@ class Study:
         page = StudyPage(self, cases)
         for case in cases:
             page.leave_out(case, case.left_out)
+            page.note(case, *cluster_notes(case.results.conversations))
             self.examine(case, page)
         self.finish(page)
         return page.findings()

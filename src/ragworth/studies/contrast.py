@@ -16,6 +16,7 @@ import polars as pl
 
 from ragworth.annotators.token_confidence import MEASURES
 from ragworth.errors import InputError
+from ragworth.stats.clustered import Clusters
 from ragworth.stats.estimate import Estimate, Resampling, correct_by_holm, difference, mean_estimates
 from ragworth.stats.paired import Test
 from ragworth.stats.range_intervals import Bounds
@@ -48,6 +49,8 @@ class OutcomeGrid(NamedTuple):
     values: Floats
     aspect: str
     missing: int
+    clusters: list[int] | None = None
+    """The conversation of each query; None if queries are independent."""
 
     @property
     def graded(self) -> bool:
@@ -106,7 +109,8 @@ class OutcomeGrid(NamedTuple):
         """What this many queries can show, in words; nothing if that isn't known, or more than is possible."""
         if least is None or (self.graded and least > 1):
             return ""
-        return f"; this many queries show a true difference of {self.gap(least)} with probability 0.8"
+        units = "queries" if self.clusters is None else "conversations"
+        return f"; this many {units} show a true difference of {self.gap(least)} with probability 0.8"
 
 
 def outcome_grid(case: Case, arms: Sequence[str], wanted: str | None) -> OutcomeGrid:
@@ -121,7 +125,7 @@ def outcome_grid(case: Case, arms: Sequence[str], wanted: str | None) -> Outcome
         found = f"{case.name}: none of {len(asked):,} queries has an outcome {aspect!r} in every context"
         raise InputError(found, remedy=NO_GRADES_REMEDY)
     queries = [query for query, known in zip(asked, there, strict=True) if known]
-    return OutcomeGrid(list(arms), queries, values[there], aspect, int((~there).sum()))
+    return OutcomeGrid(list(arms), queries, values[there], aspect, int((~there).sum()), case.clusters(queries))
 
 
 def arm_rows(grid: OutcomeGrid, label: str, shown: Mapping[str, object], plan: Resampling) -> list[dict[str, object]]:
@@ -130,10 +134,12 @@ def arm_rows(grid: OutcomeGrid, label: str, shown: Mapping[str, object], plan: R
     ``shown`` says what stands for each arm in the column ``label``.
     """
     rows = []
-    for at, (name, mean) in enumerate(zip(grid.arms, mean_estimates(grid.worth, plan, grid.bounds), strict=True)):
+    means = mean_estimates(grid.worth, plan, grid.bounds, grid.clusters)
+    for at, (name, mean) in enumerate(zip(grid.arms, means, strict=True)):
         shares = {kind: float(grid.share(kind)[:, at].mean()) for kind in KINDS} if grid.graded else {}
         row: dict[str, object] = {label: shown[name], **(shares or {"mean": mean.value})}
-        rows.append(row | {"low": mean.low, "high": mean.high, "queries": mean.n})
+        turns = {"conversations": mean.clusters} if mean.clusters is not None else {}
+        rows.append(row | {"low": mean.low, "high": mean.high, "queries": mean.n, **turns})
     return rows
 
 
@@ -152,12 +158,16 @@ def compare_arms(
     plan: Resampling,
     test: Test = "wilcoxon",
     pairs: Iterable[tuple[int, int]] | None = None,
+    clusters: Clusters = None,
 ) -> list[Contrast]:
-    """Pairs of arms (all by default, the later against the earlier) by each measure; Holm within a measure."""
+    """Pairs of arms (all by default, the later against the earlier) by each measure; Holm within a measure.
+
+    ``clusters`` has the conversation of each query, if queries aren't independent.
+    """
     chosen = list(pairs) if pairs is not None else [(b, a) for a, b in combinations(range(len(arms)), 2)]
     found = []
     for measure, (values, bounds) in measures.items():
-        estimates = [difference(values[:, a], values[:, b], test, plan, bounds) for a, b in chosen]
+        estimates = [difference(values[:, a], values[:, b], test, plan, bounds, clusters) for a, b in chosen]
         for (a, b), one in zip(chosen, correct_by_holm(estimates), strict=True):
             found.append(Contrast(measure, arms[a], arms[b], one))
     return found

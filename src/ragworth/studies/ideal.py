@@ -132,7 +132,8 @@ class IdealStudy(PoolStudy):
         kinds = ["correct", "wrong"] if grid.graded else []
         bounds = (-1.0, 1.0) if grid.graded else None
         measures = {"grade" if grid.graded else grid.aspect: (grid.values, bounds)}
-        found = contrast.compare_arms(measures | {k: (grid.share(k), SHARE) for k in kinds}, grid.arms, self.plan)
+        measures |= {k: (grid.share(k), SHARE) for k in kinds}
+        found = contrast.compare_arms(measures, grid.arms, self.plan, clusters=grid.clusters)
         page.add("differences", case, contrast.contrast_rows(found))
         page.say(case, _best(grid))
         for first, second in dict.fromkeys((one.first, one.second) for one in found):

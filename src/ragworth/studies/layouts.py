@@ -20,6 +20,7 @@ from ragworth.errors import InputError, format_list
 from ragworth.report.study.charts import heat_chart
 from ragworth.retrieval.candidates import Unusable
 from ragworth.retrieval.context_lists import contexts_from_lists
+from ragworth.stats.clustered import Clusters
 from ragworth.stats.estimate import Estimate, correct_by_holm, difference, mean_estimates
 from ragworth.studies import confidences, contrast
 from ragworth.studies.bench import Bench
@@ -142,7 +143,7 @@ class Layouts(PoolStudy):
         page.lead(case, f"{correct.shape[2]} layouts of the same passages for {queries}.")
         known = contrast.confidence_grids(case, systems, grid.queries)
         for measure, values in known.items():
-            self._compare(case, page, measure, models, values.reshape(correct.shape), correct)
+            self._compare(case, page, measure, models, values.reshape(correct.shape), correct, grid.clusters)
         if self.measure not in known or np.isnan(known[self.measure]).any(axis=1).all():
             page.say(case, f"no query has a {self.measure} of every layout by every model.")
         # The first model's answers to a few queries that it answers correctly from some layouts only.
@@ -152,14 +153,22 @@ class Layouts(PoolStudy):
             page.show_answers(case, case.results.said.get("answers"), words)
 
     def _compare(
-        self, case: Case, page: StudyPage, measure: str, models: list[str], sure: Floats, correct: Floats
+        self,
+        case: Case,
+        page: StudyPage,
+        measure: str,
+        models: list[str],
+        sure: Floats,
+        correct: Floats,
+        clusters: list[int] | None,
     ) -> None:
         """What becomes of the choices by one measure. ``sure``, ``correct``: queries × models × layouts."""
         there = ~np.isnan(sure).any(axis=(1, 2))
+        turns = None if clusters is None else np.array(clusters)[there]
         cells, tied = choose_layouts(models, sure[there], correct[there])
-        found, rows = self._contrasts(models, cells), []
+        found, rows = self._contrasts(models, cells, turns), []
         for (reader, chooser), values in cells.items():
-            (mean,) = mean_estimates(values[:, None], self.plan, SHARE)
+            (mean,) = mean_estimates(values[:, None], self.plan, SHARE, turns)
             row = {"measure": measure, "answered by": reader, "chosen by": chooser} | columns(mean, "accuracy")
             random, own = (found.get((reader, *at), Estimate()) for at in ((chooser, RANDOM), (reader, chooser)))
             row |= {"minus random": random.value, "p_random": random.p_holm}
@@ -179,12 +188,13 @@ class Layouts(PoolStudy):
             caption = f"Share of correct answers; contexts chosen by {measure}."
             page.draw("accuracy", "Who answers best from whose choice", caption, spec, case)
 
-    def _contrasts(self, models: list[str], cells: Cells) -> Contrasts:
+    def _contrasts(self, models: list[str], cells: Cells, clusters: Clusters = None) -> Contrasts:
         """Each choice against a random one, and each model's own against the others'; Holm for each of the two."""
         found: Contrasts = {}
         pairs = [(reader, chooser) for reader in models for chooser in models]
         for some in ([(r, c, RANDOM) for r, c in pairs], [(r, r, c) for r, c in pairs if c != r]):
-            gaps = [difference(cells[r, a], cells[r, b], self.test, self.plan, SHARE) for r, a, b in some]  # type: ignore[arg-type]
+            sides = [(cells[r, a], cells[r, b]) for r, a, b in some]
+            gaps = [difference(*each, self.test, self.plan, SHARE, clusters) for each in sides]  # type: ignore[arg-type]
             found |= dict(zip(some, correct_by_holm(gaps), strict=True))
         return found
 

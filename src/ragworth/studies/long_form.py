@@ -329,7 +329,8 @@ class LongForm(Study):
         both = pl.concat([model.join(each.drop_nulls("value"), on=["system", "query"]) for each in frames])
         for (judge,), part in both.group_by("judge", maintain_order=True):
             x, y = part["model"].to_numpy()[:, None], part["value"].to_numpy()
-            found = pooled_correlations(x, y, part["query"].to_numpy(), **self.plan.options)[0]
+            turns = case.clusters(part["query"])
+            found = pooled_correlations(x, y, part["query"].to_numpy(), **self.plan.options, clusters=turns)[0]
             one = columns(Estimate.of(found, unit="n"), "Spearman ρ", unit="answers")
             page.add("people", case, [{"judge": judge, **one, "why": found.reason}])
         for number, ((arm,), part) in enumerate(both.group_by("system", maintain_order=True), 1):
@@ -395,7 +396,8 @@ class CoverageBySystem:
         found = {}
         for name, values in ({name: self.contexts[name] for name in self.metrics} | answers).items():
             grid = matrix(values, list(self.roles), self.common)
-            found[name] = dict(zip(self.roles, mean_estimates(grid, self.study.plan, value_bounds(name)), strict=True))
+            means = mean_estimates(grid, self.study.plan, value_bounds(name), self.case.clusters(self.common))
+            found[name] = dict(zip(self.roles, means, strict=True))
         return found
 
     @cached_property
@@ -405,10 +407,10 @@ class CoverageBySystem:
             return []
         pairs = [(name, "coverage") for name in self.metrics]
         pairs += [(name, "density") for name in self.metrics if name.startswith("Den")]
-        return [
-            (name, of, rank_systems(*self.grids(self.contexts[name], getattr(self.answers, of)), self.study.plan))
-            for name, of in pairs
-        ]
+        sides = [self.grids(self.contexts[name], getattr(self.answers, of)) for name, of in pairs]
+        turns = self.case.clusters(self.queries)
+        found = [rank_systems(*both, self.study.plan, turns) for both in sides]
+        return [(*pair, one) for pair, one in zip(pairs, found, strict=True)]
 
     @property
     def k(self) -> dict[str, str]:
@@ -452,7 +454,7 @@ class CoverageBySystem:
             contexts, answered = self.grids(rows, answers)
             one = Estimate(reason="no answers rated")
             if answers.height:
-                one = rank_systems(contexts, answered, self.study.plan)
+                one = rank_systems(contexts, answered, self.study.plan, self.case.clusters(self.queries))
             both = common_grid(contexts, answered)
             if both.of(contexts).size:
                 contexts, answered = both.of(contexts), both.of(answered)

@@ -135,11 +135,14 @@ def make_table(rows: Iterable[Row]) -> pl.DataFrame:
 def columns(one: Estimate, value: str, *more: str, unit: str = "queries") -> dict[str, object]:
     """An estimate as columns of a table: value, interval, what is named in ``more``, and the number of its units.
 
+    If the units are turns, also the number of their conversations.
+
     ``more``: p, p_holm, counts, detectable, left out (with its reasons).
     """
     made: dict[str, object] = {value: one.value, "low": one.low, "high": one.high}
     made |= {name: getattr(one, name) for name in ("p", "p_holm") if name in more}
     made |= one.counts if "counts" in more else {}
     made |= {unit: one.n}
+    made |= {"conversations": one.clusters} if one.clusters is not None else {}
     made |= {"detectable": one.detectable} if "detectable" in more else {}
     return made | ({"left out": one.n_left_out, "why": one.reason} if "left out" in more else {})

@@ -133,7 +133,7 @@ class Position(PoolStudy):
         found = self._contrasts(grid, places)
         page.add("differences", case, contrast.contrast_rows(found))
         seen = self._seen(case, grid, places, page)
-        metrics = page.add("metrics", case, self._metric_rows(seen, places))
+        metrics = page.add("metrics", case, self._metric_rows(grid, seen, places))
         page.add("sight", case, self._sight(grid, seen))
         page.say(case, *self._sentences(grid, places, found), *_seen_sentences(seen, places))
         lines, more = outcome_curve(table, "position", pl.lit(grid.what)), ""
@@ -159,7 +159,9 @@ class Position(PoolStudy):
             ends, middle = worth[:, [0, -1]].mean(axis=1), worth[:, 1:-1].mean(axis=1)
             worth, names = np.column_stack([worth, ends, middle]), [*names, "the two ends", "the positions between"]
             pairs.append((len(names) - 2, len(names) - 1))
-        return contrast.compare_arms({grid.what: (worth, grid.bounds)}, names, self.plan, pairs=pairs)
+        return contrast.compare_arms(
+            {grid.what: (worth, grid.bounds)}, names, self.plan, pairs=pairs, clusters=grid.clusters
+        )
 
     def _seen(self, case: Case, grid: OutcomeGrid, places: list[int], page: StudyPage) -> dict[str, Floats]:
         """Metrics and confidences with a value at every position; others are named in a note."""
@@ -175,9 +177,10 @@ class Position(PoolStudy):
             page.note(case, f"{metric} has no value at {where}, and is left out")
         return whole
 
-    def _metric_rows(self, seen: Mapping[str, Floats], places: Sequence[int]) -> Iterator[Row]:
+    def _metric_rows(self, grid: OutcomeGrid, seen: Mapping[str, Floats], places: Sequence[int]) -> Iterator[Row]:
         for metric, values in seen.items():
-            for place, one in zip(places, mean_estimates(values, self.plan, value_bounds(metric)), strict=True):
+            means = mean_estimates(values, self.plan, value_bounds(metric), grid.clusters)
+            for place, one in zip(places, means, strict=True):
                 yield {"metric": metric, "position": place} | columns(one, "mean")
 
     def _sight(self, grid: OutcomeGrid, seen: Mapping[str, Floats]) -> Iterator[Row]:
@@ -187,7 +190,8 @@ class Position(PoolStudy):
         queries = np.repeat(np.arange(len(grid.queries)), len(grid.arms))
         scores = np.stack([np.round(signs[m] * values, DIGITS).reshape(-1) for m, values in seen.items()], axis=1)
         data, measure = (scores, grid.values.reshape(-1), queries), cast(Measure, self.measure)
-        found = within_query_correlations(*data, measure=measure, **self.plan.options)
+        turns = None if grid.clusters is None else np.repeat(grid.clusters, len(grid.arms))
+        found = within_query_correlations(*data, measure=measure, **self.plan.options, clusters=turns)
         for metric, one in zip(seen, map(Estimate.of, found), strict=True):
             yield {"metric": metric, "blind": _is_blind(seen[metric])} | columns(one, "correlation", "left out")
 

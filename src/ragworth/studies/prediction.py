@@ -46,7 +46,7 @@ class Prediction:
 
     @property
     def _how(self) -> dict[str, Any]:
-        return {"measure": self.measure, **self.plan.options}
+        return {"measure": self.measure, **self.plan.options, "clusters": self.rows.clusters}
 
     @cached_property
     def within(self) -> list[Estimate]:
@@ -150,7 +150,7 @@ def average_rows(every: Sequence[Prediction]) -> Iterator[dict[str, object]]:
         first, second = (shared[at] for at in main)
         grids[f"{first} − {second}"] = [a - b for a, b in zip(grids[first], grids[second], strict=True)]
     for name, parts in grids.items():
-        one = mean_of_groups(parts, every[0].plan)
+        one = mean_of_groups(parts, every[0].plan, [each.rows.query_clusters for each in every])
         one = one if one.value is not None else one._replace(reason="some case has no correlation")
         yield {"metric": name} | columns(one, "correlation", "p", "left out")
 

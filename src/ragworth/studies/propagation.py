@@ -258,6 +258,7 @@ class SizedContexts:
         mine = (pl.col("aspect") == UTILITY) & pl.col("system").is_in(self.names)
         frame = case.results.outcomes.frame.filter(mine)
         self.queries = frame["query"].unique(maintain_order=True).to_list()
+        self.clusters = case.clusters(self.queries)
         self.asked = Counter(frame["system"].to_list())
         self.values = matrix(frame.filter(pl.col("status") == OK), self.names, self.queries)
         self.said = case.results.said.get(UTILITY, pl.DataFrame())
@@ -285,7 +286,8 @@ class SizedContexts:
 
     def _against(self, pairs: Mapping[int, int]) -> dict[int, Estimate]:
         """Contexts against others, by place: paired t-tests, corrected by Holm."""
-        found = [difference(self.values[:, a], self.values[:, b], "t", self.study.plan) for a, b in pairs.items()]
+        sides = [(self.values[:, a], self.values[:, b]) for a, b in pairs.items()]
+        found = [difference(*each, "t", self.study.plan, clusters=self.clusters) for each in sides]
         return dict(zip(pairs, correct_by_holm(found), strict=True))
 
     def contrast(self, label: str, role: str) -> Estimate | None:
@@ -304,7 +306,7 @@ class SizedContexts:
         return float(known.mean()) if len(known) else None  # type: ignore[arg-type]
 
     def utility_rows(self) -> Iterator[Row]:
-        for at, mean in enumerate(mean_estimates(self.values, self.study.plan)):
+        for at, mean in enumerate(mean_estimates(self.values, self.study.plan, clusters=self.clusters)):
             best, back = (self.contrasts[role].get(at, Estimate()) for role in (ORACLE, REVERSED))
             fewer = self._told("repeats", at).filter(pl.col("repeats").is_between(1, pl.col("of") - 1))
             marks = "†" * self.study.is_significant(best) + "‡" * self.study.is_significant(back)
@@ -324,7 +326,9 @@ class SizedContexts:
         units = np.repeat(np.arange(len(values)), values.shape[1])
         there = ~np.isnan(utility.ravel())  # a context without utility is counted elsewhere
         sides = values.ravel()[there], utility.ravel()[there], units[there]
-        one = pooled_correlations(*sides, measure=self.study.measure, **self.study.plan.options)[0]  # type: ignore[arg-type]
+        turns = None if self.clusters is None else np.array(self.clusters)[units][there]
+        how: dict[str, Any] = {"measure": self.study.measure, **self.study.plan.options, "clusters": turns}
+        one = pooled_correlations(*sides, **how)[0]
         found = Estimate.of(one, unit="n")
         return found if one.n >= FEWEST else found._replace(value=None, low=None, high=None, reason=FEW)
 

@@ -116,7 +116,11 @@ class WinRate(Study):
         queries = {n: frame.filter(pl.col("system") == n)["query"].to_list() for n in NOUNS}
         against = [n for n in NOUNS if queries[n]]
         sides = {(name, n): matrix(part, [GOLD, n], queries[n]) for name, part in values.items() for n in against}
-        found = {at: Estimate.of(win_rate(both, strict=strict, **self.plan.options)) for at, both in sides.items()}
+        turns = {n: case.clusters(queries[n]) for n in against}
+        found = {
+            (name, n): Estimate.of(win_rate(both, strict=strict, **self.plan.options, clusters=turns[n]))
+            for (name, n), both in sides.items()
+        }
         found = confidences.correct_rivals(found)
         wins = {at: _wins(both, strict=strict) for at, both in sides.items()}
         rows, words, main = [], [], against[0]
@@ -124,7 +128,7 @@ class WinRate(Study):
             row = {"confidence": name, "against": n} | columns(one, "win rate", "p", "p_holm", "counts")
             row |= {"missing": one.n_left_out, "why": one.reason}
             if KEYED.get(name) in values:
-                gain = difference(wins[name, n], wins[KEYED[name], n], "sign", self.plan, SHARE)
+                gain = difference(wins[name, n], wins[KEYED[name], n], "sign", self.plan, SHARE, turns[n])
                 row |= {"key gain": gain.value, "gain low": gain.low, "gain high": gain.high, "p_gain": gain.p}
                 words += [_gain_words(name, gain)] if n == main and gain.value is not None else []
             rows.append(row)
