@@ -147,10 +147,8 @@ def cluster_notes(conversations: Mapping[str, str]) -> list[str]:
     if not number:
         return []
     few = f", and fewer than {FEWEST_CONVERSATIONS} have no interval" * (number < FEWEST_CONVERSATIONS)
-    return [
-        f"{format_count(len(conversations), 'turn')} of {format_count(number, 'conversation')}: intervals and tests draw "
-        f"whole conversations, because their turns aren't independent{few}"
-    ]
+    turns = f"{format_count(len(conversations), 'turn')} of {format_count(number, 'conversation')}"
+    return [f"{turns}: intervals and tests draw whole conversations, because their turns aren't independent{few}"]
 
 
 def independence_notes(conversations: Mapping[str, str]) -> list[str]:
