@@ -215,5 +215,5 @@ def test_queries_outside_conversations_stand_for_themselves() -> None:
 def test_few_conversations_have_a_mean_and_no_interval() -> None:
     found = ragworth.compare(scores_of(CLUSTERED), conversations={f"q{i}": f"c{i % 4}" for i in range(24)})
     row = found.differences.row(0, named=True)
-    assert (row["low"], row["high"], row["conversations"]) == (None, None, 4)
+    assert (row["low"], row["high"], row["detectable"], row["conversations"]) == (None, None, None, 4)
     assert "too few conversations" in str(difference_table(found).row(0))

@@ -14,13 +14,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ragworth.stats.clustered import Clusters, cluster_index, tested_numbers
+from ragworth.stats.clustered import FEWEST_CLUSTERS, Clusters, cluster_index, tested_numbers, too_few_clusters
 from ragworth.stats.paired import is_constant
 
 MOST = 10**9
 """Largest number of queries considered."""
 
 FEW = "there are fewer than two differences"
+FEW_UNITS = f"there are fewer than {FEWEST_CLUSTERS} conversations"
 FLAT = "the differences do not vary"
 LAX = "at this level a test finds a difference that often where there is none"
 
@@ -67,15 +68,19 @@ def detectable_difference(
 ) -> DetectableDifference:
     """Smallest true mean difference that this many queries, spread like these, show with probability ``chance``.
 
-    With ``clusters``, the cluster of each difference, it is what this many clusters show.
+    With ``clusters``, the cluster of each difference, it is what this many clusters show; fewer than five show too
+    little of their spread.
 
     The only formula for this number: comparisons and studies use it. It solves the exact power of the t-test. The
     usual sum of two t quantiles is too small for few queries: the power it promises as 0.8 is 0.73 for two.
     """
     given = np.asarray(differences, dtype=np.float64)
     known, missing = given[~np.isnan(given)], int(np.isnan(given).sum())
-    if (group := cluster_index(clusters, len(given))) is not None:
+    group = cluster_index(clusters, len(given))
+    if group is not None:
         known = tested_numbers(given, group, "t")
+        if too_few_clusters(given[:, None], group)[0]:
+            return DetectableDifference(None, FEW_UNITS, None, len(known), missing)
     n = len(known)
     if n < 2:
         return DetectableDifference(None, FEW, None, n, missing)
