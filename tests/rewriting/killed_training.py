@@ -1,4 +1,7 @@
-"""Train in a process that is killed at a step: ``python -m tests.rewriting.killed_training OUTPUT BASE PLACE``."""
+"""Trainings that are killed at a step: ``python -m tests.rewriting.killed_training BASE "OUTPUT STAGE STEP KIND" …``.
+
+Prints how each of them ended. The packages are imported once; each training runs in a fork.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from typing import Any
 
 from transformers import TrainerCallback
 
+from ragworth.rewriting.training import trainers  # noqa: F401 (imports TRL before the forks)
 from tests.rewriting.conversation_samples import training_run
 
 
@@ -28,6 +32,16 @@ class KillAt(TrainerCallback):  # type: ignore[misc]
             os.kill(os.getpid(), signal.SIGKILL)
 
 
+def train_in_fork(output: str, base: str, stage: str, step: str, kind: str) -> int:
+    """How the training ended: minus the signal, or its exit code."""
+    child = os.fork()
+    if not child:
+        training_run(Path(output), Path(base), callbacks=[KillAt(stage, int(step), kind == "broken")]).train()
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
 if __name__ == "__main__":
-    output, base, stage, step, broken = sys.argv[1:]
-    training_run(Path(output), Path(base), callbacks=[KillAt(stage, int(step), broken == "broken")]).train()
+    base, *places = sys.argv[1:]
+    for place in places:
+        print(train_in_fork(*place.rsplit(" ", 3)[:1], base, *place.rsplit(" ", 3)[1:]))

@@ -26,12 +26,17 @@ from tests.rewriting.conversation_samples import conversations, training_run
 ROOT = Path(__file__).parents[2]
 
 
+KILLS = ("sft 3 whole", "dpo-0.001 2 broken", "dpo-0.01 5 whole")
+SMALL = {"hidden_size": 16, "intermediate_size": 16, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 8}
+"""The shape of a model that trains in a second."""
+
+
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from tests.llm.local import tiny
 
     folder: Path = tmp_path_factory.mktemp("tiny")
-    tiny.llama(max_position_embeddings=4096).save_pretrained(folder)
+    tiny.llama(layers=1, max_position_embeddings=4096, **SMALL).save_pretrained(folder)
     tiny.tokenizer().save_pretrained(folder)
     return folder
 
@@ -165,16 +170,24 @@ def test_an_adapter_is_safetensors_with_a_card_and_is_not_trained_twice(base: Pa
         training_run(trained.folder, base, settings={"seed": 1}).train()
 
 
+@pytest.fixture(scope="module")
+def killed(base: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Trainings that were killed, each in a process of its own, by where that was."""
+    folders = {place: tmp_path_factory.mktemp("killed") / "rewriter" for place in KILLS}
+    command = [sys.executable, "-m", "tests.rewriting.killed_training", str(base)]
+    given = [f"{folder} {place}" for place, folder in folders.items()]
+    done = subprocess.run([*command, *given], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == [str(-signal.SIGKILL)] * len(KILLS), done.stderr[-2000:]
+    return folders
+
+
 @pytest.mark.torch
 @pytest.mark.slow
-@pytest.mark.parametrize("place", ["sft 3 whole", "dpo-0.001 2 broken", "dpo-0.01 5 whole"])
+@pytest.mark.parametrize("place", KILLS)
 def test_training_that_is_killed_ends_with_the_same_adapter(
-    base: Path, trained: TrainedRewriter, tmp_path: Path, place: str
+    base: Path, trained: TrainedRewriter, killed: dict[str, Path], place: str
 ) -> None:
-    output = tmp_path / "rewriter"
-    command = [sys.executable, "-m", "tests.rewriting.killed_training", str(output), str(base), *place.split()]
-    killed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert killed.returncode == -signal.SIGKILL, killed.stderr[-2000:]
+    output = killed[place]
     assert not output.exists()
     assert output.with_name("rewriter.partial").exists()
     resumed = training_run(output, base).train()
