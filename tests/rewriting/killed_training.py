@@ -44,4 +44,5 @@ def train_in_fork(output: str, base: str, stage: str, step: str, kind: str) -> i
 if __name__ == "__main__":
     base, *places = sys.argv[1:]
     for place in places:
-        print(train_in_fork(*place.rsplit(" ", 3)[:1], base, *place.rsplit(" ", 3)[1:]))
+        output, *where = place.rsplit(" ", 3)
+        sys.stdout.write(f"{train_in_fork(output, base, *where)}\n")

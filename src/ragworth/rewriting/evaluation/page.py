@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from ragworth.comparison import is_different, missing_interval
+from ragworth.conversations import FEWEST_CONVERSATIONS
 from ragworth.errors import format_count
 from ragworth.report.document import Bullets, Document, DocumentBlock, Notes, Paragraph, Section, TableBlock
 from ragworth.report.render import format_p_value
@@ -79,6 +80,9 @@ def sentences(found: RewritingEvaluation, alpha: float = 0.05) -> list[str]:
             )
         else:
             small = "" if row["detectable"] is None else f" (it could show {row['detectable']:.3f})"
+            if row["low"] is None and row["conversations"] < min(FEWEST_CONVERSATIONS, row["n"]):
+                few = format_count(row["conversations"], "conversation")
+                small = f"; {few} {'is' if row['conversations'] == 1 else 'are'} too few for an interval"
             said.append(
                 f"{row['arm']} is not significantly different from {row['against']} by {row['measure']}: "
                 f"{round(row['difference'], 3) + 0.0:+.3f}{small}."
