@@ -75,8 +75,8 @@ def sentences(found: RewritingEvaluation, alpha: float = 0.05) -> list[str]:
         elif row["p_holm"] < alpha:
             said.append(
                 f"{row['arm']} is not clearly different from {row['against']} by {row['measure']}: "
-                f"{row['difference']:+.3f}; p is {format_p_value(row['p_holm'])}, but the interval includes 0, because "
-                "few conversations differ."
+                f"{row['difference']:+.3f}; p is {format_p_value(row['p_holm'])}, but the interval, which allows for "
+                "conversations unlike these, includes 0."
             )
         else:
             small = "" if row["detectable"] is None else f" (it could show {row['detectable']:.3f})"
