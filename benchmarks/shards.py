@@ -63,8 +63,13 @@ def merge(folder: Path, store: Path) -> None:
 
 
 def look_up(number: int, store: Path) -> None:
-    asked = []
-    with Job(Scripted(lambda request: asked.append(request) or {"yes": 0.5}), store) as job:
+    asked: list[Request] = []
+
+    def answer(request: Request) -> dict[str, float]:
+        asked.append(request)
+        return {"yes": 0.5}
+
+    with Job(Scripted(answer), store) as job:
         found = sum(1 for _ in job.run(requests(min(number, LOOKED_UP))))
     print(f"  {found:,} found, {len(asked)} asked")
 

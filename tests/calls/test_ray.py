@@ -42,14 +42,14 @@ def cluster() -> Iterator[Any]:
         patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")]))
         patch.setenv("RAY_health_check_period_ms", "500")
         patch.setenv("RAY_health_check_failure_threshold", "4")
-        small = {"num_cpus": 2, "object_store_memory": 80 * 1024 * 1024, "include_dashboard": False}
+        small: dict[str, Any] = {"num_cpus": 2, "object_store_memory": 80 * 1024 * 1024, "include_dashboard": False}
         found = Cluster(initialize_head=True, head_node_args=small)
         del small["include_dashboard"]
         for _ in range(2):
             found.add_node(**small)
         yield found
         ray.shutdown()
-        found.shutdown()
+        found.shutdown()  # type: ignore[no-untyped-call]
 
 
 @pytest.fixture
@@ -135,7 +135,8 @@ def test_another_model_on_the_nodes_is_refused(tmp_path: Path, executor: RayExec
 def test_a_full_disk_ends_the_job_and_keeps_what_was_done(
     tmp_path: Path, executor: RayExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    commit, done = Store.commit, []
+    commit = Store.commit
+    done: list[Any] = []
 
     def full(self: Store, card: Any, rows: Any) -> None:
         if len(done) >= 2:

@@ -50,6 +50,7 @@ def command(
     theirs are the cheap ones, and --expensive has better ones, such as people's, for some queries.
     """
     from ragworth import formats
+    from ragworth.conversations import independence_notes
     from ragworth.tables import Judgments
     from ragworth.two_judges import estimate
     from ragworth.two_judges.random_share import check_random_share
@@ -87,7 +88,8 @@ def command(
         baseline=baseline,
         **facts,
     )
-    result = result._replace(notes=tuple(dict.fromkeys((*found.notes, *result.notes))))
+    notes = (*found.notes, *result.notes, *independence_notes(found.conversations))
+    result = result._replace(notes=tuple(dict.fromkeys(notes)))
     _emit(result, look, output, facts, quiet)
 
 
@@ -100,7 +102,8 @@ def _estimate_answers(
     facts: Any,
 ) -> Any:
     """Estimates for grades of answers."""
-    from ragworth.comparison import join_scores
+    from ragworth.comparison import conversations_of, join_scores
+    from ragworth.conversations import independence_notes
     from ragworth.formats import outcomes
     from ragworth.two_judges import estimate_outcomes
 
@@ -108,7 +111,8 @@ def _estimate_answers(
         raise click.UsageError("give runs and judgments, or outcomes and results, not both")
     cheap = join_scores(inputs.tables).scores
     better = join_scores({path: outcomes.read(path, skip_bad_lines=skip) for path in expensive}).scores
-    return estimate_outcomes(cheap, better, names, baseline=baseline, **facts)
+    result = estimate_outcomes(cheap, better, names, baseline=baseline, **facts)
+    return result._replace(notes=(*result.notes, *independence_notes(conversations_of(inputs.tables))))
 
 
 def _emit(result: Any, look: str, output: str | None, facts: dict[str, Any], quiet: bool) -> None:
