@@ -59,7 +59,7 @@ def read_means(summary: pl.DataFrame, systems: Iterable[str] = ()) -> dict[str, 
     """The rows of a summary by system and metric; ``systems`` are there even without a value."""
     means: dict[str, dict[str, MetricMean]] = {system: {} for system in systems}
     for row in summary.iter_rows(named=True):
-        facts = [row.get(name) for name in MetricMean._fields]
+        facts: list[Any] = [row.get(name) for name in MetricMean._fields]
         means.setdefault(row["system"], {})[row["metric"]] = MetricMean(*facts)
     return means
 
