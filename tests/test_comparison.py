@@ -170,7 +170,10 @@ def test_a_constant_metric_correlates_with_nothing() -> None:
         ragworth.correlate(scores, over="weeks")  # type: ignore[arg-type]
 
 
-CLUSTERED = {"a": [0.1, 0.2, 0.3, 0.9, 0.8, 0.7] * 4, "b": [0.4, 0.4, 0.6, 0.9, 0.9, 0.9] * 4}
+CLUSTERED: dict[str, list[float | None]] = {
+    "a": [0.1, 0.2, 0.3, 0.9, 0.8, 0.7] * 4,
+    "b": [0.4, 0.4, 0.6, 0.9, 0.9, 0.9] * 4,
+}
 """24 queries."""
 
 
