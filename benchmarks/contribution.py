@@ -28,7 +28,8 @@ from ragworth.contribution.rows import passage_rows
 from ragworth.contribution.subsets import Floats
 from ragworth.stats.auc import auc_interval, pairs_within, win_rate
 from ragworth.stats.correlation import spearman
-from ragworth.stats.estimate import Resampling, difference
+from ragworth.stats.estimate import Resampling
+from ragworth.stats.paired import difference
 from ragworth.text_match.overlap import containment
 
 SUPPORTING = "supporting"
@@ -104,7 +105,7 @@ def separation(found: pl.DataFrame, other: str) -> Iterator[str]:
         pairs, whose = pairs_within(values, labels, queries)
         won = win_rate(pairs, whose)
         rates[name] = _rates(values, labels, queries)
-        cells = (other, name, _shown(area.value, area.interval), _shown(won.value, won.interval), won.queries)
+        cells = (other, name, _shown(area.value, area.interval), _shown(won.value, won.interval), won.n)
         yield f"| {' | '.join(map(str, cells))} |"
     for name in ("abstention", "likelihood"):
         shared = sorted(rates["contribution"].keys() & rates[name].keys())

@@ -9,6 +9,7 @@ from scipy import stats
 
 import ragworth
 from ragworth.errors import InputError, MetricError
+from ragworth.report.summary_tables import difference_table
 from ragworth.tables import Scores
 
 
@@ -167,3 +168,55 @@ def test_a_constant_metric_correlates_with_nothing() -> None:
     assert (row["pearson"], row["spearman"], row["kendall"]) == (None, None, None)
     with pytest.raises(InputError, match="over 'weeks'"):
         ragworth.correlate(scores, over="weeks")  # type: ignore[arg-type]
+
+
+CLUSTERED: dict[str, list[float | None]] = {
+    "a": [0.1, 0.2, 0.3, 0.9, 0.8, 0.7] * 4,
+    "b": [0.4, 0.4, 0.6, 0.9, 0.9, 0.9] * 4,
+}
+"""24 queries."""
+
+
+def conversations_of_three(queries: int = 24) -> dict[str, str]:
+    return {f"q{i}": f"c{i // 3}" for i in range(queries)}
+
+
+def test_turns_of_conversations_are_drawn_together() -> None:
+    scores = scores_of(CLUSTERED)
+    plain, turns = (ragworth.compare(scores, conversations=each) for each in ({}, conversations_of_three()))
+    one, other = plain.differences.row(0, named=True), turns.differences.row(0, named=True)
+    assert other["difference"] == pytest.approx(one["difference"])
+    assert (other["n"], other["wins"], other["conversations"]) == (24, 20, 8)
+    assert "conversations" not in one
+    # Sums of the conversations are 0.8 and 0.3, all above 0: of 2⁸ flips, two are as far from 0.
+    assert other["p"] == pytest.approx(2 / 2**8)
+    assert one["p"] < other["p"]
+    assert other["high"] - other["low"] > one["high"] - one["low"]
+    assert other["detectable"] > one["detectable"]
+    means = ragworth.summarise(scores, conversations=conversations_of_three())
+    assert means["conversations"].to_list() == [8, 8]
+    assert means["n"].to_list() == [24, 24]
+
+
+def test_queries_without_a_shared_conversation_keep_their_numbers() -> None:
+    """Collections without conversations, and those with one turn in each, have the numbers that they always had."""
+    scores = scores_of({"a": [0.1, 0.25, 0.5, None, 0.75, 0.3], "b": [0.5, 0.5, 0.4, 0.2, 0.5, 0.9]})
+    alone = {f"q{i}": f"c{i}" for i in range(6)}
+    for test in ("randomisation", "t", "wilcoxon", "sign", "bootstrap", "bounded"):
+        plain, single = (ragworth.compare(scores, test=test, conversations=each) for each in (None, alone))
+        assert plain.differences.equals(single.differences)
+    assert ragworth.summarise(scores).equals(ragworth.summarise(scores, conversations=alone))
+
+
+def test_queries_outside_conversations_stand_for_themselves() -> None:
+    """A query that is no turn isn't merged with a conversation of its name."""
+    scores = scores_of({"a": [0.1, 0.2, 0.3, 0.9], "b": [0.4, 0.4, 0.6, 0.8]})
+    row = ragworth.compare(scores, conversations={"q0": "q3", "q1": "q3"}).differences.row(0, named=True)
+    assert row["conversations"] == 3  # q0 with q1, q2, and q3
+
+
+def test_few_conversations_have_a_mean_and_no_interval() -> None:
+    found = ragworth.compare(scores_of(CLUSTERED), conversations={f"q{i}": f"c{i % 4}" for i in range(24)})
+    row = found.differences.row(0, named=True)
+    assert (row["low"], row["high"], row["detectable"], row["conversations"]) == (None, None, None, 4)
+    assert "too few conversations" in str(difference_table(found).row(0))

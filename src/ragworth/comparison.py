@@ -11,11 +11,13 @@ import numpy.typing as npt
 import polars as pl
 
 from ragworth.answer_outcomes import Direction, outcome_scores, outcome_type
+from ragworth.conversations import FEWEST_CONVERSATIONS, cluster_labels
 from ragworth.errors import InputError, MetricError, RagworthError, format_list, quote_short
 from ragworth.html_table import html_table
 from ragworth.metrics.ground_truth import query_numbers
 from ragworth.metrics.parsing import parse
 from ragworth.stats.bootstrap import mean_intervals
+from ragworth.stats.clustered import cluster_index, count_clusters
 from ragworth.stats.correlation import CORRELATIONS
 from ragworth.stats.paired import TESTS, Test, holm, paired_p
 from ragworth.stats.power import detectable_difference
@@ -41,6 +43,14 @@ class HasScores(Protocol):
 
     @property
     def said(self) -> Mapping[str, pl.DataFrame]: ...
+
+
+@runtime_checkable
+class HasConversations(Protocol):
+    """Results that know which queries are turns of one conversation."""
+
+    @property
+    def conversations(self) -> Mapping[str, str]: ...
 
 
 @runtime_checkable
@@ -77,6 +87,14 @@ def to_scores(data: Comparable) -> Scores:
         f"{quote_short(type(data).__name__)} can't be compared",
         expected="scores (ragworth.score), outcomes (ragworth.grade(…).table), results or an evaluation",
     )
+
+
+def conversations_of(data: Comparable | Mapping[str, Comparable]) -> dict[str, str]:
+    """The conversation of each turn, as far as the data know it: results do, tables of scores don't."""
+    if isinstance(data, Mapping):
+        return {query: name for each in data.values() for query, name in conversations_of(each).items()}
+    known = data.results if isinstance(data, HasResults) else data
+    return dict(known.conversations) if isinstance(known, HasConversations) else {}
 
 
 class JoinedScores(NamedTuple):
@@ -174,23 +192,34 @@ def value_bounds(metric: str, values: Floats | None = None) -> Bounds | None:
     return (0.0, 1.0) if binary else None
 
 
-def summarise(data: Comparable, *, level: float = 0.95, resamples: int = 2000, seed: int = 0) -> pl.DataFrame:
+def summarise(
+    data: Comparable,
+    *,
+    level: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+    conversations: Mapping[str, str] | None = None,
+) -> pl.DataFrame:
     """Mean of each metric for each system, with an interval over queries.
 
     Returns metric, system, mean, low, high, n (queries with a value), total (queries) and missing (why the others have
     none, with counts). A mean of no values is null. The interval is null for fewer than two values, and if nearly all
-    values are equal and the metric has no finite range. ``data`` is as in :func:`compare`.
+    values are equal and the metric has no finite range. ``data`` and ``conversations`` are as in :func:`compare`; if
+    queries share conversations, the column conversations counts those with a value.
     """
     _check_arguments(level, resamples, seed)
+    known = conversations_of(data) if conversations is None else conversations
     scores = to_scores(data)
     rows: list[dict[str, object]] = []
     for matrix in score_matrices(scores):
+        clusters = _ConversationCounts.of(matrix.values, matrix.queries, known)
         interval = mean_intervals(
             matrix.values,
             level=level,
             resamples=resamples,
             seed=seed,
             bounds=value_bounds(matrix.metric, matrix.values),
+            clusters=clusters.labels,
         )
         for i, system in enumerate(matrix.systems):
             values = matrix.values[:, i]
@@ -203,6 +232,7 @@ def summarise(data: Comparable, *, level: float = 0.95, resamples: int = 2000, s
                     "low": _none_if_nan(interval.low[i]),
                     "high": _none_if_nan(interval.high[i]),
                     "n": n,
+                    "conversations": clusters.numbers[i],
                 }
             )
     counts = pl.concat([_counts(part) for part in scores.parts])
@@ -216,9 +246,35 @@ def summarise(data: Comparable, *, level: float = 0.95, resamples: int = 2000, s
         "low": pl.Float64,
         "high": pl.Float64,
         "n": pl.Int64,
+        "conversations": pl.Int64,
     }
     frame = pl.DataFrame(rows, schema=schema).join(counts, on=["metric", "system"], maintain_order="left")
+    frame = _with_conversations(frame)
     return frame.with_columns(pl.col("missing").map_elements(_missing_reasons, return_dtype=pl.String))
+
+
+class _ConversationCounts(NamedTuple):
+    """The conversation of each query, and how many have a value in each column; all None if queries are independent."""
+
+    labels: list[int] | None
+    numbers: Sequence[int | None]
+
+    @classmethod
+    def of(cls, values: Floats, queries: pl.Series, conversations: Mapping[str, str]) -> _ConversationCounts:
+        labels = cluster_labels(queries, conversations)
+        group = cluster_index(labels, len(values))
+        return cls(labels, [None] * values.shape[1] if group is None else count_clusters(values, group).tolist())
+
+    def of_queries(self, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64] | None:
+        """The conversations of some of the queries."""
+        return None if self.labels is None else np.array(self.labels, dtype=np.int64)[chosen]
+
+
+def _with_conversations(frame: pl.DataFrame) -> pl.DataFrame:
+    """The column of conversations behind all others, where there are any."""
+    if frame["conversations"].null_count() == frame.height:
+        return frame.drop("conversations")
+    return frame.select(pl.exclude("conversations"), "conversations")
 
 
 def _counts(part: pl.DataFrame) -> pl.DataFrame:
@@ -252,7 +308,8 @@ class Comparison(NamedTuple):
     ----------
     differences: metric, baseline, system, their means, difference, low, high, p, p_holm, wins, ties, losses,
         n (queries with a value for both), total, detectable. Wins are queries on which ``system`` is better; they and
-        losses are null for outcomes that are neither better nor worse, such as abstained.
+        losses are null for outcomes that are neither better nor worse, such as abstained. Where queries share
+        conversations also conversations: how many the n queries are from.
     changes: the queries that changed most: metric, baseline, system, query, before, after, difference.
     test: the test behind the p-values.
     """
@@ -312,6 +369,14 @@ class Comparison(NamedTuple):
         return html_table(pl.DataFrame(rows), caption)
 
 
+def missing_interval(n: int, conversations: int | None = None) -> str:
+    """Why a mean of ``n`` values has no interval, in a cell of a table."""
+    if n < 2:
+        return "–"
+    few = conversations is not None and conversations < FEWEST_CONVERSATIONS
+    return "too few conversations" if few else "too few differ"
+
+
 def is_different(row: Mapping[str, Any], alpha: float = 0.05) -> bool:
     """Whether two systems differ significantly: by the test, and by the interval where there is one.
 
@@ -334,6 +399,7 @@ def compare(
     resamples: int = 10_000,
     seed: int = 0,
     changes: int = 5,
+    conversations: Mapping[str, str] | None = None,
 ) -> Comparison:
     """Compare systems query by query.
 
@@ -349,10 +415,13 @@ def compare(
         even if two systems have equal means but very different distributions, and needs metrics with a finite range.
     family: scope of Holm's correction: the systems compared by one metric, or all comparisons.
     changes: how many of the queries that changed most to list.
+    conversations: the conversation of each query that is a turn (`ragworth.conversations.conversation_ids`). Intervals
+        and tests then draw whole conversations, because their turns aren't independent. Results know theirs.
 
     A query counts if both systems have a value for it.
     """
     _check_arguments(level, resamples, seed)
+    known = conversations_of(data) if conversations is None else conversations
     scores, matched = join_scores(data) if isinstance(data, Mapping) else JoinedScores(to_scores(data))
     if test not in TESTS:
         raise InputError(f"unknown test {test!r}", expected=format_list(list(TESTS), 9))
@@ -382,11 +451,15 @@ def compare(
                 expected="metrics with a lowest and a highest value",
                 remedy="use --test bootstrap, or leave the metric out",
             )
-        interval = mean_intervals(pair_differences, level=level, resamples=resamples, seed=seed, bounds=bounds)
+        clusters = _ConversationCounts.of(pair_differences, matrix.queries, known)
+        how: dict[str, Any] = {"resamples": resamples, "seed": seed, "bounds": bounds}
+        interval = mean_intervals(pair_differences, level=level, **how, clusters=clusters.labels)
         up = direction(matrix.metric)
         for i, (a, b) in enumerate(here):
             both = ~np.isnan(pair_differences[:, i])
             differences = pair_differences[both, i]
+            mine = clusters.of_queries(both)
+            least = detectable_difference(differences, alpha=1 - level, clusters=mine).value
             rows.append(
                 {
                     "metric": matrix.metric,
@@ -397,9 +470,7 @@ def compare(
                     "difference": float(differences.mean()) if both.any() else None,
                     "low": _none_if_nan(interval.low[i]),
                     "high": _none_if_nan(interval.high[i]),
-                    "p": paired_p(differences, test, resamples=resamples, seed=seed, bounds=bounds)
-                    if both.any()
-                    else None,
+                    "p": paired_p(differences, test, **how, clusters=mine) if both.any() else None,
                     "wins": int((up * differences > 0).sum()) if up else None,
                     "ties": int((differences == 0).sum()),
                     "losses": int((up * differences < 0).sum()) if up else None,
@@ -407,7 +478,8 @@ def compare(
                     "n_baseline": int((~np.isnan(column[a])).sum()),
                     "n_system": int((~np.isnan(column[b])).sum()),
                     "total": len(both),
-                    "detectable": _possible(detectable_difference(differences, alpha=1 - level).value, bounds),
+                    "detectable": _possible(least, bounds),
+                    "conversations": clusters.numbers[i],
                 }
             )
             changed.append(_largest_changes(matrix, a, b, column, changes))
@@ -458,12 +530,13 @@ DIFFERENCE_SCHEMA: dict[str, type[pl.DataType]] = {
     "n_system": pl.Int64,
     "total": pl.Int64,
     "detectable": pl.Float64,
+    "conversations": pl.Int64,
 }
 
 
 def _add_holm(rows: list[dict[str, object]], family: str) -> pl.DataFrame:
     """Add Holm's p-values to the rows."""
-    frame = pl.DataFrame(rows, schema=DIFFERENCE_SCHEMA)
+    frame = _with_conversations(pl.DataFrame(rows, schema=DIFFERENCE_SCHEMA))
     parts = [frame] if family == "all" else frame.partition_by("metric", maintain_order=True)
     return pl.concat(
         part.with_columns(

@@ -67,6 +67,9 @@ class AskedQuestion(str):
         return made
 
 
+FEWEST_CONVERSATIONS: Final = 5
+"""Fewer give no interval; see `ragworth.stats.clustered`."""
+
 SPEAKERS: Final = {"user": "User", "assistant": "Assistant"}
 
 READER_HISTORY: Final = 6000
@@ -135,13 +138,52 @@ def conversation_notes(collection: Collection) -> list[str]:
             f"{format_count(bare, 'turn')} after the first of a conversation {'has' if bare == 1 else 'have'} no "
             "history: nothing can be rewritten there"
         )
-    conversations = len({turn.conversation for turn in turns})
-    if conversations < len(turns):
-        notes.append(
-            f"{format_count(len(turns), 'turn')} of {format_count(conversations, 'conversation')}: intervals and tests "
-            "treat turns as independent, so with long conversations they are too narrow"
-        )
-    return notes
+    return [*notes, *cluster_notes(conversation_ids(collection))]
+
+
+def cluster_notes(conversations: Mapping[str, str]) -> list[str]:
+    """Whether intervals and tests draw whole conversations, by the conversation of each turn."""
+    number = len(set(conversations.values()))
+    if not number:
+        return []
+    few = f", and fewer than {FEWEST_CONVERSATIONS} have no interval" * (number < FEWEST_CONVERSATIONS)
+    turns = f"{format_count(len(conversations), 'turn')} of {format_count(number, 'conversation')}"
+    return [f"{turns}: intervals and tests draw whole conversations, because their turns aren't independent{few}"]
+
+
+def independence_notes(conversations: Mapping[str, str]) -> list[str]:
+    """A warning for figures whose intervals treat turns as independent queries."""
+    number = len(set(conversations.values()))
+    if not number:
+        return []
+    return [
+        f"turns of {format_count(number, 'conversation')} count as independent queries here, so these intervals and "
+        "p-values are too optimistic"
+    ]
+
+
+def conversation_ids(collection: Collection) -> dict[str, str]:
+    """The conversation of each turn; empty if no conversation has several turns, so that queries are independent."""
+    turns = collection.turns
+    if turns["conversation"].n_unique() == turns.height:
+        return {}
+    return dict(turns.select("query", "conversation").iter_rows())
+
+
+def cluster_labels(queries: Iterable[str], conversations: Mapping[str, str]) -> list[int] | None:
+    """The number of each query's conversation; a query outside all conversations has its own number.
+
+    None if no two of the queries share a conversation: they are independent.
+    """
+    if not conversations:
+        return None
+    numbers: dict[tuple[bool, str], int] = {}
+    labels, distinct = [], set()
+    for query in queries:
+        known = query in conversations
+        labels.append(numbers.setdefault((known, conversations[query] if known else query), len(numbers)))
+        distinct.add(query)
+    return labels if len(numbers) < len(distinct) else None
 
 
 def messages_of(history: Iterable[Mapping[str, str]]) -> tuple[Message, ...]:

@@ -30,6 +30,7 @@ import polars as pl
 
 from ragworth.collection import Collection
 from ragworth.comparison import summarise
+from ragworth.conversations import conversation_ids
 from ragworth.errors import FormatError, TableError, format_count, format_list, quote_short
 from ragworth.html_table import html_table
 from ragworth.parquet import read_parquet
@@ -88,6 +89,11 @@ class Results:
     said: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     manifest: Mapping[str, Any] = field(default_factory=dict)
     estimates: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+
+    @property
+    def conversations(self) -> dict[str, str]:
+        """The conversation of each turn; empty if queries are independent."""
+        return conversation_ids(self.collection)
 
     def _repr_html_(self) -> str:
         """Means of outcomes and metrics as a small table, for notebooks."""

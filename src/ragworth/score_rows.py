@@ -11,11 +11,13 @@ import numpy.typing as npt
 import polars as pl
 
 from ragworth.comparison import higher_is_better
+from ragworth.conversations import cluster_labels
 from ragworth.errors import InputError, format_count, format_list
 from ragworth.results import Results
 from ragworth.tables import OK, Outcomes
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 GRADE = "grade"
 """The outcome that studies take where there is one: correct 1, partially correct ½, abstained 0, wrong −1."""
@@ -40,11 +42,18 @@ class ScoreRows(NamedTuple):
     aspect: str
     lost: dict[str, int] = {}  # noqa: RUF012 (never changed)
     """Queries that have contexts without an outcome, by what is the matter with those."""
+    clusters: Ints | None = None
+    """The conversation of each row's query; None if queries are independent."""
 
     @property
     def units(self) -> npt.NDArray[np.int64]:
         """The number of each row's query."""
         return _numbered(self.queries)
+
+    @property
+    def query_clusters(self) -> Ints | None:
+        """The conversation of each query, in the order of `units` and of `grid`."""
+        return None if self.clusters is None else self.clusters[np.unique(self.units, return_index=True)[1]]
 
     def grid(self, values: Floats) -> Floats:
         """A value for each row, as queries × systems; NaN where there is no row."""
@@ -60,7 +69,8 @@ class ScoreRows(NamedTuple):
     def only(self, keep: npt.NDArray[np.bool_]) -> ScoreRows:
         """Some of the rows."""
         queries, systems = (list(compress(names, keep)) for names in (self.queries, self.systems))
-        return self._replace(values=self.values[keep], outcome=self.outcome[keep], queries=queries, systems=systems)
+        made = self._replace(values=self.values[keep], outcome=self.outcome[keep], queries=queries, systems=systems)
+        return made if self.clusters is None else made._replace(clusters=self.clusters[keep])
 
 
 def aspect_of(outcomes: Outcomes | None, wanted: str | None, name: str = "") -> str:
@@ -95,6 +105,7 @@ def rows_of(results: Results, wanted: str | None = None, metrics: Sequence[str] 
     both = outcome.join(wide, on=["system", "query"], how="inner", maintain_order="left")
     signs = np.array([1.0 if higher_is_better(metric) else -1.0 for metric in chosen])
     values = both.select(chosen).cast(pl.Float64).fill_null(float("nan")).to_numpy().reshape(both.height, len(chosen))
+    labels = cluster_labels(both["query"], results.conversations)
     return ScoreRows(
         chosen,
         np.round(values * signs, DIGITS),
@@ -103,6 +114,7 @@ def rows_of(results: Results, wanted: str | None = None, metrics: Sequence[str] 
         both["system"].to_list(),
         aspect,
         _lost(every.filter(pl.col("status") != OK)),
+        None if labels is None else np.array(labels, dtype=np.int64),
     )
 
 

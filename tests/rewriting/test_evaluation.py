@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
 
@@ -14,7 +13,6 @@ from ragworth.rewriting.evaluation.arms import Arm, arm_from_file, arm_from_rewr
 from ragworth.rewriting.evaluation.measures import is_unchanged, leaks_answer
 from ragworth.rewriting.evaluation.page import rewriting_document, sentences, write_evaluation
 from ragworth.rewriting.evaluation.run import ArmComparison
-from ragworth.stats.clustered import clustered_difference, clustered_mean
 from ragworth.stats.estimate import Resampling
 from tests.rewriting.conversation_samples import conversations
 
@@ -88,46 +86,3 @@ def test_unknown_arms_and_equal_names_are_refused() -> None:
         ArmComparison(turns, collection, arms, against=("nobody",))
     with pytest.raises(InputError, match="several arms are called last"):
         ArmComparison(turns, collection, [*arms, arms[0]])
-
-
-def test_a_clustered_mean_is_the_mean_over_units() -> None:
-    values = np.array([1.0, 0.0, 0.0, 1.0, 1.0, np.nan])
-    found = clustered_mean(values, ["a", "a", "b", "b", "b", "b"], PLAN)
-    assert found.value == pytest.approx(0.6)  # 3 of 5
-    assert found.n == 5
-    assert found.n_left_out == 1
-    assert found.counts["clusters"] == 2
-
-
-def test_repeating_turns_within_conversations_is_no_more_evidence() -> None:
-    """With every unit repeated ten times in its cluster, p stays that of the clusters; without clusters it shrinks."""
-    rng = np.random.default_rng(0)
-    moved = rng.normal(0.3, 1.0, 30)
-    single = clustered_difference(moved, np.zeros(30), np.arange(30), "randomisation", PLAN)
-    repeated = np.repeat(moved, 10)
-    clusters = np.repeat(np.arange(30), 10)
-    clustered = clustered_difference(repeated, np.zeros(300), clusters, "randomisation", PLAN)
-    naive = clustered_difference(repeated, np.zeros(300), np.arange(300), "randomisation", PLAN)
-    assert clustered.value == pytest.approx(single.value)
-    assert clustered.p == pytest.approx(single.p)
-    assert clustered.detectable == pytest.approx(single.detectable)
-    assert naive.p is not None and clustered.p is not None and naive.p < clustered.p
-    assert single.low is not None and clustered.low is not None
-    assert clustered.low == pytest.approx(single.low)
-
-
-def test_few_clusters_have_no_interval_and_intervals_stay_within_the_range() -> None:
-    """Resampling three conversations spans their own means at most: that is no interval of 95 %."""
-    few = clustered_mean([0.2, 0.5, 0.9], ["a", "b", "c"], PLAN)
-    assert few.value == pytest.approx(1.6 / 3)
-    assert few.low is None and few.high is None
-    assert "fewer than 5 clusters" in few.reason
-    sizes = [8, 1, 1, 2, 1, 6]
-    values = np.repeat([1.0, 0.0, 1.0, 0.5, 0.9, 1.0], sizes)
-    clusters = np.repeat(np.arange(6), sizes)
-    free, bounded = (clustered_mean(values, clusters, PLAN, bounds) for bounds in (None, (0.0, 1.0)))
-    assert free.high is not None and free.high > 1  # as a mean of recalls can't be
-    assert bounded.high == pytest.approx(1.0)
-    assert bounded.low == pytest.approx(free.low)
-    moved = clustered_difference(values, 1 - values, clusters, "randomisation", PLAN, (0.0, 1.0))
-    assert moved.high is not None and moved.high <= 1

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 import pytest
@@ -19,6 +19,7 @@ from ragworth.llm import llm
 from ragworth.llm.contract import Score, Scored, ScoringModel
 from ragworth.prompts import load_prompt
 from ragworth.rewriting.split import split_by_conversation
+from ragworth.rewriting.training.examples import SAME_TEXTS, ExampleEncoder, require_examples
 from ragworth.rewriting.training.run import TrainedRewriter
 from ragworth.rewriting.training.settings import TrainingSettings
 from tests.rewriting.conversation_samples import conversations, training_run
@@ -26,12 +27,16 @@ from tests.rewriting.conversation_samples import conversations, training_run
 ROOT = Path(__file__).parents[2]
 
 
+SMALL = {"hidden_size": 16, "intermediate_size": 16, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 8}
+"""The shape of a model that trains in a second."""
+
+
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from tests.llm.local import tiny
 
     folder: Path = tmp_path_factory.mktemp("tiny")
-    tiny.llama(max_position_embeddings=4096).save_pretrained(folder)
+    tiny.llama(layers=1, max_position_embeddings=4096, **SMALL).save_pretrained(folder)
     tiny.tokenizer().save_pretrained(folder)
     return folder
 
@@ -47,7 +52,6 @@ def batch(base: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, An
     import torch
 
     from ragworth.rewriting.training.base_model import find_base, load_base
-    from ragworth.rewriting.training.examples import ExampleEncoder
     from ragworth.rewriting.training.stage import StageData, build_trainer
 
     run = training_run(tmp_path_factory.mktemp("batch") / "out", base)
@@ -115,7 +119,6 @@ def test_log_probabilities_are_those_of_the_engine(base: Path, trained: TrainedR
     from peft import PeftModel
 
     from ragworth.rewriting.training.base_model import find_base, load_base
-    from ragworth.rewriting.training.examples import ExampleEncoder
 
     turns = {turn.query: turn for turn in turns_of(conversations()) if turn.history}
     template = load_prompt("rewrite")
@@ -217,6 +220,18 @@ def test_bad_settings_are_refused_together() -> None:
     assert "no multiple of micro_batch" in words
     with pytest.raises(InputError, match="no held-out conversations to choose one by"):
         TrainingSettings(held_out=0.0)
+
+
+def test_empty_and_equal_rewrites_are_not_trained_on(tmp_path: Path) -> None:
+    """An empty one is an error before a model is loaded. A pair of equal ones has no gradient: it is counted."""
+    pairs = pl.DataFrame({"query": ["c1-2"], "chosen": ["Who built the lighthouse?"], "rejected": [" "]})
+    with pytest.raises(InputError, match="rejected of the query 'c1-2' is empty"):
+        training_run(tmp_path / "out", tmp_path, pairs=pairs).plan()
+    encoder = ExampleEncoder(cast(Any, None), 0, load_prompt("rewrite"), {}, TrainingSettings())
+    found = encoder.dpo([("c1-2", "Who built it?", "Who built it?")])
+    assert (found.rows, found.left_out) == ([], {SAME_TEXTS: 1})
+    with pytest.raises(InputError, match="both rewrites are the same: 1 example"):
+        require_examples(found, "example for dpo")
 
 
 def test_nothing_to_train_on_is_an_error(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ import polars as pl
 from ragworth.collection import Collection
 from ragworth.rewriting.evaluation.run import ANSWER_METRICS, DEFAULT_METRICS, WORDS
 from ragworth.rewriting.utilities import GoldRankUtility
-from ragworth.stats.clustered import clustered_difference, clustered_mean
-from ragworth.stats.estimate import Resampling, correct_by_holm
+from ragworth.stats.estimate import Resampling, mean_estimates
+from ragworth.stats.paired import correct_by_holm, difference
 from ragworth.tables import OK
 from training.rewriter import answers
 from training.rewriter.comparison import compare_arms
@@ -72,7 +72,8 @@ def over_seeds(values: pl.DataFrame) -> pl.DataFrame:
     averaged = _seeds_averaged(values).sort("test", "arm", "measure", "query")
     for (test, arm, measure), few in averaged.group_by("test", "arm", "measure", maintain_order=True):
         bounds = (0.0, math.inf) if measure == WORDS else SHARE
-        one = clustered_mean(few["value"].to_numpy(), few["conversation"].to_numpy(), Resampling(), bounds)
+        turns = few["value"].to_numpy()[:, None]
+        (one,) = mean_estimates(turns, Resampling(), bounds, few["conversation"].to_numpy())
         rows.append((test, arm, measure, one.value, one.low, one.high, one.n))
     names = ["test", "arm", "measure", "value", "low", "high", "turns"]
     return pl.DataFrame(rows, schema=names, orient="row").sort(
@@ -89,14 +90,11 @@ def differences(values: pl.DataFrame) -> pl.DataFrame:
         clusters = wide["conversation"].to_numpy()
         arms = sorted(set(few["arm"]))
         for base in (arm for arm in AGAINST if arm in arms):
-            others = [arm for arm in arms if arm != base]
-            moved = [
-                clustered_difference(
-                    _column(wide, arm), _column(wide, base), clusters, "randomisation", Resampling(), SHARE
-                )
-                for arm in others
-            ]
-            for arm, one in zip(others, correct_by_holm(moved), strict=True):
+            sides = {arm: (_column(wide, arm), _column(wide, base)) for arm in arms if arm != base}
+            moved = {
+                arm: difference(*both, "randomisation", Resampling(), SHARE, clusters) for arm, both in sides.items()
+            }
+            for arm, one in correct_by_holm(moved).items():
                 facts = (one.value, one.low, one.high, one.p, one.p_holm, one.detectable, one.n)
                 rows.append((test, measure, arm, base, *facts))
     names = ["test", "measure", "arm", "against", "difference", "low", "high", "p", "p_holm", "detectable", "turns"]
@@ -156,7 +154,7 @@ def choices(labels: Mapping[str, pl.DataFrame], conversations: Mapping[str, str]
         for name, picked in picks.items():
             turns = both.filter(picked).group_by("query", maintain_order=True).agg(pl.col("rr").mean())
             clusters = [conversations[query] for query in turns["query"]]
-            found = clustered_mean(turns["rr"].to_numpy(), clusters, Resampling(), SHARE)
+            (found,) = mean_estimates(turns["rr"].to_numpy()[:, None], Resampling(), SHARE, clusters)
             rows.append((kind, name, found.value, found.low, found.high, found.n))
     names = ["labels", "candidate", "reciprocal rank", "low", "high", "turns"]
     return pl.DataFrame(rows, schema=names, orient="row", infer_schema_length=None)

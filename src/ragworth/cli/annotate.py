@@ -152,7 +152,7 @@ def annotate_files(
             print_notes(result.notes, calling.quiet)
             print_rows(result.frame, look, aspect_summary(result.frame), None if calling.quiet else output)
             if annotator.takes_answers and look == "summary":
-                print_profile(result.frame)
+                print_profile(result.frame, found.collection)
             if check:
                 print_check(lambda: look_closer(annotator, things, result, work, more), more, look, calling)
         stop_if_none(result.frame, "judgment")

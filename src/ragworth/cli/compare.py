@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
 from ragworth.cli.comparables import split_comparables
 from ragworth.cli.output import OutputTable, chosen_look, emit, output_options, print_notes
-from ragworth.cli.scoring_options import ScoringOptions, narrowing_options, score_inputs, scoring_options
+from ragworth.cli.scoring_options import (
+    ScoringOptions,
+    narrowing_options,
+    read_conversations,
+    score_inputs,
+    scoring_options,
+)
 
 WORSE = 3
 """Exit code when a drop is significant."""
@@ -83,10 +89,10 @@ def command(
     if baseline and all_pairs:
         raise click.UsageError("--all-pairs compares every two systems and has no --baseline")
     look = chosen_look(look, output, level)
-    scores, pairs, gates = _read(given, fail_if_worse)
+    (scores, pairs), gates, conversations = _read(given, fail_if_worse)
     print_notes(scores.notes, quiet)
     facts: dict[str, Any] = {"level": level, "resamples": resamples or 10_000, "seed": seed}
-    testing: dict[str, Any] = {"test": test, "family": family, **facts}
+    testing: dict[str, Any] = {"test": test, "family": family, **facts, "conversations": conversations}
     result = comparison.compare(
         scores,
         baseline=baseline,
@@ -95,7 +101,7 @@ def command(
         changes=changes,
         **testing,
     )
-    summary = _with_groups(comparison.summarise(scores, **facts), scores, testing)
+    summary = _with_groups(comparison.summarise(scores, **facts, conversations=conversations), scores, testing)
     resampled = (
         f", {result.resamples:,} resamples, seed {seed}" if test in ("randomisation", "bootstrap", "bounded") else ""
     )
@@ -117,8 +123,16 @@ def command(
         raise SystemExit(WORSE)
 
 
-def _read(given: dict[str, Any], fail_if_worse: tuple[str, ...]) -> tuple[Any, Any, list[str]]:
-    """Scores of everything, which systems to compare, and the gates in their written form."""
+class _Inputs(NamedTuple):
+    """Scores of everything with the systems to compare, the gates in their written form, and conversations of turns."""
+
+    joined: Any
+    gates: list[str]
+    conversations: dict[str, str]
+
+
+def _read(given: dict[str, Any], fail_if_worse: tuple[str, ...]) -> _Inputs:
+    """Read results and tables, and score runs."""
     from ragworth import comparison
     from ragworth.errors import MetricError, format_list
 
@@ -137,10 +151,14 @@ def _read(given: dict[str, Any], fail_if_worse: tuple[str, ...]) -> tuple[Any, A
     _check_gates(tables, [gate for gate in gates if gate in known])
     if wanted:
         tables = {name: table.having("metric", wanted) for name, table in tables.items()}
+    conversations = comparison.conversations_of(inputs.tables)
     if inputs.runs or not tables:
         given |= {"runs": inputs.runs, "metrics": tuple(others) or ("nDCG@10",)}
-        tables = {"runs": score_inputs(ScoringOptions(**given)), **tables}
-    return *comparison.join_scores(tables), gates
+        scored = score_inputs(ScoringOptions(**given))
+        tables, conversations = {"runs": scored.scores, **tables}, conversations | scored.conversations
+    else:
+        conversations |= read_conversations(given["collection"], given["skip_bad_lines"])
+    return _Inputs(comparison.join_scores(tables), gates, conversations)
 
 
 def _check_gates(tables: dict[str, Any], gates: list[str]) -> None:

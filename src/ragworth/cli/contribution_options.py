@@ -87,12 +87,13 @@ def write_contributions(frame: Any, each: str | None, pairs: str | None, hops: A
         write_rows(pair_rows(frame), pairs)
 
 
-def print_profile(frame: Any) -> None:
+def print_profile(frame: Any, collection: Any) -> None:
     """Print the mean contribution at each position, or of each hop, by system."""
     from ragworth.contribution.profile import position_profile
+    from ragworth.conversations import conversation_ids
     from ragworth.report.render import render
 
-    profile = position_profile(frame)
+    profile = position_profile(frame, conversations=conversation_ids(collection))
     if profile.height:
         click.echo("\nBy position:")
         click.echo(render(profile, "text").decode(), nl=False)

@@ -58,6 +58,7 @@ def command(
     theirs are the cheap ones, and --expensive has better ones, such as people's, for some queries.
     """
     from ragworth import formats
+    from ragworth.conversations import independence_notes
     from ragworth.tables import Judgments
     from ragworth.two_judges import estimate
     from ragworth.two_judges.strata import check_corrections, check_random_share
@@ -100,7 +101,8 @@ def command(
         baseline=baseline,
         **facts,
     )
-    result = result._replace(notes=tuple(dict.fromkeys((*found.notes, *result.notes))))
+    notes = (*found.notes, *result.notes, *independence_notes(found.conversations))
+    result = result._replace(notes=tuple(dict.fromkeys(notes)))
     _emit(result, look, output, facts, quiet)
 
 
@@ -113,7 +115,8 @@ def _estimate_answers(
     facts: Any,
 ) -> Any:
     """Estimates for grades of answers; ``files`` are the expensive ones and the corrections."""
-    from ragworth.comparison import join_scores
+    from ragworth.comparison import conversations_of, join_scores
+    from ragworth.conversations import independence_notes
     from ragworth.formats import outcomes
     from ragworth.two_judges import estimate_outcomes
 
@@ -122,9 +125,10 @@ def _estimate_answers(
     cheap = join_scores(inputs.tables).scores
     better, more = ({path: outcomes.read(path, skip_bad_lines=skip) for path in paths} for paths in files)
     corrections = join_scores(more).scores if more else None
-    return estimate_outcomes(
+    result = estimate_outcomes(
         cheap, join_scores(better).scores, names, corrections=corrections, baseline=baseline, **facts
     )
+    return result._replace(notes=(*result.notes, *independence_notes(conversations_of(inputs.tables))))
 
 
 def _emit(result: Any, look: str, output: str | None, facts: dict[str, Any], quiet: bool) -> None:

@@ -30,6 +30,9 @@ from ragworth.cli.rewrite_options import (
 from ragworth.cli.task_output import ENDINGS, check_parent_folder
 from ragworth.errors import MissingInputError, give_input
 
+READ = 10
+"""Passages that answers are written from."""
+
 
 @click.command("evaluate", short_help="Compare rewriters with each other and with rules.")
 @conversation_options
@@ -120,14 +123,17 @@ def evaluate(
     for name, spec in specs.items():
         if name not in files:
             named[name], calling = _rewrite(name, spec, turns, history, prompts, calling)
+    known = [named[name] for name in specs if named[name] is not None]
     if calling.dry_run:
-        click.echo(
-            "answers depend on the rewrites, so their calls are not counted"
-            if answers_wanted
-            else "nothing else is asked"
-        )
+        if answers_wanted:
+            planned = replace(comparison, arms=[*rules, *known], against=())
+            _plan_answers(planned, model, settings, prompts, calling)
+        if answers_wanted and len(known) < len(specs):
+            click.echo("what the models' rewrites retrieve isn't known yet, so answers from it are not counted")
+        elif not answers_wanted:
+            click.echo("nothing else is asked" if specs.keys() - files.keys() else "nothing is asked")
         return
-    comparison = replace(comparison, arms=[*rules, *(named[name] for name in specs)])
+    comparison = replace(comparison, arms=[*rules, *known])
     outcomes = _grade_answers(comparison, model, settings, prompts, calling) if answers_wanted else None
     result = comparison.evaluate(outcomes)
     paths = write_evaluation(result, Path(output))
@@ -178,15 +184,31 @@ def _grade_answers(
     comparison: Any, model: str, settings: tuple[str, ...], prompts: str | None, calling: CallOptions
 ) -> Any:
     """Grades of the answers from what each arm retrieves."""
-    from ragworth.generation.answering import answer_items, build_writer
     from ragworth.graders.grading import grade
     from ragworth.tasks.contract import run_task
 
-    shown = comparison.contexts.cut(10)
     with closing(open_named_model(model, settings)) as asked, open_job(asked, calling, None) as work:
-        writer = build_writer(work, comparison.collection, prompts, None, {})
+        writer, items = _answers_to_write(comparison, work, prompts)
         with report_job(work, calling):
-            written = run_task(writer, answer_items(writer, shown, comparison.collection), work)
+            written = run_task(writer, items, work)
     graded = grade("deterministic", written, comparison.collection)
     print_notes((*written.notes, *graded.notes), calling.quiet)
     return graded.table
+
+
+def _plan_answers(
+    comparison: Any, model: str, settings: tuple[str, ...], prompts: str | None, calling: CallOptions
+) -> None:
+    """Print how many calls the answers take, as far as what is retrieved is known."""
+    from ragworth.tasks.contract import plan_task
+
+    with closing(open_named_model(model, settings)) as asked, open_job(asked, calling, None) as work:
+        click.echo(f"answers: {plan_task(*_answers_to_write(comparison, work, prompts), work)}")
+
+
+def _answers_to_write(comparison: Any, work: Any, prompts: str | None) -> tuple[Any, Any]:
+    """The writer, and a question for each arm and turn with the first passages that the arm retrieves."""
+    from ragworth.generation.answering import answer_items, build_writer
+
+    writer = build_writer(work, comparison.collection, prompts, None, {})
+    return writer, answer_items(writer, comparison.contexts.cut(READ), comparison.collection)

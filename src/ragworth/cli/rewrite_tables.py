@@ -157,6 +157,7 @@ def label(
 
     Candidates of a turn that retrieve the same passages in the same order are labelled once.
     """
+    from ragworth.errors import format_count
     from ragworth.rewriting.labels import RewriteLabelling
     from ragworth.rewriting.tables import CANDIDATES, read_rewriting_table
     from ragworth.rewriting.utilities import UTILITIES
@@ -170,7 +171,8 @@ def label(
     way = chosen(a=alpha, top=top) if utility == "key-entropy" else chosen()
     task = RewriteLabelling(rows, found.collection, way, pipeline, prompts)
     print_notes(found.notes, calling.quiet)
-    click.echo(f"{rows.height:,} rewrites, {task.distinct:,} distinct contexts", err=True)
+    rewrites, contexts = format_count(rows.height, "rewrite"), format_count(task.distinct, "distinct context")
+    click.echo(f"{rewrites}, {contexts}", err=True)
     if not way.asks:
         if calling.dry_run:
             click.echo("no model is asked")

@@ -86,7 +86,7 @@ def train(
     A training that was killed goes on from its last checkpoint when the same command runs again. Learning rates and
     epochs are chosen by the loss on conversations held out of training.
     """
-    from ragworth.rewriting.tables import PAIRS, REWRITES, read_rewriting_table
+    from ragworth.rewriting.tables import PREFERENCES, REWRITES, read_rewriting_table
     from ragworth.rewriting.training.run import TrainingRun
     from ragworth.rewriting.training.settings import TrainingSettings
 
@@ -96,7 +96,7 @@ def train(
         Path(output),
         base,
         read_rewriting_table(sft, REWRITES) if sft else None,
-        read_rewriting_table(pairs, PAIRS) if pairs else None,
+        read_rewriting_table(pairs, PREFERENCES) if pairs else None,
         Path(start) if start else None,
         prompts=prompts,
         settings=TrainingSettings(**more),

@@ -46,12 +46,14 @@ def command(
     if per_query and correlate:
         raise click.UsageError("--per-query and --correlate are two different tables; ask for one of them")
     look = chosen_look(look, output, level)
-    scores = score_inputs(ScoringOptions(**given))
+    scores, conversations = score_inputs(ScoringOptions(**given))
     print_notes(scores.notes, quiet)
     if per_query:
         emit([OutputTable("scores", "", scores.frame, scores.frame)], look, output)
         return
-    summary = comparison.summarise(scores, level=level, resamples=resamples or 2000, seed=seed)
+    summary = comparison.summarise(
+        scores, level=level, resamples=resamples or 2000, seed=seed, conversations=conversations
+    )
     sections = [OutputTable("summary", "", summary, summary_tables.summary_table(summary, level))]
     if correlate is not None:
         frame = comparison.correlate(scores, over=correlate)  # type: ignore[arg-type]

@@ -67,7 +67,8 @@ def scoring_options(function: F) -> F:
         click.option(
             "-c",
             "--collection",
-            help="A whole collection, with runs if it has them: beir:FOLDER, exam:FILE, ir_datasets:ID.",
+            help="A whole collection, with runs if it has them: beir:FOLDER, exam:FILE, ir_datasets:ID; or "
+            "conversations, whose turns aren't independent.",
         ),
         click.option(
             "--incomplete",
@@ -119,6 +120,8 @@ class ScoringInputs(NamedTuple):
     ratings: Any
     tokens: Any
     notes: tuple[str, ...]
+    conversations: dict[str, str]
+    """The conversation of each turn; empty if queries are independent."""
 
 
 def read_scoring_inputs(
@@ -126,6 +129,7 @@ def read_scoring_inputs(
 ) -> tuple[ScoringInputs, list[Any]]:
     """Read everything, and what else is to be read with it; all that cannot be read is told together."""
     from ragworth import formats
+    from ragworth.conversations import conversation_ids
     from ragworth.inputs.problems import Problems
     from ragworth.inputs.reader import FileReader
     from ragworth.metrics.engine import Tokens
@@ -163,13 +167,23 @@ def read_scoring_inputs(
             "no run was given", expected="ragworth score --qrels QRELS RUN [RUN…]", remedy="name one or more runs"
         )
     contexts = Contexts.concat(runs)
+    conversations: dict[str, str] = {}
     if loaded is not None:
         notes = (*notes, *loaded.collection.unknown(contexts))
-    return ScoringInputs(contexts, tables, metrics, ratings, lengths, notes), besides
+        conversations = conversation_ids(loaded.collection)
+    return ScoringInputs(contexts, tables, metrics, ratings, lengths, notes, conversations), besides
 
 
-def score_inputs(given: ScoringOptions) -> Any:
-    """Read everything and score it; the result's notes tell what did not match."""
+class ScoredInputs(NamedTuple):
+    """Scores, and the conversation of each query that is a turn."""
+
+    scores: Any
+    conversations: dict[str, str]
+
+
+def score_inputs(given: ScoringOptions) -> ScoredInputs:
+    """Read everything and score it; the notes of the scores tell what did not match."""
+    from ragworth.conversations import cluster_notes
     from ragworth.scoring import score
     from ragworth.tables import Judgments
 
@@ -184,5 +198,15 @@ def score_inputs(given: ScoringOptions) -> Any:
         judged_only=given.judged_only,
         max_rank=given.max_rank,
     )
-    result.notes = tuple(dict.fromkeys((*found.notes, *result.notes)))
-    return result
+    result.notes = tuple(dict.fromkeys((*found.notes, *result.notes, *cluster_notes(found.conversations))))
+    return ScoredInputs(result, found.conversations)
+
+
+def read_conversations(collection: str | None, skip_bad_lines: bool) -> dict[str, str]:
+    """The conversation of each turn of a collection; empty without one."""
+    from ragworth import formats
+    from ragworth.conversations import conversation_ids
+
+    if collection is None:
+        return {}
+    return conversation_ids(formats.load(collection, skip_bad_lines=skip_bad_lines).collection)

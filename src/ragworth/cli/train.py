@@ -288,6 +288,7 @@ def sweep(
 
 def _read(cases: tuple[str, ...], others: tuple[str, ...]) -> tuple[list[Any], list[Any]]:
     """The tables of folders of results; all that cannot be read are told together."""
+    from ragworth.conversations import independence_notes
     from ragworth.fitting import FittingTables
     from ragworth.inputs.problems import Problems
     from ragworth.results import Results
@@ -298,6 +299,8 @@ def _read(cases: tuple[str, ...], others: tuple[str, ...]) -> tuple[list[Any], l
     read = [reading.of(partial(Results.read, _folder(path))) for path in paths]
     reading.done()
     names = _number_names([_name(path, results) for path, results in zip(paths, read, strict=True)])
+    turns = [note for each in read if each is not None for note in independence_notes(each.conversations)]
+    print_notes(tuple(dict.fromkeys(turns)), False)
     tables = [FittingTables.of(results, name) for results, name in zip(read, names, strict=True) if results is not None]
     return tables[: len(cases)], tables[len(cases) :]
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import polars as pl
 
 from ragworth.contribution.rows import passage_rows
 from ragworth.contribution.subsets import Floats
+from ragworth.conversations import cluster_labels
 from ragworth.errors import format_count
 from ragworth.stats.estimate import Resampling, mean_estimates
 
@@ -14,17 +17,21 @@ MOST = 0.9
 """The share of the contributions that the sentence on a context goes by."""
 
 
-def position_profile(frame: pl.DataFrame, plan: Resampling | None = None) -> pl.DataFrame:
+def position_profile(
+    frame: pl.DataFrame, plan: Resampling | None = None, conversations: Mapping[str, str] | None = None
+) -> pl.DataFrame:
     """Mean contribution, in nats, at each position, with a bootstrap interval over queries.
 
     From the frame of an annotator or grader. ``share`` is the mean share of the positive contributions, over contexts
-    that have any.
+    that have any. ``conversations`` has the conversation of each query that is a turn: whole conversations are drawn.
     """
     chosen = plan or Resampling()
     known = passage_rows(frame).filter(pl.col("status") == "ok", pl.col("passage").is_not_null())
     rows = []
     for (system, rank), mine in known.group_by("system", "rank", maintain_order=True):
-        (mean,) = mean_estimates(mine["contribution"].to_numpy().reshape(-1, 1), chosen)
+        turns = cluster_labels(mine["query"], conversations or {})
+        units = mine["query"].to_numpy() if turns is None else turns  # several answers to a query are one unit
+        (mean,) = mean_estimates(mine["contribution"].to_numpy().reshape(-1, 1), chosen, clusters=units)
         share = mine["share"].drop_nulls()
         rows.append(
             {

@@ -57,8 +57,8 @@ def write_output(state: EvaluationState, page_queries: int | None = None) -> Wri
     results.write(folder)
     every_score = to_scores(results)
     several = len(every_score.distinct("system")) > 1
-    compared = compare(every_score, baseline=space.baseline, seed=space.seed).differences if several else None
-    _write_tables(folder, {"summary.parquet": summarise(every_score, seed=space.seed), "comparison.parquet": compared})
+    compared = compare(results, baseline=space.baseline, seed=space.seed).differences if several else None
+    _write_tables(folder, {"summary.parquet": summarise(results, seed=space.seed), "comparison.parquet": compared})
     if not len(scores) and not shown_outcomes(every_score):
         return WrittenOutput(results, folder, None, None)
     made = _write_page(results, folder, _metric_names(scores) if space.metrics else None, page_queries)

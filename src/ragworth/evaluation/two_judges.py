@@ -11,6 +11,7 @@ from ragworth import two_judges
 from ragworth.annotators import ANNOTATORS, annotation
 from ragworth.annotators.contract import AnnotationItem, Annotator
 from ragworth.config import TaskConfig
+from ragworth.conversations import conversation_ids, independence_notes
 from ragworth.errors import format_count
 from ragworth.evaluation.model_pool import StageProgress
 from ragworth.evaluation.stage_cache import StageResult, frame_digest
@@ -134,6 +135,7 @@ def run_estimates(state: EvaluationState) -> None:
         )
         told = {*state.contexts.notes, *(state.scores.notes if state.scores is not None else ())}
         notes = [note for note in found.notes if note not in told]
+        notes += independence_notes(conversation_ids(texts))
         return StageResult(dict(zip(ESTIMATE_TABLES, found[:2], strict=True)), {"notes": notes})
 
     state.estimates = dict(state.stage(ESTIMATE_STAGE, key, make).frames)

@@ -19,12 +19,16 @@ FEW = "too few queries, or a side that is constant, so nothing to cross-validate
 
 
 class AlphaSweep(NamedTuple):
-    """A metric with every α of a grid: rows × values, with the outcome and the query of each row."""
+    """A metric with every α of a grid: rows × values, with the outcome and the query of each row.
+
+    ``clusters``, if queries are turns, has the conversation of each row: whole conversations are held out and drawn.
+    """
 
     grid: ParameterGrid
     values: Floats
     outcome: Floats
     queries: Texts
+    clusters: Texts | None = None
 
     def best(self, keep: Bools, options: CorrelationOptions) -> int:
         """The place of the best α over some rows."""
@@ -36,6 +40,7 @@ class AlphaSweep(NamedTuple):
         place, value = best_in_sample(self.grid, rows, options)
         one = choose_pooled(self.grid, rows, options) if rows.queries >= 2 * options.folds else None
         span = one.interval if one is not None else None
+        turns = {} if self.clusters is None else {"conversations": rows.queries}
         return {
             "best α": None if np.isnan(value) else self.grid.values[place],
             "in-sample": value,
@@ -43,13 +48,18 @@ class AlphaSweep(NamedTuple):
             "low": span.low if span is not None else None,
             "high": span.high if span is not None else None,
             "contexts": len(rows.outcome),
-            "queries": rows.queries,
+            "queries": len(np.unique(self.queries[self._known(keep)])),
+            **turns,
             "why": "" if one is not None else FEW,
         }
 
+    def _known(self, keep: Bools) -> Bools:
+        return np.asarray(keep & ~np.isnan(self.values).any(axis=1))
+
     def _rows(self, keep: Bools) -> FittingRows:
-        there = keep & ~np.isnan(self.values).any(axis=1)
-        names, query = np.unique(self.queries[there], return_inverse=True)
+        there = self._known(keep)
+        units = self.queries if self.clusters is None else self.clusters
+        names, query = np.unique(units[there], return_inverse=True)
         return FittingRows(self.values[there], self.outcome[there], query.reshape(-1), names, {})
 
 
@@ -59,11 +69,12 @@ def alpha_sweeps(
     outcome: Floats,
     queries: Texts,
     counts: Callable[[int | None], PassageCounts],
+    clusters: Texts | None = None,
 ) -> dict[int, AlphaSweep]:
     """Metrics that have an α, by their column in ``values``; ``counts``: K and n_p of each row up to a cutoff."""
     parsed = {at: metric for at, name in enumerate(metrics) if (metric := try_parse(name)) is not None}
     return {
-        at: AlphaSweep(*alpha_grid(metric, values[:, at], *counts(metric.cutoff)), outcome, queries)
+        at: AlphaSweep(*alpha_grid(metric, values[:, at], *counts(metric.cutoff)), outcome, queries, clusters)
         for at, metric in parsed.items()
         if has_alpha(metric)
     }

@@ -89,4 +89,5 @@ class PooledContexts:
     def sweeps(self) -> dict[int, AlphaSweep]:
         """Metrics that have an α, by their column."""
         rows, queries = self.rows, np.array(self.rows.queries, dtype=np.str_)
-        return alpha_sweeps(rows.metrics, rows.values, rows.outcome, queries, self._counts)
+        turns = None if rows.clusters is None else rows.clusters.astype(np.str_)
+        return alpha_sweeps(rows.metrics, rows.values, rows.outcome, queries, self._counts, turns)

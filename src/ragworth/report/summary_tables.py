@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import polars as pl
 
-from ragworth.comparison import Comparison
+from ragworth.comparison import Comparison, missing_interval
 from ragworth.report.render import format_p_value
 
 
-def _interval(low: float | None, high: float | None, n: int) -> str:
-    if low is None or high is None:
-        return "–" if n < 2 else "too few differ"
-    return f"[{low:.4f}, {high:.4f}]"
+def _interval(row: Mapping[str, Any]) -> str:
+    if row["low"] is None or row["high"] is None:
+        return missing_interval(row["n"], row.get("conversations"))
+    return f"[{row['low']:.4f}, {row['high']:.4f}]"
+
+
+def _sizes(row: Mapping[str, Any]) -> dict[str, object]:
+    """How many queries have a value, and of how many conversations where there are any."""
+    clusters = {"conversations": row["conversations"]} if "conversations" in row else {}
+    return {"n of N": f"{row['n']} of {row['total']}", **clusters}
 
 
 def summary_table(summary: pl.DataFrame, level: float) -> pl.DataFrame:
@@ -23,8 +32,8 @@ def summary_table(summary: pl.DataFrame, level: float) -> pl.DataFrame:
             "system": row["system"],
             **({"group": row["group"]} if "group" in row else {}),
             "mean": row["mean"],
-            percent: _interval(row["low"], row["high"], row["n"]),
-            "n of N": f"{row['n']} of {row['total']}",
+            percent: _interval(row),
+            **_sizes(row),
             "missing": row["missing"],
         }
         for row in summary.iter_rows(named=True)
@@ -42,11 +51,11 @@ def difference_table(comparison: Comparison) -> pl.DataFrame:
             "metric": row["metric"],
             "system": f"{row['system']} − {row['baseline']}",
             "difference": "–" if row["difference"] is None else f"{row['difference']:+.4f}",
-            percent: _interval(row["low"], row["high"], row["n"]),
+            percent: _interval(row),
             "p": format_p_value(row["p"]),
             "Holm p": format_p_value(row["p_holm"]),
             "won/tied/lost": "–" if row["wins"] is None else f"{row['wins']}/{row['ties']}/{row['losses']}",
-            "n of N": f"{row['n']} of {row['total']}",
+            **_sizes(row),
             "detectable": row["detectable"],
         }
         for row in comparison.differences.iter_rows(named=True)
@@ -80,13 +89,13 @@ def estimate_table(estimates: pl.DataFrame, level: float) -> pl.DataFrame:
             "metric": row["metric"],
             "system": row["system"],
             "estimate": row["estimate"],
-            percent: _interval(row["low"], row["high"], row["n"]),
+            percent: _interval(row),
             "sample alone": row["sample"],
-            f"its {percent}": _interval(row["sample_low"], row["sample_high"], row["n"]),
+            f"its {percent}": _interval({**row, "low": row["sample_low"], "high": row["sample_high"]}),
             "cheap alone, biased": row["cheap"],
             "λ": row["weight"],
             "r": row["correlation"],
-            "n of N": f"{row['n']} of {row['total']}",
+            **_sizes(row),
             "effective": row["effective"],
             "judged": row["judged"],
             "saved": row["saved"],
@@ -108,14 +117,14 @@ def estimated_difference_table(differences: pl.DataFrame, level: float) -> pl.Da
             "metric": row["metric"],
             "system": f"{row['system']} − {row['baseline']}",
             "difference": "–" if row["difference"] is None else f"{row['difference']:+.4f}",
-            percent: _interval(row["low"], row["high"], row["n"]),
+            percent: _interval(row),
             "p": format_p_value(row["p"]),
             "Holm p": format_p_value(row["p_holm"]),
             "sample alone": row["sample"],
-            f"its {percent}": _interval(row["sample_low"], row["sample_high"], row["n"]),
+            f"its {percent}": _interval({**row, "low": row["sample_low"], "high": row["sample_high"]}),
             "cheap alone, biased": row["cheap"],
             "λ": row["weight"],
-            "n of N": f"{row['n']} of {row['total']}",
+            **_sizes(row),
             "effective": row["effective"],
         }
         for row in differences.iter_rows(named=True)

@@ -57,7 +57,9 @@ def check_turns(turns: Sequence[Turn], *, first: bool = False) -> list[Turn]:
     kept = [turn for turn in turns if turn.history or first]
     if not kept:
         raise InputError(
-            f"none of {format_count(len(turns), 'turn')} has a history", expected="turns that follow others"
+            f"none of {format_count(len(turns), 'turn')} has a history",
+            expected="turns that follow others",
+            remedy="give each turn what was said before it, in 'history'",
         )
     return kept
 

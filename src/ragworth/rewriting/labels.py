@@ -40,7 +40,7 @@ class RewriteLabels:
         missing = ", ".join(f"{status} {number:,}" for status, number in reasons.most_common() if status != OK)
         words = (
             f"{format_count(self.frame.height, 'rewrite')} retrieve {format_count(self.contexts, 'distinct context')}; "
-            f"{reasons[OK]:,} have a value"
+            f"{reasons[OK]:,} {'has' if reasons[OK] == 1 else 'have'} a value"
         )
         return f"{words}; without one: {missing}" if missing else words
 

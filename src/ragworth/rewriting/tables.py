@@ -46,6 +46,9 @@ PAIRS: Mapping[str, Any] = {
 """Preferences between two rewrites of a turn. ``gap`` is the utility of the chosen one less that of the rejected one:
 negative if the control swapped them."""
 
+PREFERENCES: Mapping[str, Any] = {name: PAIRS[name] for name in ("query", "chosen", "rejected")}
+"""What training reads of pairs, wherever they come from."""
+
 REWRITES: Mapping[str, Any] = {"query": pl.String, "text": pl.String}
 """One rewrite for each turn."""
 

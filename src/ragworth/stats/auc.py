@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragworth.stats.bootstrap import mean_intervals
+from ragworth.stats.clustered import FEW_CLUSTERS, Clusters, cluster_index, tested_numbers, too_few_clusters
 from ragworth.stats.correlation import average_ranks
 from ragworth.stats.estimate import Estimate
 from ragworth.stats.paired import sign_test
@@ -99,17 +100,20 @@ def win_rate(
     level: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
+    clusters: Clusters = None,
 ) -> Estimate:
     """How often the first value of a pair (the positive's) is higher than the second (the negative's).
 
     A tie counts half, or with ``strict`` nothing; the sign test ignores ties either way.
     ``pairs`` is (n × 2); ``queries`` gives the query of each pair, by default a different one. Every query counts the
-    same, however many pairs it has, because pairs that share a passage aren't independent. ``n`` counts queries with a
-    pair, ``counts`` has wins, ties and losses of pairs, and p is of a two-sided sign test over queries.
+    same, however many pairs it has, because pairs that share a passage aren't independent. ``clusters`` gives the
+    cluster of each pair's query, if queries aren't independent. ``n`` counts queries with a pair, ``counts`` has wins,
+    ties and losses of pairs, and p is of a two-sided sign test over queries, or over clusters of them.
     """
     values = np.asarray(pairs, dtype=np.float64).reshape(-1, 2)
     there = ~np.isnan(values).any(axis=1)
-    query = np.unique(unit_numbers(queries, len(values))[there], return_inverse=True)[1].reshape(-1)
+    _, at, query = np.unique(unit_numbers(queries, len(values))[there], return_index=True, return_inverse=True)
+    query = query.reshape(-1)
     first, second = values[there].T
     better = (first > second).astype(np.float64) - (first < second)
     counts = {name: int((better == sign).sum()) for name, sign in (("wins", 1), ("ties", 0), ("losses", -1))}
@@ -119,8 +123,15 @@ def win_rate(
     size = np.bincount(query)
     net = np.bincount(query, better).astype(np.float64)
     rate = np.bincount(query, better > 0) / size if strict else 0.5 + net / (2 * size)
-    (span,) = mean_intervals(rate[:, None], level=level, resamples=resamples, seed=seed, bounds=(0.0, 1.0)).spans()
+    group = cluster_index(None if clusters is None else np.asarray(clusters)[there][at], len(rate))
+    (span,) = mean_intervals(
+        rate[:, None], level=level, resamples=resamples, seed=seed, bounds=(0.0, 1.0), clusters=group
+    ).spans()
     reason = "" if span is not None else "there is only one query, so no interval"
+    if group is not None:
+        net = tested_numbers(net, group, "sign")
+        reason = FEW_CLUSTERS if too_few_clusters(rate[:, None], group)[0] else reason
+        none = none._replace(clusters=int(group.max()) + 1)
     made = none._replace(value=float(rate.mean()), p=sign_test(net), n=len(rate), reason=reason)
     return made.with_interval(span)
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ragworth.stats.clustered import Clusters, cluster_index, cluster_means, too_few_clusters
 from ragworth.stats.large_samples import LARGE, bootstrap_quantiles
 from ragworth.stats.range_intervals import Bounds, direct_interval
 from ragworth.stats.resampling import ConfidenceInterval
@@ -65,6 +66,7 @@ def mean_intervals(
     resamples: int = 2000,
     seed: int = 0,
     bounds: Bounds | None = None,
+    clusters: Clusters = None,
 ) -> MeanIntervals:
     """Interval of each column's mean: expanded percentile bootstrap over rows.
 
@@ -75,9 +77,17 @@ def mean_intervals(
     ``bounds`` are the lowest and highest possible value of an observation. Shares, and columns in which few values
     differ, get other intervals (:mod:`ragworth.stats.range_intervals`); without bounds, a column in which fewer
     than five values differ from all others has none. No interval has length 0.
+
+    ``clusters`` has the cluster of each row, if rows aren't independent: whole clusters are drawn
+    (:mod:`ragworth.stats.clustered`), and the interval stays within the bounds.
     """
     from scipy.special import ndtr, stdtrit
 
+    if (group := cluster_index(clusters, len(values))) is not None:
+        numbers = cluster_means(values, group)
+        found = mean_intervals(numbers, level=level, resamples=resamples, seed=seed, bounds=bounds)
+        within = [np.where(too_few_clusters(values, group), np.nan, each) for each in found]
+        return MeanIntervals(*(within if bounds is None else (np.clip(each, *bounds) for each in within)))
     low, high = np.full(values.shape[1], np.nan), np.full(values.shape[1], np.nan)
     count = (~np.isnan(values)).sum(axis=0)
     enough = np.flatnonzero(count > 1)

@@ -1,84 +1,76 @@
-"""Means and differences over units that come in clusters, such as the turns of conversations.
+"""Units that come in clusters, such as the turns of conversations.
 
-Units of one cluster aren't independent, so whole clusters are drawn. The estimate stays the mean over units. Its
-interval is that of a mean over one number for each cluster, with the same mean (the linearised ratio); its test flips
-the signs of whole clusters. Fewer than five clusters have no interval: resampled, it could only span their own means,
-and would cover far too rarely.
+Units of one cluster aren't independent, so whole clusters are drawn. Estimates stay those over units. The interval of a
+mean is that over one number for each cluster with the same mean (the linearised ratio), and a test takes one number for
+each cluster too. An unseen cluster, where intervals allow for one, has average size. Fewer than five clusters have no
+interval: resampled, it could only span their own means, and would cover far too rarely.
 """
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 import numpy.typing as npt
 
-from ragworth.stats.bootstrap import mean_intervals
-from ragworth.stats.estimate import Estimate, Resampling
-from ragworth.stats.paired import Test, paired_p
-from ragworth.stats.power import detectable_difference
-from ragworth.stats.range_intervals import FEWEST, TOO_FEW, Bounds, difference_bounds
 from ragworth.stats.resampling import unit_numbers
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
-NOTHING = "no unit has a value"
-FEW_CLUSTERS = f"there are fewer than {FEWEST} clusters, so no interval"
+Clusters = npt.ArrayLike | None
+"""The cluster of each unit; None if all units are independent."""
+
+FEWEST_CLUSTERS: Final = 5
+FEW_CLUSTERS = f"fewer than {FEWEST_CLUSTERS} conversations, so no interval"
+
+SIGNED = ("randomisation", "wilcoxon", "sign")
+"""Tests that flip signs: of the sum of each cluster, because sums are what is symmetric around 0."""
 
 
-def clustered_mean(
-    values: npt.ArrayLike, clusters: npt.ArrayLike, plan: Resampling, bounds: Bounds | None = None
-) -> Estimate:
-    """The mean over units, with an interval over clusters; NaN is left out. ``counts`` has the number of clusters.
+def cluster_index(clusters: Clusters, size: int) -> Ints | None:
+    """The number of each unit's cluster, from 0; None if every unit is a cluster of its own."""
+    if clusters is None:
+        return None
+    group = unit_numbers(clusters, size)
+    return None if not size or int(group.max()) + 1 == size else group
 
-    ``bounds`` are the lowest and highest possible value of a unit; the interval doesn't go beyond them.
+
+def cluster_means(values: Floats, group: Ints) -> Floats:
+    """One number for each cluster and column (units × columns); its mean is the column's mean over units.
+
+    The spread of these numbers is that of the mean if whole clusters are drawn, whatever their sizes. NaN for clusters
+    without a value.
     """
-    known, group, missing = _known(np.asarray(values, dtype=np.float64), clusters)
-    if not len(known):
-        return Estimate(n_left_out=missing, reason=NOTHING)
-    mean = float(known.mean())
-    numbers = cluster_numbers(known, group, mean)
-    counts = {"clusters": len(numbers)}
-    if len(numbers) < FEWEST:
-        return Estimate(mean, n=len(known), n_left_out=missing, reason=FEW_CLUSTERS, counts=counts)
-    (interval,) = mean_intervals(numbers[:, None], **plan.options).spans()
-    if interval is None:
-        return Estimate(mean, n=len(known), n_left_out=missing, reason=TOO_FEW, counts=counts)
-    low, high = interval if bounds is None else (max(interval[0], bounds[0]), min(interval[1], bounds[1]))
-    return Estimate(mean, low, high, n=len(known), n_left_out=missing, counts=counts)
+    return np.stack([_linearised(column, group) for column in values.T], axis=1)
 
 
-def clustered_difference(
-    first: npt.ArrayLike,
-    second: npt.ArrayLike,
-    clusters: npt.ArrayLike,
-    test: Test,
-    plan: Resampling,
-    bounds: Bounds | None = None,
-) -> Estimate:
-    """The mean of the first minus that of the second over paired units in clusters; ``bounds`` are those of both."""
-    moved = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
-    moved = np.where(np.abs(moved) < 1e-12, 0.0, moved)
-    found = clustered_mean(moved, clusters, plan, difference_bounds(bounds))
-    if found.value is None:
-        return found
-    known, group, _ = _known(moved, clusters)
-    sums = np.bincount(group, known) * (int(group.max()) + 1) / len(known)
-    p = paired_p(sums, test, resamples=plan.resamples, seed=plan.seed, bounds=None)
-    signs = {name: int((np.sign(known) == sign).sum()) for name, sign in (("wins", 1), ("ties", 0), ("losses", -1))}
-    smallest = detectable_difference(cluster_numbers(known, group, found.value), alpha=plan.alpha).value
-    return found._replace(p=p, counts={**found.counts, **signs}, detectable=smallest)
+def tested_numbers(differences: Floats, group: Ints, test: str) -> Floats:
+    """What a paired test takes from each cluster: a sum if it flips signs, else a number as for the interval."""
+    there = ~np.isnan(differences)
+    if test in SIGNED:
+        return np.asarray(np.bincount(group[there], differences[there]), dtype=np.float64)
+    numbers = _linearised(differences, group)
+    return numbers[~np.isnan(numbers)]
 
 
-def cluster_numbers(values: Floats, group: npt.NDArray[np.int64], mean: float) -> Floats:
-    """One number for each cluster, with the mean over units as their mean.
-
-    Their spread is that of the mean if whole clusters are drawn, whatever their sizes.
-    """
-    clusters = int(group.max()) + 1
-    return np.asarray(mean + np.bincount(group, values - mean) * clusters / len(values))
+def count_clusters(values: Floats, group: Ints) -> Ints:
+    """How many clusters have a value, for each column."""
+    return np.array([len(np.unique(group[~np.isnan(column)])) for column in values.T], dtype=np.int64)
 
 
-def _known(values: Floats, clusters: npt.ArrayLike) -> tuple[Floats, npt.NDArray[np.int64], int]:
-    """Units with a value, the numbers of their clusters, and how many have none."""
+def too_few_clusters(values: Floats, group: Ints) -> npt.NDArray[np.bool_]:
+    """Which columns have several units of a cluster, and values of too few clusters for an interval."""
+    clusters = count_clusters(values, group)
+    return np.asarray((clusters < FEWEST_CLUSTERS) & (clusters < (~np.isnan(values)).sum(axis=0)))
+
+
+def _linearised(values: Floats, group: Ints) -> Floats:
     there = ~np.isnan(values)
-    group = unit_numbers(np.asarray(clusters)[there], int(there.sum()))
-    return values[there], group, int((~there).sum())
+    known, mine = values[there], group[there]
+    sizes = np.bincount(mine, minlength=int(group.max()) + 1)
+    if not len(known):
+        return np.full(len(sizes), np.nan)
+    mean = float(known.mean())
+    numbers = mean + np.bincount(mine, known - mean, minlength=len(sizes)) * (sizes > 0).sum() / len(known)
+    return np.where(sizes > 0, numbers, np.nan)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from ragworth.stats.clustered import FEW_CLUSTERS, FEWEST_CLUSTERS, Clusters
 from ragworth.stats.estimate import Estimate
 from ragworth.stats.paired import sign_test
 from ragworth.stats.resampling import expanded_interval, resample_counts, unit_numbers
@@ -24,19 +25,22 @@ def concordance(
     level: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
+    clusters: Clusters = None,
 ) -> Estimate:
     """τ of pairs of contexts, from the metric's ``values`` (pairs × 2) and the ``outcomes`` of both.
 
     Only pairs that differ in outcome count. ``queries`` gives the query of each pair, by default a different one; whole
-    queries are resampled. ``n`` counts queries with a concordant or discordant pair, ``counts`` has the pairs: C and D,
-    those ``tied`` in the metric, and ``even`` ones, that don't differ in outcome. p is of a two-sided sign test over
-    queries with more pairs of one kind than of the other.
+    queries are resampled. ``clusters`` gives the cluster of each pair's query, if queries aren't independent. ``n``
+    counts queries with a concordant or discordant pair, ``counts`` has the pairs: C and D, those ``tied`` in the
+    metric, and ``even`` ones, that don't differ in outcome. p is of a two-sided sign test over queries (or clusters)
+    with more pairs of one kind than of the other.
     """
     x = np.asarray(values, dtype=np.float64).reshape(-1, 2)
     y = np.asarray(outcomes, dtype=np.float64).reshape(-1, 2)
     if len(x) != len(y):
         raise ValueError(f"{len(x)} pairs of values with {len(y)} pairs of outcomes")
-    unit = unit_numbers(queries, len(x))
+    query = unit_numbers(queries, len(x))
+    unit = query if clusters is None else unit_numbers(clusters, len(x))
     there = ~(np.isnan(x).any(axis=1) | np.isnan(y).any(axis=1))
     metric, outcome = ((v[:, 0] > v[:, 1]).astype(np.float64) - (v[:, 0] < v[:, 1]) for v in (x, y))
     differs = there & (outcome != 0)
@@ -53,11 +57,15 @@ def concordance(
         return none._replace(reason=TIED if differs.any() else NOTHING)
     inner = np.unique(unit[told], return_inverse=True)[1].reshape(-1)
     net, size = np.bincount(inner, agreed[told]).astype(np.float64), np.bincount(inner).astype(np.float64)
+    number = len(np.unique(query[told]))
+    none = none._replace(value=float(net.sum() / size.sum()), p=sign_test(net), n=number)
+    if len(size) < number:
+        none = none._replace(clusters=len(size))
+        if len(size) < FEWEST_CLUSTERS:
+            return none._replace(reason=FEW_CLUSTERS)
     step = max(1, CHUNK // len(size))
     draws = [drawn @ net / (drawn @ size) for drawn in resample_counts(len(size), resamples, seed, step)]
-    interval = expanded_interval(np.concatenate([np.empty(0), *draws]), len(size), level)
-    value = float(net.sum() / size.sum())
-    return none._replace(value=value, p=sign_test(net), n=len(size)).with_interval(interval)
+    return none.with_interval(expanded_interval(np.concatenate([np.empty(0), *draws]), len(size), level))
 
 
 def macro_f1(values: npt.ArrayLike, outcomes: npt.ArrayLike) -> float | None:

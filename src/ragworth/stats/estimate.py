@@ -8,6 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ragworth.stats.bootstrap import bootstrap_means, mean_intervals
+from ragworth.stats.clustered import (
+    FEW_CLUSTERS,
+    Clusters,
+    cluster_index,
+    cluster_means,
+    count_clusters,
+    too_few_clusters,
+)
 from ragworth.stats.range_intervals import Bounds
 from ragworth.stats.resampling import ConfidenceInterval, expanded_interval, expanded_p
 
@@ -47,6 +55,8 @@ class Estimate(NamedTuple):
     counts: what else was counted, such as wins, ties and losses.
     reasons: how many units were left out, by reason.
     detectable: for a difference, the smallest true one that n units show with probability 0.8.
+    clusters: number of clusters (conversations) of these units, which intervals and tests draw; None if units are
+        independent.
     """
 
     value: float | None = None
@@ -60,6 +70,7 @@ class Estimate(NamedTuple):
     counts: Mapping[str, int] = {}
     detectable: float | None = None
     reasons: Mapping[str, int] = {}
+    clusters: int | None = None
 
     @property
     def interval(self) -> ConfidenceInterval | None:
@@ -75,36 +86,73 @@ class Estimate(NamedTuple):
         return self if span is None else self._replace(low=span.low, high=span.high)
 
 
-def mean_estimates(values: Floats, plan: Resampling, bounds: Bounds | None = None) -> list[Estimate]:
-    """The mean of each column over its rows (queries), whose values lie within ``bounds``; NaN is left out."""
-    made = []
-    for column, span in zip(values.T, mean_intervals(values, **plan.options, bounds=bounds).spans(), strict=True):
+def mean_estimates(
+    values: Floats, plan: Resampling, bounds: Bounds | None = None, clusters: Clusters = None
+) -> list[Estimate]:
+    """The mean of each column over its rows (queries), whose values lie within ``bounds``; NaN is left out.
+
+    ``clusters`` has the cluster of each row, if rows aren't independent.
+    """
+    group, made = cluster_index(clusters, len(values)), []
+    counts = [None] * values.shape[1] if group is None else count_clusters(values, group).tolist()
+    few = np.zeros(values.shape[1], dtype=bool) if group is None else too_few_clusters(values, group)
+    spans = mean_intervals(values, **plan.options, bounds=bounds, clusters=group).spans()
+    for at, (column, span) in enumerate(zip(values.T, spans, strict=True)):
         known = column[~np.isnan(column)]
         mean = float(known.mean()) if len(known) else None
-        made.append(Estimate(mean, n=len(known), n_left_out=len(column) - len(known)).with_interval(span))
+        none = Estimate(mean, n=len(known), n_left_out=len(column) - len(known), clusters=counts[at])
+        made.append(none._replace(reason=FEW_CLUSTERS if few[at] else "").with_interval(span))
     return made
 
 
-def mean_of_groups(groups: Sequence[Floats], plan: Resampling) -> Estimate:
+def mean_of_groups(groups: Sequence[Floats], plan: Resampling, clusters: Sequence[Clusters] | None = None) -> Estimate:
     """The mean of the groups' means, every group counting the same; NaN is left out.
 
     Units are resampled within their group, and the interval is widened as that of the smallest group would be.
+    ``clusters`` has the clusters of each group's units, or None for a group whose units are independent.
     """
+    indexes = [
+        cluster_index(each, len(group)) for group, each in zip(groups, clusters or [None] * len(groups), strict=True)
+    ]
     known = [group[~np.isnan(group)] for group in groups]
-    n, fewest = sum(map(len, known)), min(map(len, known))
-    if not fewest:
+    n = sum(map(len, known))
+    if not min(map(len, known)):
         return Estimate(n=n, reason="a group has no value")
-    draws = [bootstrap_means(part[:, None], plan.resamples, plan.seed + at)[:, 0] for at, part in enumerate(known)]
     value = float(np.mean([part.mean() for part in known]))
-    return _from_draws(value, np.mean(draws, axis=0), fewest, plan)._replace(n=n)
+    few = any(
+        i is not None and too_few_clusters(group[:, None], i)[0] for group, i in zip(groups, indexes, strict=True)
+    )
+    parts = [_independent(group[:, None], index)[:, 0] for group, index in zip(groups, indexes, strict=True)]
+    parts = [part[~np.isnan(part)] for part in parts]
+    total = sum(map(len, parts)) if any(index is not None for index in indexes) else None
+    if few:
+        return Estimate(value, n=n, reason=FEW_CLUSTERS, clusters=total)
+    draws = [bootstrap_means(part[:, None], plan.resamples, plan.seed + at)[:, 0] for at, part in enumerate(parts)]
+    made = _from_draws(value, np.mean(draws, axis=0), min(map(len, parts)), plan)
+    return made._replace(n=n, clusters=total)
 
 
-def mean_of_columns(values: Floats, plan: Resampling) -> Estimate:
-    """The mean of the columns' means over their rows (units), which are resampled; NaN is left out."""
-    some = values[~np.isnan(values).all(axis=1)]
+def mean_of_columns(values: Floats, plan: Resampling, clusters: Clusters = None) -> Estimate:
+    """The mean of the columns' means over their rows (units), which are resampled; NaN is left out.
+
+    ``clusters`` has the cluster of each row, if rows aren't independent.
+    """
+    there = ~np.isnan(values).all(axis=1)
+    some = values[there]
+    value = float(np.nanmean(some, axis=0).mean())
+    group = cluster_index(None if clusters is None else np.asarray(clusters)[there], len(some))
+    total = None if group is None else int(group.max()) + 1
+    if group is not None and too_few_clusters(np.nanmean(some, axis=1)[:, None], group)[0]:
+        return Estimate(value, n=len(some), reason=FEW_CLUSTERS, clusters=total)
     # A column in which no resampled row has a value gives none for the resample.
-    draws = bootstrap_means(some, plan.resamples, plan.seed).mean(axis=1)
-    return _from_draws(float(np.nanmean(some, axis=0).mean()), draws, len(some), plan)._replace(p=None)
+    units = _independent(some, group)
+    draws = bootstrap_means(units, plan.resamples, plan.seed).mean(axis=1)
+    return _from_draws(value, draws, len(units), plan)._replace(p=None, n=len(some), clusters=total)
+
+
+def _independent(values: Floats, group: npt.NDArray[np.int64] | None) -> Floats:
+    """Rows that can be drawn: units, or one for each cluster of them."""
+    return values if group is None else cluster_means(values, group)
 
 
 def _from_draws(value: float, draws: Floats, n: int, plan: Resampling) -> Estimate:

@@ -7,12 +7,21 @@ resampling tests count the observed data as a resample, and the others are at le
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ragworth.stats.bootstrap import bootstrap_means, mean_intervals
+from ragworth.stats.clustered import (
+    FEW_CLUSTERS,
+    Clusters,
+    cluster_index,
+    cluster_means,
+    count_clusters,
+    tested_numbers,
+    too_few_clusters,
+)
 from ragworth.stats.estimate import Estimate, Resampling
 from ragworth.stats.large_samples import LARGE, is_dominated, resampled_moments, sign_flip_p
 from ragworth.stats.power import detectable_difference
@@ -134,8 +143,12 @@ def bootstrap_test(differences: Floats, *, resamples: int = 10_000, seed: int = 
     return float(bootstrap_tests(differences[:, None], resamples=resamples, seed=seed)[0])
 
 
-def bootstrap_tests(differences: Floats, *, resamples: int = 10_000, seed: int = 0) -> Floats:
+def bootstrap_tests(
+    differences: Floats, *, resamples: int = 10_000, seed: int = 0, clusters: Clusters = None
+) -> Floats:
     """Bootstrap test of each column (queries × comparisons) on the same resamples; NaN is left out."""
+    if (group := cluster_index(clusters, len(differences))) is not None:
+        differences = cluster_means(differences, group)
     found = np.ones(differences.shape[1])
     centred, varied = [], []
     for place, column in enumerate(differences.T):
@@ -208,9 +221,21 @@ TESTS: dict[str, Callable[..., float]] = {
 
 
 def paired_p(
-    differences: Floats, test: Test, *, resamples: int, seed: int, bounds: Bounds | None, of: str = "the values"
+    differences: Floats,
+    test: Test,
+    *,
+    resamples: int,
+    seed: int,
+    bounds: Bounds | None,
+    of: str = "the values",
+    clusters: Clusters = None,
 ) -> float:
-    """p of a test by name. ``bounds`` are those of the differences, used only by ``bounded``."""
+    """p of a test by name. ``bounds`` are those of the differences, used only by ``bounded``.
+
+    ``clusters`` has the cluster of each difference, if they aren't independent: whole clusters are flipped or drawn.
+    """
+    if (group := cluster_index(clusters, len(differences))) is not None:
+        differences = tested_numbers(differences, group, test)
     if test != "bounded":
         return TESTS[test](differences, resamples=resamples, seed=seed)
     if bounds is None or not np.isfinite(bounds).all():
@@ -227,36 +252,53 @@ def compare_paired(
     resamples: int = 10_000,
     seed: int = 0,
     bounds: Bounds | None = None,
+    clusters: Clusters = None,
 ) -> Estimate:
     """Mean of the second side minus the first, with possibly missing values (NaN), its interval and test.
 
     Differences below 10⁻¹² are ties; ``counts`` has wins, ties and losses of the second side. p is two-sided and never
     0; 1 if there is no difference. ``bounds`` are the lowest and highest possible value of either side; without them,
-    there is no interval if fewer than five differences differ from all others.
+    there is no interval if fewer than five differences differ from all others. ``clusters`` has the cluster of each
+    pair, if pairs aren't independent (:mod:`ragworth.stats.clustered`).
     """
     if test not in TESTS:
         raise ValueError(f"test={test!r} is none of {', '.join(TESTS)}")
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if a.shape != b.shape or a.ndim != 1:
         raise ValueError(f"{a.shape} values against {b.shape}")
-    known = (b - a)[~(np.isnan(a) | np.isnan(b))]
+    there = ~(np.isnan(a) | np.isnan(b))
+    known = (b - a)[there]
     known = np.where(np.abs(known) < 1e-12, 0.0, known)
     counts = {name: int((np.sign(known) == sign).sum()) for name, sign in (("wins", 1), ("ties", 0), ("losses", -1))}
     none = Estimate(n=len(known), n_left_out=len(a) - len(known), counts=counts)
     if not len(known):
         return none._replace(reason=NOTHING)
-    p = paired_p(known, test, resamples=resamples, seed=seed, bounds=difference_bounds(bounds))
-    (span,) = mean_intervals(
-        known[:, None], level=level, resamples=resamples, seed=seed, bounds=difference_bounds(bounds)
-    ).spans()
+    group = cluster_index(None if clusters is None else np.asarray(clusters)[there], len(known))
+    how: dict[str, Any] = {"resamples": resamples, "seed": seed, "bounds": difference_bounds(bounds), "clusters": group}
+    (span,) = mean_intervals(known[:, None], level=level, **how).spans()
+    none = none._replace(value=float(known.mean()), p=paired_p(known, test, **how))
     reason = "" if span is not None else TOO_FEW if len(known) > 1 else SINGLE
-    return none._replace(value=float(known.mean()), p=p, reason=reason).with_interval(span)
+    if group is not None:
+        none = none._replace(clusters=int(count_clusters(known[:, None], group)[0]))
+        reason = FEW_CLUSTERS if too_few_clusters(known[:, None], group)[0] else reason
+    return none._replace(reason=reason).with_interval(span)
 
 
-def difference(first: Floats, second: Floats, test: Test, plan: Resampling, bounds: Bounds | None = None) -> Estimate:
-    """The mean of the first minus that of the second over paired units; ``bounds`` are those of either side."""
-    found = compare_paired(second, first, test, **plan.options, bounds=bounds)
-    return found._replace(detectable=detectable_difference(first - second, alpha=plan.alpha).value)
+def difference(
+    first: Floats,
+    second: Floats,
+    test: Test,
+    plan: Resampling,
+    bounds: Bounds | None = None,
+    clusters: Clusters = None,
+) -> Estimate:
+    """The mean of the first minus that of the second over paired units; ``bounds`` are those of either side.
+
+    ``clusters`` has the cluster of each unit, if units aren't independent.
+    """
+    found = compare_paired(second, first, test, **plan.options, bounds=bounds, clusters=clusters)
+    least = detectable_difference(first - second, alpha=plan.alpha, clusters=clusters).value
+    return found._replace(detectable=least)
 
 
 def holm(p_values: Floats) -> Floats:

@@ -1,7 +1,8 @@
 """Correlation of metrics with an outcome over all (system, query) rows, resampling whole queries.
 
-Rows of a query aren't independent, so every interval and test here draws queries, however many rows each has. For
-correlations within each query see :mod:`ragworth.stats.within_query`.
+Rows of a query aren't independent, so every interval and test here draws queries, however many rows each has; and
+whole ``clusters`` of queries, if queries aren't independent either. For correlations within each query see
+:mod:`ragworth.stats.within_query`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ragworth.stats.clustered import FEW_CLUSTERS, FEWEST_CLUSTERS, Clusters
 from ragworth.stats.correlation import MEASURES, Measure, check_measure, missing_reason
 from ragworth.stats.estimate import Estimate
 from ragworth.stats.resampling import (
@@ -44,16 +46,17 @@ def pooled_correlations(
     level: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
+    clusters: Clusters = None,
 ) -> list[Estimate]:
     """Correlation of each column of ``values`` (rows × metrics) with ``outcome``, with its interval.
 
-    ``queries`` gives the query of each row, by default a different one. A metric is correlated over the rows in which
-    it and the outcome have a value. The interval is Student's on Fisher's scale, z = artanh r, with the standard error
-    of the bootstrap over queries or, if larger, of the jackknife (for up to 200 queries), because both are too small
-    for few queries, the former more so. A perfect correlation, ±1, has an interval of length 0, because resampling
-    can't vary it. ``n`` counts rows with both values, ``counts`` their queries.
+    ``queries`` gives the query of each row, by default a different one, ``clusters`` its cluster. A metric is
+    correlated over the rows in which it and the outcome have a value. The interval is Student's on Fisher's scale,
+    z = artanh r, with the standard error of the bootstrap over queries or, if larger, of the jackknife (for up to 200
+    queries), because both are too small for few queries, the former more so. A perfect correlation, ±1, has an interval
+    of length 0, because resampling can't vary it. ``n`` counts rows with both values, ``counts`` their queries.
     """
-    rows = PooledRows.of(values, outcome, queries, measure)
+    rows = PooledRows.of(values, outcome, queries, measure, clusters)
     wanted = [_ColumnSelection(column, rows.there(column)) for column in range(rows.values.shape[1])]
     return [
         _pooled_correlation(made, len(rows.outcome), level)
@@ -71,6 +74,7 @@ def pooled_gaps(
     level: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
+    clusters: Clusters = None,
 ) -> list[Estimate]:
     """Difference between two metrics' correlations with the same outcome, for each of ``pairs`` of columns.
 
@@ -79,22 +83,31 @@ def pooled_gaps(
     the interval first contains 0. For fewer than five queries, the interval's levels lie beyond the resamples, and p is
     the more conservative of the two. ``n`` counts rows that have all three values, ``counts`` their queries.
     """
-    rows = PooledRows.of(values, outcome, queries, measure)
+    rows = PooledRows.of(values, outcome, queries, measure, clusters)
     wanted = [_ColumnSelection(column, rows.there(*pair)) for pair in pairs for column in pair]
     made = _resample(rows, wanted, measure, resamples, seed)
     return [_gap(first, second, level) for first, second in zip(made[::2], made[1::2], strict=True)]
 
 
 class PooledRows(NamedTuple):
-    """Checked input: values (rows × metrics), outcome, and the number of each row's query."""
+    """Checked input: values (rows × metrics), outcome, and the numbers of each row's query and of its cluster.
+
+    Without clusters, a query is its own.
+    """
 
     values: Floats
     outcome: Floats
     unit: Ints
+    cluster: Ints
 
     @classmethod
     def of(
-        cls, values: npt.ArrayLike, outcome: npt.ArrayLike, queries: npt.ArrayLike | None, measure: str
+        cls,
+        values: npt.ArrayLike,
+        outcome: npt.ArrayLike,
+        queries: npt.ArrayLike | None,
+        measure: str,
+        clusters: Clusters = None,
     ) -> PooledRows:
         check_measure(measure)
         y = np.asarray(outcome, dtype=np.float64)
@@ -102,7 +115,8 @@ class PooledRows(NamedTuple):
         x = x[:, None] if x.ndim == 1 else x
         if y.ndim != 1 or x.ndim != 2 or len(x) != len(y):
             raise ValueError(f"{x.shape} values with an outcome of {y.shape}; rows × metrics and rows are needed")
-        return cls(x, y, unit_numbers(queries, len(y)))
+        unit = unit_numbers(queries, len(y))
+        return cls(x, y, unit, unit if clusters is None else unit_numbers(clusters, len(y)))
 
     def there(self, *columns: int) -> Bools:
         """Where these metrics and the outcome have a value."""
@@ -117,7 +131,10 @@ class _ColumnSelection(NamedTuple):
 
 
 class _ResampledCorrelation(NamedTuple):
-    """A correlation or why it is undefined, its values in the resamples, and with each query left out in turn."""
+    """A correlation or why it is undefined, its values in the resamples, and with each unit left out in turn.
+
+    ``units`` counts what is drawn: queries, or clusters of them.
+    """
 
     value: float | None
     reason: str
@@ -125,6 +142,16 @@ class _ResampledCorrelation(NamedTuple):
     left_out: Floats
     n: int
     queries: int
+    units: int
+
+    @property
+    def clusters(self) -> int | None:
+        return None if self.units == self.queries else self.units
+
+    @property
+    def counted(self) -> Estimate:
+        """What it is from: rows, queries and their clusters; without a value."""
+        return Estimate(n=self.n, reason=self.reason, counts={"queries": self.queries}, clusters=self.clusters)
 
 
 def _resample(
@@ -147,7 +174,8 @@ def _resample_columns(
     rows: PooledRows, columns: list[int], there: Bools, measure: Measure, resamples: int, seed: int
 ) -> list[_ResampledCorrelation]:
     y, x = rows.outcome[there], rows.values[there][:, columns]
-    unit = np.unique(rows.unit[there], return_inverse=True)[1].reshape(-1)
+    queries = len(np.unique(rows.unit[there]))
+    unit = np.unique(rows.cluster[there], return_inverse=True)[1].reshape(-1)
     units = int(unit.max(initial=-1)) + 1
     reasons = [missing_reason(column, y, measure, ("the metric", "the outcome")) for column in x.T]
     good = [place for place, reason in enumerate(reasons) if not reason]
@@ -166,6 +194,7 @@ def _resample_columns(
             draws[:, place],
             left_out[:, place],
             len(y),
+            queries,
             units,
         )
         for place, reason in enumerate(reasons)
@@ -173,29 +202,29 @@ def _resample_columns(
 
 
 def _pooled_correlation(made: _ResampledCorrelation, total: int, level: float) -> Estimate:
-    counts = {"queries": made.queries}
-    none = Estimate(made.value, n=made.n, n_left_out=total - made.n, reason=made.reason, counts=counts)
+    none = made.counted._replace(value=made.value, n_left_out=total - made.n)
     if made.value is None:
         return none
-    reason, error = _instability_reason(made.draws, made.queries), standard_error(made.draws, made.left_out)
-    span = None if reason or error is None else fisher_z_interval(made.value, error, made.queries, level)
+    reason, error = _instability_reason(made, made.draws), standard_error(made.draws, made.left_out)
+    span = None if reason or error is None else fisher_z_interval(made.value, error, made.units, level)
     return none._replace(reason=reason).with_interval(span)
 
 
 def _gap(first: _ResampledCorrelation, second: _ResampledCorrelation, level: float) -> Estimate:
-    queries = first.queries
-    none = Estimate(n=first.n, reason=first.reason or second.reason, counts={"queries": queries})
+    none = first.counted._replace(reason=first.reason or second.reason)
     if first.value is None or second.value is None:
         return none
     draws = first.draws - second.draws
-    none = none._replace(value=first.value - second.value, reason=_instability_reason(draws, queries))
+    none = none._replace(value=first.value - second.value, reason=_instability_reason(first, draws))
     if none.reason:
         return none
-    return none._replace(p=expanded_p(draws, queries)).with_interval(expanded_interval(draws, queries, level))
+    return none._replace(p=expanded_p(draws, first.units)).with_interval(expanded_interval(draws, first.units, level))
 
 
-def _instability_reason(draws: Floats, queries: int) -> str:
+def _instability_reason(made: _ResampledCorrelation, draws: Floats) -> str:
     """Why resamples give no interval, or empty if they do."""
-    if queries < 2:
+    if made.queries < 2:
         return ONE_QUERY
+    if made.clusters is not None and made.units < FEWEST_CLUSTERS:
+        return FEW_CLUSTERS
     return UNSTEADY if 2 * int(np.isnan(draws).sum()) >= len(draws) else ""

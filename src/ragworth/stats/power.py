@@ -14,12 +14,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ragworth.stats.clustered import FEWEST_CLUSTERS, Clusters, cluster_index, tested_numbers, too_few_clusters
 from ragworth.stats.range_intervals import is_constant
 
 MOST = 10**9
 """Largest number of queries considered."""
 
 FEW = "there are fewer than two differences"
+FEW_UNITS = f"there are fewer than {FEWEST_CLUSTERS} conversations"
 FLAT = "the differences do not vary"
 LAX = "at this level a test finds a difference that often where there is none"
 
@@ -31,8 +33,8 @@ class DetectableDifference(NamedTuple):
     ----------
     value: true mean difference found with the requested power, or None.
     reason: why it is undefined, or empty.
-    spread: standard deviation of the differences; None for fewer than two.
-    n: number of differences.
+    spread: standard deviation of the differences, or of one number for each cluster; None for fewer than two.
+    n: number of differences, or of clusters.
     missing: NaN differences; they are left out.
     """
 
@@ -62,16 +64,24 @@ def t_test_power(difference: float, spread: float, n: int, *, alpha: float = 0.0
 
 
 def detectable_difference(
-    differences: npt.ArrayLike, *, alpha: float = 0.05, chance: float = 0.8
+    differences: npt.ArrayLike, *, alpha: float = 0.05, chance: float = 0.8, clusters: Clusters = None
 ) -> DetectableDifference:
     """Smallest true mean difference that this many queries, spread like these, show with probability ``chance``.
+
+    With ``clusters``, the cluster of each difference, it is what this many clusters show; fewer than five show too
+    little of their spread.
 
     The only formula for this number: comparisons and studies use it. It solves the exact power of the t-test. The
     usual sum of two t quantiles is too small for few queries: the power it promises as 0.8 is 0.73 for two.
     """
     given = np.asarray(differences, dtype=np.float64)
-    known = given[~np.isnan(given)]
-    n, missing = len(known), int(np.isnan(given).sum())
+    known, missing = given[~np.isnan(given)], int(np.isnan(given).sum())
+    group = cluster_index(clusters, len(given))
+    if group is not None:
+        known = tested_numbers(given, group, "t")
+        if too_few_clusters(given[:, None], group)[0]:
+            return DetectableDifference(None, FEW_UNITS, None, len(known), missing)
+    n = len(known)
     if n < 2:
         return DetectableDifference(None, FEW, None, n, missing)
     if is_constant(known):

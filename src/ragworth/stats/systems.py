@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ragworth.stats.clustered import FEW_CLUSTERS, FEWEST_CLUSTERS, Clusters, cluster_index
 from ragworth.stats.correlation import MEASURES, Measure, kendall, missing_reason
 from ragworth.stats.estimate import Estimate, Resampling
 from ragworth.stats.pooled import JACKKNIFED, ONE_QUERY, UNSTEADY
@@ -49,27 +50,58 @@ def common_grid(x: Floats, y: Floats) -> CommonGrid:
     return CommonGrid(there, whole)
 
 
-def rank_systems(x: Floats, y: Floats, plan: Resampling) -> Estimate:
+class _Units(NamedTuple):
+    """What is drawn: each of the queries, or whole clusters of them. ``place`` has the unit of each query."""
+
+    place: npt.NDArray[np.int64] | None
+    number: int
+
+    @classmethod
+    def of(cls, clusters: Clusters, used: Bools) -> _Units:
+        number = int(used.sum())
+        place = cluster_index(None if clusters is None else np.asarray(clusters)[used], number)
+        return cls(place, number if place is None else int(place.max()) + 1)
+
+    @property
+    def clusters(self) -> int | None:
+        return None if self.place is None else self.number
+
+    @property
+    def too_few(self) -> bool:
+        return self.place is not None and self.number < FEWEST_CLUSTERS
+
+    def weights(self, drawn: Floats) -> Floats:
+        """How often each query counts if units are drawn so often."""
+        return drawn if self.place is None else drawn[:, self.place]
+
+
+def rank_systems(x: Floats, y: Floats, plan: Resampling, clusters: Clusters = None) -> Estimate:
     """Kendall's τ-b of the systems' means by two measures (queries × systems); queries are resampled.
 
     A system without any value takes no part; a query in which some other lacks one is left out, so that all means are
-    over the same queries. ``n`` counts queries, ``counts`` the systems.
+    over the same queries. ``n`` counts queries, ``counts`` the systems. ``clusters`` has the cluster of each query, if
+    queries aren't independent.
     """
     both = common_grid(x, y)
     x, y = both.of(x), both.of(y)
     counts, queries, lost = {"systems": x.shape[1]}, len(x), int((~both.queries).sum())
-    none = Estimate(n=queries, n_left_out=lost, counts=counts)
+    units = _Units.of(clusters, both.queries)
+    none = Estimate(n=queries, n_left_out=lost, counts=counts, clusters=units.clusters)
     if x.shape[1] < FEWEST or not queries:
         return none._replace(reason=FEW if x.shape[1] < FEWEST else NOTHING)
     first, second = x.mean(axis=0).round(12), y.mean(axis=0).round(12)
     if reason := missing_reason(first, second, "kendall", ("the measure of contexts", "the measure of answers")):
         return none._replace(reason=reason)
+    none = none._replace(value=kendall(first, second))
+    if units.too_few:
+        return none._replace(reason=FEW_CLUSTERS)
+    # Sums rank systems as means do, also where clusters differ in size.
     draws = [
-        _taus(weights @ x / queries, weights @ y / queries)
-        for weights in resample_counts(queries, plan.resamples, plan.seed, CHUNK)
+        _taus(units.weights(drawn) @ x / queries, units.weights(drawn) @ y / queries)
+        for drawn in resample_counts(units.number, plan.resamples, plan.seed, CHUNK)
     ]
-    span = expanded_interval(np.concatenate(draws), queries, plan.level)
-    return none._replace(value=kendall(first, second)).with_interval(span)
+    span = expanded_interval(np.concatenate(draws), units.number, plan.level)
+    return none.with_interval(span)
 
 
 def spread_of_means(values: Floats) -> tuple[float | None, float | None]:
@@ -78,35 +110,40 @@ def spread_of_means(values: Floats) -> tuple[float | None, float | None]:
     return float(means.mean()) if len(means) else None, float(means.std(ddof=1)) if len(means) > 1 else None
 
 
-def correlate_systems(sides: Sequence[Sides], measure: Measure, plan: Resampling) -> Estimate:
+def correlate_systems(
+    sides: Sequence[Sides], measure: Measure, plan: Resampling, clusters: Clusters = None
+) -> Estimate:
     """The correlation of the systems' means of a metric and an outcome, averaged over several such pairs.
 
     The pairs are of the same queries in the same order, which are resampled for all at once. The interval is Student's
     on Fisher's scale, with the standard error of the bootstrap over queries or of the jackknife, as for correlations
-    over all rows (:mod:`ragworth.stats.pooled`). ``n`` counts systems.
+    over all rows (:mod:`ragworth.stats.pooled`). ``n`` counts systems. ``clusters`` has the cluster of each query, if
+    queries aren't independent.
     """
     known = [common_grid(x, y) for x, y in sides]
     systems = min(int(each.systems.sum()) for each in known)
     some = np.any([each.queries for each in known], axis=0)
     count, lost = int(some.sum()), int((~some).sum())
     parts = [_Part(each.of(x), each.of(y), each.queries[some]) for (x, y), each in zip(sides, known, strict=True)]
-    none = Estimate(n=systems, n_left_out=lost)
+    units = _Units.of(clusters, some)
+    none = Estimate(n=systems, n_left_out=lost, clusters=units.clusters)
     for part in parts:
         if reason := part.missing_reason(measure):
             return none._replace(reason=reason)
     none = none._replace(value=float(np.mean([part.correlation(measure) for part in parts])))
-    if count < 2:
-        return none._replace(reason=ONE_QUERY)
+    if count < 2 or units.too_few:
+        return none._replace(reason=ONE_QUERY if count < 2 else FEW_CLUSTERS)
 
-    def weighted(weights: Floats) -> Floats:
+    def weighted(drawn: Floats) -> Floats:
+        weights = units.weights(drawn)
         return np.asarray(np.mean([part.weighted(weights, measure) for part in parts], axis=0))
 
-    draws = [weighted(weights) for weights in resample_counts(count, plan.resamples, plan.seed, STEP)]
-    without = weighted(1.0 - np.eye(count)) if count <= JACKKNIFED else np.empty(0)
+    draws = [weighted(drawn) for drawn in resample_counts(units.number, plan.resamples, plan.seed, STEP)]
+    without = weighted(1.0 - np.eye(units.number)) if units.number <= JACKKNIFED else np.empty(0)
     error = standard_error(np.concatenate(draws), without)
     if error is None or none.value is None:
         return none._replace(reason=UNSTEADY)
-    return none.with_interval(fisher_z_interval(none.value, error, count, plan.level))
+    return none.with_interval(fisher_z_interval(none.value, error, units.number, plan.level))
 
 
 class _Part(NamedTuple):

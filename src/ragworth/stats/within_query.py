@@ -7,16 +7,18 @@ constant has no correlation: it is left out, and counted by reason.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ragworth.stats.bootstrap import mean_intervals
+from ragworth.stats.clustered import FEW_CLUSTERS, Clusters, cluster_index, count_clusters, too_few_clusters
 from ragworth.stats.correlation import Measure
 from ragworth.stats.estimate import Estimate
 from ragworth.stats.paired import bootstrap_tests
 from ragworth.stats.pooled import PooledRows
+from ragworth.stats.resampling import ConfidenceInterval
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -76,15 +78,19 @@ def within_query_correlations(
     level: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
+    clusters: Clusters = None,
 ) -> list[Estimate]:
     """Mean correlation of each column of ``values`` with ``outcome`` within queries, with its interval.
 
-    ``n`` counts queries with a correlation, ``reasons`` those without, and ``counts`` their contexts (rows).
+    ``clusters`` has the cluster of each row's query, if queries aren't independent. ``n`` counts queries with a
+    correlation, ``reasons`` those without, and ``counts`` their contexts (rows).
     """
     found = query_correlations(values, outcome, queries, measure=measure)
-    spans = mean_intervals(found.values, level=level, resamples=resamples, seed=seed, bounds=(-1.0, 1.0)).spans()
+    drawn = _QueryClusters.of(queries, clusters, found.values)
+    how: dict[str, Any] = {"resamples": resamples, "seed": seed, "clusters": drawn.place}
+    spans = mean_intervals(found.values, level=level, **how, bounds=(-1.0, 1.0)).spans()
     columns = zip(found.values.T, found.why.T, found.rows.T, strict=True)
-    return [mean_correlation(*column).with_interval(span) for column, span in zip(columns, spans, strict=True)]
+    return drawn.with_intervals([mean_correlation(*column) for column in columns], spans)
 
 
 def mean_correlation(values: Floats, why: Ints, rows: Ints) -> Estimate:
@@ -113,6 +119,7 @@ def within_query_gaps(
     level: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
+    clusters: Clusters = None,
 ) -> list[Estimate]:
     """Mean difference between two metrics' correlations within queries, for each of ``pairs`` of columns.
 
@@ -124,11 +131,12 @@ def within_query_gaps(
     a, b = found.values[:, firsts], found.values[:, seconds]
     gaps = a - b
     gaps = np.where(np.abs(gaps) < 1e-12, 0.0, gaps)
-    spans = mean_intervals(gaps, level=level, resamples=resamples, seed=seed, bounds=(-2.0, 2.0)).spans()
-    p = bootstrap_tests(gaps, resamples=resamples, seed=seed)
+    drawn = _QueryClusters.of(queries, clusters, gaps)
+    how: dict[str, Any] = {"resamples": resamples, "seed": seed, "clusters": drawn.place}
+    spans = mean_intervals(gaps, level=level, **how, bounds=(-2.0, 2.0)).spans()
+    p = bootstrap_tests(gaps, **how)
     rows = np.minimum(found.rows[:, firsts], found.rows[:, seconds])
-    columns = zip(gaps.T, p, rows.T, spans, strict=True)
-    return [mean_gap(gap, chance, row).with_interval(span) for gap, chance, row, span in columns]
+    return drawn.with_intervals([mean_gap(*column) for column in zip(gaps.T, p, rows.T, strict=True)], spans)
 
 
 def mean_gap(gaps: Floats, p: float, rows: Ints) -> Estimate:
@@ -142,6 +150,30 @@ def mean_gap(gaps: Floats, p: float, rows: Ints) -> Estimate:
         reason="" if count > 1 else ONE_QUERY if count else NO_QUERY,
         counts={"contexts": int(rows[known].sum())},
     )
+
+
+class _QueryClusters(NamedTuple):
+    """The cluster of each query, and for each column how many clusters have a value, and whether they are too few."""
+
+    place: Ints | None
+    numbers: Sequence[int | None]
+    few: list[bool]
+
+    @classmethod
+    def of(cls, queries: npt.ArrayLike, clusters: Clusters, values: Floats) -> _QueryClusters:
+        """``queries`` and ``clusters`` have those of each row, ``values`` a row for each query in ascending order."""
+        given = None if clusters is None else np.asarray(clusters)[np.unique(queries, return_index=True)[1]]
+        place = cluster_index(given, len(values))
+        if place is None:
+            return cls(None, [None] * values.shape[1], [False] * values.shape[1])
+        return cls(place, count_clusters(values, place).tolist(), too_few_clusters(values, place).tolist())
+
+    def with_intervals(self, made: Sequence[Estimate], spans: Sequence[ConfidenceInterval | None]) -> list[Estimate]:
+        """The estimates of the columns with their intervals and numbers of clusters."""
+        return [
+            one._replace(clusters=number, reason=FEW_CLUSTERS if few else one.reason).with_interval(span)
+            for one, span, number, few in zip(made, spans, self.numbers, self.few, strict=True)
+        ]
 
 
 def _column_correlations(x: Floats, y: Floats, unit: Ints, units: int, measure: Measure) -> tuple[Floats, Ints, Ints]:

@@ -144,7 +144,7 @@ class Alignment(PoolStudy):
         if self.sampling == "plain":
             outcome = rows.grid(rows.outcome)
             grids = {name: rows.grid(rows.values[:, at]) for at, name in enumerate(rows.metrics)}
-            taus = {name: rank_systems(grid, outcome, self.plan) for name, grid in grids.items()}
+            taus = {name: rank_systems(grid, outcome, self.plan, rows.query_clusters) for name, grid in grids.items()}
             page.add("systems", case, estimate_rows(("metric",), taus, "τ-b", "counts", "left out"))
         also = rows.aspect if self.sampling == "plain" else ""
         draw_agreement(page, case, rows, "kendall" if self.measure == "kendall" else "spearman", also)

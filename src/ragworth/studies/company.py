@@ -6,7 +6,7 @@ answer is split among their passages, and both are compared: within each context
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, cast
 
@@ -14,25 +14,30 @@ import numpy as np
 import polars as pl
 
 from ragworth.config import TaskConfig, Workspace
-from ragworth.contribution.rows import context_rows, passage_rows
+from ragworth.contribution.company import (
+    JUDGED,
+    judged_passages,
+    outcome_means,
+    outcomes_as_scores,
+    overlaps,
+    single_correlations,
+)
+from ragworth.contribution.rows import context_rows
 from ragworth.errors import InputError, format_count
 from ragworth.report.study.charts import dot_chart
-from ragworth.results import Results
-from ragworth.stats.correlation import Measure, correlation
+from ragworth.report.study.page import StudyPage, TableText, estimate_rows
+from ragworth.report.wording import MEASURE_NAMES, count_queries, signed, with_interval
+from ragworth.retrieval.context_sampling import draw_contexts
+from ragworth.score_rows import NO_GRADES_REMEDY, rows_of
+from ragworth.stats.correlation import Measure
 from ragworth.stats.estimate import Estimate, mean_estimates
-from ragworth.studies.alignment import draw_contexts
+from ragworth.stats.range_intervals import Bounds
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, PoolStudy
-from ragworth.studies.page import StudyPage, TableText, columns
 from ragworth.studies.prediction import Prediction
-from ragworth.studies.score_rows import NO_GRADES_REMEDY, rows_of
-from ragworth.studies.wording import MEASURE_NAMES, between, count_queries, signed
-from ragworth.tables import OK, Scores
 from ragworth.tasks.options import option
 
 KIND = "contribution"
-OUTCOMES = ("gain", "contributing", "harm", "effective", "redundancy")
-"""What contributions amount to, taken as metrics beside the others."""
 REMEDY = 'evaluate with contribution = {answer = "accepted"} under [judgments], or name a workspace'
 
 
@@ -103,54 +108,38 @@ class Company(PoolStudy):
 
     def examine(self, case: Case, page: StudyPage) -> None:
         frame = case.results.said[KIND]
-        passages = _with_judgments(case.results, passage_rows(frame))
         contexts = context_rows(frame)
         known = contexts.filter(pl.col("contributions").is_not_null()).height
         queries = count_queries(contexts["query"].n_unique())
         page.lead(case, f"{known:,} of {format_count(contexts.height, 'context')} of {queries} have contributions.")
-        single = dict(self._single(passages))
-        rows = [{"judgment": name} | columns(one, "correlation", "left out") for name, one in single.items()]
-        page.add("single", case, rows)
-        lost = dict(self._independence(contexts, frame))
-        page.add("independence", case, [{"what": name} | columns(one, "mean") for name, one in lost.items()])
+        passages, measure = judged_passages(case.results, frame), cast(Measure, self.measure)
+        judged = {name: single_correlations(passages, name, measure) for name in JUDGED}
+        single = self._means(case, judged, (-1.0, 1.0))
+        page.add("single", case, estimate_rows(("judgment",), single, "correlation", "left out"))
+        others = {name: outcome_means(frame, name) for name in ("redundancy", "effective", "contributing", "harm")}
+        lost = self._means(case, {"overlap": overlaps(contexts), **others})
+        page.add("independence", case, estimate_rows(("what",), lost, "mean"))
         page.say(case, _single_sentence(single, MEASURE_NAMES[self.measure]), _overlap_sentence(lost))
         self._predict(case, page)
 
-    def _single(self, passages: pl.DataFrame) -> Iterator[tuple[str, Estimate]]:
-        """The correlation of each judgment with contributions."""
-        groups = [(str(query), mine) for (_, query), mine in passages.group_by("system", "query", maintain_order=True)]
-        for name in ("1 − p_abstain", "relevance", "utility", "alone"):
-            by_query: dict[str, list[float]] = {}
-            for query, mine in groups:
-                both = mine.select(name, "contribution").drop_nulls()
-                one = correlation(both[name].to_numpy(), both["contribution"].to_numpy(), cast(Measure, self.measure))
-                by_query.setdefault(query, []).append(float("nan") if one.value is None else one.value)
-            means = np.array([_known_mean(each) for each in by_query.values()])
-            if not np.isnan(means).all():
-                yield name, mean_estimates(means.reshape(-1, 1), self.plan, (-1.0, 1.0))[0]
-
-    def _independence(self, contexts: pl.DataFrame, frame: pl.DataFrame) -> Iterator[tuple[str, Estimate]]:
-        overlaps: dict[str, list[float]] = {}
-        for row in contexts.filter(pl.col("single").is_not_null()).iter_rows(named=True):
-            alone = float(np.maximum(row["single"], 0).sum())
-            if alone > 0:
-                gain = row["logprob"] - row["logprob_alone"]
-                overlaps.setdefault(row["query"], []).append((alone - gain) / alone)
-        if overlaps:
-            values = np.array([float(np.mean(each)) for each in overlaps.values()])
-            yield "overlap", mean_estimates(values.reshape(-1, 1), self.plan)[0]
-        for aspect in ("redundancy", "effective", "contributing", "harm"):
-            mine = frame.filter(pl.col("aspect") == aspect, pl.col("status") == OK)
-            means = mine.group_by("query").agg(pl.col("value").mean())["value"].to_numpy()
-            if len(means):
-                yield aspect, mean_estimates(means.reshape(-1, 1), self.plan)[0]
+    def _means(
+        self, case: Case, each: Mapping[str, Mapping[str, float]], bounds: Bounds | None = None
+    ) -> dict[str, Estimate]:
+        """The mean over queries of each of these, by query; without those that no query has."""
+        found = {}
+        for name, by_query in each.items():
+            values = np.array(list(by_query.values()), dtype=np.float64)
+            if not np.isnan(values).all():
+                (found[name],) = mean_estimates(values[:, None], self.plan, bounds, case.clusters(by_query))
+        return found
 
     def _predict(self, case: Case, page: StudyPage) -> None:
         """Which metric goes with the answers, among those of single judgments and of contributions."""
-        rows = rows_of(_with_outcomes_as_scores(case.results), self.outcome, name=case.name)
+        results = outcomes_as_scores(case.results, case.results.said[KIND])
+        rows = rows_of(results, self.outcome, name=case.name)
         if not rows.queries:
             raise InputError(f"{case.name}: no context has an outcome {rows.aspect!r}", remedy=NO_GRADES_REMEDY)
-        found = Prediction(rows, cast(Measure, self.measure), self.plan)
+        found = Prediction(rows, self.measure, self.plan)
         page.say(case, found.sentence())
         page.add("prediction", case, found.within_rows())
         page.add("differences", case, found.gap_rows())
@@ -164,54 +153,16 @@ class Company(PoolStudy):
             page.draw("single", "What single judgments say of contributions", caption, spec)
 
 
-def _known_mean(values: list[float]) -> float:
-    known = [value for value in values if value == value]
-    return float(np.mean(known)) if known else float("nan")
-
-
-def _with_judgments(results: Results, passages: pl.DataFrame) -> pl.DataFrame:
-    """Passages with what was judged of each alone; null where it wasn't."""
-    known = passages.filter(pl.col("status") == OK, pl.col("passage").is_not_null())
-    for aspect in ("abstention", "relevance"):
-        judged = results.judgments.of(aspect) if results.judgments is not None else None
-        if judged is None or not judged.height:
-            known = known.with_columns(pl.lit(None, pl.Float64).alias(aspect))
-            continue
-        values = judged.filter(pl.col("status") == OK).select("query", "passage", pl.col("value").alias(aspect))
-        known = known.join(values, on=["query", "passage"], how="left", maintain_order="left")
-    alone = _singles(results.said[KIND])
-    sign = pl.when(pl.col("relevance").fill_null(0) >= 1).then(1.0).otherwise(-1.0)
-    return known.join(alone, on=["system", "query", "passage"], how="left", maintain_order="left").with_columns(
-        (1 - pl.col("abstention")).alias("1 − p_abstain"), (sign * (1 - pl.col("abstention"))).alias("utility")
-    )
-
-
-def _singles(frame: pl.DataFrame) -> pl.DataFrame:
-    """What each passage adds to the answer if it is the only one."""
-    known = context_rows(frame).filter(pl.col("single").is_not_null() & (pl.col("passages").list.len() > 0))
-    rows = known.select("system", "query", pl.col("passages").alias("passage"), pl.col("single").alias("alone"))
-    return rows.explode("passage", "alone")
-
-
-def _with_outcomes_as_scores(results: Results) -> Results:
-    """Results whose scores have, beside the metrics, what contributions amount to."""
-    said = results.said[KIND].filter(pl.col("aspect").is_in(OUTCOMES))
-    more = said.select("system", "query", pl.col("aspect").alias("metric"), "value", "status")
-    frame = pl.concat([results.scores.frame.select(more.columns), more])
-    return replace(results, scores=Scores.trusted(frame))
-
-
 def _single_sentence(found: Mapping[str, Estimate], measure: str) -> str:
     if not found:
         return "no judgment of single passages can be compared with contributions."
     name, best = max(found.items(), key=lambda each: each[1].value or -2.0)
-    figures = f"{measure} {signed(best.value or 0.0)} {between(best.interval)} over {count_queries(best.n)}"
+    figures = f"{measure} {with_interval(best)} over {count_queries(best.n)}"
     others = ", ".join(f"{each} {signed(one.value or 0.0)}" for each, one in found.items() if each != name)
     tail = f" (others: {others})" if others else ""
     if best.low is None or best.low <= 0:
-        return (
-            f"no judgment of single passages reliably goes with contributions; {name} comes closest, {figures}{tail}."
-        )
+        none = "no judgment of single passages reliably goes with contributions"
+        return f"{none}; {name} comes closest, {figures}{tail}."
     return f"of single judgments, {name} goes best with what passages contribute: {figures}{tail}."
 
 

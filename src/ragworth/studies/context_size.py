@@ -253,13 +253,13 @@ class SizedCase:
 
     @cached_property
     def predictions(self) -> SizedPredictions:
-        return SizedPredictions(self.rows, self.study.measure, self.study.plan, self.ways)
+        return SizedPredictions(self.case, self.rows, self.study.measure, self.study.plan, self.ways)
 
     @cached_property
     def outcome(self) -> OutcomeGrid:
         """The outcomes of all contexts: what they are called, and how they are written."""
         values = np.concatenate([rows.outcome for rows in self.rows.values()])
-        return OutcomeGrid([], self.predictions.queries, values, self.aspect)
+        return OutcomeGrid([], self.predictions.queries, values, self.aspect, self.predictions.clusters)
 
     def _query_means(self, size: int, kind: str = "correct") -> Floats:
         """By query that a size has, the share of contexts with this grade; the mean outcome if it isn't a grade."""
@@ -270,10 +270,12 @@ class SizedCase:
     def outcome_rows(self) -> Iterator[Row]:
         """What became of the contexts of each size, every query counting the same; one row if all have one outcome."""
         for size, rows in list(self.rows.items())[: None if self.moves else 1]:
-            (mean,) = mean_estimates(self._query_means(size)[:, None], self.study.plan, self.outcome.bounds)
+            means = self._query_means(size)[:, None]
+            (mean,) = mean_estimates(means, self.study.plan, self.outcome.bounds, rows.query_clusters)
             kinds = {kind: float(self._query_means(size, kind).mean()) for kind in KINDS if self.outcome.graded}
             row: dict[str, object] = {"k": size if self.moves else None, **(kinds or {"mean": mean.value})}
-            yield row | {"low": mean.low, "high": mean.high, "queries": mean.n, "contexts": len(rows.queries)}
+            row |= {"low": mean.low, "high": mean.high, "queries": mean.n, "contexts": len(rows.queries)}
+            yield row | ({"conversations": mean.clusters} if mean.clusters is not None else {})
 
     def lead(self) -> str:
         sizes, queries = format_list([str(k) for k in self.rows], 20), self.outcome.number
@@ -318,7 +320,7 @@ class SizedCase:
             return ""
         a, b = (self.predictions.aligned(k, self._query_means(k)) for k in (first, last))
         both, words = ~np.isnan(a + b), self.outcome
-        one = difference(b[both], a[both], "wilcoxon", self.study.plan, words.bounds)
+        one = difference(b, a, "wilcoxon", self.study.plan, words.bounds, words.clusters)
         if one.value is None:
             return ""
         start, end = (words.say(float(side[both].mean())) for side in (a, b))

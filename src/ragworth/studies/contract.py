@@ -9,13 +9,14 @@ writing and the page are the same for every study (`run.py`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
+from ragworth.conversations import cluster_labels, cluster_notes
 from ragworth.errors import InputError
 from ragworth.report.study.page import StudyPage, TableText
 from ragworth.results import Results
@@ -68,6 +69,10 @@ class Case:
     def with_tables(self, **tables: Any) -> Case:
         """The case with other tables in its results."""
         return replace(self, results=replace(self.results, **tables))
+
+    def clusters(self, queries: Iterable[str]) -> list[int] | None:
+        """The number of each query's conversation; None if these queries are independent."""
+        return cluster_labels(queries, self.results.conversations)
 
 
 @dataclass(frozen=True)
@@ -170,6 +175,7 @@ class Study:
         page = StudyPage(self.question, self.tables(), cases)
         for case in cases:
             page.leave_out(case, case.left_out)
+            page.note(case, *cluster_notes(case.results.conversations))
             self.examine(case, page)
         self.finish(page)
         return page.findings()

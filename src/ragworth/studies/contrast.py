@@ -19,6 +19,7 @@ from ragworth.errors import InputError
 from ragworth.report.study.page import StudyPage, estimate_rows
 from ragworth.report.wording import between, count_queries, p_words, percent_interval, signed
 from ragworth.score_rows import GRADE, NO_GRADES_REMEDY, aspect_of
+from ragworth.stats.clustered import Clusters
 from ragworth.stats.estimate import Estimate, Resampling, mean_estimates
 from ragworth.stats.paired import Test, correct_by_holm, difference
 from ragworth.stats.range_intervals import Bounds
@@ -47,6 +48,8 @@ class OutcomeGrid(NamedTuple):
     queries: list[str]
     values: Floats
     aspect: str
+    clusters: list[int] | None = None
+    """The conversation of each query; None if queries are independent."""
 
     @property
     def graded(self) -> bool:
@@ -103,7 +106,8 @@ class OutcomeGrid(NamedTuple):
         """What this many queries can show, in words; nothing if that isn't known, or more than is possible."""
         if least is None or (self.graded and least > 1):
             return ""
-        return f"; this many queries show a true difference of {self.gap(least)} with probability 0.8"
+        units = "queries" if self.clusters is None else "conversations"
+        return f"; this many {units} show a true difference of {self.gap(least)} with probability 0.8"
 
 
 def outcome_grid(case: Case, arms: Sequence[str], wanted: str | None, page: StudyPage) -> OutcomeGrid:
@@ -116,7 +120,8 @@ def outcome_grid(case: Case, arms: Sequence[str], wanted: str | None, page: Stud
         found = f"{case.name}: none of {len(asked):,} queries has an outcome {aspect!r} in every context"
         raise InputError(found, remedy=NO_GRADES_REMEDY)
     page.leave_out(case, {"no outcome in every context": int((~there).sum())})
-    return OutcomeGrid(list(arms), list(compress(asked, there)), values[there], aspect)
+    queries = list(compress(asked, there))
+    return OutcomeGrid(list(arms), queries, values[there], aspect, case.clusters(queries))
 
 
 def arm_rows(
@@ -126,11 +131,12 @@ def arm_rows(
 
     ``shown`` is what stands for the arms in the column ``label``; by default their names.
     """
-    rows, means = [], mean_estimates(grid.worth, plan, grid.bounds)
+    rows, means = [], mean_estimates(grid.worth, plan, grid.bounds, grid.clusters)
     for at, (name, mean) in enumerate(zip(shown or grid.arms, means, strict=True)):
         shares = {kind: float(grid.share(kind)[:, at].mean()) for kind in KINDS} if grid.graded else {}
         row: dict[str, object] = {label: name, **(shares or {"mean": mean.value})}
-        rows.append(row | {"low": mean.low, "high": mean.high, "queries": mean.n})
+        turns = {"conversations": mean.clusters} if mean.clusters is not None else {}
+        rows.append(row | {"low": mean.low, "high": mean.high, "queries": mean.n, **turns})
     return rows
 
 
@@ -140,12 +146,17 @@ def compare_arms(
     plan: Resampling,
     test: Test = "wilcoxon",
     pairs: Iterable[tuple[int, int]] | None = None,
+    *,
+    clusters: Clusters,
 ) -> Contrasts:
-    """Pairs of arms (all by default, the later against the earlier) by each measure; Holm within a measure."""
+    """Pairs of arms (all by default, the later against the earlier) by each measure; Holm within a measure.
+
+    ``clusters`` has the conversation of each query; None if queries are independent.
+    """
     chosen = list(pairs) if pairs is not None else [(b, a) for a, b in combinations(range(len(arms)), 2)]
     found: Contrasts = {}
     for measure, (values, bounds) in measures.items():
-        gaps = {(a, b): difference(values[:, a], values[:, b], test, plan, bounds) for a, b in chosen}
+        gaps = {(a, b): difference(values[:, a], values[:, b], test, plan, bounds, clusters) for a, b in chosen}
         found |= {(measure, arms[a], arms[b]): one for (a, b), one in correct_by_holm(gaps).items()}
     return found
 

@@ -79,7 +79,8 @@ class CoverageBySystem:
         found = {}
         for name, values in {**self.contexts, **answers}.items():
             grid = matrix(values, list(self.roles), self.common)
-            found[name] = dict(zip(self.roles, mean_estimates(grid, self.plan, value_bounds(name)), strict=True))
+            means = mean_estimates(grid, self.plan, value_bounds(name), self.case.clusters(self.common))
+            found[name] = dict(zip(self.roles, means, strict=True))
         return found
 
     @cached_property
@@ -87,11 +88,12 @@ class CoverageBySystem:
         """Each measure of contexts against the coverage of answers; density against density too."""
         pairs = [(name, "coverage") for name in self.contexts]
         pairs += [(name, "density") for name in self.contexts if name.startswith("Den")]
-        return {
-            (name, of): rank_systems(self.grid(self.contexts[name]), self.grid(getattr(self.answers, of)), self.plan)
-            for name, of in pairs
-            if self.answers
-        }
+        sides = {(name, of): (self.contexts[name], getattr(self.answers, of)) for name, of in pairs if self.answers}
+        return {pair: self.rank(self.grid(context), self.grid(answer)) for pair, (context, answer) in sides.items()}
+
+    def rank(self, contexts: Floats, answers: Floats) -> Estimate:
+        """How far a measure of contexts and one of answers, queries × systems, rank the systems alike."""
+        return rank_systems(contexts, answers, self.plan, self.case.clusters(self.queries))
 
     @property
     def k(self) -> dict[str, str]:
@@ -134,7 +136,7 @@ class CoverageBySystem:
             answers = answer_coverage(results, eta).coverage
             contexts, answered = self.grid(scores.filter(pl.col("metric") == name)), self.grid(answers)
             none = Estimate(reason="no answers rated")
-            one = rank_systems(contexts, answered, self.plan) if answers.height else none
+            one = self.rank(contexts, answered) if answers.height else none
             both = common_grid(contexts, answered)
             if both.of(contexts).size:
                 contexts, answered = both.of(contexts), both.of(answered)

@@ -124,7 +124,7 @@ class Distractors(PoolStudy):
         for kind in contrast.KINDS:
             if grid.graded and kind != "correct" and grid.share(kind).any():
                 measures[kind] = grid.share(kind), grid.bounds
-        found = contrast.compare_arms(measures, ARMS, self.plan, pairs=[(0, 1)])
+        found = contrast.compare_arms(measures, ARMS, self.plan, pairs=[(0, 1)], clusters=grid.clusters)
         page.add("differences", case, contrast.contrast_rows(found))
         page.add("metrics", case, [_metric_row(*each) for each in contrast.metric_grids(case, grid).items()])
         one = found[grid.what, WEAK, HARD]

@@ -130,11 +130,12 @@ class IdealStudy(PoolStudy):
         page.add("outcomes", case, [row | {"with_relevant": _with_relevant(case, grid, row["oracle"])} for row in rows])
         kinds = ["correct", "wrong"] if grid.graded else []
         measures = {"grade" if grid.graded else grid.aspect: (grid.values, (-1.0, 1.0) if grid.graded else None)}
-        found = contrast.compare_arms(measures | {k: (grid.share(k), SHARE) for k in kinds}, grid.arms, self.plan)
+        measures |= {k: (grid.share(k), SHARE) for k in kinds}
+        found = contrast.compare_arms(measures, grid.arms, self.plan, clusters=grid.clusters)
         page.add("differences", case, contrast.contrast_rows(found))
         page.say(case, _best(grid))
         for pair in dict.fromkeys((first, second) for _, first, second in found):
-            said = {measure: found[measure, *pair] for measure in (kinds or measures)}
+            said = {measure: found[measure, *pair] for measure in (kinds or [grid.aspect])}
             words = "; ".join(contrast.contrast_words(grid, *one, self.plan.alpha) for one in said.items())
             page.say(case, f"the {pair[0]} oracle against the {pair[1]} oracle: {words}.")
 

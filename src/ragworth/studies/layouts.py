@@ -22,6 +22,7 @@ from ragworth.report.study.page import StudyPage, TableText, columns
 from ragworth.report.wording import count_queries, p_words
 from ragworth.retrieval.context_lists import contexts_from_lists
 from ragworth.retrieval.context_sampling import draw_positions
+from ragworth.stats.clustered import Clusters
 from ragworth.stats.estimate import Estimate, mean_estimates
 from ragworth.stats.paired import correct_by_holm, difference
 from ragworth.studies import confidences, contrast
@@ -132,7 +133,7 @@ class Layouts(PoolStudy):
         page.lead(case, f"{correct.shape[2]} layouts of the same passages for {queries}.")
         known = contrast.confidence_grids(case, grid)
         for measure, values in known.items():
-            self._compare(case, page, measure, models, values.reshape(correct.shape), correct)
+            self._compare(case, page, measure, models, values.reshape(correct.shape), correct, grid.clusters)
         if self.measure not in known or np.isnan(known[self.measure]).any(axis=1).all():
             page.say(case, f"no query has a {self.measure} of every layout by every model.")
         # The first model's answers to a few queries that it answers correctly from some layouts only.
@@ -142,14 +143,22 @@ class Layouts(PoolStudy):
             page.show_answers(case, case.results.said.get("answers"), words)
 
     def _compare(
-        self, case: Case, page: StudyPage, measure: str, models: list[str], sure: Floats, correct: Floats
+        self,
+        case: Case,
+        page: StudyPage,
+        measure: str,
+        models: list[str],
+        sure: Floats,
+        correct: Floats,
+        clusters: list[int] | None,
     ) -> None:
         """What becomes of the choices by one measure. ``sure``, ``correct``: queries × models × layouts."""
         there = ~np.isnan(sure).any(axis=(1, 2))
+        turns = None if clusters is None else np.array(clusters)[there]
         cells, tied = choose_layouts(models, sure[there], correct[there])
-        found, rows = self._contrasts(models, cells), []
+        found, rows = self._contrasts(models, cells, turns), []
         for (reader, chooser), values in cells.items():
-            (mean,) = mean_estimates(values[:, None], self.plan, SHARE)
+            (mean,) = mean_estimates(values[:, None], self.plan, SHARE, turns)
             row = {"measure": measure, "answered by": reader, "chosen by": chooser} | columns(mean, "accuracy")
             random, own = (found.get((reader, *at), Estimate()) for at in ((chooser, RANDOM), (reader, chooser)))
             row |= {"minus random": random.value, "p_random": random.p_holm}
@@ -166,13 +175,13 @@ class Layouts(PoolStudy):
             caption = f"Share of correct answers; contexts chosen by {measure}."
             page.draw("accuracy", "Who answers best from whose choice", caption, spec, case)
 
-    def _contrasts(self, models: list[str], cells: Cells) -> Contrasts:
+    def _contrasts(self, models: list[str], cells: Cells, clusters: Clusters) -> Contrasts:
         """By reader: each choice against a random one, and a model's own against others'; Holm for each of the two."""
         found: Contrasts = {}
         pairs = [(reader, chooser) for reader in models for chooser in models]
         for some in ([(r, c, RANDOM) for r, c in pairs], [(r, r, c) for r, c in pairs if c != r]):
             sides = {key: (cells[key[:2]], cells[key[0], key[2]]) for key in some}
-            gaps = {key: difference(*both, self.test, self.plan, SHARE) for key, both in sides.items()}  # type: ignore[arg-type]
+            gaps = {key: difference(*both, self.test, self.plan, SHARE, clusters) for key, both in sides.items()}  # type: ignore[arg-type]
             found |= correct_by_holm(gaps)
         return found
 

@@ -283,7 +283,8 @@ class LongForm(Study):
         both = others.join(model, on=["system", "query"], maintain_order="left")
         for (judge,), part in both.group_by("judge", maintain_order=True):
             x, y = part["model"].to_numpy()[:, None], part["value"].to_numpy()
-            (one,) = pooled_correlations(x, y, part["query"].to_numpy(), **self.plan.options)
+            of = part["query"].to_numpy()
+            (one,) = pooled_correlations(x, y, of, **self.plan.options, clusters=case.clusters(part["query"]))
             page.add("people", case, [{"judge": judge} | columns(one, "Spearman ρ", "why", unit="answers")])
         for number, ((arm,), part) in enumerate(both.group_by("system", maintain_order=True), 1):
             mine = part.select(line=pl.lit("model"), place="query", value="model").unique()

@@ -119,12 +119,15 @@ class Noise(PoolStudy):
         same = f"and at the same position among {n:,} retrieved ones without the answer"
         page.lead(case, f"for {queries}, a relevant passage among {format_count(n, 'random passage')}, {same}.")
         correct = (grid.values >= self.correct).astype(np.float64)
-        f1 = matrix(answer_f1(case.results), ARMS, grid.queries)
-        found = contrast.compare_arms({"correct": (correct, SHARE)}, ARMS, self.plan, "sign", [(0, 1)])
-        found |= contrast.compare_arms({"token F1": (f1, SHARE)}, ARMS, self.plan, "randomisation", [(0, 1)])
+        f1, turns = matrix(answer_f1(case.results), ARMS, grid.queries), grid.clusters
+        found = contrast.compare_arms({"correct": (correct, SHARE)}, ARMS, self.plan, "sign", [(0, 1)], clusters=turns)
+        found |= contrast.compare_arms(
+            {"token F1": (f1, SHARE)}, ARMS, self.plan, "randomisation", [(0, 1)], clusters=turns
+        )
         page.add("differences", case, contrast.contrast_rows(found))
         gap, rows = found["correct", RANDOM, RETRIEVED], contrast.arm_rows(grid, "context", self.plan)
-        for row, wins, mean in zip(rows, ("wins", "losses"), mean_estimates(f1, self.plan, SHARE), strict=True):
+        means = mean_estimates(f1, self.plan, SHARE, turns)
+        for row, wins, mean in zip(rows, ("wins", "losses"), means, strict=True):
             row |= {"wins": gap.counts[wins], "ties": gap.counts["ties"]}
             row |= {"f1": mean.value, "f1 low": mean.low, "f1 high": mean.high}
         page.add("answers", case, rows)
@@ -136,7 +139,8 @@ class Noise(PoolStudy):
         )
         if not np.isnan(relevance := matrix(scores, ARMS, grid.queries)).any(axis=1).all():
             sure[RELEVANCE] = relevance
-        taus = {name: concordance(each, correct, **self.plan.options) for name, each in sure.items()}
+        how = {**self.plan.options, "clusters": turns}
+        taus = {name: concordance(each, correct, **how) for name, each in sure.items()}
         # Metrics and the retriever's score are shown for comparison: they are no confidence of the model.
         taus |= confidences.correct_rivals({name: taus[name] for name in MEASURES if name in taus})
         rows = estimate_rows(("confidence",), taus, "tau", "p", "p_holm", "counts")

@@ -125,7 +125,7 @@ class Position(PoolStudy):
         found = self._contrasts(grid, places)
         page.add("differences", case, contrast.contrast_rows(found))
         seen = self._seen(case, grid, places, page)
-        means = {m: mean_estimates(values, self.plan, value_bounds(m)) for m, values in seen.items()}
+        means = {m: mean_estimates(values, self.plan, value_bounds(m), grid.clusters) for m, values in seen.items()}
         each = {(m, place): one for m, some in means.items() for place, one in zip(places, some, strict=True)}
         metrics = page.add("metrics", case, estimate_rows(("metric", "position"), each, "mean"))
         page.add("sight", case, self._sight(grid, seen))
@@ -153,7 +153,9 @@ class Position(PoolStudy):
             ends, middle = worth[:, [0, -1]].mean(axis=1), worth[:, 1:-1].mean(axis=1)
             worth, names = np.column_stack([worth, ends, middle]), [*names, "the two ends", "the positions between"]
             pairs.append((len(names) - 2, len(names) - 1))
-        return contrast.compare_arms({grid.what: (worth, grid.bounds)}, names, self.plan, pairs=pairs)
+        return contrast.compare_arms(
+            {grid.what: (worth, grid.bounds)}, names, self.plan, pairs=pairs, clusters=grid.clusters
+        )
 
     def _seen(self, case: Case, grid: OutcomeGrid, places: list[int], page: StudyPage) -> dict[str, Floats]:
         """Metrics and confidences with a value at every position; others are named in a note."""
@@ -174,6 +176,8 @@ class Position(PoolStudy):
         values = [np.round(signs[m] * each, DIGITS).reshape(-1) for m, each in seen.items()]
         queries, arms = [query for query in grid.queries for _ in grid.arms], grid.arms * len(grid.queries)
         rows = ScoreRows(list(seen), np.array(values).T, grid.values.reshape(-1), queries, arms, grid.aspect)
+        if grid.clusters is not None:
+            rows = rows._replace(clusters=np.repeat(grid.clusters, len(grid.arms)))
         found = Prediction(rows, self.measure, self.plan).within if seen else []
         for metric, one in zip(seen, found, strict=True):
             yield {"metric": metric, "blind": _is_blind(seen[metric])} | columns(one, "correlation", "left out")

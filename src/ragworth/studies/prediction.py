@@ -49,7 +49,7 @@ class Prediction:
 
     @property
     def _how(self) -> dict[str, Any]:
-        return {"measure": self.measure, **self.plan.options}
+        return {"measure": self.measure, **self.plan.options, "clusters": self.rows.clusters}
 
     @cached_property
     def within(self) -> list[Estimate]:
@@ -149,6 +149,7 @@ class SizedPredictions:
     ``rows``: by size, of metrics without their cutoffs. ``ways``: ``queries``, or also ``systems``.
     """
 
+    case: Case
     rows: Mapping[int, ScoreRows]
     measure: str
     plan: Resampling
@@ -158,6 +159,11 @@ class SizedPredictions:
     def queries(self) -> list[str]:
         """All queries, in one order for every size."""
         return sorted({query for rows in self.rows.values() for query in rows.queries})
+
+    @cached_property
+    def clusters(self) -> list[int] | None:
+        """The conversation of each query; None if queries are independent."""
+        return self.case.clusters(self.queries)
 
     def aligned(self, size: int, values: Floats) -> Floats:
         """Values of the queries that a size has, for all queries; NaN for those that it lacks."""
@@ -192,7 +198,7 @@ class SizedPredictions:
             rows = self.rows[size]
             score, outcome = rows.grid(rows.values[:, rows.metrics.index(metric)]), rows.grid(rows.outcome)
             sides.append((self.aligned(size, score), self.aligned(size, outcome)))
-        one = correlate_systems(sides, cast(Measure, self.measure), self.plan)
+        one = correlate_systems(sides, cast(Measure, self.measure), self.plan, self.clusters)
         return one._replace(reason=one.reason or ("a system has no value" if one.n_left_out else ""))
 
     def mean(self, over: str, metric: str) -> Estimate:
@@ -200,7 +206,8 @@ class SizedPredictions:
         known = [k for (*of, k), one in self.found.items() if of == [over, metric] and one.value is not None]
         if over == "systems":
             return self._over_systems(metric, known)
-        return mean_of_columns(np.stack([self.by_query[metric, size] for size in known], axis=1), self.plan)
+        values = np.stack([self.by_query[metric, size] for size in known], axis=1)
+        return mean_of_columns(values, self.plan, self.clusters)
 
     def deviation(self, over: str, metric: str, size: int) -> float | None:
         """The standard deviation of the correlations within queries."""
@@ -212,7 +219,8 @@ class SizedPredictions:
         first, last = min(self.rows), max(self.rows)
         both = [m for m in self.rows[first].metrics if m in self.rows[last].metrics] if first != last else []
         ends = {m: (self.by_query[m, last], self.by_query[m, first]) for m in both}
-        found = {m: difference(*sides, "bootstrap", self.plan, (-1.0, 1.0)) for m, sides in ends.items()}
+        bounds, turns = (-1.0, 1.0), self.clusters
+        found = {m: difference(*sides, "bootstrap", self.plan, bounds, turns) for m, sides in ends.items()}
         return correct_by_holm({m: one if one.n > 1 else one._replace(p=None) for m, one in found.items()})
 
 
@@ -241,7 +249,7 @@ def average_rows(every: Sequence[Prediction]) -> Iterator[dict[str, object]]:
         first, second = (shared[at] for at in main)
         grids[f"{first} − {second}"] = [a - b for a, b in zip(grids[first], grids[second], strict=True)]
     for name, parts in grids.items():
-        one = mean_of_groups(parts, every[0].plan)
+        one = mean_of_groups(parts, every[0].plan, [each.rows.query_clusters for each in every])
         one = one if one.value is not None else one._replace(reason="some case has no correlation")
         yield {"metric": name} | columns(one, "correlation", "p", "left out")
 

@@ -262,6 +262,7 @@ class SizedContexts:
         self.names, self.labels, self.roles, self.of = (design[name].to_list() for name in list(DESIGN)[:4])
         frame = case.results.outcomes_of(UTILITY).filter(pl.col("system").is_in(self.names))
         self.queries = frame["query"].unique(maintain_order=True).to_list()
+        self.clusters = case.clusters(self.queries)
         self.asked = Counter(frame["system"].to_list())
         self.values = matrix(frame, self.names, self.queries)
         self.said = case.results.said.get(UTILITY, pl.DataFrame())
@@ -276,8 +277,9 @@ class SizedContexts:
 
     def _against(self, pairs: Mapping[int, int]) -> dict[int, Estimate]:
         """Contexts against others, by place: paired t-tests, corrected by Holm."""
-        values, plan = self.values, self.study.plan
-        return correct_by_holm({a: difference(values[:, a], values[:, b], "t", plan) for a, b in pairs.items()})
+        sides = {a: (self.values[:, a], self.values[:, b]) for a, b in pairs.items()}
+        gaps = {a: difference(*both, "t", self.study.plan, clusters=self.clusters) for a, both in sides.items()}
+        return correct_by_holm(gaps)
 
     @cached_property
     def rows(self) -> ScoreRows:
@@ -311,7 +313,7 @@ class SizedContexts:
         return float(known.mean()) if len(known) else None  # type: ignore[arg-type]
 
     def utility_rows(self) -> Iterator[Row]:
-        for at, mean in enumerate(mean_estimates(self.values, self.study.plan)):
+        for at, mean in enumerate(mean_estimates(self.values, self.study.plan, clusters=self.clusters)):
             best, back = (self.contrasts[role].get(at, Estimate()) for role in (ORACLE, REVERSED))
             fewer = self._told("repeats", at).filter(pl.col("repeats").is_between(1, pl.col("of") - 1))
             marks = "†" * self.study.is_significant(best) + "‡" * self.study.is_significant(back)

@@ -123,14 +123,16 @@ class WinRate(Study):
         queries = {n: frame.filter(pl.col("system") == n)["query"].to_list() for n in NOUNS}
         against = [n for n in NOUNS if queries[n]]
         sides = {(name, n): matrix(part, [GOLD, n], queries[n]) for name, part in values.items() for n in against}
-        found = {at: win_rate(both, strict=strict, **self.plan.options) for at, both in sides.items()}
+        turns = {n: case.clusters(queries[n]) for n in against}
+        how = {"strict": strict, **self.plan.options}
+        found = {(name, n): win_rate(both, **how, clusters=turns[n]) for (name, n), both in sides.items()}
         found = confidences.correct_rivals(found)
         wins = {at: pair_wins(both, strict=strict) for at, both in sides.items()}
         words, main = [], against[0]
         rows = estimate_rows(("confidence", "against"), found, "win rate", "p", "p_holm", "counts", "missing")
         for row, (name, n) in zip(rows, found, strict=True):
             if KEYED.get(name) in values:
-                gain = difference(wins[name, n], wins[KEYED[name], n], "sign", self.plan, SHARE)
+                gain = difference(wins[name, n], wins[KEYED[name], n], "sign", self.plan, SHARE, turns[n])
                 row |= {"key gain": gain.value, "gain low": gain.low, "gain high": gain.high, "p_gain": gain.p}
                 words += [_gain_words(name, gain)] if n == main and gain.value is not None else []
         page.add("win-rate", case, rows)

@@ -77,9 +77,11 @@ def build_answers(results: Results, seed: int) -> AnswerOverview | None:
         return None
     main = names[0]
     scores = scores.having("metric", names)
-    means = _of_all_questions(read_means(summarise(scores, level=LEVEL, resamples=RESAMPLES, seed=seed)), scores)
+    turns = results.conversations
+    summary = summarise(scores, level=LEVEL, resamples=RESAMPLES, seed=seed, conversations=turns)
+    means = _of_all_questions(read_means(summary), scores)
     shares = frozenset(matrix.metric for matrix in score_matrices(scores) if _is_share(matrix.metric, matrix.values))
-    ranking = rank_systems(scores, means, main, seed)
+    ranking = rank_systems(scores, means, main, seed, conversations=turns)
     rivals = [system for system in ranking.order if system != ORACLE_SYSTEM] or ranking.order
     baseline = chosen_baseline(results.manifest, rivals)
     written = _Sentences(ranking, means, main, main in shares)
@@ -95,7 +97,7 @@ def build_answers(results: Results, seed: int) -> AnswerOverview | None:
         standings,
         ranking,
         baseline,
-        _comparison(scores, ranking, baseline, seed),
+        _comparison(scores, ranking, baseline, seed, turns),
         _notes(results, means, main, names, ranking),
     )
 
@@ -146,11 +148,13 @@ def _is_share(name: str, values: Any) -> bool:
     return name.rpartition("-")[2] in SHARES or bool((np.isnan(values) | (values == 0) | (values == 1)).all())
 
 
-def _comparison(scores: Scores, ranking: Ranking, baseline: str, seed: int) -> Comparison | None:
+def _comparison(
+    scores: Scores, ranking: Ranking, baseline: str, seed: int, turns: Mapping[str, str]
+) -> Comparison | None:
     """Every outcome against the baseline's; for the main one, p is corrected over all pairs, as for the groups."""
     if len(scores.distinct("system")) < 2:
         return None
-    found = compare(scores, baseline=baseline, test=TEST, level=LEVEL, seed=seed, changes=0)
+    found = compare(scores, baseline=baseline, test=TEST, level=LEVEL, seed=seed, changes=0, conversations=turns)
     known = {system: ranking.difference(baseline, system) for system in ranking.order}
     corrected = {system: row["p_holm"] for system, row in known.items() if row is not None}
     main = pl.col("metric") == ranking.metric
@@ -277,10 +281,8 @@ class _Sentences:
         elif row["low"] is not None and row["low"] * row["high"] > 0:
             facts.append(f"the interval leaves out 0, but the test doesn't confirm it: p = {row['p']:.2g}")
         elif row["detectable"]:
-            facts.append(
-                f"with {row['n']:,} questions like these, a difference of {self._points(row['detectable'])} would be "
-                "detected"
-            )
+            least = self._points(row["detectable"])
+            facts.append(f"with {_questions(row)} like these, a difference of {least} would be detected")
         return f"; not significantly different from {baseline} ({'; '.join(filter(None, facts))})"
 
     def _points(self, difference: float) -> str:
@@ -329,6 +331,12 @@ class _Sentences:
             f"{best} leads: {self.verdict(best)}. It is significantly better than {_join_names(behind)}, but not "
             f"than {_join_names(level)}."
         )
+
+
+def _questions(row: Mapping[str, Any]) -> str:
+    """How many questions a comparison is from, and of how many conversations."""
+    number = row.get("conversations")
+    return f"{row['n']:,} questions" + (f" of {format_count(number, 'conversation')}" if number is not None else "")
 
 
 def _join_names(names: Sequence[str]) -> str:

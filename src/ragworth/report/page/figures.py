@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from ragworth.conversations import cluster_labels
 from ragworth.diagnosis import PASSAGE_KINDS
 from ragworth.report.charts.base import Spec
 from ragworth.report.charts.planes import curve_chart
@@ -106,7 +107,8 @@ def ranks_figure(given: FigureSources) -> Figure | str:
     best_first = {system: i for i, system in enumerate(given.systems)}
     order = sorted(range(len(found.columns)), key=lambda i: (best_first[found.columns[i][0]], found.columns[i][1]))
     columns, values = [found.columns[i] for i in order], found.values[:, order]
-    span = mean_intervals(values, resamples=RESAMPLES, seed=given.seed, bounds=(-1.0, 1.0))
+    turns = cluster_labels(given.survey.queries, given.results.conversations)
+    span = mean_intervals(values, resamples=RESAMPLES, seed=given.seed, bounds=(-1.0, 1.0), clusters=turns)
     frame = pl.DataFrame(
         {
             "system": [system for system, _ in columns],

@@ -9,7 +9,8 @@ from typing import Any
 import polars as pl
 
 from ragworth.comparison import higher_is_better, is_different, summarise
-from ragworth.errors import InputError, format_list
+from ragworth.conversations import cluster_labels
+from ragworth.errors import InputError, format_count, format_list
 from ragworth.metrics.reader_judgments import READER_REASON
 from ragworth.report.page.groups import SystemGroups
 from ragworth.report.page.rankings import (
@@ -26,6 +27,7 @@ from ragworth.report.page.survey import Survey
 from ragworth.report.render import format_p_value
 from ragworth.report.wording import signed
 from ragworth.results import Results
+from ragworth.stats.clustered import FEW_CLUSTERS, FEWEST_CLUSTERS
 from ragworth.stats.range_intervals import TOO_FEW
 from ragworth.tables import Scores
 
@@ -72,6 +74,8 @@ class Overview:
     pairs: int
     resamples: int
     seed: int
+    conversations: int | None = None
+    """Conversations that the queries are turns of; None if queries are independent."""
 
 
 def chosen_metrics(scores: Scores, metrics: Sequence[str] | None) -> list[str]:
@@ -96,9 +100,10 @@ def build_overview(results: Results, known: Survey, metrics: Sequence[str] | Non
     bare = [system for system in results.contexts.systems if not known.shown(system)] if known.passages else []
     if bare:  # a metric of passages says nothing of systems that show none
         scores = scores.having("system", [system for system in scores.distinct("system") if system not in bare])
-    summary = summarise(scores, level=LEVEL, resamples=RESAMPLES, seed=seed)
+    turns = results.conversations
+    summary = summarise(scores, level=LEVEL, resamples=RESAMPLES, seed=seed, conversations=turns)
     means = read_means(summary, results.contexts.systems)
-    ranking = rank_systems(scores, means, main, seed)
+    ranking = rank_systems(scores, means, main, seed, conversations=turns)
     baseline = chosen_baseline(results.manifest, ranking.order)
     standings = [
         _standing(
@@ -111,16 +116,27 @@ def build_overview(results: Results, known: Survey, metrics: Sequence[str] | Non
         )
         for system in ranking.order
     ]
-    queries = len(known.queries)
+    labels = cluster_labels(known.queries, turns)
     return Overview(
-        main, names, standings, ranking.groups, queries, baseline, TEST, ranking.pairs, ranking.resamples, seed
+        main,
+        names,
+        standings,
+        ranking.groups,
+        len(known.queries),
+        baseline,
+        TEST,
+        ranking.pairs,
+        ranking.resamples,
+        seed,
+        None if labels is None else len(set(labels)),
     )
 
 
-def _interval_words(low: float | None, high: float | None, n: int) -> tuple[str, int]:
+def _interval_words(low: float | None, high: float | None, n: int, conversations: int | None) -> tuple[str, int]:
     """An interval in words, and the digits that tell its ends apart."""
     if low is None or high is None:
-        return "no interval from one query" if n < 2 else TOO_FEW, 2
+        few = conversations is not None and conversations < FEWEST_CLUSTERS
+        return "no interval from one query" if n < 2 else FEW_CLUSTERS if few else TOO_FEW, 2
     digits = 2 if high - low >= 0.05 else 3
     return f"{100 * LEVEL:g} % interval {signed(low, digits)} to {signed(high, digits)}", digits
 
@@ -140,13 +156,13 @@ def _sentence(
     sign = 1 if row is not None else -1
     row = row if row is not None else versus.get((system, baseline))
     if row is None:
-        span, digits = _interval_words(mine.low, mine.high, mine.n)
+        span, digits = _interval_words(mine.low, mine.high, mine.n, mine.conversations)
         return f"has a mean {main} of {signed(mine.mean, digits)}, {span}"
     if row["difference"] is None:
         return f"cannot be compared with {baseline}: no query has a value of {main} for both"
     difference = sign * row["difference"]
     ends = (None, None) if row["low"] is None else sorted((sign * row["low"], sign * row["high"]))
-    span, digits = _interval_words(ends[0], ends[1], row["n"])
+    span, digits = _interval_words(ends[0], ends[1], row["n"], row.get("conversations"))
     if row["p_holm"] >= ALPHA:
         every = f" once all {len(versus)} pairs are compared" if row["p"] < ALPHA else ""
         words = (
@@ -155,7 +171,7 @@ def _sentence(
         )
         if row["detectable"] and not every:  # by itself; where all pairs together decide, it takes more
             size = signed(row["detectable"], 3)
-            words += f"; with {row['n']:,} queries like these, a difference of {size} would be detected"
+            words += f"; with {_queries(row)} like these, a difference of {size} would be detected"
         return words
     if not is_different(row):
         return (
@@ -166,6 +182,12 @@ def _sentence(
     better = (difference > 0) == higher_is_better(main)
     size = signed(abs(difference), digits)
     return f"{'beats' if better else 'trails'} {baseline} by {size} {main}, {span}"
+
+
+def _queries(row: Mapping[str, Any]) -> str:
+    """How many queries a comparison is from, and of how many conversations."""
+    number = row.get("conversations")
+    return f"{row['n']:,} queries" + (f" of {format_count(number, 'conversation')}" if number is not None else "")
 
 
 def _standing(

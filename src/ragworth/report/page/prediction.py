@@ -1,7 +1,8 @@
-"""Do the metrics predict what came of the contexts? Rank correlations with intervals over queries."""
+"""Do the metrics predict what came of the contexts? Rank correlations with intervals over queries or conversations."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +10,8 @@ import numpy.typing as npt
 import polars as pl
 
 from ragworth.comparison import correlate, higher_is_better
+from ragworth.conversations import cluster_labels
+from ragworth.stats.clustered import FEWEST_CLUSTERS
 from ragworth.stats.correlation import ResampledRanks, pearson, spearman
 from ragworth.stats.influence import spearman_influence
 from ragworth.stats.large_samples import LARGE, bootstrap_quantiles
@@ -56,8 +59,8 @@ class OutcomeCorrelation(NamedTuple):
     """A correlation, its values in the resamples, and the queries that these draw from.
 
     ``up`` is −1 where a lower value of the metric is better: it predicts what it should by a negative correlation.
-    More than :data:`LARGE` queries are not resampled. ``draws`` then has a number for each query, and their mean is the
-    correlation.
+    ``units`` is what is drawn: queries, or the conversations that they are turns of. More than :data:`LARGE` units are
+    not resampled. ``draws`` then has a number for each unit, and their mean is the correlation.
     """
 
     metric: str
@@ -65,21 +68,27 @@ class OutcomeCorrelation(NamedTuple):
     rho: float
     draws: Floats
     queries: pl.Series
+    units: int
     n: int
 
     def span(self, draws: Floats) -> ConfidenceInterval | None:
         """The interval of a statistic from its draws."""
-        if len(self.queries) <= LARGE:
-            return expanded_interval(draws, len(self.queries), LEVEL)
+        if self.units < min(FEWEST_CLUSTERS, len(self.queries)):
+            return None
+        if self.units <= LARGE:
+            return expanded_interval(draws, self.units, LEVEL)
         return ConfidenceInterval(*bootstrap_quantiles(draws, (1 - LEVEL) / 2, RESAMPLES, seed=0))
 
 
-def outcome_predictions(scores: Scores, outcomes: Outcomes, metrics: list[str], seed: int) -> pl.DataFrame:
+def outcome_predictions(
+    scores: Scores, outcomes: Outcomes, metrics: list[str], seed: int, conversations: Mapping[str, str] | None = None
+) -> pl.DataFrame:
     """How well each metric predicts each outcome: Spearman's ρ over all (system, query), best first: the
     highest, or the lowest for a metric of which lower is better.
 
     The interval is an expanded percentile bootstrap that draws whole queries, because contexts of one query are not
-    independent; for more than :data:`LARGE` queries it is the limit of that. Returns metric, outcome, rho, low, high,
+    independent, and whole ``conversations`` where queries are their turns; for more than :data:`LARGE` queries it is
+    the limit of that. Returns metric, outcome, rho, low, high,
     apart, n (contexts) and queries. ``apart`` says whether the interval of the difference from the best, in the same
     resamples, lies above 0: null for the best itself, and where a metric has values for other queries.
     """
@@ -87,7 +96,9 @@ def outcome_predictions(scores: Scores, outcomes: Outcomes, metrics: list[str], 
     for (aspect,), part in outcomes.frame.filter(pl.col("value").is_not_null()).group_by("aspect", maintain_order=True):
         right = part.select("system", "query", pl.col("value").alias("outcome"))
         every = [
-            resample_correlation(metric, _known_scores(scores, metric).join(right, on=["system", "query"]), seed)
+            resample_correlation(
+                metric, _known_scores(scores, metric).join(right, on=["system", "query"]), seed, conversations or {}
+            )
             for metric in metrics
         ]
         found = sorted((each for each in every if each is not None), key=lambda each: -each.up * each.rho)
@@ -115,22 +126,29 @@ def _row(each: OutcomeCorrelation, best: OutcomeCorrelation) -> dict[str, object
     }
 
 
-def resample_correlation(metric: str, both: pl.DataFrame, seed: int) -> OutcomeCorrelation | None:
-    """Spearman's ρ of ``value`` and ``outcome`` in resamples of the queries; None where there is none."""
+def resample_correlation(
+    metric: str, both: pl.DataFrame, seed: int, conversations: Mapping[str, str]
+) -> OutcomeCorrelation | None:
+    """Spearman's ρ of ``value`` and ``outcome`` in resamples of the units; None where there is none."""
     ordered = both.sort("query")
+    labels = cluster_labels(ordered["query"], conversations)
+    units = ordered["query"] if labels is None else pl.Series("unit", labels)
+    if labels is not None:
+        order = units.arg_sort()
+        ordered, units = ordered[order], units[order]
     x, y = ordered["value"].to_numpy(), ordered["outcome"].to_numpy()
     rho = spearman(x, y) if len(x) else float("nan")
     if np.isnan(rho):
         return None
-    first = ordered["query"].is_first_distinct()
-    queries = ordered["query"].filter(first)
-    make = _resampled if len(queries) <= LARGE else _influences
+    starts = np.flatnonzero(units.is_first_distinct().to_numpy())
+    make = _resampled if len(starts) <= LARGE else _influences
     up = 1 if higher_is_better(metric) else -1
-    return OutcomeCorrelation(metric, up, rho, make(x, y, np.flatnonzero(first.to_numpy()), seed), queries, len(x))
+    queries = ordered["query"].unique(maintain_order=True)
+    return OutcomeCorrelation(metric, up, rho, make(x, y, starts, seed), queries, len(starts), len(x))
 
 
 def _resampled(x: Floats, y: Floats, starts: Ints, seed: int) -> Floats:
-    """The correlation in resamples of the queries, whose rows begin at ``starts``."""
+    """The correlation in resamples of the units, whose rows begin at ``starts``."""
     spans = np.split(np.arange(len(x)), starts[1:])
     a, b = ResampledRanks(x), ResampledRanks(y)
     rng = np.random.default_rng(seed)
@@ -142,6 +160,6 @@ def _resampled(x: Floats, y: Floats, starts: Ints, seed: int) -> Floats:
 
 
 def _influences(x: Floats, y: Floats, starts: Ints, _: int) -> Floats:
-    """A number for each query, whose mean is the correlation."""
+    """A number for each unit, whose mean is the correlation."""
     sizes = np.diff(np.append(starts, len(x)))
     return spearman_influence(x, y).by_group(np.repeat(np.arange(len(starts)), sizes))

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from ragworth.comparison import compare, higher_is_better, is_different, score_matrices
+from ragworth.comparison import compare, higher_is_better, is_different, missing_interval, score_matrices
 from ragworth.report.page.groups import SystemGroups, group_systems
 from ragworth.report.wording import signed
+from ragworth.stats.clustered import FEWEST_CLUSTERS
 from ragworth.stats.paired import Test
 from ragworth.tables import Scores
 
@@ -19,6 +20,11 @@ RESAMPLES = 2000
 """Of intervals of means."""
 
 TEST: Test = "randomisation"
+
+DRAWN_TURNS = (
+    "Intervals and tests draw whole conversations, because the turns of one aren't independent; "
+    f"fewer than {FEWEST_CLUSTERS} have no interval."
+)
 
 
 class MetricMean(NamedTuple):
@@ -30,12 +36,14 @@ class MetricMean(NamedTuple):
     n: int
     total: int
     missing: str
+    conversations: int | None = None
+    """Conversations that these queries are turns of; None if queries are independent."""
 
     @property
     def ends(self) -> str:
         """The ends of the interval, or why several queries give none; empty for a single one."""
         if self.low is None or self.high is None:
-            return "too few differ" if self.n > 1 else ""
+            return missing_interval(self.n, self.conversations) if self.n > 1 else ""
         return f"[{signed(self.low, 3)}, {signed(self.high, 3)}]"
 
 
@@ -47,7 +55,7 @@ def read_means(summary: pl.DataFrame, systems: Iterable[str] = ()) -> dict[str, 
     """The rows of a summary by system and metric; ``systems`` are there even without a value."""
     means: dict[str, dict[str, MetricMean]] = {system: {} for system in systems}
     for row in summary.iter_rows(named=True):
-        facts = [row[name] for name in ("mean", "low", "high", "n", "total", "missing")]
+        facts: list[Any] = [row.get(name) for name in MetricMean._fields]
         means.setdefault(row["system"], {})[row["metric"]] = MetricMean(*facts)
     return means
 
@@ -97,7 +105,10 @@ class Ranking(NamedTuple):
 
 
 def rank_systems(scores: Scores, means: Means, metric: str, seed: int, **testing: Any) -> Ranking:
-    """Order systems by the mean of a metric, and group those that are not significantly different."""
+    """Order systems by the mean of a metric, and group those that are not significantly different.
+
+    ``testing`` are arguments of `compare`.
+    """
     up = 1 if higher_is_better(metric) else -1
     known = {system: mine[metric].mean for system, mine in means.items() if metric in mine}
     one = scores.having("metric", [metric])

@@ -67,7 +67,8 @@ def prediction_figure(given: FigureSources) -> Figure | str:
     outcomes = given.results.outcomes
     if outcomes is None:
         return "there are no outcomes to predict"
-    found = prediction.outcome_predictions(given.results.scores, outcomes, given.overview.metrics, given.seed)
+    turns = given.results.conversations
+    found = prediction.outcome_predictions(given.results.scores, outcomes, given.overview.metrics, given.seed, turns)
     if not found.height:
         return "no metric and outcome vary over the same contexts"
     panels: list[ChartPanel] = []
@@ -82,9 +83,10 @@ def prediction_figure(given: FigureSources) -> Figure | str:
         panels.append(
             ChartPanel(f"predicted-{len(panels)}", str(aspect), dot_chart(frame, f"Spearman ρ with {aspect}"))
         )
+    units = "whole conversations" if turns else "queries"
     caption = (
         "Rank correlation of each metric with what came of the context, over all systems and queries; intervals by "
-        "resampling queries. Metrics of which lower is better should go against it. "
+        f"resampling {units}. Metrics of which lower is better should go against it. "
         f"Best: {'; '.join(_best(found))}."
     )
     return Figure("predicted", "Which metric predicts the answers", caption, panels, found)

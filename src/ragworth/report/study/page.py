@@ -153,12 +153,15 @@ def estimate_rows(
 def columns(one: Estimate, value: str, *more: str, unit: str = "queries") -> dict[str, object]:
     """An estimate as columns of a table: value, interval, what is named in ``more``, and the number of its units.
 
+    If the units are turns, also the number of their conversations.
+
     ``more``: p, p_holm, counts, detectable, why, left out or missing (with the reasons).
     """
     made: dict[str, object] = {value: one.value, "low": one.low, "high": one.high}
     made |= {name: getattr(one, name) for name in ("p", "p_holm") if name in more}
     made |= one.counts if "counts" in more else {}
     made |= {unit: one.n}
+    made |= {"conversations": one.clusters} if one.clusters is not None else {}
     made |= {"detectable": one.detectable} if "detectable" in more else {}
     made |= {name: one.n_left_out for name in ("left out", "missing") if name in more}
     return made | ({"why": one.reason} if {"left out", "missing", "why"} & set(more) else {})

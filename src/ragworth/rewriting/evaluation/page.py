@@ -6,11 +6,14 @@ from pathlib import Path
 
 import polars as pl
 
+from ragworth.comparison import is_different, missing_interval
+from ragworth.conversations import FEWEST_CONVERSATIONS
 from ragworth.errors import format_count
 from ragworth.report.document import Bullets, Document, DocumentBlock, Notes, Paragraph, Section, TableBlock
 from ragworth.report.render import format_p_value
 from ragworth.rewriting.evaluation.run import PROPERTIES, RewritingEvaluation
 
+CORRECT = "correct"
 EXAMPLES = 20
 """Turns whose rewrites the report shows."""
 
@@ -38,11 +41,15 @@ def differences_table(found: RewritingEvaluation) -> pl.DataFrame:
             "against": row["against"],
             "measure": row["measure"],
             "difference": "–" if row["difference"] is None else f"{row['difference']:+.3f}",
-            "interval": "–" if row["low"] is None else f"[{row['low']:+.3f}, {row['high']:+.3f}]",
+            "interval": missing_interval(row["n"], row["conversations"])
+            if row["low"] is None
+            else f"[{row['low']:+.3f}, {row['high']:+.3f}]",
             "p": format_p_value(row["p"]),
             "p_holm": format_p_value(row["p_holm"]),
             "smallest detectable": "–" if row["detectable"] is None else f"{row['detectable']:.3f}",
             "won/tied/lost": "–" if row["wins"] is None else f"{row['wins']}/{row['ties']}/{row['losses']}",
+            "turns": row["n"],
+            "conversations": row["conversations"],
         }
         for row in found.differences.iter_rows(named=True)
     ]
@@ -50,10 +57,10 @@ def differences_table(found: RewritingEvaluation) -> pl.DataFrame:
 
 
 def sentences(found: RewritingEvaluation, alpha: float = 0.05) -> list[str]:
-    """What the numbers allow to say about each arm by the first measure."""
-    said = []
+    """What the numbers allow to say about each arm by the first measure, and by correct answers where there are any."""
+    said: list[str] = []
     for row in found.differences.iter_rows(named=True):
-        if row["measure"] != found.differences["measure"][0]:
+        if row["measure"] not in (found.differences["measure"][0], CORRECT):
             continue
         if failed := [arm for arm in (row["arm"], row["against"]) if arm in found.failed]:
             said.append(
@@ -62,16 +69,25 @@ def sentences(found: RewritingEvaluation, alpha: float = 0.05) -> list[str]:
             )
         elif row["difference"] is None:
             said.append(f"{row['arm']} can't be compared with {row['against']}: no turn has both values.")
-        elif row["p_holm"] < alpha:
+        elif is_different(row, alpha):
             verb = "beats" if row["difference"] > 0 else "is worse than"
             said.append(f"{row['arm']} {verb} {row['against']} by {abs(row['difference']):.3f} {row['measure']}.")
+        elif row["p_holm"] < alpha:
+            said.append(
+                f"{row['arm']} is not clearly different from {row['against']} by {row['measure']}: "
+                f"{row['difference']:+.3f}; p is {format_p_value(row['p_holm'])}, but the interval, which allows for "
+                "conversations unlike these, includes 0."
+            )
         else:
             small = "" if row["detectable"] is None else f" (it could show {row['detectable']:.3f})"
+            if row["low"] is None and row["conversations"] < min(FEWEST_CONVERSATIONS, row["n"]):
+                few = format_count(row["conversations"], "conversation")
+                small = f"; {few} {'is' if row['conversations'] == 1 else 'are'} too few for an interval"
             said.append(
                 f"{row['arm']} is not significantly different from {row['against']} by {row['measure']}: "
                 f"{round(row['difference'], 3) + 0.0:+.3f}{small}."
             )
-    return said
+    return list(dict.fromkeys(said))
 
 
 def rewriting_document(found: RewritingEvaluation, title: str = "Rewrites compared") -> Document:

@@ -21,9 +21,8 @@ from ragworth.retrieval.steps.reorder import Top
 from ragworth.rewriting.contexts import check_pipeline, retrieve_by_text
 from ragworth.rewriting.evaluation.arms import LAST, Arm
 from ragworth.rewriting.evaluation.measures import is_unchanged, leaks_answer, word_count
-from ragworth.stats.clustered import clustered_difference, clustered_mean
-from ragworth.stats.estimate import Estimate, Resampling
-from ragworth.stats.paired import Test, correct_by_holm
+from ragworth.stats.estimate import Estimate, Resampling, mean_estimates
+from ragworth.stats.paired import Test, correct_by_holm, difference
 from ragworth.stats.range_intervals import Bounds
 from ragworth.tables import OK, Contexts, Outcomes
 
@@ -165,24 +164,18 @@ class ArmComparison:
         return every.filter(pl.col("query").is_in(list(conversations))).with_columns(named).select(list(VALUES))
 
     def _mean(self, found: _Values, arm: str, measure: str) -> Sequence[object]:
-        one = clustered_mean(found.of(arm, measure), found.clusters, self.plan, self._bounds.get(measure))
-        clusters = one.counts.get("clusters", 0)
-        return (arm, measure, one.value, one.low, one.high, one.n, one.n_left_out, clusters)
+        values, bounds = found.of(arm, measure), self._bounds.get(measure)
+        (one,) = mean_estimates(values[:, None], self.plan, bounds, found.clusters)
+        return (arm, measure, one.value, one.low, one.high, one.n, one.n_left_out, _conversations(one))
 
     def _differences(self, found: _Values, arms: Sequence[str], measures: Sequence[str]) -> list[Sequence[object]]:
         rows: list[Sequence[object]] = []
         for base in self.against:
             others = [arm for arm in arms if arm != base]
             for measure in measures:
+                bounds, against = self._bounds.get(measure), found.of(base, measure)
                 moved = {
-                    arm: clustered_difference(
-                        found.of(arm, measure),
-                        found.of(base, measure),
-                        found.clusters,
-                        self.test,
-                        self.plan,
-                        self._bounds.get(measure),
-                    )
+                    arm: difference(found.of(arm, measure), against, self.test, self.plan, bounds, found.clusters)
                     for arm in others
                 }
                 rows += [_difference_row(arm, base, measure, one) for arm, one in correct_by_holm(moved).items()]
@@ -228,8 +221,13 @@ class _Values:
         return self._arrays.setdefault((arm, measure), np.full(len(self._places), np.nan))
 
 
+def _conversations(one: Estimate) -> int:
+    """How many conversations an estimate is from; where none has several turns, they are as many as turns."""
+    return one.n if one.clusters is None else one.clusters
+
+
 def _difference_row(arm: str, base: str, measure: str, one: Estimate) -> Sequence[object]:
     counts: Mapping[str, int] = one.counts
     tallies = (counts.get(name) for name in ("wins", "ties", "losses"))
-    sizes = (one.n, one.n_left_out, counts.get("clusters", 0))
+    sizes = (one.n, one.n_left_out, _conversations(one))
     return (arm, base, measure, one.value, one.low, one.high, one.p, one.p_holm, one.detectable, *tallies, *sizes)

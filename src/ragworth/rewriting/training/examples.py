@@ -17,6 +17,7 @@ IGNORED = -100
 
 TOO_LONG = "longer than max_tokens"
 NO_HISTORY = "no history to rewrite from"
+SAME_TEXTS = "both rewrites are the same"
 BOUNDARY = "a token spans the prompt and the rewrite"
 
 
@@ -64,9 +65,7 @@ class ExampleEncoder:
         left_out: dict[str, int] = {}
         cut = 0
         for query, texts in examples:
-            if not all(text.strip() for text in texts):
-                raise InputError(f"a rewrite of the query {query!r} is empty", expected="a text in every row")
-            found = self._tokens(self.turns[query], texts)
+            found = SAME_TEXTS if len(set(texts)) < len(texts) else self._tokens(self.turns[query], texts)
             if isinstance(found, str):
                 left_out[found] = left_out.get(found, 0) + 1
                 continue

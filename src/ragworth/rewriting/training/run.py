@@ -19,7 +19,7 @@ import polars as pl
 
 from ragworth.collection import Collection
 from ragworth.conversations import Turn, turns_of
-from ragworth.errors import InputError, format_count
+from ragworth.errors import InputError, format_count, quote_short
 from ragworth.llm.adapter_folder import ABOUT, CONFIG, WEIGHTS, is_adapter_folder
 from ragworth.llm.local.peft_adapter import PeftAdapter
 from ragworth.prompts import load_prompt
@@ -143,6 +143,7 @@ class TrainingRun:
 
     def plan(self) -> TrainingPlan:
         """Check everything that can be checked without a model."""
+        self._check_texts()
         if self.start is not None and not is_adapter_folder(self.start):
             raise InputError("it is not an adapter's folder", file=str(self.start), expected=f"{CONFIG} in it")
         if self.start is not None:
@@ -150,6 +151,13 @@ class TrainingRun:
         names = tuple(f"{kind} at {rate:g}" for kind, rates in self.stages.items() for rate in rates)
         sft, dpo = (0 if table is None else table.height for table in (self.best, self.pairs))
         return TrainingPlan(self.split, sft, dpo, names)
+
+    def _check_texts(self) -> None:
+        """Refuse empty rewrites before a model is loaded."""
+        for table, names in ((self.best, ("text",)), (self.pairs, ("chosen", "rejected"))):
+            for query, *texts in () if table is None else table.select("query", *names).iter_rows():
+                if empty := [name for name, text in zip(names, texts, strict=True) if not text.strip()]:
+                    raise InputError(f"{empty[0]} of the query {quote_short(query)} is empty", expected="a rewrite")
 
     def finished(self) -> TrainedRewriter | None:
         """The adapter of an earlier run of the same; another one in its place is an error."""

@@ -16,7 +16,7 @@ from ragworth.report.document import (
     TextSpan,
 )
 from ragworth.report.page.answers import AnswerOverview, interval_words
-from ragworth.report.page.rankings import TEST, MetricMean
+from ragworth.report.page.rankings import DRAWN_TURNS, TEST, MetricMean
 from ragworth.report.page.sections.verdict import sentence_list
 from ragworth.report.page.view import ReportView
 
@@ -66,6 +66,8 @@ def _mean(found: AnswerOverview, name: str, mean: MetricMean | None) -> Cell:
 def _note(found: AnswerOverview) -> str:
     words = "In brackets the 95 % interval of the mean over questions. n of N: questions that have a value; the others "
     words += "are missing and count neither as correct nor as wrong."
+    if any(mean.conversations is not None for each in found.standings for mean in each.means.values()):
+        words += f" {DRAWN_TURNS}"
     if found.comparison is None:
         return words
     return (

@@ -49,7 +49,7 @@ def section(view: ReportView) -> Section | None:
         return None
     blocks: list[DocumentBlock] = []
     if frame is not None:
-        blocks += _summary(frame)
+        blocks += _summary(frame, view.results.conversations)
     if support is not None:
         blocks.append(Paragraph(_support_sentence(support)))
     # Contributions to other answers than those that were graded say nothing about them.
@@ -59,7 +59,7 @@ def section(view: ReportView) -> Section | None:
     return Section("contribution", "What each passage did for the answer", blocks, "Contribution")
 
 
-def _summary(frame: pl.DataFrame) -> list[DocumentBlock]:
+def _summary(frame: pl.DataFrame, conversations: Mapping[str, str]) -> list[DocumentBlock]:
     known = context_rows(frame).filter(pl.col("contributions").is_not_null())
     accepted = "gain" in frame["aspect"].to_list()
     whose = "an accepted answer" if accepted else "the answer"
@@ -68,7 +68,8 @@ def _summary(frame: pl.DataFrame) -> list[DocumentBlock]:
         f"A contribution is what a passage adds to the log-probability of {whose}, in nats, averaged over the "
         f"orders in which the passages could be added (Shapley value). More than {LEAST:g} nats counts as contributing."
     )
-    table = TableBlock.of(position_profile(frame), "Mean contribution by position, with 95 % intervals", style="")
+    profile = position_profile(frame, conversations=conversations)
+    table = TableBlock.of(profile, "Mean contribution by position, with 95 % intervals", style="")
     missing = context_rows(frame).height - known.height
     notes = contribution_notes(frame)
     notes += [f"{format_count(missing, 'context')} without contributions: {_reasons(frame)}"] if missing else []

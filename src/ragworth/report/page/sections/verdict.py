@@ -20,7 +20,7 @@ from ragworth.report.document import (
 from ragworth.report.page.answers import AnswerStanding
 from ragworth.report.page.costs import total_cost
 from ragworth.report.page.overview import Overview, Standing
-from ragworth.report.page.rankings import MetricMean
+from ragworth.report.page.rankings import DRAWN_TURNS, MetricMean
 from ragworth.report.page.view import ReportView
 from ragworth.report.wording import signed
 
@@ -111,7 +111,8 @@ def leaderboard(view: Overview, noted: set[str]) -> TableBlock:
             name.append(TextSpan("see its note", "small", "#systems"))
         numbers = [_extra_cell(each, key) if key in extra else _mean_cell(each.means.get(key)) for key in names]
         rows.append([name, TextSpan(each.group, "group", title=view.groups.words), *numbers])
-    counts = f"{format_count(len(view.standings), 'system')}, {format_count(view.queries, 'query', 'queries')}"
+    turns = f" of {format_count(view.conversations, 'conversation')}" if view.conversations is not None else ""
+    counts = f"{format_count(len(view.standings), 'system')}, {format_count(view.queries, 'query', 'queries')}{turns}"
     columns = [TableColumn("System"), TableColumn("Group"), *(TableColumn(name, True) for name in names)]
     return TableBlock(f"{counts}, ordered by {view.main}", columns, rows, "board")
 
@@ -143,10 +144,11 @@ def _mean_cell(mean: MetricMean | None) -> Cell:
 
 def comparison_note(view: Overview) -> str:
     """How the groups and intervals were made, in words."""
+    drawn = f" {DRAWN_TURNS}" if view.conversations is not None else ""
     if len(view.standings) < 2:
-        return f"In brackets the 95 % interval of the mean over queries (seed {view.seed})."
+        return f"In brackets the 95 % interval of the mean over queries (seed {view.seed}).{drawn}"
     return (
-        f"In brackets the 95 % interval of the mean over queries. {view.groups.words} "
+        f"In brackets the 95 % interval of the mean over queries.{drawn} {view.groups.words} "
         f"by {view.main}: paired {view.test} tests of all {format_count(view.pairs, 'pair')} ({view.resamples:,} "
         f"resamples, seed {view.seed}), Holm's correction, 5 % level. n of N: queries that have a value; "
         "passages that were judged."
