@@ -11,7 +11,7 @@ import pytest
 from training.rewriter import arms, comparison, conversations, experiment, models, results
 from training.rewriter.arms import Examples
 from training.rewriter.sample import drawn, ranked
-from training.rewriter.setup import Experiment, read_part
+from training.rewriter.setup import Experiment
 
 from ragworth.annotators.control_questions import CONTROL_QUESTIONS
 from ragworth.rewriting.training.run import TrainingRun
@@ -127,10 +127,10 @@ def test_choices_are_ranked_by_the_labels_that_made_them() -> None:
 
 
 def test_rewrites_to_read_have_ranks(made: Experiment) -> None:
-    collection = read_part(made.data / "judge", made.data / "passages.jsonl", 8)
+    collection = made.tests()["judge"]
     found = ranked(comparison.rewrites_file(made.folder, "judge", "sft-human-0"), collection)
     assert len(found) == collection.turns.height
-    assert all(one.gold_rank is None or one.gold_rank >= 1 for one in found)
+    assert all(one.gold_rank is not None and one.gold_rank >= 1 for one in found)
     assert len(drawn(found, 2, 0)) == 2 < len(found)
 
 

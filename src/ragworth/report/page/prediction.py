@@ -149,12 +149,14 @@ def resample_correlation(
 
 def _resampled(x: Floats, y: Floats, starts: Ints, seed: int) -> Floats:
     """The correlation in resamples of the units, whose rows begin at ``starts``."""
-    spans = np.split(np.arange(len(x)), starts[1:])
+    sizes = np.diff(np.append(starts, len(x)))
     a, b = ResampledRanks(x), ResampledRanks(y)
     rng = np.random.default_rng(seed)
     draws = []
     for _ in range(RESAMPLES):
-        rows = np.concatenate([spans[i] for i in rng.integers(0, len(spans), len(spans))])
+        drawn = rng.integers(0, len(starts), len(starts))
+        before = np.cumsum(sizes[drawn]) - sizes[drawn]  # rows of the queries drawn earlier
+        rows = np.repeat(starts[drawn] - before, sizes[drawn]) + np.arange(sizes[drawn].sum())
         draws.append(pearson(a.ranks(rows), b.ranks(rows)))
     return np.array(draws)
 
