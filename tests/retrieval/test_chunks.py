@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import ragworth
 from ragworth.errors import FormatError, InputError, TableError
 from ragworth.retrieval.chunks import BLANK_LINE, Origin, chunk, in_chunking, origin
-from ragworth.retrieval.units import sentence_starts
+from ragworth.text_match.sentences import sentence_starts
 from ragworth.token_counter import WORD_PATTERN
 
 TEXTS = st.text(st.sampled_from("aB. !?\n,漢字。กำé́👍🏽👨\u200d👩🇩🇪\u2028'\"1"), max_size=60)
