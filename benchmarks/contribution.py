@@ -26,6 +26,7 @@ import ragworth
 from ragworth.contribution.design import Contributions, Design, SubsetAsker, contributions
 from ragworth.contribution.rows import passage_rows
 from ragworth.contribution.subsets import Floats
+from ragworth.report.charts.drawing import render_png
 from ragworth.stats.auc import auc_interval, pairs_within, win_rate
 from ragworth.stats.correlation import spearman
 from ragworth.stats.estimate import Resampling
@@ -155,22 +156,44 @@ def _value(numbers: object, weights: Floats, scale: float) -> Floats:
     return np.array([-20 + 6 * np.tanh(float(weights[chosen].sum()) / scale)])
 
 
-def calls() -> Iterator[str]:
-    """Root mean square error of contributions, in nats, and rank correlation with the truth, by calls."""
+class Accuracy(NamedTuple):
+    """How far the contributions of a method are from the exact ones, on average over contexts."""
+
+    method: str
+    subsets: float
+    error: float
+    """Root mean square, in nats."""
+    ranks: float
+    """Mean Spearman ρ with the exact ones."""
+
+
+def calls() -> Iterator[Accuracy]:
+    """Every method with more and more subsets of 10 passages."""
     k, contexts = 10, 30
     truth = [split_known(k, seed, Design("exact")).totals for seed in range(contexts)]
-    yield "| method | subsets | error | rank correlation |\n| --- | ---: | ---: | ---: |"
     yield _accuracy("leave-one-out", truth, k, Design("leave-one-out"))
     for method in ("permutations", "surrogate"):
         for subsets in (48, 84, 128, 256, 512):
             yield _accuracy(method, truth, k, Design(method, subsets, 0.9999, 0.0))
 
 
-def _accuracy(method: str, truth: list[Floats], k: int, design: Design) -> str:
+def _accuracy(method: str, truth: list[Floats], k: int, design: Design) -> Accuracy:
     found = [split_known(k, seed, design) for seed in range(len(truth))]
     error = np.sqrt(np.mean([((one.totals - true) ** 2).mean() for one, true in zip(found, truth, strict=True)]))
     ranks = np.nanmean([spearman(one.totals, true) for one, true in zip(found, truth, strict=True)])
-    return f"| {method} | {np.mean([one.subsets for one in found]):.0f} | {error:.3f} | {ranks:.3f} |"
+    return Accuracy(method, float(np.mean([one.subsets for one in found])), float(error), float(ranks))
+
+
+def draw_calls(rows: list[Accuracy], path: Path) -> None:
+    """Error against calls, as a picture."""
+    axes = {
+        "x": {"field": "subsets", "type": "quantitative", "scale": {"type": "log"}, "title": "subsets, of 1,024"},
+        "y": {"field": "error", "type": "quantitative", "title": "root mean square error, nats"},
+        "color": {"field": "method", "type": "nominal", "title": None},
+    }
+    values = [row._asdict() for row in rows]
+    spec = {"data": {"values": values}, "mark": {"type": "line", "point": True}, "encoding": axes, "width": 420}
+    path.write_bytes(render_png({"$schema": "https://vega.github.io/schema/vega-lite/v5.json", **spec}))
 
 
 def main() -> None:
@@ -178,9 +201,14 @@ def main() -> None:
     parser.add_argument("what", choices=("rgb", "multihop", "calls"))
     parser.add_argument("--limit", type=int, default=60)
     parser.add_argument("--store", type=Path, default=Path("calls.sqlite"))
+    parser.add_argument("--plot", type=Path, help="of calls: write a picture (PNG)")
     given = parser.parse_args()
     if given.what == "calls":
-        print(*calls(), sep="\n")
+        rows = list(calls())
+        print("| method | subsets | error | rank correlation |", "| --- | ---: | ---: | ---: |", sep="\n")
+        print(*(f"| {m} | {n:.0f} | {error:.3f} | {ranks:.3f} |" for m, n, error, ranks in rows), sep="\n")
+        if given.plot is not None:
+            draw_calls(rows, given.plot)
         return
     data = Path(os.environ["RAGWORTH_DATA"])
     questions = list({"rgb": rgb, "multihop": multihop}[given.what](data))[: given.limit]

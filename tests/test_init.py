@@ -466,8 +466,8 @@ def test_every_line_of_the_template_can_be_switched_on(tmp_path: Path) -> None:
     (tmp_path / "ragworth.toml").write_text(whole, encoding="utf-8")
     space = config.read(tmp_path)
     assert len(space.systems) == 7
-    assert len(space.grades) == 7
-    assert len(space.judgments) == 7
+    assert len(space.grades) == 10
+    assert len(space.judgments) == 8
     (tmp_path / "ragworth.toml").write_text(template_text(), encoding="utf-8")
     assert config.read(tmp_path).answers is None
 

@@ -9,6 +9,7 @@ import polars as pl
 
 from ragworth.contribution.rows import passage_rows
 from ragworth.contribution.subsets import Floats
+from ragworth.contribution.summary import threshold
 from ragworth.conversations import cluster_labels
 from ragworth.errors import format_count
 from ragworth.stats.estimate import Resampling, mean_estimates
@@ -52,7 +53,7 @@ def position_profile(
 def context_sentence(values: Floats, least: float, whose: str = "the answer") -> str:
     """One context in words: how few passages carry most of the answer, and how many go against it."""
     k, positive = len(values), np.sort(np.maximum(values, 0))[::-1]
-    against = int((values < -least).sum())
+    against = int((values < -threshold(values, least)).sum())
     tail = f"; {against} of {k} {'goes' if against == 1 else 'go'} against it" if against else ""
     if not k or positive[0] <= least:
         return f"no passage makes {whose} likelier by more than {least:g} nats{tail}"

@@ -10,7 +10,7 @@ import polars as pl
 
 from ragworth.contribution.answer_value import SplitAnswer
 from ragworth.contribution.subsets import Floats
-from ragworth.contribution.summary import EMPTY_CONTEXT
+from ragworth.contribution.summary import EMPTY_CONTEXT, LEAST, threshold
 
 DETAIL_COLUMNS: Mapping[str, Any] = {
     "answer": pl.String,
@@ -143,11 +143,13 @@ def context_passages(context: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _partners(context: Mapping[str, Any], least: float = 0.1) -> list[str | None]:
+def _partners(context: Mapping[str, Any], least: float = LEAST) -> list[str | None]:
     """For each passage that contributes, the one that it is most redundant with (interaction below −least)."""
-    passages, helps = context["passages"], np.array(context["contributions"]) > least
+    passages, values = context["passages"], np.array(context["contributions"])
     if context["interactions"] is None or len(passages) < 2:
         return [None] * len(passages)
+    least = threshold(values, least)
+    helps = values > least
     table: Floats = np.where(helps[:, None] & helps[None, :], np.array(context["interactions"]), 0.0)
     return [passages[int(row.argmin())] if row.min() < -least else None for row in table]
 

@@ -4,7 +4,7 @@
 outcome                    value                                                                   range
 ========================== ======================================================================= =======
 ``gain`` or ``reliance``   what the context adds to the answer's log-probability, in nats          any
-``contributing``           share of the passages that contribute more than ``least`` nats          0 to 1
+``contributing``           share of the passages that contribute more than `threshold`             0 to 1
 ``harm`` or ``opposition`` share of all contribution, positive or not, that goes against it        0 to 1
 ``effective``              effective number of passages behind the answer: (Σφ⁺)² / Σ(φ⁺)²         1 to k
 ``redundancy``             share of the contribution that the others would make up for             0 to 1
@@ -30,9 +30,17 @@ OutcomeValues: TypeAlias = dict[str, float | NoValue]
 LEAST = 0.1
 """Nats from which a passage contributes: it makes the answer about 10 % likelier."""
 
+SHARE = 0.05
+"""Share of all contributions of a context, positive or not, from which one counts: next to 30 nats, 0.2 are nothing."""
+
 NO_CONTRIBUTION = "no-contribution"
 EMPTY_CONTEXT = "empty-context"
 NO_CITATIONS = "no-citations"
+
+
+def threshold(totals: Floats, least: float) -> float:
+    """Nats above which a passage of a context contributes, and below minus which it goes against the answer."""
+    return max(least, SHARE * float(np.abs(totals).sum()))
 
 
 def aspects(*, accepted: bool, shapley: bool, cited: bool) -> tuple[str, ...]:
@@ -50,10 +58,11 @@ def outcome_values(split: SplitAnswer, shown: tuple[str, ...], least: float, *, 
     """All outcomes of one context, each a number or the reason why it has none."""
     found, totals = split.found, split.found.totals
     opposed = opposition(totals, least)
-    cited = cited_contributing(dict(zip(shown, totals.tolist(), strict=True)), split.cited, least)
+    bound = threshold(totals, least)
+    cited = cited_contributing(dict(zip(shown, totals.tolist(), strict=True)), split.cited, bound)
     return {
         "gain" if accepted else "reliance": found.gain,
-        "contributing": float((totals > least).mean()) if len(totals) else _no_passages(),
+        "contributing": float((totals > bound).mean()) if len(totals) else _no_passages(),
         "harm" if accepted else "opposition": opposed,
         "effective": effective_passages(totals, least),
         "redundancy": redundancy(totals, found.alone, least),

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from ragworth.contribution.summary import LEAST
 from ragworth.errors import format_count, format_list, quote_short
 
 CONTRIBUTION_FINDINGS = {
@@ -41,7 +42,7 @@ def diagnose_contributions(
     passages: pl.DataFrame | None,
     support: pl.DataFrame | None,
     grades: Mapping[tuple[str, str], str],
-    least: float = 0.1,
+    least: float = LEAST,
 ) -> ContributionDiagnosis:
     """Look at every answer.
 

@@ -13,7 +13,7 @@ import polars as pl
 from ragworth.contribution.notes import contribution_notes
 from ragworth.contribution.profile import MOST, context_sentence, position_profile
 from ragworth.contribution.rows import context_passages, context_rows, passage_rows
-from ragworth.contribution.summary import LEAST
+from ragworth.contribution.summary import LEAST, SHARE, threshold
 from ragworth.diagnosis.contributions import CONTRIBUTION_FINDINGS, diagnose_contributions
 from ragworth.errors import format_count
 from ragworth.report.document import (
@@ -66,7 +66,8 @@ def _summary(frame: pl.DataFrame, conversations: Mapping[str, str]) -> list[Docu
     sentences = [_system_sentence(str(name), mine, accepted) for (name,), mine in known.group_by("system")]
     note = (
         f"A contribution is what a passage adds to the log-probability of {whose}, in nats, averaged over the "
-        f"orders in which the passages could be added (Shapley value). More than {LEAST:g} nats counts as contributing."
+        f"orders in which the passages could be added (Shapley value). More than {LEAST:g} nats, and {SHARE:.0%} of "
+        "all contributions of the context, counts as contributing."
     )
     profile = position_profile(frame, conversations=conversations)
     table = TableBlock.of(profile, "Mean contribution by position, with 95 % intervals", style="")
@@ -90,7 +91,7 @@ def _system_sentence(system: str, contexts: pl.DataFrame, accepted: bool) -> str
         positive = np.sort(np.maximum(each, 0))[::-1]
         if positive[0] > LEAST:
             sizes.append(int(np.searchsorted(np.cumsum(positive) / positive.sum(), MOST - 1e-12)) + 1)
-        against += bool((each < -LEAST).any())
+        against += bool((each < -threshold(each, LEAST)).any())
     verb = "does harm" if accepted else "goes against the answer"
     tail = f"in {against:,} of {format_count(len(values), 'context')}, a passage {verb}."
     if not sizes:
