@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from benchmarks.held_out_faults import build_held_out_world
+from benchmarks.held_out_faults import build_held_out_world, untouched_questions
 from benchmarks.planted_world import World, measure, quality_table, run_world
 
 from ragworth.build.question_set import Question
@@ -272,6 +272,9 @@ def main() -> None:
     clean = sum(question.id not in world.faults for question in world.questions)
     print(f"{len(world.questions)} questions, {clean} of them clean\n")
     print(quality_table(measure(world, result)))
+    if given.held_out:
+        print("\nThe second half of the documents:\n")
+        print(quality_table(measure(world, result, untouched_questions(world))))
 
 
 if __name__ == "__main__":

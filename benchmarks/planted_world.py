@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -109,16 +109,18 @@ class CheckQuality(NamedTuple):
         return self.found / failed if failed else None
 
 
-def measure(world: World, result: CheckResult) -> list[CheckQuality]:
-    """Precision and recall of each check. A false alarm is a failure of a question that was planted for no check."""
-    planted = Counter(world.faults.values())
+def measure(world: World, result: CheckResult, only: Collection[str] | None = None) -> list[CheckQuality]:
+    """Precision and recall of each check, on some questions or on all. A false alarm is a failure of a question that
+    was planted for no check."""
+    faults = {id: check for id, check in world.faults.items() if only is None or id in only}
+    planted = Counter(faults.values())
     rows = []
     for check in filter(planted.__contains__, CHECKS.names()):
-        failed = set(result.failed(check))
-        found = sum(world.faults.get(id) == check for id in failed)
+        failed = {id for id in result.failed(check) if only is None or id in only}
+        found = sum(faults.get(id) == check for id in failed)
         alarms = sum(id not in world.faults for id in failed)
         silent = result.frame.filter((pl.col("check") == check) & (pl.col("verdict") == "unknown"))["question"]
-        unknown = sum(world.faults.get(id) == check for id in silent)
+        unknown = sum(faults.get(id) == check for id in silent)
         rows.append(CheckQuality(check, planted[check], found, alarms, unknown))
     return rows
 

@@ -1,6 +1,6 @@
 """The checks of ragworth build on two published sets: what share of their questions fails each.
 
-    RAGWORTH_DATA=FOLDER python -m benchmarks.published_sets [--sample N] [--reader none] [--encoder none]
+    RAGWORTH_DATA=FOLDER python -m benchmarks.published_sets [--set NAME] [--sample N] [--check NAME] [--reader none]
 
 ClapNQ's development set (answerable questions with their passage and answer) and MuSiQue (questions on two to four
 paragraphs). A failure isn't an error of the authors: each set was made for another purpose than this one.
@@ -77,6 +77,8 @@ def draw_questions(questions: QuestionSet, number: int | None, seed: int) -> Que
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--set", choices=[*SETS], action="append")
+    parser.add_argument("--check", action="append", default=[])
     parser.add_argument("--sample", type=int)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--reader", default="embedded")
@@ -86,9 +88,9 @@ def main() -> None:
     parser.add_argument("--output", type=Path, help="folder for all findings, as CSV")
     given = parser.parse_args()
     folder = Path(os.environ["RAGWORTH_DATA"])
-    for name, read in SETS.items():
-        questions = draw_questions(read(folder), given.sample, given.seed)
-        settings = CheckSettings(encoder=given.encoder, cache=given.cache)
+    for name in given.set or SETS:
+        questions = draw_questions(SETS[name](folder), given.sample, given.seed)
+        settings = CheckSettings(tuple(given.check), given.encoder, given.cache)
         with Job(llm(given.reader), given.store) if given.reader != "none" else nullcontext() as job:
             result = run_checks(questions, settings, job)
         print_result(name, result)

@@ -11,6 +11,7 @@ from benchmarks.held_out_faults import build_held_out_world
 from benchmarks.planted_faults import PLANTED, build_world
 from benchmarks.planted_world import World, measure, run_world
 
+from ragworth.annotators.control_questions import CONTROL_QUESTIONS
 from ragworth.build import near_duplicates
 from ragworth.build.checks import CHECKS
 from ragworth.build.checks.contract import ReaderReply
@@ -27,8 +28,8 @@ from ragworth.calls.budget import JobLimits
 from ragworth.calls.job import Job
 from ragworth.calls.programs import NoValue
 from ragworth.errors import InputError
-from ragworth.llm.contract import Card
-from ragworth.llm.scripted import Faults, Scripted
+from ragworth.llm.contract import Card, Choose, Request
+from ragworth.llm.scripted import Faults, Scripted, ScriptedReply
 
 NO_ENCODER = CheckSettings(encoder="none")
 
@@ -57,6 +58,24 @@ def test_faults_that_the_rules_have_not_seen_are_found_too(endpoint: bool) -> No
     for row in rows.values():
         assert row.recall >= {"self-contained": 0.6, "duplicate": 0.8}.get(row.check, 0.9), row
         assert row.precision is not None and row.precision >= 0.95, row
+
+
+def test_a_reader_that_declines_in_words_confirms_an_unanswerable_question() -> None:
+    """It is likelier to answer than not, and then writes that it can't."""
+
+    def reply(request: Request) -> ScriptedReply:
+        prompt = "\n".join(message.content for message in request.prompt.messages)
+        known = any(each.answered in prompt for each in CONTROL_QUESTIONS)
+        if isinstance(request, Choose):
+            control = any(each.unanswered in prompt for each in CONTROL_QUESTIONS)
+            return {label: (0.9 if control else 0.1) if label == "NO-RESPONSE" else 0.01 for label in request.labels}
+        return "the answer" if known else "The document does not say."
+
+    passages = pl.DataFrame({"passage": ["p"], "text": ["The Veldrin bridge was opened in 1820."]})
+    asked = QuestionSet((Question("q", "Who painted the Veldrin bridge?", answerable=False),), passages)
+    with Job(Scripted(reply), None) as job:
+        found = run_checks(asked, CheckSettings(("unanswerable",), "none"), job).frame
+    assert found["verdict"].to_list() == ["pass"], found
 
 
 def test_a_question_that_repeats_only_dropped_ones_is_kept() -> None:

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from ragworth import formats
@@ -25,8 +26,10 @@ from ragworth.build.questions.build import (
     prepare_corpus,
     select_planned,
 )
+from ragworth.build.questions.contract import QuestionSlot, SourceText
 from ragworth.build.questions.facts import find_facts
-from ragworth.build.questions.plan import QuestionPlan, allocate, read_plan
+from ragworth.build.questions.phrasing import ask_for
+from ragworth.build.questions.plan import QuestionPlan, allocate, plan_clusters, read_plan
 from ragworth.build.questions.rules import RuleWriter
 from ragworth.build.questions.types import QUESTION_TYPES
 from ragworth.build.review import Review, add_review
@@ -67,6 +70,50 @@ def test_facts_are_where_they_say() -> None:
 )
 def test_code_tables_and_rests_make_no_question(text: str) -> None:
     assert find_facts(text) == []
+
+
+@pytest.mark.model
+def test_documents_cluster_by_meaning_without_a_common_word() -> None:
+    texts = ["Cats purr and chase mice.", "A kitten hunts rodents.", "Bonds yield interest.", "Shares pay dividends."]
+    frame = pl.DataFrame({"document": list("abcd"), "title": [""] * 4, "text": texts})
+    labels = plan_clusters(frame, 0, 2, "embedded").labels
+    assert labels[0] == labels[1] != labels[2] == labels[3]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "title", "questions"),
+    [
+        ("It has 14 millstones of granite.", "Marrow mill", {"How many millstones of granite does Marrow mill have?"}),
+        (
+            "The mill was built in 1820 by farmers.",
+            "Marrow mill",
+            {"Marrow mill: in which year was the mill built by farmers?"},
+        ),
+        ("A weir is a low dam across a river.", "Weir", {"What is a weir?"}),
+        ("Ann left Harrow in 1820 for good.", "Ann", {"Which year is missing in “Ann left Harrow in … for good”?"}),
+        ("See Exit codes for all of the others.", "Failing", set()),
+        ("After that he moved to Dunmouth in 1820.", "Ann", set()),
+        ("The War in Harrow went on and on.", "Wars", set()),
+    ],
+)
+def test_a_sentence_becomes_a_question_or_a_gap(sentence: str, title: str, questions: set[str]) -> None:
+    assert {ask_for(fact, title) for fact in find_facts(sentence)} == questions
+
+
+def test_what_is_asked_of_one_river_is_unanswerable_of_another_that_says_nothing_like_it() -> None:
+    texts = {
+        "Annet": "The Annet is a river in Soke. It has 14 bridges of stone. It was dammed in 1951 by the state.",
+        "Oule": "The Oule is a river in Harrow. Fish are rare there.",
+        "Pell": "The Pell is a river in Harrow. It has nine bridges. Its mill burned in 1899.",
+        "Quill": "The Quill is a museum in Harrow. Fish are rare there.",
+    }
+    sources = {f"p-{title}": SourceText(f"p-{title}", title, title, text) for title, text in texts.items()}
+    slots = [QuestionSlot(f"q{n}", "all", "unanswerable", "question", ("p-Annet",), str(n)) for n in range(3)]
+    first, second, third = RuleWriter().write(slots, sources)
+    asked = {first.fields["question"], second.fields["question"]}
+    assert asked == {"How many bridges of stone does Oule have?", "In which year was Oule dammed by the state?"}
+    assert first.fields["passages"] == ["p-Oule"] and not first.fields["answers"]
+    assert third.status == "no-fact"
 
 
 def test_allocation_adds_up_and_follows_the_shares() -> None:

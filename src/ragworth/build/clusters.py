@@ -45,7 +45,9 @@ def cluster_documents(texts: Sequence[str], number: int | None = None, *, seed: 
         return Clusters([0] * len(texts), ["all"])
     rarity = _rarity(texts)
     basis = np.random.default_rng(seed).standard_normal((BUCKETS, WIDTH), dtype=np.float32)
-    vectors = np.concatenate([_project(batch, rarity, basis) for batch in _batches(texts)])
+    vectors = np.empty((len(texts), WIDTH), np.float32)
+    for start in range(0, len(texts), BATCH):
+        vectors[start : start + BATCH] = _project(texts[start : start + BATCH], rarity, basis)
     return cluster_vectors(vectors, texts, number, seed=seed)
 
 
@@ -113,10 +115,6 @@ def _terms(text: str) -> Iterator[str]:
 @lru_cache(maxsize=1 << 16)
 def _bucket(word: str) -> int:
     return int.from_bytes(hashlib.blake2b(word.encode("utf-8", "replace"), digest_size=4).digest(), "big") % BUCKETS
-
-
-def _batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
-    return (texts[start : start + BATCH] for start in range(0, len(texts), BATCH))
 
 
 def _rarity(texts: Iterable[str]) -> Floats:

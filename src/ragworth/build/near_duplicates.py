@@ -108,10 +108,12 @@ def _hashed_pairs(vectors: Floats, least: float, seed: int) -> Iterator[tuple[in
 
 
 def _blocks(keys: NDArray[Any]) -> Iterator[NDArray[np.int64]]:
-    """Places of equal keys, in order, where there are two or more."""
+    """Places of equal keys, in order, where there are two or more. Places that are alone take no memory."""
     order = np.argsort(keys, kind="stable")
-    ends = np.flatnonzero(np.diff(keys[order])) + 1
-    return (members for members in np.split(order, ends) if len(members) > 1)
+    ends = np.append(np.flatnonzero(np.diff(keys[order])) + 1, len(order))
+    starts = np.concatenate([[0], ends[:-1]])
+    for at in np.flatnonzero(ends - starts > 1):
+        yield order[starts[at] : ends[at]]
 
 
 def _near(members: list[int]) -> Iterator[tuple[int, int]]:

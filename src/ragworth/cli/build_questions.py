@@ -25,6 +25,13 @@ CACHE_FOLDER = ".ragworth"
 @click.option("--seed", type=click.IntRange(0), help="Seed of the plan.  [default: 0]")
 @click.option("--words", type=click.IntRange(20), default=200, show_default=True, help="Length of a passage.")
 @click.option("--clusters", type=click.IntRange(1, 50), help="Clusters of documents.  [default: by their number]")
+@click.option(
+    "--cluster-by",
+    type=click.Choice(["words", "meaning"]),
+    default="words",
+    show_default=True,
+    help="Cluster documents by their words, or by meaning with the encoder.",
+)
 @click.option("--title", default="", help="Title of the collection.  [default: name of the folder]")
 @click.option("--license", "licence", default="not stated", help="Licence of the documents, for the card.")
 @click.option("--also", multiple=True, type=click.Choice(["beir", "trec", "ragas"]), help="Write this format too.")
@@ -60,7 +67,10 @@ def command(**given: Any) -> None:
     FileRecord(output, remedy="move it away, or name another folder").refuse_foreign(collection_files(also))
     plan = _read_plan(given, roles)
     read = read_documents(given["documents"], skip_bad_files=given["skip_bad_files"])
-    corpus = prepare_corpus(read, plan, given["words"], given["clusters"])
+    by_meaning = given["cluster_by"] == "meaning"
+    if by_meaning and roles.encoder == "none":
+        raise click.UsageError("--cluster-by meaning needs an encoder, and --encoder is none")
+    corpus = prepare_corpus(read, plan, given["words"], given["clusters"], roles.encoder if by_meaning else "")
     with ExitStack() as stack:
         jobs, notes = open_jobs(stack, roles, writes=True)
         settings = _settings(given, roles, plan, output)

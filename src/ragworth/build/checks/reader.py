@@ -160,6 +160,8 @@ def _graded(reply: ReaderReply, question: Question) -> ReaderReply:
     if reply.answer is None:
         return reply._replace(grade="abstained")
     accepted = [answer for answer in question.answers if answer.strip()]
+    if not accepted and find_refusal(reply.answer) is not None:
+        return reply._replace(grade="abstained", why="it declines in words")
     if not accepted:
         return reply._replace(grade="undecided", why="there is no accepted answer to compare with")
     verdict = grade_short_answer(reply.answer, accepted, question=question.standalone)

@@ -46,7 +46,7 @@ class Unanswerable(Check):
             if isinstance(reply, CheckFinding):
                 return reply
             lowest = min(lowest, reply.p_abstain)
-            if reply.answers:
+            if reply.answers and reply.grade != "abstained":
                 said = quote_short(reply.answer or "", 40)
                 return CheckFinding("fail", lowest, f"the reader answers {said} from {quote_short(passage, 60)}")
         return CheckFinding("pass", lowest, f"the reader declines on {format_count(len(top), 'passage')}")

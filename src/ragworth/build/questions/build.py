@@ -73,16 +73,21 @@ class BuiltQuestions:
 
 
 def prepare_corpus(
-    documents: Documents, plan: QuestionPlan, words: int = PASSAGE_WORDS, clusters: int | None = None
+    documents: Documents,
+    plan: QuestionPlan,
+    words: int = PASSAGE_WORDS,
+    clusters: int | None = None,
+    encoder: str = "",
 ) -> Corpus:
     """Split documents into passages, cluster them and plan the questions.
 
-    A blank in the id of a document becomes ``%20``, since ids with blanks can't be written to TREC files.
+    ``encoder``: cluster by meaning, with this encoder, instead of by words. A blank in the id of a document becomes
+    ``%20``, since ids with blanks can't be written to TREC files.
     """
     documents = documents._replace(frame=documents.frame.with_columns(pl.col("document").str.replace_all(r"\s", "%20")))
     pieces = chunk(documents.frame, "words", words, titles="front")
     passages = pieces.frame
-    found = plan_clusters(documents.frame, plan.seed, clusters)
+    found = plan_clusters(documents.frame, plan.seed, clusters, encoder)
     sources = {
         id: SourceText(id, document, title, text.removeprefix(f"{title}\n") if title else text)
         for id, text, document, title in passages.select("passage", "text", "document", "document_title").iter_rows()

@@ -129,7 +129,8 @@ def _owning(fact: Fact, before: str) -> str:
         return ""
     rest = fact.after[unit.end() :].strip()
     rest = "" if rest.startswith((",", ";", "and ")) else rest
-    words = ["how many", unit[0], DOES[match["verb"]], _lowered(match["subject"]), "have", rest]
+    of, rest = (rest, "") if rest.startswith("of ") else ("", rest)
+    words = ["how many", unit[0], of, DOES[match["verb"]], _lowered(match["subject"]), "have", rest]
     return tidy(" ".join(filter(None, words)))
 
 

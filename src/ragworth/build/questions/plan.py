@@ -28,7 +28,7 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.build.clusters import Clusters, cluster_documents
+from ragworth.build.clusters import Clusters, cluster_count, cluster_documents, cluster_vectors
 from ragworth.build.questions.contract import QuestionSlot
 from ragworth.build.questions.types import QUESTION_TYPES, STYLES
 from ragworth.errors import FormatError, InputError, format_list
@@ -125,10 +125,19 @@ def allocate(total: int, shares: Mapping[str, float]) -> dict[str, int]:
     return parts
 
 
-def plan_clusters(documents: pl.DataFrame, seed: int, number: int | None = None) -> Clusters:
-    """Clusters of documents (document, title, text) by their titles and first words."""
+def plan_clusters(
+    documents: pl.DataFrame, seed: int, number: int | None = None, encoder: str = "", cache: Path | None = None
+) -> Clusters:
+    """Clusters of documents (document, title, text) by their titles and first words: by the words themselves, or by
+    their meaning if an encoder is named."""
     texts = (documents["title"] + "\n" + documents["text"].str.head(4000)).to_list()
-    return cluster_documents(texts, number, seed=seed)
+    if not encoder:
+        return cluster_documents(texts, number, seed=seed)
+    from ragworth.retrieval.encoders import open_encoder
+    from ragworth.retrieval.encoders.vector_cache import load_vectors
+
+    vectors = load_vectors(open_encoder(encoder), pl.Series(texts, dtype=pl.String), cache)
+    return cluster_vectors(vectors, texts, min(number or cluster_count(len(texts)), len(texts)), seed=seed)
 
 
 def plan_slots(
