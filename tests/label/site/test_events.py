@@ -197,8 +197,11 @@ def test_disagreement_goes_to_the_queue_and_a_decision_ends_it(site: Site) -> No
     assert page.count('class="answer"') == 2
     assert "ana" not in page
     assert "ben" not in page
+    row = "<td>When was bridge 1 opened?</td><td>3 × 1, 2 × 1</td><td>0.33</td>"
+    assert row in judge.get("/p/relevance/agreement/").content.decode()
     data = {"id": str(uuid.uuid4()), "item": disputed.pk, "value": {"relevance": "2"}}
     assert send(judge, "/p/relevance/adjudicate/decide/", data).json()["card"] is None
+    assert "Items on which people disagree" not in judge.get("/p/relevance/agreement/").content.decode()
     assert labels(project)["adjudicated", "i1"] == {"relevance": "2"}
     assert not ProjectItem.objects.filter(disputed=True).exists()
 
