@@ -70,7 +70,7 @@ def measure_site(folder: Path, size: int) -> Steps:
     from django.test import Client
 
     from ragworth.label.exports import export_labels
-    from ragworth.label.site.agreements import agreement_of, agreement_tables
+    from ragworth.label.site.agreements import agreement_tables
     from ragworth.label.site.events import Submission, submit
     from ragworth.label.site.exporting import labelled_data
     from ragworth.label.site.leases import next_item
@@ -97,7 +97,7 @@ def measure_site(folder: Path, size: int) -> Steps:
 
     steps.measure("an answer and the next item", label_one, 300)
     steps.measure("status", lambda: status_of(project))
-    steps.measure("agreement", lambda: agreement_tables(agreement_of(project)))
+    steps.measure("agreement", lambda: agreement_tables(project))
     data = steps.measure("read items and labels", lambda: labelled_data(project))
     for form in ("tables", "labels", "label-studio"):
         steps.measure(f"export: {form}", partial(export_labels, data, form, folder / form))

@@ -60,10 +60,9 @@ def run_trial(seed: int, folder: Path) -> tuple[dict[str, float], dict[str, Esti
     drawn = label_answers(facts, seed, folder)
     cheap = Outcomes(facts.select("system", "query", aspect=pl.lit("correct"), value=pl.col("cheap").cast(pl.Float64)))
     sample, corrections = (outcome_files.read(folder / f"{name}-outcomes.csv") for name in ("estimate", "corrections"))
-    how = {"resamples": 100, "outcomes": ["correct"]}
     found = {
-        "corrected": estimate_outcomes(cheap, sample, corrections=corrections, **how),
-        "sample": estimate_outcomes(cheap, sample, **how),
+        "corrected": estimate_outcomes(cheap, sample, ["correct"], corrections=corrections, resamples=100),
+        "sample": estimate_outcomes(cheap, sample, ["correct"], resamples=100),
     }
     truth = {
         system: float(facts.filter(system=system)["truth"].mean())  # type: ignore[arg-type]

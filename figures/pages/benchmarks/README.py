@@ -66,6 +66,17 @@ def models(run: Run) -> Shown:
     yield "loading", ours
 
 
+@figure("python benchmarks/label_site.py --results load.jsonl", seconds=1800, needs=CLOCK)
+def label_load(run: Run) -> Shown:
+    some = run.pick("", "--items 10 --people 4 --kills 1 --pause 0.1 --databases sqlite")
+    yield "", str(run.table(f"python benchmarks/label_site.py --results {run.work}/label-load.jsonl {some}"))
+
+
+@figure("python benchmarks/label_scale.py 10000 100000", seconds=120, needs=CLOCK)
+def label_scale(run: Run) -> Shown:
+    yield "", str(run.table(f"python benchmarks/label_scale.py {run.pick('10000 100000', '300 600')}"))
+
+
 @figure("python benchmarks/models.py --gpu", seconds=300, needs=(CLOCK, GPU))
 def gpu(run: Run) -> Shown:
     found = run.table(f"python benchmarks/models.py --gpu {run.pick('', '--prompts 128')}")

@@ -69,7 +69,7 @@ def select_items(
     if selection.disputed and not disagreement:
         raise InputError(
             "disputed items are wanted, and nothing says on which items judges disagree",
-            remedy="give judgments by two judges or more",
+            remedy="give judgments by two judges or more (--judges A.csv --judges B.csv)",
         )
     if task.after:
         return list(items)

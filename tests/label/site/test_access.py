@@ -233,6 +233,7 @@ def test_texts_are_escaped_on_every_page(site: Site) -> None:
         assert row is not None
         answer(client, project, row.item_id, {"reason": evil}, kind="skip")
         pages += [client.get("/p/utility/mine/"), client.get("/")]
+    assert row is not None
     owner.post("/people/invite/", {"name": evil, "role": evil})
     addresses = ["/", "/p/utility/", "/p/utility/items/", "/p/utility/agreement/", "/p/utility/adjudicate/"]
     addresses += [f"/p/utility/items/{row.item_id}/", "/people/", "/audit/", f"/p/utility/items/?q={evil}&show={evil}"]

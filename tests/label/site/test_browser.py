@@ -26,6 +26,12 @@ SCRIPTS = {
 }
 
 
+MORE_PAGES = (
+    *("/p/phone/items/", "/p/phone/agreement/", "/p/phone/adjudicate/", "/p/phone/mine/"),
+    *("/people/", "/audit/", "/room/", "/login/"),
+)
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory, empty_site: bytes) -> Iterator[Site]:
     """One site for all tests of a file: starting a server takes seconds. Each test has projects of its own."""
@@ -241,7 +247,7 @@ def test_pages_fit_a_phone_and_have_names_for_everything(browser: Browser, site:
             "Emulation.setDeviceMetricsOverride", {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
         )
         open_page(browser, server, "/p/phone/label/")
-        for path in ("/", "/p/phone/label/", "/p/phone/", "/p/phone/items/", "/people/", "/audit/", "/login/"):
+        for path in ("/", "/p/phone/label/", "/p/phone/", *MORE_PAGES):
             driver.get(f"{server.address}{path}")
             assert browser.run("return document.documentElement.scrollWidth <= innerWidth"), path
             assert browser.run(nameless) == [], path

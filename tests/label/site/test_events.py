@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
 from typing import Any
 
@@ -197,8 +198,11 @@ def test_disagreement_goes_to_the_queue_and_a_decision_ends_it(site: Site) -> No
     assert page.count('class="answer"') == 2
     assert "ana" not in page
     assert "ben" not in page
+    row = "<td>When was bridge 1 opened?</td><td>3 × 1, 2 × 1</td><td>0.33</td>"
+    assert row in judge.get("/p/relevance/agreement/").content.decode()
     data = {"id": str(uuid.uuid4()), "item": disputed.pk, "value": {"relevance": "2"}}
     assert send(judge, "/p/relevance/adjudicate/decide/", data).json()["card"] is None
+    assert "Items on which people disagree" not in judge.get("/p/relevance/agreement/").content.decode()
     assert labels(project)["adjudicated", "i1"] == {"relevance": "2"}
     assert not ProjectItem.objects.filter(disputed=True).exists()
 
@@ -265,3 +269,32 @@ def test_the_migration_has_all_tables_as_they_are(site: Site) -> None:
     from django.core.management import call_command
 
     call_command("makemigrations", "label", check_changes=True, dry_run=True, verbosity=0)
+
+
+def test_writers_on_sqlite_take_turns_instead_of_giving_up(site: Site) -> None:
+    """SQLite would give up after 0.05 seconds here; the second writer waits longer, and then writes."""
+    from django.db import connections
+
+    from ragworth.label.site import audit
+    from ragworth.label.site.models import AuditRecord
+    from ragworth.label.site.transactions import writing
+
+    connections.settings["default"]["OPTIONS"]["timeout"] = 0.05
+    first_writes, done = threading.Event(), threading.Event()
+
+    def write(name: str, after: threading.Event | None) -> None:
+        with writing():
+            audit.record(name)
+            first_writes.set()
+            if after is not None:
+                after.wait(0.5)
+        connections.close_all()
+
+    first = threading.Thread(target=write, args=("first", done))
+    second = threading.Thread(target=write, args=("second", None))
+    first.start()
+    first_writes.wait()
+    second.start()
+    first.join()
+    second.join()
+    assert list(AuditRecord.objects.order_by("id").values_list("action", flat=True)) == ["first", "second"]

@@ -19,8 +19,7 @@ def label_everything(folder: Path, database: str) -> None:
     """Five people label twenty items three times each, while the server is killed once."""
     keys = make_site(folder / "labels", database, items=20, people=5, judgments=3)
     server = LiveServer(folder, database)
-    how = {"pause": 0.02, "cuts": 0.15, "crashes": 0.1}
-    people = [Person(key, number, server.port, **how) for number, key in enumerate(keys)]
+    people = [Person(key, at, server.port, pause=0.02, cuts=0.15, crashes=0.1) for at, key in enumerate(keys)]
     try:
         for person in people:
             person.start()
@@ -52,6 +51,18 @@ def test_with_postgresql(tmp_path: Path) -> None:
     for database in serve_postgres():
         label_everything(tmp_path, database)
         events_cannot_be_changed()
+        nul_characters_are_no_error()
+
+
+def nul_characters_are_no_error() -> None:
+    """PostgreSQL refuses them in texts."""
+    from django.conf import settings
+    from django.db import connection
+    from django.test import Client
+
+    settings.ALLOWED_HOSTS.append("testserver")
+    assert Client().post("/login/", {"name": "an\0a", "password": "x\0"}).status_code == 403
+    connection.close()
 
 
 def events_cannot_be_changed() -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
 from ragworth.label.agreement import LabelAgreement
 from ragworth.label.site.exporting import labelled_data
-from ragworth.label.site.models import Project
+from ragworth.label.site.models import Project, ProjectItem
 from ragworth.stats.estimate import Estimate
 
 MOST_DISPUTES = 50
+"""Items on which people disagree that the page shows."""
+MOST_TEXT = 120
 MOST_PAIRS = 28
 """Pairs of people that the page shows, those of eight people."""
 NO_VALUE = "–"
@@ -27,13 +30,14 @@ class AgreementTable(NamedTuple):
 
 
 def agreement_of(project: Project) -> LabelAgreement:
-    data = labelled_data(project)
+    data = labelled_data(project, texts=False)
     return LabelAgreement(data.task, data.items, data.labels)
 
 
-def agreement_tables(agreement: LabelAgreement) -> list[AgreementTable]:
+def agreement_tables(project: Project) -> list[AgreementTable]:
     """What a project's labels say about agreement; tables without rows are left out."""
-    return [table for table in _tables(agreement) if table.rows]
+    agreement = agreement_of(project)
+    return [table for table in (*_tables(agreement), _disputes(agreement, project)) if table.rows]
 
 
 def _tables(agreement: LabelAgreement) -> Iterator[AgreementTable]:
@@ -80,6 +84,19 @@ def _pairs(agreement: LabelAgreement) -> Iterator[AgreementTable]:
         found = agreement.confusion(first, second)
         cells = [(words[each.first], words[each.second], f"{each.items:,}") for each in found]
         yield AgreementTable(f"{names[first]} and {names[second]}", "", (names[first], names[second], "Items"), cells)
+
+
+def _disputes(agreement: LabelAgreement, project: Project) -> AgreementTable:
+    """Items on which people disagree, with their values and without names."""
+    most = agreement.disputes[:MOST_DISPUTES]
+    found = ProjectItem.objects.filter(project=project, key__in=[one.item.id for one in most])
+    texts = {key: str(next(iter(parts.values()), "")) for key, parts in found.values_list("key", "parts")}
+    rows = []
+    for one in most:
+        values = [f"{value} × {count}" for value, count in Counter(one.values.values()).most_common()]
+        rows.append((texts[one.item.id][:MOST_TEXT], ", ".join(values), f"{one.distance:.2f}"))
+    note = f"The widest {len(most)} of {len(agreement.disputes):,}; nobody has decided them yet."
+    return AgreementTable("Items on which people disagree", note, ("Item", "Answers", "Distance"), rows)
 
 
 def _row(name: str, estimate: Estimate) -> tuple[str, ...]:

@@ -15,10 +15,10 @@ from ragworth.label.site.models import Project, ProjectItem
 from ragworth.label.site.project_task import label_item, task_of
 
 
-def labelled_data(project: Project) -> LabelledData:
-    """The items of a project and the labels as they are now."""
-    rows = ProjectItem.objects.filter(project=project).order_by("position").iterator(2000)
-    items = {row.key: label_item(row, project.task) for row in rows}
+def labelled_data(project: Project, *, texts: bool = True) -> LabelledData:
+    """The items of a project and the labels as they are now. Without ``texts``, items have no parts."""
+    rows = ProjectItem.objects.filter(project=project).order_by("position").defer(*([] if texts else ["parts"]))
+    items = {row.key: label_item(row, project.task, texts=texts) for row in rows.iterator(2000)}
     # Every value was checked when it was stored.
     return LabelledData(task_of(project), items, Labels(current_labels(project)))
 

@@ -22,12 +22,12 @@ def _load(kind: str, definition: str) -> LabelTask:
     return LABEL_TASKS.get(kind)()
 
 
-def label_item(row: ProjectItem, task: str) -> LabelItem:
-    """A row as an item of a task."""
+def label_item(row: ProjectItem, task: str, *, texts: bool = True) -> LabelItem:
+    """A row as an item of a task, with or without its texts."""
     return LabelItem(
         id=row.key,
         task=task,
-        parts=row.parts,
+        parts=row.parts if texts else {},
         group=row.group,
         meta=row.meta,
         gold=row.gold,

@@ -22,7 +22,8 @@ BACKEND = "django.contrib.auth.backends.ModelBackend"
 @require_http_methods(["GET", "POST"])
 def sign_in(request: Any) -> HttpResponse:
     """The login form. After a few wrong passwords it refuses for some minutes, right ones too."""
-    name, problem, status = str(request.POST.get("name", ""))[:80], "", 200
+    # PostgreSQL has no NUL characters in texts, and nobody has one in their name.
+    name, problem, status = str(request.POST.get("name", "")).replace("\0", "")[:80], "", 200
     target = request.POST.get("next") or request.GET.get("next") or ""
     if request.method == "POST":
         if audit.too_many_failures(name, request):

@@ -11,7 +11,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
-from ragworth.label.site.agreements import agreement_of, agreement_tables
+from ragworth.label.site.agreements import agreement_tables
 from ragworth.label.site.events import RefusedError, adjudicate, counted_values
 from ragworth.label.site.markdown import render_markdown
 from ragworth.label.site.models import LabelEvent, Project, ProjectItem
@@ -26,7 +26,7 @@ from ragworth.label.site.views.labelling import held_items, item_id, parse_submi
 def agreement_page(request: Any, slug: str) -> HttpResponse:
     """How far people agree, with intervals."""
     project = find_project(request, slug)
-    tables = agreement_tables(agreement_of(project))
+    tables = agreement_tables(project)
     context = {"project": project, "tables": tables, "status": status_of(project)}
     return render(request, "label/agreement.html", context)
 

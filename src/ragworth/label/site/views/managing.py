@@ -57,7 +57,7 @@ def item_list(request: Any, slug: str) -> HttpResponse:
     project = find_project(request, slug)
     chosen = request.GET.get("show", "all")
     items = ProjectItem.objects.filter(project=project, **FILTERS.get(chosen, {}))
-    if words := request.GET.get("q", "").strip():
+    if words := request.GET.get("q", "").replace("\0", "").strip():
         items = items.filter(key__startswith=words)
     page = Paginator(items.order_by("position"), PAGE).get_page(request.GET.get("page"))
     rows = [{"item": item, "first": next(iter(item.parts.values()), "")} for item in page]
