@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -68,6 +69,11 @@ def modules() -> list[Path]:
     return sorted(p for p in ROOT.rglob("*.py") if p != ROOT / "__init__.py")
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def package_of(path: Path) -> str:
     return path.relative_to(ROOT).parts[0].removesuffix(".py")
 
@@ -78,7 +84,7 @@ def module_of(path: Path) -> str:
 
 def imported_modules(path: Path) -> Iterator[str]:
     """Everything of ragworth that a file imports, late imports and those for types included."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.ImportFrom) and node.level == 0 and (node.module or "").split(".")[0] == "ragworth":
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"
@@ -189,7 +195,7 @@ def test_every_public_name_exists_and_unknown_ones_do_not() -> None:
 
 def test_no_print_and_no_pickle_in_the_library() -> None:
     for path in modules():
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tree = parsed(path)
         calls = {n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
         assert "print" not in calls, path
         assert not {"pickle", "dill", "joblib"} & {
@@ -200,7 +206,7 @@ def test_no_print_and_no_pickle_in_the_library() -> None:
 def test_no_two_classes_have_the_same_name() -> None:
     found: dict[str, list[str]] = {}
     for name, path in FILES.items():
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        for node in parsed(path).body:
             if isinstance(node, ast.ClassDef):
                 found.setdefault(node.name, []).append(name)
     assert {name: places for name, places in found.items() if len(places) > 1} == {}

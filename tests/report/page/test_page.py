@@ -438,7 +438,7 @@ def test_notes_that_are_none(stages: object) -> None:
 
 
 def test_what_stages_noticed_is_in_the_page_and_in_the_markdown(tmp_path: Path) -> None:
-    results = samples.realistic(6, 1)
+    results = odd_samples.minimal()
     stages = [{"name": "annotate.abstention", "status": "done", "notes": ["control questions: <b>p</b> = 0.97"]}]
     written = page.write(replace(results, manifest={**results.manifest, "stages": stages}), tmp_path / "report.html")
     assert "annotate.abstention: control questions: &lt;b&gt;p&lt;/b&gt; = 0.97" in written.html
