@@ -74,5 +74,5 @@ def test_a_build_that_keeps_nothing_says_so_and_keeps_its_drafts(tmp_path: Path)
     (tmp_path / "docs" / "rest.md").write_text("# Rest\n\nnothing to ask about\n")
     found = invoke("questions", tmp_path / "docs", "-o", tmp_path / "collection", "-n", 2, *NO_MODEL)
     assert found.exit_code == 4, found.output
-    assert "none of 3 drafts was kept" in found.output and "drafts.jsonl" in found.output
-    assert len((tmp_path / "collection" / "drafts.jsonl").read_text().splitlines()) == 3
+    assert "none of 6 drafts was kept" in found.output and "drafts.jsonl" in found.output
+    assert len((tmp_path / "collection" / "drafts.jsonl").read_text().splitlines()) == 6
