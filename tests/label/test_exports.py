@@ -306,6 +306,8 @@ def test_estimate_refuses_disputed_items_in_the_sample_and_takes_them_as_correct
     done = CliRunner().invoke(main, [*arguments, "--corrections", str(tmp_path / "corrections-outcomes.csv")])
     assert done.exit_code == 0, done.output
     assert "4 values of the cheap judge corrected" in done.output
+    missing = CliRunner().invoke(main, [*arguments, "--corrections", str(tmp_path / "none.csv")])
+    assert missing.exit_code == 2 and "none.csv" in missing.output and "selected" not in missing.output
     for file, problem in ((files[0], "nothing says how these labels were selected"), (files[2], "not drawn for dis")):
         (tmp_path / "plain.csv").write_text(Path(file).read_text().replace("random+disputed", "random"))
         refused = CliRunner().invoke(main, [*arguments, "--corrections", str(tmp_path / "plain.csv")])

@@ -32,6 +32,8 @@ def check_random_share(path: str | Path) -> None:
 
 def check_corrections(path: str | Path) -> None:
     """Refuse corrections unless all of them were drawn independently of the sample: others would bias estimates."""
+    if not Path(path).is_file():
+        return  # the reader says that it is missing
     strata = _read_strata(path)
     remedy = "use the file corrections-….csv of `ragworth label export`"
     if strata is None:
