@@ -24,7 +24,7 @@ from benchmarks.question_sets import _hops
 
 import ragworth
 from ragworth.contribution.design import Contributions, Design, SubsetAsker, contributions
-from ragworth.contribution.rows import passage_rows
+from ragworth.contribution.rows import context_rows, passage_rows
 from ragworth.contribution.subsets import Floats
 from ragworth.report.charts.drawing import render_png
 from ragworth.stats.auc import auc_interval, pairs_within, win_rate
@@ -87,11 +87,13 @@ def judged(questions: list[MixedContext], store: Path) -> pl.DataFrame:
     found = table.join(
         passage_rows(split.frame).select("query", "passage", "contribution", "removed"), on=["query", "passage"]
     )
-    for kind, sign in (("abstention", -1.0), ("likelihood", 1.0)):
-        alone = ragworth.annotate(kind, contexts, world, store=store)
-        print(*alone.notes, sep="\n")
-        values = alone.frame.select("query", "passage", (sign * pl.col("value")).alias(kind))
-        found = found.join(values, on=["query", "passage"], how="left", maintain_order="left")
+    known = context_rows(split.frame).filter(pl.col("single").is_not_null())
+    alone = known.select("query", pl.col("passages").alias("passage"), pl.col("single").alias("alone"))
+    judged_alone = ragworth.annotate("abstention", contexts, world, store=store)
+    print(*judged_alone.notes, sep="\n")
+    values = judged_alone.frame.select("query", "passage", (1 - pl.col("value")).alias("1 − p_abstain"))
+    for more in (alone.explode("passage", "alone"), values):
+        found = found.join(more, on=["query", "passage"], how="left", maintain_order="left")
     return found
 
 
@@ -100,7 +102,7 @@ def separation(found: pl.DataFrame, other: str) -> Iterator[str]:
     mine = found.filter(pl.col("kind").is_in([SUPPORTING, other]))
     labels, queries = (mine["kind"] == SUPPORTING).to_numpy(), mine["query"].to_numpy()
     rates: dict[str, dict[str, float]] = {}
-    for name in ("contribution", "removed", "abstention", "likelihood"):
+    for name in ("contribution", "removed", "alone", "1 − p_abstain"):
         values = mine[name].cast(pl.Float64).fill_null(float("nan")).to_numpy()
         area = auc_interval(values, labels, queries)
         pairs, whose = pairs_within(values, labels, queries)
@@ -108,7 +110,7 @@ def separation(found: pl.DataFrame, other: str) -> Iterator[str]:
         rates[name] = _rates(values, labels, queries)
         cells = (other, name, _shown(area.value, area.interval), _shown(won.value, won.interval), won.n)
         yield f"| {' | '.join(map(str, cells))} |"
-    for name in ("abstention", "likelihood"):
+    for name in ("1 − p_abstain", "alone"):
         shared = sorted(rates["contribution"].keys() & rates[name].keys())
         first, second = (np.array([rates[each][q] for q in shared]) for each in ("contribution", name))
         gap = difference(first, second, "randomisation", Resampling(), (-1.0, 1.0))

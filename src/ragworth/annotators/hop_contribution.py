@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from typing import Any
 
 from ragworth.annotators.contract import AnnotationItem
 from ragworth.annotators.contribution import ContributionAnnotator
@@ -50,3 +51,8 @@ class HopContribution(ContributionAnnotator):
         values["hops-needed"] = float(hops_needed(split.growing, self.least))
         detail = details(split, names) | {"growing": list(split.growing), "searches": [hop.search for hop in hops]}
         return AspectValues(values, detail | {"cited": []}, split.found.method)
+
+
+def split_by_hops(annotator: Any, hops: HopTable) -> Any:
+    """An annotator that splits answers among hops, if it splits them at all."""
+    return HopContribution.of(annotator, hops) if isinstance(annotator, ContributionAnnotator) else annotator

@@ -106,8 +106,7 @@ def annotate_files(
 ) -> None:
     """Read, check, judge, write."""
     from ragworth.annotators import ANNOTATORS, annotation
-    from ragworth.annotators.contribution import ContributionAnnotator
-    from ragworth.annotators.hop_contribution import HopContribution
+    from ragworth.annotators.hop_contribution import split_by_hops
     from ragworth.annotators.reliability import check_annotation as look_closer
     from ragworth.annotators.reliability import plan_annotation_and_checks
     from ragworth.errors import InputError
@@ -116,6 +115,8 @@ def annotate_files(
 
     if second and not check:
         raise InputError("a second model is for --check", remedy="give --check too")
+    if second and (given_answers or hops):
+        raise InputError("a second model is asked about its own answers", remedy="leave out --given and --hops")
     calling = CallOptions(**{name: given.pop(name) for name in CallOptions.__dataclass_fields__})
     wanted = take_collection_options(given)
     found = read_collection(wanted)
@@ -134,8 +135,8 @@ def annotate_files(
             if more is not None
             else None
         )
-        if hop_table is not None and isinstance(annotator, ContributionAnnotator):
-            annotator = HopContribution.of(annotator, hop_table)
+        if hop_table is not None:
+            annotator = split_by_hops(annotator, hop_table)
         things = annotation.annotation_items(annotator, found.contexts, found.collection, wanted.k)
         things = sample_by_query(things, wanted.limit, wanted.sample, wanted.sample_seed)
         if calling.dry_run:
