@@ -24,6 +24,7 @@ from ragworth.contribution.company import (
 )
 from ragworth.contribution.rows import context_rows
 from ragworth.errors import InputError, format_count
+from ragworth.prediction.correlations import Prediction
 from ragworth.report.study.charts import dot_chart
 from ragworth.report.study.page import StudyPage, TableText, estimate_rows
 from ragworth.report.wording import MEASURE_NAMES, count_queries, signed, with_interval
@@ -34,7 +35,6 @@ from ragworth.stats.estimate import Estimate, mean_estimates
 from ragworth.stats.range_intervals import Bounds
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, PoolStudy
-from ragworth.studies.prediction import Prediction
 from ragworth.tasks.options import option
 
 KIND = "contribution"
