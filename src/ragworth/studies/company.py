@@ -146,17 +146,16 @@ class Company(PoolStudy):
 
     def finish(self, page: StudyPage) -> None:
         measure = MEASURE_NAMES[self.measure]
-        dots = page.dots("single", "judgment", "correlation")
         caption = f"Mean {measure} with contributions, within contexts, with {self.level:.0%} intervals over queries."
-        if dots.height:
-            spec = dot_chart(dots, measure, zero=True)
+        if page.table("single").height:
+            spec = dot_chart(page.dots("single", "judgment", "correlation"), measure, zero=True)
             page.draw("single", "What single judgments say of contributions", caption, spec)
 
 
 def _single_sentence(found: Mapping[str, Estimate], measure: str) -> str:
     if not found:
         return "no judgment of single passages can be compared with contributions."
-    name, best = max(found.items(), key=lambda each: each[1].value or -2.0)
+    name, best = max(found.items(), key=lambda each: -2.0 if each[1].value is None else each[1].value)
     figures = f"{measure} {with_interval(best)} over {count_queries(best.n)}"
     others = ", ".join(f"{each} {signed(one.value or 0.0)}" for each, one in found.items() if each != name)
     tail = f" (others: {others})" if others else ""
