@@ -47,7 +47,7 @@ LAYERS: list[set[str]] = [
         "exports",
     },
     {"annotators", "contribution", "generation", "graders", "retrieval", "two_judges", "diagnosis", "report"},
-    {"evaluation", "init", "fitting"},
+    {"evaluation", "init", "fitting", "prediction"},
     {"studies", "build", "rewriting", "label"},
     {"cli", "__main__", "pytest_plugin"},
 ]

@@ -22,6 +22,7 @@ VALUES: dict[str, Any] = {
     "answer": "ice",
     "ideal": "ice",
     "subquestion": "Where?",
+    "statement": "Otters hunt under ice.",
     "nugget": "Otters hunt under ice.",
     "nuggets": ["Otters eat fish."],
     "count": "30",

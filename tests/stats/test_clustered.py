@@ -121,6 +121,7 @@ def test_every_function_draws_whole_clusters(name: str) -> None:
     assert found.value == pytest.approx(single.value)
     assert found.interval is not None and found.interval == pytest.approx(single.interval)
     assert found.p == pytest.approx(single.p)
+    assert found.clusters is not None and naive.interval is not None
     if name == "concordance":  # of the queries whose outcomes differ
         assert 2 < found.clusters < found.n
     else:

@@ -16,12 +16,12 @@ from scipy import stats
 import ragworth
 from ragworth.errors import InputError
 from ragworth.formats.theta import Theta
+from ragworth.prediction.correlations import Prediction
 from ragworth.results import Results
 from ragworth.retrieval.candidates import Candidates
 from ragworth.retrieval.context_sampling import draw_contexts
 from ragworth.score_rows import ScoreRows
 from ragworth.stats.estimate import Resampling
-from ragworth.studies.prediction import Prediction
 from ragworth.studies.run import plan_study
 from ragworth.tables import Outcomes
 from tests.studies.conftest import Opened

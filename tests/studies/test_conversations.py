@@ -16,6 +16,7 @@ from ragworth.report.study import Findings
 from ragworth.studies import STUDIES
 from ragworth.studies.contract import Case
 from tests.studies.conftest import Opened
+from tests.studies.test_company import LoudestVoice
 from tests.studies.test_noise import Listener
 
 TURNS = 3
@@ -52,7 +53,7 @@ def intervals(found: Findings) -> Iterator[tuple[str, dict[str, Any]]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", SETTINGS)
 def test_a_study_of_turns_draws_whole_conversations(kind: str, tmp_path: Path, opened: Opened) -> None:
-    opened.reader = Listener() if kind == "noise" else Reader()
+    opened.reader = {"noise": Listener(), "company": LoudestVoice(noise=0.0)}.get(kind, Reader())
     settings = {"resamples": 200, **SETTINGS[kind]}
     run = ragworth.study(kind, collection(tmp_path / "w", queries=24), keep=False, **settings)
     (case,), study = run.cases, STUDIES.get(kind)(**settings)

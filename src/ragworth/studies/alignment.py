@@ -13,6 +13,7 @@ from typing import ClassVar, cast
 import polars as pl
 
 from ragworth.errors import InputError, format_count
+from ragworth.prediction.correlations import Prediction, average_rows, draw_agreement
 from ragworth.report.study.charts import dot_chart
 from ragworth.report.study.page import StudyPage, TableText, estimate_rows
 from ragworth.report.wording import MEASURE_NAMES, count_queries
@@ -21,7 +22,6 @@ from ragworth.score_rows import NO_GRADES_REMEDY, rows_of
 from ragworth.stats.systems import rank_systems
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, PoolStudy, Published
-from ragworth.studies.prediction import Prediction, average_rows, draw_agreement
 from ragworth.tasks.options import option, parse_names
 
 RELEVANCE_METRICS = ("nDCG(ideal=retrieved)", "RR", "AP(ideal=retrieved)", "P", "Success", "eRAG", "UDCG")

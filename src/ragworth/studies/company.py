@@ -24,6 +24,7 @@ from ragworth.contribution.company import (
 )
 from ragworth.contribution.rows import context_rows
 from ragworth.errors import InputError, format_count
+from ragworth.prediction.correlations import Prediction
 from ragworth.report.study.charts import dot_chart
 from ragworth.report.study.page import StudyPage, TableText, estimate_rows
 from ragworth.report.wording import MEASURE_NAMES, count_queries, signed, with_interval
@@ -34,7 +35,6 @@ from ragworth.stats.estimate import Estimate, mean_estimates
 from ragworth.stats.range_intervals import Bounds
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, PoolStudy
-from ragworth.studies.prediction import Prediction
 from ragworth.tasks.options import option
 
 KIND = "contribution"
@@ -146,17 +146,16 @@ class Company(PoolStudy):
 
     def finish(self, page: StudyPage) -> None:
         measure = MEASURE_NAMES[self.measure]
-        dots = page.dots("single", "judgment", "correlation")
         caption = f"Mean {measure} with contributions, within contexts, with {self.level:.0%} intervals over queries."
-        if dots.height:
-            spec = dot_chart(dots, measure, zero=True)
+        if page.table("single").height:
+            spec = dot_chart(page.dots("single", "judgment", "correlation"), measure, zero=True)
             page.draw("single", "What single judgments say of contributions", caption, spec)
 
 
 def _single_sentence(found: Mapping[str, Estimate], measure: str) -> str:
     if not found:
         return "no judgment of single passages can be compared with contributions."
-    name, best = max(found.items(), key=lambda each: each[1].value or -2.0)
+    name, best = max(found.items(), key=lambda each: -2.0 if each[1].value is None else each[1].value)
     figures = f"{measure} {with_interval(best)} over {count_queries(best.n)}"
     others = ", ".join(f"{each} {signed(one.value or 0.0)}" for each, one in found.items() if each != name)
     tail = f" (others: {others})" if others else ""

@@ -18,6 +18,7 @@ from ragworth.errors import InputError, format_count, format_list
 from ragworth.metrics.cutoffs import cut_names, metric_family
 from ragworth.metrics.declaration import Metric
 from ragworth.metrics.parsing import parse
+from ragworth.prediction.sizes import SizedPredictions, spread_over_sizes
 from ragworth.report.study.charts import curve_chart
 from ragworth.report.study.page import Row, StudyPage, TableText, estimate_rows
 from ragworth.report.study.table_charts import outcome_curve, outcome_figure, shared_lines
@@ -31,7 +32,6 @@ from ragworth.studies.alignment import RELEVANCE_METRICS
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, PoolStudy, Published
 from ragworth.studies.contrast import KINDS, Floats, OutcomeGrid
-from ragworth.studies.prediction import SizedPredictions, spread_over_sizes
 from ragworth.tables import Contexts, Outcomes, Scores
 from ragworth.tasks.options import option, parse_numbers
 
@@ -253,7 +253,9 @@ class SizedCase:
 
     @cached_property
     def predictions(self) -> SizedPredictions:
-        return SizedPredictions(self.case, self.rows, self.study.measure, self.study.plan, self.ways)
+        return SizedPredictions(
+            self.rows, self.study.measure, self.study.plan, self.ways, self.case.results.conversations
+        )
 
     @cached_property
     def outcome(self) -> OutcomeGrid:

@@ -17,6 +17,7 @@ from ragworth.annotators.token_confidence import MEASURES as CONFIDENCES
 from ragworth.comparison import higher_is_better, value_bounds
 from ragworth.config import Workspace
 from ragworth.errors import InputError, format_list
+from ragworth.prediction.correlations import Prediction
 from ragworth.report.study.charts import curve_chart
 from ragworth.report.study.page import Row, StudyPage, TableText, columns, estimate_rows
 from ragworth.report.study.table_charts import outcome_curve, shared_lines
@@ -29,7 +30,6 @@ from ragworth.studies.bench import Bench
 from ragworth.studies.confidences import KIND, TASKS, with_confidence
 from ragworth.studies.contract import MEASURES, Case, PoolStudy, Published
 from ragworth.studies.contrast import Contrasts, Floats, OutcomeGrid
-from ragworth.studies.prediction import Prediction
 from ragworth.tasks.options import option, parse_numbers
 
 DRAWN = 7

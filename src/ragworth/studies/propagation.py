@@ -22,6 +22,7 @@ from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM
 from ragworth.graders.utility import relative_gains
 from ragworth.metrics.cutoffs import metrics_at_sizes, with_k
 from ragworth.metrics.parsing import try_parse
+from ragworth.prediction.correlations import FEWEST_QUERIES, Prediction
 from ragworth.report.study.charts import point_chart
 from ragworth.report.study.page import Row, StudyPage, TableText, columns, estimate_rows
 from ragworth.report.study.table_charts import curves_or_dots
@@ -33,7 +34,6 @@ from ragworth.stats.estimate import Estimate, mean_estimates
 from ragworth.stats.paired import correct_by_holm, difference
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, Published, Study
-from ragworth.studies.prediction import FEWEST_QUERIES, Prediction
 from ragworth.tables import OK, Outcomes
 from ragworth.tables.grids import matrix
 from ragworth.tasks.options import option, parse_numbers

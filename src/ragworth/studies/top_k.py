@@ -22,6 +22,7 @@ from ragworth.fitting.context_pools import PARTS, PooledContexts, Segment
 from ragworth.fitting.parameter_choice import CorrelationOptions
 from ragworth.metrics.cutoffs import bare_name
 from ragworth.metrics.parsing import parse, try_parse
+from ragworth.prediction.correlations import Prediction
 from ragworth.report.study.page import Row, StudyPage, TableText, columns
 from ragworth.report.study.table_charts import heat_figure
 from ragworth.report.wording import MEASURE_NAMES, best_words, count_queries, signed, with_interval
@@ -36,7 +37,6 @@ from ragworth.stats.paired import correct_by_holm
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, Published, Study
 from ragworth.studies.contrast import KINDS
-from ragworth.studies.prediction import Prediction
 from ragworth.tables import Scores
 from ragworth.tasks.options import option, parse_numbers
 

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from ragworth.errors import format_list
-from ragworth.report.study.page import StudyPage, columns
+from ragworth.report.study.page import StudiedCase, StudyPage, columns
 from ragworth.report.study.table_charts import mirrored_heat
 from ragworth.report.wording import MEASURE_NAMES, count_queries, with_interval
 from ragworth.score_rows import Floats, ScoreRows
 from ragworth.stats.correlation import Measure, correlation
-from ragworth.stats.estimate import Estimate, Resampling, mean_of_columns, mean_of_groups
-from ragworth.stats.paired import correct_by_holm, difference
+from ragworth.stats.estimate import Estimate, Resampling, mean_of_groups
+from ragworth.stats.paired import correct_by_holm
 from ragworth.stats.pooled import pooled_correlations, pooled_gaps
-from ragworth.stats.systems import correlate_systems
 from ragworth.stats.within_query import query_correlations, within_query_correlations, within_query_gaps
-from ragworth.studies.contract import Case
 
 MAIN = "UDCG"
 """Of metrics that predict equally well, it comes first; and it is always compared with nDCG."""
@@ -142,105 +139,6 @@ class Prediction:
         return words + (f" With {best.n} queries this is only a hint." if best.n < FEWEST_QUERIES else "")
 
 
-@dataclass(frozen=True, eq=False)
-class SizedPredictions:
-    """How well metrics predict the outcome of contexts of several sizes, over queries and maybe over systems.
-
-    ``rows``: by size, of metrics without their cutoffs. ``ways``: ``queries``, or also ``systems``.
-    """
-
-    case: Case
-    rows: Mapping[int, ScoreRows]
-    measure: str
-    plan: Resampling
-    ways: Sequence[str]
-
-    @cached_property
-    def queries(self) -> list[str]:
-        """All queries, in one order for every size."""
-        return sorted({query for rows in self.rows.values() for query in rows.queries})
-
-    @cached_property
-    def clusters(self) -> list[int] | None:
-        """The conversation of each query; None if queries are independent."""
-        return self.case.clusters(self.queries)
-
-    def aligned(self, size: int, values: Floats) -> Floats:
-        """Values of the queries that a size has, for all queries; NaN for those that it lacks."""
-        whole = np.full((len(self.queries), *values.shape[1:]), np.nan)
-        whole[np.isin(self.queries, self.rows[size].queries)] = values
-        return whole
-
-    @cached_property
-    def sizes(self) -> dict[int, Prediction]:
-        return {size: Prediction(rows, self.measure, self.plan) for size, rows in self.rows.items()}
-
-    @cached_property
-    def by_query(self) -> dict[tuple[str, int], Floats]:
-        """The correlation within each query, by metric and size; NaN where there is none."""
-        every = {size: self.aligned(size, one.by_query) for size, one in self.sizes.items()}
-        return {(m, size): part[:, at] for size, part in every.items() for at, m in enumerate(self.rows[size].metrics)}
-
-    @cached_property
-    def found(self) -> dict[tuple[str, str, int], Estimate]:
-        """What each metric predicts, over queries or systems, at each size."""
-        made: dict[tuple[str, str, int], Estimate] = {}
-        for size, one in self.sizes.items():
-            made |= {("queries", m, size): each for m, each in zip(one.rows.metrics, one.within, strict=True)}
-            if "systems" in self.ways:
-                made |= {("systems", m, size): self._over_systems(m, [size]) for m in one.rows.metrics}
-        return made
-
-    def _over_systems(self, metric: str, sizes: Iterable[int]) -> Estimate:
-        """The correlation of systems' means by a metric with those of the outcome, averaged over sizes."""
-        sides = []
-        for size in sizes:
-            rows = self.rows[size]
-            score, outcome = rows.grid(rows.values[:, rows.metrics.index(metric)]), rows.grid(rows.outcome)
-            sides.append((self.aligned(size, score), self.aligned(size, outcome)))
-        one = correlate_systems(sides, cast(Measure, self.measure), self.plan, self.clusters)
-        return one._replace(reason=one.reason or ("a system has no value" if one.n_left_out else ""))
-
-    def mean(self, over: str, metric: str) -> Estimate:
-        """A metric's correlation averaged over the sizes at which it has one, with its interval over queries."""
-        known = [k for (*of, k), one in self.found.items() if of == [over, metric] and one.value is not None]
-        if over == "systems":
-            return self._over_systems(metric, known)
-        values = np.stack([self.by_query[metric, size] for size in known], axis=1)
-        return mean_of_columns(values, self.plan, self.clusters)
-
-    def deviation(self, over: str, metric: str, size: int) -> float | None:
-        """The standard deviation of the correlations within queries."""
-        known = self.by_query[metric, size][~np.isnan(self.by_query[metric, size])]
-        return float(known.std(ddof=1)) if over == "queries" and len(known) > 1 else None
-
-    def changes(self) -> dict[str, Estimate]:
-        """By metric, the correlation within queries at the largest size minus that at the smallest."""
-        first, last = min(self.rows), max(self.rows)
-        both = [m for m in self.rows[first].metrics if m in self.rows[last].metrics] if first != last else []
-        ends = {m: (self.by_query[m, last], self.by_query[m, first]) for m in both}
-        bounds, turns = (-1.0, 1.0), self.clusters
-        found = {m: difference(*sides, "bootstrap", self.plan, bounds, turns) for m, sides in ends.items()}
-        return correct_by_holm({m: one if one.n > 1 else one._replace(p=None) for m, one in found.items()})
-
-
-def spread_over_sizes(correlations: pl.DataFrame) -> pl.DataFrame:
-    """How each correlation varies over the sizes, the highest mean first; metrics that lack sizes last."""
-    value, k = pl.col("correlation"), pl.col("k")
-    found = correlations.drop_nulls("correlation").group_by("over", "metric", maintain_order=True)
-    spread = found.agg(
-        value.mean().alias("mean"),
-        value.std().alias("deviation"),
-        value.min().alias("lowest"),
-        k.get(value.arg_min()).alias("lowest at k"),
-        value.max().alias("highest"),
-        k.get(value.arg_max()).alias("highest at k"),
-        pl.len().alias("sizes"),
-    )
-    order = ["over", pl.col("sizes"), pl.col("mean").round(12)]
-    return spread.sort(order, descending=[False, True, True], maintain_order=True)
-
-
 def average_rows(every: Sequence[Prediction]) -> Iterator[dict[str, object]]:
     """The correlation within queries of each metric that all cases have, averaged over the cases; and UDCG − nDCG."""
     shared = [name for name in every[0].rows.metrics if all(name in each.rows.metrics for each in every)]
@@ -260,7 +158,7 @@ def _main_pair(metrics: Sequence[str]) -> tuple[int, int] | None:
     return (families.index(MAIN), families.index("nDCG")) if {MAIN, "nDCG"} <= set(families) else None
 
 
-def draw_agreement(page: StudyPage, case: Case, rows: ScoreRows, measure: Measure, also: str = "") -> None:
+def draw_agreement(page: StudyPage, case: StudiedCase, rows: ScoreRows, measure: Measure, also: str = "") -> None:
     """A matrix of how far the metrics (and ``also`` the outcome) agree over all contexts, and its table."""
     names = [*rows.metrics, also] if also else rows.metrics
     values = np.column_stack([rows.values, rows.outcome])

@@ -1,0 +1,1 @@
+"""Do metrics predict outcomes? Analyses of scores beside outcomes, for studies."""
