@@ -83,7 +83,7 @@ def test_check_counts_conversations(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["check", str(workspace(tmp_path))])
     assert done.exit_code == 0, done.output
     assert "12 queries, 12 turns, 3 conversations" in done.output
-    assert "treat turns as independent" in done.output
+    assert "12 turns of 3 conversations: intervals and tests draw whole conversations" in done.output
 
 
 def test_a_changed_history_is_another_evaluation(tmp_path: Path) -> None:
