@@ -88,7 +88,8 @@ def test_json_alone_is_on_standard_output(folder: Path) -> None:
     assert found["answers"]["systems"][0]["outcomes"]["correct"]["n"] == 3
     assert {each["system"] for each in found["systems"]} == {"first", "second"}
     mean = found["systems"][0]["metrics"]["nDCG@2"]
-    assert mean.keys() == {"mean", "low", "high", "n", "total", "missing"}
+    assert mean.keys() == {"mean", "low", "high", "n", "total", "missing", "conversations"}
+    assert mean["conversations"] is None
     ended = json.loads(run("--json", "--until", "answer").stdout)
     assert [stage["status"] for stage in ended["stages"]] == ["done", "kept", "kept", "kept"]
     plan = json.loads(run("--json", "--dry-run").stdout)
