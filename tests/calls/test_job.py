@@ -192,6 +192,23 @@ def test_kinds_are_not_mixed_in_a_batch() -> None:
     assert len(batches) == 6
 
 
+@pytest.mark.parametrize("words", [10, 1000, 3000])
+def test_batches_grow_with_long_prompts_too(words: int) -> None:
+    sizes: list[int] = []
+
+    class Counting(Scripted):
+        def choose(self, requests: Sequence[Choose]) -> list[Chosen | Failure]:
+            sizes.append(len(requests))
+            return super().choose(requests)
+
+    text = "word " * words
+    list(
+        Job(Counting(share, batch=64)).run([replace(question(i), prompt=Prompt.text(f"{i} {text}")) for i in range(99)])
+    )
+    assert sum(sizes) == 99
+    assert max(sizes) * max(words, 400) >= 64 * 400 / 2, sizes
+
+
 def test_calls_really_run_at_the_same_time_and_still_come_in_order() -> None:
     together = threading.Barrier(4)  # opens only when four calls are under way
 

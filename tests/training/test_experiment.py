@@ -54,11 +54,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Experiment:
         patch.setattr(models, "reader", models.base)  # the adapter of the reader fits another model
         patch.setattr(experiment, "UTILITIES", (KeyEntropyUtility(length=8), *experiment.UTILITIES[1:]))
         patch.setattr(experiment, "train", _train_once)
-        experiment.run(made, "labels", [], [])
+        experiment.run(made, "labels", [])
         _fill(made.folder / "labels-answerability.parquet")
         for part in ("arms", "answers", "tables"):
-            experiment.run(made, part, [0, 1], [])
-        experiment.run(made, "arms", [0, 1], [])  # everything is there: nothing is trained again
+            experiment.run(made, part, [0, 1])
+        experiment.run(made, "arms", [0, 1])  # everything is there: nothing is trained again
     return made
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -11,11 +12,12 @@ from ragworth.calls.job import Job
 from ragworth.collection import Collection
 from ragworth.generation.answering import answer_items, build_writer
 from ragworth.graders.grading import grade
-from ragworth.tables import Outcomes
+from ragworth.tables import Contexts, Outcomes
 from ragworth.tasks.contract import run_task
 from training.rewriter import models
 from training.rewriter.comparison import compare_arms
-from training.rewriter.costs import stage
+from training.rewriter.costs import Cost, stage
+from training.rewriter.parts import run_parts, split_by_query
 from training.rewriter.setup import Experiment
 
 SHOWN = 10
@@ -31,7 +33,7 @@ def write(experiment: Experiment) -> None:
         if path.exists() or not has_short_answers(collection):
             continue
         path.parent.mkdir(exist_ok=True)
-        _graded(experiment, test, collection).frame.write_parquet(path)
+        _graded(experiment, test, collection).write_parquet(path)
 
 
 def has_short_answers(collection: Collection) -> bool:
@@ -39,16 +41,22 @@ def has_short_answers(collection: Collection) -> bool:
     return bool(words) and median(words) <= LONGEST
 
 
-def _graded(experiment: Experiment, test: str, collection: Collection) -> Outcomes:
-    shown = compare_arms(experiment.folder, test, collection).contexts.cut(SHOWN)
-    with (
-        stage(experiment.folder, f"answers to {test}") as cost,
-        Job(models.reader(experiment.device), experiment.store) as job,
-    ):
+def _graded(experiment: Experiment, test: str, collection: Collection) -> pl.DataFrame:
+    shown = compare_arms(experiment.folder, test, collection).contexts.cut(SHOWN).frame
+    with stage(experiment.folder, f"answers to {test}") as cost:
+        work = partial(_graded_part, experiment, collection)
+        return pl.concat(run_parts(work, split_by_query(shown, experiment.processes), cost))
+
+
+def _graded_part(
+    experiment: Experiment, collection: Collection, shown: pl.DataFrame, part: int
+) -> tuple[pl.DataFrame, Cost]:
+    cost = Cost()
+    with Job(models.reader(experiment.device), experiment.store(part)) as job:
         writer = build_writer(job, collection, None, None, {})
-        written = run_task(writer, answer_items(writer, shown, collection), job)
+        written = run_task(writer, answer_items(writer, Contexts.trusted(shown), collection), job)
         cost.add(job)
-    return grade("deterministic", written, collection).table
+    return grade("deterministic", written, collection).table.frame, cost
 
 
 def read(folder: Path, test: str) -> Outcomes | None:

@@ -14,12 +14,10 @@ from ragworth.collection import Collection
 from ragworth.conversations import turns_of
 from ragworth.errors import InputError
 from ragworth.generation.rewriter import QueryRewriter
-from ragworth.llm.contract import Model
 from ragworth.rewriting.pairs import PreferencePairs, build_pairs, shuffle_pairs
 from ragworth.rewriting.training.run import TrainingRun
 from ragworth.rewriting.utilities import AnswerabilityUtility, GoldRankUtility, KeyEntropyUtility
 from ragworth.tasks.contract import run_task
-from training.rewriter.costs import Cost
 
 BASE, FEW_SHOT_BASE = "base", "base-few-shot"
 KINDS = {
@@ -42,6 +40,10 @@ class Examples(NamedTuple):
     pairs: pl.DataFrame | None = None
     start: str = ""
     collection: Collection | None = None
+
+    @property
+    def size(self) -> int:
+        return sum(table.height for table in (self.best, self.pairs) if table is not None)
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,18 @@ class Labelled:
         return found
 
 
+def chains(arms: Mapping[str, Examples]) -> list[list[str]]:
+    """The arms in groups that don't depend on each other, the longest work first.
+
+    Each group begins with the arm that the others start from.
+    """
+    found = {name: [name] for name, examples in arms.items() if not examples.start}
+    for name, examples in arms.items():
+        if examples.start:
+            found[examples.start].append(name)
+    return sorted(found.values(), key=lambda names: sum(arms[name].size for name in names), reverse=True)
+
+
 def _human_rewrites(collection: Collection) -> pl.DataFrame:
     turns = collection.turns.filter(pl.col("rewrite").is_not_null())
     return turns.select("query", pl.col("rewrite").alias("text"))
@@ -91,9 +105,7 @@ def train(run: TrainingRun, examples: Examples, adapters: Path) -> Path:
     return made.train().folder
 
 
-def model_rewrites(collection: Collection, model: Model, store: Path, cost: Cost, prompt: str) -> pl.DataFrame:
+def model_rewrites(collection: Collection, job: Job, prompt: str) -> pl.DataFrame:
     """Greedy rewrites of all turns, with their status."""
-    with Job(model, store, wait=600) as job:
-        made = run_task(QueryRewriter(job.card, prompt=prompt), turns_of(collection), job).frame
-        cost.add(job)
+    made = run_task(QueryRewriter(job.card, prompt=prompt), turns_of(collection), job).frame
     return made.select("query", "text", "status", "reason", "raw")

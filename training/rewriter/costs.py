@@ -24,6 +24,11 @@ class Cost:
         self.tokens_read += tally.prompt_tokens
         self.tokens_written += tally.new_tokens
 
+    def add_part(self, part: Cost) -> None:
+        """Add what another process made."""
+        for name, number in vars(part).items():
+            setattr(self, name, getattr(self, name) + number)
+
 
 @contextmanager
 def stage(folder: Path, name: str) -> Iterator[Cost]:

@@ -2,20 +2,21 @@
 
     python -m training.rewriter.experiment build/experiment --data build/conversations --others build/archipelago
 
-runs everything: candidates and labels of the training turns, then every trained arm for each seed, each seed in a
-process of its own, then rewrites of the test turns, answers from what they retrieve, and the tables. Every stage is
-cached in the folder, so the same command goes on where it was stopped. ``--only labels``, ``--only arms --seeds 1``,
-``--only answers`` and ``--only tables`` run parts.
+runs everything: candidates and labels of the training turns, then every trained arm for each seed, then rewrites of
+the test turns, answers from what they retrieve, and the tables. ``--processes 6`` lets that many share a GPU. Every
+stage is cached in the folder, so the same command goes on where it was stopped. ``--only labels``,
+``--only arms --seeds 1``, ``--only answers`` and ``--only tables`` run parts.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import subprocess
-import sys
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +30,13 @@ from ragworth.rewriting.candidates import Proposal, by_rules, from_samples, merg
 from ragworth.rewriting.labels import RewriteLabelling
 from ragworth.rewriting.training.run import TrainingRun
 from ragworth.rewriting.training.settings import TrainingSettings
-from ragworth.rewriting.utilities import AnswerabilityUtility, GoldRankUtility, KeyEntropyUtility
+from ragworth.rewriting.utilities import AnswerabilityUtility, GoldRankUtility, KeyEntropyUtility, Utility
 from ragworth.tasks.contract import run_task
 from training.rewriter import answers, models, results
-from training.rewriter.arms import BASE, FEW_SHOT_BASE, Labelled, model_rewrites, train
+from training.rewriter.arms import BASE, FEW_SHOT_BASE, Labelled, chains, model_rewrites, train
 from training.rewriter.comparison import rewrites_file
-from training.rewriter.costs import stage
+from training.rewriter.costs import Cost, stage
+from training.rewriter.parts import run_parts, split_by_query
 from training.rewriter.rule_candidates import name_candidates
 from training.rewriter.setup import Experiment
 
@@ -43,6 +45,8 @@ UTILITIES = (KeyEntropyUtility(), AnswerabilityUtility(), GoldRankUtility())
 FEW_SHOT = Path(__file__).parent / "few-shot.txt"
 """Prompt of the base model's samples. With the prompt that ships it repeats the first line of the conversation."""
 PARTS = ("labels", "arms", "answers", "tables")
+MICRO_BATCH = 16
+"""Examples read at a time: several processes share the memory of a GPU."""
 SFT_RATES, DPO_RATES = (1e-4, 1e-3), (5e-6, 5e-5)
 
 
@@ -58,7 +62,7 @@ def candidates(experiment: Experiment, collection: Collection) -> pl.DataFrame:
     if experiment.samples:
         with (
             stage(experiment.folder, "candidates") as cost,
-            Job(models.base(experiment.device), experiment.store) as job,
+            Job(models.base(experiment.device), experiment.store()) as job,
         ):
             rewriter = QueryRewriter(
                 job.card, prompt=str(FEW_SHOT), samples=experiment.samples, temperature=experiment.temperature
@@ -78,46 +82,75 @@ def labels(experiment: Experiment, collection: Collection) -> Labelled:
     for utility in UTILITIES:
         path = experiment.folder / f"labels-{utility.kind}.parquet"
         if not path.exists():
-            task = RewriteLabelling(made, collection, utility, cache=experiment.folder / "cache")
             with stage(experiment.folder, f"labels by {utility.kind}") as cost:
-                if utility.asks:
-                    with Job(models.reader(experiment.device), experiment.store) as job:
-                        result = task.run(job)
-                        cost.add(job)
-                else:
-                    result = task.run(None)
-            print(result, *result.notes, sep="\n", flush=True)
-            result.frame.write_parquet(path)
+                label = partial(label_part, experiment, utility)
+                found_parts = run_parts(label, split_by_query(made, experiment.processes), cost)
+            pl.concat(found_parts).write_parquet(path)
         found[utility.kind] = pl.read_parquet(path)
     return Labelled(collection, found, experiment.human_sources())
 
 
-def arms(experiment: Experiment, labelled: Labelled, seed: int) -> None:
-    """Train every arm with one seed, and rewrite the test turns with each."""
+def label_part(experiment: Experiment, utility: Utility, made: pl.DataFrame, part: int) -> tuple[pl.DataFrame, Cost]:
+    """Labels of some of the candidates."""
+    task, cost = RewriteLabelling(made, experiment.train(), utility, cache=experiment.folder / "cache"), Cost()
+    if utility.asks:
+        with Job(models.reader(experiment.device), experiment.store(part)) as job:
+            result = task.run(job)
+            cost.add(job)
+    else:
+        result = task.run(None)
+    print(result, *result.notes, sep="\n", flush=True)
+    return result.frame, cost
+
+
+def arms(experiment: Experiment, labelled: Labelled, seed: int, names: Sequence[str]) -> None:
+    """Train some arms with one seed, and rewrite the test turns with each."""
     adapters = experiment.folder / f"adapters-{seed}"
     settings = replace(experiment.training, seed=seed)
-    for name, examples in labelled.arms(seed).items():
+    every = labelled.arms(seed)
+    for name in names:
         run = TrainingRun(labelled.collection, adapters / name, "embedded:base", settings=settings)
         if not run.output.exists():
             with stage(experiment.folder, f"train {name}, seed {seed}"):
-                train(run, examples, adapters)
+                train(run, every[name], adapters)
         rewrite(experiment, f"{name}-{seed}", run.output)
 
 
+def all_arms(experiment: Experiment, seeds: Sequence[int]) -> None:
+    """Every arm with every seed; side by side, except those that start from another."""
+    labelled = labels(experiment, experiment.train())
+    work = [(seed, chain) for seed in seeds for chain in chains(labelled.arms(seed))]
+    if experiment.processes == 1:
+        for seed, chain in work:
+            arms(experiment, labelled, seed, chain)
+        return
+    # Hashing a dataset imports JAX where it is installed, and JAX takes most of the GPU's memory for itself.
+    os.environ["JAX_PLATFORMS"] = "cpu"
+    with ProcessPoolExecutor(experiment.processes, get_context("spawn"), max_tasks_per_child=1) as pool:
+        running = {pool.submit(arms, experiment, labelled, *each): each for each in work}
+        failed = {f"{', '.join(chain)} with seed {seed}": job.exception() for job, (seed, chain) in running.items()}
+    problems = [f"{name}: {error}" for name, error in failed.items() if error]
+    if problems:
+        raise SystemExit("\n".join([*problems, "the same command goes on from there"]))
+
+
 def rewrite(experiment: Experiment, name: str, adapter: Path | None, prompt: str = "rewrite") -> None:
-    """Rewrite the turns of every test with an adapter, or with the base model."""
-    for test, collection in experiment.tests().items():
-        path = rewrites_file(experiment.folder, test, name)
-        if path.exists():
-            continue
-        path.parent.mkdir(parents=True, exist_ok=True)
-        model = models.base(experiment.device) if adapter is None else models.rewriter(adapter, experiment.device)
-        with stage(experiment.folder, f"rewrite {test} with {name}") as cost:
-            store = experiment.folder / f"rewrites-{name}.sqlite"
-            model_rewrites(collection, model, store, cost, prompt).write_ndjson(path)
+    """Rewrite the turns of every test with an adapter, or with the base model, unless that is done."""
+    files = {test: rewrites_file(experiment.folder, test, name) for test in experiment.tests()}
+    if all(path.exists() for path in files.values()):
+        return
+    model = models.base(experiment.device) if adapter is None else models.rewriter(adapter, experiment.device)
+    with (
+        stage(experiment.folder, f"rewrite with {name}") as cost,
+        Job(model, experiment.folder / f"rewrites-{name}.sqlite") as job,
+    ):
+        for test, collection in experiment.tests().items():
+            files[test].parent.mkdir(parents=True, exist_ok=True)
+            model_rewrites(collection, job, prompt).write_ndjson(files[test])
+        cost.add(job)
 
 
-def run(experiment: Experiment, only: str, seeds: Sequence[int], arguments: Sequence[str]) -> None:
+def run(experiment: Experiment, only: str, seeds: Sequence[int]) -> None:
     """All parts, or one of them."""
     experiment.folder.mkdir(parents=True, exist_ok=True)
     collection = experiment.train()
@@ -125,37 +158,22 @@ def run(experiment: Experiment, only: str, seeds: Sequence[int], arguments: Sequ
         labels(experiment, collection)
         rewrite(experiment, BASE, None)
         rewrite(experiment, FEW_SHOT_BASE, None, str(FEW_SHOT))
-    if only == "arms":
-        labelled = labels(experiment, collection)
-        for seed in seeds:
-            arms(experiment, labelled, seed)
-    elif not only:
-        _each_seed_in_its_process(seeds, arguments)
+    if only in ("", "arms"):
+        all_arms(experiment, seeds)
     if only in ("", "answers"):
         answers.write(experiment)
     if only in ("", "tables"):
         results.write(experiment, labels(experiment, collection).labels)
 
 
-def _each_seed_in_its_process(seeds: Sequence[int], arguments: Sequence[str]) -> None:
-    command = [sys.executable, "-m", "training.rewriter.experiment", *arguments, "--only", "arms", "--seeds"]
-    # Hashing a dataset imports JAX where it is installed, and JAX takes most of the GPU's memory for itself.
-    environment = os.environ | {"JAX_PLATFORMS": "cpu"}
-    running = [subprocess.Popen([*command, str(seed)], env=environment) for seed in seeds]
-    failed = [seed for seed, process in zip(seeds, running, strict=True) if process.wait()]
-    if failed:
-        raise SystemExit(f"training failed for seed {', '.join(map(str, failed))}; the same command goes on from there")
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    options = _parser().parse_args(given)
+    options = _parser().parse_args(arguments)
     training = TrainingSettings(
         sft_rates=tuple(options.sft_rates),
         dpo_rates=tuple(options.dpo_rates),
         epochs=options.epochs,
         batch=options.batch,
-        micro_batch=options.batch,
+        micro_batch=min(options.batch, MICRO_BATCH),
         save_steps=100_000,
         rank=8,
         alpha=16,
@@ -169,9 +187,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         options.test_turns,
         options.samples,
         canard=options.canard,
+        processes=options.processes,
         training=training,
     )
-    run(experiment, options.only, options.seeds, given)
+    run(experiment, options.only, options.seeds)
 
 
 def _device() -> str:
@@ -194,6 +213,7 @@ def _parser() -> Any:
     parser.add_argument("--dpo-rates", type=float, nargs="+", default=DPO_RATES)
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--batch", type=int, default=32)
+    parser.add_argument("--processes", type=int, default=1, help="that label and answer side by side")
     parser.add_argument("--device", default="", help="cpu or cuda; a GPU if there is one by default")
     parser.add_argument("--only", choices=PARTS, default="", help="one part of the experiment")
     return parser

@@ -14,6 +14,8 @@ from ragworth.llm.local.engine import LOCAL_ABILITIES, Engine
 from ragworth.llm.local.loaded import LoadedModel
 
 CPU = "cpu"
+GPU_TOKENS = 131_072
+"""Tokens of a batch on a GPU: a model this small leaves room for many, and writing is faster the more there are."""
 
 
 def reader(device: str) -> Model:
@@ -33,13 +35,18 @@ def rewriter(adapter: Path, device: str) -> Model:
     return (
         ragworth.llm(f"embedded:{adapter}")
         if device == CPU
-        else ragworth.llm(f"hf:{adapter}", device=device, dtype=_dtype(device))
+        else ragworth.llm(f"hf:{adapter}", device=device, dtype=_dtype(device), batch_tokens=_batch_tokens(device))
     )
 
 
 def _dtype(device: str) -> str:
     """16 bits, but not on a CPU (``cpu:0`` is PyTorch there), where they are slow."""
     return "float32" if device.startswith(CPU) else "bfloat16"
+
+
+def _batch_tokens(device: str) -> int:
+    """0 leaves it to the backend."""
+    return 0 if device.startswith(CPU) else GPU_TOKENS
 
 
 def _on_gpu(name: str, adapter: Adapter | None, device: str) -> Engine:
@@ -67,6 +74,6 @@ def _on_gpu(name: str, adapter: Adapter | None, device: str) -> Engine:
 
         found = load_gguf_llama(path, adapter.deltas() if adapter is not None else None)
         model: Any = found.model.to(device=device, dtype=getattr(torch, dtype)).eval()
-        return LoadedModel(TorchRuntime(model, dtype), found.encoder, build_batch_budget(model, 0))
+        return LoadedModel(TorchRuntime(model, dtype), found.encoder, build_batch_budget(model, _batch_tokens(device)))
 
     return Engine(card, load, batch=1024)

@@ -27,6 +27,7 @@ class Experiment:
     train_turns, test_turns: most turns with a history; whole conversations are drawn until they suffice.
     samples: rewrites that the base model writes of each training turn.
     canard: folder of CANARD's turns, whose human rewrites two arms learn from; None for no such arms.
+    processes: how many label and answer side by side, each with the model and a store of its own.
     """
 
     data: Path
@@ -38,11 +39,11 @@ class Experiment:
     samples: int = 4
     temperature: float = 0.8
     canard: Path | None = None
+    processes: int = 1
     training: TrainingSettings = field(default_factory=TrainingSettings)
 
-    @property
-    def store(self) -> Path:
-        return self.folder / "calls.sqlite"
+    def store(self, part: int = 0) -> Path:
+        return self.folder / (f"calls-{part}.sqlite" if part else "calls.sqlite")
 
     def train(self) -> Collection:
         return read_part(self.data / "train", self.data / "passages.jsonl", self.train_turns)

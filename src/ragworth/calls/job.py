@@ -362,7 +362,7 @@ class Job:
             self.tally.start(tokens)
             self._most[keys[id(request)]] = tokens
             batch.append(queue.popleft())
-        if len(batch) == self._largest_batch:
+        if size < self.model.batch and (len(batch) == size or room <= 0):
             self._largest_batch *= 2
         return batch
 

@@ -6,6 +6,7 @@ import hashlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -83,7 +84,7 @@ def generate_all(
                 sample.seconds = (time.perf_counter() - begun) / len(taken)
 
         room = [len(prompts[n]) - shared + rows[n][0].request.max_tokens for n in group.rows]
-        loaded.budget.batches([max(room)] * len(room), work)
+        loaded.budget.batches([*accumulate(reversed(room), max)][::-1], work)
     return samples_by_request
 
 

@@ -6,6 +6,7 @@ same order of examples and the same random numbers. The adapter of the epoch wit
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections.abc import Callable, Sequence
@@ -85,23 +86,33 @@ def build_trainer(
     callbacks: Sequence[Any] = (),
 ) -> Any:
     """TRL's trainer for a stage, over examples that are tokens already."""
-    from datasets import Dataset
     from transformers import PrinterCallback
 
     from ragworth.rewriting.training.trainers import KeepBestEpoch, PreferenceTrainer, SupervisedTrainer
 
-    held = Dataset.from_list(list(data.held_out)) if data.held_out else None
+    held = _dataset(data.held_out) if data.held_out else None
     trainer: Any = {"sft": SupervisedTrainer, "dpo": PreferenceTrainer}[kind]
     made = trainer(
         model=_with_adapter(trainable.model, settings, start),
         args=_arguments(kind, folder, rate, settings, held is not None),
-        train_dataset=Dataset.from_list(list(data.train)),
+        train_dataset=_dataset(data.train),
         eval_dataset=held,
         processing_class=trainable.tokenizer,
         callbacks=[KeepBestEpoch(folder / BEST), *callbacks],
     )
     made.remove_callback(PrinterCallback)
     return made
+
+
+def _dataset(examples: Sequence[dict[str, Any]]) -> Any:
+    """Examples as TRL reads them. The fingerprint is our own: the library's pickles types, some of which it can't."""
+    import pyarrow as pa
+    from datasets import Dataset
+    from datasets.table import InMemoryTable
+
+    rows = list(examples)
+    fingerprint = hashlib.sha256(json.dumps(rows).encode()).hexdigest()
+    return Dataset(InMemoryTable(pa.Table.from_pylist(rows)), fingerprint=fingerprint)
 
 
 def _arguments(kind: Kind, folder: Path, rate: float, settings: TrainingSettings, chooses: bool) -> Any:
