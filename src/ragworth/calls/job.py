@@ -33,6 +33,7 @@ from ragworth.errors import JobStopped, ModelError, StoreError, format_count
 from ragworth.executors import Executor, FinishedBatch, Workers, current_executor
 from ragworth.executors.local import LocalExecutor
 from ragworth.llm.contract import Card, Failure, Generate, Model, Request, Response
+from ragworth.storage.places import Place
 
 REQUEST_WINDOW = 16384
 """Requests handled together. This bounds memory, whatever the number of requests."""
@@ -56,7 +57,8 @@ NOT_ASKED = "not-asked"
 class AnswerStore(Protocol):
     """Where a job finds and keeps answers."""
 
-    path: Path
+    @property
+    def path(self) -> Place: ...
 
     def writing(self, wait: float = 0.0) -> AbstractContextManager[None]: ...
 

@@ -44,6 +44,10 @@ COMMANDS = {
 }
 
 
+REMOTE = "ragworth.remote"
+"""Where the context has what the arguments name in object stores."""
+
+
 class LazyGroup(click.Group):
     """A group whose commands are imported when they are needed, and whose errors are one screen of words."""
 
@@ -61,7 +65,7 @@ class LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         surface = SURFACE.set("command")
         try:
-            return super().invoke(ctx)
+            return self._invoke(ctx)
         except RagworthError as error:
             from ragworth.report.render import printable
 
@@ -91,6 +95,22 @@ class LazyGroup(click.Group):
             ctx.exit(lack.exit_code)
         finally:
             SURFACE.reset(surface)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if any("://" in text for text in args):
+            from ragworth.cli.remote_arguments import RemoteArguments
+
+            remote = ctx.meta[REMOTE] = RemoteArguments()
+            args = remote.localise(args)
+        return super().resolve_command(ctx, args)
+
+    def _invoke(self, ctx: click.Context) -> Any:
+        result = super().invoke(ctx)
+        if (remote := ctx.meta.get(REMOTE)) is not None:
+            remote.finish()
+        return result
 
     def _command(self, ctx: click.Context) -> click.Command | None:
         """The command that runs, or the group that it is in."""

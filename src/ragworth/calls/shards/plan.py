@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,8 +18,9 @@ from ragworth.calls.serialization import model_digest, request_to_json
 from ragworth.calls.store import card_from_json, card_to_json
 from ragworth.errors import InputError, StoreError
 from ragworth.llm.contract import Card, Request
-from ragworth.storage.durable import write_durably
+from ragworth.storage.places import Place, is_empty, to_place, write_whole
 from ragworth.storage.private import private_folder
+from ragworth.storage.remote import RemotePath
 
 MANIFEST = "plan.json"
 VERSION = 1
@@ -46,16 +48,17 @@ class Shard(NamedTuple):
 class ShardPlan:
     """A folder of shards."""
 
-    folder: Path
+    folder: Place
     shards: tuple[Shard, ...]
     models: Mapping[str, str]
     """Cards of the models as JSON, by digest."""
 
     @classmethod
     def read(cls, folder: str | Path) -> ShardPlan:
-        path = Path(folder) / MANIFEST
+        place = to_place(folder)
+        path = place / MANIFEST
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))
+            found = json.loads(path.read_bytes())
             if found["version"] != VERSION:
                 raise StoreError(
                     f"it is of version {found['version']}", file=str(path), expected=str(VERSION), remedy="plan again"
@@ -64,7 +67,7 @@ class ShardPlan:
             for shard in shards:
                 if Path(shard.file).name != shard.file:
                     raise ValueError(f"{shard.file!r} is no file name")
-            return cls(Path(folder), shards, dict(found["models"]))
+            return cls(place, shards, dict(found["models"]))
         except FileNotFoundError as error:
             raise InputError("there is no plan", file=str(path), remedy="ragworth calls plan writes one") from error
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
@@ -104,7 +107,7 @@ class ShardPlan:
             raise InputError("it changed after it was written", file=str(path), remedy="copy it again, or plan again")
         return pl.read_parquet(data)
 
-    def answers(self, shard: Shard) -> Path:
+    def answers(self, shard: Shard) -> Place:
         """Folder of a shard's answers."""
         return self.folder / "answers" / shard.name
 
@@ -115,8 +118,8 @@ class ShardWriter:
     def __init__(self, folder: str | Path, shards: int) -> None:
         if not 1 <= shards <= MAX_SHARDS:
             raise InputError(f"the number of shards is {shards}", expected=f"1 to {MAX_SHARDS:,}")
-        self.folder = Path(folder)
-        if self.folder.exists() and any(self.folder.iterdir()):
+        self.folder = to_place(folder)
+        if not is_empty(self.folder):
             raise InputError("the folder is not empty", file=str(folder), remedy="name a new folder for the plan")
         self._shards = shards
         self._cards: dict[str, Card] = {}
@@ -138,16 +141,20 @@ class ShardWriter:
             self._spill()
 
     def _spill(self) -> None:
-        private_folder(self._spool)
         for place, lines in self._waiting.items():
             with self._file(*place).open("a", encoding="ascii") as file:
                 file.writelines(lines)
         self._waiting.clear()
         self._number = 0
 
-    @property
+    @cached_property
     def _spool(self) -> Path:
-        return self.folder / "unsorted"
+        """Where requests wait: in the folder of the plan, or among the system's temporary files."""
+        if isinstance(self.folder, RemotePath):
+            return Path(tempfile.mkdtemp(prefix="ragworth-plan-"))
+        spool = self.folder / "unsorted"
+        private_folder(spool)
+        return spool
 
     def _file(self, model: str, number: int) -> Path:
         return self._spool / f"{model}-{number:04}.txt"
@@ -163,7 +170,7 @@ class ShardWriter:
         models = {digest: card_to_json(card) for digest, card in self._cards.items()}
         made = ShardPlan(self.folder, tuple(shards), models)
         facts = {"version": VERSION, "models": models, "shards": [shard._asdict() for shard in shards]}
-        write_durably(self.folder / MANIFEST, json.dumps(facts, indent=1).encode())
+        write_whole(self.folder / MANIFEST, json.dumps(facts, indent=1).encode())
         return made
 
     def _write(self, path: Path, number: int) -> Shard:
@@ -174,7 +181,7 @@ class ShardWriter:
         content = hashlib.sha256(bytes.fromhex(model) + b"".join(keys)).hexdigest()[:16]
         data = to_parquet(frame)
         name = f"shard-{number:04}-{content}.parquet"
-        write_durably(self.folder / name, data)
+        write_whole(self.folder / name, data)
         return Shard(name, hashlib.sha256(data).hexdigest(), len(keys), model)
 
 

@@ -6,7 +6,6 @@ import hashlib
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -25,8 +24,7 @@ from ragworth.calls.shards.plan import Shard, ShardPlan, to_parquet
 from ragworth.errors import InputError, ModelError
 from ragworth.executors import Executor
 from ragworth.llm.contract import Card, Failure, Model, Request, Response
-from ragworth.storage.durable import write_durably
-from ragworth.storage.private import private_folder
+from ragworth.storage.places import Place, files_in, write_whole
 
 PART_ROWS = 1500
 """Answers in a file: as many as a crash may cost."""
@@ -59,7 +57,7 @@ class ShardRun(NamedTuple):
 class PartFiles:
     """The answers of a shard in files, each written once and whole."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Place) -> None:
         self.path = folder
         self._rows: list[tuple[Any, ...]] = []
 
@@ -73,7 +71,6 @@ class PartFiles:
     @contextmanager
     def writing(self, wait: float = 0.0) -> Iterator[None]:
         """Write what is left when a job ends, however it ends. Several processes may write at a time."""
-        private_folder(self.path)
         try:
             yield
         finally:
@@ -103,16 +100,16 @@ class PartFiles:
     def flush(self) -> None:
         if self._rows:
             data = to_parquet(pl.DataFrame(self._rows, schema=PART, orient="row"))
-            write_durably(self.path / f"part-{hashlib.sha256(data).hexdigest()}.parquet", data)
+            write_whole(self.path / f"part-{hashlib.sha256(data).hexdigest()}.parquet", data)
             self._rows = []
 
 
-def part_files(folder: Path) -> list[Path]:
+def part_files(folder: Place) -> list[Place]:
     """Finished files of answers."""
-    return sorted(folder.glob("part-*.parquet")) if folder.is_dir() else []
+    return files_in(folder, "part-*.parquet")
 
 
-def read_part(path: Path) -> pl.DataFrame:
+def read_part(path: Place) -> pl.DataFrame:
     """Read a file of answers. Its name is its hash; a file that doesn't match it is an error."""
     data = path.read_bytes()
     if path.stem != f"part-{hashlib.sha256(data).hexdigest()}":

@@ -1,0 +1,172 @@
+"""Copies of remote files and folders on this machine: brought up to date before a command, sent back after it.
+
+What a command writes into the copy of a folder is uploaded when it ends, except stores and caches: these stay on this
+machine, where the next command finds them. A file that changed on both sides is an error.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from ragworth.errors import InputError, format_count, format_list
+from ragworth.storage.durable import write_durably
+from ragworth.storage.private import private_folder
+from ragworth.storage.remote import RemoteFile, RemotePath
+
+KEPT_HERE = (".sqlite", ".sqlite-wal", ".sqlite-shm")
+"""Endings of files that belong to stores."""
+
+
+class SyncedFile(NamedTuple):
+    """A file as it was when both sides were equal: its version there, and size and time here."""
+
+    version: str
+    size: int
+    time: int
+
+
+def mirrors_folder() -> Path:
+    """``RAGWORTH_MIRRORS``, or a folder among the user's caches."""
+    if named := os.environ.get("RAGWORTH_MIRRORS"):
+        return Path(named).expanduser().absolute()
+    base = Path(os.environ.get("XDG_CACHE_HOME") or "")
+    return (base if base.is_absolute() else Path.home() / ".cache") / "ragworth" / "mirrors"
+
+
+@dataclass(frozen=True)
+class Mirror:
+    """The copy of a remote folder, or of a single file."""
+
+    remote: RemotePath
+
+    @cached_property
+    def home(self) -> Path:
+        digest = hashlib.sha256(self.remote.url.rstrip("/").encode()).hexdigest()[:16]
+        return mirrors_folder() / digest
+
+    @property
+    def path(self) -> Path:
+        """The file or folder on this machine."""
+        return self.home / self.remote.name
+
+    @property
+    def _record(self) -> Path:
+        return self.home / "synced.json"
+
+    def _synced(self) -> dict[str, SyncedFile]:
+        try:
+            found = json.loads(self._record.read_text(encoding="utf-8"))
+            return {str(name): SyncedFile(*facts) for name, facts in found.items()}
+        except FileNotFoundError:
+            return {}
+        except (ValueError, TypeError, AttributeError) as error:
+            raise InputError(f"it can't be read: {error}", file=str(self._record), remedy="remove it") from error
+
+    def _remember(self, synced: dict[str, SyncedFile]) -> None:
+        write_durably(self._record, json.dumps(synced).encode())
+
+    def fetch(self) -> Path:
+        """Bring the copy up to date, and return where it is."""
+        try:
+            single = self.remote.is_file()
+            files = [self.remote.version()] if single else self.remote.files()
+        except OSError as error:
+            raise InputError(str(error), remedy="check the address and the credentials in the environment") from error
+        if not files:
+            raise InputError("there is no such file or folder", file=self.remote.url, remedy="check the address")
+        private_folder(self.home)
+        synced = self._synced()
+        for file in files:
+            target = self.path if single else self.path / _inside(file.name, self.remote)
+            known = synced.get(file.name)
+            if known is not None and known.version == file.version and target.exists():
+                continue
+            if target.exists() and (known is None or _state(target) != known[1:]):
+                raise InputError(
+                    "this file changed in the object store, and its copy here changed too",
+                    file=f"{self.remote.url}/{file.name}",
+                    remedy=f"keep one of them: remove {target}, or upload it yourself",
+                )
+            self._download(file, target, single=single)
+            synced[file.name] = SyncedFile(file.version, *_state(target))
+            self._remember(synced)
+        return self.path
+
+    def _download(self, file: RemoteFile, target: Path, *, single: bool) -> None:
+        private_folder(target.parent)
+        part = target.with_name(f".{target.name[:40]}.part")
+        try:
+            (self.remote if single else self.remote / file.name).download(part)
+        except OSError as error:
+            part.unlink(missing_ok=True)
+            raise InputError(str(error), remedy="run the command again") from error
+        part.replace(target)
+
+    def send(self) -> int:
+        """Upload what changed in the copy of a folder; returns how many files."""
+        if not self.path.is_dir():
+            return 0
+        synced, sent = self._synced(), 0
+        for path in sorted(self.path.rglob("*")):
+            name = path.relative_to(self.path).as_posix()
+            if not path.is_file() or _stays_here(name):
+                continue
+            if (known := synced.get(name)) is not None and known[1:] == _state(path):
+                continue
+            target = self.remote / name
+            try:
+                target.upload(path)
+                synced[name] = SyncedFile(target.version().version, *_state(path))
+            except OSError as error:
+                raise InputError(
+                    f"results could not be uploaded: {error}",
+                    remedy=f"they are in {self.path}; the same command uploads them",
+                ) from error
+            self._remember(synced)
+            sent += 1
+        return sent
+
+
+def fetch(url: str) -> Path:
+    """Copy a file or folder from an object store (``s3://…``, ``gs://…``, ``az://…``) to this machine.
+
+    Returns the path of the copy. A copy that is up to date is not fetched again.
+    """
+    return Mirror(RemotePath(url)).fetch()
+
+
+def _state(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns
+
+
+def _stays_here(name: str) -> bool:
+    parts = PurePosixPath(name).parts
+    return name.endswith(KEPT_HERE) or any(part.startswith(".") for part in parts)
+
+
+def _inside(name: str, remote: RemotePath) -> PurePosixPath:
+    """A path in the copy; a name that leads out of it is an error."""
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or "\\" in name or "\0" in name:
+        raise InputError(f"the name {name!r} can't be a file's on this machine", file=remote.url)
+    return path
+
+
+def upload_output(path: Path, remote: RemotePath) -> str:
+    """Upload a file or a folder that a command wrote, and say so."""
+    files = [path] if path.is_file() else sorted(each for each in path.rglob("*") if each.is_file())
+    try:
+        for each in files:
+            target = remote if path.is_file() else remote / each.relative_to(path).as_posix()
+            target.upload(each)
+    except OSError as error:
+        raise InputError(f"the output could not be uploaded: {error}", remedy=f"it is in {path}") from error
+    names = format_list([each.name for each in files], 3)
+    return f"{format_count(len(files), 'file')} uploaded to {remote} ({names})"
