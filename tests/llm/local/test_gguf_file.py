@@ -182,6 +182,8 @@ def test_a_model_built_for_another_kind_of_processor_is_built_again(
     from ragworth.llm.local import onnx_session
 
     exact = onnx_model.load(file)
+    if not exact.facts.signed:
+        pytest.skip("this processor doesn't multiply bytes exactly, so it has the other kind of model already")
     monkeypatch.setattr(onnx_session, "has_exact_int8", lambda path: False)
     other = onnx_model.load(file)
     assert (exact.facts.signed, other.facts.signed) == (True, False)
