@@ -20,7 +20,7 @@ from ragworth.stats.estimate import Resampling, mean_estimates
 from ragworth.tables import Contexts
 from ragworth.tables.coercion import find_id_column, id_column, to_frame
 
-EXPECTED = "system, query, hop (1, 2, …), passage, and optionally search: what the agent searched for"
+EXPECTED = "system, query, hop (1, 2, …), passage, and optionally turn and search: what the agent searched for"
 
 
 class Hop(NamedTuple):
@@ -49,20 +49,17 @@ def read_hops(path: PathOrStr) -> HopTable:
 
 
 def hops_of(frame: pl.DataFrame, source: str = "") -> HopTable:
-    """Hops from a frame with query, hop and passage, and optionally system (by default ``run``) and search."""
-    if "hop" not in frame.columns:
+    """Hops from a frame with query, passage, and hop or turn, and optionally system (by default ``run``) and search."""
+    counted = [name for name in ("turn", "hop") if name in frame.columns]
+    if not counted:
         raise FormatError("there is no column 'hop'", file=source, expected=EXPECTED)
-    numbers = frame["hop"].cast(pl.Int64, strict=False)
-    wrong = (numbers.is_null() | (numbers < 1)).arg_true()
-    if len(wrong):
-        row = int(wrong[0])
-        raise FormatError(f"row {row + 1}: the hop is {frame['hop'][row]!r}", file=source, expected="1, 2, …")
+    numbers = [_hop_numbers(frame, name, source) for name in counted]
     query, passage = (id_column(frame, name, table="hops", source=source) for name in ("query", "passage"))
     named = find_id_column(frame, "system") is not None
     system = id_column(frame, "system", table="hops", source=source) if named else ["run"] * frame.height
     search = frame["search"].cast(pl.String).fill_null("") if "search" in frame.columns else [""] * frame.height
-    rows = sorted(zip(numbers, range(frame.height), system, query, passage, search, strict=True))
-    found: dict[tuple[str, str], dict[tuple[int, str], list[str]]] = {}
+    rows = sorted(zip(zip(*numbers, strict=True), range(frame.height), system, query, passage, search, strict=True))
+    found: dict[tuple[str, str], dict[tuple[tuple[int, ...], str], list[str]]] = {}
     seen: set[tuple[str, str, str]] = set()
     for number, _, name, asked, shown, words in rows:
         hop = found.setdefault((name, asked), {}).setdefault((number, words), [])
@@ -70,9 +67,22 @@ def hops_of(frame: pl.DataFrame, source: str = "") -> HopTable:
             seen.add((name, asked, shown))
             hop.append(shown)
     return {
-        key: [Hop(f"hop {number}", words, tuple(passages)) for (number, words), passages in hops.items()]
+        key: [Hop(_hop_name(counted, number), words, tuple(passages)) for (number, words), passages in hops.items()]
         for key, hops in found.items()
     }
+
+
+def _hop_numbers(frame: pl.DataFrame, name: str, source: str) -> pl.Series:
+    numbers = frame[name].cast(pl.Int64, strict=False)
+    wrong = (numbers.is_null() | (numbers < 1)).arg_true()
+    if len(wrong):
+        row = int(wrong[0])
+        raise FormatError(f"row {row + 1}: the {name} is {frame[name][row]!r}", file=source, expected="1, 2, …")
+    return numbers
+
+
+def _hop_name(counted: Sequence[str], number: Sequence[int]) -> str:
+    return ", ".join(f"{name} {n}" for name, n in zip(counted, number, strict=True))
 
 
 def hop_contexts(hops: HopTable) -> Contexts:
