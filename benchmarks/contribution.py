@@ -27,9 +27,10 @@ from ragworth.contribution.design import Contributions, Design, SubsetAsker, con
 from ragworth.contribution.rows import context_rows, passage_rows
 from ragworth.contribution.subsets import Floats
 from ragworth.report.charts.drawing import render_png
+from ragworth.report.charts.planes import curve_chart
 from ragworth.stats.auc import auc_interval, pairs_within, win_rate
 from ragworth.stats.correlation import spearman
-from ragworth.stats.estimate import Resampling
+from ragworth.stats.estimate import Resampling, mean_estimates
 from ragworth.stats.paired import difference
 from ragworth.text_match.overlap import containment
 
@@ -118,6 +119,19 @@ def separation(found: pl.DataFrame, other: str) -> Iterator[str]:
         yield f"contribution less {name}, within questions: {words}"
 
 
+def mean_contributions(found: pl.DataFrame, questions: list[MixedContext]) -> Iterator[str]:
+    """Mean contribution by kind, and by whether the passage contains an accepted answer; intervals over questions."""
+    accepted = {each.id: each.accepted for each in questions}
+    known = found.with_columns(
+        pl.Series("answer", [bool(containment(text, accepted[q])) for q, text in found.select("query", "text").rows()])
+    )
+    for (kind, answer), mine in sorted(known.group_by("kind", "answer"), key=str):
+        values, queries = mine["contribution"].to_numpy().reshape(-1, 1), mine["query"].to_numpy()
+        (mean,) = mean_estimates(values, Resampling(), clusters=queries)
+        cells = (kind, "yes" if answer else "no", _shown(mean.value, mean.interval), mine.height)
+        yield f"| {' | '.join(map(str, cells))} |"
+
+
 def _rates(values: Floats, labels: np.ndarray, queries: np.ndarray) -> dict[str, float]:
     found = {}
     for query in dict.fromkeys(queries.tolist()):
@@ -166,7 +180,9 @@ class Accuracy(NamedTuple):
     error: float
     """Root mean square, in nats."""
     ranks: float
-    """Mean Spearman ρ with the exact ones."""
+    """Mean Spearman ρ with the exact ones, over the contexts in which it is defined."""
+    ranked: int
+    """How many these are."""
 
 
 def calls() -> Iterator[Accuracy]:
@@ -182,20 +198,18 @@ def calls() -> Iterator[Accuracy]:
 def _accuracy(method: str, truth: list[Floats], k: int, design: Design) -> Accuracy:
     found = [split_known(k, seed, design) for seed in range(len(truth))]
     error = np.sqrt(np.mean([((one.totals - true) ** 2).mean() for one, true in zip(found, truth, strict=True)]))
-    ranks = np.nanmean([spearman(one.totals, true) for one, true in zip(found, truth, strict=True)])
-    return Accuracy(method, float(np.mean([one.subsets for one in found])), float(error), float(ranks))
+    ranks = np.array([spearman(one.totals, true) for one, true in zip(found, truth, strict=True)])
+    known = ranks[~np.isnan(ranks)]
+    subsets = float(np.mean([one.subsets for one in found]))
+    return Accuracy(method, subsets, float(error), float(known.mean()), len(known))
 
 
 def draw_calls(rows: list[Accuracy], path: Path) -> None:
     """Error against calls, as a picture."""
-    axes = {
-        "x": {"field": "subsets", "type": "quantitative", "scale": {"type": "log"}, "title": "subsets, of 1,024"},
-        "y": {"field": "error", "type": "quantitative", "title": "root mean square error, nats"},
-        "color": {"field": "method", "type": "nominal", "title": None},
-    }
-    values = [row._asdict() for row in rows]
-    spec = {"data": {"values": values}, "mark": {"type": "line", "point": True}, "encoding": axes, "width": 420}
-    path.write_bytes(render_png({"$schema": "https://vega.github.io/schema/vega-lite/v5.json", **spec}))
+    lines = pl.DataFrame([(row.method, round(row.subsets), row.error) for row in rows], orient="row")
+    lines.columns = ["line", "place", "value"]
+    spec = curve_chart(lines, "subsets that are scored, of 1,024", "root mean square error, nats", zero=True, log=True)
+    path.write_bytes(render_png(spec))
 
 
 def main() -> None:
@@ -207,8 +221,13 @@ def main() -> None:
     given = parser.parse_args()
     if given.what == "calls":
         rows = list(calls())
-        print("| method | subsets | error | rank correlation |", "| --- | ---: | ---: | ---: |", sep="\n")
-        print(*(f"| {m} | {n:.0f} | {error:.3f} | {ranks:.3f} |" for m, n, error, ranks in rows), sep="\n")
+        print(
+            "| method | subsets | error | rank correlation | contexts |",
+            "| --- | ---: | ---: | ---: | ---: |",
+            sep="\n",
+        )
+        for row in rows:
+            print(f"| {row.method} | {row.subsets:.0f} | {row.error:.3f} | {row.ranks:.3f} | {row.ranked} |")
         if given.plot is not None:
             draw_calls(rows, given.plot)
         return
@@ -220,6 +239,8 @@ def main() -> None:
     for other in ("counterfactual", "irrelevant", "other"):
         if other in found["kind"].to_list():
             print(*separation(found, other), sep="\n")
+    print("| kind | contains the answer | mean contribution, nats | passages |", "| --- | --- | --- | ---: |", sep="\n")
+    print(*mean_contributions(found, questions), sep="\n")
 
 
 if __name__ == "__main__":
