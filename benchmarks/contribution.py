@@ -34,7 +34,7 @@ from ragworth.stats.auc import auc_interval, pairs_within, win_rate
 from ragworth.stats.correlation import spearman
 from ragworth.stats.estimate import Resampling, mean_estimates
 from ragworth.stats.paired import difference
-from ragworth.stats.within_query import within_query_correlations
+from ragworth.stats.within_query import query_correlations, within_query_correlations
 from ragworth.text_match.overlap import containment
 
 SUPPORTING = "supporting"
@@ -148,6 +148,11 @@ def graded(questions: list[MixedContext], store: Path) -> Iterator[str]:
     grade = rows["grade"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
     for name, one in zip(names, within_query_correlations(numbers, grade, rows["query"].to_numpy()), strict=True):
         yield f"| {name} | {_shown(one.value, one.interval)} | {one.n} of {len(questions)} |"
+    each = dict(zip(names, query_correlations(numbers, grade, rows["query"].to_numpy()).values.T, strict=True))
+    for first, second in (("gain", "UDCG@2"), ("contribution", "UDCG@2"), ("contribution", "alone")):
+        known = ~(np.isnan(each[first]) | np.isnan(each[second]))
+        gap = difference(each[first][known], each[second][known], "randomisation", Resampling(), (-2.0, 2.0))
+        yield f"{first} less {second}: {_shown(gap.value, gap.interval)}, p = {gap.p:.3g}, n = {gap.n}"
 
 
 def separation(found: pl.DataFrame, other: str) -> Iterator[str]:

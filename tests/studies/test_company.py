@@ -78,4 +78,4 @@ def test_the_report_shows_what_passages_did_and_says_that_a_judge_is_unfit(tmp_p
     assert "is not known: unfit-model" in text
     first = known.row(0, named=True)
     best = max(zip(first["contributions"], first["passages"], strict=True))
-    assert f"{best[1]} (+{best[0]:.1f})" in text
+    assert f"{best[1]} | {best[0]:.4f} |" in text
