@@ -2,8 +2,9 @@
 
 ``rgb``: a supporting, a counterfactual and two irrelevant passages of each question of RGB. ``multihop``: two
 supporting paragraphs and two others of each question of HotpotQA, 2WikiMultihopQA and MuSiQue. Both with the embedded
-reader and the accepted answer; single-passage judgments of the same passages beside it. ``calls``: error against
-calls, for a reader whose contributions are known.
+reader and the accepted answer; single-passage judgments of the same passages beside it. ``grades``: answers from two
+of the paragraphs of ``multihop``, and which numbers go with their grades. ``calls``: error against calls, for a reader
+whose contributions are known.
 
     RAGWORTH_DATA=FOLDER python benchmarks/contribution.py rgb --limit 60 --store calls.sqlite
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -27,10 +29,12 @@ from ragworth.contribution.design import Contributions, Design, SubsetAsker, con
 from ragworth.contribution.rows import context_rows, passage_rows
 from ragworth.contribution.subsets import Floats
 from ragworth.report.charts.drawing import render_png
+from ragworth.report.charts.planes import curve_chart
 from ragworth.stats.auc import auc_interval, pairs_within, win_rate
 from ragworth.stats.correlation import spearman
-from ragworth.stats.estimate import Resampling
+from ragworth.stats.estimate import Resampling, mean_estimates
 from ragworth.stats.paired import difference
+from ragworth.stats.within_query import query_correlations, within_query_correlations
 from ragworth.text_match.overlap import containment
 
 SUPPORTING = "supporting"
@@ -70,17 +74,24 @@ def _mixed(name: str, text: str, accepted: tuple[str, ...], kinds: list[tuple[st
     return MixedContext(name, text, accepted, tuple(random.Random(name).sample(kinds, len(kinds))))
 
 
-def judged(questions: list[MixedContext], store: Path) -> pl.DataFrame:
-    """A row for each passage: its kind, what it contributes, and what it is worth by itself."""
+def passage_table(questions: list[MixedContext]) -> pl.DataFrame:
     rows = [(q.id, f"{q.id}-{n}", kind, text, n) for q in questions for n, (kind, text) in enumerate(q.passages, 1)]
-    table = pl.DataFrame(rows, schema=["query", "passage", "kind", "text", "rank"], orient="row")
-    world = ragworth.Collection.of(
+    return pl.DataFrame(rows, schema=["query", "passage", "kind", "text", "rank"], orient="row")
+
+
+def texts_of(questions: list[MixedContext], table: pl.DataFrame) -> ragworth.Collection:
+    accepted = [(q.id, a) for q in questions for a in q.accepted]
+    return ragworth.Collection.of(
         queries={"query": [q.id for q in questions], "text": [q.text for q in questions]},
         passages=table.select("passage", "text"),
-        answers=pl.DataFrame(
-            [(q.id, a) for q in questions for a in q.accepted], schema=["query", "text"], orient="row"
-        ),
+        answers=pl.DataFrame(accepted, schema=["query", "text"], orient="row"),
     )
+
+
+def judged(questions: list[MixedContext], store: Path) -> pl.DataFrame:
+    """A row for each passage: its kind, what it contributes, and what it is worth by itself."""
+    table = passage_table(questions)
+    world = texts_of(questions, table)
     contexts = ragworth.Contexts(table.select(pl.lit("mixed").alias("system"), "query", "passage", "rank"))
     split = ragworth.annotate("contribution", contexts, world, store=store, answer="accepted")
     print(*split.notes, sep="\n")
@@ -95,6 +106,53 @@ def judged(questions: list[MixedContext], store: Path) -> pl.DataFrame:
     for more in (alone.explode("passage", "alone"), values):
         found = found.join(more, on=["query", "passage"], how="left", maintain_order="left")
     return found
+
+
+PAIRS = {"both": (0, 1), "first": (0, 2), "second": (1, 3), "neither": (2, 3)}
+"""Contexts of two passages: the places of those among the two supporting ones, then the two others."""
+
+
+def pair_contexts(table: pl.DataFrame) -> ragworth.Contexts:
+    """Four contexts for each question, with both supporting passages, either, or neither."""
+    rows = []
+    for (query,), mine in table.group_by("query", maintain_order=True):
+        places = mine.sort(pl.col("kind") != SUPPORTING, "rank").select("rank", "passage").rows()
+        for system, pair in PAIRS.items():
+            rows += [(system, query, passage, n) for n, (_, passage) in enumerate(sorted(places[i] for i in pair), 1)]
+    return ragworth.Contexts(pl.DataFrame(rows, schema=["system", "query", "passage", "rank"], orient="row"))
+
+
+def graded(questions: list[MixedContext], store: Path) -> Iterator[str]:
+    """Which numbers go with the grades of answers from two passages, within questions."""
+    found = judged(questions, store)
+    world, contexts = texts_of(questions, found), pair_contexts(found)
+    answers = ragworth.answer(contexts, world, store=store, length=24)
+    grades = ragworth.grade("deterministic", answers, world).frame.filter(pl.col("aspect") == "grade")
+    for (system,), mine in grades.group_by("system", maintain_order=True):
+        yield f"{system}: {dict(Counter(mine['value'].to_list()))}"
+    gains = ragworth.annotate(
+        "contribution", contexts, world, store=store, answer="accepted", method="leave-one-out"
+    ).frame.filter(pl.col("aspect") == "gain")
+    labels = found.select("query", "passage", (pl.col("kind") == SUPPORTING).cast(pl.Float64).alias("relevance"),
+                          (1 - pl.col("1 − p_abstain")).alias("abstention"))  # fmt: skip
+    scores = ragworth.score(contexts, ragworth.Judgments(labels), ["P@2", "UDCG@2"]).frame
+    sums = contexts.frame.join(found.drop("rank"), on=["query", "passage"]).group_by("system", "query")
+    keys = ["system", "query"]
+    rows = grades.select(*keys, pl.col("value").alias("grade"))
+    wide = scores.pivot("metric", index=keys, values="value")
+    others = sums.agg(pl.col("contribution", "alone", "1 − p_abstain").sum())
+    for more in (wide, gains.select(*keys, pl.col("value").alias("gain")), others):
+        rows = rows.join(more, on=keys, how="left", maintain_order="left")
+    names = [name for name in rows.columns if name not in (*keys, "grade")]
+    numbers = rows.select(names).cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    grade = rows["grade"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    for name, one in zip(names, within_query_correlations(numbers, grade, rows["query"].to_numpy()), strict=True):
+        yield f"| {name} | {_shown(one.value, one.interval)} | {one.n} of {len(questions)} |"
+    each = dict(zip(names, query_correlations(numbers, grade, rows["query"].to_numpy()).values.T, strict=True))
+    for first, second in (("gain", "UDCG@2"), ("contribution", "UDCG@2"), ("contribution", "alone")):
+        known = ~(np.isnan(each[first]) | np.isnan(each[second]))
+        gap = difference(each[first][known], each[second][known], "randomisation", Resampling(), (-2.0, 2.0))
+        yield f"{first} less {second}: {_shown(gap.value, gap.interval)}, p = {gap.p:.3g}, n = {gap.n}"
 
 
 def separation(found: pl.DataFrame, other: str) -> Iterator[str]:
@@ -116,6 +174,19 @@ def separation(found: pl.DataFrame, other: str) -> Iterator[str]:
         gap = difference(first, second, "randomisation", Resampling(), (-1.0, 1.0))
         words = f"{_shown(gap.value, gap.interval)}, p = {gap.p:.3g}, n = {gap.n}"
         yield f"contribution less {name}, within questions: {words}"
+
+
+def mean_contributions(found: pl.DataFrame, questions: list[MixedContext]) -> Iterator[str]:
+    """Mean contribution by kind, and by whether the passage contains an accepted answer; intervals over questions."""
+    accepted = {each.id: each.accepted for each in questions}
+    known = found.with_columns(
+        pl.Series("answer", [bool(containment(text, accepted[q])) for q, text in found.select("query", "text").rows()])
+    )
+    for (kind, answer), mine in sorted(known.group_by("kind", "answer"), key=str):
+        values, queries = mine["contribution"].to_numpy().reshape(-1, 1), mine["query"].to_numpy()
+        (mean,) = mean_estimates(values, Resampling(), clusters=queries)
+        cells = (kind, "yes" if answer else "no", _shown(mean.value, mean.interval), mine.height)
+        yield f"| {' | '.join(map(str, cells))} |"
 
 
 def _rates(values: Floats, labels: np.ndarray, queries: np.ndarray) -> dict[str, float]:
@@ -166,7 +237,9 @@ class Accuracy(NamedTuple):
     error: float
     """Root mean square, in nats."""
     ranks: float
-    """Mean Spearman ρ with the exact ones."""
+    """Mean Spearman ρ with the exact ones, over the contexts in which it is defined."""
+    ranked: int
+    """How many these are."""
 
 
 def calls() -> Iterator[Accuracy]:
@@ -182,44 +255,52 @@ def calls() -> Iterator[Accuracy]:
 def _accuracy(method: str, truth: list[Floats], k: int, design: Design) -> Accuracy:
     found = [split_known(k, seed, design) for seed in range(len(truth))]
     error = np.sqrt(np.mean([((one.totals - true) ** 2).mean() for one, true in zip(found, truth, strict=True)]))
-    ranks = np.nanmean([spearman(one.totals, true) for one, true in zip(found, truth, strict=True)])
-    return Accuracy(method, float(np.mean([one.subsets for one in found])), float(error), float(ranks))
+    ranks = np.array([spearman(one.totals, true) for one, true in zip(found, truth, strict=True)])
+    known = ranks[~np.isnan(ranks)]
+    subsets = float(np.mean([one.subsets for one in found]))
+    return Accuracy(method, subsets, float(error), float(known.mean()), len(known))
 
 
 def draw_calls(rows: list[Accuracy], path: Path) -> None:
     """Error against calls, as a picture."""
-    axes = {
-        "x": {"field": "subsets", "type": "quantitative", "scale": {"type": "log"}, "title": "subsets, of 1,024"},
-        "y": {"field": "error", "type": "quantitative", "title": "root mean square error, nats"},
-        "color": {"field": "method", "type": "nominal", "title": None},
-    }
-    values = [row._asdict() for row in rows]
-    spec = {"data": {"values": values}, "mark": {"type": "line", "point": True}, "encoding": axes, "width": 420}
-    path.write_bytes(render_png({"$schema": "https://vega.github.io/schema/vega-lite/v5.json", **spec}))
+    lines = pl.DataFrame([(row.method, round(row.subsets), row.error) for row in rows], orient="row")
+    lines.columns = ["line", "place", "value"]
+    spec = curve_chart(lines, "subsets that are scored, of 1,024", "root mean square error, nats", zero=True, log=True)
+    path.write_bytes(render_png(spec))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("rgb", "multihop", "calls"))
+    parser.add_argument("what", choices=("rgb", "multihop", "grades", "calls"))
     parser.add_argument("--limit", type=int, default=60)
     parser.add_argument("--store", type=Path, default=Path("calls.sqlite"))
     parser.add_argument("--plot", type=Path, help="of calls: write a picture (PNG)")
     given = parser.parse_args()
     if given.what == "calls":
         rows = list(calls())
-        print("| method | subsets | error | rank correlation |", "| --- | ---: | ---: | ---: |", sep="\n")
-        print(*(f"| {m} | {n:.0f} | {error:.3f} | {ranks:.3f} |" for m, n, error, ranks in rows), sep="\n")
+        print(
+            "| method | subsets | error | rank correlation | contexts |",
+            "| --- | ---: | ---: | ---: | ---: |",
+            sep="\n",
+        )
+        for row in rows:
+            print(f"| {row.method} | {row.subsets:.0f} | {row.error:.3f} | {row.ranks:.3f} | {row.ranked} |")
         if given.plot is not None:
             draw_calls(rows, given.plot)
         return
     data = Path(os.environ["RAGWORTH_DATA"])
-    questions = list({"rgb": rgb, "multihop": multihop}[given.what](data))[: given.limit]
+    questions = list((rgb if given.what == "rgb" else multihop)(data))[: given.limit]
+    if given.what == "grades":
+        print(*graded(questions, given.store), sep="\n")
+        return
     found = judged(questions, given.store)
     print(f"{len(questions)} questions", "| against | value | AUC | within questions | n |", sep="\n")
     print("| --- | --- | --- | --- | ---: |")
     for other in ("counterfactual", "irrelevant", "other"):
         if other in found["kind"].to_list():
             print(*separation(found, other), sep="\n")
+    print("| kind | contains the answer | mean contribution, nats | passages |", "| --- | --- | --- | ---: |", sep="\n")
+    print(*mean_contributions(found, questions), sep="\n")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 
 Prints what the control statements say of the judge, and Spearman's ρ of the share of supported sentences with the mean
 of people's grades, over answers, with an interval over questions. Of a judge that is unfit, the same from what it said.
+Questions are taken evenly from the file, whose neighbours may be turns of one conversation.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import argparse
 import gzip
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import fmean
@@ -67,7 +69,8 @@ def world(whole: dict[str, Any], queries: list[str]) -> tuple[ragworth.Collectio
 
 def report(name: str, data: Path, limit: int, model: str, store: Path) -> Iterator[str]:
     whole, answers = read(name, data)
-    queries = list(dict.fromkeys(one.query for one in answers))[:limit]
+    every = list(dict.fromkeys(one.query for one in answers))
+    queries = every[:: max(1, len(every) // limit)][:limit]
     chosen = [one for one in answers if one.query in set(queries)]
     collection, shown = world(whole, queries)
     rows = [(one.system, one.query, one.text, shown[one.query]) for one in chosen]
@@ -88,7 +91,10 @@ def report(name: str, data: Path, limit: int, model: str, store: Path) -> Iterat
     x, y, groups = (np.array(each) for each in zip(*both, strict=True))
     (one,) = pooled_correlations(x.reshape(-1, 1), y, np.unique(groups, return_inverse=True)[1])
     size = f"{len(both)} of {len(chosen)} answers, {len(queries)} questions"
-    yield f"{name}: Spearman ρ {one.value} {one.interval} over {size}"
+    labels = Counter(label for row in said["labels"].drop_nulls() for label in row)
+    yield f"{name}: sentences {dict(labels)}; people's mean grade {y.mean():.2f}, from {y.min():.2f} to {y.max():.2f}"
+    known = f"{one.value:.2f} {one.interval}" if one.value is not None else f"undefined ({one.reason})"
+    yield f"{name}: Spearman ρ {known} over {size}"
 
 
 def main() -> None:

@@ -70,6 +70,7 @@ OUTCOME_TYPES = {
     "effective": OutcomeType("effective number of passages behind the answer", 0, None),
     "redundancy": OutcomeType("share of the contributions that other passages would make up for", 0),
     "cited-contributing": OutcomeType("cited passages that contribute to the answer"),
+    "hops-needed": OutcomeType("searches after which the others add nothing to the answer", 0, None),
     "bertscore": OutcomeType("similarity to an accepted answer, by an encoder", 1, None),
     "utility": OutcomeType("gain over the answer without a context", 1, None),
     **{name: OutcomeType("how sure the model is", 0, None) for name in ("PPL", "KeyPPL", "Entropy", "KeyEntropy")},

@@ -164,7 +164,8 @@ def test_the_profile_and_the_sentence_say_where_the_answer_comes_from() -> None:
     assert profile["contribution"].to_list() == pytest.approx([8.0, -2.0, 1.0])
     assert profile["share"].to_list() == pytest.approx([8 / 9, 0.0, 1 / 9])
     values = context_rows(found.frame)["contributions"][0].to_numpy()
-    assert context_sentence(values, 0.1) == "2 passages of 3 carry 100% of the answer; 1 of 3 goes against it"
+    assert context_sentence(values, 0.1) == "2 passages of 3 carry 100 % of the answer; 1 of 3 goes against it"
+    assert context_sentence(values, 0.1, accepted=True).endswith("; 1 of 3 does harm")
     assert "no passage makes" in context_sentence(values * 0, 0.1)
 
 

@@ -40,6 +40,17 @@ def test_a_passage_belongs_to_the_hop_that_found_it_first() -> None:
     ]
 
 
+def test_hops_of_several_turns_come_turn_by_turn() -> None:
+    rows = [("q1", 2, 1, "p2"), ("q1", 1, 2, "p1"), ("q1", 1, 1, "p0")]
+    frame = pl.DataFrame(rows, schema=["query", "turn", "hop", "passage"], orient="row")
+    (hops,) = hops_of(frame).values()
+    assert [(hop.name, *hop.passages) for hop in hops] == [
+        ("turn 1, hop 1", "p0"),
+        ("turn 1, hop 2", "p1"),
+        ("turn 2, hop 1", "p2"),
+    ]
+
+
 def chained(numbers: frozenset[int]) -> float:
     """The second hop only helps after the first, and the third adds nothing."""
     return -20 + 3.0 * (0 in numbers) + 6.0 * ({0, 2} <= numbers)

@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("vl_convert")
 
 from ragworth.report import document as doc
+from ragworth.report.answer_views import AnswerPassage, AnswerSentence, AnswerView, HopStep, HopTimeline
 from ragworth.report.page import sections
 from ragworth.report.renderers import html, markdown, terminal
 from tests.report.page.odd_samples import BAD
@@ -32,6 +33,8 @@ BLOCKS = (
     doc.Preformatted(BAD, f"{BAD}\n{BAD}"),
     doc.Only("html", [doc.Paragraph(BAD)]),
     doc.Fragment("explorer.html"),
+    AnswerView("a", [AnswerSentence(BAD, (1,), (1,), BAD, (1,))], [AnswerPassage(1, BAD, BAD, -1.0, 0.1, BAD)]),
+    HopTimeline([HopStep(BAD, BAD, 1.0, 1.0, 1.0)], 0),
 )  # fmt: skip
 
 

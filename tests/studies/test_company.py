@@ -14,6 +14,8 @@ from ragworth.contribution.rows import context_rows
 from ragworth.errors import InputError
 from ragworth.llm.contract import Request, Score, Trace
 from ragworth.llm.scripted import ScriptedReply
+from ragworth.stats.estimate import Estimate
+from ragworth.studies.company import _single_sentence
 from tests.studies.conftest import Opened
 
 
@@ -78,4 +80,10 @@ def test_the_report_shows_what_passages_did_and_says_that_a_judge_is_unfit(tmp_p
     assert "is not known: unfit-model" in text
     first = known.row(0, named=True)
     best = max(zip(first["contributions"], first["passages"], strict=True))
-    assert f"{best[1]} (+{best[0]:.1f})" in text
+    assert f"{best[1]} | {best[0]:.4f} |" in text
+
+
+def test_the_sentence_prefers_a_judgment_that_is_sure_to_one_from_few_queries() -> None:
+    found = {"relevance": Estimate(1.0, -0.64, 1.0, n=2), "utility": Estimate(0.83, 0.34, 0.96, n=8)}
+    assert _single_sentence(found, "ρ").startswith("of single judgments, utility goes best")
+    assert _single_sentence({"relevance": found["relevance"]}, "ρ").startswith("no judgment of single passages")

@@ -48,15 +48,19 @@ def split(rest: str, *fields: str) -> BeforeValidator:
 FLAT = ("metrics", "paths")
 """Tables whose keys are fields of the workspace, with aliases such as ``metrics.use``."""
 
+LIFTED = {"judgments": ("files", "hops"), "grades": ("files",)}
+"""Keys of other tables that are."""
+
 
 def flatten(whole: dict[str, Any]) -> dict[str, Any]:
-    """The file with the keys of these tables, and the files of judgments and grades, at the top; one file a system."""
+    """The file with the keys of `FLAT` and `LIFTED` at the top; one file a system."""
     flat: dict[str, Any] = {}
     for name, table in whole.items():
         if name in FLAT and isinstance(table, dict):
             flat |= {f"{name}.{key}": value for key, value in table.items()}
-        elif name in ("judgments", "grades") and isinstance(table, dict) and "files" in table:
-            flat |= {name: {key: table[key] for key in table if key != "files"}, f"{name}.files": table["files"]}
+        elif name in LIFTED and isinstance(table, dict):
+            flat[name] = {key: table[key] for key in table if key not in LIFTED[name]}
+            flat |= {f"{name}.{key}": table[key] for key in LIFTED[name] if key in table}
         elif name == "systems" and isinstance(table, dict):
             flat[name] = {key: value for pair in table.items() for key, value in _expand_files(*pair)}
         else:

@@ -173,6 +173,9 @@ ColumnValue = Annotated[
     Discriminator(lambda value: "(table)" if isinstance(value, dict) else "(text)"),
 ]
 Judgment = Annotated[TaskConfig, split("settings", "model", "expensive"), SWITCH]
+AUTO: Literal["auto"] = "auto"
+"""Hops are analysed if the workspace's model runs on this machine, where it costs nothing."""
+Hops = Annotated[TaskConfig | Literal["auto"] | None, split("settings", "model"), SWITCH]
 Grade = Annotated[TaskConfig, split("settings", "model"), SWITCH]
 
 
@@ -194,6 +197,8 @@ class Workspace(TomlTable):
     judgments: Annotated[Mapping[str, Judgment], WITHOUT_FALSE] = field(default_factory=dict)
     judged: Annotated[TextListValue, Field(alias="judgments.files")] = ()
     """Files of judgments."""
+    hops: Annotated[Hops, Field(alias="judgments.hops")] = AUTO
+    """What the searches of an agent added, where contexts say in which hop it found what."""
     answers: Annotated[
         AnswerConfig | None, split("(task)", "without", "oracle", "everything", "replace", "file"), SWITCH
     ] = None
@@ -217,6 +222,11 @@ class Workspace(TomlTable):
     @property
     def folder(self) -> Path:
         return self.file.parent
+
+    @property
+    def judgment_tasks(self) -> Mapping[str, TaskConfig]:
+        """Kinds of judgment, and the analysis of hops if the file says how."""
+        return {**self.judgments, "hops": self.hops} if isinstance(self.hops, TaskConfig) else self.judgments
 
     def columns_of(self, text: str) -> dict[str, str]:
         """Names of fields in a log: those of all logs, and those of this one."""

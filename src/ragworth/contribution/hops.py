@@ -6,17 +6,21 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
 import polars as pl
 
 from ragworth.contribution.rows import context_rows
-from ragworth.errors import FormatError
+from ragworth.contribution.summary import LEAST
+from ragworth.conversations import cluster_labels
+from ragworth.errors import FormatError, format_count
 from ragworth.formats.files import PathOrStr
 from ragworth.formats.frames import read_table
 from ragworth.formats.jsonl import read_objects
+from ragworth.stats.estimate import Resampling, mean_estimates
 from ragworth.tables import Contexts
 from ragworth.tables.coercion import find_id_column, id_column, to_frame
 
-EXPECTED = "system, query, hop (1, 2, …), passage, and optionally search: what the agent searched for"
+EXPECTED = "system, query, hop (1, 2, …), passage, and optionally turn and search: what the agent searched for"
 
 
 class Hop(NamedTuple):
@@ -45,20 +49,17 @@ def read_hops(path: PathOrStr) -> HopTable:
 
 
 def hops_of(frame: pl.DataFrame, source: str = "") -> HopTable:
-    """Hops from a frame with query, hop and passage, and optionally system (by default ``run``) and search."""
-    if "hop" not in frame.columns:
+    """Hops from a frame with query, passage, and hop or turn, and optionally system (by default ``run``) and search."""
+    counted = [name for name in ("turn", "hop") if name in frame.columns]
+    if not counted:
         raise FormatError("there is no column 'hop'", file=source, expected=EXPECTED)
-    numbers = frame["hop"].cast(pl.Int64, strict=False)
-    wrong = (numbers.is_null() | (numbers < 1)).arg_true()
-    if len(wrong):
-        row = int(wrong[0])
-        raise FormatError(f"row {row + 1}: the hop is {frame['hop'][row]!r}", file=source, expected="1, 2, …")
+    numbers = [_hop_numbers(frame, name, source) for name in counted]
     query, passage = (id_column(frame, name, table="hops", source=source) for name in ("query", "passage"))
     named = find_id_column(frame, "system") is not None
     system = id_column(frame, "system", table="hops", source=source) if named else ["run"] * frame.height
     search = frame["search"].cast(pl.String).fill_null("") if "search" in frame.columns else [""] * frame.height
-    rows = sorted(zip(numbers, range(frame.height), system, query, passage, search, strict=True))
-    found: dict[tuple[str, str], dict[tuple[int, str], list[str]]] = {}
+    rows = sorted(zip(zip(*numbers, strict=True), range(frame.height), system, query, passage, search, strict=True))
+    found: dict[tuple[str, str], dict[tuple[tuple[int, ...], str], list[str]]] = {}
     seen: set[tuple[str, str, str]] = set()
     for number, _, name, asked, shown, words in rows:
         hop = found.setdefault((name, asked), {}).setdefault((number, words), [])
@@ -66,9 +67,22 @@ def hops_of(frame: pl.DataFrame, source: str = "") -> HopTable:
             seen.add((name, asked, shown))
             hop.append(shown)
     return {
-        key: [Hop(f"hop {number}", words, tuple(passages)) for (number, words), passages in hops.items()]
+        key: [Hop(_hop_name(counted, number), words, tuple(passages)) for (number, words), passages in hops.items()]
         for key, hops in found.items()
     }
+
+
+def _hop_numbers(frame: pl.DataFrame, name: str, source: str) -> pl.Series:
+    numbers = frame[name].cast(pl.Int64, strict=False)
+    wrong = (numbers.is_null() | (numbers < 1)).arg_true()
+    if len(wrong):
+        row = int(wrong[0])
+        raise FormatError(f"row {row + 1}: the {name} is {frame[name][row]!r}", file=source, expected="1, 2, …")
+    return numbers
+
+
+def _hop_name(counted: Sequence[str], number: Sequence[int]) -> str:
+    return ", ".join(f"{name} {n}" for name, n in zip(counted, number, strict=True))
 
 
 def hop_contexts(hops: HopTable) -> Contexts:
@@ -116,3 +130,43 @@ def hop_rows(frame: pl.DataFrame) -> pl.DataFrame:
     numbers = dict.fromkeys(("added", "contribution", "logprob"), pl.Float64)
     texts = dict.fromkeys(("system", "query", "hop", "search"), pl.String)
     return pl.DataFrame(rows, schema={**texts, **numbers}, orient="row")
+
+
+def hop_profile(
+    frame: pl.DataFrame, plan: Resampling | None = None, conversations: Mapping[str, str] | None = None
+) -> pl.DataFrame:
+    """What answers have gained after each number of hops, in nats: the mean with a bootstrap interval over queries.
+
+    An answer with fewer hops keeps what it had after its last one.
+    """
+    rows = []
+    known = context_rows(frame).filter(pl.col("growing").is_not_null())
+    for (system,), mine in known.group_by("system", maintain_order=True):
+        curves = [np.array(each) - each[0] for each in mine["growing"].to_list()]
+        longest = max(map(len, curves))
+        gains = np.array([np.pad(each, (0, longest - len(each)), mode="edge") for each in curves])
+        turns = cluster_labels(mine["query"], conversations or {})
+        units = mine["query"].to_numpy() if turns is None else turns
+        for hop, mean in enumerate(mean_estimates(gains, plan or Resampling(), clusters=units)):
+            reached = sum(len(each) > hop for each in curves)
+            rows.append((system, hop, mean.value, mean.low, mean.high, reached))
+    numbers = dict.fromkeys(("worth", "low", "high"), pl.Float64)
+    schema = {"system": pl.String, "hops": pl.Int64, **numbers, "reached": pl.Int64}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def stop_sentence(growing: Sequence[float], least: float = LEAST) -> str:
+    """When an agent could have stopped, in words."""
+    hops, needed = len(growing) - 1, hops_needed(growing, least)
+    if needed == hops:
+        return f"every hop was needed: without the last, the answer would lose {growing[-1] - growing[-2]:.1f} nats"
+    best, end = int(np.argmax(growing)), growing[-1]
+    more = f"; the answer was likeliest after {format_count(best, 'hop')}" if growing[best] - end > least else ""
+    if not needed:
+        return f"no hop made the answer likelier in the end: all together add {_signed(end - growing[0])} nats{more}"
+    enough = f"{needed} of {format_count(hops, 'hop')} {'is' if needed == 1 else 'are'} enough"
+    return f"{enough}: the rest adds {_signed(end - growing[needed])} nats{more}"
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.1f}".replace("-", "−")

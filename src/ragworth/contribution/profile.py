@@ -50,14 +50,26 @@ def position_profile(
     return pl.DataFrame(rows, schema=schema, orient="row").sort("system", "position", maintain_order=True)
 
 
-def context_sentence(values: Floats, least: float, whose: str = "the answer") -> str:
-    """One context in words: how few passages carry most of the answer, and how many go against it."""
-    k, positive = len(values), np.sort(np.maximum(values, 0))[::-1]
-    against = int((values < -threshold(values, least)).sum())
-    tail = f"; {against} of {k} {'goes' if against == 1 else 'go'} against it" if against else ""
-    if not k or positive[0] <= least:
-        return f"no passage makes {whose} likelier by more than {least:g} nats{tail}"
-    carried = np.cumsum(positive) / positive.sum()
-    number = int(np.searchsorted(carried, MOST - 1e-12)) + 1
+def context_sentence(values: Floats, least: float, *, accepted: bool = False) -> str:
+    """One context in words: how few passages carry most of the answer, and how many go against it.
+
+    ``accepted``: the answer is known to be right, so what goes against it does harm.
+    """
+    k, against = len(values), int((values < -threshold(values, least)).sum())
+    one, many = ("does harm", "do harm") if accepted else ("goes against it", "go against it")
+    tail = f"; {against} of {k} {one if against == 1 else many}" if against else ""
+    number = carrying(values, least)
+    if not number:
+        return f"no passage makes the answer likelier by more than {least:g} nats{tail}"
+    positive = np.sort(np.maximum(values, 0))[::-1]
+    share = positive[:number].sum() / positive.sum()
     verb = "carries" if number == 1 else "carry"
-    return f"{format_count(number, 'passage')} of {k} {verb} {carried[number - 1]:.0%} of {whose}{tail}"
+    return f"{format_count(number, 'passage')} of {k} {verb} {100 * share:.0f} % of the answer{tail}"
+
+
+def carrying(values: Floats, least: float) -> int:
+    """How few passages have `MOST` of the positive contributions; 0 if none contributes more than ``least`` nats."""
+    positive = np.sort(np.maximum(values, 0))[::-1]
+    if not len(values) or positive[0] <= least:
+        return 0
+    return int(np.searchsorted(np.cumsum(positive) / positive.sum(), MOST - 1e-12)) + 1

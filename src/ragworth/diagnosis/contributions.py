@@ -5,6 +5,7 @@ Contributions must be to the answers that were given and graded, not to accepted
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -14,12 +15,15 @@ from ragworth.contribution.summary import LEAST
 from ragworth.errors import format_count, format_list, quote_short
 
 CONTRIBUTION_FINDINGS = {
-    "misled-by": "wrong, and carried by one passage more than by any other",
-    "redundant-with": "passages that make up for each other",
-    "unsupported": "a sentence that the context doesn't support",
-    "contradicted": "a sentence that the context contradicts",
+    "misled-by": "misled by the passage that carries the wrong answer",
+    "redundant-with": "passages that are redundant with each other",
+    "unsupported-sentence": "a sentence that the context doesn't support",
+    "contradicted-sentence": "a sentence that the context contradicts",
 }
 """Every finding in words."""
+
+SENTENCE_LABELS = {"unsupported-sentence": "neither", "contradicted-sentence": "contradicted"}
+"""Findings about sentences, with the label of the judge."""
 
 
 class ContributionFinding(NamedTuple):
@@ -32,10 +36,16 @@ class ContributionFinding(NamedTuple):
 
 
 class ContributionDiagnosis(NamedTuple):
-    """Findings, and for each how many answers have it out of how many that could be examined."""
+    """What was found.
 
-    findings: list[ContributionFinding]
-    counts: dict[str, tuple[int, int]]
+    Attributes
+    ----------
+    frame: system, query, finding, detail.
+    counts: system, finding, n (answers with it), of (answers that could be examined for it).
+    """
+
+    frame: pl.DataFrame
+    counts: pl.DataFrame
 
 
 def diagnose_contributions(
@@ -50,50 +60,46 @@ def diagnose_contributions(
     ``support`` said; ``grades`` the grade in words by system and query.
     """
     found: list[ContributionFinding] = []
-    counts: dict[str, tuple[int, int]] = {}
+    examined: Counter[tuple[str, str]] = Counter()
     if passages is not None:
         known = passages.filter(pl.col("status") == "ok", pl.col("passage").is_not_null())
-        contexts = {
-            (str(system), str(query)): mine
-            for (system, query), mine in known.group_by("system", "query", maintain_order=True)
-        }
-        graded = {key: mine for key, mine in contexts.items() if key in grades}
-        misled = [
-            one
-            for key, mine in graded.items()
-            if grades[key] == "wrong" and (one := _misled_by(*key, mine, least)) is not None
-        ]
-        redundant = [one for key, mine in contexts.items() if (one := _redundant_with(*key, mine)) is not None]
-        found += [*misled, *redundant]
-        counts |= {"misled-by": (len(misled), len(graded)), "redundant-with": (len(redundant), len(contexts))}
+        for (system, query), mine in known.group_by("system", "query", maintain_order=True):
+            key = str(system), str(query)
+            examined[key[0], "redundant-with"] += 1
+            examined[key[0], "misled-by"] += key in grades
+            found += _misled_by(*key, mine, least) if grades.get(key) == "wrong" else []
+            found += _redundant_with(*key, mine)
     if support is not None:
         judged = support.filter(pl.col("status") == "ok", pl.col("statements").is_not_null())
-        marks = [one for row in judged.iter_rows(named=True) for one in _unsupported(row)]
-        found += marks
-        for finding in ("unsupported", "contradicted"):
-            counts[finding] = (sum(one.finding == finding for one in marks), judged.height)
-    return ContributionDiagnosis(found, {name: each for name, each in counts.items() if each[1]})
+        for row in judged.iter_rows(named=True):
+            examined.update((row["system"], finding) for finding in SENTENCE_LABELS)
+            found += _sentence_findings(row)
+    # Several answers to a query may have the same finding.
+    frame = pl.DataFrame(found, schema=dict.fromkeys(ContributionFinding._fields, pl.String), orient="row")
+    holds = Counter(frame.select("system", "finding").iter_rows())
+    order = {name: n for n, name in enumerate(CONTRIBUTION_FINDINGS)}
+    rows = [(*key, holds[key], of) for key, of in sorted(examined.items(), key=lambda each: order[each[0][1]]) if of]
+    schema = {"system": pl.String, "finding": pl.String, "n": pl.Int64, "of": pl.Int64}
+    return ContributionDiagnosis(frame, pl.DataFrame(rows, schema=schema, orient="row"))
 
 
-def _misled_by(system: str, query: str, passages: pl.DataFrame, least: float) -> ContributionFinding | None:
+def _misled_by(system: str, query: str, passages: pl.DataFrame, least: float) -> Iterator[ContributionFinding]:
     best = passages.sort("contribution", descending=True).row(0, named=True)
-    if best["contribution"] <= least:
-        return None
-    words = f"rank {best['rank']}, {quote_short(best['passage'], 40)}, makes the wrong answer likelier by "
-    return ContributionFinding(system, query, "misled-by", f"{words}{best['contribution']:.1f} nats")
+    if best["contribution"] > least:
+        words = f"rank {best['rank']}, {quote_short(best['passage'], 40)}, makes the wrong answer likelier by "
+        yield ContributionFinding(system, query, "misled-by", f"{words}{best['contribution']:.1f} nats")
 
 
-def _redundant_with(system: str, query: str, passages: pl.DataFrame) -> ContributionFinding | None:
+def _redundant_with(system: str, query: str, passages: pl.DataFrame) -> Iterator[ContributionFinding]:
     rows = passages.filter(pl.col("redundant_with").is_not_null()).select("passage", "redundant_with").iter_rows()
     pairs = list(dict.fromkeys(tuple(sorted(pair)) for pair in rows))
-    if not pairs:
-        return None
-    words = format_list([f"{quote_short(a, 30)} with {quote_short(b, 30)}" for a, b in pairs], 3)
-    return ContributionFinding(system, query, "redundant-with", words)
+    if pairs:
+        words = format_list([f"{quote_short(a, 30)} with {quote_short(b, 30)}" for a, b in pairs], 3)
+        yield ContributionFinding(system, query, "redundant-with", words)
 
 
-def _unsupported(row: Mapping[str, list[str]]) -> Iterator[ContributionFinding]:
-    for finding, label in (("unsupported", "neither"), ("contradicted", "contradicted")):
+def _sentence_findings(row: Mapping[str, list[str]]) -> Iterator[ContributionFinding]:
+    for finding, label in SENTENCE_LABELS.items():
         few = [text for text, mark in zip(row["statements"], row["labels"], strict=True) if mark == label]
         if few:
             words = f"{len(few)} of {format_count(len(row['labels']), 'sentence')}: {quote_short(few[0], 80)}"

@@ -13,6 +13,7 @@ from tempfile import TemporaryFile
 import polars as pl
 
 from ragworth.annotators import ANNOTATORS, annotation
+from ragworth.annotators.contribution import ContributionAnnotator
 from ragworth.config import TaskConfig, Workspace
 from ragworth.errors import InputError, MissingExtraError, MissingInputError, format_count, format_list, quote_short
 from ragworth.evaluation.default_metrics import default_metrics
@@ -96,12 +97,20 @@ def _check_names(space: Workspace, problems: Problems) -> None:
             problems.of(
                 partial(_check_settings, ANNOTATORS.get, kind, expensive_task(task)), "judgments", kind, "expensive"
             )
+    _check_hops(space, problems)
     for kind, task in space.grades.items():
         problems.of(partial(_check_settings, GRADERS.get, kind, task), "grades", kind)
     if space.answers is not None and space.answers.file is None:
         problems.of(partial(options_by_name, AnswerWriter, dict(space.answers.task.settings), "answers"), "answers")
     if space.metrics:
         problems.of(partial(split_metrics, list(space.metrics), space.folder), "metrics", "use")
+
+
+def _check_hops(space: Workspace, problems: Problems) -> None:
+    if isinstance(space.hops, TaskConfig):
+        problems.of(
+            partial(options_by_name, ContributionAnnotator, dict(space.hops.settings), "hops"), "judgments", "hops"
+        )
 
 
 def _check_settings(find: Callable[[str], type], kind: str, task: TaskConfig) -> None:
@@ -144,6 +153,7 @@ class WorkspaceChecker:
             self.problems.of(partial(self._ids, name, system), "systems", name)
         for kind, task in self.space.judgments.items():
             self.problems.of(partial(self._judgment, kind, task), "judgments", kind)
+        _check_hops(self.space, self.problems)
         self._ratings()
         if self.space.answers is not None and self.space.answers.file is None:
             self.problems.of(self._answers, "answers")

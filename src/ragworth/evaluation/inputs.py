@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -13,6 +13,7 @@ import polars as pl
 from ragworth import formats
 from ragworth.collection import Collection, match_questions, merge_collections
 from ragworth.config import TaskConfig, Workspace, names_every_system
+from ragworth.contribution.hops import Hop, HopTable, hops_of
 from ragworth.conversations import conversation_notes
 from ragworth.errors import InputError, UnknownNameError, format_count, format_list, quote_short
 from ragworth.evaluation.given_answers import join_answers, join_outcomes, missing_answer_notes, replaced_notes
@@ -59,6 +60,8 @@ class EvaluationInputs:
     """By kind, what a better judge says of some queries, out of files."""
     limited: bool = False
     """Whether there are more queries, which a limit leaves out."""
+    hops: HopTable = field(default_factory=dict)
+    """The searches of agents that searched more than once."""
 
     @property
     def given(self) -> list[Judgments]:
@@ -209,6 +212,7 @@ def load_inputs(
         (),
         {kind: scope.judgments(each) for kind, each in better.items() if each is not None},
         len(queries) < found,
+        problems.of(partial(_find_hops, systems.made, set(queries)), "systems") or {},
     )
     notes += missing_answer_notes(material.answers, queries, texts.queries.select("query", "text"))
     if systems.bare and systems.made:
@@ -216,6 +220,16 @@ def load_inputs(
         notes.append(f"the data doesn't say what {few} showed: metrics of passages leave it out")
     notes += conversation_notes(material.collection)
     return replace(material, notes=tuple(dict.fromkeys(notes)))
+
+
+def _find_hops(systems: Mapping[str, Pipeline | Contexts], queries: Set[str]) -> HopTable:
+    """What each search of an agent found, of those that searched more than once."""
+    found: dict[tuple[str, str], Sequence[Hop]] = {}
+    for contexts in systems.values():
+        if isinstance(contexts, Contexts) and contexts.hops is not None:
+            counted = [name for name in ("turn", "hop") if name in contexts.hops.columns]
+            found |= hops_of(contexts.hops.drop_nulls(counted), ", ".join(contexts.systems))
+    return {key: hops for key, hops in found.items() if len(hops) > 1 and key[1] in queries}
 
 
 def _read_expensive(reading: FileReader, kind: str, task: TaskConfig) -> Judgments | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ragworth.config import Workspace
-from ragworth.evaluation import stages, two_judges
+from ragworth.evaluation import hops, stages, two_judges
 from ragworth.evaluation.checks import load_checked_inputs
 from ragworth.evaluation.consent import Consent
 from ragworth.evaluation.inputs import EvaluationInputs
@@ -50,6 +50,7 @@ def plan_evaluation(
             two_judges.run_expensive_judge(state, kind, task)
         if state.has_answers:
             stages.run_answer(state, space.answers)
+        hops.run_hops(state)
         for kind, task in space.grades.items():
             stages.run_grade(state, kind, task)
         return EvaluationPlan(material, plan, state.contexts.notes)

@@ -14,7 +14,7 @@ import polars as pl
 from ragworth import formats
 from ragworth.config import OutputPaths, Workspace
 from ragworth.errors import InputError, format_list
-from ragworth.evaluation import stages, two_judges
+from ragworth.evaluation import hops, stages, two_judges
 from ragworth.evaluation.checks import load_checked_inputs
 from ragworth.evaluation.consent import Consent
 from ragworth.evaluation.lock import workspace_lock
@@ -164,7 +164,10 @@ def _stage_functions(state: EvaluationState, wanted: Sequence[str]) -> list[Call
             for work in (stages.run_annotate, two_judges.run_expensive_judge)
         ],
         "answer": [partial(stages.run_answer, state, space.answers)] if state.has_answers else [],
-        "grade": [partial(stages.run_grade, state, kind, task) for kind, task in space.grades.items()],
+        "grade": [
+            partial(hops.run_hops, state),
+            *(partial(stages.run_grade, state, kind, task) for kind, task in space.grades.items()),
+        ],
         "score": [partial(stages.run_score, state), partial(two_judges.run_estimates, state)],
     }
     return [run for name in wanted for run in parts.get(name, [])]

@@ -39,7 +39,7 @@ def check_trust(space: Workspace, guard: ConsentGuard, problems: Problems) -> No
 def named_models(space: Workspace) -> Iterator[tuple[KeyPath, ModelSpec]]:
     """Every model that the tables of a workspace name. Steps of pipelines name models without options."""
     yield ("model",), space.model
-    tasks: dict[KeyPath, TaskConfig] = {("judgments", kind): task for kind, task in space.judgments.items()}
+    tasks: dict[KeyPath, TaskConfig] = {("judgments", kind): task for kind, task in space.judgment_tasks.items()}
     tasks |= {("grades", kind): task for kind, task in space.grades.items()}
     if space.answers is not None:
         tasks["answers",] = space.answers.task
@@ -62,7 +62,7 @@ def _named_files(space: Workspace) -> Iterator[tuple[KeyPath, Path]]:
     named += [(("grades", "files"), text) for text in space.graded]
     if space.answers is not None and space.answers.file:
         named.append((("answers", "file"), space.answers.file))
-    for kind, task in space.judgments.items():
+    for kind, task in space.judgment_tasks.items():
         if task.expensive is not None and task.expensive.file:
             named.append((("judgments", kind, "expensive", "file"), task.expensive.file))
     if file := tokenizer_file(space.tokens):
@@ -110,7 +110,7 @@ def _prompt_files(space: Workspace) -> Iterator[tuple[KeyPath, Path]]:
     if folder is not None:
         yield from ((("paths", "prompts"), each) for each in _with_links(folder))
     tables: dict[KeyPath, Mapping[str, Any]] = {}
-    for kind, task in space.judgments.items():
+    for kind, task in space.judgment_tasks.items():
         tables["judgments", kind] = task.settings
         if task.expensive is not None:
             tables["judgments", kind, "expensive"] = task.expensive.settings

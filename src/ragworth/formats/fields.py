@@ -322,7 +322,18 @@ def _own_fields(row: Mapping[str, Any], rank: int) -> LoggedPassage:
         None if name is None else as_id(name, "doc_id"),
         None if score is None else as_number(score, f"score of passage {rank}"),
         None if relevance is None else as_number(relevance, f"relevance of passage {rank}"),
+        *_found_by(row, rank),
     )
+
+
+def _found_by(row: Mapping[str, Any], rank: int) -> tuple[int | None, str | None]:
+    """In which hop of an agent a passage was found, and by which search."""
+    if not _given(row.get("hop")):
+        return None, None
+    hop = as_number(row["hop"], f"hop of passage {rank}")
+    if not hop.is_integer() or hop < 1:
+        raise WrongLineError(f"the hop of passage {rank} is {quote_short(row['hop'], 24)}, not 1, 2, …")
+    return int(hop), as_text(row["search"], f"search of passage {rank}") if _given(row.get("search")) else None
 
 
 def _given(value: Any) -> bool:

@@ -69,6 +69,9 @@ class LoggedPassage(NamedTuple):
     id: str | None = None
     score: float | None = None
     relevance: float | None = None
+    hop: int | None = None
+    """Which of an agent's searches found it, from 1."""
+    search: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +127,8 @@ class LogBuilder:
         self.rows: list[tuple[str, str, int, str, float | None]] = []
         self.other_texts: dict[int, str] = {}
         """By row: a text that differs from the first one of the same passage id."""
+        self.hops: dict[int, tuple[int, str | None]] = {}
+        """By row: in which hop a passage was found, and by which search."""
         self.shown: dict[tuple[str, str], _ShownContext] = {}
         self.unrecorded: dict[tuple[str, str], int] = {}
         """Contexts that the log does not say anything about, with their places."""
@@ -238,6 +243,8 @@ class LogBuilder:
                 self.other_texts[len(self.rows)] = passage.text
             if passage.relevance is not None:
                 self.judged[len(self.rows), key[1]] = passage.relevance
+            if passage.hop is not None:
+                self.hops[len(self.rows)] = passage.hop, passage.search
             self.rows.append((*key, rank, passage.id, passage.score))
         self.shown[key] = _ShownContext(start, len(self.rows))
 
@@ -365,6 +372,10 @@ class LogBuilder:
             notes.append(f"{self.source}: {number} of a question with other passages; those of the first are kept")
         schema = {"system": pl.String, "query": pl.String, "rank": pl.UInt32, "passage": pl.String, "score": pl.Float64}
         frame = pl.DataFrame(self.rows, schema=schema, orient="row")
+        if self.hops:
+            found = [self.hops.get(row, (None, None)) for row in range(frame.height)]
+            more = pl.DataFrame(found, schema={"hop": pl.Int64, "search": pl.String}, orient="row")
+            frame = frame.hstack(more)
         empty = [key for key, (start, end) in self.shown.items() if start == end] + list(self.unrecorded)
         return Contexts(frame, source=self.source, empty=empty)
 

@@ -1,8 +1,8 @@
 """Make records of traces: what a retriever returned and a model answered, from the steps of each request.
 
 The question and the answer are the input and output of the outermost step, or of the retriever and the last model if
-that has none. Passages are those of the re-rankers, if there are any, otherwise of all outermost retrievers. The same
-question asked again is a repeat.
+that has none. Passages are those of the re-rankers, if there are any, otherwise of all outermost retrievers. If these
+searched for different things, each is a hop. The same question asked again is a repeat.
 """
 
 from __future__ import annotations
@@ -72,8 +72,13 @@ def _read_trace(trace: str, steps: list[TraceStep], several: bool) -> LogRecord:
         raise WrongLineError(f"the trace {quote_short(trace, 24)} ({count}) has no question: no step has an input")
     answers = (find_answer(step.output) for step in [*roots, *reversed(models)] if step not in retrievers)
     passages: list[LoggedPassage] | None = None
-    for step in rerankers or retrievers:
-        passages = (passages or []) + (as_passages(step.documents) or [])
+    searches = [find_question(step.input) for step in retrievers] if not rerankers else []
+    hopping = len(set(searches)) > 1
+    for hop, step in enumerate(rerankers or retrievers, 1):
+        found = as_passages(step.documents) or []
+        if hopping:
+            found = [each._replace(hop=hop, search=searches[hop - 1]) for each in found]
+        passages = (passages or []) + found
     grades = {name: value for step in steps for name, value in step.grades.items()}
     return LogRecord(
         place=steps[0].place,

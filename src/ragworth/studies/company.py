@@ -155,7 +155,8 @@ class Company(PoolStudy):
 def _single_sentence(found: Mapping[str, Estimate], measure: str) -> str:
     if not found:
         return "no judgment of single passages can be compared with contributions."
-    name, best = max(found.items(), key=lambda each: -2.0 if each[1].value is None else each[1].value)
+    # One that is sure comes before one from few queries, however high.
+    name, best = max(found.items(), key=lambda each: ((each[1].low or 0.0) > 0, each[1].value or -2.0))
     figures = f"{measure} {with_interval(best)} over {count_queries(best.n)}"
     others = ", ".join(f"{each} {signed(one.value or 0.0)}" for each, one in found.items() if each != name)
     tail = f" (others: {others})" if others else ""

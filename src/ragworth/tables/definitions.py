@@ -39,6 +39,8 @@ from ragworth.tables.schema import constant_column as constant_column
 MAX_RANK = 1_000_000
 """The deepest rank allowed; a larger number is a score or an id in the wrong column."""
 
+HOP_COLUMNS = ("turn", "hop", "search")
+"""Columns of contexts of an agent that searches several times."""
 
 TRUNCATED = "truncated"
 """Status of an answer cut off at the maximum length."""
@@ -59,12 +61,14 @@ class Contexts(Table):
     ``rank`` is the position shown, from 1. Without ranks, the order is trec_eval's: score descending, then passage id
     descending (``ties="float32"`` compares in single precision). A gap in the ranks is a passage that was shown but is
     unknown; it counts as unjudged. ``empty`` lists (system, query) pairs that retrieved nothing and so have no rows.
-    In a file, or in data given, such a pair is a row whose passage, rank and score are null.
+    In a file, or in data given, such a pair is a row whose passage, rank and score are null. ``hops``, if the data says
+    so, has system, query and passage, and in which ``hop`` or ``turn`` an agent found it by which ``search``.
     """
 
     empty: frozenset[tuple[str, str]] = frozenset()
     starts: Ints | None = None
     """Where each context begins in the frame, plus the end; None if unknown."""
+    hops: pl.DataFrame | None = None
     name = "contexts"
     schema: ClassVar[dict[str, type[pl.DataType]]] = {
         "system": pl.String,
@@ -108,6 +112,8 @@ class Contexts(Table):
                 expected="a 'rank' column (position shown, from 1) or a 'score' column",
                 file=source,
             )
+        if {"hop", "turn"} & set(frame.columns):
+            self.hops = pl.DataFrame(columns[:3]).with_columns(frame[name] for name in HOP_COLUMNS if name in frame)
         ordered = order_contexts(pl.DataFrame(columns), ties=ties, source=source)
         self.frame, self.starts = ordered.frame.select(list(self.schema)), ordered.starts
         self.notes = notes
@@ -144,7 +150,9 @@ class Contexts(Table):
     def only(self, system: str) -> Contexts:
         """The contexts of one system."""
         mine = self.having("system", [system])
-        return self._like(mine.parts, frozenset(pair for pair in self.empty if pair[0] == system))
+        contexts = self._like(mine.parts, frozenset(pair for pair in self.empty if pair[0] == system))
+        contexts.hops = self.hops.filter(pl.col("system") == system) if self.hops is not None else None
+        return contexts
 
     def renamed(self, system: str) -> Contexts:
         """Rename the system of a table that has only one."""
@@ -157,6 +165,7 @@ class Contexts(Table):
         frames = [with_constant_text(part, "system", system) for part in self.parts]
         contexts = self._like(frames, frozenset((system, query) for _, query in self.empty))
         contexts.starts = self.starts
+        contexts.hops = self.hops.with_columns(pl.lit(system).alias("system")) if self.hops is not None else None
         return contexts
 
     def _like(self, frames: list[pl.DataFrame], empty: frozenset[tuple[str, str]]) -> Contexts:

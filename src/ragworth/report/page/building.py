@@ -44,7 +44,12 @@ class Page(ReportView):
     @cached_property
     def html(self) -> str:
         """The page, in one piece."""
-        data = build_explorer(self.results, self.facts, self.overview, self.diagnosis)
+        systems = [each.system for each in self.overview.standings]
+        more = self.contribution_diagnosis.frame.filter(
+            pl.col("query").is_in(self.explored), pl.col("system").is_in(systems)
+        )
+        found = self.diagnosis._replace(frame=pl.concat([self.diagnosis.frame, more.unique(maintain_order=True)]))
+        data = build_explorer(self.results, self.facts, self.overview, found)
         pieces = {f"piece-{i}": piece for i, piece in enumerate(data.pieces)}
         return render_page(self.document, {"index": data.index, **pieces})
 

@@ -16,6 +16,7 @@ import polars as pl
 from ragworth.collection import TurnForm
 from ragworth.conversations import AskedQuestion, Turn, asked_question, conversation_text, turns_of
 from ragworth.diagnosis import FINDINGS, ContextFacts, Diagnosis, passage_kind
+from ragworth.diagnosis.contributions import CONTRIBUTION_FINDINGS
 from ragworth.report.charts.names import shorten_names
 from ragworth.report.page.depths import listed_depth, shown_depth
 from ragworth.report.page.overview import Overview
@@ -91,7 +92,9 @@ def _index(
             values[metric][place[system]][number[query]] = None if value is None else float(f"{value:.6g}")
             if status != OK:
                 missing[metric][place[system]][number[query]] = status
-    names = list(FINDINGS)
+    there = set(diagnosis.frame["finding"].unique())
+    findings = FINDINGS | {name: words for name, words in CONTRIBUTION_FINDINGS.items() if name in there}
+    names = list(findings)
     bits = [[0] * len(queries) for _ in systems]
     for system, query, finding in diagnosis.frame.select("system", "query", "finding").iter_rows():
         bits[place[system]][number[query]] |= 1 << names.index(finding)
@@ -107,7 +110,7 @@ def _index(
         "turns": _turns(results, queries),
         "scores": values,
         "missing": missing,
-        "findings": FINDINGS,
+        "findings": findings,
         "found": bits,
         "grades": grades,
         "graded": not known.ungraded,

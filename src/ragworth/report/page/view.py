@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from urllib.parse import quote
 
+import polars as pl
+
+from ragworth.contribution.rows import passage_rows
 from ragworth.diagnosis import ContextFacts, Diagnosis
+from ragworth.diagnosis.contributions import ContributionDiagnosis, diagnose_contributions
 from ragworth.report.page.answers import AnswerOverview
 from ragworth.report.page.budget import TwoJudgesSummary, summarise_two_judges
 from ragworth.report.page.figures import FigureSet
@@ -13,6 +18,9 @@ from ragworth.report.page.overview import Overview
 from ragworth.report.page.survey import Survey
 from ragworth.report.page.systems import SystemEntry, describe_systems
 from ragworth.results import Results
+
+GRADED_CONTRIBUTION = "graded-contribution"
+"""The step that says what passages did for the answers that were given."""
 
 
 @dataclass(frozen=True)
@@ -46,3 +54,21 @@ class ReportView:
     def explored(self) -> list[str]:
         """The queries that the explorer holds."""
         return list(dict.fromkeys(query for _, query in self.facts.shown))
+
+    @property
+    def contributions(self) -> pl.DataFrame | None:
+        """What passages did for the answers that were given; else for the model's own or accepted ones."""
+        said = self.results.said
+        return said.get(GRADED_CONTRIBUTION, said.get("contribution"))
+
+    @cached_property
+    def contribution_diagnosis(self) -> ContributionDiagnosis:
+        """What contributions and support say of single answers."""
+        # Contributions to other answers than those that were graded say nothing about them.
+        frame, support = self.results.said.get(GRADED_CONTRIBUTION), self.results.said.get("support")
+        return diagnose_contributions(passage_rows(frame) if frame is not None else None, support, self.facts.grades)
+
+
+def explorer_address(**where: str) -> str:
+    """An address inside the explorer."""
+    return "#" + "&".join(f"{key}={quote(value, safe='')}" for key, value in where.items())

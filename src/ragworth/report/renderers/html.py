@@ -24,7 +24,7 @@ from ragworth.report.renderers.pack import pack_json, source_hash
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-SCRIPTS = ("data.js", "theme.js", "charts.js", "prompts.js", "list.js", "query.js", "app.js")
+SCRIPTS = ("data.js", "theme.js", "charts.js", "prompts.js", "list.js", "query.js", "sentences.js", "app.js")
 """Ours, in the order in which they need each other."""
 ELEMENTS = {"strong": "b", "warn": "small", "place": "span", "group": "abbr", "warning": "p"}
 """Elements of roles that are not called the same."""
@@ -129,6 +129,11 @@ def _plain(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
+def _signed(value: float) -> str:
+    """A number with its sign, with two decimals."""
+    return f"{value:+.2f}".replace("-", "−")
+
+
 def _lines(text: str) -> Markup:
     """A text of several lines, each with its control characters shown."""
     return Markup("\n").join(escape(format_cell(line)) for line in text.split("\n"))
@@ -149,7 +154,7 @@ def _environment() -> Environment:
     made.globals |= {"render": render_block, "text": render_text, "attributes": attributes}
     made.globals |= {"label": _label}
     made.globals |= {"figure_style": _figure_style, "panel_style": _panel_style}
-    made.filters |= {"plain": _plain, "lines": _lines, "address": quote}
+    made.filters |= {"plain": _plain, "lines": _lines, "address": quote, "signed": _signed, "fixed": "{:.2f}".format}
     return made
 
 

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from ragworth.errors import format_cell
 from ragworth.report import document as doc
+from ragworth.report.answer_views import AnswerView, HopTimeline
 from ragworth.report.render import escape_markdown, markdown_grid
 
 
@@ -70,7 +71,7 @@ def _block(block: doc.DocumentBlock) -> Iterator[str]:
         case doc.DataBlock(_, value):
             pairs = [[_cell(key), _cell(each)] for key, each in flatten(value)]
             yield markdown_grid([["setting", "value"], *pairs], [False, False]).rstrip() if pairs else ""
-        case doc.Group() | doc.Only(medium="markdown"):
+        case doc.Group() | doc.Only(medium="markdown") | AnswerView() | HopTimeline():
             yield from _blocks(block.blocks)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import quote
 
 import polars as pl
 
 from ragworth.diagnosis import FINDINGS
+from ragworth.diagnosis.contributions import CONTRIBUTION_FINDINGS
 from ragworth.report.document import (
     Bullets,
     Cell,
@@ -24,7 +24,7 @@ from ragworth.report.document import (
     TableColumn,
     TextSpan,
 )
-from ragworth.report.page.view import ReportView
+from ragworth.report.page.view import ReportView, explorer_address
 
 MEANINGS = {
     "nothing-relevant": "No passage shown is relevant, so the model cannot answer from them. Look at the retriever: "
@@ -41,6 +41,11 @@ MEANINGS = {
     "go to others.",
     "unexplained": "The answer is not correct, and the judgments at hand do not say why.",
     "fine": "None of the findings above that could be examined.",
+    "misled-by": "The answer is wrong, and one passage makes it likelier than any other does. Look at what it says.",
+    "redundant-with": "Each of two passages makes up for the other if it is removed. The place of one could go to "
+    "another passage.",
+    "unsupported-sentence": "A sentence of the answer that the passages shown don't support, by the judge.",
+    "contradicted-sentence": "A sentence of the answer that the passages shown contradict, by the judge.",
 }
 EXAMPLES = 3
 
@@ -50,22 +55,13 @@ Counts = Mapping[tuple[str, str], Mapping[str, Any]]
 
 def section(view: ReportView) -> Section:
     """Counts of every finding by system, and each in words with examples."""
-    diagnosis, systems = view.diagnosis, [each.system for each in view.overview.standings]
-    counts = {(row["system"], row["finding"]): row for row in diagnosis.counts.iter_rows(named=True)}
-    examined = [finding for finding in FINDINGS if any((system, finding) in counts for system in systems)]
-    blocks: list[DocumentBlock] = [
-        _counts(examined, systems, counts) if examined else Paragraph("Nothing could be examined.")
-    ]
-    blocks += [Only("html", [Paragraph("Click a number to see its queries.", "note")])] if examined else []
-    examples: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
-    for row in diagnosis.frame.iter_rows(named=True):
-        if len(examples[row["finding"]]) < EXAMPLES and row["finding"] != "fine":
-            examples[row["finding"]].append(row)
-    texts = _query_texts(view)
-    for finding in examined:
-        if examples[finding]:
-            mine = [counts[system, finding] for system in systems if (system, finding) in counts]
-            blocks.append(_finding(finding, mine, examples[finding], texts))
+    diagnosis, more = view.diagnosis, view.contribution_diagnosis
+    caption = "Contexts with each finding, of those that could be examined for it"
+    blocks = _findings(view, diagnosis.frame, diagnosis.counts, FINDINGS, caption)
+    blocks = blocks or [Paragraph("Nothing could be examined.")]
+    if more.counts.height:
+        caption = "Answers with each finding from contributions and support, of those that could be examined for it"
+        blocks += _findings(view, more.frame, more.counts, CONTRIBUTION_FINDINGS, caption)
     if diagnosis.absent:
         items: list[RichText] = [
             [TextSpan(FINDINGS[name], "strong"), f": {reason}"] for name, reason in diagnosis.absent.items()
@@ -74,29 +70,48 @@ def section(view: ReportView) -> Section:
     return Section("diagnosis", "Diagnosis", blocks)
 
 
-def _query_texts(view: ReportView) -> dict[str, str]:
+def _findings(
+    view: ReportView, frame: pl.DataFrame, table: pl.DataFrame, names: Mapping[str, str], caption: str
+) -> list[DocumentBlock]:
+    """Counts of some findings by system, then each with examples."""
+    systems = [each.system for each in view.overview.standings]
+    counts = {(row["system"], row["finding"]): row for row in table.iter_rows(named=True)}
+    examined = [finding for finding in names if any((system, finding) in counts for system in systems)]
+    if not examined:
+        return []
+    hint = Only("html", [Paragraph("Click a number to see its queries.", "note")])
+    blocks: list[DocumentBlock] = [_counts(examined, systems, counts, names, caption), hint]
+    examples: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in frame.iter_rows(named=True):
+        if len(examples[row["finding"]]) < EXAMPLES and row["finding"] != "fine":
+            examples[row["finding"]].append(row)
+    texts = _query_texts(view, frame)
+    for finding in examined:
+        if examples[finding]:
+            mine = [counts[system, finding] for system in systems if (system, finding) in counts]
+            blocks.append(_finding(names[finding], finding, mine, examples[finding], texts))
+    return blocks
+
+
+def _query_texts(view: ReportView, frame: pl.DataFrame) -> dict[str, str]:
     """Texts of the queries that have findings."""
-    found = view.diagnosis.frame.select("query").unique()
+    found = frame.select("query").unique()
     queries: pl.DataFrame = view.results.collection.queries
     return dict(queries.join(found, on="query", how="semi").select("query", "text").iter_rows())
 
 
-def explorer_address(**where: str) -> str:
-    """An address inside the explorer."""
-    return "#" + "&".join(f"{key}={quote(value, safe='')}" for key, value in where.items())
-
-
-def _counts(examined: Sequence[str], systems: Sequence[str], counts: Counts) -> TableBlock:
+def _counts(
+    examined: Sequence[str], systems: Sequence[str], counts: Counts, names: Mapping[str, str], caption: str
+) -> TableBlock:
     columns = [TableColumn("System")]
     for finding in examined:
         there = any(counts[system, finding]["n"] for system in systems if (system, finding) in counts)
         link = f"#finding-{finding}" if there and finding != "fine" else ""
-        columns.append(TableColumn(TextSpan(FINDINGS[finding], link=link), True))
+        columns.append(TableColumn(TextSpan(names[finding], link=link), True))
     rows: list[list[Cell]] = [
         [system, *(_count(counts.get((system, finding)), finding, system) for finding in examined)]
         for system in systems
     ]
-    caption = "Contexts with each finding, of those that could be examined for it"
     return TableBlock(caption, columns, rows, "counts")
 
 
@@ -108,7 +123,11 @@ def _count(row: Mapping[str, Any] | None, finding: str, system: str) -> Cell:
 
 
 def _finding(
-    finding: str, counts: Sequence[Mapping[str, Any]], examples: Sequence[dict[str, Any]], texts: Mapping[str, str]
+    name: str,
+    finding: str,
+    counts: Sequence[Mapping[str, Any]],
+    examples: Sequence[dict[str, Any]],
+    texts: Mapping[str, str],
 ) -> Group:
     n, of = sum(row["n"] for row in counts), sum(row["of"] for row in counts)
     most = max(counts, key=lambda row: row["n"] / row["of"] if row["of"] else 0.0)
@@ -122,6 +141,5 @@ def _finding(
         ]
         for row in examples
     ]
-    title = FINDINGS[finding][0].upper() + FINDINGS[finding][1:]
-    head = Heading(title, id=f"finding-{finding}", count=words)
+    head = Heading(name[0].upper() + name[1:], id=f"finding-{finding}", count=words)
     return Group("finding", [head, Paragraph(MEANINGS[finding]), Bullets(items)])

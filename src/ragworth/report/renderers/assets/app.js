@@ -43,6 +43,7 @@ async function startExplorer() {
 
 async function start() {
   watchTheme();
+  watchSentences();
   if (!canUnpack()) return;
   watchCharts();
   if (byId('explorer')) await startExplorer();

@@ -1,0 +1,79 @@
+"""What the searches of an agent added to the answers, as a stage: where contexts say in which hop it found what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from ragworth.annotators.annotation import annotation_items, build_annotator
+from ragworth.annotators.hop_contribution import split_by_hops
+from ragworth.calls.job import Job
+from ragworth.config import TaskConfig, Workspace
+from ragworth.contribution.hops import hop_contexts
+from ragworth.errors import ModelError, format_count
+from ragworth.evaluation.stage_cache import frame_digest
+from ragworth.evaluation.stages import run_task_stage, stage_key
+from ragworth.evaluation.state import EvaluationState, StagePlan, task_settings
+from ragworth.graders.grading import to_answer_book
+from ragworth.tables import Outcomes
+
+KIND = "hops"
+STAGE = f"grade.{KIND}"
+REMOTE = "openai:"
+"""Models that may charge for calls: they are asked only if the workspace says so."""
+
+
+def hops_task(space: Workspace) -> TaskConfig | None:
+    """How hops are analysed; None if they aren't."""
+    if isinstance(space.hops, TaskConfig):
+        return space.hops
+    return TaskConfig() if space.hops == "auto" and not space.model.use.startswith(REMOTE) else None
+
+
+def run_hops(state: EvaluationState) -> None:
+    """Split answers among the hops that found their passages: accepted answers, else given ones, else the model's."""
+    task, texts = hops_task(state.space), state.collection
+    if not state.material.hops or state.space.hops is None:
+        return
+    if task is None:
+        _skip(state, "calls may cost; write hops = true under [judgments] to make them")
+    elif not texts.queries.height or not texts.passages.height:
+        _skip(state, "there are no texts of queries or passages")
+    else:
+        with state.models.job(task.model, plan=state.plan is not None) as job:
+            try:
+                _split(state, task, job)
+            except ModelError as error:
+                if state.space.hops != "auto":
+                    raise
+                _skip(state, error.found)
+
+
+def _skip(state: EvaluationState, reason: str) -> None:
+    if state.plan is None:
+        state.did(STAGE, "skipped", notes=[f"what each search added isn't known: {reason}"])
+
+
+def _split(state: EvaluationState, task: TaskConfig, job: Job) -> None:
+    hops, settings = state.material.hops, task_settings(task, state.space)
+    more: dict[str, Any] = {}
+    if "answer" not in settings and state.collection.answers.height:
+        settings["answer"] = "accepted"
+    elif "answer" not in settings and state.has_answers:
+        if state.answers is None:  # a plan, of answers that are yet to be written
+            assert state.plan is not None
+            number = format_count(state.planned_answers, "answer")
+            state.plan.append(StagePlan(STAGE, f"{number} to split among searches"))
+            return
+        more["book"] = to_answer_book(state.answers, state.shown)
+    plain = build_annotator("contribution", job.card, state.collection, state.folder, settings, **more)
+    annotator = split_by_hops(plain, hops)
+    items = annotation_items(annotator, hop_contexts(hops), state.collection)
+    found = [[*key, [list(hop) for hop in each]] for key, each in hops.items()]
+    key = stage_key(state, job, task, [annotator.source]) | {"items": items, "hops": found}
+    key["answers"] = frame_digest(state.said["answers"]) if more else ""
+    made = run_task_stage(state, STAGE, annotator, items, job, key)
+    if made is not None:
+        frame = state.said[KIND] = made.frames["said"]
+        state.outcomes.append(Outcomes.trusted(frame.filter(pl.col("aspect") == "hops-needed")))

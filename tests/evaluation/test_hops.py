@@ -1,0 +1,134 @@
+"""Agents that search several times: contexts that say in which hop a passage was found."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from ragworth import evaluate
+from ragworth.config import read
+from ragworth.errors import InputError
+from ragworth.evaluation.hops import hops_task
+from ragworth.evaluation.plan import plan_evaluation
+from ragworth.formats.openinference import FORMAT as OTLP
+from ragworth.llm.contract import Request, Score, Trace
+from ragworth.llm.scripted import ScriptedReply
+from tests.evaluation.samples import Models, lines, said, statuses, workspace
+
+ROWS = [("q1", "p2", 1, 1, "mill"), ("q1", "p1", 2, 2, "builder of the mill"), ("q2", "p2", 1, 1, "mill")]
+TOML = """
+k = 2
+[collection]
+queries = "queries.jsonl"
+passages = "passages.jsonl"
+answers = "answers.jsonl"
+qrels = "qrels.txt"
+[systems]
+agent = {run = "agent.csv"}
+[metrics]
+use = ["nDCG@2"]
+"""
+
+
+def script(request: Request) -> ScriptedReply:
+    """The answer is likelier with the first passage."""
+    if not isinstance(request, Score):
+        return said(request)
+    words = request.continuation.split() or ["-"]
+    known = "Ann built it." in request.prompt.messages[-1].content
+    return Trace(tuple(words), (-1.0 if known else -5.0,) * len(words))
+
+
+@pytest.fixture
+def models(monkeypatch: pytest.MonkeyPatch) -> Models:
+    made = Models(script)
+    monkeypatch.setattr("ragworth.evaluation.model_pool.llm", made)
+    return made
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    where = workspace(tmp_path / "data", TOML)
+    frame = pl.DataFrame(ROWS, schema=["query", "passage", "rank", "hop", "search"], orient="row")
+    frame.write_csv(where / "agent.csv")
+    return where
+
+
+def test_hops_of_a_run_are_analysed_and_reported(folder: Path, models: Models) -> None:
+    assert [stage.name for stage in plan_evaluation(read(folder), measure_pace=False).stages] == ["grade.hops"]
+    found = evaluate(folder)
+    assert statuses(found.stages)["grade.hops"] == "done"
+    assert found.results is not None
+    frame = found.results.said["hops"]
+    row = frame.filter(pl.col("growing").is_not_null()).row(0, named=True)
+    assert (row["query"], row["searches"]) == ("q1", ["mill", "builder of the mill"])
+    assert row["growing"] == pytest.approx([-5.0, -5.0, -1.0])
+    assert set(frame["query"]) == {"q1"}  # the other query has a single hop
+    needed = found.results.outcomes_of("hops-needed")
+    assert needed.select("system", "query", "value").rows() == [("agent", "q1", 2.0)]
+    assert found.report is not None
+    assert "every hop was needed" in found.report.read_text(encoding="utf-8").lower()
+    assert models.taken()
+    assert statuses(evaluate(folder).stages)["grade.hops"] == "kept"
+
+
+def test_hops_can_be_switched_off_and_wait_for_a_word_where_calls_cost(folder: Path, models: Models) -> None:
+    def tasks(line: str) -> Any:
+        (folder / "ragworth.toml").write_text(f"{line}\n{TOML}", encoding="utf-8")
+        return hops_task(read(folder))
+
+    assert tasks("judgments.hops = false") is None
+    assert "grade.hops" not in statuses(evaluate(folder).stages)
+    assert tasks('model = "openai:x@http://localhost:1"') is None
+    assert tasks('model = "openai:x@http://localhost:1"\njudgments.hops = true') is not None
+    assert tasks('judgments.hops = {method = "exact"}').settings == {"method": "exact"}
+    tasks('judgments.hops = {metod = "exact"}')
+    with pytest.raises(InputError, match="metod"):
+        evaluate(folder)
+
+
+def test_logs_say_in_which_hop_a_passage_was_found(folder: Path, models: Models) -> None:
+    shown = [
+        {"doc_id": "p2", "text": "Passage 2: It burned.", "hop": 1, "search": "mill"},
+        {"doc_id": "p1", "text": "Passage 1: Ann built it.", "hop": 2, "search": "who"},
+    ]
+    record = {"query_id": "q1", "query": "Who built the mill?", "answer": "Ann built it", "retrieved_context": shown}
+    lines(folder / "agent.jsonl", [record])
+    toml = '[systems]\nagent = {run = "agent.jsonl"}\n[grades]\ntext = false\n'
+    (folder / "ragworth.toml").write_text(toml, encoding="utf-8")
+    found = evaluate(folder, until="grade")
+    assert statuses(found.stages)["grade.hops"] == "done"
+    assert {request.continuation.strip() for _, request in models.taken() if isinstance(request, Score)} == {
+        "Ann built it"
+    }
+    record["retrieved_context"] = [{"text": "Ann built it.", "hop": 0}]
+    lines(folder / "agent.jsonl", [record])
+    with pytest.raises(InputError, match="the hop of passage 1 is '0', not 1, 2, …"):
+        evaluate(folder, until="grade")
+
+
+@pytest.mark.parametrize(("second", "hops"), [("her name", [1, 2]), ("who built it", None)])
+def test_retrievers_of_a_trace_are_hops_if_they_search_for_different_things(
+    tmp_path: Path, second: str, hops: list[int] | None
+) -> None:
+    def span(name: str, kind: str, given: str, **more: str) -> dict[str, Any]:
+        facts = {"openinference.span.kind": kind, "input.value": given, **more}
+        attributes = [{"key": key, "value": {"stringValue": value}} for key, value in facts.items()]
+        return {"traceId": "t", "spanId": name, "parentSpanId": "" if name == "a" else "a", "attributes": attributes}
+
+    document = "retrieval.documents.0.document.content"
+    spans = [
+        span("a", "CHAIN", "Who built the mill?", **{"output.value": "Ann"}),
+        span("b", "RETRIEVER", "who built it", **{document: "A widow did."}),
+        span("c", "RETRIEVER", second, **{document: "The widow was Ann."}),
+    ]
+    path = tmp_path / "traces.json"
+    path.write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}), encoding="utf-8")
+    assert OTLP.load is not None
+    contexts = OTLP.load(path).contexts
+    assert contexts is not None
+    assert (contexts.hops["hop"].to_list() if contexts.hops is not None else None) == hops

@@ -1,0 +1,119 @@
+"""What each passage and each search did for the answers, in the report."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ragworth.contribution.hops import hop_profile, stop_sentence
+from ragworth.diagnosis.contributions import diagnose_contributions
+from ragworth.report import page
+from ragworth.report.answer_views import AnswerPassage, AnswerSentence, AnswerView, HopStep, HopTimeline, signed_bar
+from ragworth.report.page.answer_contexts import answer_contexts
+from ragworth.report.renderers.html import render_block, render_section
+from ragworth.report.renderers.markdown import render_markdown
+from tests.report.page import odd_samples
+from tests.report.page.conftest import Browser
+from tests.report.page.contribution_samples import GROWING, LABELS, SENTENCES, SYSTEM, contributed
+
+
+@pytest.fixture(scope="module")
+def made() -> page.Page:
+    pytest.importorskip("altair")
+    return page.build(contributed())
+
+
+def test_sentences_have_the_passages_behind_them_and_their_marks(made: page.Page) -> None:
+    said = made.results.said
+    (first,), number = answer_contexts(made, said["graded-contribution"], said["support"], 1)
+    assert number == 2
+    (view,) = [block for block in first.blocks if isinstance(block, AnswerView)]
+    assert [(each.behind, each.against, each.label) for each in view.sentences] == [
+        ((1, 2), (3,), "contradicted"),
+        ((2,), (3,), "supported"),
+        ((), (), "neither"),
+    ]
+    assert view.passages[0].remarks == "redundant with [2] · cited"
+    assert view.sentences_of(2) == [1, 2]
+    assert first.blocks[0].text == "2 passages of 3 carry 100 % of the answer; 1 of 3 goes against it."  # type: ignore
+
+
+def test_support_alone_shows_marks_without_bars(made: page.Page) -> None:
+    shown, _ = answer_contexts(made, None, made.results.said["support"], 1)
+    (view,) = [block for block in shown[0].blocks if isinstance(block, AnswerView)]
+    assert [each.label for each in view.sentences] == LABELS
+    assert [each.name for each in view.passages] == list("whr")
+    assert "<svg" not in render_block(view)
+
+
+def test_bars_have_the_side_and_length_of_their_value() -> None:
+    assert signed_bar(-3.0, 6.0) == (-50.0, 50.0)
+    assert signed_bar(6.0, 6.0) == (0.0, 100.0)
+    assert signed_bar(0.0, 0.0) == (0.0, 0.0)
+
+
+def test_sentences_link_to_passages_without_a_script() -> None:
+    html = render_block(AnswerView("a", [AnswerSentence("It did.", (1,))], [AnswerPassage(1, "p", "Text.", -2.0)]))
+    assert '<a href="#a-p1">[1]</a>' in html
+    assert '<li id="a-p1"' in html
+    assert 'class="against" x="-100.0"' in html
+    assert "not needed" in render_block(HopTimeline([HopStep("hop 1", "it", 1.0, 1.0, 1.0)], 0))
+
+
+def test_the_diagnosis_counts_findings_by_system(made: page.Page) -> None:
+    counts = {(row[0], row[1]): row[2:] for row in made.contribution_diagnosis.counts.iter_rows()}
+    assert counts[SYSTEM, "unsupported-sentence"] == (2, 2)
+    assert counts[SYSTEM, "redundant-with"] == (2, 2)
+    assert counts[SYSTEM, "misled-by"] == (1, 2)  # one answer is wrong, one declined
+    section = next(each for each in made.document.sections if each.id == "diagnosis")
+    assert 'id="finding-unsupported-sentence"' in render_section(section)
+    assert diagnose_contributions(None, None, {}).counts.is_empty()
+
+
+def test_hops_say_when_the_agent_could_have_stopped(made: page.Page) -> None:
+    assert (
+        stop_sentence(GROWING)
+        == "2 of 4 hops are enough: the rest adds −1.0 nats; the answer was likeliest after 2 hops"
+    )
+    assert stop_sentence([-9.0, -8.0, -1.0]).startswith("every hop was needed")
+    assert stop_sentence([-9.0, -9.5]).startswith("no hop made the answer likelier")
+    profile = hop_profile(made.results.said["hops"])
+    assert profile["worth"].to_list() == pytest.approx([0.0, 3.0, 9.0, 9.0, 8.0])
+    section = next(each for each in made.document.sections if each.id == "hops")
+    assert "saves 4 of 8 searches; 2 made the answer less likely" in render_section(section)
+
+
+def test_markdown_has_the_same_as_tables(made: page.Page) -> None:
+    document = replace(made.document, sections=[each for each in made.document.sections if each.id != "explorer"])
+    text = render_markdown(document)
+    assert "| Passages behind it" in text
+    assert "| Worth so far, nats" in text
+    assert "<script>" not in text
+
+
+def test_a_report_without_contributions_has_no_such_section() -> None:
+    pytest.importorskip("altair")
+    bare = page.build(odd_samples.minimal())
+    assert not {"contribution", "hops"} & {each.id for each in bare.document.sections}
+
+
+@pytest.mark.browser
+def test_pointing_and_clicking_marks_passages(browser: Browser, made: page.Page, tmp_path: Path) -> None:
+    made.write(tmp_path / "report.html")
+    browser.open(tmp_path / "report.html")
+    marked = "return [...document.querySelectorAll('#answer-1 .shares .marked')].map((each) => each.dataset.number)"
+    browser.run("document.querySelectorAll('#contribution details').forEach((each) => { each.open = true; })")
+    browser.run("document.querySelector('#answer-1-s2').dispatchEvent(new PointerEvent('pointerenter'))")
+    assert browser.run(marked) == ["2"]
+    browser.run("document.querySelector('#answer-1-s2').dispatchEvent(new PointerEvent('pointerleave'))")
+    assert browser.run(marked) == []
+    browser.click("#answer-1-s1 .phrase")
+    assert browser.run(marked) == ["1", "2"]
+    assert browser.all("#answer-1 .opposed[data-number]") != []
+    browser.choose("#finding", "unsupported-sentence")
+    assert browser.all("#count") == ["2 queries of 2"]
+    assert browser.complaints() == []
+    assert browser.run("return window.hacked") is None
+    assert SENTENCES[2].strip() in browser.all("#answer-1-s3 .phrase")[0]
