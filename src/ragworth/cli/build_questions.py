@@ -34,7 +34,9 @@ CACHE_FOLDER = ".ragworth"
 )
 @click.option("--title", default="", help="Title of the collection.  [default: name of the folder]")
 @click.option("--license", "licence", default="not stated", help="Licence of the documents, for the card.")
-@click.option("--also", multiple=True, type=click.Choice(["beir", "trec", "ragas"]), help="Write this format too.")
+@click.option(
+    "--also", multiple=True, type=click.Choice(["beir", "trec", "crux", "ragas"]), help="Write this format too."
+)
 @click.option(
     "--unknown",
     type=click.Choice(["keep", "drop"]),
