@@ -68,6 +68,7 @@ def _texts(passages: pl.DataFrame) -> Iterator[tuple[str, str, str]]:
 def _toml(title: str, dense: bool) -> str:
     systems = ["bm25 = 'bm25(stopwords=\"english\") % 5'", *(["dense = 'dense % 5'"] if dense else [])]
     return (
+        f"# Built with ragworth build questions. card.md says from what, by which models, and what to keep in mind.\n"
         f"title = {toml_string(title)}\nk = 5\n\n[collection]\n"
         'queries = "queries.jsonl"\npassages = "passages.jsonl"\nanswers = "queries.jsonl"\nqrels = "qrels.txt"\n\n'
         "[systems]\n" + "\n".join(systems) + "\n\n[judgments]\nabstention = true\n\n[answers]\nlength = 64\n\n"
