@@ -7,7 +7,8 @@
 
 Everyone labels until nothing is left. Then every stored answer is compared with what was sent: each must be there once,
 and every item must have exactly K labels; otherwise the script fails. It prints a table. Runs that are in ``--results``
-aren't repeated.
+aren't repeated, and have one number more: ``cpu_request``, CPU milliseconds of the server for each response. People who
+have nothing left keep asking, so at a slow pace CPU time for each answer is much more.
 """
 
 from __future__ import annotations
@@ -71,6 +72,7 @@ def label_all(folder: Path, database: str, options: dict[str, Any]) -> dict[str,
         "p95": round(times[int(0.95 * len(times))]),
         "p99": round(times[int(0.99 * len(times))]),
         "cpu": round(1000 * server.cpu / found["sent"], 1),
+        "cpu_request": round(1000 * server.cpu / sum(person.replies for person in people), 1),
         "load": f"{load:.1f}, {os.getloadavg()[0]:.1f}",
     }
 

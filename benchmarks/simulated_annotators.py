@@ -119,7 +119,7 @@ class Person(threading.Thread):
         self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         self.sent: dict[str, tuple[int, str]] = {}
         self.times: list[float] = []
-        self.resent = self.restarts = 0
+        self.resent = self.restarts = self.replies = 0
         self.problems: list[str] = []
 
     def run(self) -> None:
@@ -162,6 +162,7 @@ class Person(threading.Thread):
                 self.connection.request("POST", path, body, self.headers)
                 reply = self.connection.getresponse()
                 text = reply.read().decode()
+                self.replies += 1
             except (OSError, http.client.HTTPException):
                 self.connection.close()
                 self.resent += 1

@@ -263,6 +263,10 @@ def match_questions(rows: pl.DataFrame, queries: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(pl.col("query").replace(found)) if found else rows
 
 
+TEXT_ID = "text:"
+"""What an id begins with that was derived from a text."""
+
+
 def text_id(text: str) -> str:
     """Derive an id from a text, so that equal texts are the same passage."""
-    return "text:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return TEXT_ID + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

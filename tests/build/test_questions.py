@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
-from ragworth import formats
+from ragworth import config, formats
 from ragworth.build.card import CollectionCard
 from ragworth.build.checks.run import CheckSettings
+from ragworth.build.crux.labels import graded_relevance
 from ragworth.build.documents import read_documents
 from ragworth.build.drafts import Draft, Drafts
-from ragworth.build.outputs import write_collection
+from ragworth.build.outputs import OUTPUTS, write_collection
 from ragworth.build.question_set import read_question_set
 from ragworth.build.questions.build import (
     SURPLUS,
@@ -34,7 +35,11 @@ from ragworth.build.questions.rules import RuleWriter
 from ragworth.build.questions.types import QUESTION_TYPES
 from ragworth.build.review import Review, add_review
 from ragworth.calls.job import Job
+from ragworth.conversations import turns_of
 from ragworth.errors import InputError
+from ragworth.evaluation.inputs import load_inputs
+from ragworth.formats import texts
+from ragworth.inputs.problems import Problems
 from tests.build.samples import careful_reader, write_corpus
 
 EVERY_TYPE = QuestionPlan(questions=32, drafts=1, types=dict.fromkeys(QUESTION_TYPES, 1), styles={"question": 1})
@@ -182,31 +187,102 @@ def test_the_kept_questions_follow_the_plan() -> None:
     assert [draft.id for draft in drafts if draft.status == SURPLUS] == ["f7", "f8", "f9", "f10", "f11"]
 
 
-def test_a_collection_is_a_workspace_and_reads_back_in_every_format(built: BuiltQuestions, tmp_path: Path) -> None:
-    corpus = built.corpus
-    write_collection(
-        tmp_path,
-        built.drafts,
-        corpus.passages,
-        built.checks.frame,
-        built.card,
-        also=("beir", "trec", "ragas"),
-        dense=False,
-    )
-    kept = {draft.id for draft in built.drafts.kept}
-    assert kept
-    queries = [json.loads(line) for line in (tmp_path / "queries.jsonl").read_text().splitlines()]
-    assert {row["_id"] for row in queries} == kept
-    again = read_question_set([str(tmp_path)])
-    assert {question.id for question in again.questions} == kept
-    labels = {(d.id, p) for d in built.drafts.kept if d.fields["answerable"] for p in d.fields["passages"]}
-    for spec in (f"beir:{tmp_path / 'beir'}", str(tmp_path / "qrels.txt"), str(tmp_path / "trec" / "qrels.txt")):
-        table = formats.read_judgments(spec).frame
-        assert set(table.select("query", "passage").rows()) == labels
-    assert formats.load(tmp_path / "ragas.jsonl").collection.queries.height == len(kept)
-    assert len(Drafts.read(tmp_path / "drafts.jsonl")) == len(corpus.slots)
-    assert CollectionCard.read(tmp_path).license == "CC0"
-    assert "Mills &amp; more" in (tmp_path / "card.md").read_text()
+Labels = set[tuple[str, str]]
+
+
+@pytest.fixture(scope="module")
+def drafts(corpus: Corpus) -> Drafts:
+    """Questions on one passage and on two, a follow-up, one without an answer, and one that was dropped."""
+    one, two = corpus.passages["passage"].to_list()[:2]
+    turns = [{"role": "user", "text": "Who built it?"}, {"role": "assistant", "text": "Oake"}]
+    given: list[tuple[str, list[str], dict[str, Any]]] = [
+        ("Who  built\tthe mill?", [one], {}),
+        ("Which is older?", [one, two], {}),
+        ("And when?", [two], {"history": turns, "rewrite": "When was the mill built?"}),
+        ("Who owns the moon?", [], {"answerable": False, "answers": []}),
+    ]
+    common = {"answers": ["Oake"], "answerable": True, "spans": [], "type": "fact", "style": "question", "cluster": "1"}
+    rows = [
+        Draft(f"q{number}", "question", "fact", common | {"question": text, "passages": ids} | more)
+        for number, (text, ids, more) in enumerate(given)
+    ]
+    return Drafts([*rows, Draft("lost", "question", "fact", {}).drop("no-fact", "nothing to ask")])
+
+
+@pytest.fixture(scope="module")
+def written(built: BuiltQuestions, drafts: Drafts, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One build in every format."""
+    folder = tmp_path_factory.mktemp("collection")
+    passages = built.corpus.passages
+    write_collection(folder, drafts, passages, built.checks.frame, built.card, also=[*OUTPUTS], dense=False)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def labels(drafts: Drafts) -> Labels:
+    """Questions with each of their passages: one, two, one and none."""
+    found = {(draft.id, passage) for draft in drafts.kept for passage in draft.fields["passages"]}
+    assert len(found) == 4
+    return found
+
+
+def labelled(spec: str | Path) -> Labels:
+    return set(formats.read_judgments(spec).frame.select("query", "passage").rows())
+
+
+def texts_of(frame: pl.DataFrame) -> list[str]:
+    return frame["text"].to_list()
+
+
+def test_a_collection_is_a_workspace(corpus: Corpus, drafts: Drafts, written: Path, labels: Labels) -> None:
+    problems = Problems()
+    found = load_inputs(config.read(written), problems)
+    problems.done()
+    assert found is not None
+    asked = [draft.fields["question"] for draft in drafts.kept]
+    assert texts_of(found.collection.queries) == asked
+    assert found.collection.answers.rows() == [(f"q{number}", "Oake") for number in range(3)]
+    assert [turn.rewrite for turn in turns_of(found.collection) if turn.history] == ["When was the mill built?"]
+    assert texts_of(found.collection.passages) == texts_of(corpus.passages)
+    assert [each.text for each in read_question_set([str(written)]).questions] == asked
+    assert labelled(written / "qrels.txt") == labels
+    assert len(Drafts.read(written / "drafts.jsonl")) == len(drafts)
+    assert CollectionCard.read(written).license == "CC0"
+    assert "Mills &amp; more" in (written / "card.md").read_text()
+
+
+def test_a_beir_folder_reads_back(corpus: Corpus, drafts: Drafts, written: Path, labels: Labels) -> None:
+    collection = formats.load(f"beir:{written / 'beir'}").collection
+    judged = [draft.fields["question"] for draft in drafts.kept if draft.fields["answerable"]]
+    assert texts_of(collection.queries) == judged
+    assert texts_of(collection.passages) == texts_of(corpus.passages)
+    assert labelled(f"beir:{written / 'beir'}") == labels
+
+
+def test_trec_files_read_back(corpus: Corpus, written: Path, labels: Labels) -> None:
+    topics = texts.read(written / "trec" / "topics.tsv", "queries").queries
+    assert texts_of(topics) == ["Who built the mill?", "Which is older?", "And when?", "Who owns the moon?"]
+    passages = texts.read(written / "trec" / "collection.tsv", "passages").passages
+    assert passages["passage"].to_list() == corpus.passages["passage"].to_list()
+    assert labelled(written / "trec" / "qrels.txt") == labels
+
+
+def test_a_ragas_dataset_reads_back(written: Path, labels: Labels) -> None:
+    found = read_question_set([str(written / "ragas.jsonl")]).questions
+    assert [each.text for each in found][1:] == ["Which is older?", "When was the mill built?", "Who owns the moon?"]
+    assert [each.answers for each in found] == [("Oake",)] * 3 + [()]
+    assert {(f"q{number}", passage) for number, each in enumerate(found) for passage in each.passages} == labels
+
+
+def test_a_crux_folder_needs_every_passage_of_a_question(drafts: Drafts, written: Path, labels: Labels) -> None:
+    """Only all passages of a question answer all of its sub-questions, so the required passages are the labels."""
+    loaded = formats.load(f"crux:{written / 'crux'}")
+    assert loaded.collection.queries["query"].to_list() == [draft.id for draft in drafts.kept]
+    assert loaded.collection.subquestions["query"].to_list() == ["q0", "q1", "q1", "q2", "q3"]
+    assert loaded.contexts is not None and loaded.collection.ratings is not None
+    assert set(loaded.contexts.frame.select("query", "passage").rows()) == labels
+    required = graded_relevance(loaded.collection.ratings).frame.filter(pl.col("value") == 3)
+    assert set(required.select("query", "passage").rows()) == labels
 
 
 def test_a_review_survives_writing_the_same_questions_again(built: BuiltQuestions, tmp_path: Path) -> None:

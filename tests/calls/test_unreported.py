@@ -120,7 +120,7 @@ def test_estimated_costs_say_so() -> None:
     assert table is not None
     assert table["cost"].to_list() == ["0.1 (estimated)"]
     assert "estimated" not in cost._replace(estimated=0).words()
-    assert TotalCost(None, None, None, None, None, None, 3).words() == "money unknown."
+    assert TotalCost(None, None, None, None, None, None, 3).words() == "cost unknown (no price set)."
 
 
 def test_a_manifest_counts_calls_with_estimated_tokens() -> None:

@@ -153,6 +153,14 @@ def pair(label: int, *, dataset: str = "novels", model: str = "two", answer: str
     }
 
 
+def test_reference_texts_and_their_ids_are_the_same_passages(save: Save) -> None:
+    row = {"user_input": "Who?", "reference_contexts": ["Ines did it."], "reference_context_ids": ["d7"]}
+    for shown, name in ({}, "d7"), ({"retrieved_contexts": ["Ines did it.", "Otto did."]}, None):
+        relevance = load(save("test.jsonl", json.dumps(row | shown | {"reference": "Ines"}))).collection.relevance
+        assert relevance is not None and relevance.frame.height == 1
+        assert name in (None, relevance.frame["passage"][0])
+
+
 def test_pairwise_preferences(save: Save) -> None:
     """Two people say 2 and 1 for the second system, so it is better by 1.5."""
     loaded = load(save("labels.json", json.dumps([pair(2), pair(1), pair(-1, dataset="science")])))

@@ -170,6 +170,23 @@ def test_tables_that_are_not_right(kind: CollectionPart, content: str, words: st
     assert "bad.csv" in str(caught.value)
 
 
+def test_a_tsv_file_needs_no_header(save: Save) -> None:
+    found = read(save("topics.tsv", 'q1\tWho said "no?\n\nq2\tWhen?\n'), "queries")
+    assert found.queries.select("query", "text").rows() == [("q1", 'Who said "no?'), ("q2", "When?")]
+    named = read(save("named.tsv", "docid\ttext\nd1\tx\n"), "passages")
+    assert named.passages.select("passage", "text").rows() == [("d1", "x")]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [("q1\tWho?\nq2\n", "line 2: 1 fields"), (b"q1\tWho?\nq2\t\xff\n", "UTF-8"), ("q1\ta\nq1\tb\n", "twice")],
+)
+def test_tsv_lines_that_are_not_right(content: str | bytes, words: str, save: Save) -> None:
+    with pytest.raises(RagworthError) as caught:
+        read(save("bad.tsv", content), "queries")
+    assert words in str(caught.value) and "bad.tsv" in str(caught.value)
+
+
 @pytest.mark.parametrize("kind", ["queries", "passages"])
 def test_an_id_that_is_there_twice_in_jsonl(kind: CollectionPart, save: Save) -> None:
     with pytest.raises(RagworthError, match="twice") as caught:

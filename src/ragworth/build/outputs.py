@@ -33,6 +33,7 @@ def _labels(kept: Sequence[Draft]) -> Iterator[tuple[str, str]]:
 
 def workspace_files(kept: Sequence[Draft], passages: pl.DataFrame, title: str, dense: bool) -> Files:
     """The files of a workspace: queries with answers, passages, relevance, and a ``ragworth.toml``."""
+    conversations = any(draft.fields.get("history") for draft in kept)  # then every line has to be a turn
     queries = [
         {
             "_id": draft.id,
@@ -40,7 +41,7 @@ def workspace_files(kept: Sequence[Draft], passages: pl.DataFrame, title: str, d
             "answers": list(draft.fields["answers"]),
             "answerable": draft.fields["answerable"],
             **{name: draft.fields[name] for name in RUBRIC},
-            **_turn(draft),
+            **(_turn(draft) if conversations else {}),
         }
         for draft in kept
     ]
@@ -54,11 +55,10 @@ def workspace_files(kept: Sequence[Draft], passages: pl.DataFrame, title: str, d
 
 
 def _turn(draft: Draft) -> dict[str, Any]:
-    """The conversation of a follow-up, which is turn 2 of its own conversation."""
-    if not draft.fields.get("history"):
-        return {}
-    turn = {"conversation": draft.id, "turn": 2}
-    return turn | {"history": draft.fields["history"], "rewrite": draft.fields["rewrite"]}
+    """A question in a file with follow-ups: they are turn 2 of a conversation of their own, other questions turn 1."""
+    history = draft.fields.get("history") or []
+    turn = {"query": draft.id, "conversation": draft.id, "turn": 2 if history else 1, "history": history}
+    return turn | ({"rewrite": draft.fields["rewrite"]} if history else {})
 
 
 def _texts(passages: pl.DataFrame) -> Iterator[tuple[str, str, str]]:
@@ -68,6 +68,7 @@ def _texts(passages: pl.DataFrame) -> Iterator[tuple[str, str, str]]:
 def _toml(title: str, dense: bool) -> str:
     systems = ["bm25 = 'bm25(stopwords=\"english\") % 5'", *(["dense = 'dense % 5'"] if dense else [])]
     return (
+        f"# Built with ragworth build questions. card.md says from what, by which models, and what to keep in mind.\n"
         f"title = {toml_string(title)}\nk = 5\n\n[collection]\n"
         'queries = "queries.jsonl"\npassages = "passages.jsonl"\nanswers = "queries.jsonl"\nqrels = "qrels.txt"\n\n'
         "[systems]\n" + "\n".join(systems) + "\n\n[judgments]\nabstention = true\n\n[answers]\nlength = 64\n\n"
@@ -116,9 +117,38 @@ def ragas_files(kept: Sequence[Draft], passages: pl.DataFrame) -> Files:
     return {"ragas.jsonl": _lines(rows)}
 
 
+def crux_files(kept: Sequence[Draft], passages: pl.DataFrame) -> Files:
+    """A CRUX folder: each question is a request, with a sub-question for every passage that it needs.
+
+    The run lists these passages in order. Each is rated 5 for its own sub-question and 0 for the others, since a
+    question on several passages can't be answered without any of them.
+    """
+    needed = {draft.id: list(draft.fields["passages"]) if draft.fields["answerable"] else [] for draft in kept}
+    texts = {draft.id: draft.fields.get("rewrite") or draft.fields["question"] for draft in kept}
+    requests = ({"id": id, "request": text} for id, text in texts.items())
+    ratings = {id: [[5 * (row == column) for column in ids] for row in ids] for id, ids in needed.items()}
+    run = (
+        f"{id} Q0 {passage} {rank} {1 / rank:.4f} sources\n"
+        for id, ids in needed.items()
+        for rank, passage in enumerate(ids, 1)
+    )
+    return {
+        "crux/questions.request.jsonl": _lines(requests),
+        "crux/subquestions.json": _lines([{id: _parts(text, len(needed[id])) for id, text in texts.items()}]),
+        "crux/sources.run": "".join(run).encode(),
+        "crux/ratings.sources.json": _lines([ratings]),
+    }
+
+
+def _parts(question: str, number: int) -> list[str]:
+    """The question itself, or a text for each of its parts."""
+    return [question] if number < 2 else [f"{question} (part {part} of {number})" for part in range(1, number + 1)]
+
+
 OUTPUTS: dict[str, Callable[[Sequence[Draft], pl.DataFrame], Files]] = {
     "beir": beir_files,
     "trec": trec_files,
+    "crux": crux_files,
     "ragas": ragas_files,
 }
 """Formats besides the workspace."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ragworth.cli.build_options import distinct_jobs, open_jobs, role_options, take_role_options
+from ragworth.cli.build_options import distinct_jobs, encoding_progress, open_jobs, role_options, take_role_options
 from ragworth.cli.model_options import report_job
 from ragworth.cli.output import print_notes
 from ragworth.cli.task_output import check_rows_file, write_rows
@@ -47,7 +47,7 @@ def command(**given: Any) -> None:
     from ragworth.build.question_set import read_question_set
 
     roles = take_role_options(given)
-    settings = CheckSettings(given["names"], roles.encoder, None, roles.prompts)
+    settings = CheckSettings(given["names"], roles.encoder, None, roles.prompts, encoding_progress(roles))
     asks = any(check.asks_reader for check in settings.checks)  # unknown names are refused before anything is read
     questions = read_question_set(given["collection"], level=given["level"])
     if given["limit"]:

@@ -99,6 +99,13 @@ def open_jobs(stack: ExitStack, given: RoleOptions, *, writes: bool) -> tuple[An
     return BuildJobs(**jobs), notes
 
 
+def encoding_progress(given: RoleOptions) -> Any:
+    """Who is told how far the encoding of passages is, which can take minutes; None if nobody wants to know."""
+    from ragworth.calls.progress import Progress
+
+    return None if given.calling.quiet else Progress().working
+
+
 def distinct_jobs(jobs: Any) -> list[Any]:
     """Each job once, in the order of the roles."""
     found = [job for job in (jobs.writer, jobs.reader, jobs.judge) if job is not None]

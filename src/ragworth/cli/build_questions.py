@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ragworth.cli.build_options import distinct_jobs, open_jobs, role_options, take_role_options
+from ragworth.cli.build_options import distinct_jobs, encoding_progress, open_jobs, role_options, take_role_options
 from ragworth.cli.model_options import report_job
 from ragworth.cli.output import print_notes
 
@@ -34,7 +34,9 @@ CACHE_FOLDER = ".ragworth"
 )
 @click.option("--title", default="", help="Title of the collection.  [default: name of the folder]")
 @click.option("--license", "licence", default="not stated", help="Licence of the documents, for the card.")
-@click.option("--also", multiple=True, type=click.Choice(["beir", "trec", "ragas"]), help="Write this format too.")
+@click.option(
+    "--also", multiple=True, type=click.Choice(["beir", "trec", "crux", "ragas"]), help="Write this format too."
+)
 @click.option(
     "--unknown",
     type=click.Choice(["keep", "drop"]),
@@ -100,7 +102,7 @@ def _settings(given: dict[str, Any], roles: Any, plan: Any, output: Path) -> Any
     from ragworth.build.checks.run import CheckSettings
     from ragworth.build.questions.build import BuildSettings
 
-    checks = CheckSettings((), roles.encoder, output / CACHE_FOLDER, roles.prompts)
+    checks = CheckSettings((), roles.encoder, output / CACHE_FOLDER, roles.prompts, encoding_progress(roles))
     title = given["title"] or output.resolve().name
     return BuildSettings(plan, checks, title, given["licence"], given["unknown"] == "drop")
 

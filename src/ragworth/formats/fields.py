@@ -396,12 +396,18 @@ def read_record(row: Mapping[str, Any], finder: FieldFinder, place: int, *, cell
         passages=_with_ids(as_passages(finder.get(row, "passages")), finder.get(row, "passage_ids"), cells=cells),
         answer=as_answer(finder.get(row, "answer"), keys.get("answer", "answer")),
         accepted=as_texts(finder.get(row, "accepted"), cells=cells),
-        relevant=[
-            *(as_passages(finder.get(row, "relevant")) or ()),
-            *(LoggedPassage(None, name) for name in as_texts(finder.get(row, "relevant_ids"), "id", cells=cells)),
-        ],
+        relevant=read_relevant(row, finder, cells=cells),
         outcomes={name: as_grade(finder.get(row, name), name) for name in grades},
     )
+
+
+def read_relevant(row: Mapping[str, Any], finder: FieldFinder, *, cells: bool = False) -> list[LoggedPassage]:
+    """Passages known to be relevant. As many ids as texts are theirs; otherwise nothing says which belong together."""
+    texts = as_passages(finder.get(row, "relevant")) or []
+    ids = as_texts(finder.get(row, "relevant_ids"), "id", cells=cells)
+    if len(ids) == len(texts):
+        return [passage._replace(id=name) for passage, name in zip(texts, ids, strict=True)]
+    return [*texts, *(LoggedPassage(None, name) for name in ids)]
 
 
 def _with_ids(passages: list[LoggedPassage] | None, ids: Any, *, cells: bool) -> list[LoggedPassage] | None:

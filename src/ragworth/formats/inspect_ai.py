@@ -11,11 +11,20 @@ from typing import Any
 
 from ragworth.errors import quote_short
 from ragworth.formats.contract import FileSample
-from ragworth.formats.fields import FIELDS, FieldFinder, as_grade, as_passages, as_repeat, as_row, as_texts
+from ragworth.formats.fields import (
+    FIELDS,
+    FieldFinder,
+    as_grade,
+    as_passages,
+    as_repeat,
+    as_row,
+    as_texts,
+    read_relevant,
+)
 from ragworth.formats.grade_words import Grade
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import LogFormat, Reject
-from ragworth.formats.rag_log import LoggedPassage, LogRecord
+from ragworth.formats.rag_log import LogRecord
 from ragworth.formats.traces import find_answer, find_question
 from ragworth.formats.values import WrongLineError, as_dict, as_id
 from ragworth.tables.definitions import TRUNCATED
@@ -68,7 +77,6 @@ def _read(log: Mapping[str, Any], sample: Mapping[str, Any], finder: FieldFinder
         raise WrongLineError(f"sample {quote_short(sample.get('id'), 24)} has no input")
     system = finder.get(facts, "system") or log.get("model") or "model"
     answer, status = _read_output(sample)
-    ids = as_texts(finder.get(facts, "relevant_ids"), "id")
     return LogRecord(
         place=place,
         query=as_id(sample.get("id"), "id"),
@@ -79,7 +87,7 @@ def _read(log: Mapping[str, Any], sample: Mapping[str, Any], finder: FieldFinder
         answer=answer,
         status=status,
         accepted=[text for text in as_texts(sample.get("target"), "target") if text],
-        relevant=[*(as_passages(finder.get(facts, "relevant")) or ()), *(LoggedPassage(None, name) for name in ids)],
+        relevant=read_relevant(facts, finder),
         outcomes=_read_scores(sample.get("scores")),
     )
 

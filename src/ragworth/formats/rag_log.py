@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ragworth.collection import Collection, plain_text, text_id
+from ragworth.collection import TEXT_ID, Collection, plain_text, text_id
 from ragworth.errors import FormatError, format_count, format_list, quote_short
 from ragworth.formats.contract import LoadedCollection
 from ragworth.formats.grade_words import (
@@ -465,8 +465,8 @@ class LogBuilder:
 
 
 def _is_same(passage: LoggedPassage, name: str, text: str) -> bool:
-    """Whether a passage that is known to be relevant is the one shown under this name."""
-    if passage.id is not None:
+    """Whether a passage that is known to be relevant is the one shown under this name: by id, if both have one."""
+    if passage.id is not None and (passage.text is None or not name.startswith(TEXT_ID)):
         return passage.id == name
     wanted = plain_text(passage.text or "")
     if not wanted or not text:

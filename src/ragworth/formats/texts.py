@@ -12,6 +12,7 @@ questions  ``{"query_id": …, "subquestions": ["…", …]}``    query, subques
 Queries may also be a file of conversations (``conversations``, ``qrecc``, ``topiocqa``, ``canard``, ``cast``,
 ``mtrag``): then their turns are read, with the answers, passages and labels in the same file.
 
+A TSV file of queries or passages may also have an id and a text on each line and no header, as in TREC and MS MARCO.
 A sub-question in JSONL is a text, numbered from 1, or ``{"id": …, "text": …}``.
 """
 
@@ -29,15 +30,17 @@ from ragworth.formats.catalog import FORMATS
 from ragworth.formats.columns import bad_lines_error, skipped_note
 from ragworth.formats.contract import Format, LoadedCollection
 from ragworth.formats.detection import recognise
-from ragworth.formats.files import PathOrStr
+from ragworth.formats.files import PathOrStr, read_lines
 from ragworth.formats.frames import read_table
 from ragworth.formats.jsonl import read_objects, read_texts
 from ragworth.formats.log_files import sample_file
 from ragworth.formats.values import WrongLineError, as_id, as_text
+from ragworth.tables.coercion import ID_ALIASES
 
 CONVERSATION_FORMATS = ("conversations", "qrecc", "topiocqa", "canard", "cast", "mtrag")
 
 CollectionPart = Literal["queries", "passages", "answers", "subquestions"]
+PAIRS = "an id and a text on each line, separated by a tab"
 LIST_KEYS = {"answers": ("answers", "answer"), "subquestions": ("subquestions", "sub_questions", "questions")}
 EXPECTED = {
     "answers": '{"query_id": …, "answers": ["…"]} on each line',
@@ -52,12 +55,14 @@ def read(path: PathOrStr, kind: CollectionPart, *, skip_bad_lines: bool = False)
         loaded: LoadedCollection = form.do("load")(spec, skip_bad_lines=skip_bad_lines)
         return loaded.collection
     name = str(path).lower().removesuffix(".gz").removesuffix(".zst")
-    if not name.endswith((".jsonl", ".ndjson")):
+    single = {"queries": "query", "passages": "passage"}.get(kind)
+    if single and name.endswith(".tsv") and _lacks_header(path):
+        frame, notes = _read_pairs(path, single, skip_bad_lines)
+    elif not name.endswith((".jsonl", ".ndjson")):
         if not name.endswith((".csv", ".tsv", ".parquet")):
             raise FormatError("unknown file extension", file=str(path), expected=".jsonl, .parquet, .csv or .tsv")
         frame, notes = read_table(path, skip_bad_lines=skip_bad_lines)
-    elif kind in ("queries", "passages"):
-        single = "query" if kind == "queries" else "passage"
+    elif single:
         frame, notes = read_texts(path, kind=single, skip_bad_lines=skip_bad_lines)
     else:
         frame, notes = _read_lists(path, kind, skip_bad_lines)
@@ -76,6 +81,31 @@ def conversation_format(path: PathOrStr) -> Format | None:
         return None
     found = recognise(sample_file(path))
     return found if found is not None and found.name in CONVERSATION_FORMATS else None
+
+
+def _lacks_header(path: PathOrStr) -> bool:
+    """Whether the first line is an id and a text, and not the names of columns."""
+    _, first = next(read_lines(path), (0, b""))
+    fields = first.decode("utf-8", "replace").split("\t")
+    names = {"text", *(name for names in ID_ALIASES.values() for name in names)}
+    return len(fields) == 2 and not names & {field.strip().lower() for field in fields}
+
+
+def _read_pairs(path: PathOrStr, name: str, skip: bool) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Read lines of an id and a text with a tab between them. Quotation marks mean nothing special."""
+    rows: list[tuple[str, str]] = []
+    bad: list[BadLine] = []
+    for number, line in read_lines(path):
+        try:
+            fields = line.decode("utf-8").split("\t")
+            if len(fields) != 2:
+                raise WrongLineError(f"{len(fields)} fields instead of 2")
+            rows.append((as_id(fields[0].strip(), "id"), fields[1]))
+        except (WrongLineError, UnicodeDecodeError) as error:
+            bad.append(BadLine(number, "not UTF-8 text" if isinstance(error, UnicodeDecodeError) else str(error)))
+            if not skip:
+                raise bad_lines_error(path, bad, PAIRS) from error
+    return pl.DataFrame(rows, schema=[name, "text"], orient="row"), skipped_note(path, bad)
 
 
 def _read_lists(path: PathOrStr, kind: str, skip: bool) -> tuple[pl.DataFrame, tuple[str, ...]]:

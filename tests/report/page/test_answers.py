@@ -57,7 +57,7 @@ def test_systems_without_a_common_question_are_not_ranked() -> None:
 
 def test_equal_systems_do_not_lead() -> None:
     found = overview({"grade": {"a": [1.0, -1.0] * 10, "b": [1.0, -1.0] * 10}})
-    assert found.headline == "a and b answer equally well: 50 % of their answers are correct."
+    assert found.headline == "a and b score the same: 50 % of their answers are correct."
     assert "grade" not in found.shares
 
 

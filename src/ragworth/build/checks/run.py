@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -27,12 +27,14 @@ SCHEMA = {"question": pl.String, "check": pl.String, "verdict": pl.String, "valu
 
 @dataclass(frozen=True)
 class CheckSettings:
-    """How to check: which checks, the encoder (``none`` for none), a cache of vectors, and own prompts."""
+    """How to check: which checks, the encoder (``none`` for none), a cache of vectors, own prompts, and who is told how
+    far the encoding of passages is: its name, the amount done, and the total."""
 
     names: tuple[str, ...] = ()
     encoder: str = "embedded"
     cache: Path | None = None
     prompts: str | Path | None = None
+    told: Callable[[str, int, int], None] | None = None
 
     @property
     def checks(self) -> list[Check]:
@@ -99,7 +101,9 @@ def _retrieve(
     from ragworth.retrieval import retrieve
 
     try:
-        return retrieve({name: pipeline}, StepContext.of(questions.collection, cache=settings.cache))
+        return retrieve(
+            {name: pipeline}, StepContext.of(questions.collection, cache=settings.cache, told=settings.told)
+        )
     except MissingExtraError as error:
         missing[name] = str(error).splitlines()[0]
         return None

@@ -35,7 +35,7 @@ from ragworth.errors import FormatError, InputError, format_list
 from ragworth.formats.files import open_file
 
 MODEL_DRAFTS, RULE_DRAFTS = 1.5, 3.0
-CANDIDATES = 40
+CANDIDATES = 100
 """Passages that a writer may try for one question."""
 
 
@@ -145,8 +145,8 @@ def plan_slots(
 ) -> list[QuestionSlot]:
     """The questions to write. Each stratum gets its share; a cluster's share is that of its passages.
 
-    ``passages`` has the columns passage and document. Candidates are drawn without replacement, so that the questions
-    of a stratum spread over its passages.
+    ``passages`` has the columns passage and document. Each question starts at another passage of its cluster, so that
+    together they spread over all of them.
     """
     group = dict(zip(documents["document"], clusters.labels, strict=True))
     members: list[list[str]] = [[] for _ in clusters.names]
@@ -159,7 +159,10 @@ def plan_slots(
     }
     counts = allocate(plan.draft_count, {"\t".join(key): share for key, share in strata.items()})
     draw = random.Random(f"{plan.seed} candidates")
-    decks = {name: _Deck(ids, draw) for name, ids in zip(clusters.names, members, strict=True) if ids}
+    wanted = Counter[str]()
+    for key, count in counts.items():
+        wanted[key.split("\t")[0]] += count
+    decks = {name: _Deck(ids, wanted[name], draw) for name, ids in zip(clusters.names, members, strict=True) if ids}
     slots: list[QuestionSlot] = []
     for key, count in counts.items():
         cluster, kind, style = key.split("\t")
@@ -176,15 +179,16 @@ def count_slots(slots: Sequence[QuestionSlot]) -> list[tuple[str, str, int]]:
 
 
 class _Deck:
-    """Deals passages in random order, and shuffles again when all were dealt."""
+    """Passages in random order, dealt to a number of questions. Their starts are spread evenly over all passages."""
 
-    def __init__(self, ids: Sequence[str], draw: random.Random) -> None:
-        self._ids, self._draw, self._at = list(ids), draw, 0
+    def __init__(self, ids: Sequence[str], questions: int, draw: random.Random) -> None:
+        self._ids, self._at = list(ids), 0
+        self._step = max(1, len(ids) // max(1, questions))
         draw.shuffle(self._ids)
 
     def deal(self, number: int) -> tuple[str, ...]:
-        """The next passages. One question moves the deck on by one, so that the next one starts elsewhere."""
+        """The candidates of the next question."""
         size = len(self._ids)
         found = tuple(self._ids[(self._at + step) % size] for step in range(min(number, size)))
-        self._at = (self._at + 1) % size
+        self._at = (self._at + self._step) % size
         return found

@@ -11,6 +11,7 @@ import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 from ragworth.build.drafts import Draft
@@ -53,6 +54,8 @@ COMMON_NAMES = frozenset((*_COMMON_NAMES.split(), *NO_NAMES))
 class SourcedFact(NamedTuple):
     fact: Fact
     source: SourceText
+    natural: bool = False
+    """Whether its sentence can be turned into a real question, without a gap."""
 
     @property
     def span(self) -> SourceSpan:
@@ -67,6 +70,10 @@ class SourcedFact(NamedTuple):
     def answers(self) -> tuple[str, ...]:
         """The fact as the text has it, and with tidy blanks if they differ."""
         return tuple(dict.fromkeys((tidy(self.fact.text), self.fact.text)))
+
+
+FindFacts = Callable[[str], list[SourcedFact]]
+"""The facts that questions on a passage can ask for, by its id."""
 
 
 @dataclass(frozen=True)
@@ -101,12 +108,13 @@ class RuleWriter:
     ) -> list[Draft]:
         asked: set[tuple[str, str]] = set()
         kin = SameKind(passages)
-        return [_draft(slot, passages, asked, kin) for slot in slots]
+        find = cache(lambda id: _clear_facts(passages[id]))  # a passage is a candidate of many slots
+        return [_draft(slot, find, asked, kin) for slot in slots]
 
 
-def _draft(slot: QuestionSlot, passages: Mapping[str, SourceText], asked: set[tuple[str, str]], kin: SameKind) -> Draft:
+def _draft(slot: QuestionSlot, find: FindFacts, asked: set[tuple[str, str]], kin: SameKind) -> Draft:
     draw = random.Random(slot.seed)
-    written = WRITERS[slot.type](Workplace(slot, _usable_facts(slot, passages, asked, draw), kin, draw))
+    written = WRITERS[slot.type](Workplace(slot, _usable_facts(slot, find, asked, draw), kin, draw))
     if written is None:
         number = format_count(len(slot.candidates), "passage")
         return Draft(slot.id, QUESTION, slot.stratum, {}).drop(NO_FACT, f"no sentence in {number} fits {slot.type}")
@@ -114,19 +122,23 @@ def _draft(slot: QuestionSlot, passages: Mapping[str, SourceText], asked: set[tu
 
 
 def _usable_facts(
-    slot: QuestionSlot, passages: Mapping[str, SourceText], asked: set[tuple[str, str]], draw: random.Random
+    slot: QuestionSlot, find: FindFacts, asked: set[tuple[str, str]], draw: random.Random
 ) -> Iterator[SourcedFact]:
     """Facts of the right kind from sentences that no earlier question of this type used, each marked when taken."""
     for id in slot.candidates:
-        source = passages[id]
-        facts = [fact for fact in find_facts(source.text) if fact.kind in KINDS[slot.type] and _is_clear(fact, source)]
+        facts = [found for found in find(id) if found.fact.kind in KINDS[slot.type]]
         draw.shuffle(facts)
-        facts.sort(key=lambda fact: not natural_question(fact, source.title))  # real questions first
-        for fact in facts:
-            key = (slot.type, f"{id} {fact.sentence.start}")
+        facts.sort(key=lambda found: not found.natural)  # real questions first
+        for found in facts:
+            key = (slot.type, f"{id} {found.fact.sentence.start}")
             if key not in asked:
                 asked.add(key)
-                yield SourcedFact(fact, source)
+                yield found
+
+
+def _clear_facts(source: SourceText) -> list[SourcedFact]:
+    facts = (fact for fact in find_facts(source.text) if _is_clear(fact, source))
+    return [SourcedFact(fact, source, bool(natural_question(fact, source.title))) for fact in facts]
 
 
 def _is_clear(fact: Fact, source: SourceText) -> bool:
@@ -166,7 +178,7 @@ def _follow_up(work: Workplace) -> WrittenQuestion | None:
     first: SourcedFact | None = None
     for found in work.facts:
         title = found.source.title
-        if not natural_question(found.fact, title):
+        if not found.natural:
             continue
         if first is None or found.source.id != first.source.id:
             first = found

@@ -81,7 +81,13 @@ def choose_items(
     selection = Selection(options["random_queries"], options["disputed"], options["repeats"], options["seed"])
     plain = [item for item in items if not item.is_control]
     if not plain:
-        raise InputError("there is nothing to label for this task", expected=f"what {task.kind} needs", file=places[0])
+        reasons = format_list([f"{reason} {number:,}" for reason, number in left_out.items()])
+        parts = format_list([part.title.lower() for part in task.parts if not part.optional])
+        raise InputError(
+            f"there is nothing to label for {task.kind}{reasons and f' (left out: {reasons})'}",
+            expected=f"evaluated queries, each with these texts: {parts}",
+            file=places[0],
+        )
     scores = read_disagreement(plain, options["judges"], source) if options["disputed"] else None
     return [*select_items(task, plain, selection, scores, gold), *controls], left_out
 

@@ -318,7 +318,7 @@ class _Sentences:
         rows = {other: self.ranking.difference(other, best) for other in others}
         equal = [other for other, row in rows.items() if row is not None and row["difference"] == 0]
         if len(equal) == len(others):
-            return f"{_join_names([best, *equal])} answer equally well: {self.verdict(best, several=True)}."
+            return f"{_join_names([best, *equal])} score the same: {self.verdict(best, several=True)}."
         behind = [other for other, row in rows.items() if row is not None and is_different(row, ALPHA)]
         level = [other for other in others if other not in behind]
         if not level:

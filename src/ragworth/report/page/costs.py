@@ -26,7 +26,7 @@ class TotalCost(NamedTuple):
         """The same as a person says it."""
         parts = []
         if self.calls is not None:
-            again = f" ({self.stored:,.0f} answers more were in the store)" if self.stored else ""
+            again = f" ({self.stored:,.0f} more answers came from the cache)" if self.stored else ""
             parts.append(f"{self.calls:,.0f} calls of the model{again}")
         if self.prompt_tokens is not None:
             parts.append(f"{self.prompt_tokens:,.0f} tokens read")
@@ -35,9 +35,9 @@ class TotalCost(NamedTuple):
         if self.estimated and parts:
             parts[-1] += f" (estimated for {self.estimated:,.0f} of the calls: the endpoint did not report them)"
         parts.append(
-            "no money"
+            "free"
             if self.cost == 0
-            else "money unknown"
+            else "cost unknown (no price set)"
             if self.cost is None
             else f"{self.cost:,.4g} in the currency of the price given{' (estimated)' if self.estimated else ''}"
         )

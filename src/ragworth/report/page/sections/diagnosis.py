@@ -66,7 +66,7 @@ def section(view: ReportView) -> Section:
         items: list[RichText] = [
             [TextSpan(FINDINGS[name], "strong"), f": {reason}"] for name, reason in diagnosis.absent.items()
         ]
-        blocks.append(Group("absent", [Heading("Cannot be had from these tables"), Bullets(items)]))
+        blocks.append(Group("absent", [Heading("Can't be computed from these tables"), Bullets(items)]))
     return Section("diagnosis", "Diagnosis", blocks)
 
 
