@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ragworth import formats
 from ragworth.collection import Collection, merge_collections
-from ragworth.config import CollectionConfig
 from ragworth.formats import texts
 from ragworth.formats.contract import LoadedCollection
 from ragworth.inputs.conflicts import JudgmentSource, merge_judgments
@@ -18,6 +17,9 @@ from ragworth.inputs.problems import Problems
 from ragworth.inputs.runs import applicable_columns, read_run
 from ragworth.tables import Contexts
 from ragworth.tables.ranking import Ties
+
+if TYPE_CHECKING:
+    from ragworth.config import CollectionConfig
 
 T = TypeVar("T")
 TEXT_KINDS: tuple[texts.CollectionPart, ...] = ("queries", "passages", "answers", "subquestions")
