@@ -7,6 +7,7 @@ and then touches only the rows concerned.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ragworth.errors import TableError, format_count, quote_short
+from ragworth.tables.parts import only_value
 
 Ties = Literal["float64", "float32"]
 Ints = npt.NDArray[np.int64]
@@ -71,6 +73,8 @@ def _changes(frame: pl.DataFrame) -> Ints:
     """The first row, and every row that differs from the one before it."""
     new = np.zeros(frame.height, dtype=bool)
     new[:1] = True
+    if frame.height > BLOCK_ROWS:
+        frame = frame.select(name for name in frame.columns if only_value(frame, name) is None)
     for low in range(1, frame.height, BLOCK_ROWS):
         # Slice one row more than the block, then take columns: comparing shifted slices of a chunked column would copy
         # it, and taking a whole constant column would materialize it.
@@ -85,13 +89,22 @@ def run_starts(column: pl.Series) -> Ints:
 
 
 class RowMove(NamedTuple):
-    """Move the rows ``source`` to the rows ``target``; all other rows stay."""
+    """Move the rows ``source`` to the rows ``target``, which ascend; all other rows stay."""
 
     target: Ints
     source: Ints
 
     def apply(self, column: pl.Series) -> pl.Series:
-        return column.rechunk().scatter(self.target, column.gather(self.source)) if len(self.target) else column
+        """Return the column with the rows moved. Only the chunks that change are copied."""
+        if not len(self.target):
+            return column
+        moved, chunks = column.gather(self.source), column.get_chunks()
+        bounds = np.cumsum([0, *(len(chunk) for chunk in chunks)])
+        at = np.searchsorted(self.target, bounds)
+        return pl.concat(
+            chunk if first == last else chunk.scatter(self.target[first:last] - begin, moved[first:last])
+            for chunk, begin, first, last in zip(chunks, bounds[:-1], at[:-1], at[1:], strict=True)
+        )
 
 
 def sort_by_score(starts: Ints, passages: pl.Series, scores: npt.NDArray[np.float64], ties: Ties) -> RowMove:
@@ -226,8 +239,15 @@ def order_contexts(frame: pl.DataFrame, *, ties: Ties, source: str = "") -> Orde
             file=source,
         )
     if not by_rank:
-        frame = frame.with_columns(pl.Series("rank", positions_in_groups(groups), dtype=pl.UInt32))
+        ranks = pl.Series("rank", positions_in_groups(groups), dtype=pl.UInt32)
+        frame = frame.with_columns(_in_chunks_of(frame["passage"], ranks))
     return OrderedContexts(frame, groups.starts)
+
+
+def _in_chunks_of(column: pl.Series, values: pl.Series) -> pl.Series:
+    """The values in chunks like those of the column: Polars copies the columns of a frame whose chunks differ."""
+    bounds = np.cumsum([0, *column.chunk_lengths()])
+    return pl.concat(values.slice(int(low), int(high - low)) for low, high in pairwise(bounds))
 
 
 def _ranks_ascend(ranks: pl.Series, starts: Ints) -> bool:

@@ -88,8 +88,7 @@ class Table:
 
     def distinct(self, column: str) -> list[str]:
         """Distinct values of a column, in order of appearance."""
-        found = (part.select(pl.col(column).unique(maintain_order=True)).to_series() for part in self.parts)
-        return list(dict.fromkeys(value for values in found for value in values))
+        return list(dict.fromkeys(value for part in self.parts for value in parts.distinct_values(part, column)))
 
     def having(self, column: str, values: Collection[str]) -> Self:
         """Keep the rows with one of these values."""
