@@ -114,15 +114,21 @@ def column_intervals(
             resampled.append(column)
         else:  # a column with few of many rows is resampled without the others
             tail = expanded_tail(len(seen), level)
-            draws = None if len(seen) > LARGE else bootstrap_means(seen[:, None], resamples, seed)[:, 0]
-            limits = bootstrap_quantiles(seen, tail, resamples, seed) if draws is None else _quantiles(draws, tail)
+            if len(seen) > LARGE:
+                limits = np.array(bootstrap_quantiles(seen, tail, resamples, seed))
+            else:
+                limits = _quantiles(bootstrap_means(seen[:, None], resamples, seed), tail)[:, 0]
             ends[column] = np.clip(limits, seen.min(), seen.max())
     for low in range(0, len(resampled), COLUMNS):
-        block = resampled[low : low + COLUMNS]
-        for column, draws in zip(block, bootstrap_means(values[:, block], resamples, seed).T, strict=True):
-            seen = _known(values[:, column])
+        block = np.array(resampled[low : low + COLUMNS])
+        chosen = values[:, block]
+        means, counts = bootstrap_means(chosen, resamples, seed), (~np.isnan(chosen)).sum(axis=0)
+        for n in np.unique(counts).tolist():
+            same = counts == n
+            limits = _quantiles(means[:, same], expanded_tail(n, level))
             # Linear interpolation between equal numbers can miss them by a rounding error.
-            ends[column] = np.clip(_quantiles(draws, expanded_tail(len(seen), level)), seen.min(), seen.max())
+            least, most = np.nanmin(chosen[:, same], axis=0), np.nanmax(chosen[:, same], axis=0)
+            ends[block[same]] = np.clip(limits, least, most).T
     return MeanIntervals(ends[:, 0], ends[:, 1])
 
 
@@ -130,6 +136,7 @@ def _known(column: Floats) -> Floats:
     return column[~np.isnan(column)]
 
 
-def _quantiles(means: Floats, tail: float) -> tuple[float, float]:
-    low, high = np.quantile(_known(means), [tail, 1 - tail], method="linear")
-    return float(low), float(high)
+def _quantiles(means: Floats, tail: float) -> Floats:
+    """Lower and upper quantile of each column (2 × columns)."""
+    quantile = np.nanquantile if np.isnan(means).any() else np.quantile  # which is several times as fast
+    return np.asarray(quantile(means, [tail, 1 - tail], axis=0, method="linear"))
