@@ -10,8 +10,8 @@ import difflib
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoints, entry_points
-from typing import Generic, TypeVar, cast
+from importlib.metadata import entry_points
+from typing import Any, Generic, TypeVar, cast
 
 from ragworth.errors import InputError, UnknownNameError, format_list
 
@@ -19,8 +19,8 @@ T = TypeVar("T")
 
 
 @cache
-def _entry_points() -> EntryPoints:
-    """All entry points; finding them means looking at every installed package."""
+def _entry_points() -> Any:
+    """All entry points; their class depends on the version of Python. Finding them takes a look at every package."""
     return entry_points()
 
 
