@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -112,13 +113,15 @@ def list_tasks(run: Path, qrels: Path, before: Path | None) -> Iterator[Task]:
     peers: dict[str, Callable[[Path, Sequence[Path]], list[list[str]]]] = {"pytrec_eval": pytrec_eval}
     peers |= {"trec_eval": trec_eval} if shutil.which("trec_eval") else {}
     small, labels = make_small(run.parent / "small")
+    with ProcessPoolExecutor(1) as other:  # the kernel counts the memory of a parent as that of its children
+        variants = other.submit(make_variants, run).result()
     large, twenty = "score, from text", f"score, {SMALL_RUNS} small runs"
     start = [sys.executable, "-m", "ragworth"]
     commands = {
         large: ragworth("score", qrels, [run]),
         "score, from Parquet": ragworth("score", qrels, [run.with_suffix(".parquet")]),
         "score, from text, 100 resamples": ragworth("score", qrels, [run], "--resamples", "100"),
-        **{f"score, {name}": ragworth("score", qrels, [path]) for name, path in make_variants(run).items()},
+        **{f"score, {name}": ragworth("score", qrels, [path]) for name, path in variants.items()},
         twenty: ragworth("score", labels, small),
         f"compare, {SMALL_RUNS} small runs": ragworth("compare", labels, small),
         "start: --version": [[*start, "--version"]],

@@ -31,6 +31,10 @@ BLOCK_ROWS = 1 << 19
 """Rows per block where temporary arrays would otherwise be as long as the table."""
 
 
+LONG_GROUPS = 50
+"""Rows in a group from which on groups are sorted one by one, instead of all together."""
+
+
 class DuplicatePassageError(TableError):
     """A context contains a passage twice."""
 
@@ -60,12 +64,16 @@ def group_rows(frame: pl.DataFrame, by: list[str]) -> RowGroups:
     if n == 0:
         return RowGroups(None, np.zeros(1, dtype=np.int64))
     starts = _changes(frame.select(by))
-    first = frame.select(by)[starts].with_row_index("at").select(pl.col("at").min().over(by)).to_series()
-    known, block_group = np.unique(first.to_numpy(), return_inverse=True)
-    if len(known) == len(starts):
+    scattered = len(starts) > n / 2  # then taking all rows is faster than gathering the first of each run
+    heads = frame.select(by) if scattered else frame.select(by)[starts]
+    first = heads.with_row_index("at").select(pl.col("at").min().over(by)).to_series().to_numpy()
+    new = first == np.arange(len(first))
+    if np.count_nonzero(new) == len(starts):
         return RowGroups(None, np.append(starts, n))
+    starts = np.arange(n) if scattered else starts
+    block_group = (np.cumsum(new) - 1)[first]
     per_row = np.repeat(block_group, np.diff(np.append(starts, n)))
-    order = np.argsort(per_row, kind="stable")
+    order = np.argsort(per_row.astype(np.min_scalar_type(per_row.max())), kind="stable")  # small numbers sort faster
     return RowGroups(order, np.concatenate([[0], np.cumsum(np.bincount(per_row))]))
 
 
@@ -95,9 +103,13 @@ class RowMove(NamedTuple):
     source: Ints
 
     def apply(self, column: pl.Series) -> pl.Series:
-        """Return the column with the rows moved. Only the chunks that change are copied."""
+        """Return the column with the rows moved. Where few move, only the chunks that change are copied."""
         if not len(self.target):
             return column
+        if len(self.target) > len(column) / 8:
+            rows = np.arange(len(column), dtype=np.uint32)
+            rows[self.target] = self.source
+            return column.rechunk().gather(rows)
         moved, chunks = column.gather(self.source), column.get_chunks()
         bounds = np.cumsum([0, *(len(chunk) for chunk in chunks)])
         at = np.searchsorted(self.target, bounds)
@@ -124,11 +136,7 @@ def sort_by_score(starts: Ints, passages: pl.Series, scores: npt.NDArray[np.floa
     rising = np.flatnonzero((ranked[1:] > ranked[:-1]) & inside[1:]) + 1
     order: Ints | None = None
     if len(rising):
-        wrong = np.unique(np.searchsorted(starts, rising, side="right") - 1)
-        rows = rows_of_groups(starts, wrong)
-        which = np.repeat(wrong, starts[wrong + 1] - starts[wrong])
-        order = np.arange(n, dtype=np.int64)
-        order[rows] = rows[np.lexsort((-ranked[rows], which))]
+        order = _sort_groups(starts, np.unique(np.searchsorted(starts, rising, side="right") - 1), ranked)
         ranked = ranked[order]
     tied = np.flatnonzero((ranked[1:] == ranked[:-1]) & inside[1:]) + 1
     swaps = _break_ties(order, tied, passages) if len(tied) else stay
@@ -137,6 +145,19 @@ def sort_by_score(starts: Ints, passages: pl.Series, scores: npt.NDArray[np.floa
     order[swaps.target] = order[swaps.source]
     moved = np.flatnonzero(order != np.arange(n))
     return RowMove(moved, order[moved])
+
+
+def _sort_groups(starts: Ints, which: Ints, scores: npt.NDArray[np.float64]) -> Ints:
+    """All rows, with those of the groups ``which`` by score descending; equal scores keep their order."""
+    order = np.arange(len(scores), dtype=np.int64)
+    rows = rows_of_groups(starts, which)
+    if len(rows) < LONG_GROUPS * len(which):
+        group = np.repeat(which, starts[which + 1] - starts[which])
+        order[rows] = rows[np.lexsort((-scores[rows], group))]
+        return order
+    for low, high in zip(starts[which].tolist(), starts[which + 1].tolist(), strict=True):
+        order[low:high] = low + np.argsort(-scores[low:high], kind="stable")
+    return order
 
 
 def _break_ties(order: Ints | None, tied: Ints, passages: pl.Series) -> RowMove:
@@ -223,7 +244,8 @@ def order_contexts(frame: pl.DataFrame, *, ties: Ties, source: str = "") -> Orde
     """
     groups = group_rows(frame, [name for name in ("system", "query") if name in frame.columns])
     if groups.order is not None:
-        frame = frame[groups.order]
+        # A column in one piece is gathered several times as fast.
+        frame = pl.DataFrame([column.rechunk().gather(groups.order) for column in frame])
         groups = RowGroups(None, groups.starts)
     by_rank = "rank" in frame.columns
     if not by_rank or not _ranks_ascend(frame["rank"], groups.starts):
