@@ -3,6 +3,7 @@
     python benchmarks/scoring.py            # all tools that are installed, medians of 3
     python benchmarks/scoring.py --only pytrec_eval --only "ragworth score, the command"
     python benchmarks/scoring.py --growth   # ours from 10⁵ to 10⁷ rows, with a plot
+    python benchmarks/scoring.py --commands --before old/src   # score, compare and their start, also of another version
 
 Each measurement is a fresh process, from its start to its end: imports, reading both files, scoring, means. The command
 (``ragworth score``) computes bootstrap intervals and prints besides, which the others do not.
@@ -48,6 +49,16 @@ def make(queries: int) -> tuple[Path, Path]:
             out.writelines(f"{query} Q0 {p} {r} {s:.6f} bench\n" for r, (p, s) in enumerate(rows, 1))
             relevant = {int(passages[min(int(rng.geometric(0.02)), DEPTH - 1)]), int(rng.integers(8_841_823))}
             judged.writelines(f"{query} 0 {p} {rng.integers(1, 4)}\n" for p in sorted(relevant))
+    return run, qrels
+
+
+def make_with_parquet(queries: int) -> tuple[Path, Path]:
+    """The same, with a Parquet file of the run beside it."""
+    run, qrels = make(queries)
+    if not run.with_suffix(".parquet").exists():
+        import ragworth
+
+        ragworth.write(ragworth.read_contexts(run), run.with_suffix(".parquet"))
     return run, qrels
 
 
@@ -154,11 +165,7 @@ def measure(tool: str, run: Path, qrels: Path) -> Measured:
 
 def side_by_side(repeats: int, only: list[str], queries: int) -> None:
     """All tools in turn, so that a slow minute of the machine hits all of them; ``only`` those named, if any are."""
-    run, qrels = make(queries)
-    if not run.with_suffix(".parquet").exists():
-        import ragworth
-
-        ragworth.write(ragworth.read_contexts(run), run.with_suffix(".parquet"))
+    run, qrels = make_with_parquet(queries)
     asked = [tool for tool in TOOLS if not only or tool in only or tool == next(iter(TOOLS))]
     there = [tool for tool in asked if TOOLS[tool][1]()]
     results: dict[str, list[Measured]] = {tool: [] for tool in there}
@@ -221,6 +228,8 @@ def main() -> None:
     parser.add_argument("--only", action="append", default=[], choices=list(TOOLS), help="this tool, beside ours")
     parser.add_argument("--queries", type=int, default=QUERIES, help=f"of {DEPTH:,} passages each")
     parser.add_argument("--growth", action="store_true")
+    parser.add_argument("--commands", action="store_true", help="the commands score and compare, and their start")
+    parser.add_argument("--before", type=Path, metavar="SRC", help="another version's src folder, for --commands")
     parser.add_argument("--sizes", type=int, nargs="+", default=[100, 300, 1000, 3000, 10_000], help="for --growth")
     parser.add_argument("--picture", type=Path, default=HERE / "growth.png", help="for --growth")
     parser.add_argument("--child", nargs=3, metavar=("TOOL", "RUN", "QRELS"), help=argparse.SUPPRESS)
@@ -230,6 +239,11 @@ def main() -> None:
         print(json.dumps(TOOLS[tool][0](run, qrels)))
     elif given.growth:
         growth(given.repeats, given.sizes, given.picture)
+    elif given.commands:
+        sys.path.insert(0, str(HERE.parent))
+        from benchmarks.scoring_commands import measure_commands
+
+        measure_commands(*make_with_parquet(given.queries), given.before, given.repeats)
     else:
         side_by_side(given.repeats, given.only, given.queries)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
@@ -16,9 +16,10 @@ from ragworth.errors import InputError, MetricError, RagworthError, format_list,
 from ragworth.html_table import html_table
 from ragworth.metrics.ground_truth import query_numbers
 from ragworth.metrics.parsing import parse
-from ragworth.stats.bootstrap import mean_intervals
+from ragworth.stats.bootstrap import MeanIntervals, column_intervals
 from ragworth.stats.clustered import cluster_index, count_clusters
 from ragworth.stats.correlation import CORRELATIONS
+from ragworth.stats.large_samples import LARGE
 from ragworth.stats.paired import TESTS, Test, holm, paired_p
 from ragworth.stats.power import detectable_difference
 from ragworth.stats.range_intervals import Bounds, difference_bounds
@@ -149,6 +150,13 @@ class ScoreMatrix(NamedTuple):
     systems: list[str]
     values: Floats
 
+    def has(self, *systems: str) -> bool:
+        return set(systems) <= set(self.systems)
+
+    def columns(self) -> dict[str, Floats]:
+        """The values of each system."""
+        return dict(zip(self.systems, self.values.T, strict=True))
+
 
 def score_matrices(scores: Scores) -> list[ScoreMatrix]:
     """Convert the scores of each metric to a matrix."""
@@ -211,16 +219,10 @@ def summarise(
     known = conversations_of(data) if conversations is None else conversations
     scores = to_scores(data)
     rows: list[dict[str, object]] = []
-    for matrix in score_matrices(scores):
-        clusters = _ConversationCounts.of(matrix.values, matrix.queries, known)
-        interval = mean_intervals(
-            matrix.values,
-            level=level,
-            resamples=resamples,
-            seed=seed,
-            bounds=value_bounds(matrix.metric, matrix.values),
-            clusters=clusters.labels,
-        )
+    matrices = score_matrices(scores)
+    columns = (_Columns.of(m.queries, m.values, value_bounds(m.metric, m.values), known) for m in matrices)
+    found = _with_intervals(columns, level=level, resamples=resamples, seed=seed)
+    for matrix, ((*_, clusters), interval) in zip(matrices, found, strict=True):
         for i, system in enumerate(matrix.systems):
             values = matrix.values[:, i]
             n = int((~np.isnan(values)).sum())
@@ -268,6 +270,50 @@ class _ConversationCounts(NamedTuple):
     def of_queries(self, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64] | None:
         """The conversations of some of the queries."""
         return None if self.labels is None else np.array(self.labels, dtype=np.int64)[chosen]
+
+
+class _Columns(NamedTuple):
+    """Columns of values over queries (queries × columns), their bounds, and the conversations of the queries."""
+
+    queries: pl.Series
+    values: Floats
+    bounds: Bounds | None
+    clusters: _ConversationCounts
+
+    @classmethod
+    def of(
+        cls, queries: pl.Series, values: Floats, bounds: Bounds | None, conversations: Mapping[str, str]
+    ) -> _Columns:
+        return cls(queries, values, bounds, _ConversationCounts.of(values, queries, conversations))
+
+
+def _with_intervals(
+    columns: Iterable[_Columns], *, level: float, resamples: int, seed: int
+) -> Iterator[tuple[_Columns, MeanIntervals]]:
+    """All columns with the intervals of their means. Those over the same queries are resampled together."""
+    for same in _over_same_queries(columns):
+        ends = column_intervals(
+            np.concatenate([each.values for each in same], axis=1) if len(same) > 1 else same[0].values,
+            [each.bounds for each in same for _ in range(each.values.shape[1])],
+            level=level,
+            resamples=resamples,
+            seed=seed,
+            clusters=same[0].clusters.labels,
+        )
+        at = np.cumsum([each.values.shape[1] for each in same])[:-1]
+        yield from zip(same, map(MeanIntervals, np.split(ends.low, at), np.split(ends.high, at)), strict=True)
+
+
+def _over_same_queries(columns: Iterable[_Columns]) -> Iterator[list[_Columns]]:
+    """Neighbours over the same queries. Large samples aren't resampled, and stay alone to save memory."""
+    waiting: list[_Columns] = []
+    for each in columns:
+        if waiting and (len(each.queries) > LARGE or not each.queries.equals(waiting[0].queries)):
+            yield waiting
+            waiting = []
+        waiting.append(each)
+    if waiting:
+        yield waiting
 
 
 def _with_conversations(frame: pl.DataFrame) -> pl.DataFrame:
@@ -438,22 +484,12 @@ def compare(
         pairs = _pairs(systems, baseline, matched, all_pairs=all_pairs)
     rows: list[dict[str, object]] = []
     changed: list[pl.DataFrame] = []
-    for matrix in score_matrices(scores):
-        column = {system: matrix.values[:, i] for i, system in enumerate(matrix.systems)}
-        here = [(a, b) for a, b in pairs if a in column and b in column]
-        if not here:
-            continue
-        pair_differences = np.stack([_rounded_difference(column[a], column[b]) for a, b in here], axis=1)
-        bounds = difference_bounds(value_bounds(matrix.metric, matrix.values))
-        if test == "bounded" and (bounds is None or not np.isfinite(bounds).all()):
-            raise InputError(
-                f"the test 'bounded' needs the range of {matrix.metric}, which is infinite or unknown",
-                expected="metrics with a lowest and a highest value",
-                remedy="use --test bootstrap, or leave the metric out",
-            )
-        clusters = _ConversationCounts.of(pair_differences, matrix.queries, known)
+    compared = [(m, here) for m in score_matrices(scores) if (here := [pair for pair in pairs if m.has(*pair)])]
+    columns = (_difference_columns(matrix, here, test, known) for matrix, here in compared)
+    found = _with_intervals(columns, level=level, resamples=resamples, seed=seed)
+    for (matrix, here), ((_, pair_differences, bounds, clusters), interval) in zip(compared, found, strict=True):
+        column = matrix.columns()
         how: dict[str, Any] = {"resamples": resamples, "seed": seed, "bounds": bounds}
-        interval = mean_intervals(pair_differences, level=level, **how, clusters=clusters.labels)
         up = direction(matrix.metric)
         for i, (a, b) in enumerate(here):
             both = ~np.isnan(pair_differences[:, i])
@@ -486,6 +522,22 @@ def compare(
     if not rows:
         raise InputError("no metric was computed for at least two systems", expected="the same metrics for all systems")
     return Comparison(_add_holm(rows, family), pl.concat(changed), test, level, resamples, seed)
+
+
+def _difference_columns(
+    matrix: ScoreMatrix, pairs: Sequence[tuple[str, str]], test: Test, conversations: Mapping[str, str]
+) -> _Columns:
+    """The differences between each two systems."""
+    column = matrix.columns()
+    differences = np.stack([_rounded_difference(column[a], column[b]) for a, b in pairs], axis=1)
+    bounds = difference_bounds(value_bounds(matrix.metric, matrix.values))
+    if test == "bounded" and (bounds is None or not np.isfinite(bounds).all()):
+        raise InputError(
+            f"the test 'bounded' needs the range of {matrix.metric}, which is infinite or unknown",
+            expected="metrics with a lowest and a highest value",
+            remedy="use --test bootstrap, or leave the metric out",
+        )
+    return _Columns.of(matrix.queries, differences, bounds, conversations)
 
 
 def _possible(difference: float | None, bounds: tuple[float, float] | None) -> float | None:

@@ -8,13 +8,20 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 from ragworth.errors import InputError, UnknownNameError, format_list
 
 T = TypeVar("T")
+
+
+@cache
+def _entry_points() -> Any:
+    """All entry points; their class depends on the version of Python. Finding them takes a look at every package."""
+    return entry_points()
 
 
 class Registry(Generic[T]):
@@ -83,5 +90,5 @@ class Registry(Generic[T]):
         """Read entry points once."""
         if not self._discovered:
             self._discovered = True
-            for point in entry_points(group=self.group):
+            for point in _entry_points().select(group=self.group):
                 self.add(point.name, point.value)

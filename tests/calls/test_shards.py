@@ -158,7 +158,7 @@ def test_killed_shards_pay_again_for_one_file_of_answers_at_most(tmp_path: Path)
 def test_two_runs_of_one_shard_give_each_call_one_value_and_conflicts_are_counted(tmp_path: Path) -> None:
     plan = planned(tmp_path / "plan", questions(60), shards=1)
     other = ShardPlan(tmp_path / "copy", plan.shards, plan.models)
-    other.folder.mkdir()
+    (tmp_path / "copy").mkdir()
     shard = plan.shards[0]
     (other.folder / shard.file).write_bytes((plan.folder / shard.file).read_bytes())
     run_shard(plan, 0, Scripted(share))

@@ -15,7 +15,7 @@ from ragworth.formats.columns import (
     COMMENT,
     ColumnRows,
     Layout,
-    _is_clean,
+    _clean_rows,
     _parse_by_line,
     _parse_fast,
     is_row,
@@ -73,8 +73,8 @@ def rows(draw: st.DrawFn, *, neat: bool) -> tuple[str, bytes]:
     """Lines that are rows of a layout, but for one that may have an odd sign, number or count of fields."""
     name = draw(st.sampled_from(sorted(LAYOUTS)))
     layout = LAYOUTS[name]
-    gap = st.just(b" ") if neat else st.sampled_from(GAPS)
-    end = st.just(b"\n") if neat else st.sampled_from(ENDS)
+    gap = st.just(draw(st.sampled_from([b" ", b"\t"]))) if neat else st.sampled_from(GAPS)
+    end = st.just(draw(st.sampled_from([b"\n", b"\r\n"]))) if neat else st.sampled_from(ENDS)
     height = draw(st.integers(1, 6))
     odd = draw(st.sampled_from(["none", "none", "sign", "number", "fewer", "more", "both"]))
     at = draw(st.integers(0, height - 1))
@@ -95,7 +95,8 @@ def rows(draw: st.DrawFn, *, neat: bool) -> tuple[str, bytes]:
 
 
 def fast(chunk: bytes, layout: Layout) -> pl.DataFrame | None:
-    return _parse_fast(chunk, _is_clean(chunk, len(layout.columns)), layout)
+    rows = _clean_rows(chunk, len(layout.columns))
+    return None if rows is None else _parse_fast(rows, layout)
 
 
 def check(layout: Layout, chunk: bytes) -> None:
@@ -112,6 +113,8 @@ def check(layout: Layout, chunk: bytes) -> None:
 @examples(600)
 @given(case=rows(neat=True))
 @example(case=("qrels", b"q 0 d 1\nq 0 d 1 1\nq 0 d\n"))
+@example(case=("qrels", b"q 0 d 1\nq"))
+@example(case=("qrels", b"q\t0\td\t1\r\nq\t0\te f\t1\r\n"))
 @example(case=("qrels", b"q 0 d\n1 q 0 d 1\n"))
 @example(case=("qrels", b"\xef\xbb\xbfq 0 d 1\n"))
 @example(case=("qrels", b'"q 0 d" 1\n'))

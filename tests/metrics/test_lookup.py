@@ -19,27 +19,28 @@ from tests.strategies import World, examples, values, worlds
 
 Pair = tuple[int, str]
 Keys = npt.NDArray[np.uint64]
-Make = Callable[[pl.Series, npt.NDArray[np.integer]], Keys]
+Sizes = npt.NDArray[np.int64] | None
+Make = Callable[[pl.Series, npt.NDArray[np.integer], Sizes], Keys]
 
 TOP = np.uint64(1 << 63)
 
 
-def constant(passages: pl.Series, numbers: npt.NDArray[np.integer]) -> Keys:
+def constant(passages: pl.Series, numbers: npt.NDArray[np.integer], sizes: Sizes = None) -> Keys:
     """Everything collides."""
     return np.full(len(passages), 7, dtype=np.uint64)
 
 
-def largest(passages: pl.Series, numbers: npt.NDArray[np.integer]) -> Keys:
+def largest(passages: pl.Series, numbers: npt.NDArray[np.integer], sizes: Sizes = None) -> Keys:
     """Everything collides, at the very end of the keys."""
     return np.full(len(passages), np.iinfo(np.uint64).max, dtype=np.uint64)
 
 
-def by_number(passages: pl.Series, numbers: npt.NDArray[np.integer]) -> Keys:
+def by_number(passages: pl.Series, numbers: npt.NDArray[np.integer], sizes: Sizes = None) -> Keys:
     """The passages of one query collide."""
-    return numbers.astype(np.uint64)
+    return (numbers if sizes is None else np.repeat(numbers, sizes)).astype(np.uint64)
 
 
-def by_length(passages: pl.Series, numbers: npt.NDArray[np.integer]) -> Keys:
+def by_length(passages: pl.Series, numbers: npt.NDArray[np.integer], sizes: Sizes = None) -> Keys:
     """Ids of one length collide, whatever the query; half of the keys are in the upper half."""
     length = passages.str.len_chars().to_numpy().astype(np.uint64)
     return length + (length % np.uint64(2)) * TOP

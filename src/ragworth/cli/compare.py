@@ -191,11 +191,12 @@ def _with_groups(summary: Any, scores: Any, testing: dict[str, Any]) -> Any:
     import polars as pl
 
     from ragworth.answer_outcomes import outcome_type
-    from ragworth.report.page.rankings import rank_systems, read_means
 
     outcomes = [name for name in scores.distinct("metric") if outcome_type(name) is not None]
     if not outcomes or len(scores.distinct("system")) < 2:
         return summary
+    from ragworth.report.page.rankings import rank_systems, read_means
+
     means = read_means(summary)
     rows = [
         (name, system, letters)

@@ -141,8 +141,7 @@ def read_scoring_inputs(
     reading = FileReader(problems, ties=given.ties, skip_bad_lines=skip)  # type: ignore[arg-type]
     ours, _ = problems.of(lambda: split_metrics(metrics)) or ([], [])
     loaded = reading.of(given.collection, formats.load) if given.collection else None
-    logs = [log for run in given.runs if (log := reading.run(run)) is not None]
-    runs = [log.contexts for log in logs if log.contexts is not None]
+    runs = [log.contexts for log in reading.runs(given.runs) if log.contexts is not None]
     tables = [reading.of(path, formats.read_judgments) for path in (*given.qrels, *given.judgments)]
     ratings = reading.of(given.ratings, formats.read_ratings) if given.ratings else None
     lengths = None

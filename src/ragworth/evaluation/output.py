@@ -12,12 +12,15 @@ from ragworth.collection import Collection
 from ragworth.comparison import compare, summarise, to_scores
 from ragworth.errors import MetricError
 from ragworth.evaluation.manifest import build_manifest
+from ragworth.evaluation.stage_cache import StageResult, frame_digest
 from ragworth.evaluation.state import EvaluationState
 from ragworth.metrics.declaration import Metric
 from ragworth.metrics.parsing import parse
 from ragworth.report import page
 from ragworth.report.page.answers import shown_outcomes
-from ragworth.results import EXTRA_FILES, Results, results_record
+from ragworth.report.page.sections.studies import FOLDER as STUDIES_FOLDER
+from ragworth.report.page.sections.studies import list_studies
+from ragworth.results import EXTRA_FILES, TABLES, TEXT_TABLES, Results, results_record
 from ragworth.tables import Contexts, Outcomes, Scores
 
 REPORT = "report.html"
@@ -30,6 +33,8 @@ class WrittenOutput(NamedTuple):
     folder: Path
     report: Path | None
     page: page.Page | None
+    fresh: bool
+    """Whether anything was written; False where it was all there."""
 
 
 def write_output(state: EvaluationState, page_queries: int | None = None) -> WrittenOutput:
@@ -53,6 +58,10 @@ def write_output(state: EvaluationState, page_queries: int | None = None) -> Wri
         state.estimates,
     )
     folder = space.path(space.results)
+    options = _page_options(results, _metric_names(scores) if space.metrics else None, page_queries)
+    key = _output_key(results, page_queries)
+    if state.kept.has("report", key | _written_files(folder)):
+        return WrittenOutput(results, folder, folder / REPORT, page.build(results, **options), fresh=False)
     results_record(folder).refuse_foreign(EXTRA_FILES)
     results.write(folder)
     every_score = to_scores(results)
@@ -60,9 +69,36 @@ def write_output(state: EvaluationState, page_queries: int | None = None) -> Wri
     compared = compare(results, baseline=space.baseline, seed=space.seed).differences if several else None
     _write_tables(folder, {"summary.parquet": summarise(results, seed=space.seed), "comparison.parquet": compared})
     if not len(scores) and not shown_outcomes(every_score):
-        return WrittenOutput(results, folder, None, None)
-    made = _write_page(results, folder, _metric_names(scores) if space.metrics else None, page_queries)
-    return WrittenOutput(results, folder, folder / REPORT, made)
+        return WrittenOutput(results, folder, None, None, fresh=True)
+    made = page.write(results, folder / REPORT, **options)
+    state.kept.of("report", key | _written_files(folder), lambda: StageResult({}))
+    return WrittenOutput(results, folder, folder / REPORT, made, fresh=True)
+
+
+def _output_key(results: Results, page_queries: int | None) -> dict[str, Any]:
+    """What tables and report are made from, but not when, nor how long each stage took."""
+    about = {name: value for name, value in results.manifest.items() if name not in ("made", "stages")}
+    stages = [
+        {name: value for name, value in stage.items() if name not in ("status", "seconds")}
+        for stage in results.manifest["stages"]
+    ]
+    tables = {name: getattr(results, name) for name in TABLES}
+    frames = {name: getattr(results.collection, name) for name in TEXT_TABLES}
+    frames |= {"turns": results.collection.turns, **results.estimates}
+    frames |= {f"said/{name}": frame for name, frame in results.said.items()}
+    return {
+        "manifest": about,
+        "stages": stages,
+        "tables": {name: frame_digest(table) for name, table in (tables | frames).items()},
+        "notes": {name: table.notes for name, table in tables.items() if table is not None},
+        "empty": sorted(results.contexts.empty),
+        "page queries": page_queries,
+    }
+
+
+def _written_files(folder: Path) -> dict[str, Any]:
+    """What lies in the folder of results: its own files as they were written, and the studies that a report lists."""
+    return {"files": results_record(folder).intact(), "studies": list_studies(folder / STUDIES_FOLDER)}
 
 
 def write_report(folder: Path, *, metrics: Sequence[str] | None = None, page_queries: int | None = None) -> Path:
@@ -72,16 +108,16 @@ def write_report(folder: Path, *, metrics: Sequence[str] | None = None, page_que
         settings = results.manifest.get("settings")
         named = settings.get("metrics") if isinstance(settings, Mapping) else None
         metrics = _metric_names(results.scores) if named else None
-    _write_page(results, folder, metrics, page_queries)
+    page.write(results, folder / REPORT, **_page_options(results, metrics, page_queries))
     return folder / REPORT
 
 
-def _write_page(results: Results, folder: Path, metrics: Sequence[str] | None, page_queries: int | None) -> page.Page:
+def _page_options(results: Results, metrics: Sequence[str] | None, page_queries: int | None) -> dict[str, Any]:
     most = {"queries": page_queries} if page_queries is not None else {}
     known = [metric for name in _metric_names(results.scores) if (metric := _try_parse(name)) is not None]
     limits = _thresholds(known)
     seed = results.manifest.get("seed", 0)
-    return page.write(results, folder / REPORT, metrics=metrics, seed=seed, **most, **limits)
+    return {"metrics": metrics, "seed": seed, **most, **limits}
 
 
 def _write_tables(folder: Path, frames: Mapping[str, pl.DataFrame | None]) -> None:

@@ -114,8 +114,8 @@ def evaluate(
             begun = time.monotonic()
             state.console.begun("report")
             written = write_output(state, page_queries)
-            state.did("report", "done", notes=[], seconds=_elapsed(begun))
-            return Evaluation(state.stages, *written)
+            state.did("report", "done" if written.fresh else "kept", notes=[], seconds=_elapsed(begun))
+            return Evaluation(state.stages, written.results, written.folder, written.report, written.page)
 
 
 def _open(

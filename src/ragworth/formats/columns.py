@@ -19,12 +19,18 @@ import numpy as np
 import polars as pl
 
 from ragworth.errors import BadLine, FormatError, Hint, format_count, quote_short
-from ragworth.formats.files import BOM, PathOrStr, count_lines, numbered_lines, prefetch, read_chunks
+from ragworth.formats.files import (
+    BLOCK_BYTES,
+    BOM,
+    PathOrStr,
+    count_lines,
+    normalize_newlines,
+    numbered_lines,
+    prefetch,
+    read_chunks,
+)
 
 NUMBER = re.compile(rb"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf(?:inity)?)", re.IGNORECASE)
-
-BLOCK_BYTES = 1 << 17
-"""Bytes checked at a time, few enough to stay in the CPU cache between passes."""
 
 MAX_BAD_LINES = 1_000_000
 """Maximum number of bad lines in a file, skipped or not."""
@@ -107,16 +113,17 @@ def read_columns(
     bad: list[BadLine] = []
     comments = CommentLines()
     before = 0
-    for chunk, clean in prefetch((chunk, _is_clean(chunk, len(layout.columns))) for chunk in read_chunks(path)):
-        fast = _parse_fast(chunk, clean, layout)
+    for chunk, clean in prefetch((chunk, _clean_rows(chunk, len(layout.columns))) for chunk in read_chunks(path)):
+        fast = _parse_fast(clean, layout) if clean is not None else None
         frame, wrong = _parse_by_line(chunk, layout, before, path)[:2] if fast is None else (fast, [])
-        comments += CommentLines() if clean else _find_comments(chunk, layout)
+        every_line = clean is not None and clean.every_line
+        comments += CommentLines() if every_line else _find_comments(chunk, layout)
         if wrong and not bad and not any(each.height for each in (*frames, frame)):
             _check_kind(path, numbered_lines(chunk, before), layout, unlike)
         bad += wrong
         if bad and not skip_bad_lines:
             raise bad_lines_error(path, bad, layout.expected)
-        before += frame.height + len(wrong) if clean else count_lines(chunk)
+        before += frame.height + len(wrong) if every_line else count_lines(chunk)
         frames.append(frame)
     frame = pl.concat(frames) if frames else pl.DataFrame(schema=layout.schema)
     if not frame.height:
@@ -196,50 +203,64 @@ def skipped_note(path: PathOrStr, bad: list[BadLine]) -> tuple[str, ...]:
     return (f"{path}: {format_count(len(bad), 'bad line')} skipped ({few}{'; …' if len(bad) > 3 else ''})",)
 
 
-def _is_clean(chunk: bytes, fields: int) -> bool:
-    """Whether every line has the right number of fields separated by one space, with no other whitespace or comment."""
+class CleanRows(NamedTuple):
+    """Rows in which one separator is between fields.
+
+    ``every_line`` says that every line of the file is a row; otherwise lines were removed.
+    """
+
+    text: bytes
+    separator: bytes
+    every_line: bool
+
+
+def _clean_rows(chunk: bytes, fields: int) -> CleanRows | None:
+    """The rows of a chunk as Polars can read them, or None if it needs the slow path."""
+    text = normalize_newlines(chunk)
+    separator = b"\t" if b"\t" in text[: text.find(b"\n")] else b" "
+    if _is_clean(text, fields, separator):
+        return CleanRows(text, separator, every_line=True)
+    text = _normalize(text)
+    return CleanRows(text, b" ", every_line=False) if text and _is_clean(text, fields, b" ") else None
+
+
+def _is_clean(chunk: bytes, fields: int, separator: bytes) -> bool:
+    """Whether every line has the right number of fields with one separator between them, and none is a comment."""
     if chunk.startswith(b"#") or (b"#" in chunk and b"\n#" in chunk):
         return False
     data = np.frombuffer(chunk, dtype=np.uint8)
-    spaces = 0  # in the unfinished line
+    line = separator * (fields - 1) + b"\n"
+    expected = np.frombuffer(line * (BLOCK_BYTES // fields + 2), dtype=np.uint8)
+    done = 0  # separators of the unfinished line
     before = True
     for low in range(0, len(data), BLOCK_BYTES):
         piece = data[low : low + BLOCK_BYTES]
-        separator = piece <= 32
-        if (before and separator[0]) or bool((separator[1:] & separator[:-1]).any()):
+        space = piece <= 32
+        if (before and space[0]) or bool((space[1:] & space[:-1]).any()):
             return False
-        space = piece == 32
-        ends = np.flatnonzero(piece == 10)
-        total = int(np.count_nonzero(space))
-        if total + len(ends) != int(np.count_nonzero(separator)):
+        found = piece.take(np.flatnonzero(space), mode="clip")
+        if not np.array_equal(found, expected[done : done + len(found)]):
             return False
-        if len(ends):
-            # Counting modulo 256 is enough if the sum is right: then no line can have fewer.
-            first, rest = spaces + int(np.count_nonzero(space[: ends[0]])), space[ends[-1] :].sum()
-            inner = np.add.reduceat(space.view(np.uint8), ends, dtype=np.uint8)[:-1]
-            right = first == fields - 1 and total + spaces - rest == len(ends) * (fields - 1)
-            if not right or bool((inner != fields - 1).any()):
-                return False
-            spaces = int(rest)
-        else:
-            spaces += total
-        before = bool(separator[-1])
-    return chunk.endswith(b"\n") or (not before and spaces == fields - 1)
+        done = (done + len(found)) % fields
+        before = bool(space[-1])
+    return before if done == 0 else not before and done == fields - 1
 
 
-def _parse_fast(chunk: bytes, clean: bool, layout: Layout) -> pl.DataFrame | None:
-    """Parse a chunk with Polars; None if it needs the slow path."""
-    fields = len(layout.columns)
-    if not clean:
-        chunk = _normalize(chunk)
-        if not chunk or not _is_clean(chunk, fields):
-            return None
-    if chunk.startswith(BOM):
+def _parse_fast(rows: CleanRows, layout: Layout) -> pl.DataFrame | None:
+    """Parse rows with Polars; None if they need the slow path."""
+    if rows.text.startswith(BOM):
         return None
     wanted = [i for i, column in enumerate(layout.columns) if column.kind != "skip"]
     full = {c.name if c.kind != "skip" else f"skip{i}": _column_type(c) for i, c in enumerate(layout.columns)}
     try:
-        frame = pl.read_csv(chunk, separator=" ", has_header=False, quote_char=None, schema=full, columns=wanted)
+        frame = pl.read_csv(
+            rows.text,
+            separator=rows.separator.decode(),
+            has_header=False,
+            quote_char=None,
+            schema=full,
+            columns=wanted,
+        )
     except (pl.exceptions.PolarsError, UnicodeDecodeError):
         return None
     for column in layout.columns:
@@ -259,8 +280,8 @@ def _column_type(column: Column) -> type[pl.DataType]:
 
 
 def _normalize(chunk: bytes) -> bytes:
-    """Return the same rows with one space between fields and no empty lines or comments."""
-    chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n").translate(TO_SPACE)
+    """Return the same rows with one space between fields and no empty lines or comments; line ends are ``\\n``."""
+    chunk = chunk.translate(TO_SPACE)
     while b"  " in chunk:
         chunk = chunk.replace(b"  ", b" ")
     chunk = chunk.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip(b" \n")

@@ -19,8 +19,9 @@ from ragworth.formats.columns import NUMBER, Column, Layout, is_row, read_column
 from ragworth.formats.contract import FileSample, Format
 from ragworth.formats.files import PathOrStr, create_file, read_lines, run_name
 from ragworth.formats.rating_scale import check_ratings
-from ragworth.tables import OK, Contexts, Judgments, Ratings, constant_column, ranking
-from ragworth.tables.ranking import DuplicatePassageError, OrderedContexts, Ties, order_contexts
+from ragworth.tables import OK, Contexts, Judgments, Ratings, ranking
+from ragworth.tables.parts import with_constant_text
+from ragworth.tables.ranking import DuplicatePassageError, Ties, order_contexts
 
 RUN = Layout(
     "TREC run",
@@ -91,11 +92,10 @@ def read_run(
         keys = ["system", "query"] if by_tag else ["query"]
         frame, bad = _drop_duplicates(path, frame, bad, keys, skip_bad_lines, CHUNK_ID_HINT)
         ordered = order_contexts(frame, ties=ties, source=str(path))
+    rows = ordered.frame
     if not by_tag:
-        # Inserted rather than added by an expression, which would first copy every column into one piece.
-        name = constant_column("system", system if system is not None else run_name(path), ordered.frame.height)
-        ordered = OrderedContexts(ordered.frame.insert_column(0, name), ordered.starts)
-    contexts = Contexts.trusted(ordered.frame, (*skipped_note(path, bad), *comments.note(path)))
+        rows = with_constant_text(rows, "system", system if system is not None else run_name(path))
+    contexts = Contexts.trusted(rows, (*skipped_note(path, bad), *comments.note(path)))
     contexts.starts = ordered.starts
     return contexts
 

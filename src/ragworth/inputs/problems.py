@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from ragworth.config import TomlLines, Workspace
 from ragworth.errors import SWAPPED_REMEDY, InputError, MissingExtraError, RagworthError, format_count, look_swapped
+
+if TYPE_CHECKING:  # pydantic takes longer to import than a small run to score
+    from ragworth.config import TomlLines, Workspace
 
 T = TypeVar("T")
 
@@ -56,6 +58,8 @@ class Problems:
     @cached_property
     def _lines(self) -> TomlLines:
         """Where keys are; nowhere if the file is gone."""
+        from ragworth.config import TomlLines
+
         try:
             return TomlLines(self.space.file.read_text(encoding="utf-8-sig") if self.space is not None else "")
         except OSError:

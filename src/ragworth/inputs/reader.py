@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ragworth import formats
 from ragworth.collection import Collection, merge_collections
-from ragworth.config import CollectionConfig
 from ragworth.formats import texts
 from ragworth.formats.contract import LoadedCollection
 from ragworth.inputs.conflicts import JudgmentSource, merge_judgments
@@ -19,7 +19,13 @@ from ragworth.inputs.runs import applicable_columns, read_run
 from ragworth.tables import Contexts
 from ragworth.tables.ranking import Ties
 
+if TYPE_CHECKING:
+    from ragworth.config import CollectionConfig
+
 T = TypeVar("T")
+PARALLEL_FILES = 2
+"""Runs read at a time; each has a few chunks in memory besides its rows."""
+
 TEXT_KINDS: tuple[texts.CollectionPart, ...] = ("queries", "passages", "answers", "subquestions")
 
 
@@ -75,10 +81,28 @@ class FileReader:
     def run(self, text: str, *path: str) -> LoadedCollection | None:
         """What systems showed, and answered if the file says so; ``text`` may be ``NAME=PATH`` on the command line."""
         if text not in self._runs:
-            columns = applicable_columns(self.locate(text), self.columns(text))
-            self.mapped |= set(columns.values())
-            self._runs[text] = self.of(text, partial(read_run, ties=self.ties, columns=columns), *path)
+            self._runs[text] = self.of(text, self._reader(text), *path)
         return self._runs[text]
+
+    def runs(self, texts: Sequence[str]) -> list[LoadedCollection]:
+        """The runs that can be read, two at a time: the parser doesn't keep all cores busy with one small file."""
+        with ThreadPoolExecutor(max_workers=PARALLEL_FILES) as pool:
+            read = {text: self._reader(text) for text in texts if text not in self._runs}
+            waiting = {
+                text: pool.submit(read[text], self.locate(text), skip_bad_lines=self.skip_bad_lines) for text in read
+            }
+            try:
+                for text, future in waiting.items():
+                    self._runs[text] = self.of(text, lambda *_, mine=future, **__: mine.result())
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+        return [log for text in texts if (log := self._runs[text]) is not None]
+
+    def _reader(self, text: str) -> Callable[..., LoadedCollection]:
+        columns = applicable_columns(self.locate(text), self.columns(text))
+        self.mapped |= set(columns.values())
+        return partial(read_run, ties=self.ties, columns=columns)
 
     def check_columns(self, columns: Mapping[str, str]) -> None:
         """Refuse columns that no log has."""
@@ -121,11 +145,10 @@ class FileReader:
 
     def with_runs(self, given: CollectionConfig, runs: Sequence[str]) -> CollectionInputs:
         """A collection, with the runs and logs that are named beside it; raises everything that is wrong."""
-        loaded = [self.run(path) for path in runs]
+        logs = self.runs(runs)
         files = self.collection(given)
         self.problems.done()
         assert files is not None
-        logs = [log for log in loaded if log is not None]
         if not logs and files.whole is not None:
             logs = [files.whole._replace(collection=Collection())]
         tables = [log.contexts for log in logs if log.contexts is not None]

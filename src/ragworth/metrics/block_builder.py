@@ -225,15 +225,18 @@ class BlockBuilder:
         found: tuple[list[SmallInts], ...] = ([], [], [])
         for low, high in ranking.group_ranges(shown.starts):
             begin, end = int(shown.starts[low]), int(shown.starts[high])
-            context = np.repeat(np.arange(low, high), np.diff(shown.starts[low : high + 1]))
-            rank = shown.rank.slice(begin, end - begin).to_numpy().astype(np.int64)
+            rank = shown.rank.slice(begin, end - begin).to_numpy()
             passage = shown.passage.slice(begin, end - begin)
-            use = (rank <= self.depth) & (self.query[context] >= 0)
-            if not use.all():
-                context, rank, passage = context[use], rank[use], passage.filter(pl.Series(use))
-            there = lookup.find(self.query[context] if by_query else np.zeros_like(context), passage)
-            cells = (context[there.asked], rank[there.asked], there.row)
-            for pieces, each in zip(found, cells, strict=True):
+            sizes = np.diff(shown.starts[low : high + 1])
+            if (self.query[low:high] < 0).any() or (shown.size[low:high] > self.depth).any():
+                context = np.repeat(np.arange(high - low), sizes)
+                use = (rank <= self.depth) & (self.query[low:high] >= 0)[context]
+                rank, passage = rank[use], passage.filter(pl.Series(use))
+                sizes = np.bincount(context[use], minlength=high - low)
+            numbers = self.query[low:high] if by_query else np.zeros(high - low, dtype=np.int64)
+            there = lookup.find(numbers, passage, sizes)
+            context = np.searchsorted(np.cumsum(sizes), there.asked, side="right") + low
+            for pieces, each in zip(found, (context, rank[there.asked], there.row), strict=True):
                 pieces.append(each.astype(np.int32))  # half the memory, and always enough
         del lookup  # it takes as much memory as the matches
         parts: list[SmallInts] = []

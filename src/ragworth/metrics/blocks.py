@@ -154,7 +154,8 @@ class Block:
         """Positions of the relevant passages."""
         key = ("hits", rel)
         if key not in self._memo:
-            query, rank = np.nonzero(self.relevance >= rel)
+            # Several times as fast as np.nonzero of two dimensions.
+            query, rank = np.divmod(np.flatnonzero(self.relevance >= rel), self.relevance.shape[1])
             self._memo[key] = Hits(self.size, query, rank + 1)
         return cast(Hits, self._memo[key])
 

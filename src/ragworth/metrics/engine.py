@@ -355,19 +355,25 @@ class ScoringJob:
                 status[:, self.blocks.context[i] < 0] = statuses[LEFT_OUT]
             words = pl.Series(statuses.keys(), dtype=pl.String)
             for j, name in enumerate(names):
-                parts[system, name] = _score_frame(self.queries, values[j], words.gather(status[j]), system, name)
+                reasons = words.gather(status[j]) if status[j].any() else None
+                parts[system, name] = _score_frame(self.queries, values[j], reasons, system, name)
         return parts
 
 
-def _score_frame(queries: pl.Series, values: Floats, status: pl.Series, system: str, metric: str) -> pl.DataFrame:
-    """Scores of one system by one metric, with constant columns stored once."""
-    well = bool((status == OK).all())
-    frame = pl.DataFrame({"query": queries, "value": values}).with_columns(
+def _score_frame(
+    queries: pl.Series, values: Floats, status: pl.Series | None, system: str, metric: str
+) -> pl.DataFrame:
+    """Scores of one system by one metric, with constant columns stored once; without ``status``, all are OK."""
+    frame = pl.DataFrame({"query": queries, "value": values})
+    if status is not None:
+        frame = frame.with_columns(pl.when(status == OK).then(pl.col("value")).alias("value"))
+    return frame.select(
         pl.lit(system, pl.String).alias("system"),
+        "query",
         pl.lit(metric, pl.String).alias("metric"),
-        pl.lit(OK, pl.String).alias("status") if well else status.alias("status"),
+        "value",
+        pl.lit(OK, pl.String).alias("status") if status is None else status.alias("status"),
     )
-    return frame if well else frame.with_columns(pl.when(pl.col("status") == OK).then(pl.col("value")).alias("value"))
 
 
 def _merge_notes(told: list[tuple[str, str]]) -> list[str]:

@@ -39,11 +39,12 @@ class PassageLookup:
         self._keys = keys[self._order]
         self._repeats = _longest_run(self._keys)
 
-    def find(self, numbers: Ints, passages: pl.Series) -> LookupMatches:
-        """Find which of the given rows are in the table."""
-        keys = ranking.passage_keys(passages, numbers)
+    def find(self, numbers: Ints, passages: pl.Series, sizes: Ints | None = None) -> LookupMatches:
+        """Find which of the given rows are in the table; ``sizes`` says how many rows have each number."""
+        keys = ranking.passage_keys(passages, numbers, sizes)
         asked = np.flatnonzero(self._maybe[keys >> self._shift])
         keys = keys[asked]
+        mine = numbers[asked if sizes is None else np.searchsorted(np.cumsum(sizes), asked, side="right")]
         at = np.searchsorted(self._keys, keys)
         found: list[LookupMatches] = []
         for step in range(self._repeats):
@@ -51,7 +52,7 @@ class PassageLookup:
             inside = np.flatnonzero(near < len(self._keys))
             equal = inside[self._keys[near[inside]] == keys[inside]]
             rows, candidates = self._order[near[equal]], asked[equal]
-            same = (self._numbers[rows] == numbers[candidates]) & (
+            same = (self._numbers[rows] == mine[equal]) & (
                 self._passages.gather(rows) == passages.gather(candidates)
             ).to_numpy()
             found.append(LookupMatches(candidates[same], rows[same].astype(np.int64)))

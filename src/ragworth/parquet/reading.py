@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+from functools import lru_cache
 from pathlib import Path
 
 import polars as pl
@@ -46,6 +47,13 @@ def _unreadable_error(found: str, name: str) -> FormatError:
 
 
 def _check_file(path: str | Path) -> ParquetLayout:
+    """The layout of a file, which is checked once even if its first rows are read before the rest."""
+    about = Path(path).stat()
+    return _check_version(str(path), (about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns))
+
+
+@lru_cache(maxsize=8)
+def _check_version(path: str, version: tuple[int, ...]) -> ParquetLayout:
     with Path(path).open("rb") as stream:
         if not os.fstat(stream.fileno()).st_size:
             raise DamagedError("it is empty")

@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 
 from ragworth.stats.estimate import Estimate
+from ragworth.stats.student import normal_quantile
 
 
 def chapman(first: int, second: int, both: int, level: float = 0.95) -> Estimate:
@@ -41,10 +42,8 @@ def chao2(caught_by: Sequence[int], catches: int, level: float = 0.95) -> Estima
 
 
 def _with_interval(caught: int, total: float, variance: float, level: float) -> Estimate:
-    from scipy.special import ndtri
-
     missed = total - caught
     if missed <= 0:
         return Estimate(float(caught), n=caught, reason="nothing suggests that any was missed, so there is no interval")
-    factor = math.exp(float(ndtri(0.5 + level / 2)) * math.sqrt(math.log1p(variance / missed**2)))
+    factor = math.exp(normal_quantile(0.5 + level / 2) * math.sqrt(math.log1p(variance / missed**2)))
     return Estimate(total, caught + missed / factor, caught + missed * factor, n=caught)

@@ -15,6 +15,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ragworth.stats.student import normal_cdf, normal_quantile
+
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
@@ -66,8 +68,6 @@ def bootstrap_quantiles(sample: Floats, tail: float, resamples: int, seed: int) 
     Uses the first terms of its Cornish–Fisher expansion, z + γ(z² − 1)/6 standard errors from the mean, where γ is
     the skewness of the resampled mean. If a few values dominate, resamples the distinct values.
     """
-    from scipy.special import ndtri
-
     mean = float(sample.mean())
     deviations = sample - mean
     if is_dominated(deviations):
@@ -78,7 +78,7 @@ def bootstrap_quantiles(sample: Floats, tail: float, resamples: int, seed: int) 
     square = float(deviations @ deviations) / n
     error = float(np.sqrt(square / n))
     skewness = float(deviations**2 @ deviations) / n / square**1.5 / np.sqrt(n)
-    z = float(ndtri(tail))
+    z = normal_quantile(tail)
     shift = skewness * (z * z - 1) / 6
     return mean + error * (z + shift), mean + error * (shift - z)
 
@@ -105,11 +105,9 @@ def sign_flip_p(differences: Floats, resamples: int, seed: int) -> float:
     Uses the normal limit or, if a few differences dominate, flips all differences of the same size together. At least
     1 / (resamples + 1), as if resampled.
     """
-    from scipy.special import ndtr
-
     observed = abs(float(differences.sum()))
     if not is_dominated(differences):
-        p = 2 * float(ndtr(-observed / np.sqrt(float(differences @ differences))))
+        p = 2 * normal_cdf(-observed / float(np.sqrt(differences @ differences)))
         return max(p, 1 / (resamples + 1))
     sizes, counts, rest = DistinctValues.of(np.abs(differences), 0.0)
     rng = np.random.default_rng(seed)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragworth.stats.large_samples import CHUNK, LARGE, MAX_VALUES
+from ragworth.stats.student import normal_quantile
 
 Floats = npt.NDArray[np.float64]
 Bounds = tuple[float, float]
@@ -42,16 +43,18 @@ def wilson_interval(successes: int, n: int, level: float) -> tuple[float, float]
     to 150 observations and a level of 95 %, every share is then covered in at least 90.9 %, and shares on average in
     95 to 96 %.
     """
-    from scipy.special import gammaincinv, ndtri
-
-    z = float(ndtri(0.5 + level / 2))
+    z = normal_quantile(0.5 + level / 2)
     share, weight = successes / n, z * z / n
     centre = (share + weight / 2) / (1 + weight)
     half = z * float(np.sqrt(share * (1 - share) / n + weight / (4 * n))) / (1 + weight)
 
     def end(of: int, wilsons: float) -> float:
         """Lower end for few successes; for few failures, its distance from 1."""
-        return min(wilsons, float(gammaincinv(of, 1 - level)) / n) if 0 < of <= RARE else max(wilsons, 0.0) * (of > 0)
+        if not 0 < of <= RARE:
+            return max(wilsons, 0.0) * (of > 0)
+        from scipy.special import gammaincinv
+
+        return min(wilsons, float(gammaincinv(of, 1 - level)) / n)
 
     return end(successes, centre - half), 1 - end(n - successes, 1 - centre - half)
 

@@ -8,6 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ragworth.stats.student import expanded_tail, student_quantile
+
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
@@ -25,12 +27,10 @@ def expanded_interval(draws: Floats, n: int, level: float) -> ConfidenceInterval
     Resamples in which the statistic is undefined (NaN) are ignored. None for fewer than two units, or if no resample
     defines the statistic.
     """
-    from scipy.special import ndtr, stdtrit
-
     draws = draws[~np.isnan(draws)]
     if n < 2 or not len(draws):
         return None
-    tail = float(ndtr(-stdtrit(n - 1, 0.5 + level / 2) * np.sqrt(n / (n - 1))))
+    tail = expanded_tail(n, level)
     low, high = np.quantile(draws, [tail, 1 - tail], method="linear")
     # Linear interpolation between equal numbers can miss them by a rounding error.
     return ConfidenceInterval(
@@ -73,11 +73,9 @@ def fisher_z_interval(value: float, error: float, n: int, level: float) -> Confi
 
     Its standard error there is ``error`` / (1 − r²). The interval of a perfect correlation is a point.
     """
-    from scipy.special import stdtrit
-
     if abs(value) >= 1 - 1e-12:
         return ConfidenceInterval(value, value)
-    half = float(stdtrit(n - 1, 0.5 + level / 2)) * error / (1 - value**2)
+    half = student_quantile(n - 1, level) * error / (1 - value**2)
     z = np.arctanh(value)
     return ConfidenceInterval(float(np.tanh(z - half)), float(np.tanh(z + half)))
 

@@ -57,6 +57,10 @@ class FileRecord:
         """Files that ragworth wrote, whether or not they still exist."""
         return set(self._digests)
 
+    def intact(self) -> dict[str, str]:
+        """Digests of the files that are as ragworth wrote them."""
+        return {name: _digest(self.folder / name) for name in sorted(self._digests) if self._is_ours(name)}
+
     def foreign(self, names: Iterable[str]) -> list[str]:
         """Those of ``names`` that exist but weren't written by ragworth."""
         return [name for name in names if self._taken(name) and not self._is_ours(name)]

@@ -29,7 +29,7 @@ import polars as pl
 from ragworth.errors import TableError, format_count, format_names, quote_short
 from ragworth.tables import coercion
 from ragworth.tables.coercion import Data
-from ragworth.tables.parts import with_constant_text
+from ragworth.tables.parts import only_value, with_constant_text
 from ragworth.tables.ranking import Ints, Ties, order_contexts
 from ragworth.tables.schema import OK as OK
 from ragworth.tables.schema import Table as Table
@@ -96,16 +96,15 @@ class Contexts(Table):
             raise TableError(f"invalid ties={ties!r}", expected="float64 or float32", file=source)
         frame = coercion.to_frame(data, source=source, nested=("query_id", "passage_id", "score"))
         frame, nothing = _split_empty(frame, system, source)
+        named = coercion.find_id_column(frame, "system")
+        systems = coercion.id_column(frame, "system", table=self.name, source=source) if named else None
         columns = [
-            coercion.id_column(frame, "system", table=self.name, source=source)
-            if coercion.find_id_column(frame, "system")
-            else constant_column("system", system, frame.height, pl.String),
             coercion.id_column(frame, "query", table=self.name, source=source),
             coercion.id_column(frame, "passage", table=self.name, source=source),
             _score_column(frame, source),
         ]
         if "rank" in frame.columns:
-            columns.append(_rank_column(frame, columns[0], source))
+            columns.append(_rank_column(frame, systems, source))
         elif "score" not in frame.columns:
             raise TableError(
                 f"neither ranks nor scores: the columns are {format_names(frame.columns)}",
@@ -113,9 +112,16 @@ class Contexts(Table):
                 file=source,
             )
         if {"hop", "turn"} & set(frame.columns):
-            self.hops = pl.DataFrame(columns[:3]).with_columns(frame[name] for name in HOP_COLUMNS if name in frame)
-        ordered = order_contexts(pl.DataFrame(columns), ties=ties, source=source)
-        self.frame, self.starts = ordered.frame.select(list(self.schema)), ordered.starts
+            shown = pl.DataFrame(columns[:2]).with_columns(
+                pl.lit(system).alias("system") if systems is None else systems
+            )
+            self.hops = shown.select("system", "query", "passage").with_columns(
+                frame[name] for name in HOP_COLUMNS if name in frame
+            )
+        name = system if systems is None else only_value(systems.to_frame(), "system")
+        columns += [systems] if systems is not None and name is None else []
+        rows, self.starts = order_contexts(pl.DataFrame(columns), ties=ties, source=source)
+        self.frame = (rows if name is None else with_constant_text(rows, "system", name)).select(list(self.schema))
         self.notes = notes
         if isinstance(data, Mapping) and any(isinstance(items, Mapping) and not items for items in data.values()):
             bare = [query for query, items in data.items() if not items]
@@ -251,8 +257,8 @@ def _score_column(frame: pl.DataFrame, source: str) -> pl.Series:
     return scores
 
 
-def _rank_column(frame: pl.DataFrame, system: pl.Series, source: str) -> pl.Series:
-    """Return ranks from 1, shifting systems that count from 0."""
+def _rank_column(frame: pl.DataFrame, system: pl.Series | None, source: str) -> pl.Series:
+    """Return ranks from 1, shifting systems that count from 0; None stands for a single system."""
     given = frame["rank"]
     if given.dtype == pl.UInt32 and len(given) and not given.null_count():
         values = given.to_numpy()
@@ -268,6 +274,8 @@ def _rank_column(frame: pl.DataFrame, system: pl.Series, source: str) -> pl.Seri
         )
     if not len(ranks) or ranks.min() != 0:
         return ranks.cast(pl.UInt32).alias("rank")
+    if system is None:
+        return (ranks + 1).cast(pl.UInt32).alias("rank")
     both = pl.DataFrame([system, ranks.alias("rank")])
     from_zero = (pl.col("rank").min().over("system") == 0).cast(pl.Int64)
     return both.select((pl.col("rank") + from_zero).cast(pl.UInt32)).to_series()

@@ -68,6 +68,13 @@ def filter_rows(part: pl.DataFrame, column: str, values: Collection[str]) -> pl.
     return part if found <= set(values) else part.filter(pl.col(column).is_in(list(values)))
 
 
+def distinct_values(part: pl.DataFrame, column: str) -> list[str]:
+    """Distinct values of a text column, in order of appearance."""
+    if part.height >= MIN_ROWS_TO_SPLIT and (value := only_value(part, column)) is not None:
+        return [value]
+    return part.select(pl.col(column).unique(maintain_order=True)).to_series().to_list()
+
+
 def with_constant_text(frame: pl.DataFrame, name: str, value: str) -> pl.DataFrame:
     """Add a column with the same text in every row, stored once."""
     return frame.with_columns(pl.lit(value, pl.String).alias(name))
@@ -76,6 +83,9 @@ def with_constant_text(frame: pl.DataFrame, name: str, value: str) -> pl.DataFra
 def _bounds(frame: pl.DataFrame, by: Sequence[str]) -> list[int]:
     """Start rows of the parts, plus the end; just the ends of the frame if there would be too many parts."""
     whole = [0, frame.height]
+    by = [name for name in by if only_value(frame, name) is None]
+    if not by:
+        return whole
     found: list[npt.NDArray[np.int64]] = []
     for low in range(1, frame.height, BLOCK_ROWS):
         block = frame.select(by).slice(low - 1, BLOCK_ROWS + 1)
@@ -90,17 +100,21 @@ def _bounds(frame: pl.DataFrame, by: Sequence[str]) -> list[int]:
 
 def _with_literals(part: pl.DataFrame) -> pl.DataFrame:
     """Replace constant text columns with literals."""
-    same = [name for name, kind in part.schema.items() if kind == pl.String and _is_constant(part, name)]
-    return part.with_columns(pl.lit(_value(part, 0, name), pl.String).alias(name) for name in same)
+    texts = [name for name, kind in part.schema.items() if kind == pl.String]
+    same = {name: value for name in texts if (value := only_value(part, name)) is not None}
+    return part.with_columns(pl.lit(value, pl.String).alias(name) for name, value in same.items())
 
 
-def _is_constant(part: pl.DataFrame, name: str) -> bool:
-    first = _value(part, 0, name)
-    if first is None or _value(part, -1, name) != first:
-        return False
-    return all(
-        bool((piece[name] == first).all(ignore_nulls=False)) for piece in part.select(name).iter_slices(BLOCK_ROWS)
-    )
+def only_value(frame: pl.DataFrame, name: str) -> str | None:
+    """The value that all rows of a text column have, or None. Immediate for a literal."""
+    if not frame.height:
+        return None
+    first = _value(frame, 0, name)
+    if first is None or _value(frame, -1, name) != first:
+        return None
+    # An expression: taking the column itself would materialize a literal.
+    same = frame.select((pl.col(name) == first).all(ignore_nulls=False)).item()
+    return first if same else None
 
 
 def _value(part: pl.DataFrame, row: int, name: str) -> str | None:

@@ -7,6 +7,7 @@ and then touches only the rows concerned.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ragworth.errors import TableError, format_count, quote_short
+from ragworth.tables.parts import only_value
 
 Ties = Literal["float64", "float32"]
 Ints = npt.NDArray[np.int64]
@@ -27,6 +29,10 @@ HASH_SEED = 2026
 
 BLOCK_ROWS = 1 << 19
 """Rows per block where temporary arrays would otherwise be as long as the table."""
+
+
+LONG_GROUPS = 50
+"""Rows in a group from which on groups are sorted one by one, instead of all together."""
 
 
 class DuplicatePassageError(TableError):
@@ -58,12 +64,16 @@ def group_rows(frame: pl.DataFrame, by: list[str]) -> RowGroups:
     if n == 0:
         return RowGroups(None, np.zeros(1, dtype=np.int64))
     starts = _changes(frame.select(by))
-    first = frame.select(by)[starts].with_row_index("at").select(pl.col("at").min().over(by)).to_series()
-    known, block_group = np.unique(first.to_numpy(), return_inverse=True)
-    if len(known) == len(starts):
+    scattered = len(starts) > n / 2  # then taking all rows is faster than gathering the first of each run
+    heads = frame.select(by) if scattered else frame.select(by)[starts]
+    first = heads.with_row_index("at").select(pl.col("at").min().over(by)).to_series().to_numpy()
+    new = first == np.arange(len(first))
+    if np.count_nonzero(new) == len(starts):
         return RowGroups(None, np.append(starts, n))
+    starts = np.arange(n) if scattered else starts
+    block_group = (np.cumsum(new) - 1)[first]
     per_row = np.repeat(block_group, np.diff(np.append(starts, n)))
-    order = np.argsort(per_row, kind="stable")
+    order = np.argsort(per_row.astype(np.min_scalar_type(per_row.max())), kind="stable")  # small numbers sort faster
     return RowGroups(order, np.concatenate([[0], np.cumsum(np.bincount(per_row))]))
 
 
@@ -71,6 +81,8 @@ def _changes(frame: pl.DataFrame) -> Ints:
     """The first row, and every row that differs from the one before it."""
     new = np.zeros(frame.height, dtype=bool)
     new[:1] = True
+    if frame.height > BLOCK_ROWS:
+        frame = frame.select(name for name in frame.columns if only_value(frame, name) is None)
     for low in range(1, frame.height, BLOCK_ROWS):
         # Slice one row more than the block, then take columns: comparing shifted slices of a chunked column would copy
         # it, and taking a whole constant column would materialize it.
@@ -85,13 +97,26 @@ def run_starts(column: pl.Series) -> Ints:
 
 
 class RowMove(NamedTuple):
-    """Move the rows ``source`` to the rows ``target``; all other rows stay."""
+    """Move the rows ``source`` to the rows ``target``, which ascend; all other rows stay."""
 
     target: Ints
     source: Ints
 
     def apply(self, column: pl.Series) -> pl.Series:
-        return column.rechunk().scatter(self.target, column.gather(self.source)) if len(self.target) else column
+        """Return the column with the rows moved. Where few move, only the chunks that change are copied."""
+        if not len(self.target):
+            return column
+        if len(self.target) > len(column) / 8:
+            rows = np.arange(len(column), dtype=np.uint32)
+            rows[self.target] = self.source
+            return column.rechunk().gather(rows)
+        moved, chunks = column.gather(self.source), column.get_chunks()
+        bounds = np.cumsum([0, *(len(chunk) for chunk in chunks)])
+        at = np.searchsorted(self.target, bounds)
+        return pl.concat(
+            chunk if first == last else chunk.scatter(self.target[first:last] - begin, moved[first:last])
+            for chunk, begin, first, last in zip(chunks, bounds[:-1], at[:-1], at[1:], strict=True)
+        )
 
 
 def sort_by_score(starts: Ints, passages: pl.Series, scores: npt.NDArray[np.float64], ties: Ties) -> RowMove:
@@ -111,11 +136,7 @@ def sort_by_score(starts: Ints, passages: pl.Series, scores: npt.NDArray[np.floa
     rising = np.flatnonzero((ranked[1:] > ranked[:-1]) & inside[1:]) + 1
     order: Ints | None = None
     if len(rising):
-        wrong = np.unique(np.searchsorted(starts, rising, side="right") - 1)
-        rows = rows_of_groups(starts, wrong)
-        which = np.repeat(wrong, starts[wrong + 1] - starts[wrong])
-        order = np.arange(n, dtype=np.int64)
-        order[rows] = rows[np.lexsort((-ranked[rows], which))]
+        order = _sort_groups(starts, np.unique(np.searchsorted(starts, rising, side="right") - 1), ranked)
         ranked = ranked[order]
     tied = np.flatnonzero((ranked[1:] == ranked[:-1]) & inside[1:]) + 1
     swaps = _break_ties(order, tied, passages) if len(tied) else stay
@@ -124,6 +145,19 @@ def sort_by_score(starts: Ints, passages: pl.Series, scores: npt.NDArray[np.floa
     order[swaps.target] = order[swaps.source]
     moved = np.flatnonzero(order != np.arange(n))
     return RowMove(moved, order[moved])
+
+
+def _sort_groups(starts: Ints, which: Ints, scores: npt.NDArray[np.float64]) -> Ints:
+    """All rows, with those of the groups ``which`` by score descending; equal scores keep their order."""
+    order = np.arange(len(scores), dtype=np.int64)
+    rows = rows_of_groups(starts, which)
+    if len(rows) < LONG_GROUPS * len(which):
+        group = np.repeat(which, starts[which + 1] - starts[which])
+        order[rows] = rows[np.lexsort((-scores[rows], group))]
+        return order
+    for low, high in zip(starts[which].tolist(), starts[which + 1].tolist(), strict=True):
+        order[low:high] = low + np.argsort(-scores[low:high], kind="stable")
+    return order
 
 
 def _break_ties(order: Ints | None, tied: Ints, passages: pl.Series) -> RowMove:
@@ -155,10 +189,14 @@ def positions_in_groups(groups: RowGroups) -> npt.NDArray[np.uint32]:
     return np.arange(1, int(groups.starts[-1]) + 1, dtype=np.uint32) - before
 
 
-def passage_keys(passages: pl.Series, numbers: npt.NDArray[np.integer]) -> Keys:
-    """A 64-bit key for each (number, passage id); unequal pairs share one with odds of 2⁻⁶⁴."""
+def passage_keys(passages: pl.Series, numbers: npt.NDArray[np.integer], sizes: Ints | None = None) -> Keys:
+    """A 64-bit key for each (number, passage id); unequal pairs share one with odds of 2⁻⁶⁴.
+
+    ``sizes`` says how many passages in a row have each number; by default one.
+    """
     hashed: Keys = passages.hash(HASH_SEED).to_numpy()
-    return hashed ^ (numbers.astype(np.uint64) + np.uint64(1)) * HASH_FACTOR
+    spread = (numbers.astype(np.uint64) + np.uint64(1)) * HASH_FACTOR
+    return hashed ^ (spread if sizes is None else np.repeat(spread, sizes))
 
 
 def group_ranges(starts: Ints) -> Iterator[tuple[int, int]]:
@@ -176,15 +214,17 @@ def duplicate_passages(passages: pl.Series, starts: Ints) -> Ints:
     found = [np.empty(0, dtype=np.int64)]
     for low, high in group_ranges(starts):
         begin, end = int(starts[low]), int(starts[high])
-        numbers = np.repeat(np.arange(low, high), np.diff(starts[low : high + 1]))
+        sizes = np.diff(starts[low : high + 1])
         ids = passages.slice(begin, end - begin)
-        key = passage_keys(ids, numbers)
-        ordered = np.sort(key)
-        twice = ordered[1:][ordered[1:] == ordered[:-1]]
+        key = passage_keys(ids, np.arange(low, high), sizes)
+        # Contexts of equal size are sorted one by one, which takes half as long as all together.
+        ordered = np.sort(key.reshape(len(sizes), -1) if (sizes == sizes[0]).all() else key[None], axis=1)
+        twice = ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]]
         if not len(twice):
             continue
         rows = np.flatnonzero(np.isin(key, twice))
-        pairs = pl.DataFrame({"number": numbers[rows], "passage": ids.gather(rows)})
+        numbers = np.repeat(np.arange(low, high), sizes)[rows]
+        pairs = pl.DataFrame({"number": numbers, "passage": ids.gather(rows)})
         first = pairs.select(pl.struct(pl.all()).is_first_distinct()).to_series().to_numpy()
         found.append(rows[~first] + begin)
     return np.concatenate(found)
@@ -204,7 +244,8 @@ def order_contexts(frame: pl.DataFrame, *, ties: Ties, source: str = "") -> Orde
     """
     groups = group_rows(frame, [name for name in ("system", "query") if name in frame.columns])
     if groups.order is not None:
-        frame = frame[groups.order]
+        # A column in one piece is gathered several times as fast.
+        frame = pl.DataFrame([column.rechunk().gather(groups.order) for column in frame])
         groups = RowGroups(None, groups.starts)
     by_rank = "rank" in frame.columns
     if not by_rank or not _ranks_ascend(frame["rank"], groups.starts):
@@ -226,8 +267,15 @@ def order_contexts(frame: pl.DataFrame, *, ties: Ties, source: str = "") -> Orde
             file=source,
         )
     if not by_rank:
-        frame = frame.with_columns(pl.Series("rank", positions_in_groups(groups), dtype=pl.UInt32))
+        ranks = pl.Series("rank", positions_in_groups(groups), dtype=pl.UInt32)
+        frame = frame.with_columns(_in_chunks_of(frame["passage"], ranks))
     return OrderedContexts(frame, groups.starts)
+
+
+def _in_chunks_of(column: pl.Series, values: pl.Series) -> pl.Series:
+    """The values in chunks like those of the column: Polars copies the columns of a frame whose chunks differ."""
+    bounds = np.cumsum([0, *column.chunk_lengths()])
+    return pl.concat(values.slice(int(low), int(high - low)) for low, high in pairwise(bounds))
 
 
 def _ranks_ascend(ranks: pl.Series, starts: Ints) -> bool:

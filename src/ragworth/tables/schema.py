@@ -58,7 +58,8 @@ class Table:
     def of_parts(cls, frames: Sequence[pl.DataFrame], notes: tuple[str, ...] = ()) -> Self:
         """Wrap frames that are known to be valid, one after the other."""
         table = cls.__new__(cls)
-        chosen = [frame.select(list(cls.schema)) for frame in frames]
+        names = list(cls.schema)
+        chosen = [frame if frame.columns == names else frame.select(names) for frame in frames]
         if sum(frame.height for frame in chosen) < parts.MIN_ROWS_TO_SPLIT:
             chosen = [parts.join_frames(chosen)] if chosen else [pl.DataFrame(schema=cls.schema)]
         table.parts = [part for frame in chosen for part in parts.split_frame(frame, cls.split_by)]
@@ -88,8 +89,7 @@ class Table:
 
     def distinct(self, column: str) -> list[str]:
         """Distinct values of a column, in order of appearance."""
-        found = (part.select(pl.col(column).unique(maintain_order=True)).to_series() for part in self.parts)
-        return list(dict.fromkeys(value for values in found for value in values))
+        return list(dict.fromkeys(value for part in self.parts for value in parts.distinct_values(part, column)))
 
     def having(self, column: str, values: Collection[str]) -> Self:
         """Keep the rows with one of these values."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from html import escape
 from pathlib import Path
 
@@ -130,7 +130,7 @@ def build(
         view,
         build_answers(results, seed),
         diagnosis,
-        build_figures(FigureSources(results, known, view, seed), titles),
+        partial(build_figures, FigureSources(results, known, view, seed), titles),
     )
 
 

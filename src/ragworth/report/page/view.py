@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import quote
@@ -38,7 +39,12 @@ class ReportView:
     overview: Overview
     answers: AnswerOverview | None
     diagnosis: Diagnosis
-    pictures: FigureSet
+    draw: Callable[[], FigureSet]
+
+    @cached_property
+    def pictures(self) -> FigureSet:
+        """Its figures, drawn on first use: that takes longer than everything else."""
+        return self.draw()
 
     @cached_property
     def budget(self) -> TwoJudgesSummary | None:
