@@ -346,3 +346,14 @@ def test_only_the_last_of_a_stage_is_kept(done: Path, models: Models) -> None:
     assert sorted(name.rpartition("-")[0] for name in names) == sorted(ALL)
     facts = json.loads(next((done / ".ragworth" / "stages").glob("score-*/facts.json")).read_text())
     assert facts["seconds"] >= 0
+
+
+def test_digests_of_nested_columns_are_of_their_values() -> None:
+    def table(text: str | None) -> pl.DataFrame:
+        said = pl.Series("said", [[{"role": "user", "text": text}], None])
+        kind = pl.Series("kind", ["a", None], pl.Enum(["a", "b"]))
+        return pl.DataFrame([said, kind, pl.Series("none", [None, None])])
+
+    texts = [*map(str, range(50)), None]
+    assert len({frame_digest(table(text)) for text in texts}) == len(texts)
+    assert [frame_digest(table(text)) for text in texts] == [frame_digest(table(text)) for text in texts]

@@ -11,9 +11,10 @@ import pytest
 
 from ragworth import evaluate
 from ragworth.config import read
+from ragworth.contribution.hops import hops_of
 from ragworth.errors import InputError
-from ragworth.evaluation.hops import hops_task
 from ragworth.evaluation.plan import plan_evaluation
+from ragworth.formats import load
 from ragworth.formats.openinference import FORMAT as OTLP
 from ragworth.llm.contract import Request, Score, Trace
 from ragworth.llm.scripted import ScriptedReply
@@ -52,7 +53,7 @@ def models(monkeypatch: pytest.MonkeyPatch) -> Models:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    where = workspace(tmp_path / "data", TOML)
+    where = workspace(tmp_path / "data", f"judgments.hops = true\n{TOML}")
     frame = pl.DataFrame(ROWS, schema=["query", "passage", "rank", "hop", "search"], orient="row")
     frame.write_csv(where / "agent.csv")
     return where
@@ -76,15 +77,18 @@ def test_hops_of_a_run_are_analysed_and_reported(folder: Path, models: Models) -
     assert statuses(evaluate(folder).stages)["grade.hops"] == "kept"
 
 
-def test_hops_can_be_switched_off_and_wait_for_a_word_where_calls_cost(folder: Path, models: Models) -> None:
+def test_hops_wait_for_a_word_because_they_take_calls(folder: Path, models: Models) -> None:
     def tasks(line: str) -> Any:
         (folder / "ragworth.toml").write_text(f"{line}\n{TOML}", encoding="utf-8")
-        return hops_task(read(folder))
+        return read(folder).hops
 
     assert tasks("judgments.hops = false") is None
     assert "grade.hops" not in statuses(evaluate(folder).stages)
-    assert tasks('model = "openai:x@http://localhost:1"') is None
-    assert tasks('model = "openai:x@http://localhost:1"\njudgments.hops = true') is not None
+    tasks("")
+    stages = evaluate(folder).stages
+    assert statuses(stages)["grade.hops"] == "skipped"
+    assert "write hops = true under [judgments]" in str(stages)
+    assert not models.taken()
     assert tasks('judgments.hops = {method = "exact"}').settings == {"method": "exact"}
     tasks('judgments.hops = {metod = "exact"}')
     with pytest.raises(InputError, match="metod"):
@@ -98,17 +102,47 @@ def test_logs_say_in_which_hop_a_passage_was_found(folder: Path, models: Models)
     ]
     record = {"query_id": "q1", "query": "Who built the mill?", "answer": "Ann built it", "retrieved_context": shown}
     lines(folder / "agent.jsonl", [record])
-    toml = '[systems]\nagent = {run = "agent.jsonl"}\n[grades]\ntext = false\n'
+    toml = 'judgments.hops = true\n[systems]\nagent = {run = "agent.jsonl"}\n[grades]\ntext = false\n'
     (folder / "ragworth.toml").write_text(toml, encoding="utf-8")
     found = evaluate(folder, until="grade")
     assert statuses(found.stages)["grade.hops"] == "done"
     assert {request.continuation.strip() for _, request in models.taken() if isinstance(request, Score)} == {
         "Ann built it"
     }
-    record["retrieved_context"] = [{"text": "Ann built it.", "hop": 0}]
+
+
+@pytest.mark.parametrize("hop", ["bridge", -1, 1.5, True, None])
+def test_a_field_that_is_no_number_of_a_hop_is_left_alone(folder: Path, hop: object) -> None:
+    passage = {"doc_id": "p1", "text": "Ann built it.", "hop": hop}
+    record = {"query_id": "q1", "query": "Who?", "answer": "Ann", "retrieved_context": [passage]}
     lines(folder / "agent.jsonl", [record])
-    with pytest.raises(InputError, match="the hop of passage 1 is '0', not 1, 2, …"):
-        evaluate(folder, until="grade")
+    contexts = load(str(folder / "agent.jsonl")).contexts
+    assert contexts is not None
+    assert contexts.hops is None
+
+
+def test_a_search_that_finds_nothing_new_is_a_hop(folder: Path) -> None:
+    shown = [{"doc_id": name, "text": name, "hop": hop} for hop, name in ((0, "p1"), (1, "p1"), (2, "p2"))]
+    record = {"query_id": "q1", "query": "Who?", "answer": "Ann", "retrieved_context": shown}
+    lines(folder / "agent.jsonl", [record])
+    contexts = load(str(folder / "agent.jsonl")).contexts
+    assert contexts is not None
+    assert contexts.frame["passage"].to_list() == ["p1", "p2"]
+    assert contexts.hops is not None
+    (hops,) = hops_of(contexts.hops).values()
+    assert [hop.passages for hop in hops] == [("p1",), (), ("p2",)]
+
+
+@pytest.mark.parametrize("columns", [["turn"], ["hop"]])
+def test_a_column_that_means_something_else_is_no_error(folder: Path, models: Models, columns: list[str]) -> None:
+    frame = pl.read_csv(folder / "agent.csv").drop("hop").with_columns(pl.lit("c1_1").alias(name) for name in columns)
+    frame.write_csv(folder / "agent.csv")
+    (folder / "ragworth.toml").write_text(TOML, encoding="utf-8")
+    found = evaluate(folder)
+    assert "grade.hops" not in statuses(found.stages)
+    assert found.results is not None
+    notes = str(found.results.manifest)
+    assert ("isn't read as an agent's hops" in notes) == (columns == ["hop"])
 
 
 @pytest.mark.parametrize(("second", "hops"), [("her name", [1, 2]), ("who built it", None)])

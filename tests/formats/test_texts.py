@@ -208,3 +208,21 @@ def test_a_subquestion_that_is_there_twice_in_jsonl(items: list[Any], save: Save
     with pytest.raises(RagworthError) as caught:
         read(save("bad.jsonl", lines(*items)), "subquestions")
     assert "bad.jsonl" in str(caught.value)
+
+
+@pytest.mark.parametrize("header", ["id\tquestion", "_id\tcontents", "topic\ttitle", "docno\tbody", "query_id\ttext"])
+def test_names_of_columns_are_no_text(tmp_path: Path, header: str) -> None:
+    path = tmp_path / "queries.tsv"
+    path.write_text(f"{header}\nq1\tWho built the mill?\n", encoding="utf-8")
+    try:
+        found = read(path, "queries").queries
+    except RagworthError as error:
+        assert "column" in str(error)
+    else:
+        assert found["query"].to_list() == ["q1"]
+
+
+def test_a_first_text_that_is_a_usual_name_is_a_text(tmp_path: Path) -> None:
+    path = tmp_path / "queries.tsv"
+    path.write_text("101\trun\n102\twalk\n", encoding="utf-8")
+    assert read(path, "queries").queries["query"].to_list() == ["101", "102"]

@@ -18,6 +18,7 @@ from ragworth.calls.shards.run import part_files, run_shard
 from ragworth.cli import main
 from ragworth.errors import InputError
 from ragworth.llm.scripted import Scripted
+from ragworth.storage.file_record import FileRecord
 from ragworth.storage.mirror import Mirror, mirrors_folder
 from ragworth.storage.places import files_in, is_empty
 from ragworth.storage.remote import RemoteFile, RemotePath, is_url
@@ -104,6 +105,57 @@ def test_a_file_that_changed_on_both_sides_is_an_error(folder: RemotePath) -> No
     assert (local / "a.txt").read_text() == "changed here"
 
 
+def test_what_somebody_else_uploaded_meanwhile_is_not_overwritten(folder: RemotePath) -> None:
+    (folder / "a.txt").write_bytes(b"old")
+    mirror = Mirror(folder)
+    (mirror.fetch() / "a.txt").write_text("mine")
+    (folder / "a.txt").write_bytes(b"theirs")
+    with pytest.raises(InputError, match="changed too"):
+        mirror.send()
+    assert (folder / "a.txt").read_bytes() == b"theirs"
+
+
+def test_what_is_gone_in_the_store_is_gone_in_the_copy(folder: RemotePath) -> None:
+    import obstore
+
+    for name in ("a.run", "b.run"):
+        (folder / "runs" / name).write_bytes(b"run")
+    local = Mirror(folder).fetch()
+    obstore.delete(folder._store, "runs/b.run")
+    Mirror(folder).fetch()
+    assert [path.name for path in (local / "runs").iterdir()] == ["a.run"]
+
+
+def test_a_second_machine_goes_on_with_the_results_of_the_first(
+    folder: RemotePath, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "log.jsonl").write_bytes(b"{}")
+    one = Mirror(folder)
+    FileRecord(one.fetch() / "results").write("report.md", b"first")
+    one.send()
+    monkeypatch.setenv("RAGWORTH_MIRRORS", str(tmp_path / "second"))
+    other = Mirror(folder)
+    FileRecord(other.fetch() / "results").refuse_foreign(["report.md"])
+
+
+@pytest.mark.parametrize("name", ["run#1", "run?v=2", "a%20b", "a b", "naïve"])
+def test_a_path_is_taken_literally(folder: RemotePath, name: str) -> None:
+    (folder / name / "q.txt").write_bytes(b"text")
+    assert [file.name for file in folder.files()] == [f"{name}/q.txt"]
+    assert (Mirror(folder / name).fetch() / "q.txt").read_bytes() == b"text"
+
+
+def test_empty_files_that_mark_folders_are_left_out(folder: RemotePath) -> None:
+    import obstore
+
+    bucket = folder.parent._store
+    for key in (f"{folder.name}/", f"{folder.name}/runs/"):
+        obstore.put(bucket, key, b"")
+    (folder / "runs/a.run").write_bytes(b"run")
+    assert [file.name for file in folder.files()] == ["runs/a.run"]
+    assert (Mirror(folder).fetch() / "runs" / "a.run").is_file()
+
+
 def test_a_name_that_leads_out_of_the_copy_is_refused(folder: RemotePath, monkeypatch: pytest.MonkeyPatch) -> None:
     hostile = RemoteFile("../../escaped.txt", 1, "v")
     monkeypatch.setattr(RemotePath, "files", lambda self, pattern="*": [hostile])
@@ -120,6 +172,16 @@ def test_runs_and_labels_are_scored_where_they_are(folder: RemotePath) -> None:
     written = run("score", f"--qrels={folder}/qrels.txt", folder / "bm25.run", "-o", folder / "out/scores.csv")
     assert written.exit_code == 0, written.output
     assert (folder / "out/scores.csv").read_bytes().count(b"\n") > 1
+
+
+def test_a_comparison_that_fails_is_uploaded_too(folder: RemotePath) -> None:
+    for name, run_name in (("old", "rerank"), ("new", "bm25")):
+        (folder / f"{name}.run").write_bytes((EXAMPLE / "runs" / f"{run_name}.run").read_bytes())
+    (folder / "qrels.txt").write_bytes((EXAMPLE / "qrels.txt").read_bytes())
+    asked = ("-q", folder / "qrels.txt", "--fail-if-worse", "nDCG@10", "-m", "nDCG@10")
+    ended = run("compare", folder / "old.run", folder / "new.run", *asked, "-o", folder / "compared.csv")
+    assert ended.exit_code == 3, ended.output
+    assert (folder / "compared.csv").read_bytes()
 
 
 def test_a_folder_is_checked_and_mistakes_are_told(folder: RemotePath) -> None:

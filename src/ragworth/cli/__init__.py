@@ -107,10 +107,17 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def _invoke(self, ctx: click.Context) -> Any:
-        result = super().invoke(ctx)
-        if (remote := ctx.meta.get(REMOTE)) is not None:
-            remote.finish()
+        try:
+            result = super().invoke(ctx)
+        except (click.exceptions.Exit, SystemExit):  # a command may end so after it has written everything
+            self._upload(ctx)
+            raise
+        self._upload(ctx)
         return result
+
+    def _upload(self, ctx: click.Context) -> None:
+        if (remote := ctx.meta.pop(REMOTE, None)) is not None:
+            remote.finish()
 
     def _command(self, ctx: click.Context) -> click.Command | None:
         """The command that runs, or the group that it is in."""

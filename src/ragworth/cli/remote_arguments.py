@@ -6,7 +6,9 @@ Only the command line may name an address; a workspace can't, because it may be 
 from __future__ import annotations
 
 import re
+import shutil
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,13 +18,13 @@ from ragworth.errors import InputError
 from ragworth.storage.mirror import Mirror, upload_output
 from ragworth.storage.remote import RemotePath
 
-ADDRESS = re.compile(r"(?P<head>(?:--[\w-]+=)?(?:[^=/:]+=)?(?:[\w-]+:)?)(?P<url>(?:s3|gs|az)://.+)", re.DOTALL)
+ADDRESS = re.compile(r"(?P<head>(?:--[\w-]+=|-\w)?(?:[^=/:]+=)?(?:[\w-]+:)?)(?P<url>(?:s3|gs|az)://.+)", re.DOTALL)
 """An address, after an option, the name of a run (``bm25=…``) or a format (``beir:…``)."""
 
-OUTPUTS = ("-o", "--output", "--results", "--labels")
-LOCAL_ONLY = ("--store", "--cache")
-BY_THEMSELVES = ("plan", "run-shard", "merge")
-"""Commands of ``calls`` that read and write addresses as they are."""
+OUTPUTS = ("-o", "--output", "--results", "--each", "--pairs-output", "--rows", "--dropped")
+OUTPUTS_OF = {"answer": ("--contexts",), "chunk": ("--labels",), "build": ("--outcomes",)}
+"""Options that name outputs of some commands, and inputs of others."""
+LOCAL_ONLY = ("-s", "--store", "--cache")
 
 
 @dataclass
@@ -34,22 +36,25 @@ class RemoteArguments:
 
     def localise(self, arguments: list[str]) -> list[str]:
         """The arguments with paths on this machine in the place of addresses."""
-        if arguments[:1] == ["calls"] and any(each in arguments[1:2] for each in BY_THEMSELVES):
-            return arguments
+        outputs = (*OUTPUTS, *OUTPUTS_OF.get(arguments[0], ()))
+        kept = _shard_places(arguments)
         options = ["", *arguments]
-        return [self._local(text, before) for before, text in zip(options, arguments, strict=False)]
+        return [
+            text if number in kept else self._local(text, before, outputs)
+            for number, (before, text) in enumerate(zip(options, arguments, strict=False))
+        ]
 
-    def _local(self, text: str, before: str) -> str:
+    def _local(self, text: str, before: str, outputs: Sequence[str]) -> str:
         found = ADDRESS.fullmatch(text)
         if found is None:
             return text
         head, remote = found["head"], RemotePath(found["url"])
-        option = head.partition("=")[0] if head.startswith("--") else before
+        option = head[:2] if re.match(r"-\w", head) else head.partition("=")[0] if head.startswith("--") else before
         if option in LOCAL_ONLY:
             raise InputError(
                 f"{option} is an address", expected="a path on this machine", remedy="share calls with `calls plan`"
             )
-        if option in OUTPUTS:
+        if option in outputs:
             place = Path(tempfile.mkdtemp(prefix="ragworth-output-")) / remote.name
             self.outputs.append((place, remote))
             return f"{head}{place}"
@@ -62,6 +67,17 @@ class RemoteArguments:
         for path, remote in self.outputs:
             if path.exists():
                 click.echo(upload_output(path, remote), err=True)
+            shutil.rmtree(path.parent)
         for mirror in self.mirrors:
             if number := mirror.send():
                 click.echo(f"{number:,} new or changed files of {mirror.remote} uploaded", err=True)
+
+
+def _shard_places(arguments: Sequence[str]) -> set[int]:
+    """Where the arguments have the folder of a plan, which the commands for shards read and write as it is."""
+    if arguments[0] != "calls" or not arguments[1:]:
+        return set()
+    if arguments[1] in ("run-shard", "merge"):
+        return {2}
+    before = enumerate(["", *arguments])
+    return {number for number, text in before if text in ("-o", "--output")} if arguments[1] == "plan" else set()

@@ -51,6 +51,7 @@ def read_hops(path: PathOrStr) -> HopTable:
 def hops_of(frame: pl.DataFrame, source: str = "") -> HopTable:
     """Hops from a frame with query, passage, and hop or turn, and optionally system (by default ``run``) and search."""
     counted = [name for name in ("turn", "hop") if name in frame.columns]
+    frame = frame.filter(pl.any_horizontal(pl.col(name).is_not_null() for name in counted)) if counted else frame
     if not counted:
         raise FormatError("there is no column 'hop'", file=source, expected=EXPECTED)
     numbers = [_hop_numbers(frame, name, source) for name in counted]
@@ -74,10 +75,12 @@ def hops_of(frame: pl.DataFrame, source: str = "") -> HopTable:
 
 def _hop_numbers(frame: pl.DataFrame, name: str, source: str) -> pl.Series:
     numbers = frame[name].cast(pl.Int64, strict=False)
-    wrong = (numbers.is_null() | (numbers < 1)).arg_true()
+    wrong = (numbers.is_null() | (numbers < 0)).arg_true()
     if len(wrong):
         row = int(wrong[0])
-        raise FormatError(f"row {row + 1}: the {name} is {frame[name][row]!r}", file=source, expected="1, 2, …")
+        raise FormatError(
+            f"row {row + 1}: the {name} is {frame[name][row]!r}", file=source, expected="whole numbers: 1, 2, …"
+        )
     return numbers
 
 

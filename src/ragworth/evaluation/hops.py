@@ -9,9 +9,9 @@ import polars as pl
 from ragworth.annotators.annotation import annotation_items, build_annotator
 from ragworth.annotators.hop_contribution import split_by_hops
 from ragworth.calls.job import Job
-from ragworth.config import TaskConfig, Workspace
+from ragworth.config import TaskConfig
 from ragworth.contribution.hops import hop_contexts
-from ragworth.errors import ModelError, format_count
+from ragworth.errors import format_count
 from ragworth.evaluation.stage_cache import frame_digest
 from ragworth.evaluation.stages import run_task_stage, stage_key
 from ragworth.evaluation.state import EvaluationState, StagePlan, task_settings
@@ -20,34 +20,20 @@ from ragworth.tables import Outcomes
 
 KIND = "hops"
 STAGE = f"grade.{KIND}"
-REMOTE = "openai:"
-"""Models that may charge for calls: they are asked only if the workspace says so."""
-
-
-def hops_task(space: Workspace) -> TaskConfig | None:
-    """How hops are analysed; None if they aren't."""
-    if isinstance(space.hops, TaskConfig):
-        return space.hops
-    return TaskConfig() if space.hops == "auto" and not space.model.use.startswith(REMOTE) else None
 
 
 def run_hops(state: EvaluationState) -> None:
     """Split answers among the hops that found their passages: accepted answers, else given ones, else the model's."""
-    task, texts = hops_task(state.space), state.collection
-    if not state.material.hops or state.space.hops is None:
+    task, texts = state.space.hops, state.collection
+    if not state.material.hops or task is None:
         return
-    if task is None:
-        _skip(state, "calls may cost; write hops = true under [judgments] to make them")
+    if task == "auto":
+        _skip(state, "it takes calls; write hops = true under [judgments] to make them")
     elif not texts.queries.height or not texts.passages.height:
         _skip(state, "there are no texts of queries or passages")
     else:
         with state.models.job(task.model, plan=state.plan is not None) as job:
-            try:
-                _split(state, task, job)
-            except ModelError as error:
-                if state.space.hops != "auto":
-                    raise
-                _skip(state, error.found)
+            _split(state, task, job)
 
 
 def _skip(state: EvaluationState, reason: str) -> None:

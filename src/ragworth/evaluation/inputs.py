@@ -15,7 +15,7 @@ from ragworth.collection import Collection, match_questions, merge_collections
 from ragworth.config import TaskConfig, Workspace, names_every_system
 from ragworth.contribution.hops import Hop, HopTable, hops_of
 from ragworth.conversations import conversation_notes
-from ragworth.errors import InputError, UnknownNameError, format_count, format_list, quote_short
+from ragworth.errors import FormatError, InputError, UnknownNameError, format_count, format_list, quote_short
 from ragworth.evaluation.given_answers import join_answers, join_outcomes, missing_answer_notes, replaced_notes
 from ragworth.evaluation.stage_cache import file_digest, frame_digest
 from ragworth.formats import outcomes as outcome_tables
@@ -212,7 +212,7 @@ def load_inputs(
         (),
         {kind: scope.judgments(each) for kind, each in better.items() if each is not None},
         len(queries) < found,
-        problems.of(partial(_find_hops, systems.made, set(queries)), "systems") or {},
+        problems.of(partial(_find_hops, space.hops, systems.made, set(queries), notes), "systems") or {},
     )
     notes += missing_answer_notes(material.answers, queries, texts.queries.select("query", "text"))
     if systems.bare and systems.made:
@@ -222,13 +222,25 @@ def load_inputs(
     return replace(material, notes=tuple(dict.fromkeys(notes)))
 
 
-def _find_hops(systems: Mapping[str, Pipeline | Contexts], queries: Set[str]) -> HopTable:
-    """What each search of an agent found, of those that searched more than once."""
+def _find_hops(
+    wanted: object, systems: Mapping[str, Pipeline | Contexts], queries: Set[str], notes: list[str]
+) -> HopTable:
+    """What each search of an agent found, of those that searched more than once.
+
+    A column of that name may mean something else: unless hops are asked for, it is left alone then, with a note.
+    """
     found: dict[tuple[str, str], Sequence[Hop]] = {}
     for contexts in systems.values():
-        if isinstance(contexts, Contexts) and contexts.hops is not None:
-            counted = [name for name in ("turn", "hop") if name in contexts.hops.columns]
-            found |= hops_of(contexts.hops.drop_nulls(counted), ", ".join(contexts.systems))
+        if wanted is None or not isinstance(contexts, Contexts) or contexts.hops is None:
+            continue
+        try:
+            found |= hops_of(contexts.hops, ", ".join(contexts.systems))
+        except FormatError as error:
+            if wanted != "auto":
+                raise
+            notes.append(
+                f"{', '.join(contexts.systems)}: the column 'hop' isn't read as an agent's hops: {error.found}"
+            )
     return {key: hops for key, hops in found.items() if len(hops) > 1 and key[1] in queries}
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
 
+import ragworth
 from ragworth.collection import Collection
 from ragworth.comparison import compare, summarise, to_scores
 from ragworth.errors import MetricError
@@ -21,9 +24,13 @@ from ragworth.report.page.answers import shown_outcomes
 from ragworth.report.page.sections.studies import FOLDER as STUDIES_FOLDER
 from ragworth.report.page.sections.studies import list_studies
 from ragworth.results import EXTRA_FILES, TABLES, TEXT_TABLES, Results, results_record
+from ragworth.storage.file_record import RECORD_NAME
 from ragworth.tables import Contexts, Outcomes, Scores
+from ragworth.tables.turns import turns_digest
 
 REPORT = "report.html"
+CODE = frozenset((".py", ".html", ".css", ".js", ".toml", ".txt"))
+"""Endings of the files that a report is made by."""
 
 
 class WrittenOutput(NamedTuple):
@@ -59,7 +66,7 @@ def write_output(state: EvaluationState, page_queries: int | None = None) -> Wri
     )
     folder = space.path(space.results)
     options = _page_options(results, _metric_names(scores) if space.metrics else None, page_queries)
-    key = _output_key(results, page_queries)
+    key = _output_key(results, options)
     if state.kept.has("report", key | _written_files(folder)):
         return WrittenOutput(results, folder, folder / REPORT, page.build(results, **options), fresh=False)
     results_record(folder).refuse_foreign(EXTRA_FILES)
@@ -75,8 +82,8 @@ def write_output(state: EvaluationState, page_queries: int | None = None) -> Wri
     return WrittenOutput(results, folder, folder / REPORT, made, fresh=True)
 
 
-def _output_key(results: Results, page_queries: int | None) -> dict[str, Any]:
-    """What tables and report are made from, but not when, nor how long each stage took."""
+def _output_key(results: Results, options: Mapping[str, Any]) -> dict[str, Any]:
+    """What tables and report are made from, and the program that makes them, but not when, nor how long it took."""
     about = {name: value for name, value in results.manifest.items() if name not in ("made", "stages")}
     stages = [
         {name: value for name, value in stage.items() if name not in ("status", "seconds")}
@@ -84,7 +91,7 @@ def _output_key(results: Results, page_queries: int | None) -> dict[str, Any]:
     ]
     tables = {name: getattr(results, name) for name in TABLES}
     frames = {name: getattr(results.collection, name) for name in TEXT_TABLES}
-    frames |= {"turns": results.collection.turns, **results.estimates}
+    frames |= results.estimates
     frames |= {f"said/{name}": frame for name, frame in results.said.items()}
     return {
         "manifest": about,
@@ -92,13 +99,30 @@ def _output_key(results: Results, page_queries: int | None) -> dict[str, Any]:
         "tables": {name: frame_digest(table) for name, table in (tables | frames).items()},
         "notes": {name: table.notes for name, table in tables.items() if table is not None},
         "empty": sorted(results.contexts.empty),
-        "page queries": page_queries,
+        "turns": [turns_digest(results.collection.turns), results.collection.turn_form],
+        "options": {name: str(value) for name, value in options.items()},
+        "code": _code_digest(),
     }
+
+
+@cache
+def _code_digest() -> str:
+    """A hash of the program: tables and report of another one may differ, also if its version is the same."""
+    made = hashlib.sha256()
+    root = Path(ragworth.__file__).parent
+    for path in sorted(each for each in root.rglob("*") if each.suffix in CODE):
+        made.update(f"{path.relative_to(root).as_posix()}\n".encode() + path.read_bytes())
+    return made.hexdigest()
 
 
 def _written_files(folder: Path) -> dict[str, Any]:
     """What lies in the folder of results: its own files as they were written, and the studies that a report lists."""
-    return {"files": results_record(folder).intact(), "studies": list_studies(folder / STUDIES_FOLDER)}
+    recorded = (folder / RECORD_NAME).exists()
+    return {
+        "recorded": recorded,
+        "files": results_record(folder).intact(),
+        "studies": list_studies(folder / STUDIES_FOLDER),
+    }
 
 
 def write_report(folder: Path, *, metrics: Sequence[str] | None = None, page_queries: int | None = None) -> Path:

@@ -159,8 +159,16 @@ def _column_bytes(column: pl.Series) -> list[bytes]:
             _length_bytes(column.list.len()),
             *_column_bytes(column.drop_nulls().explode(empty_as_null=False)),
         ]
+    if isinstance(column.dtype, pl.Struct):
+        return [absent, *(each for field in column.struct.unnest().iter_columns() for each in _column_bytes(field))]
+    if isinstance(column.dtype, pl.Enum | pl.Categorical):
+        column = column.cast(pl.String)
     if column.dtype == pl.String:
         return [absent, _length_bytes(column.str.len_bytes()), *map(str.encode, column.str.join("", ignore_nulls=True))]
+    if column.dtype == pl.Null:
+        return [absent]
+    if column.dtype != pl.Boolean and not column.dtype.is_numeric():
+        return [absent, repr(column.to_list()).encode("utf-8", "surrogatepass")]
     return [absent, column.fill_null(strategy="zero").to_numpy().tobytes()]
 
 

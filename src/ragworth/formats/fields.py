@@ -328,12 +328,12 @@ def _own_fields(row: Mapping[str, Any], rank: int) -> LoggedPassage:
 
 def _found_by(row: Mapping[str, Any], rank: int) -> tuple[int | None, str | None]:
     """In which hop of an agent a passage was found, and by which search."""
-    if not _given(row.get("hop")):
-        return None, None
-    hop = as_number(row["hop"], f"hop of passage {rank}")
-    if not hop.is_integer() or hop < 1:
-        raise WrongLineError(f"the hop of passage {rank} is {quote_short(row['hop'], 24)}, not 1, 2, …")
-    return int(hop), as_text(row["search"], f"search of passage {rank}") if _given(row.get("search")) else None
+    hop = row.get("hop")
+    if isinstance(hop, float) and hop.is_integer():
+        hop = int(hop)
+    if not isinstance(hop, int) or isinstance(hop, bool) or hop < 0:
+        return None, None  # a field of that name may mean something else
+    return hop, as_text(row["search"], f"search of passage {rank}") if _given(row.get("search")) else None
 
 
 def _given(value: Any) -> bool:
@@ -406,7 +406,10 @@ def read_relevant(row: Mapping[str, Any], finder: FieldFinder, *, cells: bool = 
     texts = as_passages(finder.get(row, "relevant")) or []
     ids = as_texts(finder.get(row, "relevant_ids"), "id", cells=cells)
     if len(ids) == len(texts):
-        return [passage._replace(id=name) for passage, name in zip(texts, ids, strict=True)]
+        return [
+            passage if passage.id is not None else passage._replace(id=name)
+            for passage, name in zip(texts, ids, strict=True)
+        ]
     return [*texts, *(LoggedPassage(None, name) for name in ids)]
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ragworth.collection import TEXT_ID, Collection, plain_text, text_id
+from ragworth.collection import Collection, plain_text, text_id
 from ragworth.errors import FormatError, format_count, format_list, quote_short
 from ragworth.formats.contract import LoadedCollection
 from ragworth.formats.grade_words import (
@@ -128,6 +128,9 @@ class LogBuilder:
         self.other_texts: dict[int, str] = {}
         """By row: a text that differs from the first one of the same passage id."""
         self.hops: dict[int, tuple[int, str | None]] = {}
+        self.found_again: list[tuple[str, int, str | None]] = []
+        """Passages of the current record that a later search found once more: id, hop and search."""
+        self.other_hops: list[tuple[str, str, str, int, str | None]] = []
         """By row: in which hop a passage was found, and by which search."""
         self.shown: dict[tuple[str, str], _ShownContext] = {}
         self.unrecorded: dict[tuple[str, str], int] = {}
@@ -213,18 +216,27 @@ class LogBuilder:
             return None
         named: dict[tuple[str, str | None], LoggedPassage] = {}
         ids: set[str] = set()
+        self.found_again = []
         for rank, passage in enumerate(record.passages, 1):
             if passage.id is None and passage.text is None:
                 raise WrongLineError(f"passage {rank} has neither doc_id nor text")
             name = passage.id if passage.id is not None else text_id(passage.text or "")
             if name in ids and (self.strict or passage.text is None):
-                if self.strict:
+                if self.strict and passage.hop is None:
                     raise WrongLineError(f"a passage occurs twice for query {quote_short(query, 24)}")
+                self._find_again(name, passage)
                 continue
+            if (name, passage.text) in named:
+                self._find_again(name, passage)
             ids.add(name)
             named.setdefault((name, passage.text), passage._replace(id=name))
         self.repeated_passages += len(record.passages) - len(named)
         return list(named.values())
+
+    def _find_again(self, name: str, passage: LoggedPassage) -> None:
+        """Note that another search found a passage, too: it is shown once, but that search was made."""
+        if passage.hop is not None:
+            self.found_again.append((name, passage.hop, passage.search))
 
     def _show(self, key: tuple[str, str], passages: list[LoggedPassage] | None, place: int) -> None:
         if passages is None:
@@ -246,6 +258,7 @@ class LogBuilder:
             if passage.hop is not None:
                 self.hops[len(self.rows)] = passage.hop, passage.search
             self.rows.append((*key, rank, passage.id, passage.score))
+        self.other_hops += [(*key, *again) for again in self.found_again]
         self.shown[key] = _ShownContext(start, len(self.rows))
 
     def build(self, notes: tuple[str, ...] = ()) -> LoadedCollection:
@@ -377,7 +390,11 @@ class LogBuilder:
             more = pl.DataFrame(found, schema={"hop": pl.Int64, "search": pl.String}, orient="row")
             frame = frame.hstack(more)
         empty = [key for key, (start, end) in self.shown.items() if start == end] + list(self.unrecorded)
-        return Contexts(frame, source=self.source, empty=empty)
+        contexts = Contexts(frame, source=self.source, empty=empty)
+        if contexts.hops is not None and self.other_hops:
+            again = pl.DataFrame(self.other_hops, schema=contexts.hops.schema, orient="row")
+            contexts.hops = pl.concat([contexts.hops, again])
+        return contexts
 
     def _answer_table(self, notes: list[str]) -> Answers | None:
         rows = self.answers
@@ -465,9 +482,9 @@ class LogBuilder:
 
 
 def _is_same(passage: LoggedPassage, name: str, text: str) -> bool:
-    """Whether a passage that is known to be relevant is the one shown under this name: by id, if both have one."""
-    if passage.id is not None and (passage.text is None or not name.startswith(TEXT_ID)):
-        return passage.id == name
+    """Whether a passage that is known to be relevant is the one shown under this name, by its id or its text."""
+    if passage.id == name:
+        return True
     wanted = plain_text(passage.text or "")
     if not wanted or not text:
         return False

@@ -86,9 +86,17 @@ def conversation_format(path: PathOrStr) -> Format | None:
 def _lacks_header(path: PathOrStr) -> bool:
     """Whether the first line is an id and a text, and not the names of columns."""
     _, first = next(read_lines(path), (0, b""))
-    fields = first.decode("utf-8", "replace").split("\t")
-    names = {"text", *(name for names in ID_ALIASES.values() for name in names)}
-    return len(fields) == 2 and not names & {field.strip().lower() for field in fields}
+    fields = [field.strip().lower() for field in first.decode("utf-8", "replace").split("\t")]
+    names = {*USUAL_HEADERS, *(name for names in ID_ALIASES.values() for name in names)}
+    return len(fields) == 2 and not (fields[0] in names or set(fields) <= names)
+
+
+_HEADERS = (
+    "id _id qid pid docid doc_id docno doc document number topic query question title text contents content body "
+    "passage answer"
+)
+USUAL_HEADERS = frozenset(_HEADERS.split())
+"""Names of columns in files of texts, besides those of ids."""
 
 
 def _read_pairs(path: PathOrStr, name: str, skip: bool) -> tuple[pl.DataFrame, tuple[str, ...]]:

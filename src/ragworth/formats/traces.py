@@ -73,7 +73,7 @@ def _read_trace(trace: str, steps: list[TraceStep], several: bool) -> LogRecord:
     answers = (find_answer(step.output) for step in [*roots, *reversed(models)] if step not in retrievers)
     passages: list[LoggedPassage] | None = None
     searches = [find_question(step.input) for step in retrievers] if not rerankers else []
-    hopping = len(set(searches)) > 1
+    hopping = len({text.strip() for text in searches if text and text.strip()}) > 1
     for hop, step in enumerate(rerankers or retrievers, 1):
         found = as_passages(step.documents) or []
         if hopping:

@@ -1,7 +1,7 @@
 """Copies of remote files and folders on this machine: brought up to date before a command, sent back after it.
 
-What a command writes into the copy of a folder is uploaded when it ends, except stores and caches: these stay on this
-machine, where the next command finds them. A file that changed on both sides is an error.
+What a command writes into the copy of a folder, or beside that of a file, is uploaded when it ends, except stores and
+caches: these stay on this machine, where the next command finds them. A file that changed on both sides is an error.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import secrets
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -16,8 +17,9 @@ from typing import NamedTuple
 
 from ragworth.errors import InputError, format_count, format_list
 from ragworth.storage.durable import write_durably
+from ragworth.storage.file_record import RECORD_NAME
 from ragworth.storage.private import private_folder
-from ragworth.storage.remote import RemoteFile, RemotePath
+from ragworth.storage.remote import RemotePath
 
 KEPT_HERE = (".sqlite", ".sqlite-wal", ".sqlite-shm")
 """Endings of files that belong to stores."""
@@ -74,63 +76,92 @@ class Mirror:
     def fetch(self) -> Path:
         """Bring the copy up to date, and return where it is."""
         try:
-            single = self.remote.is_file()
-            files = [self.remote.version()] if single else self.remote.files()
+            files = self.remote.files()
+            single = not files
+            if single and self.remote.is_file():
+                files = [self.remote.version()]
         except OSError as error:
             raise InputError(str(error), remedy="check the address and the credentials in the environment") from error
         if not files:
             raise InputError("there is no such file or folder", file=self.remote.url, remedy="check the address")
         private_folder(self.home)
         synced = self._synced()
+        for name in [name for name in synced if not single and name not in {file.name for file in files}]:
+            self._remove(name, synced)
         for file in files:
             target = self.path if single else self.path / _inside(file.name, self.remote)
             known = synced.get(file.name)
             if known is not None and known.version == file.version and target.exists():
                 continue
             if target.exists() and (known is None or _state(target) != known[1:]):
-                raise InputError(
-                    "this file changed in the object store, and its copy here changed too",
-                    file=f"{self.remote.url}/{file.name}",
-                    remedy=f"keep one of them: remove {target}, or upload it yourself",
-                )
-            self._download(file, target, single=single)
+                raise self._conflict(file.name, target)
+            self._download(self.remote if single else self.remote / file.name, target)
             synced[file.name] = SyncedFile(file.version, *_state(target))
             self._remember(synced)
         return self.path
 
-    def _download(self, file: RemoteFile, target: Path, *, single: bool) -> None:
+    def _remove(self, name: str, synced: dict[str, SyncedFile]) -> None:
+        """Remove the copy of a file that is no longer in the store."""
+        target = self.path / _inside(name, self.remote)
+        if target.exists() and _state(target) != synced[name][1:]:
+            raise self._conflict(name, target)
+        target.unlink(missing_ok=True)
+        del synced[name]
+        self._remember(synced)
+
+    def _conflict(self, name: str, target: Path) -> InputError:
+        return InputError(
+            "this file changed in the object store, and its copy here changed too",
+            file=f"{self._remote_root}/{name}",
+            remedy=f"keep one of them: remove {target}, or upload it yourself",
+        )
+
+    def _download(self, remote: RemotePath, target: Path) -> None:
         private_folder(target.parent)
-        part = target.with_name(f".{target.name[:40]}.part")
+        part = target.with_name(f".{target.name[:40]}.{secrets.token_hex(4)}.part")
         try:
-            (self.remote if single else self.remote / file.name).download(part)
+            remote.download(part)
         except OSError as error:
             part.unlink(missing_ok=True)
             raise InputError(str(error), remedy="run the command again") from error
         part.replace(target)
 
+    @property
+    def _root(self) -> Path:
+        """Where commands write: in the copy of a folder, or beside that of a file."""
+        return self.path if self.path.is_dir() else self.home
+
+    @property
+    def _remote_root(self) -> RemotePath:
+        return self.remote if self.path.is_dir() else self.remote.parent
+
     def send(self) -> int:
-        """Upload what changed in the copy of a folder; returns how many files."""
-        if not self.path.is_dir():
+        """Upload what is new or changed here; returns how many files."""
+        changed = [name for name in self._written() if self._synced().get(name, ("",))[1:] != _state(self._root / name)]
+        if not changed:
             return 0
-        synced, sent = self._synced(), 0
-        for path in sorted(self.path.rglob("*")):
-            name = path.relative_to(self.path).as_posix()
-            if not path.is_file() or _stays_here(name):
-                continue
-            if (known := synced.get(name)) is not None and known[1:] == _state(path):
-                continue
-            target = self.remote / name
-            try:
-                target.upload(path)
-                synced[name] = SyncedFile(target.version().version, *_state(path))
-            except OSError as error:
-                raise InputError(
-                    f"results could not be uploaded: {error}",
-                    remedy=f"they are in {self.path}; the same command uploads them",
-                ) from error
-            self._remember(synced)
-            sent += 1
-        return sent
+        synced = self._synced()
+        try:
+            for name in changed:
+                target = self._remote_root / name
+                known = synced[name].version if name in synced else None
+                if (target.version().version if target.is_file() else None) != known:
+                    raise self._conflict(name, self._root / name)
+                target.upload(self._root / name)
+                synced[name] = SyncedFile(target.version().version, *_state(self._root / name))
+                self._remember(synced)
+        except OSError as error:
+            raise InputError(
+                f"results could not be uploaded: {error}",
+                remedy=f"they are in {self._root}; the same command uploads them",
+            ) from error
+        return len(changed)
+
+    def _written(self) -> list[str]:
+        """Files that belong in the store, by name; the one that says what the others are comes last."""
+        files = (path.relative_to(self._root).as_posix() for path in self._root.rglob("*") if path.is_file())
+        mine = [name for name in files if not _stays_here(name) and self._root / name not in (self._record, self.path)]
+        return sorted(mine, key=lambda name: (name.endswith("manifest.json"), name))
 
 
 def fetch(url: str) -> Path:
@@ -147,8 +178,9 @@ def _state(path: Path) -> tuple[int, int]:
 
 
 def _stays_here(name: str) -> bool:
-    parts = PurePosixPath(name).parts
-    return name.endswith(KEPT_HERE) or any(part.startswith(".") for part in parts)
+    path = PurePosixPath(name)
+    hidden = any(part.startswith(".") for part in path.parts) and path.name != RECORD_NAME
+    return hidden or name.endswith(KEPT_HERE)
 
 
 def _inside(name: str, remote: RemotePath) -> PurePosixPath:

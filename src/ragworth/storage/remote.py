@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from ragworth.errors import InputError
@@ -65,23 +65,30 @@ class RemotePath:
     def parent(self) -> RemotePath:
         return RemotePath(self.url.rstrip("/").rpartition("/")[0])
 
+    @property
+    def _key(self) -> str:
+        """The path in the bucket."""
+        return self.url.split("://", 1)[1].partition("/")[2].strip("/")
+
     @cached_property
     def _store(self) -> Any:
         """The bucket, and in it the folder."""
-        try:
-            from obstore.store import from_url
-        except ImportError as error:
-            raise InputError(
-                "reading from object stores needs obstore", file=self.url, remedy="pip install 'ragworth[remote]'"
-            ) from error
+        obstore = _require_obstore(self.url)
+        scheme, rest = self.url.split("://", 1)
+        kind = {"s3": obstore.store.S3Store, "gs": obstore.store.GCSStore, "az": obstore.store.AzureStore}[scheme]
         # A store on this machine or in a private network may have no certificate; its user names it so.
         plain = os.environ.get("AWS_ENDPOINT_URL", os.environ.get("AWS_ENDPOINT", "")).startswith("http://")
         with _as_os_error(self.url):
-            return from_url(
-                self.url.rstrip("/"), client_options={"allow_http": plain}, retry_config={"retry_timeout": PATIENCE}
+            return kind(
+                rest.partition("/")[0],
+                prefix=self._key or None,
+                client_options={"allow_http": plain},
+                retry_config={"retry_timeout": PATIENCE},
             )
 
     def is_file(self) -> bool:
+        if not self._key:
+            return False  # a bucket
         try:
             self.version()
         except FileNotFoundError:
@@ -90,51 +97,59 @@ class RemotePath:
 
     def version(self) -> RemoteFile:
         """Size and version of a file."""
-        import obstore
-
+        obstore = _require_obstore(self.url)
         with _as_os_error(self.url):
             found = obstore.head(self.parent._store, self.name)
         return RemoteFile(self.name, found["size"], found["e_tag"] or str(found["last_modified"]))
 
     def read_bytes(self) -> bytes:
-        import obstore
-
+        obstore = _require_obstore(self.url)
         with _as_os_error(self.url):
             return bytes(obstore.get(self.parent._store, self.name).bytes())
 
     def write_bytes(self, data: bytes) -> None:
         """Write a file: it is there whole or not at all."""
-        import obstore
-
+        obstore = _require_obstore(self.url)
         with _as_os_error(self.url):
             obstore.put(self.parent._store, self.name, data)
 
     def files(self, pattern: str = "*") -> list[RemoteFile]:
         """All files below a folder whose path matches, in the order of their names."""
-        import obstore
-
+        obstore = _require_obstore(self.url)
         found: list[RemoteFile] = []
         with _as_os_error(self.url):
             for batch in obstore.list(self._store):
                 for one in batch:
                     version = one["e_tag"] or str(one["last_modified"])
                     found.append(RemoteFile(one["path"], one["size"], version))
-        return sorted(one for one in found if fnmatch.fnmatchcase(one.name, pattern))
+        # Tools that show buckets as folders mark these by empty files.
+        folders = {parent.as_posix() for one in found for parent in PurePosixPath(one.name).parents}
+        real = [one for one in found if one.name and (one.size or one.name not in folders)]
+        return sorted(one for one in real if fnmatch.fnmatchcase(one.name, pattern))
 
     def download(self, target: Path) -> None:
         """Copy a file to this machine, a part at a time."""
-        import obstore
-
+        obstore = _require_obstore(self.url)
         with _as_os_error(self.url), target.open("wb") as file:
             for part in obstore.get(self.parent._store, self.name).stream(min_chunk_size=CHUNK):
                 file.write(part)
 
     def upload(self, source: Path) -> None:
         """Copy a file from this machine."""
-        import obstore
-
+        obstore = _require_obstore(self.url)
         with _as_os_error(self.url):
             obstore.put(self.parent._store, self.name, source)
+
+
+def _require_obstore(url: str) -> Any:
+    try:
+        import obstore
+        import obstore.store
+    except ImportError as error:
+        raise InputError(
+            "object stores need the package obstore", file=url, remedy="pip install 'ragworth[remote]'"
+        ) from error
+    return obstore
 
 
 @contextmanager

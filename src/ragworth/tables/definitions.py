@@ -111,7 +111,7 @@ class Contexts(Table):
                 expected="a 'rank' column (position shown, from 1) or a 'score' column",
                 file=source,
             )
-        if {"hop", "turn"} & set(frame.columns):
+        if "hop" in frame.columns:
             shown = pl.DataFrame(columns[:2]).with_columns(
                 pl.lit(system).alias("system") if systems is None else systems
             )
