@@ -161,6 +161,15 @@ def test_reference_texts_and_their_ids_are_the_same_passages(save: Save) -> None
         assert name in (None, relevance.frame["passage"][0])
 
 
+def test_a_chunk_with_the_text_of_a_reference_is_that_passage_whatever_its_id(save: Save) -> None:
+    text = "Ann built the mill in 1820, on the river."
+    shown = [{"doc_id": "doc7#3", "text": text}]
+    record = {"user_input": "Who?", "retrieved_contexts": shown, "reference_contexts": [text], "response": "Ann"}
+    found = load(save("log.jsonl", json.dumps(record | {"reference_context_ids": ["doc7"]})))
+    assert found.collection.relevance is not None
+    assert found.collection.relevance.frame["passage"].to_list() == ["doc7#3"]
+
+
 def test_pairwise_preferences(save: Save) -> None:
     """Two people say 2 and 1 for the second system, so it is better by 1.5."""
     loaded = load(save("labels.json", json.dumps([pair(2), pair(1), pair(-1, dataset="science")])))
