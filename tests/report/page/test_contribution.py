@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from ragworth.contribution.hops import hop_profile, stop_sentence
@@ -38,6 +39,37 @@ def test_sentences_have_the_passages_behind_them_and_their_marks(made: page.Page
     assert view.passages[0].remarks == "redundant with [2] · cited"
     assert view.sentences_of(2) == [1, 2]
     assert first.blocks[0].text == "2 passages of 3 carry 100 % of the answer; 1 of 3 goes against it."  # type: ignore
+
+
+def marked(made: page.Page, sentences: list[str], statements: list[str], labels: list[str], repeat: int = 0) -> list[str]:
+    """The marks of an answer of these sentences, where the answer that was judged has these statements."""
+    said, count = made.results.said, len(sentences)
+    split = said["graded-contribution"].head(1)
+    split = split.with_columns(sentences=pl.lit(sentences), by_sentence=pl.Series([[[1.0, 0.0, 0.0]] * count]))
+    support = said["support"].head(1).with_columns(statements=pl.lit(statements), labels=pl.lit(labels))
+    support = support.with_columns(supporting=pl.lit(None, pl.List(pl.List(pl.String))), repeat=pl.lit(repeat, pl.Int64))
+    first, *_ = answer_contexts(made, split, support, 1)[0]
+    (view,) = [block for block in first.blocks if isinstance(block, AnswerView)]
+    return [each.label for each in view.sentences]
+
+
+def test_a_mark_belongs_to_the_sentence_that_was_judged(made: page.Page) -> None:
+    assert marked(made, ["Paris."], ["It is Lyon."], ["contradicted"]) == [""]
+    assert marked(made, ["It is  Paris [1]."], ["It is Paris."], ["supported"]) == ["supported"]
+    assert marked(made, ["Yes.", "Yes.", "No."], ["No.", "Yes.", "Yes."], ["neither", "supported", "contradicted"]) == [
+        "supported",
+        "contradicted",
+        "neither",
+    ]
+    assert marked(made, ["Paris."], ["Paris."], ["supported"], repeat=1) == [""]
+
+
+def test_equal_sentences_have_a_mark_each(made: page.Page) -> None:
+    support = made.results.said["support"].head(1)
+    support = support.with_columns(statements=pl.lit(["Yes.", "Yes.", "No."]))
+    shown, _ = answer_contexts(made, None, support, 1)
+    (view,) = [block for block in shown[0].blocks if isinstance(block, AnswerView)]
+    assert [each.text for each in view.sentences] == ["Yes.", "Yes.", "No."]
 
 
 def test_support_alone_shows_marks_without_bars(made: page.Page) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from ragworth.contribution.summary import LEAST
 from ragworth.report.answer_views import AnswerPassage, AnswerSentence, AnswerView
 from ragworth.report.document import Details, Only, Paragraph, TextSpan
 from ragworth.report.page.view import ReportView, explorer_address
+from ragworth.text_match.citations import without_citations
 
 TEXT = 300
 """Characters of a passage that are shown."""
@@ -36,6 +38,8 @@ def answer_contexts(
     made = []
     for number, key in enumerate(keys[:most], 1):
         row, marks = split.get(key), judged.get(key, {})
+        if row is not None and (row.get("repeat") or 0) != (marks.get("repeat") or 0):
+            marks = {}
         shown = _shown(view, key, row)
         block = AnswerView(
             f"answer-{number}",
@@ -81,24 +85,35 @@ def _short(text: str) -> str:
 def _sentences(
     row: Mapping[str, Any] | None, marks: Mapping[str, Any], shown: Sequence[str]
 ) -> Iterator[AnswerSentence]:
-    """Sentences in their order. Marks belong to the same sentences, which two steps may have split differently."""
+    """Sentences in their order, each with the mark of the statement that says the same.
+
+    Marks may be of another answer, so a sentence without such a statement has no mark.
+    """
     statements, labels = marks.get("statements") or [], marks.get("labels") or []
     alone = marks.get("supporting") or [[] for _ in statements]
     numbers = {name: n for n, name in enumerate(shown, 1)}
-    judged = {
-        text: (label, tuple(numbers[name] for name in names if name in numbers))
+    judged = [
+        AnswerSentence(text, label=label, supporting=tuple(numbers[name] for name in names if name in numbers))
         for text, label, names in zip(statements, labels, alone, strict=True)
-    }
+    ]
     if row is None:
-        yield from (AnswerSentence(text, label=label, supporting=names) for text, (label, names) in judged.items())
+        yield from judged
         return
-    aligned = len(statements) == len(row["sentences"])
-    for n, (text, values) in enumerate(zip(row["sentences"], row["by_sentence"], strict=True)):
+    left: defaultdict[str, deque[AnswerSentence]] = defaultdict(deque)
+    for each in judged:
+        left[_plain(each.text)].append(each)
+    for text, values in zip(row["sentences"], row["by_sentence"], strict=True):
         order = sorted(range(len(values)), key=lambda i: -values[i])
         behind = tuple(i + 1 for i in order if values[i] > LEAST)[:BEHIND]
         against = tuple(i + 1 for i in reversed(order) if values[i] < -LEAST)[:BEHIND]
-        label, names = judged.get(statements[n] if aligned else text, ("", ()))
-        yield AnswerSentence(text, behind, against, label, names)
+        same = left[_plain(text)]
+        mark = same.popleft() if same else AnswerSentence(text)
+        yield AnswerSentence(text, behind, against, mark.label, mark.supporting)
+
+
+def _plain(sentence: str) -> str:
+    """A sentence to compare: without citations, and with single blanks."""
+    return " ".join(without_citations(sentence).split())
 
 
 def _passages(row: Mapping[str, Any] | None, shown: Sequence[str]) -> Iterator[AnswerPassage]:
