@@ -125,6 +125,15 @@ def test_markdown_has_the_same_as_tables(made: page.Page) -> None:
     assert "<script>" not in text
 
 
+def test_the_table_of_searches_has_values_below_their_headers() -> None:
+    steps = [HopStep("hop 1", "a", 2.0, 2.0, 1.0), HopStep("hop 2", "b", 5.0, 3.0, 4.0)]
+    (table,) = HopTimeline(steps, 2).blocks
+    columns = dict(zip([str(column.title) for column in table.columns], zip(*table.rows, strict=True), strict=True))
+    assert columns["Worth so far, nats"] == (2.0, 5.0)
+    assert columns["Added"] == (2.0, 3.0)
+    assert columns["Contribution"] == (1.0, 4.0)
+
+
 def test_a_report_without_contributions_has_no_such_section() -> None:
     pytest.importorskip("altair")
     bare = page.build(odd_samples.minimal())
