@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -20,12 +19,9 @@ def test_seconds_are_grouped_by_answer(
     labels = Labels(Label(who, item, {"grade": said}, seconds=seconds) for who, item, said, seconds in given)
     labels.write(tmp_path / "out" / "labels.parquet")
     monkeypatch.chdir(tmp_path)
-    (snippet,) = re.findall(
-        r"by answer rather than by person.*?```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL
-    )
-    exec(snippet, {})
-    rows = [
-        [cell.strip() for cell in line.split("┆")] for line in capsys.readouterr().out.splitlines() if "grade" in line
-    ]
+    after = PAGE.read_text(encoding="utf-8").partition("by answer rather than by person")[2]
+    exec(after.partition("```python\n")[2].partition("```")[0], {})
+    lines = [line for line in capsys.readouterr().out.splitlines() if "grade" in line]
+    rows = [[cell.strip() for cell in line.split("┆")] for line in lines]
     assert sorted(cells[1] for cells in rows) == ["1", "2"]
     assert any("yes" in cells[0] and cells[2].startswith("5.0") for cells in rows)

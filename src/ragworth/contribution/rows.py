@@ -33,6 +33,7 @@ DETAIL_COLUMNS: Mapping[str, Any] = {
     "cited": pl.List(pl.String),
     "searches": pl.List(pl.String),
     "growing": pl.List(pl.Float64),
+    "least": pl.Float64,
 }
 """What is kept beside the outcomes of a context, in its first row.
 
@@ -41,7 +42,8 @@ answer loses when it alone is removed, and gains when it alone is shown; the sen
 of all passages to it; interactions of each two passages; the answer's log-probability with the context and without; its
 tokens; the method; how many subsets were asked about; the share of the ranking that is certain enough; R² and Spearman
 ρ of a surrogate on held-out subsets; the passages that the answer cites; and where hops take the place of passages,
-what was searched for in each, and the answer's log-probability after none, the first, the first two, … of them.
+what was searched for in each, the answer's log-probability after none, the first, the first two, … of them, and the
+nats that the rest may add when an agent could have stopped.
 """
 
 PASSAGE_COLUMNS = {

@@ -41,13 +41,17 @@ def test_sentences_have_the_passages_behind_them_and_their_marks(made: page.Page
     assert first.blocks[0].text == "2 passages of 3 carry 100 % of the answer; 1 of 3 goes against it."  # type: ignore
 
 
-def marked(made: page.Page, sentences: list[str], statements: list[str], labels: list[str], repeat: int = 0) -> list[str]:
+def marked(
+    made: page.Page, sentences: list[str], statements: list[str], labels: list[str], repeat: int = 0
+) -> list[str]:
     """The marks of an answer of these sentences, where the answer that was judged has these statements."""
     said, count = made.results.said, len(sentences)
     split = said["graded-contribution"].head(1)
     split = split.with_columns(sentences=pl.lit(sentences), by_sentence=pl.Series([[[1.0, 0.0, 0.0]] * count]))
     support = said["support"].head(1).with_columns(statements=pl.lit(statements), labels=pl.lit(labels))
-    support = support.with_columns(supporting=pl.lit(None, pl.List(pl.List(pl.String))), repeat=pl.lit(repeat, pl.Int64))
+    support = support.with_columns(
+        supporting=pl.lit(None, pl.List(pl.List(pl.String))), repeat=pl.lit(repeat, pl.Int64)
+    )
     first, *_ = answer_contexts(made, split, support, 1)[0]
     (view,) = [block for block in first.blocks if isinstance(block, AnswerView)]
     return [each.label for each in view.sentences]
@@ -105,16 +109,20 @@ def test_the_diagnosis_counts_findings_by_system(made: page.Page) -> None:
 
 
 def test_hops_say_when_the_agent_could_have_stopped(made: page.Page) -> None:
-    assert (
-        stop_sentence(GROWING)
-        == "2 of 4 hops are enough: the rest adds −1.0 nats; the answer was likeliest after 2 hops"
-    )
-    assert stop_sentence([-9.0, -8.0, -1.0]).startswith("every hop was needed")
-    assert stop_sentence([-9.0, -9.5]).startswith("no hop made the answer likelier")
+    early = "the agent could have stopped after 2 of 4 searches: the rest adds −1.0 nats"
+    assert stop_sentence(GROWING) == f"{early}; the answer was likeliest after 2 searches"
+    late = "the agent couldn't have stopped earlier: the last search adds"
+    assert stop_sentence([-9.0, -8.0, -1.0]) == f"{late} 7.0 nats"
+    assert stop_sentence([-10.0, -12.0, -1.0]) == f"{late} 11.0 nats"  # the first one made the answer less likely
+    never = "the agent could have answered without searching: the search adds"
+    assert stop_sentence([-9.0, -9.5]) == f"{never} −0.5 nats; the answer was likeliest without any"
+    assert stop_sentence([-9.0, -7.0], 3.0) == f"{never} +2.0 nats"
     profile = hop_profile(made.results.said["hops"])
     assert profile["worth"].to_list() == pytest.approx([0.0, 3.0, 9.0, 9.0, 8.0])
     section = next(each for each in made.document.sections if each.id == "hops")
-    assert "saves 4 of 8 searches; 2 made the answer less likely" in render_section(section)
+    assert "would have saved 4 of 8 searches; 2 made the answer less likely by more than 0.1 nats" in render_section(
+        section
+    )
 
 
 def test_markdown_has_the_same_as_tables(made: page.Page) -> None:
