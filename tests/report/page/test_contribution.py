@@ -12,12 +12,12 @@ from ragworth.contribution.hops import hop_profile, stop_sentence
 from ragworth.diagnosis.contributions import diagnose_contributions
 from ragworth.report import page
 from ragworth.report.answer_views import AnswerPassage, AnswerSentence, AnswerView, HopStep, HopTimeline, signed_bar
-from ragworth.report.page.answer_contexts import answer_contexts
+from ragworth.report.page.answer_contexts import answer_contexts, count_shown
 from ragworth.report.renderers.html import render_block, render_section
 from ragworth.report.renderers.markdown import render_markdown
 from tests.report.page import odd_samples
 from tests.report.page.conftest import Browser
-from tests.report.page.contribution_samples import GROWING, LABELS, SENTENCES, SYSTEM, contributed
+from tests.report.page.contribution_samples import GROWING, HOSTILE, LABELS, SENTENCES, SYSTEM, contributed
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +28,8 @@ def made() -> page.Page:
 
 def test_sentences_have_the_passages_behind_them_and_their_marks(made: page.Page) -> None:
     said = made.results.said
-    (first,), number = answer_contexts(made, said["graded-contribution"], said["support"], 1)
-    assert number == 2
+    (first,), explored, total = answer_contexts(made, said["graded-contribution"], said["support"], 1)
+    assert (explored, total) == (2, 2)
     (view,) = [block for block in first.blocks if isinstance(block, AnswerView)]
     assert [(each.behind, each.against, each.label) for each in view.sentences] == [
         ((1, 2), (3,), "contradicted"),
@@ -52,7 +52,7 @@ def marked(
     support = support.with_columns(
         supporting=pl.lit(None, pl.List(pl.List(pl.String))), repeat=pl.lit(repeat, pl.Int64)
     )
-    first, *_ = answer_contexts(made, split, support, 1)[0]
+    first, *_ = answer_contexts(made, split, support, 1).shown
     (view,) = [block for block in first.blocks if isinstance(block, AnswerView)]
     return [each.label for each in view.sentences]
 
@@ -71,17 +71,59 @@ def test_a_mark_belongs_to_the_sentence_that_was_judged(made: page.Page) -> None
 def test_equal_sentences_have_a_mark_each(made: page.Page) -> None:
     support = made.results.said["support"].head(1)
     support = support.with_columns(statements=pl.lit(["Yes.", "Yes.", "No."]))
-    shown, _ = answer_contexts(made, None, support, 1)
+    shown = answer_contexts(made, None, support, 1).shown
     (view,) = [block for block in shown[0].blocks if isinstance(block, AnswerView)]
     assert [each.text for each in view.sentences] == ["Yes.", "Yes.", "No."]
 
 
 def test_support_alone_shows_marks_without_bars(made: page.Page) -> None:
-    shown, _ = answer_contexts(made, None, made.results.said["support"], 1)
+    shown = answer_contexts(made, None, made.results.said["support"], 1).shown
     (view,) = [block for block in shown[0].blocks if isinstance(block, AnswerView)]
     assert [each.label for each in view.sentences] == LABELS
     assert [each.name for each in view.passages] == list("whr")
     assert "<svg" not in render_block(view)
+
+
+def test_answers_with_support_alone_are_shown_too(made: page.Page) -> None:
+    split, support = made.results.said["graded-contribution"], made.results.said["support"]
+    found = answer_contexts(made, split.head(1), support, 40)
+    assert [each.summary for each in found.shown] == [
+        "Who built the lighthouse? · one",
+        f"Who built {HOSTILE}? · one · support alone",
+    ]
+    other = support.head(1).with_columns(statements=pl.lit(["It is Lyon.", "It is old.", "It is far."]))
+    found = answer_contexts(made, split.head(1), other, 40)  # contributions to another answer
+    marks = [[each.label for each in view.sentences] for details in found.shown for view in details.blocks
+             if isinstance(view, AnswerView)]  # fmt: skip
+    assert marks == [["", "", ""], LABELS]
+    second = pl.concat([split.head(1), split.head(1).with_columns(repeat=pl.lit(1, pl.Int64))])
+    assert answer_contexts(made, second, None, 40).shown[1].summary == "Who built the lighthouse? · one · answer 2"
+
+
+@pytest.mark.parametrize(
+    ("numbers", "words"),
+    [
+        ((1, 1, 1), "the only answer"),
+        ((12, 12, 12), "all 12 answers"),
+        ((40, 60, 60), "the first 40 of 60 answers"),
+        ((12, 12, 2000), "12 of 2,000 answers (queries in the explorer)"),
+        ((40, 60, 2000), "40 of 2,000 answers (the first in the explorer)"),
+    ],
+)
+def test_the_number_of_answers_is_of_all_queries(numbers: tuple[int, int, int], words: str) -> None:
+    assert count_shown(*numbers) == words
+
+
+def test_queries_beyond_the_explorer_are_counted() -> None:
+    pytest.importorskip("altair")
+    fewer = page.build(contributed(), queries=1)
+    text = render_markdown(
+        replace(
+            fewer.document, sections=[each for each in fewer.document.sections if each.id in ("contribution", "hops")]
+        )
+    )
+    assert "Sentences and passages: 1 of 2 answers (queries in the explorer)" in text
+    assert "Timelines: 1 of 2 answers (queries in the explorer)" in text
 
 
 def test_bars_have_the_side_and_length_of_their_value() -> None:

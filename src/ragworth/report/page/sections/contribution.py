@@ -16,7 +16,7 @@ from ragworth.contribution.summary import LEAST, SHARE, threshold
 from ragworth.errors import format_count
 from ragworth.report.answer_views import MARKS
 from ragworth.report.document import Bullets, Details, DocumentBlock, Notes, Only, Paragraph, Section, TableBlock
-from ragworth.report.page.answer_contexts import answer_contexts
+from ragworth.report.page.answer_contexts import answer_contexts, count_shown
 from ragworth.report.page.view import GRADED_CONTRIBUTION, ReportView
 from ragworth.tables import OK
 
@@ -35,9 +35,9 @@ def section(view: ReportView) -> Section | None:
         blocks += _summary(frame, view.results.conversations, given)
     if support is not None:
         blocks.append(Paragraph(_support_sentence(support)))
-    shown, number = answer_contexts(view, frame, support, CONTEXTS)
+    shown, explored, total = answer_contexts(view, frame, support, CONTEXTS)
     if shown:
-        more = f"the first {len(shown)} of {number:,} answers" if number > len(shown) else "every answer"
+        more = count_shown(len(shown), explored, total)
         hint = "Point to a sentence to mark the passages behind it, or click it to keep the marks; [1] leads to one."
         blocks.append(Details(f"Sentences and passages: {more}", [Only("html", [Paragraph(hint, "note")]), *shown]))
     return Section("contribution", "What each passage did for the answer", blocks, "Contribution")
@@ -48,9 +48,10 @@ def _summary(frame: pl.DataFrame, conversations: Mapping[str, str], given: bool)
     accepted = "gain" in frame["aspect"].to_list()
     sentences = [_system_sentence(str(name), mine, accepted) for (name,), mine in known.group_by("system")]
     note = (
-        f"A contribution is what a passage adds to the log-probability of {split_answers(frame, given=given)}. It is in "
-        f"nats, averaged over the orders in which the passages could be added (Shapley value). More than {LEAST:g} nats, and "
-        f"{100 * SHARE:.0f} % of all contributions of the context, counts as contributing."
+        "A contribution is what a passage adds to the log-probability of "
+        f"{split_answers(frame, given=given)}. It is in nats, averaged over the orders in which the passages could be "
+        f"added (Shapley value). More than {LEAST:g} nats, and {100 * SHARE:.0f} % of all contributions of the "
+        "context, counts as contributing."
     )
     profile = position_profile(frame, conversations=conversations)
     table = TableBlock.of(profile, "Mean contribution by position, with 95 % intervals", style="")

@@ -26,6 +26,7 @@ from ragworth.report.document import (
     Section,
     TableBlock,
 )
+from ragworth.report.page.answer_contexts import count_shown
 from ragworth.report.page.view import ReportView
 
 CONTEXTS = 40
@@ -92,7 +93,7 @@ def _timelines(view: ReportView, known: pl.DataFrame, least: float) -> Sequence[
     rows = known.filter(pl.col("query").is_in(view.explored))
     texts = dict(view.results.collection.queries.select("query", "text").iter_rows())
     shown = [_timeline(row, texts, least) for row in rows.head(CONTEXTS).iter_rows(named=True)]
-    more = f"the first {len(shown)} of {rows.height:,} answers" if rows.height > len(shown) else "every answer"
+    more = count_shown(len(shown), rows.height, known.height)
     return [Details(f"Timelines: {more}", shown)] if shown else []
 
 
