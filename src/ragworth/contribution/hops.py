@@ -157,8 +157,8 @@ def hop_profile(
 
 def stopping_threshold(frame: pl.DataFrame) -> float:
     """The nats by which the outcome ``hops-needed`` in a frame was computed (the option ``least``)."""
-    known = frame["least"].drop_nulls() if "least" in frame.columns else []
-    return float(known[0]) if len(known) else LEAST
+    known = frame["least"].drop_nulls().to_list() if "least" in frame.columns else []
+    return float(known[0]) if known else LEAST
 
 
 def stop_sentence(growing: Sequence[float], least: float = LEAST) -> str:

@@ -105,18 +105,19 @@ def passage_rows(frame: pl.DataFrame) -> pl.DataFrame:
 
     ``share`` is the share of the positive contributions; ``redundant_with`` the passage that replaces it best, if any;
     ``sentence`` the number, from 1, of the sentence to which it contributes most. A context without contributions has
-    one row, with the reason and no passage.
+    one row, with the reason and no passage. Answers that are told apart by ``repeat`` keep it.
     """
+    repeat = {"repeat": pl.Int64} if "repeat" in frame.columns else {}
     rows: list[dict[str, Any]] = []
     for context in context_rows(frame).iter_rows(named=True):
-        key = {name: context[name] for name in ("system", "query", "source")}
+        key = {name: context[name] for name in ("system", "query", *repeat, "source")}
         if context["contributions"] is None:
             rows.append({**key, "status": context["status"], "reason": context["reason"]})
             continue
         if not context["passages"]:
             rows.append({**key, "status": EMPTY_CONTEXT, "reason": "the context has no passages"})
         rows += [{**key, "status": "ok", **row} for row in context_passages(context)]
-    return pl.DataFrame(rows, schema=PASSAGE_COLUMNS, orient="row")
+    return pl.DataFrame(rows, schema={**PASSAGE_COLUMNS, **repeat}, orient="row")
 
 
 def context_passages(context: Mapping[str, Any]) -> list[dict[str, Any]]:
