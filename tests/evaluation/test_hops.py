@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from pathlib import Path
 from typing import Any
@@ -72,9 +73,22 @@ def test_hops_of_a_run_are_analysed_and_reported(folder: Path, models: Models) -
     needed = found.results.outcomes_of("hops-needed")
     assert needed.select("system", "query", "value").rows() == [("agent", "q1", 2.0)]
     assert found.report is not None
-    assert "every hop was needed" in found.report.read_text(encoding="utf-8").lower()
+    text = found.report.read_text(encoding="utf-8")
+    assert "The agent couldn't have stopped earlier" in html.unescape(text)
+    assert "of an accepted answer, as measured by " in text
     assert models.taken()
     assert statuses(evaluate(folder).stages)["grade.hops"] == "kept"
+
+
+def test_the_report_goes_by_the_same_threshold_as_the_outcome(folder: Path, models: Models) -> None:
+    (folder / "ragworth.toml").write_text(f"judgments.hops = {{least = 5.0}}\n{TOML}", encoding="utf-8")
+    found = evaluate(folder)
+    assert found.results is not None and found.report is not None
+    assert found.results.outcomes_of("hops-needed")["value"].to_list() == [0.0]
+    text = found.report.read_text(encoding="utf-8")
+    assert "The agent could have answered without searching: all searches together add +4.0 nats." in text
+    assert "the median answer needs 0 of 2 searches" in text
+    assert "together add no more than 5 nats" in text
 
 
 def test_hops_wait_for_a_word_because_they_take_calls(folder: Path, models: Models) -> None:

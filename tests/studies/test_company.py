@@ -85,5 +85,15 @@ def test_the_report_shows_what_passages_did_and_says_that_a_judge_is_unfit(tmp_p
 
 def test_the_sentence_prefers_a_judgment_that_is_sure_to_one_from_few_queries() -> None:
     found = {"relevance": Estimate(1.0, -0.64, 1.0, n=2), "utility": Estimate(0.83, 0.34, 0.96, n=8)}
-    assert _single_sentence(found, "ρ").startswith("of single judgments, utility goes best")
+    only = "of single judgments, utility is the only one that reliably goes with what passages contribute: "
+    assert _single_sentence(found, "ρ").startswith(only)
+    more = found | {"alone": Estimate(0.5, 0.1, 0.7, n=8)}
+    assert "utility goes best, among the 2 that reliably do, with what" in _single_sentence(more, "ρ")
+    del more["relevance"]
+    assert _single_sentence(more, "ρ").startswith("of single judgments, utility goes best with what")
     assert _single_sentence({"relevance": found["relevance"]}, "ρ").startswith("no judgment of single passages")
+
+
+def test_a_correlation_of_zero_comes_before_a_negative_one() -> None:
+    found = {"relevance": Estimate(-0.4, -0.6, 0.2, n=8), "utility": Estimate(0.0, -0.3, 0.3, n=8)}
+    assert "; utility comes closest" in _single_sentence(found, "ρ")

@@ -50,7 +50,7 @@ class HopContribution(ContributionAnnotator):
         values = outcome_values(split._replace(cited=()), names, self.least, accepted=self.is_accepted)
         values["hops-needed"] = float(hops_needed(split.growing, self.least))
         detail = details(split, names) | {"growing": list(split.growing), "searches": [hop.search for hop in hops]}
-        return AspectValues(values, detail | {"cited": []}, split.found.method)
+        return AspectValues(values, detail | {"cited": [], "least": self.least}, split.found.method)
 
 
 def split_by_hops(annotator: Any, hops: HopTable) -> Any:

@@ -158,17 +158,29 @@ def hop_profile(
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
+def stopping_threshold(frame: pl.DataFrame) -> float:
+    """The nats by which the outcome ``hops-needed`` in a frame was computed (the option ``least``)."""
+    known = frame["least"].drop_nulls().to_list() if "least" in frame.columns else []
+    return float(known[0]) if known else LEAST
+
+
 def stop_sentence(growing: Sequence[float], least: float = LEAST) -> str:
     """When an agent could have stopped, in words."""
     hops, needed = len(growing) - 1, hops_needed(growing, least)
     if needed == hops:
-        return f"every hop was needed: without the last, the answer would lose {growing[-1] - growing[-2]:.1f} nats"
+        return f"the agent couldn't have stopped earlier: the last search adds {growing[-1] - growing[-2]:.1f} nats"
     best, end = int(np.argmax(growing)), growing[-1]
-    more = f"; the answer was likeliest after {format_count(best, 'hop')}" if growing[best] - end > least else ""
+    when = f"after {_searches(best)}" if best else "without any"
+    more = f"; the answer was likeliest {when}" if growing[best] - end > least else ""
     if not needed:
-        return f"no hop made the answer likelier in the end: all together add {_signed(end - growing[0])} nats{more}"
-    enough = f"{needed} of {format_count(hops, 'hop')} {'is' if needed == 1 else 'are'} enough"
+        every = "the search adds" if hops == 1 else "all searches together add"
+        return f"the agent could have answered without searching: {every} {_signed(end - growing[0])} nats{more}"
+    enough = f"the agent could have stopped after {needed} of {_searches(hops)}"
     return f"{enough}: the rest adds {_signed(end - growing[needed])} nats{more}"
+
+
+def _searches(number: int) -> str:
+    return format_count(number, "search", "searches")
 
 
 def _signed(value: float) -> str:

@@ -1,4 +1,4 @@
-"""Sentences about the contributions of many contexts: what they cost, and how certain they are."""
+"""Sentences about the contributions of many contexts: whose answers, what they cost, and how certain they are."""
 
 from __future__ import annotations
 
@@ -7,10 +7,31 @@ from statistics import median
 import polars as pl
 
 from ragworth.contribution.rows import context_rows
-from ragworth.errors import format_count
+from ragworth.errors import format_count, format_list
 
 GOOD_FIT = 0.5
 """Share of the variance of held-out subsets below which a surrogate says little."""
+
+
+WHOSE = {
+    "accepted answer": "an accepted answer",
+    "given answer": "the answer that was given",
+    "generated answer": "the answer that the model wrote",
+}
+"""Whose answer was split, by what the source of the values says."""
+
+
+def split_answers(frame: pl.DataFrame, *, given: bool = False) -> str:
+    """Whose answers were split and which model measured it: "an accepted answer, as measured by NAME".
+
+    From the frame of an annotator; ``given``: of a grader, which splits answers that were given.
+    """
+    sources = frame["source"].drop_nulls().unique(maintain_order=True).to_list() if "source" in frame.columns else []
+    parts = [source.partition(" ← ")[0].split(" · ") for source in sources]
+    known = "given answer" if given else next((each for each in WHOSE if any(each in part for part in parts)), "")
+    whose = WHOSE.get(known, "an accepted answer" if "gain" in frame["aspect"].to_list() else "the answer")
+    models = format_list(list(dict.fromkeys(part[0] for part in parts)))
+    return f"{whose}, as measured by {models}" if models else whose
 
 
 def contribution_notes(frame: pl.DataFrame) -> list[str]:

@@ -33,6 +33,7 @@ DETAIL_COLUMNS: Mapping[str, Any] = {
     "cited": pl.List(pl.String),
     "searches": pl.List(pl.String),
     "growing": pl.List(pl.Float64),
+    "least": pl.Float64,
 }
 """What is kept beside the outcomes of a context, in its first row.
 
@@ -41,7 +42,8 @@ answer loses when it alone is removed, and gains when it alone is shown; the sen
 of all passages to it; interactions of each two passages; the answer's log-probability with the context and without; its
 tokens; the method; how many subsets were asked about; the share of the ranking that is certain enough; R² and Spearman
 ρ of a surrogate on held-out subsets; the passages that the answer cites; and where hops take the place of passages,
-what was searched for in each, and the answer's log-probability after none, the first, the first two, … of them.
+what was searched for in each, the answer's log-probability after none, the first, the first two, … of them, and the
+nats that the rest may add when an agent could have stopped.
 """
 
 PASSAGE_COLUMNS = {
@@ -103,18 +105,19 @@ def passage_rows(frame: pl.DataFrame) -> pl.DataFrame:
 
     ``share`` is the share of the positive contributions; ``redundant_with`` the passage that replaces it best, if any;
     ``sentence`` the number, from 1, of the sentence to which it contributes most. A context without contributions has
-    one row, with the reason and no passage.
+    one row, with the reason and no passage. Answers that are told apart by ``repeat`` keep it.
     """
+    repeat = {"repeat": pl.Int64} if "repeat" in frame.columns else {}
     rows: list[dict[str, Any]] = []
     for context in context_rows(frame).iter_rows(named=True):
-        key = {name: context[name] for name in ("system", "query", "source")}
+        key = {name: context[name] for name in ("system", "query", *repeat, "source")}
         if context["contributions"] is None:
             rows.append({**key, "status": context["status"], "reason": context["reason"]})
             continue
         if not context["passages"]:
             rows.append({**key, "status": EMPTY_CONTEXT, "reason": "the context has no passages"})
         rows += [{**key, "status": "ok", **row} for row in context_passages(context)]
-    return pl.DataFrame(rows, schema=PASSAGE_COLUMNS, orient="row")
+    return pl.DataFrame(rows, schema={**PASSAGE_COLUMNS, **repeat}, orient="row")
 
 
 def context_passages(context: Mapping[str, Any]) -> list[dict[str, Any]]:

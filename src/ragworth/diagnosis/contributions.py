@@ -1,4 +1,4 @@
-"""What contributions and support say about single answers: misled by, redundant with, unsupported.
+"""What contributions and support say about single answers: carried by one passage, redundant, unsupported.
 
 Contributions must be to the answers that were given and graded, not to accepted ones.
 """
@@ -6,16 +6,17 @@ Contributions must be to the answers that were given and graded, not to accepted
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import polars as pl
 
+from ragworth.contribution.profile import carrying
 from ragworth.contribution.summary import LEAST
 from ragworth.errors import format_count, format_list, quote_short
 
 CONTRIBUTION_FINDINGS = {
-    "misled-by": "misled by the passage that carries the wrong answer",
+    "misled-by": "wrong, and carried by one passage",
     "redundant-with": "passages that are redundant with each other",
     "unsupported-sentence": "a sentence that the context doesn't support",
     "contradicted-sentence": "a sentence that the context contradicts",
@@ -51,24 +52,31 @@ class ContributionDiagnosis(NamedTuple):
 def diagnose_contributions(
     passages: pl.DataFrame | None,
     support: pl.DataFrame | None,
-    grades: Mapping[tuple[str, str], str],
+    grades: Mapping[tuple[str, str], Sequence[str | None]],
     least: float = LEAST,
 ) -> ContributionDiagnosis:
     """Look at every answer.
 
     ``passages`` has a row for each passage (`ragworth.contribution.rows.passage_rows`), ``support`` what the grader
-    ``support`` said; ``grades`` the grade in words by system and query.
+    ``support`` said; ``grades`` by system and query the grade of each answer in words, in the order of the answers. If
+    the grades of a query are not those of its answers one by one, they say nothing about them.
     """
     found: list[ContributionFinding] = []
     examined: Counter[tuple[str, str]] = Counter()
     if passages is not None:
-        known = passages.filter(pl.col("status") == "ok", pl.col("passage").is_not_null())
-        for (system, query), mine in known.group_by("system", "query", maintain_order=True):
+        every = passages if "repeat" in passages.columns else passages.with_columns(repeat=pl.lit(0))
+        for (system, query), mine in every.group_by("system", "query", maintain_order=True):
             key = str(system), str(query)
-            examined[key[0], "redundant-with"] += 1
-            examined[key[0], "misled-by"] += key in grades
-            found += _misled_by(*key, mine, least) if grades.get(key) == "wrong" else []
-            found += _redundant_with(*key, mine)
+            answers = mine.partition_by("repeat", maintain_order=True)
+            own = grades.get(key, ())
+            for answer, grade in zip(answers, own if len(own) == len(answers) else [None] * len(answers), strict=True):
+                known = answer.filter(pl.col("status") == "ok", pl.col("passage").is_not_null())
+                if not known.height:
+                    continue
+                examined[key[0], "redundant-with"] += 1
+                examined[key[0], "misled-by"] += grade is not None
+                found += _misled_by(*key, known, least) if grade == "wrong" else []
+                found += _redundant_with(*key, known)
     if support is not None:
         judged = support.filter(pl.col("status") == "ok", pl.col("statements").is_not_null())
         for row in judged.iter_rows(named=True):
@@ -84,8 +92,8 @@ def diagnose_contributions(
 
 
 def _misled_by(system: str, query: str, passages: pl.DataFrame, least: float) -> Iterator[ContributionFinding]:
-    best = passages.sort("contribution", descending=True).row(0, named=True)
-    if best["contribution"] > least:
+    if carrying(passages["contribution"].to_numpy(), least) == 1:
+        best = passages.sort("contribution", descending=True).row(0, named=True)
         words = f"rank {best['rank']}, {quote_short(best['passage'], 40)}, makes the wrong answer likelier by "
         yield ContributionFinding(system, query, "misled-by", f"{words}{best['contribution']:.1f} nats")
 

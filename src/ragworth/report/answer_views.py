@@ -122,8 +122,8 @@ class HopTimeline(DocumentBlock):
             [
                 each.name,
                 each.search,
-                each.added,
                 each.worth,
+                each.added,
                 each.contribution,
                 "" if n <= self.needed else "not needed",
             ]

@@ -155,15 +155,29 @@ class Company(PoolStudy):
 def _single_sentence(found: Mapping[str, Estimate], measure: str) -> str:
     if not found:
         return "no judgment of single passages can be compared with contributions."
+    sure = {name: each for name, each in found.items() if each.low is not None and each.low > 0}
     # One that is sure comes before one from few queries, however high.
-    name, best = max(found.items(), key=lambda each: ((each[1].low or 0.0) > 0, each[1].value or -2.0))
+    name, best = max((sure or found).items(), key=lambda each: _correlation(each[1]))
     figures = f"{measure} {with_interval(best)} over {count_queries(best.n)}"
-    others = ", ".join(f"{each} {signed(one.value or 0.0)}" for each, one in found.items() if each != name)
+    others = ", ".join(
+        f"{each} {'unknown' if one.value is None else signed(one.value)}" for each, one in found.items() if each != name
+    )
     tail = f" (others: {others})" if others else ""
-    if best.low is None or best.low <= 0:
+    if not sure:
         none = "no judgment of single passages reliably goes with contributions"
         return f"{none}; {name} comes closest, {figures}{tail}."
-    return f"of single judgments, {name} goes best with what passages contribute: {figures}{tail}."
+    if all(_correlation(each) <= _correlation(best) for each in found.values()):
+        verb = "goes best with"
+    elif len(sure) == 1:
+        verb = "is the only one that reliably goes with"
+    else:
+        verb = f"goes best, among the {len(sure)} that reliably do, with"
+    return f"of single judgments, {name} {verb} what passages contribute: {figures}{tail}."
+
+
+def _correlation(found: Estimate) -> float:
+    """The value, to compare; below all others if unknown."""
+    return -2.0 if found.value is None else found.value
 
 
 def _overlap_sentence(found: Mapping[str, Estimate]) -> str:

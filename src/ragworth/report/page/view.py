@@ -11,6 +11,7 @@ import polars as pl
 
 from ragworth.contribution.rows import passage_rows
 from ragworth.diagnosis import ContextFacts, Diagnosis
+from ragworth.diagnosis.context_facts import graded_answers
 from ragworth.diagnosis.contributions import ContributionDiagnosis, diagnose_contributions
 from ragworth.report.page.answers import AnswerOverview
 from ragworth.report.page.budget import TwoJudgesSummary, summarise_two_judges
@@ -72,7 +73,11 @@ class ReportView:
         """What contributions and support say of single answers."""
         # Contributions to other answers than those that were graded say nothing about them.
         frame, support = self.results.said.get(GRADED_CONTRIBUTION), self.results.said.get("support")
-        return diagnose_contributions(passage_rows(frame) if frame is not None else None, support, self.facts.grades)
+        if frame is None:
+            return diagnose_contributions(None, support, {})
+        # The facts are of the explorer's queries alone.
+        grades = graded_answers(self.results.outcomes, self.results.said.get("grade")).answers
+        return diagnose_contributions(passage_rows(frame), support, grades)
 
 
 def explorer_address(**where: str) -> str:

@@ -9,15 +9,15 @@ from statistics import median
 import numpy as np
 import polars as pl
 
-from ragworth.contribution.notes import contribution_notes
+from ragworth.contribution.notes import contribution_notes, split_answers
 from ragworth.contribution.profile import MOST, carrying, position_profile
 from ragworth.contribution.rows import context_rows
 from ragworth.contribution.summary import LEAST, SHARE, threshold
 from ragworth.errors import format_count
 from ragworth.report.answer_views import MARKS
 from ragworth.report.document import Bullets, Details, DocumentBlock, Notes, Only, Paragraph, Section, TableBlock
-from ragworth.report.page.answer_contexts import answer_contexts
-from ragworth.report.page.view import ReportView
+from ragworth.report.page.answer_contexts import answer_contexts, count_shown
+from ragworth.report.page.view import GRADED_CONTRIBUTION, ReportView
 from ragworth.tables import OK
 
 CONTEXTS = 40
@@ -31,26 +31,27 @@ def section(view: ReportView) -> Section | None:
         return None
     blocks: list[DocumentBlock] = []
     if frame is not None:
-        blocks += _summary(frame, view.results.conversations)
+        given = GRADED_CONTRIBUTION in view.results.said
+        blocks += _summary(frame, view.results.conversations, given)
     if support is not None:
         blocks.append(Paragraph(_support_sentence(support)))
-    shown, number = answer_contexts(view, frame, support, CONTEXTS)
+    shown, explored, total = answer_contexts(view, frame, support, CONTEXTS)
     if shown:
-        more = f"the first {len(shown)} of {number:,} answers" if number > len(shown) else "every answer"
+        more = count_shown(len(shown), explored, total)
         hint = "Point to a sentence to mark the passages behind it, or click it to keep the marks; [1] leads to one."
         blocks.append(Details(f"Sentences and passages: {more}", [Only("html", [Paragraph(hint, "note")]), *shown]))
     return Section("contribution", "What each passage did for the answer", blocks, "Contribution")
 
 
-def _summary(frame: pl.DataFrame, conversations: Mapping[str, str]) -> list[DocumentBlock]:
+def _summary(frame: pl.DataFrame, conversations: Mapping[str, str], given: bool) -> list[DocumentBlock]:
     known = context_rows(frame).filter(pl.col("contributions").is_not_null())
     accepted = "gain" in frame["aspect"].to_list()
-    whose = "an accepted answer" if accepted else "the answer"
     sentences = [_system_sentence(str(name), mine, accepted) for (name,), mine in known.group_by("system")]
     note = (
-        f"A contribution is what a passage adds to the log-probability of {whose}, in nats, averaged over the "
-        f"orders in which the passages could be added (Shapley value). More than {LEAST:g} nats, and "
-        f"{100 * SHARE:.0f} % of all contributions of the context, counts as contributing."
+        "A contribution is what a passage adds to the log-probability of "
+        f"{split_answers(frame, given=given)}. It is in nats, averaged over the orders in which the passages could be "
+        f"added (Shapley value). More than {LEAST:g} nats, and {100 * SHARE:.0f} % of all contributions of the "
+        "context, counts as contributing."
     )
     profile = position_profile(frame, conversations=conversations)
     table = TableBlock.of(profile, "Mean contribution by position, with 95 % intervals", style="")

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from ragworth.contribution.profile import MOST
 from ragworth.diagnosis import FINDINGS
 from ragworth.diagnosis.contributions import CONTRIBUTION_FINDINGS
 from ragworth.report.document import (
@@ -41,12 +42,14 @@ MEANINGS = {
     "go to others.",
     "unexplained": "The answer is not correct, and the judgments at hand do not say why.",
     "fine": "None of the findings above that could be examined.",
-    "misled-by": "The answer is wrong, and one passage makes it likelier than any other does. Look at what it says.",
+    "misled-by": f"The answer is wrong, and one passage carries at least {100 * MOST:.0f} % of it. Look at what it "
+    "says.",
     "redundant-with": "Each of two passages makes up for the other if it is removed. The place of one could go to "
     "another passage.",
     "unsupported-sentence": "A sentence of the answer that the passages shown don't support, by the judge.",
     "contradicted-sentence": "A sentence of the answer that the passages shown contradict, by the judge.",
 }
+GRADED = "answers with a grade and contributions"
 EXAMPLES = 3
 
 
@@ -131,7 +134,8 @@ def _finding(
 ) -> Group:
     n, of = sum(row["n"] for row in counts), sum(row["of"] for row in counts)
     most = max(counts, key=lambda row: row["n"] / row["of"] if row["of"] else 0.0)
-    words = f"{n:,} of {of:,} contexts ({100 * n / of:.0f} %)"
+    what = GRADED if finding == "misled-by" else "answers" if finding in CONTRIBUTION_FINDINGS else "contexts"
+    words = f"{n:,} of {of:,} {what} ({100 * n / of:.0f} %)"
     if n and len(counts) > 1:
         words += f", most of all {most['system']} ({most['n']:,} of {most['of']:,})"
     items: list[RichText] = [

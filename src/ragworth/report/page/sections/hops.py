@@ -9,9 +9,9 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.contribution.hops import hop_profile, hop_rows, hops_needed, stop_sentence
+from ragworth.contribution.hops import hop_profile, hop_rows, hops_needed, stop_sentence, stopping_threshold
+from ragworth.contribution.notes import split_answers
 from ragworth.contribution.rows import context_rows
-from ragworth.contribution.summary import LEAST
 from ragworth.errors import format_count
 from ragworth.report.answer_views import HopStep, HopTimeline
 from ragworth.report.charts.planes import curve_chart
@@ -26,6 +26,7 @@ from ragworth.report.document import (
     Section,
     TableBlock,
 )
+from ragworth.report.page.answer_contexts import count_shown
 from ragworth.report.page.view import ReportView
 
 CONTEXTS = 40
@@ -41,12 +42,14 @@ def section(view: ReportView) -> Section | None:
     if not known.height:
         reasons = ", ".join(sorted(frame["status"].unique()))
         return Section("hops", "What each search added", [Paragraph(f"Not known: {reasons}.")], "Hops")
-    sentences = [_system_sentence(str(name), mine) for (name,), mine in known.group_by("system", maintain_order=True)]
+    least = stopping_threshold(known)
+    systems = known.group_by("system", maintain_order=True)
+    sentences = [_system_sentence(str(name), mine, least) for (name,), mine in systems]
     note = (
-        "The worth of the first n searches is what their passages add to the log-probability of the answer, in nats. "
-        f"An agent could have stopped when all further searches together add no more than {LEAST:g} nats. A search "
-        "that only prepares another one adds nothing when it comes, but contributes: its contribution is the Shapley "
-        "value among all searches."
+        "The worth of the first n searches is the number of nats that their passages add to the log-probability of "
+        f"{split_answers(frame)}. An agent could have stopped when all further searches together add no more than "
+        f"{least:g} nats. A search that only prepares another one adds nothing when it comes, but contributes: its "
+        "contribution is the Shapley value among all searches."
     )
     missing = context_rows(frame).height - known.height
     blocks: list[DocumentBlock] = [
@@ -58,22 +61,21 @@ def section(view: ReportView) -> Section | None:
         blocks.insert(1, Paragraph(f"{format_count(missing, 'answer')} could not be split among searches.", "note"))
     searches = hop_rows(frame).drop("logprob").sort("added", maintain_order=True)
     table = TableBlock.of(searches, "Searches, those that added least first", aside=True)
-    return Section(
-        "hops", "What each search added", [*blocks, Details("Every search", [table]), *_timelines(view, known)], "Hops"
-    )
+    blocks += [Details("Every search", [table]), *_timelines(view, known, least)]
+    return Section("hops", "What each search added", blocks, "Hops")
 
 
-def _system_sentence(system: str, contexts: pl.DataFrame) -> str:
+def _system_sentence(system: str, contexts: pl.DataFrame, least: float) -> str:
     curves: list[list[float]] = contexts["growing"].to_list()
-    needed = [hops_needed(each, LEAST) for each in curves]
+    needed = [hops_needed(each, least) for each in curves]
     hops = [len(each) - 1 for each in curves]
     spare = sum(hops) - sum(needed)
     early = sum(n < most for n, most in zip(needed, hops, strict=True))
-    harmful = sum(after - before < -LEAST for each in curves for before, after in pairwise(each))
+    harmful = sum(after - before < -least for each in curves for before, after in pairwise(each))
     words = f"{system}: the median answer needs {median(needed):g} of {median(hops):g} searches; "
-    words += f"{early:,} of {format_count(len(curves), 'answer')} could have come earlier, which saves {spare:,} of "
-    words += format_count(sum(hops), "search", "searches")
-    return f"{words}; {harmful:,} made the answer less likely." if harmful else f"{words}."
+    words += f"{early:,} of {format_count(len(curves), 'answer')} could have come earlier, which would have saved "
+    words += f"{spare:,} of {format_count(sum(hops), 'search', 'searches')}"
+    return f"{words}; {harmful:,} made the answer less likely by more than {least:g} nats." if harmful else f"{words}."
 
 
 def _figure(view: ReportView, frame: pl.DataFrame) -> Figure:
@@ -87,15 +89,15 @@ def _figure(view: ReportView, frame: pl.DataFrame) -> Figure:
     return Figure("hops", "Worth after each search", caption, [ChartPanel("hops", "", spec)], profile)
 
 
-def _timelines(view: ReportView, known: pl.DataFrame) -> Sequence[Details]:
+def _timelines(view: ReportView, known: pl.DataFrame, least: float) -> Sequence[Details]:
     rows = known.filter(pl.col("query").is_in(view.explored))
     texts = dict(view.results.collection.queries.select("query", "text").iter_rows())
-    shown = [_timeline(row, texts) for row in rows.head(CONTEXTS).iter_rows(named=True)]
-    more = f"the first {len(shown)} of {rows.height:,} answers" if rows.height > len(shown) else "every answer"
+    shown = [_timeline(row, texts, least) for row in rows.head(CONTEXTS).iter_rows(named=True)]
+    more = count_shown(len(shown), rows.height, known.height)
     return [Details(f"Timelines: {more}", shown)] if shown else []
 
 
-def _timeline(row: Mapping[str, Any], texts: Mapping[str, str]) -> Details:
+def _timeline(row: Mapping[str, Any], texts: Mapping[str, str], least: float) -> Details:
     growing: list[float] = row["growing"]
     steps = [
         HopStep(name, search, after - growing[0], after - before, value)
@@ -103,6 +105,6 @@ def _timeline(row: Mapping[str, Any], texts: Mapping[str, str]) -> Details:
             row["passages"], row["searches"], row["contributions"], pairwise(growing), strict=True
         )
     ]
-    words = stop_sentence(growing)
-    blocks = [Paragraph(f"{words[0].upper()}{words[1:]}."), HopTimeline(steps, hops_needed(growing, LEAST))]
+    words = stop_sentence(growing, least)
+    blocks = [Paragraph(f"{words[0].upper()}{words[1:]}."), HopTimeline(steps, hops_needed(growing, least))]
     return Details(f"{texts.get(row['query']) or row['query']} · {row['system']}", blocks)
