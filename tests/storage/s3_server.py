@@ -13,8 +13,9 @@ BUCKET = "collections"
 @contextmanager
 def s3_server() -> Iterator[str]:
     """A server with an empty bucket; the environment points to it."""
-    server_module = pytest.importorskip("moto.server")
-    server = server_module.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
     with pytest.MonkeyPatch.context() as patch:
