@@ -45,7 +45,7 @@ UTILITIES = (KeyEntropyUtility(), AnswerabilityUtility(), GoldRankUtility())
 FEW_SHOT = Path(__file__).parent / "few-shot.txt"
 """Prompt of the base model's samples. With the prompt that ships it repeats the first line of the conversation."""
 PARTS = ("labels", "arms", "answers", "tables")
-MICRO_BATCH = 16
+MICRO_BATCH = 32
 """Examples read at a time: several processes share the memory of a GPU."""
 SFT_RATES, DPO_RATES = (1e-4, 1e-3), (5e-6, 5e-5)
 
