@@ -92,6 +92,8 @@ def test_files_are_read_and_wrong_ones_refused_with_the_row(tmp_path: Path) -> N
     FRAME.with_columns(hop=pl.lit("first")).write_csv(tmp_path / "wrong.csv")
     with pytest.raises(FormatError, match="row 1: the hop is 'first'"):
         read_hops(tmp_path / "wrong.csv")
+    with pytest.raises(FormatError, match="row 2: the hop is None"):
+        hops_of(FRAME.with_columns(hop=pl.when(pl.int_range(pl.len()) != 1).then("hop")))
     with pytest.raises(FormatError, match="no column 'hop'"):
         hops_of(FRAME.drop("hop"))
 

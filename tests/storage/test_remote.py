@@ -195,6 +195,8 @@ def test_a_folder_is_checked_and_mistakes_are_told(folder: RemotePath) -> None:
     assert "there is no such file or folder" in missing.output
     store = run("evaluate", folder, "--store", folder / "calls.sqlite")
     assert "expected: a path on this machine" in store.output
+    merged = run("calls", "merge", folder / "plan", folder / "calls.sqlite")
+    assert "the store is an address" in merged.output
 
 
 def test_shards_are_planned_run_and_merged_in_a_bucket(folder: RemotePath, tmp_path: Path) -> None:

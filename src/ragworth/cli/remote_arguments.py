@@ -25,6 +25,7 @@ OUTPUTS = ("-o", "--output", "--results", "--each", "--pairs-output", "--rows", 
 OUTPUTS_OF = {"answer": ("--contexts",), "chunk": ("--labels",), "build": ("--outcomes",)}
 """Options that name outputs of some commands, and inputs of others."""
 LOCAL_ONLY = ("-s", "--store", "--cache")
+STORE = ".sqlite"
 
 
 @dataclass
@@ -50,9 +51,11 @@ class RemoteArguments:
             return text
         head, remote = found["head"], RemotePath(found["url"])
         option = head[:2] if re.match(r"-\w", head) else head.partition("=")[0] if head.startswith("--") else before
-        if option in LOCAL_ONLY:
+        if option in LOCAL_ONLY or remote.name.endswith(STORE):
             raise InputError(
-                f"{option} is an address", expected="a path on this machine", remedy="share calls with `calls plan`"
+                f"{option if option in LOCAL_ONLY else 'the store'} is an address",
+                expected="a path on this machine",
+                remedy="share calls with `calls plan`",
             )
         if option in outputs:
             place = Path(tempfile.mkdtemp(prefix="ragworth-output-")) / remote.name

@@ -51,7 +51,6 @@ def read_hops(path: PathOrStr) -> HopTable:
 def hops_of(frame: pl.DataFrame, source: str = "") -> HopTable:
     """Hops from a frame with query, passage, and hop or turn, and optionally system (by default ``run``) and search."""
     counted = [name for name in ("turn", "hop") if name in frame.columns]
-    frame = frame.filter(pl.any_horizontal(pl.col(name).is_not_null() for name in counted)) if counted else frame
     if not counted:
         raise FormatError("there is no column 'hop'", file=source, expected=EXPECTED)
     numbers = [_hop_numbers(frame, name, source) for name in counted]

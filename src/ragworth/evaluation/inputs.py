@@ -234,7 +234,7 @@ def _find_hops(
         if wanted is None or not isinstance(contexts, Contexts) or contexts.hops is None:
             continue
         try:
-            found |= hops_of(contexts.hops, ", ".join(contexts.systems))
+            found |= hops_of(contexts.hops.drop_nulls("hop"), ", ".join(contexts.systems))
         except FormatError as error:
             if wanted != "auto":
                 raise

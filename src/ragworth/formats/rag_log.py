@@ -128,10 +128,11 @@ class LogBuilder:
         self.other_texts: dict[int, str] = {}
         """By row: a text that differs from the first one of the same passage id."""
         self.hops: dict[int, tuple[int, str | None]] = {}
+        """By row: in which hop a passage was found, and by which search."""
         self.found_again: list[tuple[str, int, str | None]] = []
         """Passages of the current record that a later search found once more: id, hop and search."""
         self.other_hops: list[tuple[str, str, str, int, str | None]] = []
-        """By row: in which hop a passage was found, and by which search."""
+        """Such passages of all records: system, query, passage, hop and search."""
         self.shown: dict[tuple[str, str], _ShownContext] = {}
         self.unrecorded: dict[tuple[str, str], int] = {}
         """Contexts that the log does not say anything about, with their places."""

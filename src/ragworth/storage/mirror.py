@@ -137,10 +137,8 @@ class Mirror:
 
     def send(self) -> int:
         """Upload what is new or changed here; returns how many files."""
-        changed = [name for name in self._written() if self._synced().get(name, ("",))[1:] != _state(self._root / name)]
-        if not changed:
-            return 0
         synced = self._synced()
+        changed = [name for name in self._written() if synced.get(name, ("",))[1:] != _state(self._root / name)]
         try:
             for name in changed:
                 target = self._remote_root / name

@@ -29,6 +29,7 @@ from ragworth.llm.contract import (  # noqa: E402
     Scored,
     Span,
 )
+from ragworth.llm.local.torch_runtime import TorchRuntime  # noqa: E402
 from tests.llm.local import tiny  # noqa: E402
 
 pytestmark = pytest.mark.torch
@@ -333,6 +334,18 @@ def test_bfloat16_is_near(folder: Path) -> None:
     for a, b in zip(wide, narrow, strict=True):
         assert a.probabilities == pytest.approx(b.probabilities, abs=0.02)
         assert a.probabilities != b.probabilities
+
+
+def test_rounding_of_a_confident_model_is_no_reason_to_refuse_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its improbable tokens move by more than one in 16 bits; a model that is computed wrongly is still refused."""
+    model = tiny.llama()
+    with torch.no_grad():
+        model.model.norm.weight.mul_(10)
+    TorchRuntime(model.to(torch.bfloat16), "bfloat16")
+    right = TorchRuntime._logits
+    monkeypatch.setattr(TorchRuntime, "_logits", lambda self, hidden: 1.2 * right(self, hidden))
+    with pytest.raises(ModelError, match="is not supported"):
+        TorchRuntime(model, "bfloat16")
 
 
 def test_a_cpu_without_bfloat16_instructions_is_no_matter_for_users(

@@ -156,8 +156,11 @@ class TorchRuntime:
         with _torch_errors():
             ours = self._logits(self._hidden(ids)[0]).log_softmax(-1)
             after = self._logits(self._hidden(ids[:, 8:], self.prefix(ids[0, :8].tolist()))[0]).log_softmax(-1)
-        worst = max(float((plain - ours).abs().max()), float((plain[8:] - after).abs().max()))
-        if not worst < (1e-3 if self._head.weight.dtype == torch.float32 else 0.5):
+        # Rounding to 16 bits moves improbable tokens more: their logits are further from the largest.
+        near, slope = (1e-3, 0.0) if self._head.weight.dtype == torch.float32 else (0.5, 0.03)
+        pairs = ((plain, ours), (plain[8:], after))
+        worst = max(float((own - found).abs().max()) for own, found in pairs)
+        if not all(bool(((own - found).abs() <= near - slope * own).all()) for own, found in pairs):
             raise ModelError(
                 f"this kind of model ({type(self._model).__name__}) is not supported "
                 f"(log-probabilities differ by {worst:.3g} from its own)",
