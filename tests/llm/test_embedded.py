@@ -9,11 +9,17 @@ from pathlib import Path
 import pytest
 
 import ragworth
+from ragworth.calls.job import Job
 from ragworth.calls.serialization import model_digest
+from ragworth.conversations import turns_of
 from ragworth.errors import ModelError
+from ragworth.generation.rewriter import QueryRewriter
 from ragworth.llm import embedded
+from ragworth.llm.adapter_folder import adapter_model_spec
 from ragworth.llm.fingerprint import sha256
 from ragworth.llm.local.adapter import Adapter
+from ragworth.prompts import load_prompt
+from ragworth.tasks.contract import run_task
 
 pytestmark = pytest.mark.model
 
@@ -31,7 +37,38 @@ def test_the_reader_and_the_base_are_two_models() -> None:
 def test_there_is_no_other() -> None:
     with pytest.raises(ModelError, match="unknown embedded model 'large'") as error:
         ragworth.llm("embedded:large")
-    assert error.value.expected == "embedded, embedded:base, or embedded: and an adapter's folder"
+    assert error.value.expected == "embedded, embedded:rewriter, embedded:base, or embedded: and an adapter's folder"
+
+
+def test_the_rewriter_rewrites_and_only_the_reader_needs_it() -> None:
+    reader, rewriter = ragworth.llm().card, ragworth.llm("embedded:rewriter").card
+    assert rewriter.name == "ragworth-rewriter-135M" and rewriter.identity != reader.identity
+    assert embedded.find_rewriter(reader) == "embedded:rewriter"
+    assert embedded.find_rewriter(rewriter) == embedded.find_rewriter(ragworth.llm("embedded:base").card) == ""
+    about = Adapter(embedded.REWRITER_ADAPTER).about
+    assert about["prompt"] == load_prompt("rewrite", None, rewriter.prompts).version, "train it again with this prompt"
+    assert embedded.REWRITER_ADAPTER.stat().st_size <= 10_000_000
+    turns = turns_of(ragworth.load("conversations:examples/conversations/conversations.jsonl").collection)
+    asked = [turn for turn in turns if turn.history]
+    with Job(ragworth.llm("embedded:rewriter"), None) as job:
+        made = run_task(QueryRewriter(job.card), asked, job).frame
+    names = {"ferry": "Aldermere", "tower": "Harrow Point"}
+    named = [
+        names[turn.conversation] in text
+        for turn, text in zip(asked, made["text"], strict=True)
+        if turn.conversation in names
+    ]
+    assert sum(named) >= len(named) / 2, made["text"].to_list()
+
+
+def test_a_folder_with_the_name_of_a_model_is_no_surprise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "rewriter").mkdir()
+    (tmp_path / "rewriter" / "adapter_config.json").write_text('{"base_model_name_or_path": "embedded:base"}')
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ModelError, match="also an adapter in this folder") as error:
+        ragworth.llm("embedded:rewriter")
+    assert "embedded:./rewriter" in str(error.value)
+    assert adapter_model_spec("rewriter") == "embedded:./rewriter"
 
 
 def test_the_files_are_the_ones_that_were_measured() -> None:
@@ -62,7 +99,7 @@ def test_another_adapter_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     content = bytearray(embedded.READER_ADAPTER.read_bytes())
     content[-1] ^= 1
     other.write_bytes(content)
-    monkeypatch.setattr(embedded, "READER_ADAPTER", other)
+    monkeypatch.setitem(embedded.SHIPPED, "", embedded.SHIPPED[""]._replace(adapter=other))
     with pytest.warns(UserWarning, match="not the expected ones"):
         card = ragworth.llm().card
     assert card.name == "unknown" and model_digest(card) != model_digest(right)

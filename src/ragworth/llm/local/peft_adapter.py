@@ -85,17 +85,21 @@ class PeftAdapter:
 
     def deltas(self) -> dict[str, Floats]:
         """The difference added to each matrix, by its name in the transformers library."""
+        return {f"{name}.weight": up @ down for name, (up, down) in self.pairs().items()}
+
+    def pairs(self) -> dict[str, tuple[Floats, Floats]]:
+        """The two thin matrices of each layer that it changes; their product is the difference."""
         rank = int(self.config["r"])
         scale = self.config["lora_alpha"] / (math.sqrt(rank) if self.config.get("use_rslora") else rank)
         arrays = read_safetensors(self.path / WEIGHTS).arrays
-        found: dict[str, Floats] = {}
+        found: dict[str, tuple[Floats, Floats]] = {}
         for name, down in arrays.items():
             if not name.endswith(".lora_A.weight"):
                 continue
             up = arrays.get(name.replace(".lora_A.", ".lora_B."))
             if up is None or up.ndim != 2 or down.ndim != 2 or up.shape[1] != down.shape[0]:
                 raise ModelError(f"its matrices of {name} do not fit", file=str(self.path / WEIGHTS))
-            found[f"{name.removeprefix(PREFIX).removesuffix('.lora_A.weight')}.weight"] = (up @ down) * scale
+            found[name.removeprefix(PREFIX).removesuffix(".lora_A.weight")] = (up * scale, down)
         if not found or len(arrays) != 2 * len(found):
             raise ModelError(
                 "it is not a LoRA adapter", file=str(self.path / WEIGHTS), expected="pairs of lora_A and lora_B"

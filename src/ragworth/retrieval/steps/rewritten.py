@@ -31,6 +31,7 @@ from ragworth.generation.rewriter import QueryRewriter, TurnRewrites
 from ragworth.generation.turn_baselines import BASELINES, HISTORY_TERMS, add_history_terms
 from ragworth.llm.adapter_folder import is_adapter_folder
 from ragworth.llm.contract import Card
+from ragworth.llm.embedded import find_rewriter
 from ragworth.prompts.template import Template
 from ragworth.retrieval.contract import Need, Place, SearchTexts, Step, StepContext, argument
 from ragworth.tables.turns import turns_digest
@@ -48,7 +49,11 @@ FILE_FORM = '{"query": …, "text": …} on each line, each query once'
 class Rewritten(Step):
     """Rewrites of the turns for the steps behind it."""
 
-    model: str = argument("", "model that rewrites, or the folder of an adapter; by default the evaluation's")
+    model: str = argument(
+        "",
+        "model that rewrites, or the folder of an adapter; by default the evaluation's, or embedded:rewriter if that "
+        "is the embedded reader",
+    )
     by: str = named("", "a rule, or the human rewrite, instead of a model", choices=("", *BASELINES, TERMS))
     file: str = named("", "file of rewrites instead of a model: JSON lines with query and text")
     terms: int = named(HISTORY_TERMS, "terms of the history that history-terms adds", low=1)
@@ -90,8 +95,10 @@ class Rewritten(Step):
 
     def _spec(self, setting: StepContext) -> str:
         """The written form of the model; the folder of an adapter may be relative to the workspace."""
+        if not self.model:
+            return find_rewriter(setting.asking.card("")) if setting.asking is not None else ""
         folder = (setting.folder or Path()) / self.model
-        return str(folder) if self.model and is_adapter_folder(folder) else self.model
+        return str(folder) if is_adapter_folder(folder) else self.model
 
     def problems(self, setting: StepContext) -> list[str]:
         found = super().problems(setting)
