@@ -16,7 +16,9 @@ from ragworth.conversations import turns_of
 from ragworth.evaluation.run import evaluate
 from ragworth.inputs.problems import Problems
 from ragworth.inputs.reader import FileReader
+from ragworth.report.page import building, explorer
 from ragworth.report.page.explorer import _turns
+from ragworth.report.renderers.pack import unpack_json
 from ragworth.results import Results
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "conversations"
@@ -66,6 +68,17 @@ def test_human_rewrites_find_more(results: Results) -> None:
         system: rows["value"].mean() for (system,), rows in results.scores.frame.group_by("system", maintain_order=True)
     }
     assert means["human"] > means["last"]  # type: ignore[operator]
+
+
+def test_results_and_report_have_what_was_searched(results: Results, tmp_path: Path) -> None:
+    results.write(tmp_path / "results")
+    searches = Results.read(tmp_path / "results").said["searches"]
+    assert ("human", "ferry_2", "How often does the Aldermere ferry cross in winter?") in searches.rows()
+    assert set(searches["system"]) == {"human"}
+    made = building.build(results)
+    data = explorer.build_explorer(made.results, made.facts, made.overview, made.diagnosis)
+    told = unpack_json(data.pieces[0])["searches"]["columns"]
+    assert "How often does the Aldermere ferry cross in winter?" in told["search"]["v"]
 
 
 def test_the_report_has_the_history(results: Results) -> None:

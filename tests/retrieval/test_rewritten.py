@@ -12,7 +12,7 @@ import pytest
 
 from ragworth.collection import Collection
 from ragworth.errors import InputError, ModelError
-from ragworth.llm.contract import Failure, Generate, Request
+from ragworth.llm.contract import Card, Failure, Generate, Request
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.retrieval import Pipeline, StepContext, retrieve
 from ragworth.retrieval.rerankers.asker import StepAsker
@@ -107,6 +107,35 @@ def test_steps_behind_search_with_the_rewrite() -> None:
     assert found('rewritten(by="human") >> bm25 % 1')["o_2"] == ["otter-winter"]
     inner = found('rewritten(by="human") >> fused(bm25, bm25(k1=0.9)) % 1')
     assert inner["o_2"] == ["otter-winter"]
+
+
+def test_what_was_searched_is_known() -> None:
+    systems = {
+        "plain": "bm25",
+        "human": 'rewritten(by="human") >> bm25',
+        "both": 'fused(bm25, rewritten(by="all") >> bm25)',
+    }
+    searches = retrieve(systems, talk()).searches
+    assert searches is not None
+    assert searches.filter(query="o_2").rows() == [
+        ("human", "o_2", "Do otters hunt in winter?"),
+        ("both", "o_2", "What do otters eat? And winter?"),
+    ]
+
+
+def test_the_embedded_reader_leaves_rewriting_to_the_embedded_rewriter() -> None:
+    class Asker(StepAsker):
+        def card(self, model: str) -> Card:
+            asked.append(model)
+            return replace(super().card(""), backend="embedded", declining=2.0 if model == "" else None)
+
+    asked: list[str] = []
+    setting = replace(talk(), asking=Asker(writes("Do otters hunt in winter?")))
+    Rewritten().problems(setting)
+    assert asked == ["", "embedded:rewriter"]
+    asked.clear()
+    Rewritten("hf:mine").problems(setting)
+    assert asked == ["hf:mine"]
 
 
 def test_depths_of_systems_with_the_same_rewrites_do_not_mix() -> None:
@@ -215,6 +244,13 @@ def test_a_plan_asks_nothing() -> None:
     (forecast,) = asker.told
     assert forecast.step == "rewritten"
     assert "1 call to make" in forecast.words
+
+
+def test_a_plan_does_not_know_for_which_queries_nothing_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(QUERIES, "o_2", "Why?")
+    setting = replace(talk(), asking=StepAsker(writes("otters"), plan=True))
+    notes = retrieve({"plain": "bm25", "guessed": "rewritten >> bm25"}, setting).notes
+    assert notes == ("plain: nothing was retrieved for 1 query ('o_2')",)
 
 
 def test_results_depend_on_the_turns_and_the_prompt() -> None:

@@ -102,7 +102,9 @@ def run_retrieve(state: EvaluationState, *, release: bool = False) -> None:
         contexts, noted = found(watching)
         facts = {"empty": sorted(contexts.empty), "notes": list(contexts.notes), "noted": noted, **asker.facts}
         lasting = not asker.told and not (asker.facts and may_succeed_later(asker.facts))
-        return StageResult({}, facts, lasting=lasting, tables={"contexts": contexts})
+        searches = contexts.searches
+        frames = {"searches": searches} if searches is not None and searches.height else {}
+        return StageResult(frames, facts, lasting=lasting, tables={"contexts": contexts})
 
     for step in asking:
         state.prompts |= step.templates(setting)
@@ -113,6 +115,8 @@ def run_retrieve(state: EvaluationState, *, release: bool = False) -> None:
         material.systems.clear()
     state.contexts = _table(made, "contexts", Contexts)
     state.contexts.empty = frozenset((system, query) for system, query in made.facts["empty"])
+    if "searches" in made.frames:
+        state.said["searches"] = made.frames["searches"]
 
 
 def _table(made: StageResult, name: str, kind: type[T]) -> T:

@@ -6,7 +6,7 @@ results; a first stage runs once, as deep as the deepest of them needs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
@@ -23,6 +23,8 @@ from ragworth.tables.notes import Note
 
 System: TypeAlias = StepLike | Contexts | Any
 """What can be compared: a pipeline in any form, existing contexts, or a third-party retriever."""
+
+SEARCH_COLUMNS = {"system": pl.String, "query": pl.String, "search": pl.String}
 
 UNNAMED_SYSTEM = "run"
 """Placeholder name of a system."""
@@ -44,9 +46,15 @@ def retrieve(systems: Mapping[str, System], setting: StepContext) -> Contexts:
             found = _fill_queries(system, setting) if isinstance(system, Contexts) else runner.of(pipelines[name])
         except InputError as error:
             raise _name_system_in_error(name, error) from error
-        tables.append(_rename_system(found, name))
+        guessed = name in pipelines and setting.asking is not None and setting.asking.plan and _asks(pipelines[name])
+        tables.append(found.renamed(name) if guessed else _rename_system(found, name))
     contexts = Contexts.concat(tables)
     contexts.notes = tuple(dict.fromkeys(contexts.notes))
+    contexts.searches = pl.DataFrame(
+        [(name, *each) for name, pipeline in pipelines.items() for each in runner.searches_of(pipeline)],
+        schema=SEARCH_COLUMNS,
+        orient="row",
+    )
     return contexts
 
 
@@ -122,7 +130,7 @@ class PipelineRunner:
         if key not in self._searches:
             texts, notes = step.search_texts(self.setting)
             runners = [PipelineRunner(self.setting.searching(each), self._behind[key]) for each in texts]
-            self._searches[key] = _Searches(runners, tuple(Note(note, step=key) for note in notes))
+            self._searches[key] = _Searches(runners, tuple(Note(note, step=key) for note in notes), texts)
         searches = self._searches[key]
         lists = [runner.of(behind) for runner in searches.runners]
         found = lists[0]
@@ -133,6 +141,13 @@ class PipelineRunner:
         found = found.renamed(UNNAMED_SYSTEM)
         found.notes = tuple(dict.fromkeys((*searches.notes, *(note for each in lists for note in each.notes))))
         return found
+
+    def searches_of(self, pipeline: Pipeline) -> Iterator[tuple[str, str]]:
+        """The queries of a pipeline that has run, each with what was searched instead, as far as it rewrites."""
+        runners = (self, *self._within.values())
+        for key in (str(each.steps[0]) for each in _walk_pipelines([pipeline]) if each.steps[0].rewrites):
+            for texts in next((runner._searches[key].texts for runner in runners if key in runner._searches), ()):
+                yield from texts.items()
 
     def _depth(self, steps: tuple[Step, ...]) -> int:
         """How many passages of its first stage a pipeline uses."""
@@ -155,10 +170,11 @@ class PipelineRunner:
 
 
 class _Searches(NamedTuple):
-    """Runners with the search texts of a step that rewrites, one for each rewrite, and its notes."""
+    """Runners with the search texts of a step that rewrites, one for each rewrite, its notes, and the texts."""
 
     runners: list[PipelineRunner]
     notes: tuple[str, ...]
+    texts: Sequence[Mapping[str, str]]
 
 
 def _inner_pipeline(first: Within, steps: tuple[Step, ...]) -> Pipeline:
@@ -172,6 +188,11 @@ def _walk_pipelines(pipelines: Iterable[Pipeline]) -> Iterator[Pipeline]:
         yield pipeline
         for step in () if pipeline.steps[0].rewrites else pipeline.steps:
             yield from _walk_pipelines(step.inside)
+
+
+def _asks(pipeline: Pipeline) -> bool:
+    """Whether a model rewrites what it searches for: in a plan the rewrites may be unknown."""
+    return any(each.steps[0].rewrites and each.steps[0].models() for each in _walk_pipelines([pipeline]))
 
 
 def _fill_queries(made: Contexts, setting: StepContext) -> Contexts:

@@ -63,12 +63,14 @@ class Contexts(Table):
     unknown; it counts as unjudged. ``empty`` lists (system, query) pairs that retrieved nothing and so have no rows.
     In a file, or in data given, such a pair is a row whose passage, rank and score are null. ``hops``, if the data says
     so, has system, query and passage, and in which ``hop`` or ``turn`` an agent found it by which ``search``.
+    ``searches`` has system, query and the ``search`` that systems made instead of the query, after they retrieved.
     """
 
     empty: frozenset[tuple[str, str]] = frozenset()
     starts: Ints | None = None
     """Where each context begins in the frame, plus the end; None if unknown."""
     hops: pl.DataFrame | None = None
+    searches: pl.DataFrame | None = None
     name = "contexts"
     schema: ClassVar[dict[str, type[pl.DataType]]] = {
         "system": pl.String,

@@ -215,6 +215,8 @@ def _tables(results: Results, known: ContextFacts, queries: list[str], diagnosis
         )
     if results.answers is not None:
         tables["answers"] = _with_model_output(results, results.answers.frame, ["system", "query", "repeat"])
+    if "searches" in results.said:
+        tables["searches"] = results.said["searches"]
     if results.outcomes is not None:
         tables["outcomes"] = _with_model_output(results, results.outcomes.frame, ["system", "query", "aspect"])
     numbers = pl.DataFrame({"query": queries}).with_row_index("q")

@@ -26,7 +26,7 @@ function readPiece(piece) {
 /** All that is known of one query. */
 function gather(piece, query) {
   const known = { number: query, id: index.queries[query], text: index.texts[query], texts: piece.texts, turn: index.turns[query] || null };
-  for (const name of ['contexts', 'worth', 'accepted', 'findings', 'subquestions', 'judgments', 'ratings', 'answers', 'outcomes']) {
+  for (const name of ['contexts', 'worth', 'accepted', 'findings', 'subquestions', 'judgments', 'ratings', 'answers', 'outcomes', 'searches']) {
     known[name] = rowsOf(piece[name], query);
   }
   known.worthOf = new Map(known.worth.map((each) => [each.passage, each]));
@@ -113,8 +113,16 @@ function showSides(known) {
 function side(known, system) {
   const name = index.systems[system];
   const shown = known.contexts.filter((each) => each.system === name).sort((a, b) => a.rank - b.rank);
-  return el('section', { class: 'side' }, el('h4', null, printable(name)), answersOf(known, name),
+  return el('section', { class: 'side' }, el('h4', null, printable(name)), searchesOf(known, name), answersOf(known, name),
     shown.length ? el('ol', null, shown.map((each) => card(known, each))) : el('p', { class: 'note' }, 'Nothing was retrieved.'));
+}
+
+/** What a system searched for instead of the query. */
+function searchesOf(known, name) {
+  const texts = [...new Set(known.searches.filter((each) => each.system === name).map((each) => each.search))];
+  if (!texts.length) return null;
+  if (texts.length === 1 && texts[0] === known.text) return el('p', { class: 'note' }, 'Searched for the query as it is.');
+  return el('p', { class: 'note searched' }, 'Searched for ', texts.map((text, i) => [i ? ', ' : '', el('q', null, printable(text))]));
 }
 
 /** A passage, with its worth in sign, number, word and colour. */
