@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 from safetensors.numpy import save_file
 
 from ragworth.llm.fingerprint import sha256
@@ -19,7 +20,7 @@ from ragworth.llm.local.peft_adapter import PeftAdapter
 
 def export(adapter: PeftAdapter, path: Path) -> None:
     """Pairs of thin matrices in 16 bits, and what the adapter was trained on and for."""
-    tensors = {}
+    tensors: dict[str, npt.NDArray[np.float16]] = {}
     for name, (up, down) in adapter.pairs().items():
         tensors |= {f"{name}.up": up.astype(np.float16), f"{name}.down": down.astype(np.float16)}
     about = {"base": adapter.about["base"]["revision"], "prompt": adapter.about["prompt"]}

@@ -12,7 +12,7 @@ import numpy as np
 
 from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.contribution.design import Contributions, Design, SubsetAsker, contributions
-from ragworth.contribution.subsets import Floats, whole
+from ragworth.contribution.subsets import Floats, full_subset
 from ragworth.llm.contract import Failure, Prompt, Response, Score, Scored, Trace
 from ragworth.prompts.template import Template
 from ragworth.tables import EMPTY_ANSWER
@@ -141,7 +141,7 @@ def split_answer(
     text = without_citations(answer) or answer.strip()
     reading = AnswerReading(text, keep_cut)
     asker = SubsetAsker(len(shown), lambda numbers: Score(prompts.prompt(numbers), text), reading.read)
-    steps = [whole(n) for n in range(len(shown) + 1)] if growing else []
+    steps = [full_subset(n) for n in range(len(shown) + 1)] if growing else []
     yield from asker.ask(steps)
     found = yield from contributions(asker, design, seed)
     cited = parse_citations(answer, shown).passages

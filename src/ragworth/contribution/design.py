@@ -13,7 +13,7 @@ import numpy as np
 from ragworth.calls.programs import Program
 from ragworth.contribution import permutations, shapley, surrogate
 from ragworth.contribution.permutations import SampledContributions
-from ragworth.contribution.subsets import Floats, leave_one_out, leave_two_out, members, subset, whole
+from ragworth.contribution.subsets import Floats, full_subset, leave_one_out, leave_two_out, members, subset
 from ragworth.llm.contract import Failure, Request, Response
 
 Method = Literal["leave-one-out", "exact", "permutations", "surrogate"]
@@ -166,7 +166,7 @@ def contributions(asker: SubsetAsker, design: Design, seed: str) -> Program[Cont
 def _without_few(k: int, pairs: bool) -> list[int]:
     """All passages, all but each one, and where wanted all but each two."""
     removed = [*combinations(range(k), 1), *(combinations(range(k), 2) if pairs else ())]
-    return [whole(k), *(whole(k) ^ subset(few) for few in removed)]
+    return [full_subset(k), *(full_subset(k) ^ subset(few) for few in removed)]
 
 
 def _removed_pairs(asker: SubsetAsker, design: Design) -> Floats | None:
@@ -180,7 +180,7 @@ def _found(
     alone = leave_one_out(known, k).sum(axis=1) if k else np.zeros(0)
     ones = [known[1 << i] for i in range(k) if 1 << i in known]
     single = np.array([float((one - known[0]).sum()) for one in ones]) if len(ones) == k else None
-    everything, nothing = known[whole(k)], known[0]
+    everything, nothing = known[full_subset(k)], known[0]
     return Contributions(method, values, errors, alone, everything, nothing, interactions, len(known), single, **more)
 
 

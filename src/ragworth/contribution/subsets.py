@@ -17,7 +17,7 @@ Passage i is in the subset ``mask`` if ``mask >> i & 1``. The value of the whole
 """
 
 
-def whole(k: int) -> int:
+def full_subset(k: int) -> int:
     """All of k passages."""
     return (1 << k) - 1
 
@@ -34,7 +34,7 @@ def subset(passages: Iterable[int]) -> int:
 
 def leave_one_out(values: SubsetValues, k: int) -> Floats:
     """What the answer loses when each passage is removed from the whole context; passages × sentences."""
-    everything = whole(k)
+    everything = full_subset(k)
     return np.array([values[everything] - values[everything ^ (1 << i)] for i in range(k)]).reshape(k, -1)
 
 
@@ -43,7 +43,7 @@ def leave_two_out(values: SubsetValues, k: int) -> Floats:
 
     Negative: either does what the other would do (redundant). Positive: each needs the other. The diagonal is 0.
     """
-    everything = whole(k)
+    everything = full_subset(k)
     found = np.zeros((k, k))
     for i in range(k):
         for j in range(i):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ragworth.contribution.subsets import Floats, SubsetValues, whole
+from ragworth.contribution.subsets import Floats, SubsetValues, full_subset
 from ragworth.stats.correlation import spearman
 
 FOLDS = 5
@@ -46,7 +46,7 @@ def random_subsets(k: int, n: int, seed: str) -> list[int]:
     while len(found) < n:
         mask = draw.getrandbits(k)
         found[mask] = None
-        found[whole(k) ^ mask] = None
+        found[full_subset(k) ^ mask] = None
     return list(found)[:n]
 
 
