@@ -123,9 +123,9 @@ def test_the_temperature_makes_probabilities_mean_what_they_say(
     ]
     (tmp_path / "dev.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     monkeypatch.setattr(embedded, "open_model", lambda _: Sure())
-    monkeypatch.setattr(embedded, "READER_ADAPTER", tmp_path / "none")
+    monkeypatch.setitem(embedded.SHIPPED, "", embedded.SHIPPED[""]._replace(adapter=tmp_path / "none"))
     calibrate.main([str(tmp_path / "reader.safetensors"), str(tmp_path / "dev.jsonl")])
-    assert tmp_path / "reader.safetensors" == embedded.READER_ADAPTER  # what the model would have been opened with
+    assert embedded.SHIPPED[""].adapter == tmp_path / "reader.safetensors"  # what the model would have been opened with
     said = capsys.readouterr().out
     assert "ECE 0.0000, 75% of those with the answer answered, 80 passages" in said
     assert float(said.split("temperature ")[1]) == pytest.approx(4 / math.log(3), rel=0.01)  # 4 is three in four

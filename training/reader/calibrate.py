@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("adapter", type=Path)
     parser.add_argument("files", type=Path, nargs="+")
     given = parser.parse_args(arguments)
-    embedded.READER_ADAPTER = given.adapter
+    embedded.SHIPPED[""] = embedded.SHIPPED[""]._replace(adapter=given.adapter)
     some = [one for path in given.files for one in shown(path)]
     asked = [ragworth.Choose(one.prompt, (NO_RESPONSE_LABEL,), "first-token") for one in some]
     odds = torch.tensor([_odds(chosen) for chosen in embedded.open_model("").choose(asked)], dtype=torch.float64)
