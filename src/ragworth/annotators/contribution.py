@@ -92,7 +92,7 @@ class ContributionAnnotator(ContributionOptions, Annotator):
         answer = yield from self.find_answer(item, prompts, len(item.passages))
         split = yield from split_answer(prompts, item.passages, answer, self.design, item.query, self.keep_cut)
         values = outcome_values(split, item.passages, self.least, accepted=self.is_accepted)
-        return AspectValues(values, details(split, item.passages), split.found.method)
+        return AspectValues(values, details(split, item.passages, self.least), split.found.method)
 
     def find_answer(self, item: AnnotationItem, prompts: ContextPrompts, players: int) -> Program[str]:
         """The answer to split; ``players`` is how many passages, or groups of them, the whole context has."""

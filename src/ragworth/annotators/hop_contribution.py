@@ -49,8 +49,8 @@ class HopContribution(ContributionAnnotator):
         split = yield from split_answer(prompts, names, answer, self.design, item.query, self.keep_cut, growing=True)
         values = outcome_values(split._replace(cited=()), names, self.least, accepted=self.is_accepted)
         values["hops-needed"] = float(hops_needed(split.growing, self.least))
-        detail = details(split, names) | {"growing": list(split.growing), "searches": [hop.search for hop in hops]}
-        return AspectValues(values, detail | {"cited": [], "least": self.least}, split.found.method)
+        own = {"growing": list(split.growing), "searches": [hop.search for hop in hops], "cited": []}
+        return AspectValues(values, details(split, names, self.least) | own, split.found.method)
 
 
 def split_by_hops(annotator: Any, hops: HopTable) -> Any:

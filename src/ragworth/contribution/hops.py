@@ -157,12 +157,6 @@ def hop_profile(
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def stopping_threshold(frame: pl.DataFrame) -> float:
-    """The nats by which the outcome ``hops-needed`` in a frame was computed (the option ``least``)."""
-    known = frame["least"].drop_nulls().to_list() if "least" in frame.columns else []
-    return float(known[0]) if known else LEAST
-
-
 def stop_sentence(growing: Sequence[float], least: float = LEAST) -> str:
     """When an agent could have stopped, in words."""
     hops, needed = len(growing) - 1, hops_needed(growing, least)

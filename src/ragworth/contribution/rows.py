@@ -42,8 +42,8 @@ answer loses when it alone is removed, and gains when it alone is shown; the sen
 of all passages to it; interactions of each two passages; the answer's log-probability with the context and without; its
 tokens; the method; how many subsets were asked about; the share of the ranking that is certain enough; R² and Spearman
 ρ of a surrogate on held-out subsets; the passages that the answer cites; and where hops take the place of passages,
-what was searched for in each, the answer's log-probability after none, the first, the first two, … of them, and the
-nats that the rest may add when an agent could have stopped.
+what was searched for in each, and the answer's log-probability after none, the first, the first two, … of them. Last,
+the nats from which a passage contributes, and which the hops after it may add when an agent could have stopped.
 """
 
 PASSAGE_COLUMNS = {
@@ -65,8 +65,8 @@ PASSAGE_COLUMNS = {
 }
 
 
-def details(split: SplitAnswer, shown: Sequence[str]) -> dict[str, Any]:
-    """The columns of `DETAIL_COLUMNS` for one context."""
+def details(split: SplitAnswer, shown: Sequence[str], least: float) -> dict[str, Any]:
+    """The columns of `DETAIL_COLUMNS` for one context; ``least``: nats from which a passage contributes."""
     found = split.found
     return {
         "answer": split.answer,
@@ -87,6 +87,7 @@ def details(split: SplitAnswer, shown: Sequence[str]) -> dict[str, Any]:
         "fit": _known(found.fit[0]) if found.fit else None,
         "rank_fit": _known(found.fit[1]) if found.fit else None,
         "cited": list(split.cited),
+        "least": least,
     }
 
 
@@ -146,12 +147,23 @@ def context_passages(context: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _partners(context: Mapping[str, Any], least: float = LEAST) -> list[str | None]:
+def contributing_from(frame: pl.DataFrame) -> float:
+    """The nats from which a passage contributes in a frame (the option ``least``)."""
+    known = frame["least"].drop_nulls().to_list() if "least" in frame.columns else []
+    return float(known[0]) if known else LEAST
+
+
+def context_threshold(context: Mapping[str, Any]) -> float:
+    """The same for one context, from its row."""
+    return LEAST if context.get("least") is None else float(context["least"])
+
+
+def _partners(context: Mapping[str, Any]) -> list[str | None]:
     """For each passage that contributes, the one that it is most redundant with (interaction below −least)."""
     passages, values = context["passages"], np.array(context["contributions"])
     if context["interactions"] is None or len(passages) < 2:
         return [None] * len(passages)
-    least = threshold(values, least)
+    least = threshold(values, context_threshold(context))
     helps = values > least
     table: Floats = np.where(helps[:, None] & helps[None, :], np.array(context["interactions"]), 0.0)
     return [passages[int(row.argmin())] if row.min() < -least else None for row in table]

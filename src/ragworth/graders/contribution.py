@@ -70,7 +70,7 @@ class ContributionGrader(ContributionOptions, Grader):
         values = outcome_values(split, shown, self.least, accepted=False)
         if not self.splits_by_shapley:
             values["redundancy"] = NoValue("no-shapley", "leave-one-out alone can't tell what is redundant")
-        return AspectValues(values, details(split, shown), split.found.method)
+        return AspectValues(values, details(split, shown, self.least), split.found.method)
 
     def doubts(self, frame: pl.DataFrame) -> list[str]:
         return contribution_notes(frame)

@@ -41,6 +41,17 @@ def test_sentences_have_the_passages_behind_them_and_their_marks(made: page.Page
     assert first.blocks[0].text == "2 passages of 3 carry 100 % of the answer; 1 of 3 goes against it."  # type: ignore
 
 
+def test_what_contributes_goes_by_the_setting_of_the_run(made: page.Page) -> None:
+    results = contributed()
+    said = {name: frame.with_columns(least=pl.lit(2.5)) for name, frame in results.said.items() if "least" in frame}
+    strict = page.build(replace(results, said={**results.said, **said}))
+    first, *_ = answer_contexts(strict, said["graded-contribution"], None, 1).shown
+    (view,) = [block for block in first.blocks if isinstance(block, AnswerView)]
+    assert [(each.behind, each.against) for each in view.sentences] == [((1,), ()), ((2,), ()), ((), ())]
+    assert "More than 2.5 nats" in render_markdown(strict.document)
+    assert "More than 0.1 nats" in render_markdown(made.document)
+
+
 def marked(
     made: page.Page, sentences: list[str], statements: list[str], labels: list[str], repeat: int = 0
 ) -> list[str]:

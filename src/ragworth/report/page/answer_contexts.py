@@ -10,8 +10,7 @@ import numpy as np
 import polars as pl
 
 from ragworth.contribution.profile import context_sentence
-from ragworth.contribution.rows import context_passages, context_rows
-from ragworth.contribution.summary import LEAST
+from ragworth.contribution.rows import context_passages, context_rows, context_threshold
 from ragworth.errors import format_count
 from ragworth.report.answer_views import AnswerPassage, AnswerSentence, AnswerView
 from ragworth.report.document import Details, Only, Paragraph, TextSpan
@@ -76,7 +75,9 @@ def answer_contexts(
         )
         words = []
         if row is not None:
-            told = context_sentence(np.array(row["contributions"], dtype=np.float64), LEAST, accepted=accepted)
+            told = context_sentence(
+                np.array(row["contributions"], dtype=np.float64), context_threshold(row), accepted=accepted
+            )
             words = [Paragraph(f"{told[:1].upper()}{told[1:]}.")]
         link = TextSpan("Open in the explorer", link=explorer_address(query=entry.query))
         more = Only("html", [Paragraph(link, "note")])
@@ -140,10 +141,11 @@ def _sentences(
     left: defaultdict[str, deque[AnswerSentence]] = defaultdict(deque)
     for each in judged:
         left[_plain(each.text)].append(each)
+    least = context_threshold(row)
     for text, values in zip(row["sentences"], row["by_sentence"], strict=True):
         order = sorted(range(len(values)), key=lambda i: -values[i])
-        behind = tuple(i + 1 for i in order if values[i] > LEAST)[:BEHIND]
-        against = tuple(i + 1 for i in reversed(order) if values[i] < -LEAST)[:BEHIND]
+        behind = tuple(i + 1 for i in order if values[i] > least)[:BEHIND]
+        against = tuple(i + 1 for i in reversed(order) if values[i] < -least)[:BEHIND]
         same = left[_plain(text)]
         mark = same.popleft() if same else AnswerSentence(text)
         yield AnswerSentence(text, behind, against, mark.label, mark.supporting)

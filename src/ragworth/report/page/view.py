@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import polars as pl
 
-from ragworth.contribution.rows import passage_rows
+from ragworth.contribution.rows import contributing_from, passage_rows
 from ragworth.diagnosis import ContextFacts, Diagnosis
 from ragworth.diagnosis.context_facts import graded_answers
 from ragworth.diagnosis.contributions import ContributionDiagnosis, diagnose_contributions
@@ -77,7 +77,7 @@ class ReportView:
             return diagnose_contributions(None, support, {})
         # The facts are of the explorer's queries alone.
         grades = graded_answers(self.results.outcomes, self.results.said.get("grade")).answers
-        return diagnose_contributions(passage_rows(frame), support, grades)
+        return diagnose_contributions(passage_rows(frame), support, grades, contributing_from(frame))
 
 
 def explorer_address(**where: str) -> str:

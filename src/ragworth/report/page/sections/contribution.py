@@ -11,8 +11,8 @@ import polars as pl
 
 from ragworth.contribution.notes import contribution_notes, split_answers
 from ragworth.contribution.profile import MOST, carrying, position_profile
-from ragworth.contribution.rows import context_rows
-from ragworth.contribution.summary import LEAST, SHARE, threshold
+from ragworth.contribution.rows import context_rows, contributing_from
+from ragworth.contribution.summary import SHARE, threshold
 from ragworth.errors import format_count
 from ragworth.report.answer_views import MARKS
 from ragworth.report.document import Bullets, Details, DocumentBlock, Notes, Only, Paragraph, Section, TableBlock
@@ -46,11 +46,12 @@ def section(view: ReportView) -> Section | None:
 def _summary(frame: pl.DataFrame, conversations: Mapping[str, str], given: bool) -> list[DocumentBlock]:
     known = context_rows(frame).filter(pl.col("contributions").is_not_null())
     accepted = "gain" in frame["aspect"].to_list()
-    sentences = [_system_sentence(str(name), mine, accepted) for (name,), mine in known.group_by("system")]
+    least = contributing_from(frame)
+    sentences = [_system_sentence(str(name), mine, accepted, least) for (name,), mine in known.group_by("system")]
     note = (
         "A contribution is what a passage adds to the log-probability of "
         f"{split_answers(frame, given=given)}. It is in nats, averaged over the orders in which the passages could be "
-        f"added (Shapley value). More than {LEAST:g} nats, and {100 * SHARE:.0f} % of all contributions of the "
+        f"added (Shapley value). More than {least:g} nats, and {100 * SHARE:.0f} % of all contributions of the "
         "context, counts as contributing."
     )
     profile = position_profile(frame, conversations=conversations)
@@ -66,12 +67,12 @@ def _reasons(frame: pl.DataFrame) -> str:
     return ", ".join(f"{status} {number:,}" for status, number in Counter(lost["status"].to_list()).most_common())
 
 
-def _system_sentence(system: str, contexts: pl.DataFrame, accepted: bool) -> str:
+def _system_sentence(system: str, contexts: pl.DataFrame, accepted: bool, least: float) -> str:
     values = [np.array(each) for each in contexts["contributions"].to_list() if len(each)]
     if not values:
         return f"{system}: no context has passages."
-    sizes = [number for each in values if (number := carrying(each, LEAST))]
-    against = sum(bool((each < -threshold(each, LEAST)).any()) for each in values)
+    sizes = [number for each in values if (number := carrying(each, least))]
+    against = sum(bool((each < -threshold(each, least)).any()) for each in values)
     verb = "does harm" if accepted else "goes against the answer"
     tail = f"in {against:,} of {format_count(len(values), 'context')}, a passage {verb}."
     if not sizes:

@@ -9,9 +9,9 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.contribution.hops import hop_profile, hop_rows, hops_needed, stop_sentence, stopping_threshold
+from ragworth.contribution.hops import hop_profile, hop_rows, hops_needed, stop_sentence
 from ragworth.contribution.notes import split_answers
-from ragworth.contribution.rows import context_rows
+from ragworth.contribution.rows import context_rows, contributing_from
 from ragworth.errors import format_count
 from ragworth.report.answer_views import HopStep, HopTimeline
 from ragworth.report.charts.planes import curve_chart
@@ -42,7 +42,7 @@ def section(view: ReportView) -> Section | None:
     if not known.height:
         reasons = ", ".join(sorted(frame["status"].unique()))
         return Section("hops", "What each search added", [Paragraph(f"Not known: {reasons}.")], "Hops")
-    least = stopping_threshold(known)
+    least = contributing_from(known)
     systems = known.group_by("system", maintain_order=True)
     sentences = [_system_sentence(str(name), mine, least) for (name,), mine in systems]
     note = (
