@@ -20,7 +20,7 @@ from training.rewriter.comparison import compare_arms
 from training.rewriter.setup import Experiment
 
 TESTED = (*DEFAULT_METRICS, *ANSWER_METRICS)
-AGAINST = ("last", "history-terms", "base", "sft-random", "sft-utility", "dpo-shuffled")
+AGAINST = ("last", "history-terms", "base", "sft-random", "sft-utility", "dpo-shuffled", "dpo-utility")
 """Arms that all others are compared with, averaged over seeds."""
 SHARE = (0.0, 1.0)
 """Lowest and highest value of every measure but the number of words."""
