@@ -5,14 +5,15 @@
 runs everything: candidates and labels of the training turns, then every trained arm for each seed, then rewrites of
 the test turns, answers from what they retrieve, and the tables. ``--processes 6`` lets that many share a GPU. Every
 stage is cached in the folder, so the same command goes on where it was stopped. ``--only labels``,
-``--only arms --seeds 1``, ``--only answers`` and ``--only tables`` run parts.
+``--only arms --seeds 1``, ``--only shipped`` (the rewriter that ships, on the CPU), ``--only answers`` and
+``--only tables`` run parts.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -22,10 +23,13 @@ from typing import Any
 
 import polars as pl
 
+import ragworth
 from ragworth.calls.job import Job
 from ragworth.collection import Collection
 from ragworth.conversations import turns_of
 from ragworth.generation.rewriter import QueryRewriter
+from ragworth.llm.contract import Model
+from ragworth.llm.embedded import REWRITER_SPEC
 from ragworth.rewriting.candidates import Proposal, by_rules, from_samples, merge_candidates
 from ragworth.rewriting.labels import RewriteLabelling
 from ragworth.rewriting.training.run import TrainingRun
@@ -44,7 +48,7 @@ CANDIDATE_RULES = ("last", "all", "first+last", "history-terms")
 UTILITIES = (KeyEntropyUtility(), AnswerabilityUtility(), GoldRankUtility())
 FEW_SHOT = Path(__file__).parent / "few-shot.txt"
 """Prompt of the base model's samples. With the prompt that ships it repeats the first line of the conversation."""
-PARTS = ("labels", "arms", "answers", "tables")
+PARTS = ("labels", "arms", "shipped", "answers", "tables")
 MICRO_BATCH = 32
 """Examples read at a time: several processes share the memory of a GPU."""
 SFT_RATES, DPO_RATES = (1e-4, 1e-3), (5e-6, 5e-5)
@@ -113,7 +117,7 @@ def arms(experiment: Experiment, labelled: Labelled, seed: int, names: Sequence[
         if not run.output.exists():
             with stage(experiment.folder, f"train {name}, seed {seed}"):
                 train(run, every[name], adapters)
-        rewrite(experiment, f"{name}-{seed}", run.output)
+        rewrite(experiment, f"{name}-{seed}", partial(models.rewriter, run.output, experiment.device))
 
 
 def all_arms(experiment: Experiment, seeds: Sequence[int]) -> None:
@@ -134,15 +138,14 @@ def all_arms(experiment: Experiment, seeds: Sequence[int]) -> None:
         raise SystemExit("\n".join([*problems, "the same command goes on from there"]))
 
 
-def rewrite(experiment: Experiment, name: str, adapter: Path | None, prompt: str = "rewrite") -> None:
-    """Rewrite the turns of every test with an adapter, or with the base model, unless that is done."""
+def rewrite(experiment: Experiment, name: str, load: Callable[[], Model], prompt: str = "rewrite") -> None:
+    """Rewrite the turns of every test with a model, unless that is done."""
     files = {test: rewrites_file(experiment.folder, test, name) for test in experiment.tests()}
     if all(path.exists() for path in files.values()):
         return
-    model = models.base(experiment.device) if adapter is None else models.rewriter(adapter, experiment.device)
     with (
         stage(experiment.folder, f"rewrite with {name}") as cost,
-        Job(model, experiment.folder / f"rewrites-{name}.sqlite") as job,
+        Job(load(), experiment.folder / f"rewrites-{name}.sqlite") as job,
     ):
         for test, collection in experiment.tests().items():
             files[test].parent.mkdir(parents=True, exist_ok=True)
@@ -156,10 +159,13 @@ def run(experiment: Experiment, only: str, seeds: Sequence[int]) -> None:
     collection = experiment.train()
     if only in ("", "labels"):
         labels(experiment, collection)
-        rewrite(experiment, BASE, None)
-        rewrite(experiment, FEW_SHOT_BASE, None, str(FEW_SHOT))
+        base = partial(models.base, experiment.device)
+        rewrite(experiment, BASE, base)
+        rewrite(experiment, FEW_SHOT_BASE, base, str(FEW_SHOT))
     if only in ("", "arms"):
         all_arms(experiment, seeds)
+    if only in ("", "shipped"):
+        rewrite(experiment, "shipped", partial(ragworth.llm, REWRITER_SPEC))
     if only in ("", "answers"):
         answers.write(experiment)
     if only in ("", "tables"):
