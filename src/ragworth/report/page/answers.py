@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ragworth.answer_outcomes import HUMAN, SHARES, UNIT, main_outcome, outcome_scores, outcome_type
+from ragworth.answer_outcomes import HUMAN, SHARES, UNIT, main_outcome, outcome_direction, outcome_scores, outcome_type
 from ragworth.comparison import Comparison, compare, is_different, score_matrices, summarise
 from ragworth.errors import format_count
 from ragworth.generation.writer import ORACLE_SYSTEM
@@ -137,8 +137,7 @@ def _of_all_questions(
 
 def _is_shown(name: str) -> bool:
     """Whether an outcome says something of answers; how sure the model is doesn't."""
-    known = outcome_type(name)
-    return known is None or known.direction != 0 or name.endswith("abstained")
+    return outcome_direction(name) != 0 or name.endswith("abstained")
 
 
 def _is_share(name: str, values: Any) -> bool:
@@ -177,6 +176,8 @@ def _notes(
             "The systems have grades for different questions. Each mean is over the system's own questions. "
             "Systems are ordered by the questions that all of them have; differences are over those that both have."
         )
+    if outcome_type(main) is None and HUMAN not in main and len(ranking.order) > 1:
+        notes.append(f"Higher values of {main} are taken to be better.")
     best = main_outcome(list(names))
     if best is not None and HUMAN in best and HUMAN not in main:
         notes.append(f"People's grades cover only some systems or questions, so systems are ordered by {main}.")
