@@ -26,6 +26,8 @@ CORRECT = [
     ("contains the number of", "There were 291.", ["291 episodes"]),
     ("contains a coarser date than", "It was banned in 1965.", ["1 August 1965"]),
     ("contains a coarser date than", "In August 1965", ["1 August 1965"]),
+    ("contains a coarser date than", "In August 1965", ["1965-08-01"]),
+    ("contains most words of", "The deadline was 05.03.2024 for the main form", ["main form deadline"]),
     ("contains the first and last name of", "It was Judith Keppel.", ["Judith Cynthia Aline Keppel"]),
     # Two of three words: enough.
     ("contains most words of", "a previously inaccessible mini-game", ["an inaccessible hidden mini-game"]),
