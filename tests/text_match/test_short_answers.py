@@ -39,10 +39,17 @@ CORRECT = [
     ("says", "The answer is A.", ["A"]),
     ("is the accepted answer", " ? ", ["?"]),
     ("contains", "None", ["none"]),
+    ("contains", "Es waren 1 234,50 €.", ["€1,234.50"]),
+    ("contains", "1,2,3", ["2"]),
+    ("declines as", "I don't know.", ["unanswerable"]),
+    ("declines as", "Das steht nicht im Text.", ["The passages do not say."]),
     ("contains", "It is a C++ program", ["C++"]),
 ]
 
 WRONG = [
+    ("It was Paris.", ["unanswerable"]),
+    ("Der Anstieg betrug 3,5 %.", ["5 %"]),
+    ("Es waren −3,5 %.", ["3,5 %"]),
     ("It was Berlin.", ["Paris"]),
     ("Martinez", ["Martin"]),
     ("Yes, it is.", ["no"]),
@@ -82,6 +89,8 @@ def test_wrong(text: str, accepted: list[str]) -> None:
 
 
 UNDECIDED = [
+    ("1.500", ["1500"], ""),
+    ("10.000 Euro", ["10,000 euros"], ""),
     ("There is no doubt about it.", ["no"], ""),
     ("Nobody knows his notebook", ["no"], ""),
     ("It was not Paris.", ["Paris"], ""),
