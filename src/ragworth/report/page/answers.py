@@ -89,15 +89,16 @@ def build_answers(results: Results, seed: int) -> AnswerOverview | None:
         AnswerStanding(system, means[system], ranking.groups.of.get(system, "–"), written.of(system, baseline))
         for system in ranking.order
     ]
+    comparison = _comparison(scores, ranking, baseline, seed, turns)
     return AnswerOverview(
         main,
         names,
         shares,
-        written.headline(rivals),
+        f"{written.headline(rivals)}{_wrong_answers(comparison, main, rivals) if comparison is not None else ''}",
         standings,
         ranking,
         baseline,
-        _comparison(scores, ranking, baseline, seed, turns),
+        comparison,
         _notes(results, means, main, names, ranking),
     )
 
@@ -161,6 +162,32 @@ def _comparison(
     return found._replace(
         differences=found.differences.with_columns(p_holm=pl.when(main).then(over_all).otherwise("p_holm"))
     )
+
+
+def _wrong_answers(comparison: Comparison, main: str, systems: Sequence[str]) -> str:
+    """Who gives wrong answers more often without having fewer correct ones, as a sentence after the verdict by these.
+
+    An answer that declines is better than a wrong one, and neither is correct.
+    """
+    grader, hyphen, last = main.rpartition("-")
+    if last != "correct":
+        return ""
+    different = [row for row in comparison.differences.iter_rows(named=True) if is_different(row, ALPHA)]
+    correct = {row["system"]: row["difference"] for row in different if row["metric"] == main}
+    found = [
+        row
+        for row in different
+        if row["metric"] == f"{grader}{hyphen}wrong"
+        and row["system"] in systems
+        and row["difference"] * correct.get(row["system"], 0.0) >= 0
+    ]
+    found.sort(key=lambda row: -abs(row["difference"]))
+    words = ""
+    for row in found[:2]:
+        first, second = (row["system"], row["baseline"])[:: 1 if row["difference"] > 0 else -1]
+        points = f"{100 * abs(row['difference']):.0f} points"
+        words += f" {first} gives wrong answers significantly more often than {second}, by {points}."
+    return words
 
 
 def _notes(
