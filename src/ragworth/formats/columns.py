@@ -128,7 +128,7 @@ def read_columns(
             raise bad_lines_error(path, bad, layout.expected)
         before += frame.height + len(wrong) if every_line else count_lines(chunk)
         frames.append(frame)
-        last_fields |= dict.fromkeys(_last_fields(chunk))
+        last_fields |= dict.fromkeys(_last_fields(chunk, len(layout.columns)))
     frame = pl.concat(frames) if frames else pl.DataFrame(schema=layout.schema)
     if not frame.height:
         only = [*(["bad lines"] if bad else []), *(["comments (#)"] if comments.total else [])]
@@ -141,10 +141,10 @@ def read_columns(
     return ColumnRows(frame, bad, comments, ends if len(ends) > 1 else ())
 
 
-def _last_fields(chunk: bytes) -> Iterator[bytes]:
+def _last_fields(chunk: bytes, fields: int) -> Iterator[bytes]:
     """The last fields of the first and the last row of a chunk, unless other lines stand there."""
     lines = chunk[:SNIFFED_BYTES].lstrip().splitlines()[:1] + chunk[-SNIFFED_BYTES:].rstrip().splitlines()[-1:]
-    return (line.split()[-1] for line in lines if is_row(line))
+    return (row[-1] for line in lines if is_row(line) and len(row := line.split()) == fields)
 
 
 def is_row(line: bytes) -> bool:

@@ -164,8 +164,8 @@ def _pieces(text: str) -> Iterator[TextPiece]:
         elif kind == "decade":
             yield TextPiece("word", re.sub(r"\W", "", raw).lower(), raw)
         elif kind == "comma":
-            whole, _, fraction = raw.partition(",")
-            sign, digits = "" if whole[0].isdigit() else "-", re.sub(r"\D", "", whole)
+            before, _, fraction = raw.partition(",")
+            sign, digits = "" if before[0].isdigit() else "-", re.sub(r"\D", "", before)
             yield TextPiece("number", sign + plain_number(digits, fraction), f"{sign}{digits}.{fraction}")
         elif kind == "dotted":
             groups = raw.split(".")
