@@ -170,9 +170,11 @@ def test_a_comparison_in_a_notebook_escapes_names() -> None:
 
 @pytest.mark.parametrize(
     ("name", "better"),
-    [("hallucination_score", -1), ("noise_sensitivity(mode=relevant)", -1), ("Toxicity", -1), ("latencyMs", -1)]
-    + [("timestamp", 0), ("total_tokens", 0), ("sample_id", 0)]
-    + [("hallucination_free", 1), ("id_based_context_recall", 1), ("token_f1", 1), ("faithfulness", 1)],
+    [
+        *[("hallucination_score", -1), ("noise_sensitivity(mode=relevant)", -1), ("Toxicity", -1), ("latencyMs", -1)],
+        *[("timestamp", 0), ("total_tokens", 0), ("sample_id", 0)],
+        *[("hallucination_free", 1), ("id_based_context_recall", 1), ("token_f1", 1), ("faithfulness", 1)],
+    ],
 )
 def test_the_name_of_a_foreign_score_says_which_way_it_is_better(name: str, better: int) -> None:
     assert outcome_direction(name) == direction(name) == better

@@ -82,20 +82,8 @@ SHARES = ("correct", "wrong", "abstained")
 LOWER_WORDS = {"hallucination", "hallucinations", "toxicity", "bias", "noise", "error", "errors", "distance", "wer"}
 LOWER_WORDS |= {"latency", "duration", "elapsed", "runtime", "cost", "price"}
 LOWER_WORDS |= {"incorrect", "wrong"}
-NEUTRAL_WORDS = {
-    "time",
-    "timestamp",
-    "date",
-    "year",
-    "tokens",
-    "length",
-    "count",
-    "num",
-    "index",
-    "seed",
-    "temperature",
-}
-NEUTRAL_WORDS |= {"size", "words", "chars"}
+NEUTRAL_WORDS = {"time", "timestamp", "date", "year", "tokens", "length", "size", "words", "chars", "count", "num"}
+NEUTRAL_WORDS |= {"index", "seed", "temperature"}
 OPPOSITE_WORDS = {"no", "non", "not", "free", "without", "robustness"}
 """Words in names of numbers that other tools write next to answers: of which lower is better, which say nothing of
 an answer's quality, and which turn a name into its opposite."""
@@ -150,9 +138,7 @@ def main_outcome(names: list[str]) -> str | None:
     Scores of contexts, such as ``context_recall`` of ragas, come last: they don't depend on the answer.
     """
     useful = [name for name in names if outcome_direction(name) == 1]
-    useful.sort(
-        key=lambda name: (re.search("context|retriev", name.lower()) is not None, "correct" not in name.lower())
-    )
+    useful.sort(key=lambda name: (bool(re.search("context|retriev", name.lower())), "correct" not in name.lower()))
     wanted = (f"{HUMAN}-correct", HUMAN, "correct", GRADE, "em", "f1")
     people = [name for name in useful if HUMAN in name.lower()]
     return next((name for name in (*wanted[:2], *people, *wanted[2:], *useful) if name in useful), None)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from ragworth.errors import FormatError
 from ragworth.formats import load, read_contexts
 from ragworth.formats.contract import LoadedCollection
 from ragworth.formats.detection import detect
@@ -349,3 +350,15 @@ def test_langsmith_and_mlflow(save: Save) -> None:
         assert loaded.answers.frame["text"].to_list() == ["Ann"]
         assert loaded.collection.answers["text"].to_list() == ["Ann"]
         assert name == "runs.jsonl" or loaded.outcomes is not None
+
+
+def test_odd_values(save: Save) -> None:
+    row = {"question": "Is it?", "contexts": ["", "It is."], "answer": True, "ground_truth": True}
+    loaded = load(save("log.jsonl", json.dumps(row)))
+    assert shown_texts(loaded) == {"Is it?": ["It is."]}
+    assert loaded.contexts is not None
+    assert "passages without any text are left out" in loaded.contexts.notes[0]
+    assert loaded.answers is not None
+    assert loaded.answers.frame["text"].to_list() == loaded.collection.answers["text"].to_list() == ["Yes"]
+    with pytest.raises(FormatError, match="UTF-16"):
+        load(save("log16.jsonl", json.dumps(row).encode("utf-16")))

@@ -1,7 +1,7 @@
 """Read runs exported from LangSmith, and evaluation tables of MLflow: JSON, JSON lines, CSV or Parquet.
 
-Both call a request ``inputs`` and its result ``outputs``. A trace of LangSmith may also have the runs inside it, such as
-those of retrievers. In CSV, objects are JSON, or spread over columns: ``inputs.question``, ``outputs.answer``.
+Both call a request ``inputs`` and its result ``outputs``. A trace of LangSmith may also have the runs inside it, such
+as those of retrievers. In CSV, objects are JSON, or spread over columns: ``inputs.question``, ``outputs.answer``.
 """
 
 from __future__ import annotations
@@ -104,10 +104,10 @@ def _read_grades(row: Mapping[str, Any]) -> dict[str, Any]:
     grades: dict[str, Any] = {}
     for part in (row.get("feedback_stats"), row.get("feedback")):
         if isinstance(part, list):
-            part = {
-                each["key"]: each for each in part if isinstance(each, Mapping) and isinstance(each.get("key"), str)
-            }
-        for name, value in part.items() if isinstance(part, Mapping) else ():
+            named = {str(each.get("key")): each for each in part if isinstance(each, Mapping)}
+        else:
+            named = part if isinstance(part, Mapping) else {}
+        for name, value in named.items():
             inner = value.get("avg", value.get("score")) if isinstance(value, Mapping) else value
             grades[str(name)] = as_grade(inner, str(name))
     scores = {name.split("/")[0]: value for name, value in row.items() if name.endswith(SCORE_ENDING)}

@@ -23,8 +23,8 @@ _ONLY = re.compile(
 )
 # The same in other languages, where the word that denies stands right before the answer, or after it.
 _DENIES_ELSEWHERE = re.compile(
-    r"(?:\b(?:nicht|keine?\w?|niemals|anstatt|pas|jamais|no (?:es|era|fue|son|eran|fueron|está|estaba|en)|non|não|nunca|"
-    r"niet|geen|не|nie|ليس|ليست|ليسوا)\s+(?:\w+\s+){0,2}?|(?:不是|并非|並非|而非|不在|不叫)\s*)$"
+    r"(?:\b(?:nicht|keine?\w?|niemals|anstatt|pas|jamais|no (?:es|era|fue|son|eran|fueron|está|estaba|en)|non|não|"
+    r"nunca|niet|geen|не|nie|ليس|ليست|ليسوا)\s+(?:\w+\s+){0,2}?|(?:不是|并非|並非|而非|不在|不叫)\s*)$"
 )
 _DENIED_AFTER_ELSEWHERE = re.compile(
     r"\s*(?:(?:では|じゃ|で)(?:ない|ありません|なく|なかった|ございません)|[이가은는]?\s*(?:아니|아닙|아닌)|değil|नहीं)"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from os.path import commonprefix
 
 _NONE = re.compile(r"(?i)\W*(?:0|zero|none|no[ -]?one|nobody|nothing)\W*")
 _SAYS_NONE = re.compile(r"(?i)\b(?:no|none|zero|no[ -]?one|nobody|nothing|never|without|not any|n['’]t any)\b")
@@ -34,7 +33,7 @@ def _has_stems(text: str, answer: str) -> bool:
 
 
 def _same_stem(one: str, other: str) -> bool:
-    shared = len(commonprefix([one, other]))
+    shared = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     return shared >= _MIN_STEM and max(len(one), len(other)) - shared <= _MAX_ENDING
 
 
