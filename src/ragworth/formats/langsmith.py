@@ -103,10 +103,9 @@ def _read_grades(row: Mapping[str, Any]) -> dict[str, Any]:
     """Feedback by its key: a number or a word, or an object with one; and the scores of MLflow."""
     grades: dict[str, Any] = {}
     for part in (row.get("feedback_stats"), row.get("feedback")):
+        named: Mapping[str, Any] = part if isinstance(part, Mapping) else {}
         if isinstance(part, list):
             named = {str(each.get("key")): each for each in part if isinstance(each, Mapping)}
-        else:
-            named = part if isinstance(part, Mapping) else {}
         for name, value in named.items():
             inner = value.get("avg", value.get("score")) if isinstance(value, Mapping) else value
             grades[str(name)] = as_grade(inner, str(name))
