@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ragworth.answer_outcomes import main_outcome, outcome_scores
+from ragworth.answer_outcomes import main_outcome, outcome_direction, outcome_scores
 from ragworth.comparison import compare, direction, join_scores, summarise, to_scores, value_bounds
 from ragworth.errors import InputError, MetricError
 from ragworth.formats.grade_words import IN_WORDS
@@ -166,3 +166,21 @@ def test_a_comparison_in_a_notebook_escapes_names() -> None:
     html = compare(outcomes({"<b>a": [1, 0], "b": [1, 1]}))._repr_html_()
     assert "&lt;b&gt;a" in html and "<b>a" not in html
     assert html.startswith("<table>") and "correct" in html
+
+
+@pytest.mark.parametrize(
+    ("name", "better"),
+    [
+        *[("hallucination_score", -1), ("noise_sensitivity(mode=relevant)", -1), ("Toxicity", -1), ("latencyMs", -1)],
+        *[("timestamp", 0), ("total_tokens", 0), ("sample_id", 0)],
+        *[("hallucination_free", 1), ("id_based_context_recall", 1), ("token_f1", 1), ("faithfulness", 1)],
+    ],
+)
+def test_the_name_of_a_foreign_score_says_which_way_it_is_better(name: str, better: int) -> None:
+    assert outcome_direction(name) == direction(name) == better
+
+
+def test_the_verdict_rests_on_a_score_of_answers_where_higher_is_better() -> None:
+    assert main_outcome(["latency_ms", "hallucination", "context_recall", "faithfulness"]) == "faithfulness"
+    assert main_outcome(["faithfulness", "context_recall", "answer_correctness"]) == "answer_correctness"
+    assert main_outcome(["latency_ms", "timestamp"]) is None

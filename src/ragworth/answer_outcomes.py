@@ -16,6 +16,7 @@ answer without a grade is missing: it is never counted as wrong.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
@@ -78,6 +79,15 @@ OUTCOME_TYPES = {
 SHARES = ("correct", "wrong", "abstained")
 """What follows from a three-way grade."""
 
+LOWER_WORDS = {"hallucination", "hallucinations", "toxicity", "bias", "noise", "error", "errors", "distance", "wer"}
+LOWER_WORDS |= {"latency", "duration", "elapsed", "runtime", "cost", "price"}
+LOWER_WORDS |= {"incorrect", "wrong"}
+NEUTRAL_WORDS = {"time", "timestamp", "date", "year", "tokens", "length", "size", "words", "chars", "count", "num"}
+NEUTRAL_WORDS |= {"index", "seed", "temperature"}
+OPPOSITE_WORDS = {"no", "non", "not", "free", "without", "robustness"}
+"""Words in names of numbers that other tools write next to answers: of which lower is better, which say nothing of
+an answer's quality, and which turn a name into its opposite."""
+
 
 def outcome_type(name: str) -> OutcomeType | None:
     """What is known of an outcome by its name, also with a grader's or a judge's name before it; None if nothing."""
@@ -86,6 +96,22 @@ def outcome_type(name: str) -> OutcomeType | None:
         if not hyphen:
             return None
     return OUTCOME_TYPES[name]
+
+
+def outcome_direction(name: str) -> Direction:
+    """Which way an outcome is better: as defined here, or else by the words in its name; higher if these say nothing.
+
+    ``hallucination`` and ``noise_sensitivity`` are better if lower; ``latency_ms`` is, too. ``timestamp`` is neither.
+    """
+    known = outcome_type(name)
+    if known is not None:
+        return known.direction
+    words = re.findall("[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
+    if not OPPOSITE_WORDS.isdisjoint(words):
+        return 1
+    if not LOWER_WORDS.isdisjoint(words):
+        return -1
+    return 0 if words[-1:] == ["id"] or not NEUTRAL_WORDS.isdisjoint(words) else 1
 
 
 def outcome_scores(outcomes: Outcomes, said: Mapping[str, pl.DataFrame] | None = None) -> Scores:
@@ -107,8 +133,12 @@ def outcome_scores(outcomes: Outcomes, said: Mapping[str, pl.DataFrame] | None =
 
 
 def main_outcome(names: list[str]) -> str | None:
-    """The outcome that says best which system answers better: people's labels, then correctness, then the others."""
-    useful = [name for name in names if (kind := outcome_type(name)) is None or kind.direction == 1]
+    """The outcome that says best which system answers better: people's labels, then correctness, then the others.
+
+    Scores of contexts, such as ``context_recall`` of ragas, come last: they don't depend on the answer.
+    """
+    useful = [name for name in names if outcome_direction(name) == 1]
+    useful.sort(key=lambda name: (bool(re.search("context|retriev", name.lower())), "correct" not in name.lower()))
     wanted = (f"{HUMAN}-correct", HUMAN, "correct", GRADE, "em", "f1")
     people = [name for name in useful if HUMAN in name.lower()]
     return next((name for name in (*wanted[:2], *people, *wanted[2:], *useful) if name in useful), None)

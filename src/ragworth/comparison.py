@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.answer_outcomes import Direction, outcome_scores, outcome_type
+from ragworth.answer_outcomes import Direction, outcome_direction, outcome_scores, outcome_type
 from ragworth.conversations import FEWEST_CONVERSATIONS, cluster_labels
 from ragworth.errors import InputError, MetricError, RagworthError, format_list, quote_short
 from ragworth.html_table import html_table
@@ -172,12 +172,11 @@ def score_matrices(scores: Scores) -> list[ScoreMatrix]:
 
 
 def direction(metric: str) -> Direction:
-    """Which way a metric or an outcome is better, by its name; unknown ones count as higher is better."""
+    """Which way a metric or an outcome is better, by its name."""
     try:
         return 1 if parse(metric).declaration.higher_is_better else -1
     except RagworthError:
-        known = outcome_type(metric)
-        return known.direction if known is not None else 1
+        return outcome_direction(metric)
 
 
 def higher_is_better(metric: str) -> bool:

@@ -40,6 +40,15 @@ ODD: list[Any] = [
 ]
 ODD += [["x"], [{"id": 1}], [{"page_content": "a"}], {"content": []}, "{}", 10**400, "['a' 'b']"]
 OTHERS = {
+    "langsmith": {
+        "id": "r",
+        "run_type": "chain",
+        "inputs": {"question": "Who?"},
+        "outputs": {"answer": "Ann", "context": [{"page_content": "Ann did."}]},
+        "reference_outputs": {"answer": "Ann"},
+        "feedback_stats": {"correctness": {"avg": 1.0}},
+        "session_name": "v1",
+    },
     "log": {"question": "Who?", "prediction": "Ines", "passages": [{"id": "a", "text": "b", "score": 1}], "correct": 1},
     "trec-rag": {
         "run_id": "r",

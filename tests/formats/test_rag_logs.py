@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from ragworth.errors import FormatError
 from ragworth.formats import load, read_contexts
 from ragworth.formats.contract import LoadedCollection
 from ragworth.formats.detection import detect
@@ -322,3 +323,42 @@ def test_concatenated_and_long_documents(save: Save) -> None:
     assert detect(path).name == "ragas"
     assert load(path).collection.queries["text"].to_list() == ["Who?", "Why?"]
     assert detect(save("list.json", json.dumps([two, one]))).name == "ragas"
+
+
+def test_langsmith_and_mlflow(save: Save) -> None:
+    """A run of LangSmith with the run of its retriever, a spread-out table, and an evaluation table of MLflow."""
+    run = {
+        "id": "r",
+        "trace_id": "r",
+        "run_type": "chain",
+        "inputs": {"question": "Who?"},
+        "outputs": {"answer": "Ann"},
+    }
+    found = {"id": "d", "trace_id": "r", "parent_run_id": "r", "run_type": "retriever", "inputs": {"query": "Who?"}}
+    found |= {"outputs": {"documents": [{"page_content": "Ann did.", "metadata": {}}]}}
+    files = {
+        "runs.jsonl": f"{json.dumps(run | {'reference_outputs': {'answer': 'Ann'}})}\n{json.dumps(found)}\n",
+        "table.csv": "inputs.question,outputs.answer,outputs.contexts,reference_outputs.answer,feedback.correctness\n"
+        'Who?,Ann,"[""Ann did.""]",Ann,1\n',
+        "mlflow.csv": "inputs,outputs,targets,retrieved_context,answer_correctness/v1/score\n"
+        "Who?,Ann,Ann,\"[{'content': 'Ann did.'}]\",5\n",
+    }
+    for name, text in files.items():
+        loaded = load(save(name, text))
+        assert shown_texts(loaded) == {"Who?": ["Ann did."]}, name
+        assert loaded.answers is not None
+        assert loaded.answers.frame["text"].to_list() == ["Ann"]
+        assert loaded.collection.answers["text"].to_list() == ["Ann"]
+        assert name == "runs.jsonl" or loaded.outcomes is not None
+
+
+def test_odd_values(save: Save) -> None:
+    row = {"question": "Is it?", "contexts": ["", "It is."], "answer": True, "ground_truth": True}
+    loaded = load(save("log.jsonl", json.dumps(row)))
+    assert shown_texts(loaded) == {"Is it?": ["It is."]}
+    assert loaded.contexts is not None
+    assert "passages without any text are left out" in loaded.contexts.notes[0]
+    assert loaded.answers is not None
+    assert loaded.answers.frame["text"].to_list() == loaded.collection.answers["text"].to_list() == ["Yes"]
+    with pytest.raises(FormatError, match="UTF-16"):
+        load(save("log16.jsonl", json.dumps(row).encode("utf-16")))

@@ -11,6 +11,7 @@ import pytest
 from backports import zstd
 
 from ragworth import Contexts
+from ragworth.errors import FormatError
 from ragworth.formats import files, read_contexts, read_judgments, read_ratings
 from ragworth.formats.trec import read_qrels, read_run
 
@@ -213,3 +214,12 @@ def test_qrels_in_chunks(size: int, save: Save, monkeypatch: pytest.MonkeyPatch)
     assert judgments.frame.select("query", "passage", "value").rows() == [
         (f"q{i % 3}", f"d{i}", float(i % 4)) for i in range(50)
     ]
+
+
+def test_several_systems_in_one_run_are_noted(save: Save) -> None:
+    first, second = "q1 Q0 d1 1 2.0 bm25\n", "q1 Q0 d{} 2 1.0 dense\n"
+    assert read_run(save("a.run", first + first.replace("q1", "q2"))).notes == ()
+    (note,) = read_run(save("b.run", first + second.format(2))).notes
+    assert "the tags differ ('bm25', 'dense')" in note
+    with pytest.raises(FormatError, match="split it if it holds several"):
+        read_run(save("c.run", first + second.format(1)))

@@ -337,3 +337,12 @@ def test_what_downstream_metrics_lack_is_said() -> None:
         "eRAG@5 needs downstream scores of passages (--judgments FILE, aspect 'downstream')",
         "Likelihood needs answer likelihoods (--judgments FILE, aspect 'likelihood')",
     )
+
+
+def test_queries_without_a_relevant_passage_are_noted() -> None:
+    run = {"q1": {"a": 2.0}, "q2": {"a": 1.0}}
+    (note,) = ragworth.score(run, {"q1": {"a": 1}, "q2": {"a": 0}}, ["nDCG@5", "P@5"]).notes
+    assert note.startswith("1 of 2 judged queries has no passage with a relevance above 0")
+    (note,) = ragworth.score(run, {"q1": {"a": 0.9}, "q2": {"a": 0.2}}, ["nDCG@5", "P@5", "RR"]).notes
+    assert note.startswith("no judged passage has a relevance of 1 or more (the highest is 0.9)")
+    assert note.endswith("for P@5, RR")

@@ -16,6 +16,7 @@ from ragworth.text_match.refusals import find_refusal
 DECLINES = {
     "label": ["NO-RESPONSE", "N/A", "None.", "unanswerable", "Answer: unknown", '"Not mentioned."', "**No answer**"],
     "English": [
+        "Not mentioned in the text",
         "I don't know",
         "I don’t know.",
         "No, I don't know",
@@ -66,6 +67,18 @@ DECLINES = {
     "Chinese": ["我不知道。", "文中没有提到这个信息。", "无法根据上下文回答。"],
     "Japanese": ["わかりません。", "文章には情報がありません。", "その情報は記載されていません。"],
     "Korean": ["모르겠습니다.", "지문에 정보가 없습니다.", "알 수 없습니다."],
+    "Swedish": ["Det vet jag inte.", "Tyvärr, texten innehåller ingen information om det."],
+    "Danish": ["Det ved jeg ikke.", "Jeg vet ikke."],
+    "Finnish": ["En tiedä.", "Asiakirjoissa ei mainita asiaa."],
+    "Czech": ["Nevím.", "Text to neuvádí."],
+    "Hungarian": ["Nem tudom.", "Nincs elég információ."],
+    "Romanian": ["Nu știu.", "Nu există informații despre asta."],
+    "Vietnamese": ["Tôi không biết.", "Tài liệu không đề cập đến điều này."],
+    "Indonesian": ["Saya tidak tahu.", "Tidak ada informasi tentang itu."],
+    "Greek": ["Δεν ξέρω.", "Δεν υπάρχουν πληροφορίες."],
+    "Hebrew": ["אני לא יודע", "אין מספיק מידע"],
+    "Thai": ["ไม่ทราบ", "ไม่มีข้อมูล"],
+    "Ukrainian": ["На жаль, неможливо відповісти."],
 }
 
 ANSWERS = [
@@ -96,6 +109,7 @@ ANSWERS = [
     "Nicht Berlin, sondern Paris",
     "There are no states in the UK.",
     'The song is called "I Don\'t Know".',
+    "Jag vet inte, däremot var det Paris.",
 ]
 
 
@@ -130,7 +144,7 @@ def test_phrases_of_ones_own() -> None:
 
 def test_the_table() -> None:
     table = parse_phrases(files("ragworth.text_match").joinpath("refusal_phrases.txt").read_text(encoding="utf-8"))
-    assert len(table) == 16, "labels and fifteen languages"
+    assert len(table) == 28, "labels and 27 languages"
     for name, language in table.items():
         if name == "labels":
             assert language.labels == sorted(set(language.labels), key=language.labels.index)
@@ -139,7 +153,7 @@ def test_the_table() -> None:
         for phrase in (one for kind in PHRASE_KINDS for one in language.phrases[kind]):
             assert not re.search(phrase, "Paris, 5 June 1987"), phrase
             assert "{" not in re.sub(r"\{0,60\}", "", phrase), f"a name that is not listed: {phrase}"
-    assert len(refusal_patterns().by_language) == 15
+    assert len(refusal_patterns().by_language) == 27
 
 
 @given(st.text(max_size=80))

@@ -114,7 +114,9 @@ def evaluate(
             begun = time.monotonic()
             state.console.begun("report")
             written = write_output(state, page_queries)
-            state.did("report", "done" if written.fresh else "kept", notes=[], seconds=_elapsed(begun))
+            lacking = "no report: neither a metric nor a grade says which system is better; tables only"
+            notes = [] if written.report else [lacking]
+            state.did("report", "done" if written.fresh else "kept", notes=notes, seconds=_elapsed(begun))
             return Evaluation(state.stages, written.results, written.folder, written.report, written.page)
 
 

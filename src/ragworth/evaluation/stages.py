@@ -401,7 +401,7 @@ def run_score(state: EvaluationState) -> None:
     if not metrics:
         why = "what passages are worth isn't known" if shows else "no system shows any passages"
         state.scores = Scores.trusted(pl.DataFrame(schema=Scores.schema))
-        state.did("score", "skipped", notes=[f"no metric is computed: {why}; answers are compared by their grades"])
+        state.did("score", "skipped", notes=[f"no metric is computed: {why}; only grades of answers are compared"])
         return
     key = {
         "contexts": contexts_key(state.contexts),

@@ -34,6 +34,7 @@ FORMATS: Registry[Format] = Registry(
         "otlp": "ragworth.formats.openinference:FORMAT",
         "phoenix": "ragworth.formats.phoenix:FORMAT",
         "langfuse": "ragworth.formats.langfuse:FORMAT",
+        "langsmith": "ragworth.formats.langsmith:FORMAT",
         "log": "ragworth.formats.log:FORMAT",
     },
 )

@@ -11,7 +11,7 @@ requires the ``#`` in the first column and reads a second comment in a row as da
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Literal, NamedTuple
 
@@ -41,6 +41,7 @@ COMMENT = re.compile(rb"[\r\n][ \t\x0b\x0c]*(#[^\r\n]*)")
 """A comment, including the preceding line end."""
 
 SNIFFED_ROWS = 100
+SNIFFED_BYTES = 1 << 16
 """Rows examined to recognize a file of another kind."""
 
 
@@ -95,11 +96,12 @@ class CommentLines(NamedTuple):
 
 
 class ColumnRows(NamedTuple):
-    """The rows of a file, and its bad lines."""
+    """The rows of a file, its bad lines, and the last fields of its first and last line if they differ."""
 
     frame: pl.DataFrame
     bad: list[BadLine]
     comments: CommentLines = CommentLines()
+    last_fields: tuple[str, ...] = ()
 
 
 def read_columns(
@@ -112,6 +114,7 @@ def read_columns(
     frames: list[pl.DataFrame] = []
     bad: list[BadLine] = []
     comments = CommentLines()
+    last_fields: dict[bytes, None] = {}
     before = 0
     for chunk, clean in prefetch((chunk, _clean_rows(chunk, len(layout.columns))) for chunk in read_chunks(path)):
         fast = _parse_fast(clean, layout) if clean is not None else None
@@ -125,6 +128,7 @@ def read_columns(
             raise bad_lines_error(path, bad, layout.expected)
         before += frame.height + len(wrong) if every_line else count_lines(chunk)
         frames.append(frame)
+        last_fields |= dict.fromkeys(_last_fields(chunk, len(layout.columns)))
     frame = pl.concat(frames) if frames else pl.DataFrame(schema=layout.schema)
     if not frame.height:
         only = [*(["bad lines"] if bad else []), *(["comments (#)"] if comments.total else [])]
@@ -133,7 +137,14 @@ def read_columns(
             file=str(path),
             expected=f"a {layout.what}, a line like: {layout.example}",
         )
-    return ColumnRows(frame, bad, comments)
+    ends = tuple(field.decode("utf-8", "replace") for field in last_fields)
+    return ColumnRows(frame, bad, comments, ends if len(ends) > 1 else ())
+
+
+def _last_fields(chunk: bytes, fields: int) -> Iterator[bytes]:
+    """The last fields of the first and the last row of a chunk, unless other lines stand there."""
+    lines = chunk[:SNIFFED_BYTES].lstrip().splitlines()[:1] + chunk[-SNIFFED_BYTES:].rstrip().splitlines()[-1:]
+    return (row[-1] for line in lines if is_row(line) and len(row := line.split()) == fields)
 
 
 def is_row(line: bytes) -> bool:

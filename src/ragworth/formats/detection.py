@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import re
 
 from ragworth.errors import FormatError, Hint, format_names
 from ragworth.formats.catalog import FORMATS
@@ -22,6 +23,9 @@ WORDS = {
     "query": ("id", "number", "key"),
 }
 """Words in the names of columns that hint at a field, the most telling first."""
+
+_NUMBERS = re.compile(r"(?:^|[_./ ])(?:ids?|scores?|stats|time)$")
+"""Ends of the names of columns that hold no text."""
 
 
 def detect(path: PathOrStr) -> Format:
@@ -112,7 +116,8 @@ def guess_columns(sample: FileSample) -> dict[str, str]:
     """A mapping that may be right: by the words in the names of columns, and by what is in them."""
     found = FieldFinder(NAMES).keys(dict.fromkeys(sample.columns))
     known = {field: column for field, column in found.items() if field in FIELDS}
-    free = [column for column in sample.columns if column not in found.values()]  # a grade is no answer
+    free = [column for column in _all_columns(sample) if column not in found.values()]  # a grade is no answer
+    free = [column for column in free if not _NUMBERS.search(plain_name(column))]
     for field in ("accepted", "passages", "question", "answer", "query"):
         if field not in known and (column := _guess_column(field, free, sample)):
             known[field] = column
@@ -124,6 +129,15 @@ def guess_columns(sample: FileSample) -> dict[str, str]:
     if not {"answer", "passages"} & set(mapping):
         mapping["answer"] = "COLUMN"
     return mapping
+
+
+def _all_columns(sample: FileSample) -> list[str]:
+    """The columns, and the fields of objects in them, with dots."""
+    first = sample.rows[0] if sample.rows else {}
+    inner = {column: list(value) for column in sample.columns if isinstance(value := first.get(column), dict) and value}
+    return [
+        name for column in sample.columns for name in ([f"{column}.{key}" for key in inner.get(column, ())] or [column])
+    ]
 
 
 def _guess_column(field: str, free: list[str], sample: FileSample) -> str | None:

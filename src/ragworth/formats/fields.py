@@ -60,6 +60,8 @@ GRADE_FIELDS: dict[str, tuple[str, ...]] = {
 }
 """Grades of answers, and what files call them."""
 
+BLANK_NOTE = "passages without any text are left out"
+
 SYNONYMS = {
     "query_id": "query",
     "id": "query",
@@ -202,25 +204,25 @@ def as_row(item: Any) -> Mapping[str, Any] | None:
 
 
 def as_answer(value: Any, what: str = "answer") -> str | None:
-    """An answer as text; a number is written out."""
+    """An answer as text; a number is written out, and true or false is yes or no."""
     if isinstance(value, list | tuple) and len(value) == 1:
         value = value[0]
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if isinstance(value, bool):
+        return "Yes" if value else "No"
+    if isinstance(value, int | float):
         number = as_number(value, what)
         return str(int(number)) if number.is_integer() and abs(number) < 1e15 else str(value)
     return as_text(value, what)
 
 
 def as_texts(value: Any, what: str = "answer", *, cells: bool = False) -> list[str]:
-    """A text, or a list of texts; an answer may be true or false, for yes or no.
+    """A text, or a list of texts.
 
     In cells of tables, a list may be written as JSON or as Python writes it.
     """
     value = parse_cell(value, what) if cells else _plain_value(value)
-    if isinstance(value, bool) and what == "answer":
-        return ["Yes" if value else "No"]
     if value is None or isinstance(value, str | int | float):
         text = as_answer(value, what)
         return [text] if text else []
@@ -284,8 +286,6 @@ def as_passages(value: Any) -> list[LoggedPassage] | None:
 def as_passage(item: Any, rank: int) -> LoggedPassage:
     """One passage: a text, an object, ``(document, score)``, or ``[title, [sentence, …]]``."""
     if isinstance(item, str):
-        if not item.strip():
-            raise WrongLineError(f"passage {rank} has no text")
         return LoggedPassage(as_text(item, f"text of passage {rank}"))
     if isinstance(item, list | tuple) and len(item) == 2:
         first, second = item
@@ -393,7 +393,9 @@ def read_record(row: Mapping[str, Any], finder: FieldFinder, place: int, *, cell
         question=question,
         system=as_name(finder.get(row, "system"), "system", cells=cells),
         repeat=as_repeat(finder.get(row, "repeat")),
-        passages=_with_ids(as_passages(finder.get(row, "passages")), finder.get(row, "passage_ids"), cells=cells),
+        passages=_without_blank(
+            _with_ids(as_passages(finder.get(row, "passages")), finder.get(row, "passage_ids"), cells=cells), finder
+        ),
         answer=as_answer(finder.get(row, "answer"), keys.get("answer", "answer")),
         accepted=as_texts(finder.get(row, "accepted"), cells=cells),
         relevant=read_relevant(row, finder, cells=cells),
@@ -411,6 +413,16 @@ def read_relevant(row: Mapping[str, Any], finder: FieldFinder, *, cells: bool = 
             for passage, name in zip(texts, ids, strict=True)
         ]
     return [*texts, *(LoggedPassage(None, name) for name in ids)]
+
+
+def _without_blank(passages: list[LoggedPassage] | None, finder: FieldFinder) -> list[LoggedPassage] | None:
+    """Leave out passages of nothing but white space that have no id either, and note it."""
+    if passages is None:
+        return None
+    kept = [each for each in passages if each.id is not None or each.text is None or each.text.strip()]
+    if len(kept) < len(passages) and BLANK_NOTE not in finder.notes:
+        finder.notes.append(BLANK_NOTE)
+    return kept
 
 
 def _with_ids(passages: list[LoggedPassage] | None, ids: Any, *, cells: bool) -> list[LoggedPassage] | None:

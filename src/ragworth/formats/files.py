@@ -27,6 +27,7 @@ BLOCK_BYTES = 1 << 17
 """Bytes examined at a time, few enough to stay in the CPU cache between passes."""
 
 BOM = b"\xef\xbb\xbf"
+UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 PathOrStr = str | Path
 T = TypeVar("T")
@@ -36,8 +37,16 @@ T = TypeVar("T")
 def open_file(path: PathOrStr) -> Iterator[IO[bytes]]:
     """Open a file, decompressing it if its first bytes say so."""
     try:
-        with Path(path).open("rb") as raw, open_decompressed(raw, str(path)) as stream:
-            yield stream
+        with Path(path).open("rb") as raw:
+            if raw.peek(2)[:2] in UTF16_MARKS:
+                raise FormatError(
+                    "this is UTF-16 text",
+                    file=str(path),
+                    expected="UTF-8",
+                    remedy="save it as UTF-8, or convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW",
+                )
+            with open_decompressed(raw, str(path)) as stream:
+                yield stream
     except ValueError as error:
         if "null byte" not in str(error):
             raise

@@ -36,6 +36,7 @@ class TraceStep(NamedTuple):
     documents: Any = None
     system: str | None = None
     grades: Mapping[str, Any] = {}
+    accepted: Any = None
 
 
 def trace_records(steps: Iterable[TraceStep], reject: Reject) -> Iterator[LogRecord]:
@@ -86,6 +87,7 @@ def _read_trace(trace: str, steps: list[TraceStep], several: bool) -> LogRecord:
         system=next((step.system for step in steps if step.system), None) if several else None,
         passages=passages,
         answer=next((answer for answer in answers if answer is not None), None),
+        accepted=[text for step in roots if (text := find_answer(step.accepted))],
         outcomes=grades,
         trace=trace,
     )

@@ -8,6 +8,7 @@ Lines that start with ``#`` are comments.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -81,25 +82,37 @@ def read_run(
     ties: precision in which scores are compared: ``float64`` like trec_eval 10, ``float32`` like 9 and earlier.
     skip_bad_lines: skip bad lines and duplicate passages of a query, and count them in ``notes``.
     """
-    frame, bad, comments = read_columns(
+    frame, bad, comments, tags = read_columns(
         path, TAGGED_RUN if by_tag else RUN, skip_bad_lines=skip_bad_lines, unlike=(QRELS,)
     )
+    several = "" if by_tag or not tags else _several_tags(tags)
     if by_tag:
         frame = frame.rename({"tag": "system"})
     try:
         ordered = order_contexts(frame, ties=ties, source=str(path))
     except DuplicatePassageError:
         keys = ["system", "query"] if by_tag else ["query"]
-        frame, bad = _drop_duplicates(path, frame, bad, keys, skip_bad_lines, CHUNK_ID_HINT)
+        hint = f"split it if it holds several systems: {SPLIT_COMMAND}" if several else CHUNK_ID_HINT
+        frame, bad = _drop_duplicates(path, frame, bad, keys, skip_bad_lines, hint)
         ordered = order_contexts(frame, ties=ties, source=str(path))
     rows = ordered.frame
     if not by_tag:
         rows = with_constant_text(rows, "system", system if system is not None else run_name(path))
-    contexts = Contexts.trusted(rows, (*skipped_note(path, bad), *comments.note(path)))
+    notes = (f"{path}: {several}",) if several else ()
+    contexts = Contexts.trusted(rows, (*skipped_note(path, bad), *comments.note(path), *notes))
     contexts.starts = ordered.starts
     return contexts
 
 
+def _several_tags(tags: Sequence[str]) -> str:
+    first, last = (quote_short(tag, 24) for tag in (tags[0], tags[-1]))
+    return (
+        f"the tags differ ({first}, {last}), but all lines are read as one run; if it holds several systems, split "
+        f"it: {SPLIT_COMMAND}"
+    )
+
+
+SPLIT_COMMAND = "awk '{print > $6 \".run\"}' FILE"
 CHUNK_ID_HINT = "chunks that share a document's id need different ids"
 SUBTOPIC_HINT = "sub-topic qrels, with a row for each sub-topic, are ratings: --ratings, read_ratings in Python"
 
@@ -173,7 +186,7 @@ def _line_numbers(path: PathOrStr, bad: list[BadLine], rows: ranking.Ints) -> li
 
 def read_qrels(path: PathOrStr, *, skip_bad_lines: bool = False) -> Judgments:
     """Read TREC qrels as relevance judgments, including real-valued and negative ones."""
-    frame, bad, comments = read_columns(path, QRELS, skip_bad_lines=skip_bad_lines, unlike=(RUN,))
+    frame, bad, comments, _ = read_columns(path, QRELS, skip_bad_lines=skip_bad_lines, unlike=(RUN,))
     frame, bad = _drop_duplicates(path, frame, bad, ["query"], skip_bad_lines, SUBTOPIC_HINT)
     return Judgments.trusted(
         frame.select(
@@ -190,7 +203,7 @@ def read_qrels(path: PathOrStr, *, skip_bad_lines: bool = False) -> Judgments:
 
 def read_ratings(path: PathOrStr, *, skip_bad_lines: bool = False) -> Ratings:
     """Read TREC sub-topic qrels, or ratings in that form, as ratings of sub-questions. Plain qrels are an error."""
-    frame, bad, comments = read_columns(path, SUBTOPICS, skip_bad_lines=skip_bad_lines, unlike=(RUN,))
+    frame, bad, comments, _ = read_columns(path, SUBTOPICS, skip_bad_lines=skip_bad_lines, unlike=(RUN,))
     _refuse_plain_qrels(path, frame, bad)
     check_ratings(frame["rating"], path, lambda row: _line_of(path, bad, row))
     frame, bad = _drop_duplicates(path, frame, bad, ["query", "subtopic"], skip_bad_lines, CHUNK_ID_HINT)

@@ -320,7 +320,37 @@ class ScoringJob:
                         f"none of the passages it shows is {what}; check that passage ids are written the same way",
                     )
                 )
-        return [*_merge_notes(notes), *self._thresholds()]
+        return [*_merge_notes(notes), *self._without_relevant(), *self._thresholds()]
+
+    def _without_relevant(self) -> list[str]:
+        """Note judged queries without a relevant passage, by the level that each metric counts as relevant."""
+        judged = self.known.judged
+        if judged is None or judged.failed.any():
+            return []
+        by_level: dict[float | None, list[Metric]] = {}
+        for metric in self.metrics:
+            if "relevance" in metric.needs:
+                by_level.setdefault(metric.values.get("rel"), []).append(metric)
+        notes: list[str] = []
+        counts: set[int] = set()
+        for level, metrics in by_level.items():
+            relevant = judged.value > 0 if level is None else judged.value >= level
+            words = "above 0" if level is None else f"of {format_number(level)} or more"
+            without = len(self.queries) - len(np.unique(judged.query[relevant]))
+            if without == len(self.queries):
+                notes.append(
+                    f"no judged passage has a relevance {words} (the highest is "
+                    f"{format_number(judged.value.max())}), so nothing counts as relevant for "
+                    f"{format_list([str(metric) for metric in metrics], 4)}"
+                )
+            elif without and without not in counts:
+                counts.add(without)
+                queries = f"{without:,} of {len(self.queries):,} judged queries"
+                notes.append(
+                    f"{queries} {'has' if without == 1 else 'have'} no passage with a relevance {words}; like "
+                    "trec_eval, means include them"
+                )
+        return notes
 
     def _thresholds(self) -> list[str]:
         """Note ratings outside the scale of 0 to 5, and thresholds that no rating reaches."""

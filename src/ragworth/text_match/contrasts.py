@@ -31,7 +31,8 @@ class ComparedText:
     def __init__(self, raw: str, pieces: Sequence[TextPiece]) -> None:
         self.raw = raw
         self.pieces = [each for each in pieces if each.raw.strip()]
-        self.words = [each.raw if each.kind == "break" else singular(each.value) for each in self.pieces]
+        # Marks and dates in digits have no value.
+        self.words = [singular(each.value) if each.value else each.raw for each in self.pieces]
         self.stems = [stem_of(word) for word in self.words]
 
     def closest_sentences(self, stems: Collection[str]) -> list[str]:

@@ -17,7 +17,18 @@ _SETS_APART = re.compile(
     r"(?:all|any\w*|every\w*|none|nobody|nothing|no one)(?: [^.;]{0,20})? but|compared (?:with|to)|versus|vs\.?)\s+"
     rf"(?:about |approximately |around |roughly )?{_LINK}"
 )
-_ONLY = re.compile(r"\bnot\s+(?:only|just|merely|until|unlike|least)\b")
+_ONLY = re.compile(
+    r"\bnot\s+(?:only|just|merely|until|unlike|least)\b|\b(?:nicht (?:nur|allein|zuletzt)|pas seulement|no s[oó]lo|"
+    r"no solamente|non solo|não (?:só|apenas)|niet alleen|не только|nie tylko)\b"
+)
+# The same in other languages, where the word that denies stands right before the answer, or after it.
+_DENIES_ELSEWHERE = re.compile(
+    r"(?:\b(?:nicht|keine?\w?|niemals|anstatt|pas|jamais|no (?:es|era|fue|son|eran|fueron|está|estaba|en)|non|não|"
+    r"nunca|niet|geen|не|nie|ليس|ليست|ليسوا)\s+(?:\w+\s+){0,2}?|(?:不是|并非|並非|而非|不在|不叫)\s*)$"
+)
+_DENIED_AFTER_ELSEWHERE = re.compile(
+    r"\s*(?:(?:では|じゃ|で)(?:ない|ありません|なく|なかった|ございません)|[이가은는]?\s*(?:아니|아닙|아닌)|değil|नहीं)"
+)
 _DENIED_AFTER = re.compile(
     r"\s*,?\s*(?:is|was|are|were|has|have|had|did|does|do|can|could|will|would)"
     r"(?:n['’]t|\s+(?:not|never|no longer))\b(?!\s+(?:only|just|merely))"
@@ -48,6 +59,7 @@ def _places(text: str, answer: str) -> Iterator[tuple[int, int]]:
 
 def _denied_at(said: str, start: int, end: int) -> bool:
     before = said[max(0, start - DENIAL_REACH) : start]
-    if _DENIED_AFTER.match(said, end):
+    if _DENIED_AFTER.match(said, end) or _DENIED_AFTER_ELSEWHERE.match(said, end):
         return True
-    return _DENIES.search(before) is not None and _ONLY.search(before) is None
+    denied = _DENIES.search(before) or _DENIES_ELSEWHERE.search(before)
+    return denied is not None and _ONLY.search(before) is None

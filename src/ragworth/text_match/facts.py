@@ -21,6 +21,7 @@ from ragworth.text_match.contrasts import ComparedText, bounds_opposed, find_con
 from ragworth.text_match.dates import TextPiece
 from ragworth.text_match.denials import is_denied, is_set_apart
 from ragworth.text_match.directions import DIRECTIONS, NEGATIONS
+from ragworth.text_match.identifiers import find_other_identifier
 from ragworth.text_match.matching import (
     LITTLE_WORDS,
     MatchableText,
@@ -162,6 +163,9 @@ def _judge(text: TextFacts, answer: str, question: QuestionFacts) -> FactVerdict
     wanted = read_answer(answer)
     if wanted.polarity is not None:
         return _judge_polarity(text, wanted, wanted.polarity, question)
+    other = "" if wanted.is_long else find_other_identifier(text.raw, answer)
+    if other:
+        return FactVerdict("contradicted", f"has {quote_short(other)} for {quote_short(answer)}")
     findings = _find_quantities(text, wanted, question)
     how = match_answer(text.matchable, answer)
     # Of a long answer, a part is not the answer.

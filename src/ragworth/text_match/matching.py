@@ -55,6 +55,16 @@ _NAMED_MONARCH = re.compile(r"\b([A-Z][a-z]+) the ([A-Z][a-z]*(?:st|nd|rd|th|Fir
 _OR = re.compile(r"\bor\b|;", re.IGNORECASE)
 
 
+_HANGUL = "\uac00-\ud7af"
+_PARTICLES = (
+    "은|는|이|가|을|를|의|에|에서|에게|으로|로|와|과|도|만|부터|까지|다|이다|입니다|이에요|예요|이며|며|이고|고|였다|이었다|였습니다|"
+    "이었습니다|인|이라고|라고|이라는|라는|께서|한테|보다|처럼|이나|나|란|이란|임|였고|이었고|이라|라"
+)
+_PREFIXES = "ו|ה|ב|ל|מ|ש|כ|וה|שב|מה|و|ف|ب|ل|ك|ال|وال|بال|لل|كال|فال"
+_MIN_PREFIXED = 3
+"""Letters of a word that may have a prefix or suffix: shorter ones are too often other words."""
+
+
 class MatchableText(NamedTuple):
     """A text for matching: its words without articles, the same with plurals folded, and as one line."""
 
@@ -111,7 +121,20 @@ def _another_form(text: MatchableText, answer: MatchableText) -> bool:
     lines = [text.line]
     if _UMLAUT.search(text.raw):
         lines.append(to_matchable(_spell_umlauts(text.raw)).line)
-    return any(form.line in line for form in (*_forms(answer.raw), answer) for line in lines)
+    forms = (*_forms(answer.raw), answer)
+    return any(form.line in line for form in forms for line in lines) or _contains_attached(text, answer)
+
+
+def _contains_attached(text: MatchableText, answer: MatchableText) -> bool:
+    """The answer with what its language writes attached to it: "서울입니다", "בירושלים", "Ankara'dır"."""
+    words = "\\s".join(map(re.escape, answer.words))
+    if re.search(f"[{_HANGUL}]$", answer.words[-1]):
+        return re.search(f" {words}(?:{_PARTICLES}) ", text.line) is not None
+    if len(answer.words[0]) >= _MIN_PREFIXED and re.match("[\u0590-\u06ff]", answer.words[0]):
+        return re.search(f" (?:{_PREFIXES}){words} ", text.line) is not None
+    bare = answer.raw.strip()
+    suffixed = len(bare) >= _MIN_PREFIXED and "'" in text.raw.replace("’", "'")
+    return suffixed and re.search(rf"(?i)\b{re.escape(bare)}['’](?!s\b)\w{{1,7}}\b", text.raw) is not None
 
 
 @lru_cache(maxsize=8192)

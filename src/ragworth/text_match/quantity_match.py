@@ -109,7 +109,17 @@ def compare(wanted: Quantity, said: Quantity, hints: QuestionHints) -> Compariso
     found = _compare_numbers(wanted, said, hints)
     if found == "different" and {wanted.role, said.role} == {"change", "level"}:
         return "incomparable"
-    return "coarse" if found == "different" and _may_be_same_time(wanted, said) else found
+    if found == "different" and (_may_be_same_time(wanted, said) or _may_be_grouped(wanted, said)):
+        return "coarse"
+    return found
+
+
+def _may_be_grouped(wanted: Quantity, said: Quantity) -> bool:
+    """Whether the point of one may separate thousands: "10.000" and 10,000."""
+    return any(
+        math.isclose(one.step, 1e-3) and math.isclose(1000 * one.value, other.value)
+        for one, other in ((wanted, said), (said, wanted))
+    )
 
 
 def _may_be_same_time(wanted: Quantity, said: Quantity) -> bool:
@@ -151,6 +161,8 @@ def _compare_years(wanted: Quantity, said: Quantity, hints: QuestionHints) -> Co
         # Four digits may be a year or an amount; another year is no other amount.
         if wanted.high is not None or said.high is not None or "ordinal" in (wanted.kind, said.kind):
             return "incomparable"
+        if _may_be_grouped(wanted, said):
+            return "coarse"
         return "same" if _compare_numbers(wanted, said, hints) == "same" else "incomparable"
     if wanted.high is None and said.high is None:
         return "same" if wanted.value == said.value else "different"

@@ -47,7 +47,9 @@ def with_word_boundaries(pattern: str) -> str:
     return rf"(?<!\w)(?:{pattern})(?!\w)"
 
 
-NON_LATIN_LANGUAGES = frozenset(("Russian", "Arabic", "Hindi", "Chinese", "Japanese", "Korean"))
+NON_LATIN_LANGUAGES = frozenset(
+    ("Russian", "Arabic", "Hindi", "Chinese", "Japanese", "Korean", "Greek", "Hebrew", "Thai", "Ukrainian")
+)
 """Languages whose phrases can't occur in a text of ASCII characters."""
 
 

@@ -1,9 +1,10 @@
 """Grade a short answer without a model, deterministically: correct, abstained, wrong or undecided.
 
 Abstention comes first: an answer that declines (:mod:`ragworth.text_match.refusals`) is abstained, even if it mentions
-an accepted answer. Otherwise it is correct if it gives an accepted answer and wrong if it contradicts them or says
-something else (:mod:`ragworth.text_match.facts`). Where the words can't tell, it is undecided; that is no grade, and
-counts as missing. A correct answer written without any relevant passage in view is only partially correct
+an accepted answer. But if an accepted answer declines as well, the question has no answer, and declining is correct,
+whatever passages were shown. Otherwise an answer is correct if it gives an accepted one, and wrong if it contradicts
+them or says something else (:mod:`ragworth.text_match.facts`). Where the words can't tell, it is undecided; that is no
+grade, and counts as missing. A correct answer written without any relevant passage in view is only partially correct
 (Trappolini et al.).
 """
 
@@ -17,6 +18,9 @@ from ragworth.errors import InputError, quote_short
 from ragworth.text_match.facts import QuestionFacts, TextFacts, judge_answer, read_answer, read_question
 from ragworth.text_match.overlap import require_accepted
 from ragworth.text_match.refusals import RefusalMatch, find_refusal
+
+_NOTHING = ("none", "nil", "null", "na")
+"""Labels that decline as an answer, and may be what is asked for as an accepted one."""
 
 GradeLabel = Literal["correct", "partially-correct", "abstained", "wrong", "undecided"]
 
@@ -49,7 +53,10 @@ def grade_short_answer(
         if not answer.strip():
             raise InputError(f"accepted answer {place} of {len(accepted)} is blank", expected="a text")
     declined = find_refusal(text, phrases)
-    # If declining is an accepted answer ("unknown", "none"), it is graded like any other.
+    rightly = _accepted_refusal(accepted, phrases) if declined is not None else None
+    if rightly is not None:
+        return ShortAnswerGrade("correct", f"declines as {quote_short(rightly)}")
+    # "None" and the like may be answers, too: they are graded like any other.
     usable = accepted if declined is None else [answer for answer in accepted if find_refusal(answer, phrases)]
     facts, asked = TextFacts(text), read_question(question)
     unclear, against = "", ""
@@ -72,6 +79,18 @@ def grade_short_answer(
     if unclear:
         return ShortAnswerGrade("undecided", unclear)
     return ShortAnswerGrade("wrong", against or f"gives none of the accepted answers ({len(accepted)})")
+
+
+def _accepted_refusal(accepted: Sequence[str], phrases: Sequence[str]) -> str | None:
+    """The accepted answer that declines, as for a question that has no answer; "none" may be an answer itself."""
+    return next(
+        (
+            answer
+            for answer in accepted
+            if answer.strip(" .").lower() not in _NOTHING and find_refusal(answer, phrases) is not None
+        ),
+        None,
+    )
 
 
 def _mentions(text: TextFacts, answer: str, question: QuestionFacts, declined: RefusalMatch) -> bool:

@@ -1,4 +1,4 @@
-"""Find where a text may give an answer in a form that shares no word with it: "NYC", "none" for "0"."""
+"""Find where a text may give an answer in a form that shares no word with it: "NYC", "none" for "0", "Москве"."""
 
 from __future__ import annotations
 
@@ -8,16 +8,33 @@ _NONE = re.compile(r"(?i)\W*(?:0|zero|none|no[ -]?one|nobody|nothing)\W*")
 _SAYS_NONE = re.compile(r"(?i)\b(?:no|none|zero|no[ -]?one|nobody|nothing|never|without|not any|n['’]t any)\b")
 _ACRONYM = re.compile(r"\b(?:[A-Z]\.?){2,6}(?!\w)")
 _WORD = re.compile(r"\w+")
+_INFLECTING = re.compile("[\u0370-\u03ff\u0400-\u052f]+")  # Greek and Cyrillic
+_MIN_STEM, _MAX_ENDING = 4, 3
 _SKIPPED = frozenset(("of", "the", "and", "for", "in", "de"))
 
 
 def may_be_short_form(text: str, answer: str) -> bool:
-    """Whether one may be an acronym of the other, or both may say that there is none."""
+    """Whether one may be an acronym or an inflected form of the other, or both may say that there is none."""
     if _NONE.fullmatch(answer):
         return _SAYS_NONE.search(text) is not None
+    if _has_stems(text, answer):
+        return True
     acronyms = {_letters(found.group()) for found in _ACRONYM.finditer(text)}
     short = _ACRONYM.fullmatch(answer.strip())
     return _initials(answer) in acronyms or (short is not None and _letters(short.group()) in _initials(text))
+
+
+def _has_stems(text: str, answer: str) -> bool:
+    """Whether each word of an answer in Greek or Cyrillic is there with another ending: "Москве" for "Москва"."""
+    wanted, said = _WORD.findall(answer.casefold()), _WORD.findall(text.casefold())
+    return bool(wanted) and all(
+        _INFLECTING.fullmatch(word) and any(_same_stem(word, one) for one in said) for word in wanted
+    )
+
+
+def _same_stem(one: str, other: str) -> bool:
+    shared = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    return shared >= _MIN_STEM and max(len(one), len(other)) - shared <= _MAX_ENDING
 
 
 def _letters(acronym: str) -> str:

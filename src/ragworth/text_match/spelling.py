@@ -41,7 +41,8 @@ _GROUPS = r"\d{1,3}(?:,\d{3})+(?!\d)|\d{1,3}(?:[ \u00a0\u2009\u202f]\d{3})+(?!\d
 _PIECE = re.compile(
     rf"""
       (?P<date>{NUMERIC_DATE})
-    | (?P<comma>(?<![\d.,])\d{{1,3}}(?:\.\d{{3}})+,\d{{1,2}}(?![\d.,]\d|\d))
+    | (?P<comma>(?:(?<![^\s($€£¥])[-−])?(?<![\d.,])
+        (?:(?:\d{{1,3}}(?:[.\ \u00a0\u2009\u202f]\d{{3}})+|\d+),\d{{1,2}}|\d{{1,3}},\d{{4,}})(?![\d.,]\d|\d))
     | (?P<dotted>\d{{1,3}}(?:\.\d{{3}}){{2,}}(?![\d.]) | \d+(?:\.\d+){{2,}})
     | (?P<decade>\d+['’]?s\b)
     | (?P<place>(?:{_GROUPS}|\d+)(?:st|nd|rd|th)\b)
@@ -163,8 +164,9 @@ def _pieces(text: str) -> Iterator[TextPiece]:
         elif kind == "decade":
             yield TextPiece("word", re.sub(r"\W", "", raw).lower(), raw)
         elif kind == "comma":
-            digits, _, fraction = raw.replace(".", "").partition(",")
-            yield TextPiece("number", plain_number(digits, fraction), f"{digits}.{fraction}")
+            before, _, fraction = raw.partition(",")
+            sign, digits = "" if before[0].isdigit() else "-", re.sub(r"\D", "", before)
+            yield TextPiece("number", sign + plain_number(digits, fraction), f"{sign}{digits}.{fraction}")
         elif kind == "dotted":
             groups = raw.split(".")
             whole = len(groups[0]) <= 3 and all(len(group) == 3 for group in groups[1:])

@@ -61,6 +61,12 @@ def test_equal_systems_do_not_lead() -> None:
     assert "grade" not in found.shares
 
 
+def test_wrong_answers_are_told_from_declined_ones() -> None:
+    found = overview({"grade": {"a": [-1.0] * 20, "b": [0.0] * 20}})
+    assert found.headline.endswith("a gives wrong answers significantly more often than b, by 100 points.")
+    assert "wrong" not in overview({"grade": {"a": [-1.0] * 20, "b": [1.0] * 20}}).headline
+
+
 def test_ungraded_answers_are_counted_and_their_systems_named() -> None:
     found = overview({"grade": {"a": [None] * 20, "b": [1.0] * 7 + [None] * 13}})
     assert found.headline.startswith("b: 100 % of the 7 of its 20 answers that have a grade are correct")

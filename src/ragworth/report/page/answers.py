@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ragworth.answer_outcomes import HUMAN, SHARES, UNIT, main_outcome, outcome_scores, outcome_type
+from ragworth.answer_outcomes import HUMAN, SHARES, UNIT, main_outcome, outcome_direction, outcome_scores, outcome_type
 from ragworth.comparison import Comparison, compare, is_different, score_matrices, summarise
 from ragworth.errors import format_count
 from ragworth.generation.writer import ORACLE_SYSTEM
@@ -89,15 +89,16 @@ def build_answers(results: Results, seed: int) -> AnswerOverview | None:
         AnswerStanding(system, means[system], ranking.groups.of.get(system, "–"), written.of(system, baseline))
         for system in ranking.order
     ]
+    comparison = _comparison(scores, ranking, baseline, seed, turns)
     return AnswerOverview(
         main,
         names,
         shares,
-        written.headline(rivals),
+        f"{written.headline(rivals)}{_wrong_answers(comparison, main, rivals) if comparison is not None else ''}",
         standings,
         ranking,
         baseline,
-        _comparison(scores, ranking, baseline, seed, turns),
+        comparison,
         _notes(results, means, main, names, ranking),
     )
 
@@ -137,8 +138,7 @@ def _of_all_questions(
 
 def _is_shown(name: str) -> bool:
     """Whether an outcome says something of answers; how sure the model is doesn't."""
-    known = outcome_type(name)
-    return known is None or known.direction != 0 or name.endswith("abstained")
+    return outcome_direction(name) != 0 or name.endswith("abstained")
 
 
 def _is_share(name: str, values: Any) -> bool:
@@ -164,6 +164,32 @@ def _comparison(
     )
 
 
+def _wrong_answers(comparison: Comparison, main: str, systems: Sequence[str]) -> str:
+    """Who gives wrong answers more often without having fewer correct ones, as a sentence after the verdict by these.
+
+    An answer that declines is better than a wrong one, and neither is correct.
+    """
+    grader, hyphen, last = main.rpartition("-")
+    if last != "correct":
+        return ""
+    different = [row for row in comparison.differences.iter_rows(named=True) if is_different(row, ALPHA)]
+    correct = {row["system"]: row["difference"] for row in different if row["metric"] == main}
+    found = [
+        row
+        for row in different
+        if row["metric"] == f"{grader}{hyphen}wrong"
+        and row["system"] in systems
+        and row["difference"] * correct.get(row["system"], 0.0) >= 0
+    ]
+    found.sort(key=lambda row: -abs(row["difference"]))
+    words = ""
+    for row in found[:2]:
+        first, second = (row["system"], row["baseline"])[:: 1 if row["difference"] > 0 else -1]
+        points = f"{100 * abs(row['difference']):.0f} points"
+        words += f" {first} gives wrong answers significantly more often than {second}, by {points}."
+    return words
+
+
 def _notes(
     results: Results,
     means: Mapping[str, Mapping[str, MetricMean]],
@@ -177,6 +203,8 @@ def _notes(
             "The systems have grades for different questions. Each mean is over the system's own questions. "
             "Systems are ordered by the questions that all of them have; differences are over those that both have."
         )
+    if outcome_type(main) is None and HUMAN not in main and len(ranking.order) > 1:
+        notes.append(f"Higher values of {main} are taken to be better.")
     best = main_outcome(list(names))
     if best is not None and HUMAN in best and HUMAN not in main:
         notes.append(f"People's grades cover only some systems or questions, so systems are ordered by {main}.")

@@ -1,0 +1,124 @@
+"""Read runs exported from LangSmith, and evaluation tables of MLflow: JSON, JSON lines, CSV or Parquet.
+
+Both call a request ``inputs`` and its result ``outputs``. A trace of LangSmith may also have the runs inside it, such
+as those of retrievers. In CSV, objects are JSON, or spread over columns: ``inputs.question``, ``outputs.answer``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ragworth.formats.contract import FileSample
+from ragworth.formats.fields import FIELDS, FieldFinder, as_grade, as_row, parse_cell
+from ragworth.formats.log_files import LogRows
+from ragworth.formats.log_format import LogFormat, Reject, parse_rows
+from ragworth.formats.rag_log import LogRecord
+from ragworth.formats.traces import TraceStep, trace_records
+from ragworth.formats.values import WrongLineError
+
+SIGNS = {"run_type", "trace_id", "dotted_order", "reference_example_id", "example_id", "session_id", "feedback_stats"}
+SIGNS |= {"reference_outputs", "reference_output", "targets", "retrieved_context", "reference"}
+REFERENCES = ("reference_outputs", "reference_output", "reference", "targets")
+SYSTEMS = ("session_name", "project_name", "experiment", "experiment_name")
+SPREAD = ("inputs.", "outputs.", "reference_outputs.", "feedback.")
+KINDS = {"retriever": "RETRIEVER", "llm": "LLM"}
+SCORE_ENDING = "/score"
+"""How columns of MLflow's metrics end: ``answer_correctness/v1/score``."""
+
+
+def _recognise(sample: FileSample) -> bool:
+    if any(column.startswith("inputs.") for column in sample.columns):
+        return any(column.startswith("outputs.") for column in sample.columns)
+    return sample.has("inputs", "outputs") and sample.has_any(*SIGNS)
+
+
+def _parse(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRecord]:
+    if finder.columns:  # the user says where everything is
+        yield from parse_rows(rows, finder, reject)
+        return
+    steps: list[TraceStep] = []
+    for place, value in rows.values:
+        row = as_row(value)
+        if row is None:
+            reject(place, "not an object")
+            continue
+        try:
+            steps += _read_run(_gather(row), place)
+        except WrongLineError as error:
+            reject(place, str(error))
+    searched = {step.trace for step in steps if step.kind == "RETRIEVER" and not step.id.endswith(_OWN)}
+    # The documents in the output of a request are those of its retriever, if the file has that.
+    yield from trace_records((s for s in steps if not (s.id.endswith(_OWN) and s.trace in searched)), reject)
+
+
+_OWN = " documents"
+
+
+def _gather(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row with the columns of an object put together again."""
+    gathered: dict[str, Any] = {}
+    for name, value in row.items():
+        prefix = next((each for each in SPREAD if name.startswith(each)), None)
+        if prefix is None:
+            gathered.setdefault(name, parse_cell(value, name))
+        elif value not in (None, ""):
+            gathered.setdefault(prefix[:-1], {})[name.removeprefix(prefix)] = parse_cell(value, name)
+    return gathered
+
+
+def _read_run(row: Mapping[str, Any], place: int) -> Iterator[TraceStep]:
+    trace = str(row.get("trace_id") or row.get("id") or f"row {place}")
+    name, parent = str(row.get("id") or trace), row.get("parent_run_id")
+    kind, outputs = KINDS.get(str(row.get("run_type")), ""), row.get("outputs")
+    documents = _find_documents(outputs)
+    yield TraceStep(
+        place,
+        trace,
+        name,
+        str(parent) if parent else None,
+        kind,
+        input=row.get("inputs"),
+        output=outputs,
+        documents=documents if kind == "RETRIEVER" else None,
+        system=next((str(row[each]) for each in SYSTEMS if row.get(each)), None),
+        grades=_read_grades(row),
+        accepted=next((row[each] for each in REFERENCES if row.get(each)), None),
+    )
+    shown = documents if documents is not None else _find_documents({"context": row.get("retrieved_context")})
+    if not parent and kind != "RETRIEVER" and shown is not None:
+        yield TraceStep(place, trace, f"{name}{_OWN}", name, "RETRIEVER", documents=shown)
+
+
+def _find_documents(outputs: Any) -> Any:
+    """The passages in an output: a list of them, or a list under a usual name."""
+    if not isinstance(outputs, Mapping):
+        return None
+    named = FieldFinder({"passages": FIELDS["passages"]})
+    found = named.get(outputs, "passages")
+    return found if isinstance(found, list) else None
+
+
+def _read_grades(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Feedback by its key: a number or a word, or an object with one; and the scores of MLflow."""
+    grades: dict[str, Any] = {}
+    for part in (row.get("feedback_stats"), row.get("feedback")):
+        named: Mapping[str, Any] = part if isinstance(part, Mapping) else {}
+        if isinstance(part, list):
+            named = {str(each.get("key")): each for each in part if isinstance(each, Mapping)}
+        for name, value in named.items():
+            inner = value.get("avg", value.get("score")) if isinstance(value, Mapping) else value
+            grades[str(name)] = as_grade(inner, str(name))
+    scores = {name.split("/")[0]: value for name, value in row.items() if name.endswith(SCORE_ENDING)}
+    grades |= {name: as_grade(value, name) for name, value in scores.items() if value != ""}
+    return {name: grade for name, grade in grades.items() if grade is not None}
+
+
+FORMAT = LogFormat(
+    name="langsmith",
+    title="runs of LangSmith, or an evaluation table of MLflow",
+    expected='runs: {"id": …, "inputs": {…}, "outputs": {…}, "reference_outputs": {…}}',
+    names={"question": ("inputs",), "answer": ("outputs",), "accepted": ("reference_outputs",)},
+    recognise=_recognise,
+    parse=_parse,
+).format()
