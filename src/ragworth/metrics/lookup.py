@@ -17,7 +17,6 @@ import polars as pl
 from ragworth.metrics.blocks import Ints
 from ragworth.tables import ranking
 
-
 MAX_TABLE_BITS = 25
 """Size of the bit table at most, as a power of two, in bytes."""
 
