@@ -244,9 +244,9 @@ class BlockBuilder:
             system = shown.system[cells[0]]
             order = np.argsort(system, kind="stable")
             cells = cells[:, order]
-            return JudgedCells(*cells, np.searchsorted(system[order], numbers))
+            return JudgedCells(cells[0], cells[1], cells[2], np.searchsorted(system[order], numbers))
         firsts = np.searchsorted(shown.system, numbers).astype(np.int32)  # the first context of each system
-        return JudgedCells(*cells, np.searchsorted(cells[0], firsts))
+        return JudgedCells(cells[0], cells[1], cells[2], np.searchsorted(cells[0], firsts))
 
     def _found_by_system(self, rel: float) -> Bools:
         """Which relevant judgments each system found: systems × judgments."""
