@@ -34,7 +34,7 @@ def main() -> None:
     parser.add_argument("calls", type=int, nargs="*", default=[100_000])
     parser.add_argument("--folder", type=Path, default=DATA.with_name("dry_run"), help="where workspaces are made")
     given = parser.parse_args()
-    print("| calls | CPU s | s | peak MiB |\n| ---: | ---: | ---: | ---: |", flush=True)
+    print("| requests | CPU s | s | peak MiB |\n| ---: | ---: | ---: | ---: |", flush=True)
     for calls in given.calls:
         folder = given.folder / str(calls)
         make_workspace(folder, calls)
