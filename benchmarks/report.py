@@ -1,11 +1,16 @@
 """How large the report of 1,000 queries × 10 systems × 10 passages is, and how fast a browser opens it.
 
-``python benchmarks/report.py`` needs ``ragworth[report]``, selenium, Chromium and its driver. Opening is timed in the
-page: from the start of the navigation until the list of queries is there, charts in view included; five times.
+    python benchmarks/report.py                               # needs selenium, Chromium and its driver
+    python benchmarks/report.py --queries 10000 --no-browser  # only what it takes to write it
+
+The report is written by the command ``ragworth report`` in a fresh process: CPU seconds and peak memory from the
+kernel. Opening is timed in the page: from the start of the navigation until the list of queries is there, charts in
+view included; five times.
 """
 
 from __future__ import annotations
 
+import argparse
 import shutil
 import sys
 import tempfile
@@ -16,9 +21,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks.load import measure
 from tests.report.page.odd_samples import large
-
-from ragworth.report import page
 
 READY = "return document.documentElement.dataset.ready === 'yes' ? performance.now() : 0"
 
@@ -40,27 +44,44 @@ def waited(browser: Any, script: str) -> float:
     return float(found)
 
 
+def time_opening(path: Path) -> None:
+    """Print how fast a browser shows the page, and a query of it."""
+    browser = driver()
+    try:
+        opened, query = [], []
+        for _ in range(5):
+            browser.get("about:blank")
+            browser.get(path.as_uri())
+            opened.append(waited(browser, READY))
+            begin = float(browser.execute_script("location.hash = '#query=q777'; return performance.now()"))
+            ready = "return document.querySelectorAll('.passage').length === 30 ? performance.now() : 0"
+            query.append(waited(browser, ready) - begin)
+        print(f"opened in {median(opened):.0f} ms (from {min(opened):.0f} to {max(opened):.0f})")
+        print(f"a query opened in {median(query):.0f} ms (from {min(query):.0f} to {max(query):.0f})")
+    finally:
+        browser.quit()
+
+
 def main() -> None:
-    results = large()
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "report.html"
-        start = time.perf_counter()
-        page.write(results, path)
-        print(f"written in {time.perf_counter() - start:.1f} s, {path.stat().st_size / 1e6:.1f} MB")
-        browser = driver()
-        try:
-            opened, query = [], []
-            for _ in range(5):
-                browser.get("about:blank")
-                browser.get(path.as_uri())
-                opened.append(waited(browser, READY))
-                begin = float(browser.execute_script("location.hash = '#query=q777'; return performance.now()"))
-                ready = "return document.querySelectorAll('.passage').length === 30 ? performance.now() : 0"
-                query.append(waited(browser, ready) - begin)
-            print(f"opened in {median(opened):.0f} ms (from {min(opened):.0f} to {max(opened):.0f})")
-            print(f"a query opened in {median(query):.0f} ms (from {min(query):.0f} to {max(query):.0f})")
-        finally:
-            browser.quit()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--queries", type=int, default=1000)
+    parser.add_argument("--systems", type=int, default=10)
+    parser.add_argument("--no-browser", action="store_true", help="only write the report")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        large(given.queries, given.systems).write(folder)
+        cost = measure(["report", "."], folder)
+        if cost["code"]:
+            sys.exit((folder / "out.txt").read_text())
+        path = folder / "report.html"
+        print(
+            f"written in {cost['cpu']:.1f} CPU s, {cost['seconds']:.1f} s, peak {cost['peak_mb']:,.0f} MiB; "
+            f"the page has {path.stat().st_size / 1e6:.1f} MB",
+            flush=True,
+        )
+        if not given.no_browser:
+            time_opening(path)
 
 
 if __name__ == "__main__":

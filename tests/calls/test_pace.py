@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from ragworth.calls.budget import estimate_tokens
 from ragworth.calls.job import FIRST_BATCH, Job, JobInterrupted
-from ragworth.calls.pace import CallPace, expected_seconds, measure_pace
+from ragworth.calls.pace import CallPace, PlannedCalls, expected_seconds, measure_pace
 from ragworth.calls.store import Store
 from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Prompt, Request
 from ragworth.llm.scripted import Scripted
@@ -26,6 +27,13 @@ class Slow(Scripted):
         return [
             one if isinstance(one, Failure) else one._replace(usage=one.usage._replace(seconds=2.0)) for one in found
         ]
+
+
+def planned(requests: Sequence[Request]) -> dict[str, PlannedCalls]:
+    calls = PlannedCalls()
+    for request in requests:
+        calls.add(request, estimate_tokens(request))
+    return {"choose": calls}
 
 
 def test_a_plan_takes_the_duration_from_the_store(tmp_path: Path) -> None:
@@ -65,12 +73,12 @@ def test_only_a_model_that_starts_quickly_is_measured() -> None:
 
 def test_a_model_that_fails_has_no_pace() -> None:
     failing = Scripted(lambda request: Failure("refused"))
-    assert measure_pace(failing, questions(3)) == {}
+    assert measure_pace(failing, planned(questions(3))) == {}
 
 
 def test_longer_prompts_take_longer_and_endpoints_work_side_by_side() -> None:
     pace = {"choose": CallPace(seconds=1.0, prompt_tokens=20.0)}
-    short, long = questions(10, words=3), questions(10, words=300)
+    short, long = planned(questions(10, words=3)), planned(questions(10, words=300))
     brief, whole = expected_seconds(short, pace), expected_seconds(long, pace)
     assert brief is not None and whole is not None
     assert whole > 10 * brief

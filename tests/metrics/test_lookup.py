@@ -50,17 +50,20 @@ MAKES: list[Make] = [constant, largest, by_number, by_length, ranking.passage_ke
 pairs = st.lists(st.tuples(st.integers(0, 3), st.sampled_from(("a", "b", "ab", "ba", "abc", "é"))), max_size=12)
 
 
-def series(asked: list[Pair]) -> tuple[npt.NDArray[np.int64], pl.Series]:
-    return np.array([n for n, _ in asked], dtype=np.int64), pl.Series([p for _, p in asked], dtype=pl.String)
+def series(asked: list[Pair], chunks: int = 1) -> tuple[npt.NDArray[np.int64], pl.Series]:
+    passages = pl.Series([p for _, p in asked], dtype=pl.String)
+    step = max(1, -(-len(asked) // chunks))
+    pieces = [passages[low : low + step] for low in range(0, len(asked), step)]
+    return np.array([n for n, _ in asked], dtype=np.int64), pl.concat(pieces) if pieces else passages
 
 
 @pytest.mark.parametrize("make", MAKES, ids=lambda make: make.__name__)
-@given(table=pairs.map(lambda rows: list(dict.fromkeys(rows))), asked=pairs)
+@given(table=pairs.map(lambda rows: list(dict.fromkeys(rows))), asked=pairs, chunks=st.integers(1, 3))
 @examples(60)
-def test_each_match_is_found_once(make: Make, table: list[Pair], asked: list[Pair]) -> None:
+def test_each_match_is_found_once(make: Make, table: list[Pair], asked: list[Pair], chunks: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ranking, "passage_keys", make)
-        found = PassageLookup(*series(table)).find(*series(asked))
+        found = PassageLookup(*series(table, chunks)).find(*series(asked))
     wanted = [(i, table.index(pair)) for i, pair in enumerate(asked) if pair in table]
     assert sorted(zip(found.asked.tolist(), found.row.tolist(), strict=True)) == wanted
 

@@ -157,6 +157,14 @@ def test_cut() -> None:
     assert [row[2:] for row in shown(ranked([1, 3, 4]).cut(3))] == [(1, "a"), (3, "b")]
 
 
+def test_the_same_rows_keep_their_starts() -> None:
+    contexts = Contexts({"q": {"a": 2.0, "b": 1.0}, "r": {"a": 1.0}}, system="bm25")
+    for same in (contexts.only("bm25"), contexts.cut(2), contexts.renamed("other")):
+        assert same.starts is not None and same.starts.tolist() == [0, 2, 3]
+    both = Contexts.concat([contexts, contexts.renamed("other")])
+    assert [fewer.starts for fewer in (contexts.cut(1), both.only("other"))] == [None, None]
+
+
 def test_concat() -> None:
     one, two = (Contexts({"q": {"a": 1}}, system=name, notes=(name,)) for name in ("one", "two"))
     both = Contexts.concat([one, two])

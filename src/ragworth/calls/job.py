@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import weakref
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from itertools import islice
 from pathlib import Path
@@ -26,7 +26,7 @@ from ragworth.calls.budget import (
 )
 from ragworth.calls.capture import current_sink
 from ragworth.calls.deferred_interrupt import defer_interrupt
-from ragworth.calls.pace import expected_seconds, measure_pace, stored_pace
+from ragworth.calls.pace import PlannedCalls, expected_seconds, measure_pace, stored_pace
 from ragworth.calls.serialization import REQUEST_KINDS, call_key, model_digest, responses_from_json
 from ragworth.calls.store import Store
 from ragworth.errors import JobStopped, ModelError, StoreError, format_count
@@ -177,26 +177,31 @@ class Job:
 
     def plan(self, requests: Iterable[Request]) -> CallPlan:
         """Plan what `run` would do. Calls are made only to measure the pace."""
-        asked = 0
-        wanted: dict[bytes, Request] = {}
-        for request in requests:
-            asked += 1
-            self._check_abilities(request)
-            wanted.setdefault(call_key(self._digest, request), request)
-        missing = {key: estimate_tokens(request, self._choice) for key, request in wanted.items()}
-        distinct = len(missing)
-        for key in self._find_known(list(missing)):
-            del missing[key]
-        read, written = (sum(part) for part in zip(*missing.values(), strict=True)) if missing else (0, 0)
-        seconds = self._expected_seconds([wanted[key] for key in missing])
-        return CallPlan(asked, distinct, distinct - len(missing), read, written, self.price, seconds)
+        asked, cached, seen = 0, 0, set[bytes]()
+        missing: defaultdict[str, PlannedCalls] = defaultdict(PlannedCalls)
+        waiting = iter(requests)
+        while window := list(islice(waiting, REQUEST_WINDOW)):
+            asked += len(window)
+            fresh: dict[bytes, Request] = {}
+            for request in window:
+                self._check_abilities(request)
+                if (key := call_key(self._digest, request)) not in seen:
+                    fresh.setdefault(key, request)
+            seen.update(fresh)
+            known = self._find_known(list(fresh))
+            cached += len(known)
+            for key, request in fresh.items():
+                if key not in known:
+                    missing[REQUEST_KINDS[type(request)]].add(request, estimate_tokens(request, self._choice))
+        read, written = (sum(getattr(calls, kind) for calls in missing.values()) for kind in ("read", "written"))
+        return CallPlan(asked, len(seen), cached, read, written, self.price, self._expected_seconds(missing))
 
-    def _expected_seconds(self, missing: list[Request]) -> float | None:
+    def _expected_seconds(self, missing: Mapping[str, PlannedCalls]) -> float | None:
         """Seconds that these calls will take, from the store or, for a model that is quick to start, a few calls."""
         if not missing:
             return None
         pace = stored_pace(self._store, self._digest) if isinstance(self._store, Store) else {}
-        unknown = [request for request in missing if REQUEST_KINDS[type(request)] not in pace]
+        unknown = {kind: calls for kind, calls in missing.items() if kind not in pace}
         if unknown and self._measures_pace and getattr(self.model, "quick_to_start", False):
             pace |= measure_pace(self.model, unknown)
         return expected_seconds(missing, pace, self.model.concurrency)

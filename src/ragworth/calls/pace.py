@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ragworth.calls.budget import estimate_tokens
-from ragworth.calls.serialization import REQUEST_KINDS
+from ragworth.calls.budget import TokenEstimate, estimate_tokens
 from ragworth.calls.store import Store
 from ragworth.errors import RagworthError
 from ragworth.executors.local import answer_batch
@@ -16,6 +15,9 @@ from ragworth.llm.contract import Failure, Model, Request
 
 SAMPLE_SIZE = 4
 """Calls of each kind that `measure_pace` makes."""
+
+SAMPLED_FROM = 1000
+"""Calls of each kind among which those of usual length are chosen: the first, because a plan may have millions."""
 
 VALID = "typeof(seconds) IN ('real', 'integer') AND seconds > 0 AND typeof(prompt_tokens) = 'integer'"
 """Calls that can be averaged; a damaged store can contain anything."""
@@ -28,6 +30,23 @@ class CallPace(NamedTuple):
     prompt_tokens: float
 
 
+@dataclass
+class PlannedCalls:
+    """Calls of one kind: how many, the tokens that they read and write, and the first of them."""
+
+    number: int = 0
+    read: int = 0
+    written: int = 0
+    first: list[Request] = field(default_factory=list)
+
+    def add(self, request: Request, tokens: TokenEstimate) -> None:
+        self.number += 1
+        self.read += tokens.read
+        self.written += tokens.written
+        if len(self.first) < SAMPLED_FROM:
+            self.first.append(request)
+
+
 def stored_pace(store: Store, digest: bytes) -> dict[str, CallPace]:
     """The pace of a model by kind of call, from its calls in the store."""
     rows = store.query(
@@ -38,11 +57,12 @@ def stored_pace(store: Store, digest: bytes) -> dict[str, CallPace]:
     return {str(kind): CallPace(float(seconds), float(tokens)) for kind, seconds, tokens in rows}
 
 
-def measure_pace(model: Model, requests: Iterable[Request]) -> dict[str, CallPace]:
-    """The pace of a model by kind of call, from a few of these requests. A kind that fails has none."""
+def measure_pace(model: Model, planned: Mapping[str, PlannedCalls]) -> dict[str, CallPace]:
+    """The pace of a model by kind of call, from a few of these calls. A kind that fails has none."""
     found: dict[str, CallPace] = {}
-    for kind, same in _by_kind(requests).items():
-        middle = sorted(same, key=lambda request: estimate_tokens(request).read)[len(same) // 2 :][:SAMPLE_SIZE]
+    for kind, calls in planned.items():
+        ordered = sorted(calls.first, key=lambda request: estimate_tokens(request).read)
+        middle = ordered[len(ordered) // 2 :][:SAMPLE_SIZE]
         try:
             answer_batch(model, middle[:1])  # loads the model
             begun = time.perf_counter()
@@ -56,20 +76,15 @@ def measure_pace(model: Model, requests: Iterable[Request]) -> dict[str, CallPac
     return found
 
 
-def expected_seconds(requests: Iterable[Request], pace: Mapping[str, CallPace], concurrency: int = 1) -> float | None:
-    """Seconds that requests will take, or None if the pace of a kind is unknown. Longer prompts take longer."""
+def expected_seconds(
+    planned: Mapping[str, PlannedCalls], pace: Mapping[str, CallPace], concurrency: int = 1
+) -> float | None:
+    """Seconds that calls will take, by kind, or None if the pace of a kind is unknown. Longer prompts take longer."""
     total = 0.0
-    for kind, same in _by_kind(requests).items():
+    for kind, calls in planned.items():
         if kind not in pace:
             return None
-        tokens = sum(estimate_tokens(request).read for request in same) / len(same)
         known = pace[kind]
-        total += len(same) * known.seconds * (tokens / known.prompt_tokens if known.prompt_tokens else 1.0)
+        longer = calls.read / calls.number / known.prompt_tokens if known.prompt_tokens else 1.0
+        total += calls.number * known.seconds * longer
     return total / max(1, concurrency)
-
-
-def _by_kind(requests: Iterable[Request]) -> Mapping[str, Sequence[Request]]:
-    found: dict[str, list[Request]] = defaultdict(list)
-    for request in requests:
-        found[REQUEST_KINDS[type(request)]].append(request)
-    return found

@@ -128,19 +128,28 @@ def forecast_programs(
 
     ``more`` tells whether a program waiting in a round (from 0) has further rounds.
     """
-    asked: list[Request] = []
     waiting = 0
-    for steps in work:
-        one, round_ = _RunningProgram(steps), 0
-        one.go(None)
-        while not one.ended:
-            asked.extend(one.requests)
-            known = job.peek(one.requests)
-            found = [outcome for outcome in known if outcome is not None]
-            if len(found) < len(known):
-                waiting += more(round_)
-                break
-            one.go(found)
-            round_ += 1
-        one.steps.close()
-    return Forecast(job.plan(asked), waiting)
+
+    def asked() -> Iterator[Request]:
+        nonlocal waiting
+        programs = iter(work)
+        while window := [_RunningProgram(steps) for steps in islice(programs, PROGRAM_WINDOW)]:
+            for one in window:
+                one.go(None)
+            round_ = 0
+            while alive := [one for one in window if not one.ended]:
+                requests = [request for one in alive for request in one.requests]
+                yield from requests
+                known = iter(job.peek(requests))
+                for one in alive:
+                    outcomes = list(islice(known, len(one.requests)))
+                    found = [outcome for outcome in outcomes if outcome is not None]
+                    if len(found) < len(outcomes):
+                        waiting += more(round_)
+                        one.ended = True
+                        one.steps.close()
+                    else:
+                        one.go(found)
+                round_ += 1
+
+    return Forecast(job.plan(asked()), waiting)

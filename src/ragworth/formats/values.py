@@ -29,11 +29,12 @@ def read_values(
 
     ``constant`` converts NaN and Infinity, which JSON does not have; by default they are errors.
     """
+    decode = json.JSONDecoder(parse_constant=constant or _reject_constant).decode  # json.loads makes one for each line
     for number, line in read_lines(path):
         if not line.strip():
             continue
         try:
-            yield number, json.loads(line, parse_constant=constant or _reject_constant)
+            yield number, decode(line.decode(json.detect_encoding(line), "surrogatepass"))
         except (ValueError, RecursionError, WrongLineError) as error:
             problem = str(error) if isinstance(error, WrongLineError) else f"this is not JSON ({str(error)[:60]})"
             bad.append(BadLine(number, f"{problem} in {quote_short(line.decode('utf-8', 'replace'), 48)}"))

@@ -15,12 +15,10 @@ import numpy.typing as npt
 import polars as pl
 
 from ragworth.errors import format_count, format_list
-from ragworth.metrics.blocks import Block, Bools, Floats, Ints, RelevantPool, Truth
+from ragworth.metrics.blocks import Block, Bools, Floats, Ints, RelevantPool, SmallInts, Truth
 from ragworth.metrics.ground_truth import JudgedValues, RatingMatrices, build_truth, query_numbers
 from ragworth.metrics.lookup import PassageLookup
 from ragworth.tables import Contexts, ranking
-
-SmallInts = npt.NDArray[np.int32]
 
 MAX_CELLS = 1 << 20
 """Cells (queries × depth) per block: large enough to amortise calls, small enough for the cache."""
@@ -222,7 +220,8 @@ class BlockBuilder:
     def _find(self, lookup: PassageLookup, by_query: bool = True) -> JudgedCells:
         """Find the shown passages, down to the depth needed, that are in the lookup."""
         shown = self.shown
-        found: tuple[list[SmallInts], ...] = ([], [], [])
+        found = np.empty((3, len(shown.passage)), dtype=np.int32)  # memory that isn't written to isn't used
+        count = 0
         for low, high in ranking.group_ranges(shown.starts):
             begin, end = int(shown.starts[low]), int(shown.starts[high])
             rank = shown.rank.slice(begin, end - begin).to_numpy()
@@ -236,22 +235,18 @@ class BlockBuilder:
             numbers = self.query[low:high] if by_query else np.zeros(high - low, dtype=np.int64)
             there = lookup.find(numbers, passage, sizes)
             context = np.searchsorted(np.cumsum(sizes), there.asked, side="right") + low
-            for pieces, each in zip(found, (context, rank[there.asked], there.row), strict=True):
-                pieces.append(each.astype(np.int32))  # half the memory, and always enough
-        del lookup  # it takes as much memory as the matches
-        parts: list[SmallInts] = []
-        for pieces in found:
-            parts.append(np.concatenate([np.empty(0, dtype=np.int32), *pieces]))
-            pieces.clear()  # before concatenating the next ones
+            for column, each in zip(found, (context, rank[there.asked], there.row), strict=True):
+                column[count : count + len(each)] = each
+            count += len(there.row)
+        cells = found[:, :count]
         numbers = np.arange(len(shown.systems) + 1)
-        if not _ascends(shown.system) or not _ascends(parts[0]):
-            system = shown.system[parts[0]]
+        if not _ascends(shown.system) or not _ascends(cells[0]):
+            system = shown.system[cells[0]]
             order = np.argsort(system, kind="stable")
-            parts = [each[order] for each in parts]
-            return JudgedCells(parts[0], parts[1], parts[2], np.searchsorted(system[order], numbers))
+            cells = cells[:, order]
+            return JudgedCells(cells[0], cells[1], cells[2], np.searchsorted(system[order], numbers))
         firsts = np.searchsorted(shown.system, numbers).astype(np.int32)  # the first context of each system
-        bounds = np.searchsorted(parts[0], firsts)
-        return JudgedCells(parts[0], parts[1], parts[2], bounds)
+        return JudgedCells(cells[0], cells[1], cells[2], np.searchsorted(cells[0], firsts))
 
     def _found_by_system(self, rel: float) -> Bools:
         """Which relevant judgments each system found: systems × judgments."""

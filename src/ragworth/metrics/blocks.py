@@ -17,6 +17,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
+SmallInts = npt.NDArray[np.int32]
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from ragworth.errors import TableError
-from ragworth.metrics.blocks import AspectJudgments, Bools, Floats, Ints, Truth
+from ragworth.metrics.blocks import AspectJudgments, Bools, Floats, Ints, SmallInts, Truth
 from ragworth.metrics.lookup import PassageLookup
 from ragworth.tables import OK, Judgments, Ratings
 from ragworth.tables.ranking import run_starts
@@ -35,7 +35,7 @@ def query_numbers(queries: pl.Series, known: pl.Series) -> Ints:
 class JudgedValues:
     """One value per (query, passage), by query number; NaN if the judgment failed."""
 
-    query: Ints
+    query: SmallInts
     passage: pl.Series
     value: Floats
 
@@ -56,7 +56,7 @@ def judged_values(frame: pl.DataFrame, queries: pl.Series) -> JudgedValues:
     if not mine.all():
         frame, numbers = frame.filter(pl.Series(mine)), numbers[mine]
     value = frame["value"].fill_null(float("nan")).to_numpy()
-    return JudgedValues(numbers, frame["passage"], value)
+    return JudgedValues(numbers.astype(np.int32), frame["passage"], value)
 
 
 class AspectScale(NamedTuple):
@@ -150,9 +150,10 @@ def rating_matrices(ratings: Ratings, queries: pl.Series) -> RatingMatrices:
 
 def aspect_judgments(values: JudgedValues, low: int, high: int) -> AspectJudgments:
     """Judgments of queries ``low`` to ``high``, in order."""
-    mine = (values.query >= low) & (values.query < high)
-    failed = np.bincount(values.query[mine & values.failed] - low, minlength=high - low)
-    query, value = values.query[mine & ~values.failed] - low, values.value[mine & ~values.failed]
+    mine = np.flatnonzero((values.query >= low) & (values.query < high))
+    query, value, lost = values.query[mine].astype(np.int64) - low, values.value[mine], values.failed[mine]
+    failed = np.bincount(query[lost], minlength=high - low)
+    query, value = query[~lost], value[~lost]
     order = np.lexsort((-value, query))
     return AspectJudgments(query[order], value[order], failed)
 

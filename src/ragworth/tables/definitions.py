@@ -172,13 +172,14 @@ class Contexts(Table):
             )
         frames = [with_constant_text(part, "system", system) for part in self.parts]
         contexts = self._like(frames, frozenset((system, query) for _, query in self.empty))
-        contexts.starts = self.starts
         contexts.hops = self.hops.with_columns(pl.lit(system).alias("system")) if self.hops is not None else None
         return contexts
 
     def _like(self, frames: list[pl.DataFrame], empty: frozenset[tuple[str, str]]) -> Contexts:
+        """Contexts of these rows, which are some or all of the rows here, in the same order."""
         contexts = Contexts.of_parts(frames, self.notes)
         contexts.empty = empty
+        contexts.starts = self.starts if len(contexts) == len(self) else None
         return contexts
 
     @staticmethod

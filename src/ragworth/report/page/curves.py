@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from ragworth.collection import Collection
 from ragworth.diagnosis import all_queries
 from ragworth.errors import InputError, RagworthError
 from ragworth.metrics.declaration import Metric
@@ -39,10 +40,10 @@ def cutoff_curves(results: Results, metrics: list[str], systems: list[str]) -> C
     All points of a curve are from the queries that have a value there; a cutoff at which one of them has none, as
     where passages were not judged so far down, is left out.
     """
-    results, sample = _sampled(results)
+    families = _families(metrics)
+    results, sample = _sampled(results, families)
     deepest = max((part.select(pl.col("rank").max()).item() or 0 for part in results.contexts.parts), default=0)
     depth = min(int(deepest), listed_depth(results, metrics))
-    families = _families(metrics)
     if depth < 2:
         return "contexts have fewer than two passages"
     if not families:
@@ -76,13 +77,19 @@ def cutoff_curves(results: Results, metrics: list[str], systems: list[str]) -> C
     return CutoffCurves(frame.sort(order), left, sample)
 
 
-def _sampled(results: Results) -> tuple[Results, str]:
-    """The results of at most `MOST_QUERIES` queries, and a sentence that says so where there are more."""
+def _sampled(results: Results, metrics: list[Metric]) -> tuple[Results, str]:
+    """What metrics need of at most `MOST_QUERIES` queries, and a sentence that says so where there are more."""
     queries = pl.Series("query", all_queries(results.contexts), dtype=pl.String)
     if len(queries) <= MOST_QUERIES:
         return results, ""
     places = np.linspace(0, len(queries) - 1, MOST_QUERIES).round().astype(np.int64)
+    collection = results.collection if _need_tokens(metrics) else Collection()
+    results = replace(results, collection=collection, answers=None, outcomes=None, said={})
     return select_queries(results, queries.gather(places)), f"From {MOST_QUERIES:,} of {len(queries):,} queries."
+
+
+def _need_tokens(metrics: list[Metric]) -> bool:
+    return any("tokens" in metric.needs for metric in metrics)
 
 
 def _families(metrics: list[str]) -> list[Metric]:
@@ -103,7 +110,7 @@ def _at_cutoff(metric: Metric, k: int) -> Metric:
 
 
 def _rescore(results: Results, metrics: list[Metric]) -> Scores:
-    tokens = results.collection.tokens() if any("tokens" in each.needs for each in metrics) else None
+    tokens = results.collection.tokens() if _need_tokens(metrics) else None
     return score(results.contexts, results.judgments, metrics, ratings=results.ratings, tokens=tokens)
 
 

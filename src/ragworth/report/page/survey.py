@@ -158,7 +158,8 @@ class _SurveyBuilder:
     ) -> None:
         system, query = np.divmod(rows.context, max(len(block.queries), 1))
         drawn = (rows.kind >= 0) & (ranks <= DEEPEST)
-        for i, rank in np.unique(np.stack([system[drawn], ranks[drawn]]), axis=1).T.tolist():
+        for cell in np.unique(system[drawn] * (DEEPEST + 1) + ranks[drawn]).tolist():
+            i, rank = divmod(cell, DEEPEST + 1)
             mine = drawn & (system == i) & (ranks == rank)
             if (i, rank) not in self.ranks:
                 self.ranks[i, rank] = np.full(len(self.blocks.queries), np.nan)
