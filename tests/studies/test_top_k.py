@@ -200,6 +200,7 @@ def test_metrics_and_n_p_go_by_the_same_level(tmp_path: Path, opened: Opened, mo
     ragworth.study("top-k", place / "results", keep=False, level_relevant=2, metrics=names, resamples=100)
 
 
+@pytest.mark.slow
 def test_systems_of_an_evaluation_that_differ_in_k_are_one(tmp_path: Path, opened: Opened) -> None:
     place = collection(tmp_path / "w", queries=20)
     toml = (place / "ragworth.toml").read_text()
