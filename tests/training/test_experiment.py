@@ -59,8 +59,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Experiment:
         patch.setattr(experiment, "UTILITIES", (KeyEntropyUtility(length=8), *experiment.UTILITIES[1:]))
         patch.setattr(experiment, "train", _train_once)
         # Random weights never end a text.
-        for module in (arms, experiment):
-            patch.setattr(module, "QueryRewriter", partial(QueryRewriter, length=4))
+        for user in (arms, experiment):
+            patch.setattr(user, "QueryRewriter", partial(QueryRewriter, length=4))
         patch.setattr(answers, "build_writer", lambda *given: replace(build_writer(*given), length=4))
         experiment.run(made, "labels", [])
         _fill(made.folder / "labels-answerability.parquet")
