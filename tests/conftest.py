@@ -53,7 +53,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
             patch.setattr("vl_convert.vegalite_to_svg", lambda *_, **__: '<svg xmlns="http://www.w3.org/2000/svg"/>')
             patch.setattr("vl_convert.vegalite_to_png", lambda *_, **__: b"\x89PNG\r\n\x1a\n")
         if quick:
-            patch.setattr("vl_convert.javascript_bundle", lambda *_: "window.drawChart = () => {};")
+            patch.setattr("ragworth.report.renderers.html.bundle_vega", lambda *_: "window.drawChart = () => {};")
         return (yield)
 
 

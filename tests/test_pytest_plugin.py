@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).parents[1]
 
 GATE = '''
 import ragworth
@@ -42,31 +37,32 @@ def test_gate(ragworth_baseline):
 '''
 
 
-def run(folder: Path, shift: int, *options: str, names: str = '"RR@5"') -> subprocess.CompletedProcess[str]:
+def run(folder: Path, shift: int, *options: str, names: str = '"RR@5"') -> int:
+    """Run pytest in this process, in which nothing is drawn."""
     (folder / "test_gate.py").write_text(GATE.replace("NAMES", names))
     (folder / "shift").write_text(str(shift))
     (folder / "pytest.ini").write_text("[pytest]\n")
     # The entry point of an installed ragworth is the same module, which can't be loaded twice.
-    plugin = ["-p", "no:ragworth", "-p", "ragworth.pytest_plugin", "-p", "no:cacheprovider"]
-    command = [sys.executable, "-m", "pytest", "-q", *plugin, *options, str(folder)]
-    paths = os.pathsep.join([str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])])
-    env = {**os.environ, "PYTHONPATH": paths}
-    env.pop("PYTEST_ADDOPTS", None)
-    return subprocess.run(command, check=False, capture_output=True, text=True, cwd=folder, env=env, timeout=300)
+    plugins = ("no:ragworth", "ragworth.pytest_plugin", "no:cacheprovider", "no:xdist")
+    chosen = [part for plugin in plugins for part in ("-p", plugin)]
+    return pytest.main(["-q", "-s", "--import-mode=importlib", *chosen, *options, str(folder)])
 
 
 @pytest.mark.slow
-def test_a_baseline_is_stored_and_a_loss_fails_with_the_table(tmp_path: Path) -> None:
-    stored = run(tmp_path, 0, "--ragworth-update")
-    assert stored.returncode == 0, stored.stdout
+def test_a_baseline_is_stored_and_a_loss_fails_with_the_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+    assert run(tmp_path, 0, "--ragworth-update") == 0
     assert (tmp_path / "ragworth-baseline" / "test_gate-test_gate" / "manifest.json").is_file()
-    same = run(tmp_path, 1, names='"RR@5", "P@2"')
-    assert same.returncode == 0, same.stdout
-    worse = run(tmp_path, 30)
-    assert worse.returncode == 1
-    assert "significantly worse than the baseline by RR@5" in worse.stdout
-    assert "now/one" in worse.stdout and "-0.375" in worse.stdout
-    assert "Traceback" not in worse.stdout
+    assert run(tmp_path, 1, names='"RR@5", "P@2"') == 0
+    capsys.readouterr()
+    assert run(tmp_path, 30) == 1
+    shown = capsys.readouterr().out
+    assert "significantly worse than the baseline by RR@5" in shown
+    assert "now/one" in shown and "-0.375" in shown
+    assert "Traceback" not in shown
 
 
 def test_missing_values_fail(tmp_path: Path) -> None:

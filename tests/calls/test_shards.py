@@ -134,6 +134,7 @@ running.run_shard(ShardPlan.read(sys.argv[1]), 0, Scripted(script, batch=8, seco
 """
 
 
+@pytest.mark.slow
 def test_killed_shards_pay_again_for_one_file_of_answers_at_most(tmp_path: Path) -> None:
     requests = questions(600)
     plan = planned(tmp_path / "plan", requests, shards=1)

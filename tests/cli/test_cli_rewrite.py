@@ -80,7 +80,7 @@ def test_a_plan_asks_nothing_and_writes_nothing() -> None:
     assert "calls to make" in rewrite(*label, "-u", "answerability").output
     assert "no model is asked" in rewrite(*label, "-u", "gold-rank").output
     assert not Path("l.jsonl").exists()
-    arms = ("--arm", "m=scripted:says.json", "--answer", "--dry-run")
+    arms = ("--arm", "m=scripted:says.json", "--answer", "-M", "scripted:says.json", "--dry-run")
     assert "9 calls to make" in rewrite("evaluate", *LABELLED, *arms, "-o", "res").output
     assert not Path("res").exists()
 

@@ -127,6 +127,7 @@ def saturating(k: int) -> Value:
     return lambda numbers: -20 + 6 * float(np.tanh(weights[sorted(numbers)].sum() / 3))
 
 
+@pytest.mark.slow
 def test_standard_errors_cover_the_truth_and_shrink_with_calls() -> None:
     k = 8
     truth = np.array(values(split(saturating(k), k, method="exact")))
@@ -157,6 +158,7 @@ def test_sampling_stops_as_soon_as_the_ranking_is_certain() -> None:
     assert any("isn't certain" in note for note in open_.notes)
 
 
+@pytest.mark.slow
 def test_a_surrogate_says_how_well_it_fits() -> None:
     weights = [0.0] * 30
     weights[3], weights[17] = 5.0, -2.0

@@ -110,6 +110,7 @@ def test_what_is_said(swept: SweepResult) -> None:
     assert second.startswith("Over all contexts, gamma")
 
 
+@pytest.mark.slow
 def test_the_best_of_a_grid_flatters_itself_where_there_is_nothing_to_choose() -> None:
     """Outcomes by chance, 20 values of a parameter: on average the best looks better than it does held out."""
     optimism: dict[str, list[float]] = {"within": [], "pooled": []}

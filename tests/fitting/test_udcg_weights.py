@@ -64,6 +64,7 @@ def test_planted_weights_are_found(learned: Theta) -> None:
     assert sum(learned.beta) == pytest.approx(sum(BETA) / sum(ALPHA), abs=0.1)
 
 
+@pytest.mark.slow
 def test_more_contexts_bring_them_nearer() -> None:
     far = [cosine(fit(*world(n, seed=5)[:3], 5, **FAST).alpha, ALPHA) for n in (12, 400)]
     assert far[0] < far[1]

@@ -21,13 +21,19 @@ def model() -> Model:
     return ragworth.llm("embedded", threads=1)
 
 
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One store for all data: control questions are the same everywhere."""
+    return tmp_path_factory.mktemp("chain") / "calls.sqlite"
+
+
 @pytest.mark.parametrize("name", ["RGB", "HotpotQA", "MuSiQue", "ARAGOG"])
-def test_every_kind_of_judgment_then_answers_and_grades(name: str, data: Path, model: Model, tmp_path: Path) -> None:
+def test_every_kind_of_judgment_then_answers_and_grades(name: str, data: Path, model: Model, store: Path) -> None:
     from benchmarks.judgments import SETS, collection
 
-    cases = [case for case in SETS[name](data) if case.good and case.bad][:1]
-    texts, contexts = collection(cases, each=1, seed=0)
-    store = tmp_path / "calls.sqlite"
+    cases = [case for case in SETS[name](data) if case.good and case.bad]
+    shortest = min(cases, key=lambda case: len("".join([*case.good, *case.bad])))
+    texts, contexts = collection([shortest], each=1, seed=0)
     for kind in ANNOTATORS.names():
         found = ragworth.annotate(kind, contexts, texts, model, store=store, **SHORT.get(kind, {}))
         assert found.frame["value"].is_not_null().all(), kind

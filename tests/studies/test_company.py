@@ -58,6 +58,7 @@ def test_what_is_lost_in_company_is_found(tmp_path: Path, opened: Opened) -> Non
     assert {"gain", "harm", "UDCG@4"} <= set(tables["prediction"]["metric"])
 
 
+@pytest.mark.slow
 def test_results_without_contributions_to_accepted_answers_are_refused(tmp_path: Path, opened: Opened) -> None:
     opened.reader = LoudestVoice(noise=0.0)
     folder = collection(tmp_path / "w", queries=3)
@@ -66,6 +67,7 @@ def test_results_without_contributions_to_accepted_answers_are_refused(tmp_path:
         ragworth.study("company", folder / "results", keep=False)
 
 
+@pytest.mark.slow
 def test_the_report_shows_what_passages_did_and_says_that_a_judge_is_unfit(tmp_path: Path, opened: Opened) -> None:
     opened.reader = LoudestVoice(noise=0.0)
     folder = collection(tmp_path / "w", queries=3, toml="contribution = true\nsupport = true\n")

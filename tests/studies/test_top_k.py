@@ -72,6 +72,7 @@ def case_ranking(place: Path) -> dict[str, list[str]]:
     return made
 
 
+@pytest.mark.slow
 def test_correlations_and_outcomes_of_parts_and_cells(tmp_path: Path, opened: Opened) -> None:
     found = ragworth.study("top-k", collection(tmp_path / "w", queries=30), keep=False, **QUICK)
     case, findings = found.cases[0], found.findings
@@ -165,6 +166,7 @@ def test_what_is_left_out_is_counted(tmp_path: Path, opened: Opened) -> None:
     assert [figure.name for figure in none.findings.figures] == ["parts"]
 
 
+@pytest.mark.slow
 def test_metrics_and_n_p_go_by_the_same_level(tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     unwritten(monkeypatch)
     place = collection(tmp_path / "w", queries=20)
@@ -198,6 +200,7 @@ def test_metrics_and_n_p_go_by_the_same_level(tmp_path: Path, opened: Opened, mo
     ragworth.study("top-k", place / "results", keep=False, level_relevant=2, metrics=names, resamples=100)
 
 
+@pytest.mark.slow
 def test_systems_of_an_evaluation_that_differ_in_k_are_one(tmp_path: Path, opened: Opened) -> None:
     place = collection(tmp_path / "w", queries=20)
     toml = (place / "ragworth.toml").read_text()

@@ -104,6 +104,7 @@ def test_the_retrievers_own_score_is_shown_beside_the_confidences(tmp_path: Path
     assert rows_of(ragworth.study("win-rate", place, keep=False))["relevance", "random"]["missing"] == 0
 
 
+@pytest.mark.slow
 def test_controls_offer_no_distractors(tmp_path: Path, opened: Opened) -> None:
     place = collection(tmp_path / "w", queries=12)
     toml = place / "ragworth.toml"
@@ -270,6 +271,7 @@ def test_each_thing_is_asked_once_and_never_again(tmp_path: Path, opened: Opened
     assert not before.filter(drawn).equals(after.filter(drawn)) and before.filter(~drawn).equals(after.filter(~drawn))
 
 
+@pytest.mark.slow
 def test_what_it_wrote_and_what_an_evaluation_judged_need_no_model(tmp_path: Path, opened: Opened) -> None:
     place = collection(tmp_path / "w", queries=12)
     first = ragworth.study("win-rate", place)

@@ -66,6 +66,7 @@ def test_readings_that_differ_decide_nothing(folder: Path) -> None:
     assert set(readings(place, folder)["read"]) == {"unread"}
 
 
+@pytest.mark.slow
 def test_written_groups_are_two_sets(tmp_path: Path) -> None:
     plain, hard = SETS["written"](tmp_path), SETS["written, hard"](tmp_path)
     groups = written.split([group for path in written.files() for group in written.read(path)]).judged_by

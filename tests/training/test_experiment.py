@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
-from training.rewriter import arms, comparison, conversations, experiment, models, results
+from training.rewriter import answers, arms, comparison, conversations, experiment, models, results
 from training.rewriter.arms import Examples
 from training.rewriter.sample import drawn, ranked
 from training.rewriter.setup import Experiment
 
 from ragworth.annotators.control_questions import CONTROL_QUESTIONS
+from ragworth.generation.answering import build_writer
+from ragworth.generation.rewriter import QueryRewriter
 from ragworth.rewriting.training.run import TrainingRun
 from ragworth.rewriting.training.settings import TrainingSettings
 from ragworth.rewriting.utilities import KeyEntropyUtility
@@ -54,6 +58,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Experiment:
         patch.setattr(models, "reader", models.base)  # the adapter of the reader fits another model
         patch.setattr(experiment, "UTILITIES", (KeyEntropyUtility(length=8), *experiment.UTILITIES[1:]))
         patch.setattr(experiment, "train", _train_once)
+        # Random weights never end a text.
+        for user in (arms, experiment):
+            patch.setattr(user, "QueryRewriter", partial(QueryRewriter, length=4))
+        patch.setattr(answers, "build_writer", lambda *given: replace(build_writer(*given), length=4))
         experiment.run(made, "labels", [])
         _fill(made.folder / "labels-answerability.parquet")
         for part in ("arms", "answers", "tables"):

@@ -190,6 +190,7 @@ def test_groups_as_files_that_can_be_judged(tmp_path: Path, capsys: pytest.Captu
     assert "ferry-001" not in (tmp_path / "apart" / "passages.jsonl").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_files_that_are_here_can_be_read_and_repeat_nothing() -> None:
     groups = [group for path in written.files() for group in written.read(path)]
     assert len({group.topic for group in groups}) == len(groups) == 1356

@@ -7,6 +7,7 @@ sentences sum to that of the answer. Paper: Cohen-Wang et al. 2024, ContextCite.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -105,14 +106,21 @@ def lasso(x: Floats, y: Floats, penalty: float) -> Floats:
     """Weights that minimise ‖y − b − xw‖² / 2n + penalty · ‖w‖₁, by coordinate descent."""
     n = len(y)
     centred = x - x.mean(axis=0)
-    gram, target = centred.T @ centred / n, centred.T @ (y - y.mean()) / n
-    scale = np.diag(gram)
-    weights = np.zeros(x.shape[1])
+    gram, slope = centred.T @ centred / n, centred.T @ (y - y.mean()) / n
+    scale = np.diag(gram).tolist()
+    weights = [0.0] * len(scale)
+    # ``slope`` is kept up to date: most weights are and stay 0, and these cost nothing.
     for _ in range(MAX_SWEEPS):
-        before = weights.copy()
-        for i in np.flatnonzero(scale > 0):
-            rest = target[i] - gram[i] @ weights + scale[i] * weights[i]
-            weights[i] = np.sign(rest) * max(abs(rest) - penalty, 0.0) / scale[i]
-        if float(np.abs(weights - before).max(initial=0.0)) <= 1e-9 * max(1.0, float(np.abs(weights).max(initial=0.0))):
+        largest_step = 0.0
+        for i, size in enumerate(scale):
+            if size <= 0:
+                continue
+            rest = slope.item(i) + size * weights[i]
+            new = math.copysign(max(abs(rest) - penalty, 0.0), rest) / size
+            if step := new - weights[i]:
+                weights[i] = new
+                slope -= step * gram[i]
+                largest_step = max(largest_step, abs(step))
+        if largest_step <= 1e-9 * max([1.0, *map(abs, weights)]):
             break
-    return weights
+    return np.array(weights)

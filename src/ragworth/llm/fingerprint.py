@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from ragworth.errors import ModelError
 from ragworth.storage.private import private_folder
+from ragworth.storage.user_folder import cache_folder
 
 IDENTITY_SUFFIXES = (".safetensors", ".json", ".jinja", ".model", ".txt", ".gguf")
 """Kinds of files in a model's folder that can change its output."""
@@ -47,15 +47,6 @@ def warn_unknown_weights(what: str, files: Sequence[Path], package: str) -> str:
     )
     warnings.warn(words, UserWarning, stacklevel=3)
     return words
-
-
-def cache_folder() -> Path:
-    """Folder for files that can be rebuilt: ``RAGWORTH_CACHE``, or the user's cache folder."""
-    named = os.environ.get("RAGWORTH_CACHE")
-    if named:
-        return Path(named).expanduser()
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "ragworth"
 
 
 def sha256(path: Path) -> str:

@@ -120,7 +120,7 @@ def load_tokenizer(name: str) -> Any:
         from ragworth.llm.local import bpe, gguf_file
 
         path = weights_file() if name == "embedded" else Path(name.removeprefix("gguf:"))
-        return bpe.build_tokenizer(gguf_file.read_gguf(path).vocabulary)
+        return bpe.build_tokenizer(gguf_file.read_vocabulary(path))
     path = Path(name) / "tokenizer.json" if Path(name).is_dir() else Path(name)
     if not path.is_file():
         expected = "embedded, gguf:FILE, a tokenizer.json, or the folder of a model that has one"

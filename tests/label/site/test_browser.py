@@ -291,25 +291,33 @@ def test_texts_have_enough_contrast(browser: Browser, site: Site, server: LiveSe
 def test_a_lease_stays_while_somebody_works_and_ends_while_nobody_does(
     browser: Browser, site: Site, server: LiveServer
 ) -> None:
-    """With a lease of one minute, the page renews it every 20 seconds if there was a key or a movement."""
+    """With a lease of one minute, the page renews it every 20 seconds if there was a key or a movement.
+
+    Here every 2 seconds: the page's timers are ten times as fast.
+    """
     from django.utils import timezone
 
     from ragworth.label.site.models import Assignment
 
-    def wait_until(kept: bool) -> bool:
-        end = time.monotonic() + 25
+    def is_renewed(seconds: float) -> bool:
+        end = time.monotonic() + seconds
         while time.monotonic() < end:
-            if (held.get().expires_at > soon) is kept:
+            if held.get().expires_at > soon:
                 return True
-            time.sleep(0.5)
+            time.sleep(0.1)
         return False
 
     site.project(1, lease_minutes=1, slug="lease")
-    open_page(browser, server, "/p/lease/label/")
+    faster = "const original = setInterval; window.setInterval = (call, time) => original(call, time / 10);"
+    script = browser.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": faster})
+    try:
+        open_page(browser, server, "/p/lease/label/")
+    finally:
+        browser.driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", script)
     soon = timezone.now() + timedelta(seconds=50)
     held = Assignment.objects.filter(project__slug="lease")
     held.update(expires_at=soon - timedelta(seconds=10))
     press(browser, "1")
-    assert wait_until(kept=True)
+    assert is_renewed(25)
     held.update(expires_at=soon - timedelta(seconds=10))
-    assert not wait_until(kept=True)
+    assert not is_renewed(5)

@@ -238,6 +238,7 @@ def test_no_room_anywhere_is_an_error(file: Path, cache: Path, monkeypatch: pyte
     assert "RAGWORTH_CACHE" in error.value.remedy
 
 
+@pytest.mark.slow
 def test_processes_that_build_at_once_do_not_disturb_each_other(cache: Path, file: Path) -> None:
     code = (
         "import json, sys\nfrom pathlib import Path\nfrom ragworth.llm.local.onnx_model import load\n"

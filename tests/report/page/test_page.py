@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import Mock
 from xml.etree import ElementTree
 
 import numpy as np
@@ -28,7 +30,7 @@ from ragworth.report.page import explorer
 from ragworth.report.page.costs import total_cost
 from ragworth.report.page.groups import group_systems
 from ragworth.report.page.prediction import outcome_predictions
-from ragworth.report.renderers.html import vega_bundle
+from ragworth.report.renderers.html import bundle_vega, vega_bundle
 from ragworth.report.renderers.pack import source_hash, unpack_json
 from tests.report.page import odd_samples, samples
 
@@ -406,6 +408,15 @@ def test_without_its_libraries_the_line_that_installs_them_is_said(name: str, mo
     vega_bundle.cache_clear()
     with pytest.raises(MissingExtraError, match=r'pip install "ragworth\[report\]"'):
         _ = page.build(odd_samples.minimal()).html
+
+
+def test_the_libraries_are_bundled_once_for_each_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAGWORTH_CACHE", str(tmp_path / "cache"))
+    bundle = Mock(return_value="drawn é")
+    for version in ("1.8.0", "1.9.0", "1.9.0"):
+        library = SimpleNamespace(__version__=version, javascript_bundle=bundle)
+        assert bundle_vega(library, "draw;") == "drawn é"
+    assert bundle.call_count == 2
 
 
 def test_what_each_system_is_and_what_was_noticed_of_it(report: Report) -> None:

@@ -59,9 +59,10 @@ def escape_frame(frame: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def finish_chart(chart: Any, height: int, width: Any = "container") -> Spec:
+def finish_chart(chart: Any, height: int, width: str | dict[str, int] = "container") -> Spec:
     """A finished chart: as wide as its place, no schema to be looked up anywhere."""
-    spec = chart.properties(width=width, height=height).configure_view(stroke=None).to_dict(validate=False)
+    # Set here: each of Altair's own methods copies the whole chart.
+    spec = {**chart.to_dict(validate=False), "width": width, "height": height}
     spec.pop("$schema")
     spec.pop("config")
     if width == "container":

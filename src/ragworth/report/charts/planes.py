@@ -80,7 +80,7 @@ def curve_chart(
 
 def _dim_condition(picked: Any, shown: float, dimmed: float) -> Any:
     alt = load_altair()
-    return alt.condition(picked, alt.value(shown), alt.value(dimmed))
+    return alt.OpacityValue(dimmed, condition={"param": picked.name, "value": shown})
 
 
 def _place_axis(frame: pl.DataFrame, title: str, named: bool, log: bool) -> Any:
@@ -178,14 +178,15 @@ def heat_chart(
         color=alt.Color("value:Q", title=legend, scale=scale, legend=alt.Legend(gradientLength=180)),
         tooltip=tooltip_fields(filled, shown),
     )
-    dark = alt.condition("datum.strong", alt.value(theme_color("strong")), alt.value(theme_color("text")))
+    # Altair's own `condition` takes as long as the rest of the chart.
+    dark = alt.ColorValue(theme_color("text"), condition={"test": "datum.strong", "value": theme_color("strong")})
     layers = [cells, base.mark_text(fontSize=11, limit=step - 4).encode(text=alt.Text("words:N"), color=dark)]
     every = [pl.Series(name, each, pl.String).to_frame() for name, each in zip(("first", "second"), names, strict=True)]
     empty = every[0].join(every[1], how="cross").join(filled, on=["first", "second"], how="anti")
     if empty.height:
         none = alt.Chart(chart_data(empty)).encode(**places)
         layers.append(none.mark_text(fontSize=12, color=theme_color("soft")).encode(text=alt.TextValue("–")))
-    made = finish_chart(alt.layer(*layers, data=chart_data(filled)), 30 * len(rows), alt.Step(step))
+    made = finish_chart(alt.layer(*layers, data=chart_data(filled)), 30 * len(rows), {"step": step})
     return describe_spec(
         made, [], {key: name for key, name in shown.items() if key in frame.columns}, wide=len(columns) > 4
     )

@@ -144,13 +144,13 @@ def outcome_chart(frame: pl.DataFrame, title: str = "share of the answers", kind
         color=alt.Color("kind:N", title=None, sort=names, scale=scale),
         tooltip=tooltip_fields(frame, columns, ".1%"),
     )
-    strong = alt.FieldOneOfPredicate(field="kind", oneOf=[name for name in names if kinds[name] in ("good", "bad")])
+    strong = {"field": "kind", "oneOf": [name for name in names if kinds[name] in ("good", "bad")]}
     words = base.mark_text(fontSize=11).encode(
         x=alt.X("middle:Q"),
         text=alt.Text("words:N"),
-        color=alt.condition(strong, alt.value(theme_color("strong")), alt.value(theme_color("text"))),
+        color=alt.ColorValue(theme_color("text"), condition={"test": strong, "value": theme_color("strong")}),
         # Only where the part is wider than its words, on a phone too.
-        opacity=alt.condition(f"datum.share * width > {ROOM}", alt.value(1), alt.value(0)),
+        opacity=alt.OpacityValue(0, condition={"test": f"datum.share * width > {ROOM}", "value": 1}),
     )
     layers = [bar, words]
     if heads.height:

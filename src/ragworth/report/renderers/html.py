@@ -5,9 +5,11 @@ Templates escape everything that is not :class:`markupsafe.Markup`: ids, names a
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -20,6 +22,9 @@ from ragworth.errors import MissingExtraError, format_cell
 from ragworth.report.charts.theme import themes
 from ragworth.report.document import Cell, Document, DocumentBlock, Figure, Section, TableBlock, TextSpan
 from ragworth.report.renderers.pack import pack_json, source_hash
+from ragworth.storage.durable import write_durably
+from ragworth.storage.private import private_folder
+from ragworth.storage.user_folder import cache_folder
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -177,7 +182,20 @@ def vega_bundle() -> str:
         import vl_convert
     except ImportError as error:
         raise MissingExtraError("vl-convert-python", "report", "drawing the report's charts") from error
-    return _inline(f"(() => {{{vl_convert.javascript_bundle('window.drawChart = vegaEmbed;')}}})();")
+    return _inline(f"(() => {{{bundle_vega(vl_convert, 'window.drawChart = vegaEmbed;')}}})();")
+
+
+def bundle_vega(vl_convert: Any, snippet: str) -> str:
+    """The libraries and ``snippet``, cached for each version of vl-convert: bundling takes four seconds."""
+    key = hashlib.sha256(f"{vl_convert.__version__}\n{snippet}".encode()).hexdigest()[:16]
+    path = cache_folder() / "scripts" / f"vega-{key}.js"
+    with suppress(OSError, UnicodeDecodeError):
+        return path.read_text(encoding="utf-8")
+    script = str(vl_convert.javascript_bundle(snippet))
+    with suppress(OSError):  # a cache that can't be written to only costs time
+        private_folder(path.parent)
+        write_durably(path, script.encode())
+    return script
 
 
 def _inline(script: str) -> str:
