@@ -173,11 +173,31 @@ def test_a_comparison_in_a_notebook_escapes_names() -> None:
     [
         *[("hallucination_score", -1), ("noise_sensitivity(mode=relevant)", -1), ("Toxicity", -1), ("latencyMs", -1)],
         *[("timestamp", 0), ("total_tokens", 0), ("sample_id", 0)],
+        *[
+            ("price_correct", 1),
+            ("date_accuracy", 1),
+            ("error_handling", 1),
+            ("cost_effectiveness", 1),
+            ("length_ok", 1),
+        ],
+        *[
+            ("harmfulness", -1),
+            ("maliciousness", -1),
+            ("hallucinated", -1),
+            ("unfaithfulness", -1),
+            ("not_correct", -1),
+        ],
+        *[("noise_sensitivity_relevant", -1), ("incorrectness", -1), ("no_errors", 1), ("no_answer", 0)],
         *[("hallucination_free", 1), ("id_based_context_recall", 1), ("token_f1", 1), ("faithfulness", 1)],
     ],
 )
 def test_the_name_of_a_foreign_score_says_which_way_it_is_better(name: str, better: int) -> None:
     assert outcome_direction(name) == direction(name) == better
+
+
+def test_what_is_incorrect_is_not_the_best_outcome() -> None:
+    assert main_outcome(["faithfulness", "incorrectness"]) == "faithfulness"
+    assert main_outcome(["faithfulness", "answer_correctness"]) == "answer_correctness"
 
 
 def test_the_verdict_rests_on_a_score_of_answers_where_higher_is_better() -> None:

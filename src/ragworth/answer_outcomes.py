@@ -79,14 +79,18 @@ OUTCOME_TYPES = {
 SHARES = ("correct", "wrong", "abstained")
 """What follows from a three-way grade."""
 
-LOWER_WORDS = {"hallucination", "hallucinations", "toxicity", "bias", "noise", "error", "errors", "distance", "wer"}
-LOWER_WORDS |= {"latency", "duration", "elapsed", "runtime", "cost", "price"}
-LOWER_WORDS |= {"incorrect", "wrong"}
+GOOD_WORD = re.compile(
+    r"correct\w*|accura\w*|match\w*|ok|pass\w*|effective\w*|efficien\w*|handling|quality|robust\w*|free|safe\w*"
+)
+BAD_WORD = re.compile(
+    r"hallucinat\w*|toxic\w*|bias\w*|harm(?:s|ful\w*)?|malicious\w*|incorrect\w*|wrong\w*|unfaithful\w*|"
+    r"inaccura\w*|irrelevan\w*|noise|errors?|distance|wer|cer|latency|duration|elapsed|runtime|costs?|price"
+)
 NEUTRAL_WORDS = {"time", "timestamp", "date", "year", "tokens", "length", "size", "words", "chars", "count", "num"}
 NEUTRAL_WORDS |= {"index", "seed", "temperature"}
-OPPOSITE_WORDS = {"no", "non", "not", "free", "without", "robustness"}
-"""Words in names of numbers that other tools write next to answers: of which lower is better, which say nothing of
-an answer's quality, and which turn a name into its opposite."""
+NEGATIONS = {"no", "non", "not", "without"}
+"""Words in names of numbers that other tools write next to answers: of which higher is better, and lower; which say
+nothing of an answer's quality; and which turn a name into its opposite."""
 
 
 def outcome_type(name: str) -> OutcomeType | None:
@@ -101,17 +105,23 @@ def outcome_type(name: str) -> OutcomeType | None:
 def outcome_direction(name: str) -> Direction:
     """Which way an outcome is better: as defined here, or else by the words in its name; higher if these say nothing.
 
-    ``hallucination`` and ``noise_sensitivity`` are better if lower; ``latency_ms`` is, too. ``timestamp`` is neither.
+    ``hallucination`` and ``latency_ms`` are better if lower, ``price_correct`` and ``error_handling`` if higher;
+    ``timestamp`` is neither.
     """
     known = outcome_type(name)
     if known is not None:
         return known.direction
-    words = re.findall("[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
-    if not OPPOSITE_WORDS.isdisjoint(words):
-        return 1
-    if not LOWER_WORDS.isdisjoint(words):
-        return -1
-    return 0 if words[-1:] == ["id"] or not NEUTRAL_WORDS.isdisjoint(words) else 1
+    words = _words(name)
+    turned = not NEGATIONS.isdisjoint(words)
+    if any(map(GOOD_WORD.fullmatch, words)):
+        return -1 if turned else 1
+    if any(map(BAD_WORD.fullmatch, words)):
+        return 1 if turned else -1
+    return 0 if turned or words[-1:] == ["id"] or not NEUTRAL_WORDS.isdisjoint(words) else 1
+
+
+def _words(name: str) -> list[str]:
+    return re.findall("[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
 
 
 def outcome_scores(outcomes: Outcomes, said: Mapping[str, pl.DataFrame] | None = None) -> Scores:
@@ -138,10 +148,14 @@ def main_outcome(names: list[str]) -> str | None:
     Scores of contexts, such as ``context_recall`` of ragas, come last: they don't depend on the answer.
     """
     useful = [name for name in names if outcome_direction(name) == 1]
-    useful.sort(key=lambda name: (bool(re.search("context|retriev", name.lower())), "correct" not in name.lower()))
+    useful.sort(key=lambda name: (bool(re.search("context|retriev", name.lower())), "correct" not in _stems(name)))
     wanted = (f"{HUMAN}-correct", HUMAN, "correct", GRADE, "em", "f1")
     people = [name for name in useful if HUMAN in name.lower()]
     return next((name for name in (*wanted[:2], *people, *wanted[2:], *useful) if name in useful), None)
+
+
+def _stems(name: str) -> set[str]:
+    return {word.removesuffix("ness") for word in _words(name)}
 
 
 def _is_grade(aspect: str) -> bool:

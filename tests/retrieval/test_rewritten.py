@@ -109,17 +109,20 @@ def test_steps_behind_search_with_the_rewrite() -> None:
     assert inner["o_2"] == ["otter-winter"]
 
 
-def test_what_was_searched_is_known() -> None:
+def test_what_was_searched_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(PASSAGES, "otter:0-12@small", "Otters eat.")
     systems = {
         "plain": "bm25",
         "human": 'rewritten(by="human") >> bm25',
         "both": 'fused(bm25, rewritten(by="all") >> bm25)',
+        "chunked": 'within(rewritten(by="first+last") >> bm25, chunks="small")',
     }
     searches = retrieve(systems, talk()).searches
     assert searches is not None
     assert searches.filter(query="o_2").rows() == [
         ("human", "o_2", "Do otters hunt in winter?"),
         ("both", "o_2", "What do otters eat? And winter?"),
+        ("chunked", "o_2", "What do otters eat? And winter?"),
     ]
 
 

@@ -3,7 +3,7 @@
     python -m training.rewriter.experiment build/experiment --data build/conversations --others build/archipelago
 
 runs everything: candidates and labels of the training turns, then every trained arm for each seed, then rewrites of
-the test turns, answers from what they retrieve, and the tables. ``--processes 6`` lets that many share a GPU. Every
+the test turns, answers from what they retrieve, and the tables. ``--processes 4`` lets that many share a GPU. Every
 stage is cached in the folder, so the same command goes on where it was stopped. ``--only labels``,
 ``--only arms --seeds 1``, ``--only shipped`` (the rewriter that ships, on the CPU), ``--only answers`` and
 ``--only tables`` run parts.

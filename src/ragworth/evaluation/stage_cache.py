@@ -30,7 +30,7 @@ STAGES_FOLDER = "stages"
 
 DIGITS = 16
 FACTS_FILE = "facts.json"
-CACHE_FORMAT = 1
+CACHE_FORMAT = 2
 """Raised when the same inputs would give something else than before."""
 
 CHUNK_ROWS = 1 << 16

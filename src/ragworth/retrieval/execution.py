@@ -144,10 +144,15 @@ class PipelineRunner:
 
     def searches_of(self, pipeline: Pipeline) -> Iterator[tuple[str, str]]:
         """The queries of a pipeline that has run, each with what was searched instead, as far as it rewrites."""
-        runners = (self, *self._within.values())
-        for key in (str(each.steps[0]) for each in _walk_pipelines([pipeline]) if each.steps[0].rewrites):
-            for texts in next((runner._searches[key].texts for runner in runners if key in runner._searches), ()):
+        first = pipeline.steps[0]
+        if first.rewrites:
+            for texts in self._searches[str(first)].texts:
                 yield from texts.items()
+        elif isinstance(first, Within):
+            yield from self._within[first.chunks].searches_of(_inner_pipeline(first, pipeline.steps))
+        else:
+            for inner in (each for step in pipeline.steps for each in step.inside):
+                yield from self.searches_of(inner)
 
     def _depth(self, steps: tuple[Step, ...]) -> int:
         """How many passages of its first stage a pipeline uses."""
@@ -192,7 +197,7 @@ def _walk_pipelines(pipelines: Iterable[Pipeline]) -> Iterator[Pipeline]:
 
 def _asks(pipeline: Pipeline) -> bool:
     """Whether a model rewrites what it searches for: in a plan the rewrites may be unknown."""
-    return any(each.steps[0].rewrites and each.steps[0].models() for each in _walk_pipelines([pipeline]))
+    return any((step.rewrites and step.models()) or any(map(_asks, step.contained)) for step in pipeline.steps)
 
 
 def _fill_queries(made: Contexts, setting: StepContext) -> Contexts:

@@ -417,6 +417,13 @@ def test_the_libraries_are_bundled_once_for_each_version(tmp_path: Path, monkeyp
         library = SimpleNamespace(__version__=version, javascript_bundle=bundle)
         assert bundle_vega(library, "draw;") == "drawn é"
     assert bundle.call_count == 2
+    for file in tmp_path.rglob("vega-*.js"):
+        file.write_bytes(b"")
+    assert bundle_vega(library, "draw;") == "drawn é", "a damaged file is bundled again"
+    monkeypatch.delenv("RAGWORTH_CACHE")
+    monkeypatch.setattr(Path, "home", Mock(side_effect=RuntimeError("no home")))
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    assert bundle_vega(library, "draw;") == "drawn é", "without a home folder, too"
 
 
 def test_what_each_system_is_and_what_was_noticed_of_it(report: Report) -> None:

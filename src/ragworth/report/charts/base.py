@@ -63,8 +63,8 @@ def finish_chart(chart: Any, height: int, width: str | dict[str, int] = "contain
     """A finished chart: as wide as its place, no schema to be looked up anywhere."""
     # Set here: each of Altair's own methods copies the whole chart.
     spec = {**chart.to_dict(validate=False), "width": width, "height": height}
-    spec.pop("$schema")
-    spec.pop("config")
+    spec.pop("$schema", None)
+    spec.pop("config", None)
     if width == "container":
         spec["autosize"] = {"type": "fit-x", "contains": "padding"}
     return dict(_printable(spec))

@@ -11,7 +11,7 @@ import polars as pl
 
 from ragworth.answer_outcomes import HUMAN, SHARES, UNIT, main_outcome, outcome_direction, outcome_scores, outcome_type
 from ragworth.comparison import Comparison, compare, is_different, score_matrices, summarise
-from ragworth.errors import format_count
+from ragworth.errors import format_count, format_list
 from ragworth.generation.writer import ORACLE_SYSTEM
 from ragworth.report.page.rankings import (
     ALPHA,
@@ -205,6 +205,11 @@ def _notes(
         )
     if outcome_type(main) is None and HUMAN not in main and len(ranking.order) > 1:
         notes.append(f"Higher values of {main} are taken to be better.")
+    if lower := [name for name in names if outcome_type(name) is None and outcome_direction(name) < 0]:
+        notes.append(f"Lower values of {format_list(lower, 6)} are taken to be better, because of their names.")
+    aspects = results.outcomes.distinct("aspect") if results.outcomes is not None else []
+    if hidden := [name for name in aspects if outcome_type(name) is None and not outcome_direction(name)]:
+        notes.append(f"Not shown, because their names say nothing of an answer's quality: {format_list(hidden, 6)}.")
     best = main_outcome(list(names))
     if best is not None and HUMAN in best and HUMAN not in main:
         notes.append(f"People's grades cover only some systems or questions, so systems are ordered by {main}.")

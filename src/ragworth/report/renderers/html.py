@@ -186,16 +186,22 @@ def vega_bundle() -> str:
 
 
 def bundle_vega(vl_convert: Any, snippet: str) -> str:
-    """The libraries and ``snippet``, cached for each version of vl-convert: bundling takes four seconds."""
+    """The libraries and ``snippet``, cached for each version of vl-convert: bundling takes four seconds.
+
+    The file begins with the hash of the rest. Without a home folder, or with a damaged file, it is bundled again.
+    """
     key = hashlib.sha256(f"{vl_convert.__version__}\n{snippet}".encode()).hexdigest()[:16]
-    path = cache_folder() / "scripts" / f"vega-{key}.js"
-    with suppress(OSError, UnicodeDecodeError):
-        return path.read_text(encoding="utf-8")
-    script = str(vl_convert.javascript_bundle(snippet))
-    with suppress(OSError):  # a cache that can't be written to only costs time
+    with suppress(OSError, RuntimeError):
+        path = cache_folder() / "scripts" / f"vega-{key}.js"
+        digest, _, script = path.read_bytes().partition(b"\n")
+        if hashlib.sha256(script).hexdigest().encode() == digest:
+            return script.decode()
+    script = str(vl_convert.javascript_bundle(snippet)).encode()
+    with suppress(OSError, RuntimeError):  # a cache that can't be written to only costs time
+        path = cache_folder() / "scripts" / f"vega-{key}.js"
         private_folder(path.parent)
-        write_durably(path, script.encode())
-    return script
+        write_durably(path, hashlib.sha256(script).hexdigest().encode() + b"\n" + script)
+    return script.decode()
 
 
 def _inline(script: str) -> str:
