@@ -21,10 +21,17 @@ _ONLY = re.compile(
     r"\bnot\s+(?:only|just|merely|until|unlike|least)\b|\b(?:nicht (?:nur|allein|zuletzt)|pas seulement|no s[oó]lo|"
     r"no solamente|non solo|não (?:só|apenas)|niet alleen|не только|nie tylko)\b"
 )
-# The same in other languages, where the word that denies stands right before the answer, or after it.
+# The same in other languages, where the word that denies stands before the answer, or after it. Words that are also
+# parts of names or English ("Pas de Calais", "non profit") stand right before it, or after a verb.
 _DENIES_ELSEWHERE = re.compile(
-    r"(?:\b(?:nicht|keine?\w?|niemals|anstatt|pas|jamais|no (?:es|era|fue|son|eran|fueron|está|estaba|en)|non|não|"
-    r"nunca|niet|geen|не|nie|ليس|ليست|ليسوا)\s+(?:\w+\s+){0,2}?|(?:不是|并非|並非|而非|不在|不叫)\s*)$"
+    r"(?:\b(?:nicht|keine?\w?|niemals|anstatt|no (?:es|era|fue|son|eran|fueron|está|estaba|en)|não|niet|geen|не|"
+    r"ليس|ليست|ليسوا)\s+(?:\w+\s+){0,2}?"
+    r"|\b(?:n['’]|ne )[^.,;]{1,20}\b(?:pas|jamais)\s+(?:(?:à|au|en|de|du|des|le|la|les|un|une)\s+|l['’])?"
+    r"|(?:\best |\bétait |\bet |\bmais |[,;] |^)(?:pas|jamais)\s+(?:(?:à|au|en|le|la|les|un|une)\s+|l['’])?"
+    r"|(?:\bnon (?:è|era|fu|sono|erano|si chiama(?:va)?|si trova)|(?:\be |\bma |[,;] |^)non)\s+"
+    r"(?:(?:a|in|il|la|un|una)\s+)?"
+    r"|\b(?:nie|nunca)\s+(?:(?:jest|był|była|było|to|w|en|em|foi|fue)\s+)?"
+    r"|(?:不是|并非|並非|而非|不在|不叫)\s*)$"
 )
 _DENIED_AFTER_ELSEWHERE = re.compile(
     r"\s*(?:(?:では|じゃ|で)(?:ない|ありません|なく|なかった|ございません)|[이가은는]?\s*(?:아니|아닙|아닌)|değil|नहीं)"

@@ -35,7 +35,7 @@ from ragworth.text_match.polarity import StatedPolarity, read_polarity, text_pol
 from ragworth.text_match.quantities import Quantity, QuestionHints, read_hints, read_quantities
 from ragworth.text_match.quantity_match import QuantityFinding, compare, find_quantities
 from ragworth.text_match.short_forms import may_be_short_form
-from ragworth.text_match.spelling import read_pieces
+from ragworth.text_match.spelling import comma_readings, read_pieces
 
 FactKind = Literal["given", "contradicted", "unclear", "absent"]
 
@@ -154,9 +154,18 @@ read_question = lru_cache(maxsize=8192)(QuestionFacts)
 def judge_answer(text: TextFacts, answer: str, question: QuestionFacts) -> FactVerdict:
     """Whether a text gives one accepted answer."""
     verdict = _judge(text, answer, question)
+    if verdict.kind in ("absent", "contradicted") and _given_in_another_reading(text, answer, question):
+        return FactVerdict("unclear", f"may give {quote_short(answer)}: a comma separates numbers, or is a decimal one")
     if verdict.kind == "absent" and may_be_short_form(text.raw, answer):
         return FactVerdict("unclear", f"may be short for, or another form of, {quote_short(answer)}")
     return verdict
+
+
+def _given_in_another_reading(text: TextFacts, answer: str, question: QuestionFacts) -> bool:
+    """Whether a text gives an answer if a comma between digits, "2,7", is read otherwise in one of them."""
+    pairs = [(TextFacts(one), answer) for one in comma_readings(text.raw)]
+    pairs += [(text, one) for one in comma_readings(answer)]
+    return any(_judge(one, wanted, question).kind in ("given", "unclear") for one, wanted in pairs)
 
 
 def _judge(text: TextFacts, answer: str, question: QuestionFacts) -> FactVerdict:

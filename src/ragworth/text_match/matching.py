@@ -61,8 +61,14 @@ _PARTICLES = (
     "이었습니다|인|이라고|라고|이라는|라는|께서|한테|보다|처럼|이나|나|란|이란|임|였고|이었고|이라|라"
 )
 _PREFIXES = "ו|ה|ב|ל|מ|ש|כ|וה|שב|מה|و|ف|ب|ل|ك|ال|وال|بال|لل|كال|فال"
+_TURKISH_SUFFIXES = (
+    "[dt][ae]|[dt][ae]n|[dt][ıiuü]r|[dt][ae]d[ıi]r|[dt][ae]ki|n?[ıiuü]n|[yn]?[aeıiuü]|y?l[ae]|y?[dt][ıiuü]|"
+    "n[dt][ae]|n[dt][ae]n"
+)
 _MIN_PREFIXED = 3
 """Letters of a word that may have a prefix or suffix: shorter ones are too often other words."""
+_MIN_HANGUL = 2
+"""The same in syllables, for particles of Korean: "나라" is no form of "나"."""
 
 
 class MatchableText(NamedTuple):
@@ -128,13 +134,14 @@ def _another_form(text: MatchableText, answer: MatchableText) -> bool:
 def _contains_attached(text: MatchableText, answer: MatchableText) -> bool:
     """The answer with what its language writes attached to it: "서울입니다", "בירושלים", "Ankara'dır"."""
     words = "\\s".join(map(re.escape, answer.words))
-    if re.search(f"[{_HANGUL}]$", answer.words[-1]):
+    if len("".join(answer.words)) >= _MIN_HANGUL and re.search(f"[{_HANGUL}]$", answer.words[-1]):
         return re.search(f" {words}(?:{_PARTICLES}) ", text.line) is not None
     if len(answer.words[0]) >= _MIN_PREFIXED and re.match("[\u0590-\u06ff]", answer.words[0]):
         return re.search(f" (?:{_PREFIXES}){words} ", text.line) is not None
-    bare = answer.raw.strip()
-    suffixed = len(bare) >= _MIN_PREFIXED and "'" in text.raw.replace("’", "'")
-    return suffixed and re.search(rf"(?i)\b{re.escape(bare)}['’](?!s\b)\w{{1,7}}\b", text.raw) is not None
+    name = answer.raw.strip()
+    if len(name) < _MIN_PREFIXED or not name[0].isupper():
+        return False
+    return re.search(rf"\b{re.escape(name)}['’](?:{_TURKISH_SUFFIXES})\b(?!['’])", text.raw) is not None
 
 
 @lru_cache(maxsize=8192)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from ragworth.text_match.overlap import SCRIPTS_WITHOUT_SPACES
 
 PHRASE_KINDS = ("declines", "soft", "but", "aside")
+_OWN_BUT = "yet"
 
 # A few words between, within the sentence. Bounded, so that the time is proportional to the length of the text.
 _GAP = r"[^.!?。！？।\n]{0,60}?"
@@ -33,6 +34,8 @@ class RefusalPatterns(NamedTuple):
     aside: re.Pattern[str]
     by_language: dict[str, re.Pattern[str]]
     labels: frozenset[str]
+    but_after: dict[str, re.Pattern[str]]
+    """For languages with a "but" that is a word of another language: all of their words for it."""
 
 
 def normalise_for_phrases(text: str) -> str:
@@ -70,21 +73,26 @@ def refusal_patterns(*, ascii_only: bool = False) -> RefusalPatterns:
     }
     labels = frozenset(label for language in table.values() for label in language.labels)
     declines, soft, but, aside = together
-    return RefusalPatterns(declines, soft, but, aside, by_language, labels)
+    but_after = {
+        name: re.compile("|".join((but.pattern, *language.phrases[_OWN_BUT])))
+        for name, language in table.items()
+        if language.phrases[_OWN_BUT]
+    }
+    return RefusalPatterns(declines, soft, but, aside, by_language, labels, but_after)
 
 
 def parse_phrases(text: str) -> dict[str, LanguagePhrases]:
     """Parse the table of phrases, whose format is explained at its top."""
     table: dict[str, LanguagePhrases] = {}
     words: dict[str, str] = {}
-    language = LanguagePhrases({kind: [] for kind in PHRASE_KINDS}, [])
+    language = LanguagePhrases({kind: [] for kind in (*PHRASE_KINDS, _OWN_BUT)}, [])
     for line in text.splitlines():
         kind, _, rest = line.partition(" ")
         if not line or kind == "#":
             continue
         if line.startswith("["):
             words = {}
-            language = table[line.strip("[]")] = LanguagePhrases({kind: [] for kind in PHRASE_KINDS}, [])
+            language = table[line.strip("[]")] = LanguagePhrases({kind: [] for kind in (*PHRASE_KINDS, _OWN_BUT)}, [])
         elif kind == "word":
             name, _, choice = rest.partition(" = ")
             words[f"{{{name}}}"] = f"({_with_words(choice, words)})"
@@ -102,7 +110,7 @@ def _with_words(phrase: str, words: dict[str, str]) -> str:
 
 
 def _expression(phrase: str, words: dict[str, str]) -> str:
-    phrase = normalise_for_phrases(_with_words(phrase, words)).replace("(", "(?:")
+    phrase = re.sub(r"\((?!\?)", "(?:", normalise_for_phrases(_with_words(phrase, words)))
     # Words are separate on both sides of a gap; characters of scripts without blanks need not be.
     phrase = re.sub(r" ?… ?", lambda gap: _GAP + (r"\b" if " " in gap.group() else ""), phrase)
     return with_word_boundaries(phrase.replace(" ?", r"\s?").replace(" ", r"\s+"))

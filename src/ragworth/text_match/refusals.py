@@ -64,6 +64,7 @@ def _by_sentence(seen: str, own: list[str]) -> RefusalMatch | None:
     found: RefusalMatch | None = None
     soft: RefusalMatch | None = None
     firm: int | None = None
+    but = table.but
     for place, sentence in enumerate(_SENTENCE.findall(said)):
         words = sentence.strip(_EDGES)
         if not words or _INSTRUCTION.match(words):
@@ -71,7 +72,8 @@ def _by_sentence(seen: str, own: list[str]) -> RefusalMatch | None:
         declined = _declines(words, own, table)
         if declined is not None:
             match, language = declined
-            if firm is None and _takes_back(words[match.end() :], own, table):
+            but = table.but_after.get(language, table.but)
+            if firm is None and _takes_back(words[match.end() :], own, table, but):
                 return None
             # A sentence that says nothing else is meant, whatever is explained after it.
             if found is None and len(words) - len(match.group()) <= len("no, "):
@@ -79,10 +81,10 @@ def _by_sentence(seen: str, own: list[str]) -> RefusalMatch | None:
             found = found or RefusalMatch(match.group().strip(), language)
             continue
         excuse = table.soft.search(words)
-        contrast = table.but.match(words)
+        contrast = but.match(words)
         rest = words[contrast.end() :].lstrip(_EDGES) if contrast else words
         if excuse is not None:
-            if _takes_back(words[excuse.end() :], own, table):
+            if _takes_back(words[excuse.end() :], own, table, but):
                 return None
             soft = soft or RefusalMatch(excuse.group().strip(), "")
         elif table.aside.match(rest) or sentence.rstrip().endswith(("?", "？", "؟")):
@@ -104,9 +106,9 @@ def _declines(sentence: str, own: Iterable[str], table: RefusalPatterns) -> tupl
     return found, next(name for name, one in table.by_language.items() if one.search(sentence))
 
 
-def _takes_back(rest: str, own: Sequence[str], table: RefusalPatterns) -> bool:
+def _takes_back(rest: str, own: Sequence[str], table: RefusalPatterns, but: re.Pattern[str]) -> bool:
     """Whether the rest of a phrase's sentence answers after a "but"."""
-    contrast = table.but.search(rest)
+    contrast = but.search(rest)
     if not contrast:
         return False
     after = rest[contrast.end() :].lstrip(_EDGES)

@@ -37,11 +37,16 @@ _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u096
 _LETTER = rf"[^\W\d_{SCRIPTS_WITHOUT_SPACES}]"
 _INNER = rf"(?:[^\W_{SCRIPTS_WITHOUT_SPACES}]|[{_MARKS}])"
 _GROUPS = r"\d{1,3}(?:,\d{3})+(?!\d)|\d{1,3}(?:[ \u00a0\u2009\u202f]\d{3})+(?!\d)|\d{1,3}(?:['’]\d{3})+(?!\d)"
+_YEAR = r"(?:1\d{3}|20\d{2})(?!\d)"
+# After a day or a year: "May 5,1987", "in 1987,12 people"; but "1987,50 €".
+_DATE_COMMA = rf"(?:[1-9]|[12]\d|3[01]),{_YEAR}|{_YEAR},\d{{1,2}}(?!\d|\s?[%€$£¥₹])"
+# Between two numbers, or within one: "2,7".
+_UNSURE_COMMA = re.compile(r"(?<![\d.,$€£¥₹])(\d+),(\d{1,2}|\d{4,})(?![\d.,]*\d|\s?[%€$£¥₹])")
 
 _PIECE = re.compile(
     rf"""
       (?P<date>{NUMERIC_DATE})
-    | (?P<comma>(?:(?<![^\s($€£¥])[-−])?(?<![\d.,])
+    | (?P<comma>(?:(?<![^\s($€£¥])[-−])?(?<![\d.,])(?!{_DATE_COMMA})
         (?:(?:\d{{1,3}}(?:[.\ \u00a0\u2009\u202f]\d{{3}})+|\d+),\d{{1,2}}|\d{{1,3}},\d{{4,}})(?![\d.,]\d|\d))
     | (?P<dotted>\d{{1,3}}(?:\.\d{{3}}){{2,}}(?![\d.]) | \d+(?:\.\d+){{2,}})
     | (?P<decade>\d+['’]?s\b)
@@ -112,6 +117,11 @@ def read_pieces(text: str) -> list[TextPiece]:
     """The words, numbers and marks of a text in sequence, with numbers normalized."""
     folded = _MINUS_MONEY.sub(r"\1-", _BRACKETED_MONEY.sub(r"-\1\2", fold_accents(_spell_powers(text))))
     return list(_read_numbers(list(_pieces(folded))))
+
+
+def comma_readings(text: str) -> list[str]:
+    """A text with its commas between digits as separators, and as decimal ones, if they may be both."""
+    return [_UNSURE_COMMA.sub(mark, text) for mark in (r"\1, \2", r"\1.\2")] if _UNSURE_COMMA.search(text) else []
 
 
 def _spell_powers(text: str) -> str:
