@@ -33,13 +33,17 @@ PathOrStr = str | Path
 T = TypeVar("T")
 
 
+class EncodingError(FormatError):
+    """A text in another encoding than UTF-8."""
+
+
 @contextmanager
 def open_file(path: PathOrStr) -> Iterator[IO[bytes]]:
     """Open a file, decompressing it if its first bytes say so."""
     try:
         with Path(path).open("rb") as raw:
             if raw.peek(2)[:2] in UTF16_MARKS:
-                raise FormatError(
+                raise EncodingError(
                     "this is UTF-16 text",
                     file=str(path),
                     expected="UTF-8",

@@ -14,7 +14,7 @@ from ragworth import config
 from ragworth.config import WORKSPACE_FILE, AnswerConfig, OutputPaths, Workspace
 from ragworth.errors import InputError, format_list
 from ragworth.formats.contract import LoadedCollection
-from ragworth.formats.files import run_name
+from ragworth.formats.files import EncodingError, run_name
 from ragworth.formats.grade_words import GradeError
 from ragworth.inputs.beir_folders import BeirFolder, group_beir_files, read_beir_folder
 from ragworth.inputs.file_heads import CandidateFile, list_folder, read_head
@@ -156,8 +156,11 @@ def inspect_folder(folder: Path, columns: Mapping[str, str] | None = None) -> Wo
             try:
                 if (begun := read_head(file, scratch)) is not None:
                     found += recognise_file(begun, columns)
-                elif file.telling or file.plain.endswith(".txt"):
-                    unused.append(f"{file.name}: it is no text in UTF-8")
+                else:
+                    raise EncodingError("it is no text in UTF-8")
+            except EncodingError as error:
+                if file.telling or file.plain.endswith(".txt"):
+                    unused.append(f"{file.name}: {error.found}")
             except GradeError as error:
                 raise error.copy(file=str(file.path)) from error  # it may be about a copy of the file's beginning
             except InputError as error:
