@@ -358,7 +358,7 @@ def test_texts_that_nothing_tells_apart_are_told_by_their_length(put: Put) -> No
         ("a.jsonl", "", "it is empty"),
         ("a.jsonl", '{"query_id": "q0", "query": "Who?", "retrieved_context": []}\n', "nothing was retrieved in it"),
         ("qrels.txt", "q0 0 p0 1\n".encode("utf-16"), "this is UTF-16 text"),
-        ("qrels.txt", b"q0 0 p\xe9 1\n", "it is no text in UTF-8"),
+        ("qrels.txt", b"q0 0 p\xe9 1\n", "it looks like relevance labels, but line 1: the passage is not UTF-8"),
         ("a.parquet", "no parquet", "can't be read as Parquet"),
         ("a.run", RUN + "q0 Q0\n", "it looks like a run, but line 7: "),
         ("a.jsonl", '{"_id": "p0", "title": "", "text": 3}\n', "it looks like texts of passages, but line 1: "),

@@ -113,6 +113,10 @@ def _shown(log: LoadedCollection) -> pl.DataFrame:
     return log.contexts.frame if log.contexts is not None else pl.DataFrame(schema=Contexts.schema)
 
 
+class DamagedFileError(FormatError):
+    """A file that begins like one of a known kind, and can't be read as such."""
+
+
 def _confirm_guess(head: FileHead, guess: Guess) -> RecognisedFile | None:
     """The file read as what it seems to be; None where it holds nothing of the kind."""
     skip = not head.whole and not head.file.plain.endswith(".parquet")  # the beginning may end within a row
@@ -123,7 +127,7 @@ def _confirm_guess(head: FileHead, guess: Guess) -> RecognisedFile | None:
     except RagworthError as error:
         reason = error.found if isinstance(error, InputError) else str(error)
         line = f"line {error.line}: " if isinstance(error, InputError) and error.line else ""
-        raise FormatError(f"it looks like {KIND_NAMES[guess.kind]}, but {line}{reason}") from error
+        raise DamagedFileError(f"it looks like {KIND_NAMES[guess.kind]}, but {line}{reason}") from error
     if not frame.height and not more.passages.height:
         return None
     return RecognisedFile(

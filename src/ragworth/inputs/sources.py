@@ -20,7 +20,7 @@ from ragworth.inputs.beir_folders import BeirFolder, group_beir_files, read_beir
 from ragworth.inputs.file_heads import CandidateFile, list_folder, read_head
 from ragworth.inputs.places import is_results
 from ragworth.inputs.problems import Problems
-from ragworth.inputs.recognition import RecognisedFile, recognise_file, recognise_records
+from ragworth.inputs.recognition import DamagedFileError, RecognisedFile, recognise_file, recognise_records
 from ragworth.inputs.workspace_plan import WorkspacePlan, plan_workspace
 
 NO_PATHS = OutputPaths()
@@ -164,7 +164,7 @@ def inspect_folder(folder: Path, columns: Mapping[str, str] | None = None) -> Wo
             except GradeError as error:
                 raise error.copy(file=str(file.path)) from error  # it may be about a copy of the file's beginning
             except InputError as error:
-                if file.telling:
+                if file.telling or isinstance(error, DamagedFileError):
                     advice = f"; {error.remedy}" if error.hint.option == "columns" else ""
                     unused.append(f"{file.name}: {error.found}{advice}")
     plan = plan_workspace(found, beir)
