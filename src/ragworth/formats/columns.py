@@ -41,15 +41,17 @@ COMMENT = re.compile(rb"[\r\n][ \t\x0b\x0c]*(#[^\r\n]*)")
 """A comment, including the preceding line end."""
 
 SNIFFED_ROWS = 100
-SNIFFED_BYTES = 1 << 16
 """Rows examined to recognize a file of another kind."""
 
 
 class Column(NamedTuple):
-    """A column of a layout; columns of kind ``skip`` must be present but aren't read."""
+    """A column of a layout.
+
+    Columns of kind ``skip`` must be present but aren't read. A ``tag`` isn't kept; if tags differ, two are reported.
+    """
 
     name: str
-    kind: Literal["text", "number", "finite", "skip"]
+    kind: Literal["text", "number", "finite", "skip", "tag"]
 
 
 class Layout(NamedTuple):
@@ -70,6 +72,10 @@ class Layout(NamedTuple):
     @property
     def expected(self) -> str:
         return f"{' '.join(c.name for c in self.columns)}, such as: {self.example}"
+
+    @property
+    def tags(self) -> list[str]:
+        return [c.name for c in self.columns if c.kind == "tag"]
 
     @property
     def schema(self) -> dict[str, type[pl.DataType]]:
@@ -96,12 +102,12 @@ class CommentLines(NamedTuple):
 
 
 class ColumnRows(NamedTuple):
-    """The rows of a file, its bad lines, and the last fields of its first and last line if they differ."""
+    """The rows of a file, its bad lines, and if its tags differ, the first two."""
 
     frame: pl.DataFrame
     bad: list[BadLine]
     comments: CommentLines = CommentLines()
-    last_fields: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
 
 
 def read_columns(
@@ -114,7 +120,7 @@ def read_columns(
     frames: list[pl.DataFrame] = []
     bad: list[BadLine] = []
     comments = CommentLines()
-    last_fields: dict[bytes, None] = {}
+    tags: dict[str, None] = {}
     before = 0
     for chunk, clean in prefetch((chunk, _clean_rows(chunk, len(layout.columns))) for chunk in read_chunks(path)):
         fast = _parse_fast(clean, layout) if clean is not None else None
@@ -127,8 +133,8 @@ def read_columns(
         if bad and not skip_bad_lines:
             raise bad_lines_error(path, bad, layout.expected)
         before += frame.height + len(wrong) if every_line else count_lines(chunk)
-        frames.append(frame)
-        last_fields |= dict.fromkeys(_last_fields(chunk, len(layout.columns)))
+        tags |= dict.fromkeys(_first_tags(frame, layout))
+        frames.append(frame.drop(layout.tags))
     frame = pl.concat(frames) if frames else pl.DataFrame(schema=layout.schema)
     if not frame.height:
         only = [*(["bad lines"] if bad else []), *(["comments (#)"] if comments.total else [])]
@@ -137,14 +143,17 @@ def read_columns(
             file=str(path),
             expected=f"a {layout.what}, a line like: {layout.example}",
         )
-    ends = tuple(field.decode("utf-8", "replace") for field in last_fields)
-    return ColumnRows(frame, bad, comments, ends if len(ends) > 1 else ())
+    return ColumnRows(frame, bad, comments, tuple(tags)[:2] if len(tags) > 1 else ())
 
 
-def _last_fields(chunk: bytes, fields: int) -> Iterator[bytes]:
-    """The last fields of the first and the last row of a chunk, unless other lines stand there."""
-    lines = chunk[:SNIFFED_BYTES].lstrip().splitlines()[:1] + chunk[-SNIFFED_BYTES:].rstrip().splitlines()[-1:]
-    return (row[-1] for line in lines if is_row(line) and len(row := line.split()) == fields)
+def _first_tags(frame: pl.DataFrame, layout: Layout) -> Iterator[str]:
+    """The first tag of the rows, and the first that differs from it."""
+    for name in layout.tags if frame.height else []:
+        tags = frame[name]
+        yield tags[0]
+        differs = tags != tags[0]
+        if differs.any():
+            yield tags[differs.arg_max() or 0]
 
 
 def is_row(line: bytes) -> bool:
@@ -339,4 +348,6 @@ def _parse_row(fields: list[bytes], layout: Layout) -> dict[str, str | float] | 
                 row[column.name] = field.decode("utf-8")
             except UnicodeDecodeError:
                 return f"the {column.name} is not UTF-8 text"
+        elif column.kind == "tag":
+            row[column.name] = field.decode("utf-8", "replace")
     return row
