@@ -32,7 +32,7 @@ RUN = Layout(
         Column("passage", "text"),
         Column("rank", "skip"),
         Column("score", "number"),
-        Column("tag", "tag"),
+        Column("tag", "skip"),
     ),
     "q1 Q0 d7 1 14.25 bm25",
     RunGivenError,
