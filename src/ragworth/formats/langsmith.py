@@ -114,8 +114,7 @@ def _read_grades(row: Mapping[str, Any]) -> dict[str, list[Grade]]:
         grades |= given  # the statistics are those of the feedback
     scores = {name.split("/")[0]: value for name, value in row.items() if name.endswith(SCORE_ENDING)}
     grades |= {name: [as_grade(value, name)] for name, value in scores.items() if value != ""}
-    known = {name: [grade for grade in each if grade is not None] for name, each in grades.items()}
-    return {name: each for name, each in known.items() if each}
+    return {name: each for name, each in grades.items() if any(grade is not None for grade in each)}
 
 
 FORMAT = LogFormat(
