@@ -352,6 +352,50 @@ def test_langsmith_and_mlflow(save: Save) -> None:
         assert name == "runs.jsonl" or loaded.outcomes is not None
 
 
+@pytest.mark.parametrize(
+    ("row", "answer", "accepted"),
+    [
+        ({"outputs": {"answer": 42}, "reference_outputs": {"answer": 42}}, "42", ["42"]),
+        ({"outputs": {"answer": "a"}, "reference_outputs": {"answer": ["a", "b"]}}, "a", ["a", "b"]),
+        ({"outputs": {"result": 3, "text": "a"}, "reference_outputs": {"answers": ["a", 2]}}, "a", ["a", "2"]),
+        ({"outputs": "a", "reference_outputs": {"answers": [{"text": "a"}, {"text": "b"}]}}, "a", ["a", "b"]),
+        ({"outputs": 0, "reference_outputs": "", "targets": 0}, "0", ["0"]),
+        ({"outputs": {"answer": False}, "targets": False}, "No", ["No"]),
+        (
+            {"outputs": "a", "reference_outputs": [{"role": "user", "content": "?"}, {"role": "ai", "content": "b"}]},
+            "a",
+            ["b"],
+        ),
+    ],
+)
+def test_answers_and_references_of_langsmith(row: dict[str, Any], answer: str, accepted: list[str], save: Save) -> None:
+    loaded = load(save("runs.json", json.dumps([{"id": "r", "inputs": {"question": "Which?"}} | row])))
+    assert loaded.answers is not None
+    assert loaded.answers.frame["text"].to_list() == [answer]
+    assert loaded.collection.answers["text"].to_list() == accepted
+
+
+def test_grades_projects_and_blank_passages_of_langsmith(save: Save) -> None:
+    """Several grades with one key are averaged, projects without a name are systems, blank texts are noted."""
+    run = {"inputs": {"question": "Who?"}, "outputs": {"answer": "Ann", "contexts": ["d1", "  ", "d2"]}}
+    feedback = [{"key": "correctness", "score": 1}, {"key": "correctness", "score": 0}]
+    runs = [run | {"id": name, "session_id": f"project {name}", "feedback": feedback} for name in "ab"]
+    loaded = load(save("runs.json", json.dumps(runs)))
+    assert loaded.outcomes is not None
+    assert loaded.contexts is not None
+    assert loaded.outcomes.frame["value"].to_list() == pytest.approx([0.5, 0.5])
+    assert loaded.contexts.systems == ["project a", "project b"]
+    assert loaded.collection.passages["text"].to_list() == ["d1", "d2"]
+    assert "passages without any text are left out" in loaded.contexts.notes[0]
+
+
+def test_mlflow_as_json_lines(save: Save) -> None:
+    row = {"inputs": "Who?", "outputs": "Ann", "targets": "Ann", "retrieved_context": [{"content": "Ann did."}]}
+    path = save("mlflow.jsonl", json.dumps(row))
+    assert detect(path).name == "langsmith"
+    assert shown_texts(load(path)) == {"Who?": ["Ann did."]}
+
+
 def test_odd_values(save: Save) -> None:
     row = {"question": "Is it?", "contexts": ["", "It is."], "answer": True, "ground_truth": True}
     loaded = load(save("log.jsonl", json.dumps(row)))

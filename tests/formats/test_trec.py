@@ -221,5 +221,10 @@ def test_several_systems_in_one_run_are_noted(save: Save) -> None:
     assert read_run(save("a.run", first + first.replace("q1", "q2"))).notes == ()
     (note,) = read_run(save("b.run", first + second.format(2))).notes
     assert "the tags differ ('bm25', 'dense')" in note
+    assert "awk '{print > ($6 \".run\")}'" in note
+    inside = first + second.format(2) + first.replace("q1", "q2")
+    for text in (inside, "#a\n" + inside.replace(" ", "  "), inside.replace("dense", "d\xe9").encode("latin-1")):
+        (note,) = read_run(save("d.run", text)).notes
+        assert "the tags differ ('bm25', 'd" in note
     with pytest.raises(FormatError, match="split it if it holds several"):
         read_run(save("c.run", first + second.format(1)))

@@ -130,7 +130,7 @@ def alternating(texts: Iterable[object], what: str = "history") -> tuple[Message
 
 def as_turn_number(value: object, what: str) -> int:
     """A turn's number, from 1; text of digits is fine."""
-    number = as_number(int(value) if isinstance(value, str) and value.isdecimal() else value, what)
+    number = as_number(float(value) if isinstance(value, str) and value.isdecimal() else value, what)
     if not number.is_integer() or not 1 <= number < 2**32:
         raise WrongLineError(f"the {what} is {quote_short(value, 24)}, not a whole number from 1")
     return int(number)

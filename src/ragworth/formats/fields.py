@@ -393,7 +393,7 @@ def read_record(row: Mapping[str, Any], finder: FieldFinder, place: int, *, cell
         question=question,
         system=as_name(finder.get(row, "system"), "system", cells=cells),
         repeat=as_repeat(finder.get(row, "repeat")),
-        passages=_without_blank(
+        passages=without_blank(
             _with_ids(as_passages(finder.get(row, "passages")), finder.get(row, "passage_ids"), cells=cells), finder
         ),
         answer=as_answer(finder.get(row, "answer"), keys.get("answer", "answer")),
@@ -415,7 +415,7 @@ def read_relevant(row: Mapping[str, Any], finder: FieldFinder, *, cells: bool = 
     return [*texts, *(LoggedPassage(None, name) for name in ids)]
 
 
-def _without_blank(passages: list[LoggedPassage] | None, finder: FieldFinder) -> list[LoggedPassage] | None:
+def without_blank(passages: list[LoggedPassage] | None, finder: FieldFinder) -> list[LoggedPassage] | None:
     """Leave out passages of nothing but white space that have no id either, and note it."""
     if passages is None:
         return None

@@ -20,6 +20,7 @@ from ragworth.formats.fields import (
     as_row,
     as_texts,
     read_relevant,
+    without_blank,
 )
 from ragworth.formats.grade_words import Grade
 from ragworth.formats.log_files import LogRows
@@ -83,7 +84,7 @@ def _read(log: Mapping[str, Any], sample: Mapping[str, Any], finder: FieldFinder
         question=question,
         system=as_id(system, "model"),
         repeat=max(as_repeat(sample.get("epoch")) - 1, 0),  # epochs count from 1
-        passages=as_passages(finder.get(facts, "passages")),
+        passages=without_blank(as_passages(finder.get(facts, "passages")), finder),
         answer=answer,
         status=status,
         accepted=[text for text in as_texts(sample.get("target"), "target") if text],

@@ -190,7 +190,7 @@ def _row_reader(table: type[T]) -> Callable[..., T]:
 
 
 def _recognise(sample: FileSample) -> bool:
-    if sample.kind != "lines" or sample.has_any("page_content", "id_", "gt_answer"):
+    if sample.kind != "lines" or sample.has_any("page_content", "id_", "gt_answer") or sample.has("inputs", "outputs"):
         return False
     by_id = sample.has("text") and sample.has_any("_id", "id", "doc_id", "docno", "query_id", "query", "passage")
     return sample.has("retrieved_context") or by_id or sample.has("query", "passage")

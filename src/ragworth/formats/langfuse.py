@@ -50,7 +50,7 @@ def _parse(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRe
             except WrongLineError as error:
                 reject(place, str(error))
 
-    yield from trace_records(steps(), reject)
+    yield from trace_records(steps(), finder, reject)
 
 
 def _read(row: Mapping[str, Any], place: int) -> Iterator[TraceStep]:
@@ -99,16 +99,16 @@ def _find_documents(output: Any) -> Any:
     return None
 
 
-def _read_scores(scores: Any) -> dict[str, Any]:
+def _read_scores(scores: Any) -> dict[str, list[Any]]:
     """Scores of a trace by name: numbers, or words."""
     found = (
         [as_dict(each, "a score") for each in scores if not isinstance(each, str)] if isinstance(scores, list) else []
     )
-    grades: dict[str, Any] = {}
+    grades: dict[str, list[Any]] = {}
     for each in found:
         if each.get("name") and each.get("dataType") != "TEXT":
             value = each.get("value")
-            grades[str(each["name"])] = each.get("stringValue") if value is None else value
+            grades.setdefault(str(each["name"]), []).append(each.get("stringValue") if value is None else value)
     return grades
 
 

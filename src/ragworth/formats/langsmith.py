@@ -11,6 +11,7 @@ from typing import Any
 
 from ragworth.formats.contract import FileSample
 from ragworth.formats.fields import FIELDS, FieldFinder, as_grade, as_row, parse_cell
+from ragworth.formats.grade_words import Grade
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import LogFormat, Reject, parse_rows
 from ragworth.formats.rag_log import LogRecord
@@ -20,7 +21,7 @@ from ragworth.formats.values import WrongLineError
 SIGNS = {"run_type", "trace_id", "dotted_order", "reference_example_id", "example_id", "session_id", "feedback_stats"}
 SIGNS |= {"reference_outputs", "reference_output", "targets", "retrieved_context", "reference"}
 REFERENCES = ("reference_outputs", "reference_output", "reference", "targets")
-SYSTEMS = ("session_name", "project_name", "experiment", "experiment_name")
+SYSTEMS = ("session_name", "project_name", "experiment", "experiment_name", "session_id")
 SPREAD = ("inputs.", "outputs.", "reference_outputs.", "feedback.")
 KINDS = {"retriever": "RETRIEVER", "llm": "LLM"}
 SCORE_ENDING = "/score"
@@ -49,7 +50,7 @@ def _parse(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRe
             reject(place, str(error))
     searched = {step.trace for step in steps if step.kind == "RETRIEVER" and not step.id.endswith(_OWN)}
     # The documents in the output of a request are those of its retriever, if the file has that.
-    yield from trace_records((s for s in steps if not (s.id.endswith(_OWN) and s.trace in searched)), reject)
+    yield from trace_records((s for s in steps if not (s.id.endswith(_OWN) and s.trace in searched)), finder, reject)
 
 
 _OWN = " documents"
@@ -83,7 +84,7 @@ def _read_run(row: Mapping[str, Any], place: int) -> Iterator[TraceStep]:
         documents=documents if kind == "RETRIEVER" else None,
         system=next((str(row[each]) for each in SYSTEMS if row.get(each)), None),
         grades=_read_grades(row),
-        accepted=next((row[each] for each in REFERENCES if row.get(each)), None),
+        accepted=next((row[each] for each in REFERENCES if row.get(each) not in (None, "", [], {})), None),
     )
     shown = documents if documents is not None else _find_documents({"context": row.get("retrieved_context")})
     if not parent and kind != "RETRIEVER" and shown is not None:
@@ -99,19 +100,21 @@ def _find_documents(outputs: Any) -> Any:
     return found if isinstance(found, list) else None
 
 
-def _read_grades(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Feedback by its key: a number or a word, or an object with one; and the scores of MLflow."""
-    grades: dict[str, Any] = {}
+def _read_grades(row: Mapping[str, Any]) -> dict[str, list[Grade]]:
+    """Feedback by its key: numbers or words, or objects with one; and the scores of MLflow."""
+    grades: dict[str, list[Grade]] = {}
     for part in (row.get("feedback_stats"), row.get("feedback")):
-        named: Mapping[str, Any] = part if isinstance(part, Mapping) else {}
+        named = list(part.items()) if isinstance(part, Mapping) else []
         if isinstance(part, list):
-            named = {str(each.get("key")): each for each in part if isinstance(each, Mapping)}
-        for name, value in named.items():
+            named = [(each.get("key"), each) for each in part if isinstance(each, Mapping)]
+        given: dict[str, list[Grade]] = {}
+        for name, value in named:
             inner = value.get("avg", value.get("score")) if isinstance(value, Mapping) else value
-            grades[str(name)] = as_grade(inner, str(name))
+            given.setdefault(str(name), []).append(as_grade(inner, str(name)))
+        grades |= given  # the statistics are those of the feedback
     scores = {name.split("/")[0]: value for name, value in row.items() if name.endswith(SCORE_ENDING)}
-    grades |= {name: as_grade(value, name) for name, value in scores.items() if value != ""}
-    return {name: grade for name, grade in grades.items() if grade is not None}
+    grades |= {name: [as_grade(value, name)] for name, value in scores.items() if value != ""}
+    return {name: each for name, each in grades.items() if any(grade is not None for grade in each)}
 
 
 FORMAT = LogFormat(

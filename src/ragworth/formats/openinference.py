@@ -38,7 +38,7 @@ def _parse(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRe
             except WrongLineError as error:
                 reject(place, str(error))
 
-    yield from trace_records(steps(), reject)
+    yield from trace_records(steps(), finder, reject)
 
 
 def _read_spans(value: Mapping[str, Any], place: int) -> Iterator[TraceStep]:

@@ -53,7 +53,7 @@ def _parse(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRe
             trace = str(flat.get("context.trace_id") or span)
             yield TraceStep(place, trace, span, None, "RETRIEVER", input=flat.get("input"), documents=listed)
 
-    yield from trace_records(steps(), reject)
+    yield from trace_records(steps(), finder, reject)
 
 
 def _cell(name: str, value: Any) -> Any:

@@ -86,7 +86,7 @@ class LogRecord:
     status: why there is no answer, or ``truncated``.
     accepted: accepted answers.
     relevant: passages known to be relevant, shown or not.
-    outcomes: grades by name: a number, a word such as ``correct``, or None.
+    outcomes: grades by name: a number, a word such as ``correct``, or None; or a list of these.
     trace: id of the trace that the answer comes from.
     """
 
@@ -100,7 +100,7 @@ class LogRecord:
     status: str = ""
     accepted: Sequence[str] = ()
     relevant: Sequence[LoggedPassage] = ()
-    outcomes: Mapping[str, Grade] = field(default_factory=dict)
+    outcomes: Mapping[str, Grade | list[Grade]] = field(default_factory=dict)
     trace: str | None = None
 
 
@@ -176,7 +176,8 @@ class LogBuilder:
         answer, status = self._read_answer(record)
         self.answers.append((system, query, record.repeat, answer, status, record.place, source))
         for aspect, value in record.outcomes.items():
-            self.outcomes.setdefault((system, query, aspect), []).append((value, record.place))
+            grades = value if isinstance(value, list) else [value]
+            self.outcomes.setdefault((system, query, aspect), []).extend((grade, record.place) for grade in grades)
 
     def _without_blanks(self, record: LogRecord) -> LogRecord:
         """The record without accepted answers that say that there is none, such as "N/A"."""

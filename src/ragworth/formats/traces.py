@@ -13,14 +13,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ragworth.errors import format_count, quote_short
-from ragworth.formats.fields import as_answer, as_passages
+from ragworth.formats.fields import FIELDS, FieldFinder, as_answer, as_passages, without_blank
 from ragworth.formats.log_format import Reject
 from ragworth.formats.rag_log import LoggedPassage, LogRecord
 from ragworth.formats.values import WrongLineError, as_text
 
 QUESTION_KEYS = ("question", "query", "user_input", "input", "prompt", "query_text", "text", "messages", "content")
 ANSWER_KEYS = ("answer", "response", "output", "result", "completion", "text", "replies", "messages", "content")
+REFERENCE_KEYS = ("answers", *ANSWER_KEYS, *FIELDS["accepted"])
 QUESTION_KEYS_INSIDE = ("args", "kwargs", "data")
+MAX_DEPTH = 6
 
 
 class TraceStep(NamedTuple):
@@ -39,7 +41,7 @@ class TraceStep(NamedTuple):
     accepted: Any = None
 
 
-def trace_records(steps: Iterable[TraceStep], reject: Reject) -> Iterator[LogRecord]:
+def trace_records(steps: Iterable[TraceStep], finder: FieldFinder, reject: Reject) -> Iterator[LogRecord]:
     """Make a record of each trace."""
     traces: dict[str, list[TraceStep]] = {}
     for step in steps:
@@ -48,7 +50,7 @@ def trace_records(steps: Iterable[TraceStep], reject: Reject) -> Iterator[LogRec
     asked: Counter[tuple[str | None, str]] = Counter()
     for trace, each in traces.items():
         try:
-            record = _read_trace(trace, each, several)
+            record = _read_trace(trace, each, finder, several)
         except WrongLineError as error:
             reject(each[0].place, str(error))
             continue
@@ -61,7 +63,7 @@ def _again(record: LogRecord, number: int) -> LogRecord:
     return LogRecord(**{name: getattr(record, name) for name in record.__slots__} | {"repeat": number})
 
 
-def _read_trace(trace: str, steps: list[TraceStep], several: bool) -> LogRecord:
+def _read_trace(trace: str, steps: list[TraceStep], finder: FieldFinder, several: bool) -> LogRecord:
     known = {step.id: step for step in steps}
     roots = [step for step in steps if step.parent is None or step.parent not in known]
     retrievers = _outermost([step for step in steps if step.kind in ("RETRIEVER", "RERANKER")], known)
@@ -85,9 +87,9 @@ def _read_trace(trace: str, steps: list[TraceStep], several: bool) -> LogRecord:
         place=steps[0].place,
         question=as_text(question, "question"),
         system=next((step.system for step in steps if step.system), None) if several else None,
-        passages=passages,
+        passages=without_blank(passages, finder),
         answer=next((answer for answer in answers if answer is not None), None),
-        accepted=[text for step in roots if (text := find_answer(step.accepted))],
+        accepted=[text for step in roots for text in find_references(step.accepted)],
         outcomes=grades,
         trace=trace,
     )
@@ -126,17 +128,43 @@ def find_question(value: Any) -> str | None:
 
 
 def find_answer(value: Any) -> str | None:
-    """The answer in an output: a text, a field of an object, or the last message of the assistant."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return as_answer(value)
-    return _find(value, ANSWER_KEYS, "assistant")
+    """The answer in an output: a text, a field of an object, or the last message of the assistant.
+
+    A number, or true or false, is an answer if there is no text.
+    """
+    text = _find(value, ANSWER_KEYS, "assistant")
+    return text if text is not None else _find_number(value)
+
+
+def find_references(value: Any, depth: int = 0) -> list[str]:
+    """The accepted answers in a reference output: like an answer, or a list of answers that are no messages."""
+    value = parse_json(value)
+    if isinstance(value, Mapping) and depth <= MAX_DEPTH:
+        inside = (find_references(value[key], depth + 1) for key in REFERENCE_KEYS if key in value)
+        if found := next((texts for texts in inside if texts), []):
+            return found
+    if isinstance(value, list) and depth <= MAX_DEPTH and not any(_is_message(each) for each in value):
+        return [text for each in value for text in find_references(each, depth + 1)]
+    text = find_answer(value)
+    return [] if text is None else [text]
+
+
+def _is_message(value: Any) -> bool:
+    return isinstance(value, Mapping) and ("type" in value or bool(_role(value)))
+
+
+def _find_number(value: Any, depth: int = 0) -> str | None:
+    if isinstance(value, Mapping) and depth <= MAX_DEPTH:
+        inside = (_find_number(parse_json(value[key]), depth + 1) for key in ANSWER_KEYS if key in value)
+        return next((text for text in inside if text is not None), None)
+    return as_answer(value) if isinstance(value, int | float) else None
 
 
 def _find(value: Any, keys: tuple[str, ...], role: str, depth: int = 0) -> str | None:
     value = parse_json(value)
     if isinstance(value, str):
         return value if value.strip() else None
-    if depth > 6:
+    if depth > MAX_DEPTH:
         return None
     if isinstance(value, Mapping):
         inside = [

@@ -105,14 +105,14 @@ def read_run(
 
 
 def _several_tags(tags: Sequence[str]) -> str:
-    first, last = (quote_short(tag, 24) for tag in (tags[0], tags[-1]))
+    first, second = (quote_short(tag, 24) for tag in tags)
     return (
-        f"the tags differ ({first}, {last}), but all lines are read as one run; if it holds several systems, split "
+        f"the tags differ ({first}, {second}), but all lines are read as one run; if it holds several systems, split "
         f"it: {SPLIT_COMMAND}"
     )
 
 
-SPLIT_COMMAND = "awk '{print > $6 \".run\"}' FILE"
+SPLIT_COMMAND = "awk '{print > ($6 \".run\")}' FILE"
 CHUNK_ID_HINT = "chunks that share a document's id need different ids"
 SUBTOPIC_HINT = "sub-topic qrels, with a row for each sub-topic, are ratings: --ratings, read_ratings in Python"
 
