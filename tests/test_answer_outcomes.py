@@ -187,7 +187,14 @@ def test_a_comparison_in_a_notebook_escapes_names() -> None:
             ("unfaithfulness", -1),
             ("not_correct", -1),
         ],
-        *[("noise_sensitivity_relevant", -1), ("incorrectness", -1), ("no_errors", 1), ("no_answer", 0)],
+        *[
+            ("noise_sensitivity_relevant", -1),
+            ("incorrectness", -1),
+            ("no_errors", 1),
+            ("no_answer", 0),
+            ("num_passages", 0),
+            ("passed", 1),
+        ],
         *[("hallucination_free", 1), ("id_based_context_recall", 1), ("token_f1", 1), ("faithfulness", 1)],
     ],
 )

@@ -80,7 +80,7 @@ SHARES = ("correct", "wrong", "abstained")
 """What follows from a three-way grade."""
 
 GOOD_WORD = re.compile(
-    r"correct\w*|accura\w*|match\w*|ok|pass\w*|effective\w*|efficien\w*|handling|quality|robust\w*|free|safe\w*"
+    r"correct\w*|accura\w*|match\w*|ok|pass(?:ed|es|ing)?|effective\w*|efficien\w*|handling|quality|robust\w*|free|safe\w*"
 )
 BAD_WORD = re.compile(
     r"hallucinat\w*|toxic\w*|bias\w*|harm(?:s|ful\w*)?|malicious\w*|incorrect\w*|wrong\w*|unfaithful\w*|"

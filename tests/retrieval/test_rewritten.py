@@ -121,6 +121,7 @@ def test_what_was_searched_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     assert searches is not None
     assert searches.filter(query="o_2").rows() == [
         ("human", "o_2", "Do otters hunt in winter?"),
+        ("both", "o_2", "And winter?"),
         ("both", "o_2", "What do otters eat? And winter?"),
         ("chunked", "o_2", "What do otters eat? And winter?"),
     ]

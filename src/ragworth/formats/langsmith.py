@@ -24,6 +24,8 @@ REFERENCES = ("reference_outputs", "reference_output", "reference", "targets")
 SYSTEMS = ("session_name", "project_name", "experiment", "experiment_name", "session_id")
 SPREAD = ("inputs.", "outputs.", "reference_outputs.", "feedback.")
 KINDS = {"retriever": "RETRIEVER", "llm": "LLM"}
+_OWN = " documents"
+"""End of the id of a step that stands for the documents in the output of a request."""
 SCORE_ENDING = "/score"
 """How columns of MLflow's metrics end: ``answer_correctness/v1/score``."""
 
@@ -51,9 +53,6 @@ def _parse(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRe
     searched = {step.trace for step in steps if step.kind == "RETRIEVER" and not step.id.endswith(_OWN)}
     # The documents in the output of a request are those of its retriever, if the file has that.
     yield from trace_records((s for s in steps if not (s.id.endswith(_OWN) and s.trace in searched)), finder, reject)
-
-
-_OWN = " documents"
 
 
 def _gather(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -143,7 +143,7 @@ class PipelineRunner:
         return found
 
     def searches_of(self, pipeline: Pipeline) -> Iterator[tuple[str, str]]:
-        """The queries of a pipeline that has run, each with what was searched instead, as far as it rewrites."""
+        """The queries of a pipeline that has run, with all that was searched for each; nothing if no step rewrites."""
         first = pipeline.steps[0]
         if first.rewrites:
             for texts in self._searches[str(first)].texts:
@@ -151,8 +151,10 @@ class PipelineRunner:
         elif isinstance(first, Within):
             yield from self._within[first.chunks].searches_of(_inner_pipeline(first, pipeline.steps))
         else:
-            for inner in (each for step in pipeline.steps for each in step.inside):
-                yield from self.searches_of(inner)
+            inner = [list(self.searches_of(each)) for step in pipeline.steps for each in step.inside]
+            plain = list(self.setting.queries.select("query", pl.col("text").fill_null("")).iter_rows())
+            for each in inner if any(inner) else ():
+                yield from each or plain
 
     def _depth(self, steps: tuple[Step, ...]) -> int:
         """How many passages of its first stage a pipeline uses."""
