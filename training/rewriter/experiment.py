@@ -3,7 +3,7 @@
     python -m training.rewriter.experiment build/experiment --data build/conversations --others build/archipelago
 
 runs everything: candidates and labels of the training turns, then every trained arm for each seed, then rewrites of
-the test turns, answers from what they retrieve, and the tables. ``--processes 4`` lets that many share a GPU. Every
+the test turns, answers from what they retrieve, and the tables. ``--processes 6`` lets that many share a GPU. Every
 stage is cached in the folder, so the same command goes on where it was stopped. ``--only labels``,
 ``--only arms --seeds 1``, ``--only shipped`` (the rewriter that ships, on the CPU), ``--only answers`` and
 ``--only tables`` run parts.
@@ -49,8 +49,8 @@ UTILITIES = (KeyEntropyUtility(), AnswerabilityUtility(), GoldRankUtility())
 FEW_SHOT = Path(__file__).parent / "few-shot.txt"
 """Prompt of the base model's samples. With the prompt that ships it repeats the first line of the conversation."""
 PARTS = ("labels", "arms", "shipped", "answers", "tables")
-MICRO_BATCH = 32
-"""Examples read at a time: several processes share the memory of a GPU."""
+MICRO_BATCH = 16
+"""Examples read at a time: six processes then share 85 GB of GPU memory."""
 SFT_RATES, DPO_RATES = (1e-4, 1e-3), (5e-6, 5e-5)
 
 
