@@ -5,7 +5,7 @@ published scripts do it; sorted batches are what a careful user would write next
 prompts with the same weights.
 
     python benchmarks/models.py            # the embedded model, on the CPU
-    python benchmarks/models.py --gpu      # the shape of a 3B Llama with random weights in bfloat16, on a GPU
+    python benchmarks/models.py --gpu      # the shape of a 3B Llama with random weights, on a GPU
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ from ragworth.llm.local.loaded import LoadedModel
 from ragworth.llm.local.prompt_encoding import PromptEncoder
 
 PREFIX, SHORTEST, LONGEST = 58, 200, 250
+STEPS = 8
+MEMORY_RATE = 4.8e12
+"""Bytes a second that an H200 reads."""
 
 
 class Numbers:
@@ -104,6 +107,32 @@ def ours(model: Engine, rows: list[list[int]]) -> list[float]:
     return [answer.probabilities[0] for answer in answers if isinstance(answer, Chosen)]
 
 
+def generated(runtime: Any, rows: list[list[int]], weights: int) -> str:
+    """Answers written side by side: a step against the time that reading all weights and keys takes."""
+    import torch
+
+    from ragworth.llm.local.runtime import SamplingDraw
+
+    lines = [
+        "| rows at a time | ms a step | tokens/s | if memory were the limit: tokens/s |\n| ---: | ---: | ---: | ---: |"
+    ]
+    for size in (1, 32, 128, 512):
+        draws = [SamplingDraw(0.0, 1.0, 0.5)] * size
+        state = runtime.decode(rows[:size])
+        picked = state.pick(draws)
+
+        def write() -> None:
+            for _ in range(STEPS):
+                state.step(picked.ids, range(size))  # noqa: B023
+            torch.cuda.synchronize()
+
+        seconds = timed(write, 2) / STEPS
+        kept = sum(layer.keys.nbytes + layer.values.nbytes for layer in state._cache.layers)
+        limit = (weights + kept) / MEMORY_RATE
+        lines.append(f"| {size} | {1000 * seconds:.1f} | {size / seconds:.0f} | {size / limit:.0f} |")
+    return "\n".join(lines)
+
+
 def on_gpu(number: int) -> None:
     """A 3B Llama's shape with random weights."""
     import torch
@@ -151,15 +180,19 @@ def on_gpu(number: int) -> None:
         lines.append((name, timed(partial(in_batches, model, rows, "cuda", size), 2) / number, read))
     writer = PromptEncoder(Numbers(), None, (), frozenset())
     expected = in_batches(model, few, "cuda", 64)
-    for compiled in (False, True):
-        loaded = LoadedModel(TorchRuntime(model, "bfloat16", compiled=compiled), writer, BatchBudget(32768, 1024))
+    made = None
+    for dtype, compiled in (("bfloat16", False), ("bfloat16", True), ("float8", True)):
+        runtime = TorchRuntime(model, dtype, float8=dtype == "float8", compiled=compiled)
+        made = made or generated(runtime, rows, 2 * weights)
+        loaded = LoadedModel(runtime, writer, BatchBudget(32768, 1024))
         for share in (False, True):
             mine = engine(loaded, share)
-            name = f"ragworth{', prefix shared' if share else ''}{', compiled' if compiled else ''}"
+            name = f"ragworth, {dtype}{', prefix shared' if share else ''}{', compiled' if compiled else ''}"
             lines.append((name, timed(partial(ours, mine, rows), 2) / number, distinct if share else read))
             got = ours(mine, few)
             worst = max(abs(math.log(a / b)) for a, b in zip(got, expected, strict=True))
             print(f"{name}: log-probabilities within {worst:.2f} of the plain way's (bfloat16)")
+    print(f"\n{made}")
     print("\n| way | prompts/s | times the plain way | share of the matrix rate |\n| --- | --- | --- | --- |")
     for name, seconds, tokens in lines:
         used = 2 * weights * tokens / number / seconds / rate

@@ -31,6 +31,9 @@ EMBEDDED_CONTEXT = 8192
 """Tokens that the embedded model reads."""
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")
+FLOAT8 = "float8"
+FLOAT8_CAPABILITY = (8, 9)
+"""The first NVIDIA GPUs that multiply in float8: Ada and Hopper."""
 
 
 def open_model(
@@ -51,7 +54,8 @@ def open_model(
 
     Parameters
     ----------
-    dtype: float32, bfloat16 or float16; ``auto`` is bfloat16 on a GPU and float32 elsewhere.
+    dtype: float32, bfloat16 or float16; ``auto`` is bfloat16 on a GPU and float32 elsewhere. ``float8`` multiplies
+        in 8 bits, on GPUs that can; the rest is bfloat16.
     device: ``cpu``, ``cuda``, ``cuda:1``, ``mps``; ``auto`` uses a GPU if there is one.
     on_long: what to do if a prompt is too long: ``error``, or ``cut`` its passages.
     batch_tokens: maximum tokens of a batch, including padding; 0 chooses by the device's memory, and splits a batch
@@ -65,8 +69,8 @@ def open_model(
     base: the model that an adapter changes, if it isn't where the adapter says.
     """
     _require_transformers()
-    if dtype not in DTYPES:
-        raise ModelError(f"dtype is {dtype!r}", expected=", ".join(DTYPES))
+    if dtype not in (*DTYPES, FLOAT8):
+        raise ModelError(f"dtype is {dtype!r}", expected=", ".join((*DTYPES, FLOAT8)))
     adapter = PeftAdapter(Path(rest)) if is_adapter_folder(Path(rest)) else None
     if base and adapter is None:
         raise ModelError(f"base is {base!r}, and {rest!r} isn't an adapter", expected="base for adapters only")
@@ -79,6 +83,8 @@ def open_model(
         raise ModelError(f"context_length is {context_length}", expected=f"at most {reads}, which the model reads")
     device = resolve_device(device)
     dtype = dtype if dtype != "auto" else ("float32" if device in ("cpu", "mps") else "bfloat16")
+    if dtype == FLOAT8:
+        _require_float8(device)
     card = Card(
         backend="hf",
         name=rest if not Path(rest).exists() else Path(rest).resolve().name,
@@ -95,13 +101,24 @@ def open_model(
         from ragworth.llm.local.torch_runtime import TorchRuntime
 
         silence_libraries()
-        model, encoder = _load_weights(folder, adapter, getattr(torch, dtype))
-        model = model.to(device)
-        return LoadedModel(
-            TorchRuntime(model, dtype, compiled=compile), encoder, build_batch_budget(model, batch_tokens)
-        )
+        float8 = dtype == FLOAT8
+        model, encoder = _load_weights(folder, adapter, torch.bfloat16 if float8 else getattr(torch, dtype))
+        runtime = TorchRuntime(model.to(device), dtype, float8=float8, compiled=compile)
+        return LoadedModel(runtime, encoder, build_batch_budget(model, batch_tokens))
 
     return Engine(card, load, batch=1024 if device != "cpu" else 64, share=share_prefix)
+
+
+def _require_float8(device: str) -> None:
+    """Refuse a device that can't multiply in float8 before anything is loaded."""
+    import torch
+
+    if not device.startswith("cuda") or torch.cuda.get_device_capability(device) < FLOAT8_CAPABILITY:
+        raise ModelError(
+            f"dtype is {FLOAT8!r}, and {device!r} can't multiply in 8 bits",
+            expected="an NVIDIA GPU of the Ada or Hopper generation, or later",
+            remedy="dtype=bfloat16",
+        )
 
 
 def _load_weights(folder: Path, adapter: PeftAdapter | None, dtype: Any) -> tuple[Any, PromptEncoder]:
