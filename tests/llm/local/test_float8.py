@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
-from ragworth import llm
-from ragworth.errors import ModelError
-from tests.llm.local import tiny
-
 torch = pytest.importorskip("torch")
-float8 = pytest.importorskip("ragworth.llm.local.float8")
-runtime = pytest.importorskip("ragworth.llm.local.torch_runtime")
+
+from ragworth.errors import ModelError  # noqa: E402
+from ragworth.llm import llm  # noqa: E402
+from ragworth.llm.local import float8  # noqa: E402
+from ragworth.llm.local.runtime import TokenRow  # noqa: E402
+from ragworth.llm.local.torch_runtime import TorchRuntime  # noqa: E402
+from tests.llm.local import tiny  # noqa: E402
 
 pytestmark = pytest.mark.torch
 
@@ -81,11 +82,11 @@ def test_queries_keys_and_values_are_one_product(products: list[tuple[int, int]]
 
 def test_a_runtime_in_float8_is_near_and_shares_prefixes() -> None:
     ids = [7 + n for n in range(20)]
-    row = runtime.TokenRow(ids, 19, [[5, 6]])
-    exact = runtime.TorchRuntime(calm(), "float32").read([row])[0].logprobs[0]
-    narrow = runtime.TorchRuntime(calm(), "float8", float8=True)
+    row = TokenRow(ids, 19, [[5, 6]])
+    exact = TorchRuntime(calm(), "float32").read([row])[0].logprobs[0]
+    narrow = TorchRuntime(calm(), "float8", float8=True)
     whole = narrow.read([row])[0].logprobs[0]
-    rest = narrow.read([runtime.TokenRow(ids[8:], 11, [[5, 6]])], narrow.prefix(ids[:8]))[0].logprobs[0]
+    rest = narrow.read([TokenRow(ids[8:], 11, [[5, 6]])], narrow.prefix(ids[:8]))[0].logprobs[0]
     assert whole == pytest.approx(exact, abs=0.2)
     assert rest == pytest.approx(whole, abs=0.2)
 
@@ -94,7 +95,7 @@ def test_a_model_that_float8_ruins_is_refused(monkeypatch: pytest.MonkeyPatch) -
     right = torch._scaled_mm
     monkeypatch.setattr(torch, "_scaled_mm", lambda *args, **kwargs: -20 * right(*args, **kwargs))
     with pytest.raises(ModelError, match=r"(?s)distributions differ from its own by .*bfloat16"):
-        runtime.TorchRuntime(tiny.llama(tie_word_embeddings=False, initializer_range=0.5), "float8", float8=True)
+        TorchRuntime(tiny.llama(tie_word_embeddings=False, initializer_range=0.5), "float8", float8=True)
 
 
 def test_layers_of_odd_sizes_stay_as_they_are() -> None:
