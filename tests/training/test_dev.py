@@ -7,6 +7,7 @@ import json
 import math
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 from training.reader import dev
@@ -129,3 +130,18 @@ def test_the_temperature_makes_probabilities_mean_what_they_say(
     said = capsys.readouterr().out
     assert "ECE 0.0000, 75% of those with the answer answered, 80 passages" in said
     assert float(said.split("temperature ")[1]) == pytest.approx(4 / math.log(3), rel=0.01)  # 4 is three in four
+
+
+def test_groups_to_choose_by_and_fences(tmp_path: Path) -> None:
+    topic = next(f"mill {n}" for n in range(99) if crc32(f"mill {n}".encode()) % 12 == 1)
+    text = f"== {topic}\n1: Ann built it.\n2: It is old.\n3: Ann owns it.\n? Who built it? => Ann => 1 ~3\n"
+    (tmp_path / "groups.txt").write_text(text, encoding="utf-8")
+    for prompts in dev.PROMPT_SETS:
+        file = tmp_path / f"{prompts}.jsonl"
+        dev.main(["--written", str(tmp_path / "groups.txt"), "--prompts", prompts, "-o", str(file)])
+        rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+        assert [(row["kind"], row["answer"]) for row in rows] == [
+            ("written, answers", "(an answer)"),
+            ("written, other", NO_RESPONSE_LABEL),
+        ]
+        assert all(("<document" in row["messages"][-1][1]) == (prompts == "fenced") for row in rows)

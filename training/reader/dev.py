@@ -19,10 +19,12 @@ from typing import Any, NamedTuple
 
 import ragworth
 from ragworth.tasks.answerability import NO_RESPONSE_LABEL
-from training.reader.examples import DEV
+from training.reader import written
+from training.reader.examples import DEV, WRITTEN
 from training.reader.sources import lines, plain, seen
 
 NOVELEVAL, TREC = "NovelEval", "TREC DL 2019"
+PROMPT_SETS = ("plain", "fenced")
 EACH = 10
 """Passages of each grade for one of TREC's questions, at most."""
 
@@ -70,6 +72,16 @@ def _lines(path: Path) -> Iterator[tuple[str, list[dict[str, Any]]]]:
         yield from map(json.loads, file)
 
 
+def written_groups(paths: Sequence[Path]) -> Iterator[Judged]:
+    """Every passage of a group for every question that is kept to choose by, but for disputed ones."""
+    for path in paths:
+        for group in written.split(written.read(path)).chosen_by:
+            for asked in group.questions:
+                for number, text in group.passages.items():
+                    if number not in asked.disputed:
+                        yield Judged(WRITTEN, asked.text, text, number in asked.answering)
+
+
 def _rank(item: dict[str, Any]) -> tuple[int, str]:
     return min(each["rank"] for each in item["paragraph_data"]["rankings"]), item["paragraph_id"]
 
@@ -80,11 +92,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--trec", type=Path, help="passages with grades and ranks, a line for each question")
     parser.add_argument("--queries", type=Path, help="what TREC's questions are")
     parser.add_argument("--avoid", type=Path, nargs="*", default=[], help="files that the reader will be judged by")
+    parser.add_argument("--written", type=Path, nargs="*", default=[], help="groups; those to choose by are taken")
+    parser.add_argument("--prompts", choices=PROMPT_SETS, default="plain", help="with or without fences")
     parser.add_argument("-o", "--output", type=Path, required=True)
     given = parser.parse_args(arguments)
     every = [
         *(noveleval(given.noveleval) if given.noveleval else []),
         *(trec(given.trec, given.queries) if given.trec else []),
+        *written_groups(given.written),
     ]
     avoided = seen(given.avoid)
     kept = [one for one in every if plain(one.question) not in avoided.questions]
@@ -94,7 +109,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             kind = f"{one.source}, {'answers' if one.answers else 'other'}"
             row = {"part": DEV, "pass": 0, "kind": kind, "answer": said}
             values = {"query": one.question, "passage": one.passage}
-            row["messages"] = ragworth.prompt("abstention", "plain").render(values).messages
+            row["messages"] = ragworth.prompt("abstention", given.prompts).render(values).messages
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
     print(f"{len(every)} passages, {len(kept)} after leaving out what the reader will be judged by")
 

@@ -12,6 +12,13 @@ CONTEXTS = ("context with gold", "context without", "reply")
 """Kinds of examples with several passages."""
 
 
+ALL_PARTS, SOME_PARTS = "all parts", "some parts"
+TABLE, TABLE_WITHOUT = "table", "table without"
+FAQ = "FAQ"
+CONTRADICTED, OTHER_YEAR = "contradicted", "another year"
+"""Kinds of the wider recipe: answers spread over passages, tables, FAQs, contradictions and other years."""
+
+
 MADE = ("made question", "made question, no answer", "invented", "invented near miss")
 """Kinds of examples with questions that nobody asked."""
 

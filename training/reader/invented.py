@@ -313,9 +313,9 @@ class World:
 
     def _asked(self, kind: str) -> Asked:
         draw, relations = self.draw, KINDS[kind]
-        entity, other = self._entity(kind), self._entity(kind)
-        values = {name: self._value(relation.value) for name, relation in relations.items()}
-        theirs = {name: self._value(relation.value) for name, relation in relations.items()}
+        entity, other = self.entity(kind), self.entity(kind)
+        values = {name: self.value(relation.value) for name, relation in relations.items()}
+        theirs = {name: self.value(relation.value) for name, relation in relations.items()}
         asked = draw.choice(list(relations))
         relation, answer = relations[asked], values[asked]
         rest = [name for name in relations if name != asked]
@@ -330,14 +330,14 @@ class World:
         hint = draw.choice(relation.hints).format(e=entity)
         false = draw.choice(relation.tells).format(e=other, v=theirs[asked])
         supporting = (
-            self._passage([tell, *facts(entity, values, some())]),
-            self._passage([tell, *facts(entity, values, some()[:1]), false]),
+            self.passage([tell, *facts(entity, values, some())]),
+            self.passage([tell, *facts(entity, values, some()[:1]), false]),
         )
         missing = (
-            self._passage([hint, *facts(entity, values, some())]),
-            self._passage(facts(entity, values, draw.sample(rest, min(2, len(rest))))),
-            self._passage([false, *facts(other, theirs, some())]),
-            self._passage([hint, false, *facts(entity, values, some()[:1])]),
+            self.passage([hint, *facts(entity, values, some())]),
+            self.passage(facts(entity, values, draw.sample(rest, min(2, len(rest))))),
+            self.passage([false, *facts(other, theirs, some())]),
+            self.passage([hint, false, *facts(entity, values, some()[:1])]),
         )
         clean = tuple(text for text in missing if answer not in text)
         return Asked(draw.choice(relation.asks).format(e=entity), answer, supporting, clean)
@@ -346,25 +346,26 @@ class World:
         """A name that nothing has, of one word or two."""
         return self._word() if self.draw.random() < 0.5 else f"{self._word()} {self._word()}"
 
-    def _passage(self, told: list[str]) -> str:
+    def passage(self, told: list[str]) -> str:
         """Sentences in any order with some that say nothing, now and then under a headline."""
         draw = self.draw
         fill = [text.format(o=draw.choice(_OUTLETS.split(","))) for text in draw.sample(FILLERS, draw.randint(0, 3))]
         shown = [*told, *fill]
         draw.shuffle(shown)
         text = " ".join(sentence[:1].upper() + sentence[1:] for sentence in shown)
-        place = f"{self._value('town').upper()}, {self._value('date')} - " if draw.random() < 0.2 else ""
+        place = f"{self.value('town').upper()}, {self.value('date')} - " if draw.random() < 0.2 else ""
         return place + text
 
     def _word(self) -> str:
         return "".join(self.draw.sample(_SYLLABLES.split(), self.draw.choice((2, 2, 3)))).capitalize()
 
-    def _entity(self, kind: str) -> str:
+    def entity(self, kind: str) -> str:
+        """A name for a thing of a kind."""
         draw = self.draw
         if kind == "film":
             return f"{draw.choice(('The ', ''))}{draw.choice(_NOUNS.split())} {draw.choice(_THINGS.split())}"
         if kind in ("person", "team", "company"):
-            return self._value(kind)
+            return self.value(kind)
         if kind == "festival":
             return f"the {self._word()} {draw.choice(('Festival', 'Fair', 'Open', 'Awards', 'Cup', 'Marathon'))}"
         if kind == "device":
@@ -372,7 +373,8 @@ class World:
             return f"{word} {model}{draw.choice(('', ' 2', ' 3', ' 12'))}"
         return f"the {self._word()} {draw.choice(('Bridge', 'Viaduct', 'Crossing'))}"
 
-    def _value(self, kind: str) -> str:
+    def value(self, kind: str) -> str:
+        """A value of a kind: a date, a person, a sum."""
         draw = self.draw
         match kind:
             case "date":
