@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from ragworth.stats.auc import auc, auc_interval, pairs_within, win_rate
+from ragworth.stats.range_intervals import wilson_interval
 from tests.strategies import examples
 
 labelled = st.lists(
@@ -184,3 +185,19 @@ def test_auc_equals_scikit_learn() -> None:
     y = rng.random(200) < 0.3
     x = np.round(y + rng.normal(size=200), 1)
     assert auc(x, y) == pytest.approx(metrics.roc_auc_score(y, x), abs=1e-12)
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_values_that_are_all_on_one_side_have_an_interval(right: bool) -> None:
+    """Ten of ten queries told apart prove less than a hundred: as for shares, the interval never has length 0."""
+    for n in (2, 10, 100):
+        labels = np.tile([1, 0], n)
+        found = auc_interval(labels if right else 1 - labels, labels, np.repeat(np.arange(n), 2), resamples=200)
+        low, high = wilson_interval(n if right else 0, n, 0.95)
+        assert found.value == float(right)
+        assert found.interval == pytest.approx((low, high))
+
+
+def test_equal_values_have_an_interval_around_one_half() -> None:
+    found = auc_interval(np.zeros(40), np.tile([1, 0], 20), np.repeat(np.arange(20), 2), resamples=200)
+    assert found.interval is not None and found.interval.low < 0.5 < found.interval.high

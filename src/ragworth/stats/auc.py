@@ -12,6 +12,7 @@ from ragworth.stats.clustered import FEW_CLUSTERS, Clusters, cluster_index, test
 from ragworth.stats.correlation import average_ranks
 from ragworth.stats.estimate import Estimate
 from ragworth.stats.paired import sign_test
+from ragworth.stats.range_intervals import wilson_interval
 from ragworth.stats.resampling import ConfidenceInterval, expanded_interval, resample_counts, unit_numbers
 
 Floats = npt.NDArray[np.float64]
@@ -70,7 +71,8 @@ def auc_interval(
     """AUC with its expanded percentile bootstrap interval over ``groups`` (queries), by default over values.
 
     Values of a query aren't independent, so whole queries are drawn. Resamples without a positive or without a negative
-    are ignored.
+    are ignored. If all others are the same, as for an AUC of 1, it is Wilson's interval over the queries with the rarer
+    kind: the interval never has length 0.
     """
     x, positive, there = _check_labels(values, labels)
     group = unit_numbers(groups, len(x))[there]
@@ -89,7 +91,18 @@ def auc_interval(
         _weighted_auc(drawn[:, group], positive, starts) for drawn in resample_counts(len(units), resamples, seed, step)
     ]
     interval = expanded_interval(np.concatenate(draws), len(units), level) if draws else None
+    if interval is not None and interval.low == interval.high:
+        interval = _separated_interval(interval.low, group, positive, level)
     return AucEstimate(auc(x, positive), "", above, below, missing, len(units), interval)
+
+
+def _separated_interval(value: float, group: Ints, positive: Bools, level: float) -> ConfidenceInterval:
+    """An interval for values that are all on the right side, or all on the wrong one: every resample is the same.
+
+    It is the interval of a share of as many trials as there are groups with the rarer kind.
+    """
+    trials = min(len(np.unique(group[kind])) for kind in (positive, ~positive))
+    return ConfidenceInterval(*wilson_interval(round(value * trials), trials, level))
 
 
 def win_rate(
