@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import ragworth
-from ragworth.llm.contract import Choose, Chosen
+from ragworth.llm.contract import Choose, Chosen, Prompt
 from ragworth.stats.auc import auc_interval
 from ragworth.tasks.answerability import NO_RESPONSE_LABEL
 from training.reader import written
@@ -70,14 +70,7 @@ def sizes(number: int, seed: int = 0) -> Iterator[Asked]:
 
 def declining(model: Any, some: Sequence[Asked], prompts: str) -> list[float]:
     """The probability of declining, calibrated as the model's card says."""
-    requests = []
-    for one in some:
-        if len(one.passages) == 1:
-            template, values = "abstention", {"query": one.query, "passage": one.passages[0]}
-        else:
-            template, values = "answer", {"query": one.query, "passages": [{"text": text} for text in one.passages]}
-        prompt = ragworth.prompt(template, prompts).render(values)
-        requests.append(Choose(prompt, (NO_RESPONSE_LABEL,), "first-token"))
+    requests = [Choose(_prompt(one, prompts), (NO_RESPONSE_LABEL,), "first-token") for one in some]
     heat, found = model.card.declining or 1.0, []
     for one in model.choose(requests):
         if not isinstance(one, Chosen):
@@ -85,6 +78,13 @@ def declining(model: Any, some: Sequence[Asked], prompts: str) -> list[float]:
         p = min(max(one.probabilities[0], 1e-12), 1 - 1e-12)
         found.append(1 / (1 + ((1 - p) / p) ** (1 / heat)))
     return found
+
+
+def _prompt(one: Asked, prompts: str) -> Prompt:
+    values: dict[str, Any] = {"query": one.query}
+    if len(one.passages) == 1:
+        return ragworth.prompt("abstention", prompts).render(values | {"passage": one.passages[0]})
+    return ragworth.prompt("answer", prompts).render(values | {"passages": [{"text": text} for text in one.passages]})
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
