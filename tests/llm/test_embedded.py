@@ -61,6 +61,18 @@ def test_the_rewriter_rewrites_and_only_the_reader_needs_it() -> None:
     assert sum(named) >= len(named) / 2, made["text"].to_list()
 
 
+def test_the_rewriter_is_no_reader() -> None:
+    """It would answer every question with a question, and never decline."""
+    collection = ragworth.load("conversations:examples/conversations/conversations.jsonl").collection
+    contexts = ragworth.Contexts({"system": ["s"], "query": ["q"], "passage": ["p"], "rank": [1]})
+    for ask in (
+        lambda: ragworth.annotate("abstention", contexts, collection, "embedded:rewriter"),
+        lambda: ragworth.answer(contexts, collection, "embedded:rewriter"),
+    ):
+        with pytest.raises(ModelError, match="'ragworth-rewriter-135M' was trained to write a rewrite"):
+            ask()
+
+
 def test_a_folder_with_the_name_of_a_model_is_no_surprise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "rewriter").mkdir()
     (tmp_path / "rewriter" / "adapter_config.json").write_text('{"base_model_name_or_path": "embedded:base"}')

@@ -16,7 +16,7 @@ from ragworth import prompts
 from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.conversations import Turn, cut_messages, recent_messages, spoken_messages
 from ragworth.errors import InputError, PromptError, format_count, format_list
-from ragworth.llm.contract import Card, Generate, Generated, Prompt
+from ragworth.llm.contract import REWRITE, Card, Generate, Generated, Prompt
 from ragworth.prompts.template import Template
 from ragworth.tables import OK
 from ragworth.tasks.contract import Task
@@ -87,7 +87,7 @@ class QueryRewriter(Task[Turn, TurnRewrites, RewritingResult]):
             raise PromptError(
                 f"it has no slot for {format_list(sorted(lacking))}", file=self.template.file, expected="query, history"
             )
-        require_abilities(self.card, ("generate",), "a rewrite")
+        require_abilities(self.card, ("generate",), REWRITE)
 
     @cached_property
     def template(self) -> Template:

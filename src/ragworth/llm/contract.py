@@ -212,12 +212,18 @@ class Card:
     notes: tuple[str, ...] = ()
     prompts: str = "fenced"
     """Which of ragworth's own prompts to use: ``fenced``, or ``plain`` if the model was trained on those."""
+    purpose: str = ""
+    """The only task it was trained for; empty for a model that can be asked anything."""
 
     @property
     def identity(self) -> tuple[str, ...]:
         """The model's part of a call's key. If the hash of the weights is known, the name doesn't matter."""
         name = self.name if self.endpoint or not self.revision else ""
         return (self.backend, name, self.revision, self.quantisation, self.template, self.endpoint)
+
+
+REWRITE = "a rewrite"
+"""The purpose of rewriting a question."""
 
 
 @runtime_checkable

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ragworth.errors import ModelError
 from ragworth.llm.adapter_folder import EMBEDDED_BASE, is_adapter_folder
-from ragworth.llm.contract import Card
+from ragworth.llm.contract import REWRITE, Card
 from ragworth.llm.fingerprint import fingerprint, sha256, warn_unknown_weights
 from ragworth.llm.local.adapter import Adapter
 from ragworth.llm.local.batches import BatchBudget
@@ -44,17 +44,18 @@ REWRITER_SPEC = "embedded:rewriter"
 
 
 class EmbeddedModel(NamedTuple):
-    """A model that ships: its name, its adapter if it has one, and the set of prompts that it is asked with."""
+    """A model that ships: its name, its adapter, the set of prompts that it is asked with, and its only purpose if any."""
 
     name: str
     adapter: Path | None
     prompts: str
+    purpose: str = ""
 
 
 SHIPPED = {
     "": EmbeddedModel("ragworth-reader-135M", READER_ADAPTER, "plain"),
     "base": EmbeddedModel("SmolLM2-135M-Instruct", None, "fenced"),
-    "rewriter": EmbeddedModel("ragworth-rewriter-135M", REWRITER_ADAPTER, "fenced"),
+    "rewriter": EmbeddedModel("ragworth-rewriter-135M", REWRITER_ADAPTER, "fenced", REWRITE),
 }
 
 UNKNOWN = "unknown"
@@ -106,6 +107,7 @@ def open_model(rest: str, *, on_long: str = "error", context_length: int = CONTE
         cuts=parse_on_long(on_long),
         notes=notes,
         prompts=shipped.prompts,
+        purpose=shipped.purpose,
     )
     return Engine(
         card, lambda: load(path, threads=threads, adapter=adapter, known=not unexpected), batch=64, quick_to_start=True

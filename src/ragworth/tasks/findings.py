@@ -41,10 +41,15 @@ class AspectValues(NamedTuple):
 
 
 def require_abilities(card: Card, abilities: Sequence[str], purpose: str) -> None:
-    """Reject a model without the needed abilities before anything runs.
+    """Reject a model without the needed abilities, or trained for something else, before anything runs.
 
     An endpoint that was not asked yet, in a dry run, says of itself nothing; it is refused when it is asked.
     """
+    if card.purpose and purpose != card.purpose:
+        raise ModelError(
+            f"{card.name!r} was trained to write {card.purpose}, and is asked for {purpose}",
+            expected="the embedded reader (embedded), or another model",
+        )
     lacking = [ability for ability in abilities if ability not in card.abilities]
     if lacking and (card.abilities or not card.endpoint):
         raise ModelError(
