@@ -44,7 +44,7 @@ REWRITER_SPEC = "embedded:rewriter"
 
 
 class EmbeddedModel(NamedTuple):
-    """A model that ships: its name, its adapter, the set of prompts that it is asked with, and its only purpose if any."""
+    """A model that ships: its name, its adapter, the prompts that it is asked with, and its only purpose, if any."""
 
     name: str
     adapter: Path | None
