@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
+import pytest
+from _pytest.mark import ParameterSet
+
 PACKAGES = {
     "torch": (
         "torch",
@@ -30,6 +33,11 @@ FIXTURES = {"browser": "browser", "data": "real"}
 
 PROFILES = {"quick": (20, 8), "full": (5, 60), "deep": (1, None)}
 """Hypothesis profile → which share of a test's examples it runs, and how many at most."""
+
+
+def slow(*cases: object) -> list[ParameterSet]:
+    """Cases of a parametrized test that `make test` leaves to `make test-all`: others take the same path."""
+    return [pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.slow) for case in cases]
 
 
 def example_count(number: int, profile: str) -> int:

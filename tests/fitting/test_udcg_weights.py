@@ -25,6 +25,7 @@ from ragworth.formats.theta import Theta, Variant, digest_query
 from ragworth.stats.within_query import query_correlations, within_query_correlations, within_query_gaps
 from ragworth.tables import Contexts, Judgments, Outcomes
 from tests.fitting.samples import ALPHA, BETA, World, cosine, graded, world
+from tests.tiers import slow
 
 pytest.importorskip("sklearn")
 
@@ -111,7 +112,7 @@ def test_where_there_is_nothing_to_learn_the_figure_held_out_says_so() -> None:
     assert theta.figures["gain"]["low"] < 0
 
 
-@pytest.mark.parametrize("fold", [0, 1, 2, 3])
+@pytest.mark.parametrize("fold", [0, *slow(1, 2, 3)])
 def test_outcomes_held_out_play_no_part_in_scores_held_out(planted: World, fold: int) -> None:
     """Fails if parts split queries, or if C is chosen with the queries held out: then they would leak."""
     tables = FittingTables(planted.contexts, planted.judgments, planted.outcomes)
