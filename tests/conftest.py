@@ -36,8 +36,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         for fixture in FIXTURES.keys() & set(getattr(item, "fixturenames", ())):
             item.add_marker(FIXTURES[fixture])
-        for marker in PACKAGES:
-            if item.get_closest_marker(marker) and (package := missing_package(marker)):
+        for marker in PACKAGES.keys() & {mark.name for mark in item.iter_markers()}:
+            if package := missing_package(marker):
                 reason = f"marked {marker}: {package} is not installed (make test-all installs it)"
                 item.add_marker(pytest.mark.skip(reason=reason))
 

@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
@@ -137,22 +138,22 @@ class Item:
         self.fixturenames = fixtures
         self.markers: list[Any] = list(markers)
 
-    def get_closest_marker(self, name: str) -> object:
-        return name if name in self.markers else None
+    def iter_markers(self) -> Iterator[SimpleNamespace]:
+        return (SimpleNamespace(name=name) for name in self.markers)
 
     def add_marker(self, marker: object) -> None:
         self.markers.append(marker)
 
 
 def test_fixtures_mark_tests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.tiers.find_spec", lambda name: object())
+    monkeypatch.setattr("tests.conftest.missing_package", lambda marker: None)
     plain, real, page = Item("tmp_path"), Item("data", "tmp_path"), Item("browser")
     pytest_collection_modifyitems([plain, real, page])  # type: ignore[list-item]
     assert (plain.markers, real.markers, page.markers) == ([], ["real"], ["browser"])
 
 
 def test_a_marked_test_is_skipped_without_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.tiers.find_spec", lambda name: None if name == "torch" else object())
+    monkeypatch.setattr("tests.conftest.missing_package", {"torch": "torch"}.get)
     marked, other = Item(markers=("torch",)), Item(markers=("model",))
     pytest_collection_modifyitems([marked, other])  # type: ignore[list-item]
     assert other.markers == ["model"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.util import find_spec
 
 import pytest
@@ -46,6 +47,7 @@ def example_count(number: int, profile: str) -> int:
     return min(number, max(3, number // share), most or number)
 
 
+@cache
 def missing_package(marker: str) -> str | None:
     """The first package that tests with a marker need and that isn't installed."""
     return next((name for name in PACKAGES.get(marker, ()) if find_spec(name) is None), None)
