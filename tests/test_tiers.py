@@ -81,8 +81,8 @@ def imported(node: ast.AST) -> Iterator[str]:
 def needs(path: Path) -> Iterator[Need]:
     """What a test file imports outside of fixtures and helpers."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    assigned = [node for node in tree.body if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)]
-    whole = marks([node.value for node in assigned if node.targets[0].id == "pytestmark"])
+    assigned = [node for node in tree.body if isinstance(node, ast.Assign)]
+    whole = marks([node.value for node in assigned if ast.unparse(node.targets[0]) == "pytestmark"])
     for node in tree.body:
         markers = set(whole)
         if isinstance(node, ast.FunctionDef):
