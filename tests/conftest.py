@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings
 
 from tests.tiers import FIXTURES, PACKAGES, PROFILES, example_count, missing_package
+from tests.unbuilt import write_unbuilt
 
 # Machines differ in speed, so no single example is timed.
 for profile in PROFILES:
@@ -35,8 +36,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         for fixture in FIXTURES.keys() & set(getattr(item, "fixturenames", ())):
             item.add_marker(FIXTURES[fixture])
-        for marker in PACKAGES:
-            if item.get_closest_marker(marker) and (package := missing_package(marker)):
+        for marker in PACKAGES.keys() & {mark.name for mark in item.iter_markers()}:
+            if package := missing_package(marker):
                 reason = f"marked {marker}: {package} is not installed (make test-all installs it)"
                 item.add_marker(pytest.mark.skip(reason=reason))
 
@@ -45,7 +46,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Charts are built in all tests and drawn only in those of ``tests/report``: drawing takes most of an evaluation.
 
-    With the profile ``quick`` nothing is drawn. Tests that look at a drawing are marked ``slow``.
+    With the profile ``quick`` nothing is drawn, and elsewhere a report is built when a test looks at the page. Tests
+    that look at a drawing are marked ``slow``; those that read the report's files use the fixture ``whole_report``.
     """
     quick = settings.get_current_profile_name() == "quick"
     with pytest.MonkeyPatch.context() as patch:
@@ -54,6 +56,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
             patch.setattr("vl_convert.vegalite_to_png", lambda *_, **__: b"\x89PNG\r\n\x1a\n")
         if quick:
             patch.setattr("ragworth.report.renderers.html.bundle_vega", lambda *_: "window.drawChart = () => {};")
+            if REPORTS not in item.path.parents and "whole_report" not in getattr(item, "fixturenames", ()):
+                patch.setattr("ragworth.report.page.write", write_unbuilt)
         return (yield)
 
 
@@ -68,6 +72,11 @@ def save(tmp_path: Path) -> Save:
         return path
 
     return write
+
+
+@pytest.fixture
+def whole_report() -> None:
+    """Have `evaluate` write the whole report, also with the profile ``quick``."""
 
 
 @pytest.fixture(scope="session")

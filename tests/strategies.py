@@ -7,7 +7,7 @@ whole real line would never meet them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -224,15 +224,17 @@ def choices(parameter: Parameter) -> tuple[ParameterValue, ...]:
 
 
 @st.composite
-def settings_of(draw: st.DrawFn, name: str) -> Metric:
+def settings_of(draw: st.DrawFn, name: str, cutoffs: Sequence[int | None] = CUTOFFS) -> Metric:
     """A metric with random parameters and cutoff."""
     declaration = METRICS.get(name)
-    cutoff = draw(st.sampled_from(CUTOFFS)) if declaration.takes_cutoff else None
+    cutoff = draw(st.sampled_from(cutoffs)) if declaration.takes_cutoff else None
     drawn = {p.name: draw(st.sampled_from(choices(p))) for p in declaration.parameters}
     return declaration.bind(cutoff, **drawn)
 
 
-def some_settings(name: str) -> st.SearchStrategy[list[Metric]]:
-    """The metric as it comes and up to four random settings of it, to be scored in one go."""
-    plain = METRICS.get(name).bind()
-    return st.lists(settings_of(name), max_size=4).map(lambda more: list(dict.fromkeys([plain, *more])))
+def all_metrics(
+    names: Iterable[str] | None = None, cutoffs: Sequence[int | None] = CUTOFFS
+) -> st.SearchStrategy[list[Metric]]:
+    """Two random settings of each metric (or of those named), to be scored in one go."""
+    drawn = [settings_of(name, cutoffs) for name in (METRICS.names() if names is None else names)]
+    return st.tuples(*drawn, *drawn).map(lambda metrics: list(dict.fromkeys(metrics)))

@@ -147,6 +147,7 @@ def test_tables_are_read_as_benchmarks_print_them() -> None:
     assert str(found.only("n")) == "| n |\n| ---: |\n| 1 |\n| 2 |"
 
 
+@pytest.mark.slow
 def test_a_page_that_is_generated_as_a_whole_is_compared_as_a_whole(tmp_path: Path) -> None:
     whole = [figure for page in PAGES.values() for figure in page.values() if figure.whole]
     assert {"commands", "metrics"} <= {figure.name for figure in whole}

@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
@@ -81,7 +82,7 @@ def needs(path: Path) -> Iterator[Need]:
     """What a test file imports outside of fixtures and helpers."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     assigned = [node for node in tree.body if isinstance(node, ast.Assign)]
-    whole = marks([node.value for node in assigned if ast.unparse(node).startswith("pytestmark")])
+    whole = marks([node.value for node in assigned if ast.unparse(node.targets[0]) == "pytestmark"])
     for node in tree.body:
         markers = set(whole)
         if isinstance(node, ast.FunctionDef):
@@ -93,8 +94,11 @@ def needs(path: Path) -> Iterator[Need]:
 
 
 @cache
-def all_needs() -> list[Need]:
-    return [need for path in sorted((ROOT / "tests").rglob("test_*.py")) for need in needs(path)]
+def heavy_needs() -> list[Need]:
+    """The packages of markers that test files import; files that name none of them aren't parsed."""
+    heavy = re.compile("|".join(name for names in PACKAGES.values() for name in names))
+    paths = sorted((ROOT / "tests").rglob("test_*.py"))
+    return [need for path in paths if heavy.search(path.read_text(encoding="utf-8")) for need in needs(path)]
 
 
 def test_make_test_deselects_every_marker() -> None:
@@ -114,7 +118,7 @@ def test_make_test_installs_nothing_that_a_marker_needs() -> None:
 
 @pytest.mark.parametrize("marker", PACKAGES)
 def test_a_test_that_imports_a_heavy_package_is_marked(marker: str) -> None:
-    found = [need for need in all_needs() if need.package.partition(".")[0] in PACKAGES[marker]]
+    found = [need for need in heavy_needs() if need.package.partition(".")[0] in PACKAGES[marker]]
     assert [need for need in found if marker not in need.markers] == []
 
 
@@ -134,22 +138,22 @@ class Item:
         self.fixturenames = fixtures
         self.markers: list[Any] = list(markers)
 
-    def get_closest_marker(self, name: str) -> object:
-        return name if name in self.markers else None
+    def iter_markers(self) -> Iterator[SimpleNamespace]:
+        return (SimpleNamespace(name=name) for name in self.markers)
 
     def add_marker(self, marker: object) -> None:
         self.markers.append(marker)
 
 
 def test_fixtures_mark_tests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.tiers.find_spec", lambda name: object())
+    monkeypatch.setattr("tests.conftest.missing_package", lambda marker: None)
     plain, real, page = Item("tmp_path"), Item("data", "tmp_path"), Item("browser")
     pytest_collection_modifyitems([plain, real, page])  # type: ignore[list-item]
     assert (plain.markers, real.markers, page.markers) == ([], ["real"], ["browser"])
 
 
 def test_a_marked_test_is_skipped_without_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.tiers.find_spec", lambda name: None if name == "torch" else object())
+    monkeypatch.setattr("tests.conftest.missing_package", {"torch": "torch"}.get)
     marked, other = Item(markers=("torch",)), Item(markers=("model",))
     pytest_collection_modifyitems([marked, other])  # type: ignore[list-item]
     assert other.markers == ["model"]

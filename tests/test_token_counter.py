@@ -76,6 +76,7 @@ def test_the_command_line(letters: Path, tmp_path: Path) -> None:
     assert "tokens counted by: tokens of letters/tokenizer.json" in found.stderr
 
 
+@pytest.mark.usefixtures("whole_report")
 def test_a_workspace_counts_passages_once_and_keeps_the_lengths(letters: Path, tmp_path: Path) -> None:
     (tmp_path / "run").write_text("q Q0 b 1 1.0 x\n")
     (tmp_path / "ratings.csv").write_text(RATINGS)

@@ -26,19 +26,23 @@ SYSTEMS = ("first", "second")
 QUERIES = [f"q{i:02}" for i in range(N)]
 
 
+def ranking(system: str, query: str) -> list[str]:
+    return [f"{query}-{'both' if rank == 2 else f'{system}{rank}'}" for rank in range(1, K + 1)]
+
+
 def shown(queries: list[str] = QUERIES) -> Contexts:
     """Two systems that share one of their three passages."""
     rows = [
-        (system, query, f"{query}-{'both' if rank == 2 else f'{system}{rank}'}", rank)
+        (system, query, passage, rank)
         for system in SYSTEMS
         for query in queries
-        for rank in range(1, K + 1)
+        for rank, passage in enumerate(ranking(system, query), 1)
     ]
     return Contexts(pl.DataFrame(rows, schema=["system", "query", "passage", "rank"], orient="row"))
 
 
 def passages(query: str) -> list[str]:
-    return list(dict.fromkeys(shown([query]).frame["passage"]))
+    return list(dict.fromkeys(passage for system in SYSTEMS for passage in ranking(system, query)))
 
 
 def table(values: Mapping[tuple[str, str], float], aspect: str = "abstention") -> Judgments:
@@ -76,8 +80,7 @@ def values(judgments: Mapping[tuple[str, str], float], system: str) -> dict[str,
     labels = {(row[0], row[1]): row[3] for row in relevance().frame.iter_rows()}
     made = {}
     for query in QUERIES:
-        mine = [f"{query}-{'both' if rank == 2 else f'{system}{rank}'}" for rank in range(1, K + 1)]
-        utilities = [(1 if labels[query, p] else -1) * (1 - judgments[query, p]) for p in mine]
+        utilities = [(1 if labels[query, p] else -1) * (1 - judgments[query, p]) for p in ranking(system, query)]
         raw = sum(max(u, 0) for u in utilities) / K + sum(min(u, 0) for u in utilities) / K / 3
         made[query] = 1 / (1 + math.exp(-raw))
     return made

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.util import find_spec
+
+import pytest
+from _pytest.mark import ParameterSet
 
 PACKAGES = {
     "torch": (
@@ -32,12 +36,18 @@ PROFILES = {"quick": (20, 8), "full": (5, 60), "deep": (1, None)}
 """Hypothesis profile → which share of a test's examples it runs, and how many at most."""
 
 
+def slow(*cases: object) -> list[ParameterSet]:
+    """Cases of a parametrized test that `make test` leaves to `make test-all`: others take the same path."""
+    return [pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.slow) for case in cases]
+
+
 def example_count(number: int, profile: str) -> int:
     """How many of a property test's ``number`` examples a profile runs; at least 3."""
     share, most = PROFILES[profile]
     return min(number, max(3, number // share), most or number)
 
 
+@cache
 def missing_package(marker: str) -> str | None:
     """The first package that tests with a marker need and that isn't installed."""
     return next((name for name in PACKAGES.get(marker, ()) if find_spec(name) is None), None)

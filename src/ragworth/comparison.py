@@ -599,18 +599,20 @@ def _add_holm(rows: list[dict[str, object]], family: str) -> pl.DataFrame:
 
 def _largest_changes(matrix: ScoreMatrix, a: str, b: str, column: dict[str, Floats], most: int) -> pl.DataFrame:
     """The queries on which two systems differ most, leaving out those without a difference."""
-    frame = pl.DataFrame(
+    difference = _rounded_difference(column[a], column[b])
+    changed = np.flatnonzero(~np.isnan(difference) & (difference != 0))
+    largest = changed[np.argsort(-np.abs(difference[changed]), kind="stable")][:most]
+    names = {"metric": matrix.metric, "baseline": a, "system": b}
+    return pl.DataFrame(
         {
-            "metric": pl.repeat(matrix.metric, len(matrix.queries), eager=True),
-            "baseline": pl.repeat(a, len(matrix.queries), eager=True),
-            "system": pl.repeat(b, len(matrix.queries), eager=True),
-            "query": matrix.queries,
-            "before": column[a],
-            "after": column[b],
-        }
-    ).with_columns(pl.Series("difference", _rounded_difference(column[a], column[b])))
-    changed = frame.filter(pl.col("difference").is_not_nan() & (pl.col("difference") != 0))
-    return changed.sort(pl.col("difference").abs(), descending=True, maintain_order=True).head(most)
+            **{name: [value] * len(largest) for name, value in names.items()},
+            "query": matrix.queries.gather(largest),
+            "before": column[a][largest],
+            "after": column[b][largest],
+            "difference": difference[largest],
+        },
+        schema_overrides=dict.fromkeys(names, pl.String),
+    )
 
 
 def correlate(

@@ -31,6 +31,7 @@ from ragworth.llm.contract import Failure
 from ragworth.llm.scripted import Scripted
 from ragworth.resources import find_shortage
 from tests.calls.samples import count, filled, fresh, questions, share
+from tests.tiers import slow
 
 ROOT = Path(__file__).parents[2]
 MOMENTS = 10
@@ -160,7 +161,7 @@ def test_ctrl_c_at_a_prompt_is_130_and_no_is_1(store: Path, monkeypatch: pytest.
     assert count(store, "answers") == 20
 
 
-@pytest.mark.parametrize("arguments", ["--help", "calls export {}", "metrics"])
+@pytest.mark.parametrize("arguments", ["--help", "metrics", *slow("calls export {}")])
 def test_a_reader_that_has_seen_enough(arguments: str, store: Path) -> None:
     script = f"{sys.executable} -m ragworth {arguments.format(store)} | head -c 1 >/dev/null; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True, cwd=ROOT)
@@ -169,7 +170,7 @@ def test_a_reader_that_has_seen_enough(arguments: str, store: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no disk that is always full")
-@pytest.mark.parametrize("arguments", ["--version", "metrics", "calls show"])
+@pytest.mark.parametrize("arguments", ["--version", "metrics", *slow("calls show")])
 def test_a_full_disk_is_one_line(arguments: str, store: Path) -> None:
     more = [str(store)] if arguments.startswith("calls") else []
     command = [sys.executable, "-m", "ragworth", *arguments.split(), *more]

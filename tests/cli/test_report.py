@@ -10,6 +10,8 @@ from click.testing import CliRunner
 
 from ragworth.cli import main
 
+pytestmark = pytest.mark.usefixtures("whole_report")
+
 SCORING = Path(__file__).parents[2] / "examples" / "scoring"
 
 

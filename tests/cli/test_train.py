@@ -21,7 +21,7 @@ from tests.fitting.samples import World, world
 
 pytest.importorskip("sklearn")
 
-FAST = ("--resamples", "100")
+FAST = ("--resamples", "100", "--folds", "3")
 
 
 def save(given: World, folder: Path, title: str) -> None:
@@ -48,8 +48,8 @@ def folder(made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return made
 
 
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(main, ["train", *arguments, *FAST])
+def run(command: str, *arguments: str) -> Result:
+    return CliRunner().invoke(main, ["train", command, *FAST, *arguments])
 
 
 @pytest.mark.slow

@@ -10,14 +10,13 @@ from typing import TypeVar
 import polars as pl
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 import ragworth
 from ragworth.metrics import METRICS
 from ragworth.metrics.declaration import Metric
 from tests.conformance import reference
 from tests.conformance.reference import Answer, Case, Missing
-from tests.strategies import World, examples, settings_of, some_settings, values, worlds
+from tests.strategies import World, all_metrics, examples, values, worlds
 
 K = TypeVar("K")
 
@@ -62,50 +61,45 @@ def test_every_metric_has_a_second_implementation() -> None:
     assert sorted(reference.METRICS) == sorted(METRICS.names())
 
 
-@pytest.mark.parametrize("name", METRICS.names())
-@given(data=st.data())
-@examples(30)
-def test_equal_to_the_reference(name: str, data: st.DataObject) -> None:
-    world = data.draw(worlds())
-    metrics = data.draw(some_settings(name))
+@given(worlds(), all_metrics())
+@examples(100)
+def test_equal_to_the_reference(world: World, metrics: list[Metric]) -> None:
     got = values(world.score(metrics))
-    judged = world.ratings if "ratings" in METRICS.get(name).needs else world.relevance
-    asked = {(s, q, str(m)): m for s, q, m in product(world.runs, judged, metrics)}
+    asked = {
+        (system, query, str(metric)): metric
+        for system, metric in product(world.runs, metrics)
+        for query in (world.ratings if "ratings" in metric.needs else world.relevance)
+    }
     assert set(got) == set(asked)
     for (system, query, written), metric in asked.items():
         where = (system, query)
         check(metric, expected(metric, case_of(world, system, query)), got[system, query, written], where)
 
 
-@pytest.mark.parametrize("name", METRICS.names())
-@given(data=st.data())
-@examples(6)
-def test_a_rank_nobody_listed_is_an_unknown_passage(name: str, data: st.DataObject) -> None:
+@given(worlds(), all_metrics())
+@examples(60)
+def test_a_rank_nobody_listed_is_an_unknown_passage(world: World, metrics: list[Metric]) -> None:
     """Ranks 1, 3, 5, … are listed: the reference sees a stranger in each place between."""
-    world = data.draw(worlds())
-    metric = data.draw(settings_of(name))
+    asked = {str(metric): metric for metric in metrics}
     rows = []
     for system, run in world.runs.items():
         for query, scores in run.items():
             order = reference.ranked(scores)
             rows += [(system, query, 2 * i + 1, passage) for i, passage in enumerate(order)]
     contexts = pl.DataFrame(rows, schema=["system", "query", "rank", "passage"], orient="row")
-    found = ragworth.score(contexts, world.judgments(), metric, ratings=world.rated(), tokens=world.lengths())
-    for (system, query, _), got in values(found).items():
+    found = ragworth.score(contexts, world.judgments(), metrics, ratings=world.rated(), tokens=world.lengths())
+    for (system, query, written), got in values(found).items():
         case = case_of(world, system, query)
         stretched = [passage for pair in case.shown for passage in (pair, GAP)][:-1]
         case = case._replace(shown=stretched, longest=max(2 * case.longest - 1, 0))
-        check(metric, expected(metric, case), got, (system, query))
+        check(asked[written], expected(asked[written], case), got, (system, query))
 
 
 # A judgment that failed is none to Judged, whatever it would have been.
-@pytest.mark.parametrize("name", [name for name in METRICS.names() if METRICS.get(name).minds_failures])
-@given(data=st.data())
-@examples(20)
-def test_no_value_hangs_on_a_failed_judgment(name: str, data: st.DataObject) -> None:
+@given(worlds(failures=True), all_metrics(d.name for d in METRICS if d.minds_failures))
+@examples(60)
+def test_no_value_hangs_on_a_failed_judgment(world: World, metrics: list[Metric]) -> None:
     """Where judging failed a metric may have a value only if it is the same whatever the judgment had been."""
-    world = data.draw(worlds(failures=True))
-    metrics = data.draw(some_settings(name))
     for (system, query, written), (value, status) in values(world.score(metrics)).items():
         if status != "ok":
             continue

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from ragworth.report import page
 from ragworth.report.page.figures import FigureSet
-from ragworth.results import Results, results_record
+from ragworth.results import Results
 from tests.evaluation.samples import Models
+from tests.unbuilt import UnbuiltPage, write_unbuilt
 
 
 @pytest.fixture
@@ -27,10 +27,9 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     pytest.importorskip("vl_convert")
     built: list[dict[str, Any]] = []
 
-    def write(results: Results, path: Path, **given: Any) -> page.Page:
+    def write(results: Results, path: Path, **given: Any) -> UnbuiltPage:
         built.append(given)
-        results_record(path.parent).write(path.name, b"a report", adopt=True)
-        return page.build(results, **given)
+        return write_unbuilt(results, path, **given)
 
     monkeypatch.setattr("ragworth.report.page.write", write)
     monkeypatch.setattr("ragworth.report.page.building.build_figures", lambda *sources: FigureSet([], {}))

@@ -32,13 +32,21 @@ def fresh(folder: Path, **given: object) -> set[str]:
     return {name for name, status in found.items() if status != "kept" and name != "load"}
 
 
-@pytest.fixture
-def done(tmp_path: Path, models: Models) -> Path:
-    """A workspace that was evaluated once."""
-    folder = workspace(tmp_path / "w")
-    assert fresh(folder) == set(ALL)
+@pytest.fixture(scope="module")
+def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace that was evaluated once. Tests take copies of it."""
+    folder, models = workspace(tmp_path_factory.mktemp("evaluated") / "w"), Models()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ragworth.evaluation.model_pool.llm", models)
+        assert fresh(folder) == set(ALL)
     assert len(models.taken()) == 32
     return folder
+
+
+@pytest.fixture
+def done(tmp_path: Path, evaluated: Path, models: Models) -> Path:
+    """A workspace that was evaluated once."""
+    return Path(shutil.copytree(evaluated, tmp_path / "w"))
 
 
 def test_a_second_time_nothing_is_done(done: Path, models: Models) -> None:

@@ -15,6 +15,7 @@ from ragworth.evaluation.run import Evaluation
 from ragworth.inputs.sources import open_source
 from ragworth.llm.contract import Generate
 from tests.evaluation.samples import Models, lines, statuses
+from tests.tiers import slow
 
 QUESTIONS = {f"q{n}": (f"Who built mill {n}?", f"Ann{n}") for n in range(6)}
 
@@ -103,7 +104,7 @@ def test_a_file_is_evaluated_beside_itself(folder: Path, models: Models, undrawn
     assert means(same, "grade") == means(results(made), "grade")
 
 
-@pytest.mark.parametrize("kind", ["dicts", "polars", "pandas"])
+@pytest.mark.parametrize("kind", ["dicts", *slow("polars", "pandas")])
 def test_data_in_memory_gives_the_same(
     kind: str, folder: Path, models: Models, undrawn: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -60,6 +60,7 @@ def folder(tmp_path: Path) -> Path:
     return where
 
 
+@pytest.mark.usefixtures("whole_report")
 def test_hops_of_a_run_are_analysed_and_reported(folder: Path, models: Models) -> None:
     assert [stage.name for stage in plan_evaluation(read(folder), measure_pace=False).stages] == ["grade.hops"]
     found = evaluate(folder)
@@ -80,6 +81,7 @@ def test_hops_of_a_run_are_analysed_and_reported(folder: Path, models: Models) -
     assert statuses(evaluate(folder).stages)["grade.hops"] == "kept"
 
 
+@pytest.mark.usefixtures("whole_report")
 def test_the_report_goes_by_the_same_threshold_as_the_outcome(folder: Path, models: Models) -> None:
     (folder / "ragworth.toml").write_text(f"judgments.hops = {{least = 5.0}}\n{TOML}", encoding="utf-8")
     found = evaluate(folder)

@@ -23,6 +23,7 @@ def folder_with(theta: Theta, tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_other_weights_of_the_same_name_are_scored_anew(
     tmp_path: Path, models: Models, undrawn: list[dict[str, Any]]
 ) -> None:

@@ -14,7 +14,7 @@ from tests.fitting.test_sweep import by_query, scored
 
 pytest.importorskip("sklearn")
 
-FAST: dict[str, Any] = {"resamples": 200, "grid": (0.01, 1.0)}
+FAST: dict[str, Any] = {"resamples": 200, "grid": (0.01, 1.0), "folds": 3}
 LEARNED: dict[str, Variant] = {
     "UDCG_θ": "full",
     "UDCG_θ, relevance only": "relevance",

@@ -16,6 +16,7 @@ from ragworth.fitting.grids import build_grid
 from ragworth.stats.correlation import Measure
 from ragworth.tables import Contexts, Outcomes
 from tests.fitting.samples import World, world
+from tests.tiers import slow
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +65,7 @@ def by_chance(given: World, seed: int) -> World:
     return given._replace(outcomes=Outcomes(given.outcomes.frame.with_columns(pl.Series("value", drawn))))
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, *slow(1)])
 def test_the_choice_by_another_implementation(harmed: World, seed: int) -> None:
     """Within queries: choose by the mean over four parts, test on the fifth. By chance, parts choose differently."""
     given = by_chance(harmed, seed)

@@ -40,6 +40,7 @@ def test_all_items_by_default_with_probability_one() -> None:
     assert len(found) == 9 and {item.probability for item in found} == {1.0}
 
 
+@pytest.mark.slow
 def test_items_come_as_often_as_their_probability_says() -> None:
     items = make_items(8, 2)
     disagreement = {item.id: [0.0, 0.2, 1.0][at % 3] for at, item in enumerate(items)}

@@ -16,6 +16,7 @@ from ragworth.metrics import METRICS
 from ragworth.metrics.lookup import PassageLookup
 from ragworth.tables import Contexts, ranking
 from tests.strategies import World, examples, values, worlds
+from tests.tiers import slow
 
 Pair = tuple[int, str]
 Keys = npt.NDArray[np.uint64]
@@ -77,7 +78,7 @@ def test_a_key_at_the_end_that_collides_less_often_than_another() -> None:
     assert (found.asked.tolist(), found.row.tolist()) == ([0], [2])
 
 
-@pytest.mark.parametrize("make", MAKES[:-1], ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", [constant, *slow(largest, by_number, by_length)], ids=lambda make: make.__name__)
 @given(world=worlds(failures=True))
 @examples(10)
 def test_scores_do_not_depend_on_keys(make: Make, world: World) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
@@ -16,24 +15,16 @@ from ragworth.metrics import METRICS, block_builder
 from ragworth.metrics.declaration import Metric
 from ragworth.metrics.parsing import parse
 from ragworth.tables import ranking
-from tests.strategies import PASSAGES, World, examples, settings_of, some_settings, values, worlds
+from tests.strategies import CUTOFFS, PASSAGES, World, all_metrics, examples, settings_of, values, worlds
 
-Test = Callable[..., None]
 Table = dict[tuple[str, str, str], tuple[float | None, str]]
 
 ROUNDING = 1e-12
 """Sums may be taken in another order; nothing else may differ."""
 
 
-def every_metric(number: int, names: list[str] | None = None) -> Callable[[Test], Test]:
-    """Run a test for each metric, on so many random collections."""
-
-    def wrap(test: Test) -> Test:
-        drawn = given(data=st.data())(examples(number)(test))
-        made: Test = pytest.mark.parametrize("name", names or METRICS.names())(drawn)
-        return made
-
-    return wrap
+# Scoring a collection costs more than a metric, so every test scores all metrics on each.
+on_collections = examples(80)
 
 
 def same(got: Table, wanted: Table) -> None:
@@ -54,34 +45,36 @@ def reordered(scores: dict[str, float], k: int | None, rng: Random) -> dict[str,
     return {passage: -float(i) for i, passage in enumerate([*near, *order[len(near) :]])}
 
 
-@every_metric(8)
-def test_values_are_within_the_declared_bounds(name: str, data: st.DataObject) -> None:
-    world = data.draw(worlds())
-    metrics = {str(m): m for m in data.draw(some_settings(name))}
-    for (system, query, written), (value, _) in values(world.score(list(metrics.values()))).items():
+@given(worlds(), all_metrics())
+@on_collections
+def test_values_are_within_the_declared_bounds(world: World, chosen: list[Metric]) -> None:
+    metrics = {str(metric): metric for metric in chosen}
+    for (system, query, written), (value, _) in values(world.score(chosen)).items():
         low, high = metrics[written].bounds(len(world.runs[system].get(query, {})))
         assert value is None or low - ROUNDING <= value <= high + ROUNDING, (written, system, query)
 
 
-@every_metric(8)
-def test_a_value_is_there_exactly_when_the_status_is_ok(name: str, data: st.DataObject) -> None:
-    world = data.draw(worlds(failures=True))
-    frame = world.score(data.draw(some_settings(name))).frame
+@given(worlds(failures=True), all_metrics())
+@on_collections
+def test_a_value_is_there_exactly_when_the_status_is_ok(world: World, metrics: list[Metric]) -> None:
+    frame = world.score(metrics).frame
     assert frame.filter((pl.col("status") == "ok") != pl.col("value").is_not_null()).is_empty()
     assert frame.filter(pl.col("value").is_nan() | pl.col("value").is_infinite()).is_empty()
 
 
-@every_metric(8)
-def test_the_order_of_rows_does_not_matter(name: str, data: st.DataObject) -> None:
+@pytest.mark.parametrize("tokens", [False, True])
+@given(data=st.data())
+@on_collections
+def test_the_order_of_rows_does_not_matter(tokens: bool, data: st.DataObject) -> None:
     world = data.draw(worlds(failures=True))
-    metrics = data.draw(some_settings(name))
+    metrics = data.draw(all_metrics(d.name for d in METRICS if ("tokens" in d.needs) == tokens))
     rng = Random(data.draw(st.integers(0, 999)))
 
     def shuffled(n: int) -> list[int]:
         return rng.sample(range(n), n)
 
     ratings = shuffled(len(world.rating_rows()))
-    if "tokens" in METRICS.get(name).needs:
+    if tokens:
         # Among passages that answer equally much the first rated is required, so that order within a query is kept.
         queries = [row[0] for row in world.rating_rows()]
         place = {query: i for i, query in enumerate(rng.sample(sorted(set(queries)), len(set(queries))))}
@@ -98,18 +91,20 @@ def test_the_order_of_rows_does_not_matter(name: str, data: st.DataObject) -> No
     same(values(mixed), values(world.score(metrics)))
 
 
-@every_metric(8, [d.name for d in METRICS if d.irrelevant_never_raises])
-def test_an_irrelevant_passage_at_the_end_never_raises(name: str, data: st.DataObject) -> None:
-    world = data.draw(worlds())
+@given(worlds(), all_metrics(d.name for d in METRICS if d.irrelevant_never_raises), st.booleans(), st.integers(1, 9))
+@on_collections
+def test_an_irrelevant_passage_at_the_end_never_raises(
+    world: World, metrics: list[Metric], judged: bool, length: int
+) -> None:
+    """Whether it was judged 0 or isn't judged."""
     # At rel=0 a passage judged 0 is relevant.
-    metrics = [metric for metric in data.draw(some_settings(name)) if metric.values.get("rel", 1) > 0]
-    judged = data.draw(st.booleans(), label="judged 0, not unjudged")
+    metrics = [metric for metric in metrics if metric.values.get("rel", 1) > 0]
     world = replace(
         world,
         relevance={q: known | ({"zz": 0.0} if judged else {}) for q, known in world.relevance.items()},
         abstention={q: known | {"zz": 0.5} for q, known in world.abstention.items()},
         downstream={q: known | {"zz": 0.0} for q, known in world.downstream.items()},
-        tokens=world.tokens | {"zz": data.draw(st.integers(1, 9))},
+        tokens=world.tokens | {"zz": length},
     )
     longer = world.with_runs(
         {s: {q: shown | {"zz": -9.0} for q, shown in run.items()} for s, run in world.runs.items()}
@@ -123,13 +118,15 @@ def test_an_irrelevant_passage_at_the_end_never_raises(name: str, data: st.DataO
         assert value is None or higher is None or higher <= value + ROUNDING, key
 
 
-@every_metric(8, [d.name for d in METRICS if d.order_free])
-def test_the_order_within_the_cutoff_does_not_matter(name: str, data: st.DataObject) -> None:
-    world = data.draw(worlds())
-    rng = Random(data.draw(st.integers(0, 999)))
-    metric = data.draw(settings_of(name))
-    runs = {s: {q: reordered(shown, metric.cutoff, rng) for q, shown in run.items()} for s, run in world.runs.items()}
-    same(values(world.with_runs(runs).score(metric)), values(world.score(metric)))
+@given(worlds(), st.sampled_from(CUTOFFS), st.integers(0, 999), st.data())
+@on_collections
+def test_the_order_within_the_cutoff_does_not_matter(
+    world: World, k: int | None, seed: int, data: st.DataObject
+) -> None:
+    metrics = data.draw(all_metrics((d.name for d in METRICS if d.order_free), (k,)))
+    rng = Random(seed)
+    runs = {s: {q: reordered(shown, k, rng) for q, shown in run.items()} for s, run in world.runs.items()}
+    same(values(world.with_runs(runs).score(metrics)), values(world.score(metrics)))
 
 
 @pytest.mark.parametrize("name", [d.name for d in METRICS if not d.order_free])
@@ -154,23 +151,22 @@ def test_order_matters_to_the_others(name: str) -> None:
     assert before[0] != after[0]
 
 
-@every_metric(5)
-def test_equal_inputs_give_equal_outputs(name: str, data: st.DataObject) -> None:
+@given(worlds(failures=True), all_metrics())
+@on_collections
+def test_equal_inputs_give_equal_outputs(world: World, metrics: list[Metric]) -> None:
     """Scored twice, and under two names: every bit is the same."""
-    world = data.draw(worlds(failures=True))
-    metrics = data.draw(some_settings(name))
-    once = world.score(metrics)
-    assert once == world.score(metrics)
-    assert once.notes == world.score(metrics).notes
+    once, again = world.score(metrics), world.score(metrics)
+    assert once == again
+    assert once.notes == again.notes
     twins = values(world.with_runs({"one": world.runs["A"], "two": world.runs["A"]}).score(metrics))
     for (system, query, metric), found in twins.items():
         assert twins["two" if system == "one" else "one", query, metric] == found
 
 
-@every_metric(8)
-def test_systems_do_not_see_each_other(name: str, data: st.DataObject) -> None:
-    world = data.draw(worlds(failures=True))
-    metrics = [metric for metric in data.draw(some_settings(name)) if "runs" not in metric.needs]
+@given(worlds(failures=True), all_metrics())
+@on_collections
+def test_systems_do_not_see_each_other(world: World, metrics: list[Metric]) -> None:
+    metrics = [metric for metric in metrics if "runs" not in metric.needs]
     together = values(world.score(metrics))
     apart: Table = {}
     for system, run in world.runs.items():
@@ -178,22 +174,20 @@ def test_systems_do_not_see_each_other(name: str, data: st.DataObject) -> None:
     same(apart, together)
 
 
-@every_metric(8)
-def test_many_blocks_equal_one(name: str, data: st.DataObject) -> None:
-    world = data.draw(worlds(failures=True))
-    metrics = data.draw(some_settings(name))
+# Sizes that tables of this size reach: one query in a block, and a few rows at a time.
+@given(worlds(failures=True), all_metrics(), st.sampled_from((1, 20, 60)), st.sampled_from((1, 3, 10)))
+@on_collections
+def test_many_blocks_equal_one(world: World, metrics: list[Metric], cells: int, rows: int) -> None:
     whole = values(world.score(metrics))
     with pytest.MonkeyPatch.context() as patch:
-        # Sizes that tables of this size reach: one query in a block, and a few rows at a time.
-        patch.setattr(block_builder, "MAX_CELLS", data.draw(st.sampled_from((1, 20, 60))))
-        patch.setattr(ranking, "BLOCK_ROWS", data.draw(st.sampled_from((1, 3, 10))))
+        patch.setattr(block_builder, "MAX_CELLS", cells)
+        patch.setattr(ranking, "BLOCK_ROWS", rows)
         same(values(world.score(metrics)), whole)
 
 
-@every_metric(8)
-def test_only_the_order_of_passage_ids_matters(name: str, data: st.DataObject) -> None:
-    world = data.draw(worlds(failures=True))
-    metrics = data.draw(some_settings(name))
+@given(worlds(failures=True), all_metrics())
+@on_collections
+def test_only_the_order_of_passage_ids_matters(world: World, metrics: list[Metric]) -> None:
     new = {old: f"http://x/{i:03}?ä" for i, old in enumerate(sorted(PASSAGES))}
     renamed = World(
         {s: {q: {new[p]: v for p, v in shown.items()} for q, shown in run.items()} for s, run in world.runs.items()},
@@ -207,7 +201,9 @@ def test_only_the_order_of_passage_ids_matters(name: str, data: st.DataObject) -
     same(values(renamed.score(metrics)), values(world.score(metrics)))
 
 
-@every_metric(40)
+@pytest.mark.parametrize("name", METRICS.names())
+@given(data=st.data())
+@examples(40)
 def test_written_forms_parse_back(name: str, data: st.DataObject) -> None:
     metric = data.draw(settings_of(name) | _any_numbers(name))
     again = parse(str(metric))

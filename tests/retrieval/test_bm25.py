@@ -23,12 +23,13 @@ def reference(step: Bm25, texts: dict[str, str], query: str) -> dict[str, float]
     split = {name: re.findall(r"\w+", text.lower()) for name, text in texts.items()}
     total, mean = len(texts), sum(map(len, split.values())) / len(texts)
     scores: dict[str, float] = {}
+    asked = re.findall(r"\w+", query.lower())
+    holders = {word: sum(word in words for words in split.values()) for word in asked}
     for name, words in split.items():
         counts = Counter(words)
         score, weighs = 0.0, False
-        for word in re.findall(r"\w+", query.lower()):
-            n = sum(word in others for others in split.values())
-            if n:
+        for word in asked:
+            if n := holders[word]:
                 score += idf(step, n, total) * tf(step, counts[word], len(words) / mean)
                 weighs |= counts[word] > 0 and idf(step, n, total) > 0
         if weighs:

@@ -228,6 +228,7 @@ load_vectors(open_encoder("onnx:" + sys.argv[1]), texts, Path(sys.argv[2]), told
 """
 
 
+@pytest.mark.slow
 def test_killed_in_the_middle_it_goes_on(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def start(how: str) -> subprocess.Popen[str]:
         command = [sys.executable, "-c", textwrap.dedent(WORK), str(folder), str(tmp_path), how]

@@ -21,6 +21,7 @@ from ragworth.retrieval.encoders.model_purpose import model_errors
 from ragworth.retrieval.encoders.onnx_encoder import OnnxEncoder
 from ragworth.retrieval.encoders.vector_cache import load_vectors
 from tests.retrieval.tiny import CONFIG, WORDS, weights, write_encoder, write_safetensors
+from tests.tiers import slow
 
 pytest.importorskip("onnxruntime")
 pytest.importorskip("tokenizers")
@@ -339,7 +340,7 @@ def test_a_name_of_no_kind_is_told_once() -> None:
     ]
 
 
-@pytest.mark.parametrize("package", ["onnx", "onnxruntime", "tokenizers"])
+@pytest.mark.parametrize("package", ["onnxruntime", *slow("onnx", "tokenizers")])
 def test_without_a_library(package: str, tmp_path: Path) -> None:
     """From the first import on, as where it was never installed."""
     work = f"""

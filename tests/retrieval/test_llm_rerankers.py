@@ -21,6 +21,7 @@ from ragworth.retrieval.steps.setwise import Setwise
 from ragworth.retrieval.steps.useful import Useful
 from tests.retrieval.judges import METHODS, graded, grades, ideal, name_the_judge, perfect, reranked
 from tests.strategies import examples
+from tests.tiers import slow
 
 
 @pytest.fixture(autouse=True)
@@ -93,8 +94,8 @@ def test_windows_of_lists(n: int, window: int, step: int) -> None:
     assert sorted(order) == list(range(n))
 
 
-@pytest.mark.parametrize("compared", [3, 4, 10])
-@pytest.mark.parametrize("k", [1, 10, 40])
+@pytest.mark.parametrize("compared", [4, 10, *slow(3)])
+@pytest.mark.parametrize("k", [1, 10, *slow(40)])
 def test_calls_of_setwise(compared: int, k: int) -> None:
     n = 40
     values = [(7 * place) % 10 for place in range(n)]

@@ -26,6 +26,7 @@ from ragworth.studies.contract import Case
 from ragworth.studies.run import StudyResult, plan_study
 from tests.studies.conftest import Opened
 from tests.studies.planted import alike, contexts, expected, grades
+from tests.tiers import slow
 
 QUICK: dict[str, Any] = {"least": 20, "sizes": "1,2,3,6", "resamples": 100}
 
@@ -283,7 +284,7 @@ class IdealJudge(Reader):
         return super().__call__(request)
 
 
-@pytest.mark.parametrize("accepted", [True, False])
+@pytest.mark.parametrize("accepted", [False, *slow(True)])
 def test_the_outcome_may_be_the_comparison_with_an_ideal_answer(tmp_path: Path, opened: Opened, accepted: bool) -> None:
     opened.reader = IdealJudge()
     place = collection(tmp_path / "w", queries=12)

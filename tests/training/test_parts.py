@@ -8,6 +8,8 @@ from training.rewriter.arms import Examples, chains
 from training.rewriter.costs import Cost
 from training.rewriter.parts import run_parts, split_by_query
 
+from tests.tiers import slow
+
 
 def _count(rows: pl.DataFrame, part: int) -> tuple[pl.DataFrame, Cost]:
     cost = Cost()
@@ -15,7 +17,7 @@ def _count(rows: pl.DataFrame, part: int) -> tuple[pl.DataFrame, Cost]:
     return rows.with_columns(part=part), cost
 
 
-@pytest.mark.parametrize("parts", [1, 2, 5])
+@pytest.mark.parametrize("parts", [1, *slow(2, 5)])
 def test_every_row_is_worked_on_once_and_calls_are_added(parts: int) -> None:
     rows = pl.DataFrame({"query": ["b", "a", "b", "c", "a"], "row": range(5)})
     cost = Cost()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import platform
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -59,7 +61,9 @@ def _json_value(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)
 
 
-def _package_versions() -> dict[str, str]:
+@cache
+def _package_versions() -> Mapping[str, str]:
+    """Versions of the packages that are installed. Reading them takes longer than a small evaluation's scores."""
     found: dict[str, str] = {}
     for name in PACKAGES:
         try:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,7 +39,7 @@ class WrittenOutput(NamedTuple):
     results: Results
     folder: Path
     report: Path | None
-    page: page.Page | None
+    build_page: Callable[[], page.Page] | None
     fresh: bool
     """Whether anything was written; False where it was all there."""
 
@@ -68,7 +68,7 @@ def write_output(state: EvaluationState, page_queries: int | None = None) -> Wri
     options = _page_options(results, _metric_names(scores) if space.metrics else None, page_queries)
     key = _output_key(results, options)
     if state.kept.has("report", key | _written_files(folder)):
-        return WrittenOutput(results, folder, folder / REPORT, page.build(results, **options), fresh=False)
+        return WrittenOutput(results, folder, folder / REPORT, partial(page.build, results, **options), fresh=False)
     results_record(folder).refuse_foreign(EXTRA_FILES)
     results.write(folder)
     every_score = to_scores(results)
@@ -79,7 +79,7 @@ def write_output(state: EvaluationState, page_queries: int | None = None) -> Wri
         return WrittenOutput(results, folder, None, None, fresh=True)
     made = page.write(results, folder / REPORT, **options)
     state.kept.of("report", key | _written_files(folder), lambda: StageResult({}))
-    return WrittenOutput(results, folder, folder / REPORT, made, fresh=True)
+    return WrittenOutput(results, folder, folder / REPORT, lambda: made, fresh=True)
 
 
 def _output_key(results: Results, options: Mapping[str, Any]) -> dict[str, Any]:

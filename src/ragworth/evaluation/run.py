@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,12 @@ class Evaluation:
     results: Results | None = None
     folder: Path | None = None
     report: Path | None = None
-    page: page.Page | None = None
+    build_page: Callable[[], page.Page] | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def page(self) -> page.Page | None:
+        """What the report says. If all of it was there already, it is built when it is first looked at."""
+        return self.build_page() if self.build_page is not None else None
 
     def _repr_html_(self) -> str:
         """The verdict and a picture, for notebooks; without a report, the stages."""
@@ -117,7 +122,7 @@ def evaluate(
             lacking = "no report: neither a metric nor a grade says which system is better; tables only"
             notes = [] if written.report else [lacking]
             state.did("report", "done" if written.fresh else "kept", notes=notes, seconds=_elapsed(begun))
-            return Evaluation(state.stages, written.results, written.folder, written.report, written.page)
+            return Evaluation(state.stages, written.results, written.folder, written.report, written.build_page)
 
 
 def _open(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import count
 from typing import Any, NamedTuple, TypeAlias, cast
 from zlib import crc32
@@ -54,7 +55,7 @@ class TemplateMessage(NamedTuple):
     pieces: tuple[Piece, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Template:
     """A prompt with slots. ``version`` is the hash of what is sent and of how the reply is read."""
 
@@ -65,8 +66,8 @@ class Template:
     file: str
     reply: ReplyFormat = UNDECLARED
 
-    @property
-    def slots(self) -> dict[str, str]:
+    @cached_property
+    def slots(self) -> Mapping[str, str]:
         """Slots by name, with their type: ``text``, ``passage``, ``list`` or ``optional list``."""
         found: dict[str, str] = {}
         for message in self.messages:
@@ -77,12 +78,12 @@ class Template:
                     found.setdefault(piece.name, "optional list" if piece.optional else "list")
         return found
 
-    @property
-    def names(self) -> set[str]:
+    @cached_property
+    def names(self) -> frozenset[str]:
         """All names that may be given: slots, and outer values used in repeated sections."""
-        return {name for message in self.messages for name in _names(message.pieces)} - {FENCE}
+        return frozenset(name for message in self.messages for name in _names(message.pieces)) - {FENCE}
 
-    @property
+    @cached_property
     def fenced(self) -> bool:
         """Whether it marks where texts begin and end."""
         return any(name == FENCE for message in self.messages for name in _names(message.pieces))

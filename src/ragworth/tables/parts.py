@@ -64,8 +64,8 @@ def write_parquet(parts: Sequence[pl.DataFrame], stream: IO[bytes]) -> None:
 
 def filter_rows(part: pl.DataFrame, column: str, values: Collection[str]) -> pl.DataFrame:
     """Return the rows with one of these values, or the frame itself if all have one."""
-    found = set(part.select(pl.col(column).unique()).to_series())
-    return part if found <= set(values) else part.filter(pl.col(column).is_in(list(values)))
+    mine = part.select(pl.col(column).is_in(list(values))).to_series()
+    return part if mine.all(ignore_nulls=False) else part.filter(mine)
 
 
 def distinct_values(part: pl.DataFrame, column: str) -> list[str]:

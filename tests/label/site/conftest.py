@@ -101,4 +101,6 @@ def site(tmp_path: Path, empty_site: bytes, monkeypatch: pytest.MonkeyPatch) -> 
         from django.conf import settings
 
         monkeypatch.setattr(settings, "PASSWORD_HASHERS", ["django.contrib.auth.hashers.MD5PasswordHasher"])
+        # Otherwise every client reads all static files first.
+        monkeypatch.setattr(settings, "WHITENOISE_AUTOREFRESH", True)
         yield opened

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.tiers import slow
+
 pytest.importorskip("gguf")
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
@@ -122,7 +124,7 @@ def test_a_model_is_built_once_and_then_found(cache: Path, file: Path, monkeypat
     assert again.runtime.name == again.facts.quantisation
 
 
-@pytest.mark.parametrize("name", ["facts.json", "model.bin", "model.onnx", "probe.onnx", "tokenizer.json"])
+@pytest.mark.parametrize("name", ["facts.json", "model.onnx", *slow("model.bin", "probe.onnx", "tokenizer.json")])
 def test_a_damaged_model_is_built_again(cache: Path, file: Path, name: str) -> None:
     before = asked(onnx_model.load(file))
     (folder,) = (cache / "models").iterdir()

@@ -20,6 +20,7 @@ from ragworth.llm.contract import Prompt, PromptMessage
 from ragworth.llm.local import chat_templates
 from ragworth.llm.local.chat_templates import load_chat_template
 from ragworth.llm.local.prompt_encoding import EncodedPrompt, PromptEncoder, defuse, find_separator
+from tests.tiers import slow
 
 BOS, END = "<s>", "<|end|>"
 CONTROL = (BOS, END, "<|user|>", "<|assistant|>", "[INST]")
@@ -266,10 +267,10 @@ ENDLESS = {
 }
 
 
-@pytest.mark.parametrize("source", ENDLESS.values(), ids=ENDLESS.keys())
-def test_a_template_that_does_not_end_is_ended(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", ["a recursive macro", "a power", *slow("nested loops", "a loop that filters")])
+def test_a_template_that_does_not_end_is_ended(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chat_templates, "RENDER_SECONDS", 0.5)
-    render = load_chat_template(source, {})
+    render = load_chat_template(ENDLESS[kind], {})
     with pytest.raises(ModelError, match=r"chat template took more than 0.5 seconds"):
         render([{"role": "user", "content": "Hi"}])
     with pytest.raises(ModelError, match=r"took more than"):  # at once: it isn't tried again
@@ -293,10 +294,12 @@ def test_a_system_turn_is_not_tried_again_in_another_way_when_time_is_up(monkeyp
     "source",
     [
         "{{ 'x' * (10 ** 12) }}",
-        "{% set n = namespace(t='x') %}{% for i in range(60) %}{% set n.t = n.t ~ n.t %}{% endfor %}{{ n.t }}",
-        "{{ '%0999999999999d' % 1 }}",
-        "{{ 'x' * (2 ** 24 + messages | length) }}",
         "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
+        *slow(
+            "{% set n = namespace(t='x') %}{% for i in range(60) %}{% set n.t = n.t ~ n.t %}{% endfor %}{{ n.t }}",
+            "{{ '%0999999999999d' % 1 }}",
+            "{{ 'x' * (2 ** 24 + messages | length) }}",
+        ),
     ],
 )
 def test_a_template_that_takes_all_memory_is_refused(source: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 import polars as pl
 
@@ -32,7 +32,6 @@ from ragworth.tasks.contract import plan_task, run_task
 from ragworth.tasks.reliability import share_budget
 
 PassageSource = Literal["written", "cut"]
-PASSAGE_SOURCES = get_args(PassageSource)
 NO_TOPIC = "topic-dropped"
 PASSAGE_WORDS, QUESTION_WORDS, REQUEST_WORDS = 650, 40, 100
 """Words that the writer may use: for the passages of a piece, for each sub-question, for a request."""
