@@ -61,7 +61,7 @@ def test_all_parts_answer_and_some_of_them_do_not() -> None:
 @pytest.mark.parametrize("way", [several._chain, several._comparison, several._same])
 def test_what_the_invented_world_asks_takes_both_passages(way: object) -> None:
     world = World(3)
-    for _ in range(60):
+    for _ in range(300):
         spread = way(world)  # type: ignore[operator]
         assert len(spread.needed) == 2 and "{" not in spread.question
         if way is several._chain:

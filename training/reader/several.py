@@ -172,7 +172,9 @@ def _same(world: World) -> Spread:
     kind, name = draw.choice(list(SAME))
     relation, same = KINDS[kind][name], draw.random() < 0.5
     value = world.value(relation.value)
-    first, second = world.entity(kind), world.entity(kind)
+    first = second = world.entity(kind)
+    while second == first:
+        second = world.entity(kind)
     other = value if same else world.value(relation.value)
     question = SAME[kind, name].format(a=first, b=second)
     return _two(world, kind, name, {first: value, second: other}, question, "yes" if other == value else "no")
