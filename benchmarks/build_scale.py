@@ -2,8 +2,8 @@
 
     python -m benchmarks.build_scale [10000 20000 …] [--stage cluster …]
 
-Each stage of each size runs in a process of its own, on invented documents, questions and runs. Memory is the peak of
-the stage less what the process had before it (Linux only).
+Each stage of each size runs in a process of its own, on invented documents, questions and runs that another one wrote.
+Memory is the peak of the stage, with what it returns, less what the process had before it (Linux only).
 """
 
 from __future__ import annotations
@@ -35,40 +35,23 @@ WORDS = [
 SYSTEMS, DEPTH = 4, 100
 
 
-def texts(number: int) -> list[str]:
+def prepare(number: int, folder: Path) -> None:
+    """Write the input of all stages."""
     draw = random.Random(0)
-    return [" ".join(draw.choices(WORDS, k=60)) for _ in range(number)]
+    texts = [" ".join(draw.choices(WORDS, k=60)) for _ in range(number)]
+    frame = pl.DataFrame({"document": [f"d{n}" for n in range(number)], "title": [""] * number, "text": texts})
+    frame.write_parquet(folder / "documents.parquet")
+    (folder / "questions.txt").write_text("\n".join(text[:70] + str(n) for n, text in enumerate(texts)))
+    _write_vectors(number, folder / "vectors.npy")
+    contexts = _contexts(number)
+    contexts.frame.write_parquet(folder / "contexts.parquet")
+    pairs = pool_contexts(contexts, DEPTH).frame
+    value = (pl.col("rank") % 3 == 0).cast(pl.Float64).alias("value")
+    Judgments(pairs.select("query", "passage", value)).frame.write_parquet(folder / "judgments.parquet")
 
 
-def documents(number: int) -> pl.DataFrame:
-    return pl.DataFrame({"document": [f"d{n}" for n in range(number)], "title": [""] * number, "text": texts(number)})
-
-
-def cluster(number: int) -> Callable[[], object]:
-    frame = documents(number)
-    return lambda: plan_clusters(frame, 0)
-
-
-def plan(number: int) -> Callable[[], object]:
-    frame = documents(number)
-    passages = pl.DataFrame({"passage": frame["document"], "document": frame["document"]})
-    clusters = Clusters([n % 8 for n in range(number)], [f"c{n}" for n in range(8)])
-    return lambda: plan_slots(QuestionPlan(questions=number // 10), frame, passages, clusters)
-
-
-def corpus(number: int) -> Callable[[], object]:
-    given = Documents(documents(number))
-    return lambda: prepare_corpus(given, QuestionPlan(questions=100))
-
-
-def wording(number: int) -> Callable[[], object]:
-    questions = [text[:70] + str(n) for n, text in enumerate(texts(number))]
-    return lambda: sum(1 for _ in minhash_pairs(questions))
-
-
-def meaning(number: int) -> Callable[[], object]:
+def _write_vectors(number: int, path: Path) -> None:
     """Vectors as the encoder's cache keeps them, with a near-duplicate of every hundredth question."""
-    path = Path(tempfile.mkdtemp()) / "vectors.npy"
     stored = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(number, 384))
     draw = np.random.default_rng(0)
     for start in range(0, number, 1000):
@@ -76,50 +59,82 @@ def meaning(number: int) -> Callable[[], object]:
         block[1::100] = block[::100] + 0.1 * block[1::100]
         stored[start : start + len(block)] = block / np.linalg.norm(block, axis=1, keepdims=True)
     stored.flush()
-    del stored
-    vectors = np.load(path, mmap_mode="r")
-    return lambda: sum(1 for _ in vector_pairs(vectors, 0.92))
 
 
-def pooling(number: int) -> Callable[[], object]:
-    """Four systems over as many documents, a hundred passages a query, a tenth of the pairs judged."""
+def _contexts(number: int) -> Contexts:
+    """Four systems over as many documents, a hundred passages a query."""
     queries, chance = number // DEPTH, np.random.default_rng(0)
     query = np.repeat(np.arange(queries), DEPTH)
+    ranks = np.tile(np.arange(1, DEPTH + 1), queries)
     parts = []
     for system in range(SYSTEMS):
         # The systems share documents of a query's neighbourhood, in different orders.
         near = np.concatenate([chance.permutation(DEPTH * 2)[:DEPTH] for _ in range(queries)])
-        ranks = np.tile(np.arange(1, DEPTH + 1), queries)
         frame = pl.DataFrame({"query": query, "passage": (query * DEPTH + near) % number, "rank": ranks})
         parts.append(
             frame.with_columns(pl.lit(f"s{system}").alias("system"), pl.col("query", "passage").cast(pl.String))
         )
-    contexts = Contexts(pl.concat(parts))
-    pairs = pool_contexts(contexts, DEPTH).frame
-    few = Judgments(pairs.gather_every(10).select("query", "passage", pl.lit(1.0).alias("value")))
-    every = Judgments(pairs.select("query", "passage", (pl.col("rank") % 3 == 0).cast(pl.Float64).alias("value")))
-
-    def work() -> None:
-        pool = pool_contexts(contexts, DEPTH)
-        items = unjudged_items(pool, few)
-        counts = estimate_relevant(pool, contexts, every)
-        assert counts.height == queries and len(items) < pool.frame.height
-
-    return work
+    return Contexts(pl.concat(parts))
 
 
-STAGES = {each.__name__: each for each in (cluster, plan, corpus, wording, meaning, pooling)}
+def cluster(folder: Path) -> Callable[[], object]:
+    frame = pl.read_parquet(folder / "documents.parquet")
+    return lambda: plan_clusters(frame, 0)
 
 
-def measure(stage: str, number: int) -> None:
-    work = STAGES[stage](number)
+def plan(folder: Path) -> Callable[[], object]:
+    frame = pl.read_parquet(folder / "documents.parquet", columns=["document"])
+    passages = pl.DataFrame({"passage": frame["document"], "document": frame["document"]})
+    clusters = Clusters([n % 8 for n in range(frame.height)], [f"c{n}" for n in range(8)])
+    return lambda: plan_slots(QuestionPlan(questions=frame.height // 10), frame, passages, clusters)
+
+
+def corpus(folder: Path) -> Callable[[], object]:
+    """All of it, with the table of passages, which is as large as the documents."""
+    given = Documents(pl.read_parquet(folder / "documents.parquet"))
+    return lambda: prepare_corpus(given, QuestionPlan(questions=100))
+
+
+def wording(folder: Path) -> Callable[[], object]:
+    questions = (folder / "questions.txt").read_text().splitlines()
+    return lambda: sum(1 for _ in minhash_pairs(questions))
+
+
+def meaning(folder: Path) -> Callable[[], object]:
+    vectors = np.load(folder / "vectors.npy", mmap_mode="r")
+    return lambda: sum(1 for _ in vector_pairs(vectors, 0.92))
+
+
+def pool(folder: Path) -> Callable[[], object]:
+    contexts = Contexts.trusted(pl.read_parquet(folder / "contexts.parquet"))
+    return lambda: pool_contexts(contexts, DEPTH)
+
+
+def unjudged(folder: Path) -> Callable[[], object]:
+    """Nine tenths of the pairs are unjudged."""
+    pooled = pool_contexts(Contexts.trusted(pl.read_parquet(folder / "contexts.parquet")), DEPTH)
+    few = Judgments.trusted(pl.read_parquet(folder / "judgments.parquet").gather_every(10))
+    return lambda: unjudged_items(pooled, few)
+
+
+def estimate(folder: Path) -> Callable[[], object]:
+    contexts = Contexts.trusted(pl.read_parquet(folder / "contexts.parquet"))
+    pooled, labels = pool_contexts(contexts, DEPTH), Judgments.trusted(pl.read_parquet(folder / "judgments.parquet"))
+    return lambda: estimate_relevant(pooled, contexts, labels)
+
+
+STAGES = {each.__name__: each for each in (cluster, plan, corpus, wording, meaning, pool, unjudged, estimate)}
+
+
+def measure(stage: str, folder: Path) -> None:
+    work = STAGES[stage](folder)
     before = _memory("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # the peak starts again
     start = time.process_time()
-    work()
+    found = work()
     seconds = time.process_time() - start
-    peak = _memory("VmHWM") - before
-    print(f"| {stage} | {number:,} | {seconds:.1f} | {peak:.0f} |", flush=True)
+    print(f"| {seconds:.1f} | {_memory('VmHWM') - before:.0f} |", flush=True)
+    del found
 
 
 def _memory(name: str) -> float:
@@ -132,16 +147,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sizes", nargs="*", type=int, default=SIZES)
     parser.add_argument("--stage", action="append", choices=tuple(STAGES))
-    parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
-    if given.one:
-        measure(given.stage[0], given.sizes[0])
+    if given.folder is not None:
+        measure(given.stage[0], given.folder) if given.stage else prepare(given.sizes[0], given.folder)
         return
-    print("| stage | documents | CPU seconds | MB more |", "| --- | ---: | ---: | ---: |", sep="\n", flush=True)
-    for stage in given.stage or STAGES:
-        for number in given.sizes:
-            command = [sys.executable, "-m", "benchmarks.build_scale", "--one", str(number), "--stage", stage]
+    print("| documents | stage | CPU seconds | MB more |", "| ---: | --- | ---: | ---: |", sep="\n", flush=True)
+    for number in given.sizes:
+        with tempfile.TemporaryDirectory() as folder:
+            command = [sys.executable, "-m", "benchmarks.build_scale", str(number), "--folder", folder]
             subprocess.run(command, check=True)
+            for stage in given.stage or STAGES:
+                print(f"| {number:,} | {stage} ", end="", flush=True)
+                subprocess.run([*command, "--stage", stage], check=True)
 
 
 if __name__ == "__main__":

@@ -261,7 +261,7 @@ def _accuracy(method: str, truth: list[Floats], k: int, design: Design) -> Accur
     ranks = np.array([spearman(one.totals, true) for one, true in zip(found, truth, strict=True)])
     subsets = float(np.mean([one.subsets for one in found]))
     (error,) = mean_estimates(squares.reshape(-1, 1), Resampling())
-    (order,) = mean_estimates(ranks[~np.isnan(ranks)].reshape(-1, 1), Resampling(), bounds=[(-1.0, 1.0)])
+    (order,) = mean_estimates(ranks[~np.isnan(ranks)].reshape(-1, 1), Resampling(), bounds=(-1.0, 1.0))
     low, high = error.interval or (0.0, 0.0)
     return Accuracy(
         method, subsets, math.sqrt(squares.mean()), (math.sqrt(max(low, 0.0)), math.sqrt(max(high, 0.0))), order

@@ -49,7 +49,12 @@ def cluster_documents(texts: Sequence[str], number: int | None = None, *, seed: 
         return Clusters([0] * len(texts), ["all"])
     rarity = _rarity(texts)
     basis = np.random.default_rng(seed).standard_normal((BUCKETS, WIDTH), dtype=np.float32)
-    return _cluster(lambda rows: _project([texts[row] for row in rows], rarity, basis), texts, number, seed)
+
+    def project(rows: Sequence[int]) -> Floats:
+        some = texts[rows.start : rows.stop] if isinstance(rows, range) else [texts[row] for row in rows]
+        return _project(some, rarity, basis)
+
+    return _cluster(project, texts, number, seed)
 
 
 def cluster_vectors(vectors: Floats, texts: Sequence[str], number: int, *, seed: int = 0) -> Clusters:

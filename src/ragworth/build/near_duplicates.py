@@ -108,6 +108,7 @@ def _hashed_pairs(vectors: Floats, least: float, seed: int) -> Iterator[tuple[in
             for one, other in _close_pairs(sides, order[start : start + ROWS + MAX_BLOCK], table, most):
                 if (cosine := float(vectors[one] @ vectors[other])) >= least:
                     yield one, other, cosine
+            _forget_pages(vectors)
 
 
 def _sides_of_planes(vectors: Floats, seed: int) -> NDArray[np.uint16]:

@@ -130,16 +130,17 @@ def rows_by_query(frames: Sequence[pl.DataFrame], columns: Sequence[str]) -> Ite
     runs = [_query_runs(frame) for frame in frames]
     places = pl.concat([each.select("query") for each in runs]).unique(maintain_order=True).with_row_index("place")
     runs = [each.join(places, on="query", maintain_order="left").drop("query").sort("place") for each in runs]
-    sizes = pl.concat(runs).group_by("place").agg(pl.col("length").sum()).sort("place")["length"].cum_sum().to_numpy()
-    chunks = np.flatnonzero(np.diff(sizes // ROWS, prepend=0, append=sizes[-1] // ROWS + 1)) if len(sizes) else []
+    ends = pl.concat(runs).group_by("place").agg(pl.col("length").sum()).sort("place")["length"].cum_sum().to_numpy()
     first = 0
-    for last in chunks:
+    while first < len(ends):
+        before = ends[first - 1] if first else 0
+        last = max(first + 1, int(np.searchsorted(ends, before + ROWS, side="right")))
         parts = []
         for frame, each in zip(frames, runs, strict=True):
             mine = each.filter(pl.col("place").is_between(first, last - 1))
             parts.append(frame.select(columns)[_positions(mine["start"].to_numpy(), mine["length"].to_numpy())])
         yield pl.concat(parts)
-        first = int(last)
+        first = last
 
 
 def _query_runs(frame: pl.DataFrame) -> pl.DataFrame:

@@ -219,7 +219,7 @@ class _Deck:
 
     def __init__(self, ids: pl.Series, rows: NDArray[np.uint32], questions: int, draw: random.Random) -> None:
         self._ids, self._at = ids, 0
-        self._rows = array("I", rows.tolist())
+        self._rows = array("I", rows.astype(np.uintc).tobytes())
         self._step = max(1, len(rows) // max(1, questions))
         draw.shuffle(self._rows)
 
