@@ -223,14 +223,14 @@ class _Deck:
         self._step = max(1, len(rows) // max(1, questions))
         draw.shuffle(self._rows)
 
-    def deal(self, number: int) -> Candidates:
+    def deal(self, number: int) -> SlotPassages:
         """The candidates of the next question."""
-        found = Candidates(self._ids, self._rows, self._at, min(number, len(self._rows)))
+        found = SlotPassages(self._ids, self._rows, self._at, min(number, len(self._rows)))
         self._at = (self._at + self._step) % len(self._rows)
         return found
 
 
-class Candidates(Sequence[str]):
+class SlotPassages(Sequence[str]):
     """Passages of a deck from a place on; after the last one comes the first. Decks are shared, so this is small."""
 
     __slots__ = ("_ids", "_number", "_rows", "_start")
