@@ -280,7 +280,7 @@ class Pace(NamedTuple):
     """CPU time of a context, on average."""
 
 
-def paces(data: Path, sizes: tuple[int, ...] = (2, 4, 6, 10), contexts: int = 2) -> Iterator[Pace]:
+def paces(data: Path, sizes: tuple[int, ...] = (2, 4, 6), contexts: int = 2) -> Iterator[Pace]:
     """Contexts of RGB of growing size, split with the embedded reader by the default method, without a store."""
     model = ragworth.llm("embedded")
     rows = [row for row in read_lines(data / "rgb" / "en_fact.json.gz") if isinstance(row["answer"], str)]
