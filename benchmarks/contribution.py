@@ -4,7 +4,8 @@
 supporting paragraphs and two others of each question of HotpotQA, 2WikiMultihopQA and MuSiQue. Both with the embedded
 reader and the accepted answer; single-passage judgments of the same passages beside it. ``grades``: answers from two
 of the paragraphs of ``multihop``, and which numbers go with their grades. ``calls``: error against calls, for a reader
-whose contributions are known.
+whose contributions are known. ``speed``: subsets, CPU time and passages per second of the embedded reader, for
+contexts of RGB of growing size.
 
     RAGWORTH_DATA=FOLDER python benchmarks/contribution.py rgb --limit 60 --store calls.sqlite
 """
@@ -12,8 +13,10 @@ whose contributions are known.
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import random
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,7 +35,7 @@ from ragworth.report.charts.drawing import render_png
 from ragworth.report.charts.planes import curve_chart
 from ragworth.stats.auc import auc_interval, pairs_within, win_rate
 from ragworth.stats.correlation import spearman
-from ragworth.stats.estimate import Resampling, mean_estimates
+from ragworth.stats.estimate import Estimate, Resampling, mean_estimates
 from ragworth.stats.paired import difference
 from ragworth.stats.within_query import query_correlations, within_query_correlations
 from ragworth.text_match.overlap import containment
@@ -200,10 +203,10 @@ def _rates(values: Floats, labels: np.ndarray, queries: np.ndarray) -> dict[str,
     return found
 
 
-def _shown(value: float | None, interval: object) -> str:
+def _shown(value: float | None, interval: object, digits: int = 2) -> str:
     if value is None or not isinstance(interval, tuple):
-        return "–"
-    return f"{value:.2f} [{interval[0]:.2f}, {interval[1]:.2f}]"
+        return "–" if value is None else f"{value:.{digits}f}"
+    return f"{value:.{digits}f} [{interval[0]:.{digits}f}, {interval[1]:.{digits}f}]"
 
 
 def saturating(k: int, seed: int) -> tuple[Floats, float]:
@@ -236,10 +239,10 @@ class Accuracy(NamedTuple):
     subsets: float
     error: float
     """Root mean square, in nats."""
-    ranks: float
+    error_interval: tuple[float, float]
+    """Over contexts."""
+    ranks: Estimate
     """Mean Spearman ρ with the exact ones, over the contexts in which it is defined."""
-    ranked: int
-    """How many these are."""
 
 
 def calls() -> Iterator[Accuracy]:
@@ -254,11 +257,47 @@ def calls() -> Iterator[Accuracy]:
 
 def _accuracy(method: str, truth: list[Floats], k: int, design: Design) -> Accuracy:
     found = [split_known(k, seed, design) for seed in range(len(truth))]
-    error = np.sqrt(np.mean([((one.totals - true) ** 2).mean() for one, true in zip(found, truth, strict=True)]))
+    squares = np.array([((one.totals - true) ** 2).mean() for one, true in zip(found, truth, strict=True)])
     ranks = np.array([spearman(one.totals, true) for one, true in zip(found, truth, strict=True)])
-    known = ranks[~np.isnan(ranks)]
     subsets = float(np.mean([one.subsets for one in found]))
-    return Accuracy(method, subsets, float(error), float(known.mean()), len(known))
+    (error,) = mean_estimates(squares.reshape(-1, 1), Resampling())
+    (order,) = mean_estimates(ranks[~np.isnan(ranks)].reshape(-1, 1), Resampling(), bounds=(-1.0, 1.0))
+    low, high = error.interval or (0.0, 0.0)
+    return Accuracy(
+        method, subsets, math.sqrt(squares.mean()), (math.sqrt(max(low, 0.0)), math.sqrt(max(high, 0.0))), order
+    )
+
+
+class Pace(NamedTuple):
+    """What contributions of contexts of one size take."""
+
+    passages: int
+    contexts: int
+    method: str
+    subsets: float
+    """Of a context, on average."""
+    seconds: float
+    """CPU time of a context, on average."""
+
+
+def paces(data: Path, sizes: tuple[int, ...] = (2, 4, 6), contexts: int = 2) -> Iterator[Pace]:
+    """Contexts of RGB of growing size, split with the embedded reader by the default method, without a store."""
+    model = ragworth.llm("embedded")
+    rows = [row for row in read_lines(data / "rgb" / "en_fact.json.gz") if isinstance(row["answer"], str)]
+    for k in sizes:
+        mixed = []
+        for row in rows[:contexts]:
+            texts = dict.fromkeys([*row["positive"][: k // 2], *row["negative"]])
+            kinds = [(SUPPORTING, text) for text in texts][:k]
+            mixed.append(_mixed(f"rgb-{row['id']:03}", row["query"], (row["answer"],), kinds))
+        table = passage_table(mixed)
+        shown = ragworth.Contexts(table.select(pl.lit("mixed").alias("system"), "query", "passage", "rank"))
+        start = time.process_time()
+        split = ragworth.annotate("contribution", shown, texts_of(mixed, table), model, answer="accepted")
+        seconds = time.process_time() - start
+        known = context_rows(split.frame)
+        method, number = known["method"].drop_nulls()[0], known["subsets"].drop_nulls()
+        yield Pace(k, contexts, method, float(np.mean(number.to_numpy())), seconds / contexts)
 
 
 def draw_calls(rows: list[Accuracy], path: Path) -> None:
@@ -271,7 +310,7 @@ def draw_calls(rows: list[Accuracy], path: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("rgb", "multihop", "grades", "calls"))
+    parser.add_argument("what", choices=("rgb", "multihop", "grades", "calls", "speed"))
     parser.add_argument("--limit", type=int, default=60)
     parser.add_argument("--store", type=Path, default=Path("calls.sqlite"))
     parser.add_argument("--plot", type=Path, help="of calls: write a picture (PNG)")
@@ -284,11 +323,21 @@ def main() -> None:
             sep="\n",
         )
         for row in rows:
-            print(f"| {row.method} | {row.subsets:.0f} | {row.error:.3f} | {row.ranks:.3f} | {row.ranked} |")
+            error = _shown(row.error, row.error_interval, 3)
+            order = _shown(row.ranks.value, row.ranks.interval, 3)
+            print(f"| {row.method} | {row.subsets:.0f} | {error} | {order} | {row.ranks.n} |")
         if given.plot is not None:
             draw_calls(rows, given.plot)
         return
     data = Path(os.environ["RAGWORTH_DATA"])
+    if given.what == "speed":
+        print("| passages | method | subsets | of | CPU seconds a context | passages a second |")
+        for pace in paces(data):
+            rate = pace.passages / pace.seconds
+            cells = (pace.passages, pace.method, f"{pace.subsets:.0f}", f"{1 << pace.passages:,}",
+                     f"{pace.seconds:.2f}", f"{rate:.2f}")  # fmt: skip
+            print(f"| {' | '.join(map(str, cells))} |", flush=True)
+        return
     questions = list((rgb if given.what == "rgb" else multihop)(data))[: given.limit]
     if given.what == "grades":
         print(*graded(questions, given.store), sep="\n")

@@ -56,6 +56,8 @@ ESTIMATE_TABLES = ("estimates", "estimated-differences")
 """What follows from a better judge of a sample (`ragworth.two_judges`)."""
 TEXT_TABLES = ("queries", "passages", "answers", "subquestions")
 TURNS_FILE = "texts/turns.parquet"
+SINGLE_ANSWERS = "answers"
+"""After the name of a grading step: what was said of every single answer."""
 """Turns of conversations, where there are any."""
 MANIFEST = "manifest.json"
 EXTRA_FILES = ("summary.parquet", "comparison.parquet", "report.html", "report.md")
@@ -74,7 +76,8 @@ class Results:
     ----------
     collection: texts of the queries and of all passages shown, accepted answers, sub-questions. Labels and ratings
         are in ``judgments`` and ``ratings``.
-    said: by step (``abstention``, ``answers``, ``grade``, …) its rows with ``reason``, ``raw`` and details.
+    said: by step (``abstention``, ``answers``, ``grade``, …) its rows with ``reason``, ``raw`` and details. If queries
+        have several answers, what a grader said of every single one is beside it, as ``STEP-answers``.
     manifest: what JSON can hold: title, versions, files, seeds, models, prompts, settings, stages with their costs.
     estimates: both tables of `ragworth.two_judges` by their names (``ESTIMATES``), or nothing.
     """
@@ -89,6 +92,10 @@ class Results:
     said: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     manifest: Mapping[str, Any] = field(default_factory=dict)
     estimates: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+
+    def said_of_answers(self, step: str) -> pl.DataFrame | None:
+        """What a grader said of every single answer; None if it graded none."""
+        return self.said.get(f"{step}-{SINGLE_ANSWERS}", self.said.get(step))
 
     @property
     def conversations(self) -> dict[str, str]:

@@ -313,7 +313,7 @@ def test_a_collection_without_a_kept_question_is_an_error(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("exact", [True, False])
-def test_similar_vectors_are_found(exact: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_similar_vectors_are_found(exact: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pair by pair, none is missed; by blocks, those with cosine 0.99 are found and no other pair is reported."""
     draw = np.random.default_rng(1)
     vectors = draw.standard_normal((1200, 64), dtype=np.float32)
@@ -321,10 +321,21 @@ def test_similar_vectors_are_found(exact: bool, monkeypatch: pytest.MonkeyPatch)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     if not exact:
         monkeypatch.setattr(near_duplicates, "MAX_EXACT", 100)
-    found = {(one, other) for one, other, _ in near_duplicates.vector_pairs(vectors, 0.92)}
+    np.save(tmp_path / "vectors.npy", vectors)
+    mapped = np.load(tmp_path / "vectors.npy", mmap_mode="r")
+    found = {(one, other) for one, other, _ in near_duplicates.vector_pairs(mapped, 0.92)}
     planted = {(number, number + 600) for number in range(600)}
     assert found <= planted
     assert found == planted if exact else len(found) >= 590
+
+
+def test_a_large_block_of_equal_vectors_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(near_duplicates, "MAX_EXACT", 10)
+    monkeypatch.setattr(near_duplicates, "ROWS", 64)
+    vectors = np.zeros((300, 8), dtype=np.float32)
+    vectors[:, 0] = 1
+    found = {other for _, other, _ in near_duplicates.vector_pairs(vectors, 0.92)}
+    assert found == set(range(1, 300))
 
 
 def test_a_question_in_the_language_of_one_of_its_passages_passes() -> None:

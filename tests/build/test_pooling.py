@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from ragworth import Contexts, Judgments, formats
+from ragworth.build import pooling
 from ragworth.build.pooling import estimate_relevant, merge_judgments, pool_contexts, unjudged_items
 from ragworth.cli import main
 from ragworth.stats.capture_recapture import chao2, chapman
@@ -30,6 +31,30 @@ def judged(relevant: str, other: str = "") -> Judgments:
 def test_each_passage_is_pooled_once_with_its_best_rank() -> None:
     pool = pool_contexts(contexts(one="abcd", two="bcex"), 3)
     assert pool.frame.rows() == [("q", "a", 1, 1), ("q", "b", 2, 1), ("q", "c", 2, 2), ("q", "e", 1, 3)]
+
+
+@pytest.mark.parametrize("rows", [1, 7, 1000])
+def test_a_few_rows_at_a_time_give_the_same_pool(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = [
+        (system, f"q{query}", rank, f"p{(3 * rank + query * skip) % 8}")
+        for system, skip in (("one", 1), ("two", 2), ("three", 5))
+        for query in (range(6) if system != "two" else reversed(range(6)))
+        for rank in range(1, 4)
+    ]
+    table = Contexts(pl.DataFrame(shown, schema=["system", "query", "rank", "passage"], orient="row"))
+    whole = pool_contexts(table, 2)
+    labels = Judgments(whole.frame.select("query", "passage", (pl.col("rank") % 2).cast(pl.Float64).alias("value")))
+    counts = estimate_relevant(whole, table, labels)
+    monkeypatch.setattr(pooling, "ROWS", rows)
+    pool = pool_contexts(table, 2)
+    assert pool.frame.equals(whole.frame)
+    assert estimate_relevant(pool, table, labels).equals(counts)
+    pairs = {(query, passage) for _, query, rank, passage in shown if rank <= 2}
+    assert set(pool.frame.select("query", "passage").rows()) == pairs
+    assert pool.frame["systems"].sum() == 3 * 6 * 2
+    assert counts.select("query", "pooled", "judged").rows() == [
+        (f"q{n}", size, size) for n in range(6) for size in [sum(query == f"q{n}" for query, _ in pairs)]
+    ]
 
 
 def test_only_what_has_no_label_is_judged() -> None:

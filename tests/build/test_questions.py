@@ -316,3 +316,17 @@ def test_a_plan_file_is_checked_whole(tmp_path: Path) -> None:
     )
     path.write_text("questions = 7\n[types]\nlist = 2\n")
     assert read_plan(path, seed=3) == QuestionPlan(questions=7, seed=3, types={"list": 2})
+
+
+def test_sources_and_candidates_are_read_from_the_tables(corpus: Corpus) -> None:
+    """As mappings and sequences do, without a copy of the corpus."""
+    sources = corpus.sources
+    assert list(sources) == corpus.passages["passage"].to_list() and len(sources) == corpus.passages.height
+    assert [source.id for source in sources.values()] == list(sources)
+    assert all(sources[source.id] == source for source in sources.values())
+    assert "no-such-passage" not in sources
+    candidates = corpus.slots[0].candidates
+    assert set(candidates) <= set(sources)
+    assert candidates[-1] == list(candidates)[-1] and candidates[:2] == list(candidates)[:2]
+    with pytest.raises(IndexError):
+        candidates[len(candidates)]

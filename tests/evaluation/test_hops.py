@@ -12,13 +12,14 @@ import pytest
 
 from ragworth import evaluate
 from ragworth.config import read
-from ragworth.contribution.hops import hops_of
-from ragworth.errors import InputError
+from ragworth.contribution.hops import hops_of, read_hops
+from ragworth.errors import FormatError, InputError, TableError
 from ragworth.evaluation.plan import plan_evaluation
 from ragworth.formats import load
 from ragworth.formats.openinference import FORMAT as OTLP
 from ragworth.llm.contract import Request, Score, Trace
 from ragworth.llm.scripted import ScriptedReply
+from ragworth.tables import Contexts
 from tests.evaluation.samples import Models, lines, said, statuses, workspace
 
 ROWS = [("q1", "p2", 1, 1, "mill"), ("q1", "p1", 2, 2, "builder of the mill"), ("q2", "p2", 1, 1, "mill")]
@@ -149,6 +150,44 @@ def test_a_search_that_finds_nothing_new_is_a_hop(folder: Path) -> None:
     assert [hop.passages for hop in hops] == [("p1",), (), ("p2",)]
 
 
+def test_a_search_without_a_result_is_a_hop(folder: Path, models: Models) -> None:
+    rows = [("q1", "p2", 1, 1, "mill"), ("q1", None, None, 2, "miller"), ("q2", None, None, 1, "mill")]
+    frame = pl.DataFrame(rows, schema=["query", "passage", "rank", "hop", "search"], orient="row")
+    frame.write_csv(folder / "agent.csv")
+    frame.write_csv(folder / "hops.csv")
+    results = evaluate(folder).results
+    assert results is not None
+    assert ("agent", "q2") in results.contexts.empty
+    row = results.said["hops"].row(0, named=True)
+    assert (row["query"], row["searches"]) == ("q1", ["mill", "miller"])
+    assert row["growing"] == pytest.approx([-5.0, -5.0, -5.0])
+    hops = read_hops(folder / "hops.csv")["run", "q1"]
+    assert [hop.passages for hop in hops] == [("p2",), ()]
+    frame.with_columns(hop=None).write_csv(folder / "agent.csv")
+    with pytest.raises(InputError, match="line 3: the passage is missing"):
+        evaluate(folder)
+    with pytest.raises(FormatError, match="row 2 has neither a passage nor a search"):
+        hops_of(frame.with_columns(search=None))
+    with pytest.raises(TableError, match="has passages, and a row without one"):
+        Contexts(frame.with_columns(hop=None))
+
+
+def test_logs_have_searches_without_a_result(tmp_path: Path) -> None:
+    shown: list[dict[str, Any]] = [{"hop": 1, "search": "miller"}, {"doc_id": "p1", "text": "A", "hop": 2}]
+    record = {"query_id": "q1", "query": "Who?", "answer": "Ann", "retrieved_context": shown}
+    lines(tmp_path / "agent.jsonl", [record])
+    contexts = load(str(tmp_path / "agent.jsonl")).contexts
+    assert contexts is not None and contexts.hops is not None
+    assert contexts.frame["passage"].to_list() == ["p1"]
+    (hops,) = hops_of(contexts.hops).values()
+    assert [(hop.search, hop.passages) for hop in hops] == [("miller", ()), ("", ("p1",))]
+    assert not contexts.notes
+    del shown[0]["search"]
+    lines(tmp_path / "agent.jsonl", [record])
+    with pytest.raises(InputError, match="passage 1 has neither doc_id nor text"):
+        load(str(tmp_path / "agent.jsonl"))
+
+
 @pytest.mark.parametrize("columns", [["turn"], ["hop"]])
 def test_a_column_that_means_something_else_is_no_error(folder: Path, models: Models, columns: list[str]) -> None:
     frame = pl.read_csv(folder / "agent.csv").drop("hop").with_columns(pl.lit("c1_1").alias(name) for name in columns)
@@ -161,9 +200,12 @@ def test_a_column_that_means_something_else_is_no_error(folder: Path, models: Mo
     assert ("isn't read as an agent's hops" in notes) == (columns == ["hop"])
 
 
-@pytest.mark.parametrize(("second", "hops"), [("her name", [1, 2]), ("who built it", None)])
+@pytest.mark.parametrize(
+    ("second", "found", "hops"),
+    [("her name", True, [1, 2]), ("her name", False, [1, 2]), ("who built it", True, None)],
+)
 def test_retrievers_of_a_trace_are_hops_if_they_search_for_different_things(
-    tmp_path: Path, second: str, hops: list[int] | None
+    tmp_path: Path, second: str, found: bool, hops: list[int] | None
 ) -> None:
     def span(name: str, kind: str, given: str, **more: str) -> dict[str, Any]:
         facts = {"openinference.span.kind": kind, "input.value": given, **more}
@@ -174,7 +216,7 @@ def test_retrievers_of_a_trace_are_hops_if_they_search_for_different_things(
     spans = [
         span("a", "CHAIN", "Who built the mill?", **{"output.value": "Ann"}),
         span("b", "RETRIEVER", "who built it", **{document: "A widow did."}),
-        span("c", "RETRIEVER", second, **{document: "The widow was Ann."}),
+        span("c", "RETRIEVER", second, **({document: "The widow was Ann."} if found else {})),
     ]
     path = tmp_path / "traces.json"
     path.write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}), encoding="utf-8")
@@ -182,3 +224,4 @@ def test_retrievers_of_a_trace_are_hops_if_they_search_for_different_things(
     contexts = OTLP.load(path).contexts
     assert contexts is not None
     assert (contexts.hops["hop"].to_list() if contexts.hops is not None else None) == hops
+    assert len(contexts) == 1 + found

@@ -6,10 +6,10 @@ import hashlib
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,10 @@ BUCKETS, WIDTH = 1 << 14, 96
 BATCH = 2048
 ROUNDS = 12
 WORD = re.compile(r"[^\W\d_]{3,}")
+
+
+VectorsOf: TypeAlias = Callable[[Sequence[int]], Floats]
+"""Unit vectors of some documents, by their places."""
 
 
 class Clusters(NamedTuple):
@@ -45,16 +49,23 @@ def cluster_documents(texts: Sequence[str], number: int | None = None, *, seed: 
         return Clusters([0] * len(texts), ["all"])
     rarity = _rarity(texts)
     basis = np.random.default_rng(seed).standard_normal((BUCKETS, WIDTH), dtype=np.float32)
-    vectors = np.empty((len(texts), WIDTH), np.float32)
-    for start in range(0, len(texts), BATCH):
-        vectors[start : start + BATCH] = _project(texts[start : start + BATCH], rarity, basis)
-    return cluster_vectors(vectors, texts, number, seed=seed)
+
+    def project(rows: Sequence[int]) -> Floats:
+        some = texts[rows.start : rows.stop] if isinstance(rows, range) else [texts[row] for row in rows]
+        return _project(some, rarity, basis)
+
+    return _cluster(project, texts, number, seed)
 
 
 def cluster_vectors(vectors: Floats, texts: Sequence[str], number: int, *, seed: int = 0) -> Clusters:
-    """Cluster unit vectors by spherical k-means, trained on at most a few thousand documents."""
+    """Cluster unit vectors of documents."""
+    return _cluster(lambda rows: vectors[np.asarray(rows)], texts, number, seed)
+
+
+def _cluster(vectors: VectorsOf, texts: Sequence[str], number: int, seed: int) -> Clusters:
+    """Spherical k-means, trained on at most a few thousand documents; vectors are made batch by batch, and not kept."""
     draw = np.random.default_rng(seed)
-    sample = vectors[np.sort(draw.choice(len(vectors), min(len(vectors), 8 * BATCH), replace=False))]
+    sample = vectors(np.sort(draw.choice(len(texts), min(len(texts), 8 * BATCH), replace=False)).tolist())
     centres = sample[_spread(sample, number, draw)]
     for _ in range(ROUNDS):
         nearest = (sample @ centres.T).argmax(axis=1)
@@ -62,13 +73,9 @@ def cluster_vectors(vectors: Floats, texts: Sequence[str], number: int, *, seed:
         if np.allclose(means, centres):
             break
         centres = means
-    labels = [int(each) for start in range(0, len(vectors), BATCH) for each in _nearest(vectors, start, centres)]
+    batches = (range(start, min(start + BATCH, len(texts))) for start in range(0, len(texts), BATCH))
+    labels = [label for rows in batches for label in (vectors(rows) @ centres.T).argmax(axis=1).tolist()]
     return _named(labels, texts)
-
-
-def _nearest(vectors: Floats, start: int, centres: Floats) -> NDArray[np.int64]:
-    found: NDArray[np.int64] = (vectors[start : start + BATCH] @ centres.T).argmax(axis=1)
-    return found
 
 
 def _mean(members: Floats, before: Floats) -> Floats:

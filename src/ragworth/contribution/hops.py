@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
@@ -38,7 +38,8 @@ HopTable: TypeAlias = Mapping[tuple[str, str], Sequence[Hop]]
 def read_hops(path: PathOrStr) -> HopTable:
     """Read hops from Parquet, CSV, TSV or JSONL, one row for each passage that a search found.
 
-    Several searches of one hop count as hops of their own. A passage that an earlier hop found belongs to that one.
+    Several searches of one hop count as hops of their own. A passage that an earlier hop found belongs to that one. A
+    row without a passage is a search that found nothing.
     """
     if str(path).lower().endswith((".jsonl", ".ndjson")):
         items = [item for _, item in read_objects(path, [], skip=False, expected=EXPECTED)]
@@ -54,22 +55,43 @@ def hops_of(frame: pl.DataFrame, source: str = "") -> HopTable:
     if not counted:
         raise FormatError("there is no column 'hop'", file=source, expected=EXPECTED)
     numbers = [_hop_numbers(frame, name, source) for name in counted]
-    query, passage = (id_column(frame, name, table="hops", source=source) for name in ("query", "passage"))
     named = find_id_column(frame, "system") is not None
     system = id_column(frame, "system", table="hops", source=source) if named else ["run"] * frame.height
     search = frame["search"].cast(pl.String).fill_null("") if "search" in frame.columns else [""] * frame.height
-    rows = sorted(zip(zip(*numbers, strict=True), range(frame.height), system, query, passage, search, strict=True))
+    query = id_column(frame, "query", table="hops", source=source)
+    passage = _found_passages(frame, search, source)
+    rows = sorted(
+        zip(zip(*numbers, strict=True), range(frame.height), system, query, passage, search, strict=True),
+        key=lambda row: row[:2],
+    )
     found: dict[tuple[str, str], dict[tuple[tuple[int, ...], str], list[str]]] = {}
     seen: set[tuple[str, str, str]] = set()
     for number, _, name, asked, shown, words in rows:
         hop = found.setdefault((name, asked), {}).setdefault((number, words), [])
-        if (name, asked, shown) not in seen:
+        if shown is not None and (name, asked, shown) not in seen:
             seen.add((name, asked, shown))
             hop.append(shown)
     return {
         key: [Hop(_hop_name(counted, number), words, tuple(passages)) for (number, words), passages in hops.items()]
         for key, hops in found.items()
     }
+
+
+def _found_passages(frame: pl.DataFrame, search: Iterable[str], source: str) -> list[str | None]:
+    """The ids of the passages; None where a search found nothing."""
+    named = find_id_column(frame, "passage")
+    if named is None or not frame[named].null_count():
+        return id_column(frame, "passage", table="hops", source=source).to_list()
+    known = frame[named].is_not_null()
+    for row, (found, words) in enumerate(zip(known, search, strict=True), 1):
+        if not found and not words:
+            raise FormatError(
+                f"row {row} has neither a passage nor a search",
+                file=source,
+                expected="a search in a row without a passage",
+            )
+    ids = iter(id_column(frame.filter(known), "passage", table="hops", source=source).to_list())
+    return [next(ids) if found else None for found in known]
 
 
 def _hop_numbers(frame: pl.DataFrame, name: str, source: str) -> pl.Series:

@@ -6,12 +6,13 @@ Contributions must be to the answers that were given and graded, not to accepted
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import polars as pl
 
 from ragworth.contribution.profile import carrying
+from ragworth.contribution.rows import context_rows
 from ragworth.contribution.summary import LEAST
 from ragworth.errors import format_count, format_list, quote_short
 
@@ -75,13 +76,18 @@ def diagnose_contributions(
                     continue
                 examined[key[0], "redundant-with"] += 1
                 examined[key[0], "misled-by"] += grade is not None
-                found += _misled_by(*key, known, least) if grade == "wrong" else []
-                found += _redundant_with(*key, known)
+                own_findings = [
+                    *(_misled_by(*key, known, least) if grade == "wrong" else ()),
+                    *_redundant_with(*key, known),
+                ]
+                found += _of_answer(own_findings, answer["repeat"][0], len(answers))
     if support is not None:
-        judged = support.filter(pl.col("status") == "ok", pl.col("statements").is_not_null())
+        judged = context_rows(support).filter(pl.col("status") == "ok", pl.col("statements").is_not_null())
+        several = Counter(context_rows(support).select("system", "query").iter_rows())
         for row in judged.iter_rows(named=True):
             examined.update((row["system"], finding) for finding in SENTENCE_LABELS)
-            found += _sentence_findings(row)
+            number = several[row["system"], row["query"]]
+            found += _of_answer(_sentence_findings(row), row.get("repeat") or 0, number)
     # Several answers to a query may have the same finding.
     frame = pl.DataFrame(found, schema=dict.fromkeys(ContributionFinding._fields, pl.String), orient="row")
     holds = Counter(frame.select("system", "finding").iter_rows())
@@ -89,6 +95,12 @@ def diagnose_contributions(
     rows = [(*key, holds[key], of) for key, of in sorted(examined.items(), key=lambda each: order[each[0][1]]) if of]
     schema = {"system": pl.String, "finding": pl.String, "n": pl.Int64, "of": pl.Int64}
     return ContributionDiagnosis(frame, pl.DataFrame(rows, schema=schema, orient="row"))
+
+
+def _of_answer(findings: Iterable[ContributionFinding], repeat: int, answers: int) -> Iterator[ContributionFinding]:
+    """Findings that say which of several answers to the query they are about."""
+    for each in findings:
+        yield each._replace(detail=f"answer {repeat + 1}: {each.detail}") if answers > 1 else each
 
 
 def _misled_by(system: str, query: str, passages: pl.DataFrame, least: float) -> Iterator[ContributionFinding]:

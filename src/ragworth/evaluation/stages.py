@@ -28,6 +28,7 @@ from ragworth.generation import answering
 from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM, AnsweringResult, shown_contexts
 from ragworth.graders import grading
 from ragworth.graders.grading import GRADERS
+from ragworth.results import SINGLE_ANSWERS
 from ragworth.retrieval import Pipeline, retrieve
 from ragworth.scoring import metric_file_digests, passage_tokens, score
 from ragworth.tables import OK, Answers, Contexts, Judgments, Outcomes, Ratings, Scores, Table
@@ -144,10 +145,11 @@ def run_task_stage(
     job: Job | None,
     key: Mapping[str, Any],
     note: Callable[[pl.DataFrame], str] | None = None,
+    more: Callable[[ResultT], Mapping[str, pl.DataFrame]] | None = None,
 ) -> StageResult | None:
     """Run a task as a stage. In a plan nothing is asked, and what the stage would give is None if it isn't kept.
 
-    ``note``: what to remember besides, by the rows.
+    ``note``: what to remember besides, by the rows. ``more``: further frames to keep, by their names.
     """
     state.prompts |= task.templates
 
@@ -157,7 +159,8 @@ def run_task_stage(
         notes = [*found.notes, *([note(found.frame)] if note is not None else [])]
         notes += [job.note] if job is not None and job.note else []
         lasting = job is None or not may_succeed_later(facts)
-        return StageResult({"said": found.frame}, {**facts, "notes": notes}, lasting=lasting)
+        frames = {"said": found.frame, **(more(found) if more is not None else {})}
+        return StageResult(frames, {**facts, "notes": notes}, lasting=lasting)
 
     if state.plan is not None:
         words = str(plan_task(task, items, job)) if job is not None else "no model is asked"
@@ -375,18 +378,33 @@ def run_grade(state: EvaluationState, kind: str, task: TaskConfig) -> None:
             "contexts": contexts_key(state.shown),
             "labels": state.material.labels_key,
         }
-        made = run_task_stage(state, name, *grading.grading_task(grader, book.answers), job, key)
+        if any(answer.repeat for answer in book.answers):
+            key["answers kept"] = "each"  # older versions kept only what repeats come to together
+        task_and_items = grading.grading_task(grader, book.answers)
+        made = run_task_stage(state, name, *task_and_items, job, key, more=_single_answers)
     if made is not None:
-        add_outcomes(state, f"graded-{kind}" if kind in ANNOTATORS else kind, made.frames["said"])
+        single = made.frames.get(SINGLE_ANSWERS)
+        add_outcomes(state, f"graded-{kind}" if kind in ANNOTATORS else kind, made.frames["said"], single)
 
 
-def add_outcomes(state: EvaluationState, kind: str, frame: pl.DataFrame) -> None:
-    """Outcomes of a kind. Where another, or a file, came first with the same aspect, this one is called KIND-ASPECT."""
+def _single_answers(result: grading.GradingResult) -> dict[str, pl.DataFrame]:
+    """What was said of every single answer, if some queries have several."""
+    return {SINGLE_ANSWERS: result.answers} if result.answers.height > result.frame.height else {}
+
+
+def add_outcomes(state: EvaluationState, kind: str, frame: pl.DataFrame, single: pl.DataFrame | None = None) -> None:
+    """Outcomes of a kind, and where queries have several answers, what was said of every ``single`` one.
+
+    Where another, or a file, came first with the same aspect, this one is called KIND-ASPECT.
+    """
     taken = {aspect for table in state.outcomes for aspect in table.frame["aspect"].unique()}
     own = pl.col("aspect")
     renamed = pl.when(own.is_in(list(taken))).then(pl.lit(f"{kind}-") + own).otherwise(own)
     named = frame.with_columns(renamed.alias("aspect"))
-    state.said["grade" if "grade" in named["aspect"].unique() else kind] = named
+    step = "grade" if "grade" in named["aspect"].unique() else kind
+    state.said[step] = named
+    if single is not None:
+        state.said[f"{step}-{SINGLE_ANSWERS}"] = single.with_columns(renamed.alias("aspect"))
     state.outcomes.append(Outcomes.trusted(named))
 
 

@@ -1,7 +1,7 @@
 """Read CSV and TSV with a header: fast if the file is plain, exact if not, reporting bad rows by line.
 
 Fields stay text except in numeric columns. A row is bad if it has the wrong number of fields, isn't UTF-8, lacks an
-id, or has something else in a numeric column.
+id, or has something else in a numeric column. Only a search of an agent that found nothing has no passage.
 """
 
 from __future__ import annotations
@@ -196,11 +196,20 @@ def _is_text(row: list[str]) -> bool:
     return all(cell.isascii() or not any("\ud800" <= sign <= "\udfff" for sign in cell) for cell in row)
 
 
+def _searches(frame: pl.DataFrame) -> pl.Series:
+    """Which rows say in which hop an agent searched for what."""
+    named = {"hop", "search"} <= set(frame.columns)
+    return frame.select(
+        pl.all_horizontal(pl.col("hop", "search").is_not_null()) if named else pl.lit(False)
+    ).to_series()
+
+
 def _convert_numbers(rows: CsvRows, required: set[str], words: Collection[str]) -> tuple[pl.DataFrame, list[BadLine]]:
     """Convert numeric columns, dropping rows that lack an id or a required number."""
     problems: dict[int, str] = {}
     columns: list[pl.Series] = []
     needed = required | {alias for name in ID_ALIASES if (alias := find_id_column(rows.frame, name))}
+    passage = find_id_column(rows.frame, "passage")
     numbers = (NUMBER_COLUMNS if "value" in rows.frame.columns else NUMBER_COLUMNS | WIDE_COLUMNS) - set(words)
     for column in rows.frame:
         name = column.name
@@ -213,7 +222,8 @@ def _convert_numbers(rows: CsvRows, required: set[str], words: Collection[str]) 
         else:
             columns.append(column)
         if name in needed:
-            for row in column.is_null().arg_true():
+            missing = column.is_null() & ~_searches(rows.frame) if name == passage else column.is_null()
+            for row in missing.arg_true():
                 problems.setdefault(row, f"the {name} is missing")
     frame = pl.DataFrame(columns)
     if not problems:

@@ -305,7 +305,7 @@ def as_passage(item: Any, rank: int) -> LoggedPassage:
             )
     if outer.text is None and isinstance(row.get("document"), str):
         outer = outer._replace(text=as_text(row["document"], f"text of passage {rank}"))
-    if outer.text is None and outer.id is None:
+    if outer.text is None and outer.id is None and outer.search is None:
         raise WrongLineError(f"passage {rank} has neither doc_id nor text")
     return outer
 
@@ -405,7 +405,7 @@ def read_record(row: Mapping[str, Any], finder: FieldFinder, place: int, *, cell
 
 def read_relevant(row: Mapping[str, Any], finder: FieldFinder, *, cells: bool = False) -> list[LoggedPassage]:
     """Passages known to be relevant. As many ids as texts are theirs; otherwise nothing says which belong together."""
-    texts = as_passages(finder.get(row, "relevant")) or []
+    texts = [each for each in as_passages(finder.get(row, "relevant")) or [] if not each.is_empty_search]
     ids = as_texts(finder.get(row, "relevant_ids"), "id", cells=cells)
     if len(ids) == len(texts):
         return [

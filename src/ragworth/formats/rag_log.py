@@ -73,6 +73,11 @@ class LoggedPassage(NamedTuple):
     """Which of an agent's searches found it, from 1."""
     search: str | None = None
 
+    @property
+    def is_empty_search(self) -> bool:
+        """Whether it stands for a search that found nothing."""
+        return self.text is None and self.id is None and self.hop is not None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogRecord:
@@ -129,9 +134,10 @@ class LogBuilder:
         """By row: a text that differs from the first one of the same passage id."""
         self.hops: dict[int, tuple[int, str | None]] = {}
         """By row: in which hop a passage was found, and by which search."""
-        self.found_again: list[tuple[str, int, str | None]] = []
-        """Passages of the current record that a later search found once more: id, hop and search."""
-        self.other_hops: list[tuple[str, str, str, int, str | None]] = []
+        self.found_again: list[tuple[str | None, int, str | None]] = []
+        """Passages of the current record that a later search found once more: id, hop and search. No id: the search
+        found nothing."""
+        self.other_hops: list[tuple[str, str, str | None, int, str | None]] = []
         """Such passages of all records: system, query, passage, hop and search."""
         self.shown: dict[tuple[str, str], _ShownContext] = {}
         self.unrecorded: dict[tuple[str, str], int] = {}
@@ -220,6 +226,9 @@ class LogBuilder:
         ids: set[str] = set()
         self.found_again = []
         for rank, passage in enumerate(record.passages, 1):
+            if passage.is_empty_search:
+                self._find_again(None, passage)
+                continue
             if passage.id is None and passage.text is None:
                 raise WrongLineError(f"passage {rank} has neither doc_id nor text")
             name = passage.id if passage.id is not None else text_id(passage.text or "")
@@ -232,11 +241,11 @@ class LogBuilder:
                 self._find_again(name, passage)
             ids.add(name)
             named.setdefault((name, passage.text), passage._replace(id=name))
-        self.repeated_passages += len(record.passages) - len(named)
+        self.repeated_passages += sum(not each.is_empty_search for each in record.passages) - len(named)
         return list(named.values())
 
-    def _find_again(self, name: str, passage: LoggedPassage) -> None:
-        """Note that another search found a passage, too: it is shown once, but that search was made."""
+    def _find_again(self, name: str | None, passage: LoggedPassage) -> None:
+        """Note that another search found a passage, too, or nothing: it is shown once, but that search was made."""
         if passage.hop is not None:
             self.found_again.append((name, passage.hop, passage.search))
 

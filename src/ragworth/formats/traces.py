@@ -80,7 +80,7 @@ def _read_trace(trace: str, steps: list[TraceStep], finder: FieldFinder, several
     for hop, step in enumerate(rerankers or retrievers, 1):
         found = as_passages(step.documents) or []
         if hopping:
-            found = [each._replace(hop=hop, search=searches[hop - 1]) for each in found]
+            found = [each._replace(hop=hop, search=searches[hop - 1]) for each in found or [LoggedPassage(None)]]
         passages = (passages or []) + found
     grades = {name: value for step in steps for name, value in step.grades.items()}
     return LogRecord(

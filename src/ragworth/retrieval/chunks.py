@@ -126,10 +126,11 @@ def chunk(
     read = given.read(str(documents)) if file else given.Documents(given.coerce_documents(documents))
     tool = load_tokenizer(tokenizer) if isinstance(tokenizer, str) else tokenizer
     cut = build_cutter(by, tool)
-    rows: list[tuple[str, str, str, int, int, str]] = []
+    made = [pl.DataFrame(schema=SCHEMA)]
     empty: list[str] = []
     for part in read.frame.iter_slices(BATCH_ROWS):
         texts = part["text"].to_list()
+        rows: list[tuple[str, str, str, int, int, str]] = []
         for (document, title, text), units in zip(part.iter_rows(), cut(texts), strict=True):
             front = bool(title) and titles == "front"
             before = len(rows)
@@ -137,11 +138,12 @@ def chunk(
                 place = Origin(document, start, end, front, name)
                 rows.append((str(place), place.of(text, title), document, start, end, title))
             empty += [document] * (len(rows) == before)
+        made.append(pl.DataFrame(rows, schema=SCHEMA, orient="row"))
     notes = list(read.notes)
     if empty:
         few = format_list([quote_short(each, 24) for each in empty], 3)
         notes.append(f"{format_count(len(empty), 'document')} without a text left out ({few})")
-    return Chunks(pl.DataFrame(rows, schema=SCHEMA, orient="row"), tuple(notes))
+    return Chunks(pl.concat(made), tuple(notes))
 
 
 def _check_options(by: str, size: int | None, overlap: int, titles: str, tokenizer: Any, name: str) -> int:

@@ -97,7 +97,7 @@ class Contexts(Table):
         if ties not in ("float64", "float32"):
             raise TableError(f"invalid ties={ties!r}", expected="float64 or float32", file=source)
         frame = coercion.to_frame(data, source=source, nested=("query_id", "passage_id", "score"))
-        frame, nothing = _split_empty(frame, system, source)
+        frame, nothing, searches = _split_empty(frame, system, source)
         named = coercion.find_id_column(frame, "system")
         systems = coercion.id_column(frame, "system", table=self.name, source=source) if named else None
         columns = [
@@ -117,9 +117,10 @@ class Contexts(Table):
             shown = pl.DataFrame(columns[:2]).with_columns(
                 pl.lit(system).alias("system") if systems is None else systems
             )
-            self.hops = shown.select("system", "query", "passage").with_columns(
+            found = shown.select("system", "query", "passage").with_columns(
                 frame[name] for name in HOP_COLUMNS if name in frame
             )
+            self.hops = pl.concat([found, searches], how="diagonal_relaxed")
         name = system if systems is None else only_value(systems.to_frame(), "system")
         columns += [systems] if systems is not None and name is None else []
         rows, self.starts = order_contexts(pl.DataFrame(columns), ties=ties, source=source)
@@ -204,11 +205,16 @@ class Contexts(Table):
         return contexts
 
 
-def _split_empty(frame: pl.DataFrame, system: str, source: str) -> tuple[pl.DataFrame, list[tuple[str, str]]]:
-    """Split off the rows that say that nothing was retrieved: those whose passage, rank and score are null."""
+def _split_empty(
+    frame: pl.DataFrame, system: str, source: str
+) -> tuple[pl.DataFrame, list[tuple[str, str]], pl.DataFrame]:
+    """Split off the rows that say that nothing was retrieved: those whose passage, rank and score are null.
+
+    Next to passages, such a row with a hop is a search of an agent that found nothing; these rows come last.
+    """
     passage = coercion.find_id_column(frame, "passage")
     if passage is None or not frame[passage].null_count():
-        return frame, []
+        return frame, [], pl.DataFrame()
     blank = pl.all_horizontal(pl.col(n).is_null() for n in (passage, "rank", "score") if n in frame.columns)
     bare, rest = frame.filter(blank), frame.filter(~blank)
     named = coercion.find_id_column(frame, "system")
@@ -221,7 +227,10 @@ def _split_empty(frame: pl.DataFrame, system: str, source: str) -> tuple[pl.Data
     pairs = pl.DataFrame([systems, queries])
     keys = [pl.col(named) if named else pl.lit(system), pl.col(coercion.find_id_column(frame, "query") or "query")]
     others = rest.select(key.cast(pl.String).alias(name) for key, name in zip(keys, pairs.columns, strict=True))
-    both = pairs.join(others, on=pairs.columns, how="semi")
+    others = others.unique()
+    hops = pairs.with_columns(bare[name] for name in HOP_COLUMNS if name in bare.columns)
+    searches = hops.join(others, on=pairs.columns, how="semi", maintain_order="left")
+    both = searches.filter(pl.col("hop").is_null()) if "hop" in searches.columns else searches
     if both.height:
         raise TableError(
             f"the context of {quote_short(both['system'][0])} for the query {quote_short(both['query'][0])} has "
@@ -229,7 +238,7 @@ def _split_empty(frame: pl.DataFrame, system: str, source: str) -> tuple[pl.Data
             expected="a passage id in every row, or one row without an id if nothing was retrieved",
             file=source,
         )
-    return rest, pairs.rows()
+    return rest, pairs.join(others, on=pairs.columns, how="anti", maintain_order="left").rows(), searches
 
 
 def _first_ranks(frame: pl.DataFrame, k: int) -> pl.DataFrame:

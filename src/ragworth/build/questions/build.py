@@ -22,6 +22,7 @@ from ragworth.build.questions.contract import QuestionSlot, QuestionWriter, Sour
 from ragworth.build.questions.model_writer import ModelWriter
 from ragworth.build.questions.plan import QuestionPlan, allocate, plan_clusters, plan_slots
 from ragworth.build.questions.rules import RuleWriter
+from ragworth.build.questions.sources import PassageSources
 from ragworth.build.roles import shared_role_warnings
 from ragworth.calls.job import Job
 from ragworth.calls.programs import Forecast
@@ -88,12 +89,9 @@ def prepare_corpus(
     pieces = chunk(documents.frame, "words", words, titles="front")
     passages = pieces.frame
     found = plan_clusters(documents.frame, plan.seed, clusters, encoder)
-    sources = {
-        id: SourceText(id, document, title, text.removeprefix(f"{title}\n") if title else text)
-        for id, text, document, title in passages.select("passage", "text", "document", "document_title").iter_rows()
-    }
     slots = plan_slots(plan, documents.frame, passages, found)
-    return Corpus(documents, passages.select("passage", "text", "document"), sources, found, slots)
+    shown = passages.select("passage", "text", "document")
+    return Corpus(documents, shown, PassageSources(passages), found, slots)
 
 
 def choose_writer(jobs: BuildJobs, settings: BuildSettings) -> QuestionWriter:

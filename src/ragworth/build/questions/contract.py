@@ -29,7 +29,7 @@ class SourceText(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class QuestionSlot:
     """One question to write: its stratum, and passages to write from, best first."""
 
@@ -37,7 +37,7 @@ class QuestionSlot:
     cluster: str
     type: str
     style: str
-    candidates: tuple[str, ...]
+    candidates: Sequence[str]
     """Ids of passages. A writer takes the first that suit the type."""
     seed: str
 

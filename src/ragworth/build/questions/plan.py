@@ -19,14 +19,17 @@ from __future__ import annotations
 
 import random
 import tomllib
+from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from ragworth.build.clusters import Clusters, cluster_count, cluster_documents, cluster_vectors
 from ragworth.build.questions.contract import QuestionSlot
@@ -37,6 +40,8 @@ from ragworth.formats.files import open_file
 MODEL_DRAFTS, RULE_DRAFTS = 1.5, 3.0
 CANDIDATES = 100
 """Passages that a writer may try for one question."""
+HEAD, BATCH = 4000, 2048
+"""Characters of a document that clusters go by, and documents that are read at a time."""
 
 
 @dataclass(frozen=True)
@@ -130,14 +135,42 @@ def plan_clusters(
 ) -> Clusters:
     """Clusters of documents (document, title, text) by their titles and first words: by the words themselves, or by
     their meaning if an encoder is named."""
-    texts = (documents["title"] + "\n" + documents["text"].str.head(4000)).to_list()
+    heads = DocumentHeads(documents)
     if not encoder:
-        return cluster_documents(texts, number, seed=seed)
+        return cluster_documents(heads, number, seed=seed)
     from ragworth.retrieval.encoders import open_encoder
     from ragworth.retrieval.encoders.vector_cache import load_vectors
 
-    vectors = load_vectors(open_encoder(encoder), pl.Series(texts, dtype=pl.String), cache)
-    return cluster_vectors(vectors, texts, min(number or cluster_count(len(texts)), len(texts)), seed=seed)
+    vectors = load_vectors(open_encoder(encoder), _heads(documents), cache)
+    return cluster_vectors(vectors, heads, min(number or cluster_count(len(heads)), len(heads)), seed=seed)
+
+
+class DocumentHeads(Sequence[str]):
+    """The title and first words of each document, made when they are read."""
+
+    def __init__(self, documents: pl.DataFrame) -> None:
+        self._documents = documents.select("title", "text")
+
+    def __len__(self) -> int:
+        return self._documents.height
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        if isinstance(place, slice):
+            return _heads(self._documents[place]).to_list()
+        title, text = self._documents.row(place)
+        return f"{title}\n{text[:HEAD]}"
+
+    def __iter__(self) -> Iterator[str]:
+        for part in self._documents.iter_slices(BATCH):
+            yield from _heads(part)
+
+
+def _heads(documents: pl.DataFrame) -> pl.Series:
+    return documents["title"] + "\n" + documents["text"].str.head(HEAD)
 
 
 def plan_slots(
@@ -148,11 +181,10 @@ def plan_slots(
     ``passages`` has the columns passage and document. Each question starts at another passage of its cluster, so that
     together they spread over all of them.
     """
-    group = dict(zip(documents["document"], clusters.labels, strict=True))
-    members: list[list[str]] = [[] for _ in clusters.names]
-    for passage, document in passages.select("passage", "document").iter_rows():
-        members[group[document]].append(passage)
-    sizes = {name: float(len(ids)) for name, ids in zip(clusters.names, members, strict=True)}
+    labels = documents.select("document", pl.Series("cluster", clusters.labels, dtype=pl.Int32))
+    owners = passages.select("document").join(labels, on="document", how="left", maintain_order="left")["cluster"]
+    members = [(owners == label).arg_true().to_numpy() for label in range(len(clusters.names))]
+    sizes = {name: float(len(rows)) for name, rows in zip(clusters.names, members, strict=True)}
     strata = {
         (cluster, kind, style): size * plan.types[kind] * plan.styles[style]
         for (cluster, size), kind, style in product(sizes.items(), plan.types, plan.styles)
@@ -162,7 +194,11 @@ def plan_slots(
     wanted = Counter[str]()
     for key, count in counts.items():
         wanted[key.split("\t")[0]] += count
-    decks = {name: _Deck(ids, wanted[name], draw) for name, ids in zip(clusters.names, members, strict=True) if ids}
+    decks = {
+        name: _Deck(passages["passage"], rows, wanted[name], draw)
+        for name, rows in zip(clusters.names, members, strict=True)
+        if len(rows)
+    }
     slots: list[QuestionSlot] = []
     for key, count in counts.items():
         cluster, kind, style = key.split("\t")
@@ -181,14 +217,43 @@ def count_slots(slots: Sequence[QuestionSlot]) -> list[tuple[str, str, int]]:
 class _Deck:
     """Passages in random order, dealt to a number of questions. Their starts are spread evenly over all passages."""
 
-    def __init__(self, ids: Sequence[str], questions: int, draw: random.Random) -> None:
-        self._ids, self._at = list(ids), 0
-        self._step = max(1, len(ids) // max(1, questions))
-        draw.shuffle(self._ids)
+    def __init__(self, ids: pl.Series, rows: NDArray[np.uint32], questions: int, draw: random.Random) -> None:
+        self._ids, self._at = ids, 0
+        self._rows = array("I", rows.astype(np.uintc).tobytes())
+        self._step = max(1, len(rows) // max(1, questions))
+        draw.shuffle(self._rows)
 
-    def deal(self, number: int) -> tuple[str, ...]:
+    def deal(self, number: int) -> SlotPassages:
         """The candidates of the next question."""
-        size = len(self._ids)
-        found = tuple(self._ids[(self._at + step) % size] for step in range(min(number, size)))
-        self._at = (self._at + self._step) % size
+        found = SlotPassages(self._ids, self._rows, self._at, min(number, len(self._rows)))
+        self._at = (self._at + self._step) % len(self._rows)
         return found
+
+
+class SlotPassages(Sequence[str]):
+    """Passages of a deck from a place on; after the last one comes the first. Decks are shared, so this is small."""
+
+    __slots__ = ("_ids", "_number", "_rows", "_start")
+
+    def __init__(self, ids: pl.Series, rows: Sequence[int], start: int, number: int) -> None:
+        self._ids, self._rows, self._start, self._number = ids, rows, start, number
+
+    def __len__(self) -> int:
+        return self._number
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        if isinstance(place, slice):
+            return [self[each] for each in range(*place.indices(self._number))]
+        if not -self._number <= place < self._number:
+            raise IndexError(place)
+        return str(self._ids[self._rows[(self._start + place % self._number) % len(self._rows)]])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))

@@ -11,7 +11,7 @@ import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import NamedTuple
 
 from ragworth.build.drafts import Draft
@@ -44,7 +44,8 @@ KINDS: dict[str, tuple[FactKind, ...]] = {
 }
 MAX_MENTIONS = 2
 """An answer that the passage has more often is likely to be ambiguous."""
-
+RECENT = 4096
+"""Passages whose facts are kept."""
 
 _COMMON_NAMES = "United States America American English British New York World War University National"
 COMMON_NAMES = frozenset((*_COMMON_NAMES.split(), *NO_NAMES))
@@ -108,7 +109,8 @@ class RuleWriter:
     ) -> list[Draft]:
         asked: set[tuple[str, str]] = set()
         kin = SameKind(passages)
-        find = cache(lambda id: _clear_facts(passages[id]))  # a passage is a candidate of many slots
+        # A passage is a candidate of many slots, most of them neighbours.
+        find = lru_cache(RECENT)(lambda id: _clear_facts(passages[id]))
         return [_draft(slot, find, asked, kin) for slot in slots]
 
 

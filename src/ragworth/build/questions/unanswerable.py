@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Mapping
+from functools import cached_property
 
 from ragworth.build.questions.contract import SourceText
 from ragworth.build.questions.facts import UNIT, Fact
@@ -27,17 +28,36 @@ def kind_of(source: SourceText) -> str:
 
 
 class SameKind:
-    """Documents by what they are about."""
+    """Documents by what they are about, found out when it is first asked for."""
 
     def __init__(self, passages: Mapping[str, SourceText]) -> None:
-        self._texts: dict[str, list[SourceText]] = {}
-        self._kinds: dict[str, str] = {}
-        self._documents: dict[str, list[str]] = {}
-        for source in passages.values():
-            self._texts.setdefault(source.document, []).append(source)
-            if source.document not in self._kinds and (kind := kind_of(source)):
-                self._kinds[source.document] = kind
-                self._documents.setdefault(kind, []).append(source.document)
+        self._passages = passages
+
+    @cached_property
+    def _kinds(self) -> dict[str, str]:
+        """What each document is about, where a passage says so."""
+        found: dict[str, str] = {}
+        for source in self._passages.values():
+            if source.document not in found and (kind := kind_of(source)):
+                found[source.document] = kind
+        return found
+
+    @cached_property
+    def _documents(self) -> dict[str, list[str]]:
+        """Documents of each kind."""
+        found: dict[str, list[str]] = {}
+        for document, kind in self._kinds.items():
+            found.setdefault(kind, []).append(document)
+        return found
+
+    @cached_property
+    def _ids(self) -> dict[str, list[str]]:
+        """Passages of the documents whose kind is known."""
+        found: dict[str, list[str]] = {}
+        for source in self._passages.values():
+            if source.document in self._kinds:
+                found.setdefault(source.document, []).append(source.id)
+        return found
 
     def without(self, fact: Fact, source: SourceText, draw: random.Random) -> SourceText | None:
         """A passage about another subject of the same kind whose document says nothing like the fact; None if there
@@ -49,7 +69,7 @@ class SameKind:
         others = [each for each in self._documents[kind] if each != source.document]
         draw.shuffle(others)
         for document in others:
-            texts = self._texts[document]
+            texts = [self._passages[id] for id in self._ids[document]]
             if texts[0].title != source.title and not any(_says_such(fact, each.text) for each in texts):
                 return texts[0]
         return None

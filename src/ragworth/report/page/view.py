@@ -65,14 +65,19 @@ class ReportView:
     @property
     def contributions(self) -> pl.DataFrame | None:
         """What passages did for the answers that were given; else for the model's own or accepted ones."""
-        said = self.results.said
-        return said.get(GRADED_CONTRIBUTION, said.get("contribution"))
+        given = self.results.said_of_answers(GRADED_CONTRIBUTION)
+        return given if given is not None else self.results.said.get("contribution")
+
+    @property
+    def support(self) -> pl.DataFrame | None:
+        """What the context says of the sentences of each answer."""
+        return self.results.said_of_answers("support")
 
     @cached_property
     def contribution_diagnosis(self) -> ContributionDiagnosis:
         """What contributions and support say of single answers."""
         # Contributions to other answers than those that were graded say nothing about them.
-        frame, support = self.results.said.get(GRADED_CONTRIBUTION), self.results.said.get("support")
+        frame, support = self.results.said_of_answers(GRADED_CONTRIBUTION), self.support
         if frame is None:
             return diagnose_contributions(None, support, {})
         # The facts are of the explorer's queries alone.

@@ -26,7 +26,7 @@ CONTEXTS = 40
 
 def section(view: ReportView) -> Section | None:
     """None if nothing is known of contributions or support."""
-    frame, support = view.contributions, view.results.said.get("support")
+    frame, support = view.contributions, view.support
     if frame is None and support is None:
         return None
     blocks: list[DocumentBlock] = []

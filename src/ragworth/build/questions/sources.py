@@ -1,0 +1,62 @@
+"""Passages to write from, read from the table of passages when they are needed: a large corpus is held only once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, ValuesView
+
+import numpy as np
+import polars as pl
+
+from ragworth.build.questions.contract import SourceText
+
+COLUMNS = ("passage", "document", "document_title", "text")
+BATCH = 2048
+"""Passages that are read at a time when all are read in order."""
+
+
+class PassageSources(Mapping[str, SourceText]):
+    """Passages by their ids.
+
+    ``passages`` has the columns passage, document, document_title, and text with the title in front. Ids are found by
+    their hashes, which takes 16 bytes for each passage.
+    """
+
+    def __init__(self, passages: pl.DataFrame) -> None:
+        self._frame = passages.select(COLUMNS)
+        hashes = passages["passage"].hash(seed=0).to_numpy()
+        self._rows = np.argsort(hashes, kind="stable")
+        self._hashes = hashes[self._rows]
+
+    def __getitem__(self, id: str) -> SourceText:
+        key = pl.Series([id], dtype=pl.String).hash(seed=0).to_numpy()[0]
+        at = int(np.searchsorted(self._hashes, key))
+        while at < len(self._hashes) and self._hashes[at] == key:
+            if (row := self._frame.row(int(self._rows[at])))[0] == id:
+                return _source(*row)
+            at += 1
+        raise KeyError(id)
+
+    def __len__(self) -> int:
+        return self._frame.height
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._frame["passage"])
+
+    def values(self) -> ValuesView[SourceText]:
+        return _SourceValues(self)
+
+    def in_order(self) -> Iterator[SourceText]:
+        """All passages in the order of the table."""
+        for part in self._frame.iter_slices(BATCH):
+            yield from (_source(*row) for row in part.iter_rows())
+
+
+class _SourceValues(ValuesView[SourceText]):
+    _mapping: PassageSources
+
+    def __iter__(self) -> Iterator[SourceText]:
+        return self._mapping.in_order()
+
+
+def _source(id: str, document: str, title: str, text: str) -> SourceText:
+    return SourceText(id, document, title, text.removeprefix(f"{title}\n") if title else text)
