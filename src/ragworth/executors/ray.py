@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ragworth.calls.serialization import request_from_json, request_to_json
 from ragworth.errors import InputError, MissingExtraError, ModelError, RagworthError, format_count
 from ragworth.executors import FinishedBatch
 from ragworth.llm import OpenedModel, how_opened
@@ -269,7 +268,7 @@ class RayWorkers:
             batch.actor, batch.since = actor, time.monotonic()
             batch.attempts += 1
             load[actor] += 1
-            self._flying[actor.answer.remote(list(map(request_to_json, batch.requests)))] = batch
+            self._flying[actor.answer.remote(list(batch.requests))] = batch
 
     def wait(self, seconds: float) -> list[FinishedBatch]:
         try:
@@ -375,12 +374,11 @@ def _actor_class(ray: Any) -> Any:
             except RagworthError as error:
                 return error
 
-        def answer(self, requests: list[str]) -> Any:
-            """Answer requests, which come as JSON: pickling them would take the driver several times as long."""
+        def answer(self, requests: list[Request]) -> Any:
             from ragworth.executors.local import answer_batch
 
             try:
-                return list(answer_batch(self.model, list(map(request_from_json, requests))))
+                return list(answer_batch(self.model, requests))
             except RagworthError as error:
                 return error
 
