@@ -13,8 +13,10 @@ import json
 import tempfile
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 from ragworth.calls.job import Job
+from ragworth.errors import format_count
 from ragworth.executors import Executor
 from ragworth.executors.local import LocalExecutor
 from ragworth.executors.ray import RayExecutor, RaySettings
@@ -28,14 +30,21 @@ def requests(number: int, start: int) -> list[Request]:
     return [Choose(Prompt.text(f"{PASSAGE}\nQuestion {start + n}: is it so?"), ("yes", "no")) for n in range(number)]
 
 
-def rate(executor: Executor, folder: Path, calls: int, batch: int, seconds: float, start: int) -> float:
-    """Calls per second, after a few calls that start everything."""
-    model = llm(f"scripted:{folder / 'script.json'}", batch=batch, seconds=seconds)
+class Rate(NamedTuple):
+    """Calls per second, and microseconds of the driver's CPU time for each call."""
+
+    calls: float
+    driver: float
+
+
+def rate(executor: Executor, folder: Path, calls: int, batch: int, seconds: float, start: int) -> Rate:
+    """Measured after a few calls that start everything."""
+    model = llm(f"scripted:{folder / 'script.json'}", batch=batch, seconds=seconds / batch)
     with Job(model, folder / "calls.sqlite", executor=executor) as job:
         list(job.run(requests(64, start)))
-        begun = time.monotonic()
+        begun, used = time.monotonic(), time.process_time()
         list(job.run(requests(calls, start + 64)))
-        return calls / (time.monotonic() - begun)
+        return Rate(calls / (time.monotonic() - begun), (time.process_time() - used) / calls * 1e6)
 
 
 def main() -> None:
@@ -57,7 +66,8 @@ def main() -> None:
                 found = rate(executor, folder, given.calls, given.batch, seconds, start)
                 executor.close()
                 start += given.calls + 64
-                print(f"  {f'{actors} actors' if actors else 'local'}: {found:,.0f} calls/s", flush=True)
+                where = format_count(actors, "actor") if actors else "local"
+                print(f"  {where}: {found.calls:,.0f} calls/s, {found.driver:.0f} µs of the driver a call", flush=True)
 
 
 if __name__ == "__main__":

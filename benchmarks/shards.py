@@ -1,6 +1,6 @@
 """Plan synthetic calls, run them in several processes that are killed now and then, merge them and look them up.
 
-    python benchmarks/shards.py 1000000 --shards 32 --processes 4 --kills 8
+    python benchmarks/shards.py 10000000 --shards 128 --processes 4 --kills 40 --seconds 8
 
 prints seconds, peak memory and bytes for each step. The model answers at once, so this is what ragworth itself costs.
 """
@@ -69,16 +69,22 @@ def look_up(number: int, store: Path) -> None:
     print(f"  {job.tally.cached:,} found, {job.tally.calls} asked")
 
 
-def measured(name: str, work: Callable[[], None]) -> None:
-    """Do the work in a process of its own, so that its peak memory is its own."""
-    begun = time.monotonic()
+def in_child(name: str, work: Callable[[], None]) -> resource.struct_rusage:
+    """Do the work in a process of its own, so that its peak memory, and that of its children, is its own."""
     child = os.fork()
     if not child:
         work()
+        sys.stdout.flush()
         os._exit(0)
     _, status, used = os.wait4(child, 0)
     if status:
         raise SystemExit(f"{name} failed")
+    return used
+
+
+def measured(name: str, work: Callable[[], None]) -> None:
+    begun = time.monotonic()
+    used = in_child(name, work)
     cpu = used.ru_utime + used.ru_stime
     print(f"{name}: {time.monotonic() - begun:.0f} s, {cpu:.0f} s CPU, {used.ru_maxrss / 1024:.0f} MiB", flush=True)
 
@@ -131,7 +137,7 @@ def main() -> None:
     folder, store = given.folder / "plan", given.folder / "calls.sqlite"
     given.folder.mkdir(parents=True)
     measured("plan", lambda: plan(given.calls, folder, given.shards))
-    run_with_kills(folder, given.processes, given.kills, given.seconds)
+    in_child("run", lambda: run_with_kills(folder, given.processes, given.kills, given.seconds))
     requested, answered = size(folder) - size(folder / "answers"), size(folder / "answers")
     measured("merge", lambda: merge(folder, store))
     kept = size(given.folder) - size(folder)

@@ -219,6 +219,18 @@ def test_changed_files_are_refused_or_left_out(tmp_path: Path) -> None:
         run_shard(plan, 0, Scripted(share))
 
 
+def test_a_request_with_another_key_is_refused_before_the_model_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = planned(tmp_path / "plan", questions(5), shards=1)
+    model, noted = fresh()
+    monkeypatch.setattr("ragworth.calls.job.call_key", lambda model, request: b"another version's")
+    with pytest.raises(InputError, match=r"(?s)not in the file.*plan again") as refused:
+        run_shard(plan, 0, model)
+    assert plan.shards[0].file in str(refused.value)
+    assert not noted.seen
+
+
 def test_a_changed_segment_is_refused(tmp_path: Path) -> None:
     store, requests = tmp_path / "calls.sqlite", questions(50)
     plan = planned(tmp_path / "plan", requests, shards=1)

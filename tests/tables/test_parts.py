@@ -43,6 +43,9 @@ def test_a_large_table_is_cut_where_system_and_metric_change() -> None:
     assert table.having("metric", ["AP"]).frame.equals(scores().filter(pl.col("metric") == "AP"))
     assert Scores.of_parts(table.parts).frame.equals(scores())
     assert table.having("metric", []).frame.schema == table.frame.schema
+    every = {metric: part.frame for metric, part in table.by("metric").items()}
+    assert list(every) == table.distinct("metric")
+    assert all(frame.equals(table.having("metric", [metric]).frame) for metric, frame in every.items())
 
 
 @pytest.mark.usefixtures("small_parts")

@@ -76,6 +76,9 @@ class TokenEstimate(NamedTuple):
     written: int
 
 
+NO_TOKENS = TokenEstimate(0, 0)
+
+
 def estimate_tokens(request: Request, choice: int = 1) -> TokenEstimate:
     """Estimate tokens without a model: the prompt by a rule of thumb, the output at its maximum.
 
@@ -148,7 +151,7 @@ class JobTally:
     reasons: Counter[str] = field(default_factory=Counter)
     """Reasons of failed calls."""
     flying: int = 0
-    flying_most: TokenEstimate = field(default_factory=lambda: TokenEstimate(0, 0))
+    flying_most: TokenEstimate = NO_TOKENS
 
     @property
     def calls(self) -> int:

@@ -11,9 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol
 
-import numpy as np
-
 from ragworth.calls.budget import (
+    NO_TOKENS,
     CallPlan,
     JobLimits,
     JobTally,
@@ -27,6 +26,7 @@ from ragworth.calls.budget import (
 from ragworth.calls.capture import current_sink
 from ragworth.calls.deferred_interrupt import defer_interrupt
 from ragworth.calls.pace import PlannedCalls, expected_seconds, measure_pace, stored_pace
+from ragworth.calls.seen_keys import SeenKeys
 from ragworth.calls.serialization import REQUEST_KINDS, call_key, model_digest, responses_from_json
 from ragworth.calls.store import Store
 from ragworth.errors import JobStopped, ModelError, StoreError, format_count
@@ -142,8 +142,7 @@ class Job:
         self._choice = int(getattr(model, "choice_tokens", 1))
         self._kept: dict[bytes, Response | Failure] = {}
         """Failures of this run; without a store, all outcomes."""
-        self._seen = np.empty(0, np.uint64)
-        """Sorted keys counted so far, eight bytes each because a job may have millions."""
+        self._seen = SeenKeys()
         self._failures = 0
         self._largest_batch = FIRST_BATCH
         """Doubles with each batch, so that progress shows early even if a whole batch takes long."""
@@ -247,14 +246,10 @@ class Job:
 
     def _count(self, asked: int, found: Iterable[bytes], missing: Iterable[bytes]) -> None:
         """Count a window, ignoring what earlier windows of the job counted."""
-        new, fresh = (
-            np.setdiff1d(np.frombuffer(b"".join([key[:8] for key in keys]), np.uint64), self._seen)
-            for keys in (found, missing)
-        )
-        self._seen = np.union1d(self._seen, np.concatenate([new, fresh]))
+        cached = self._seen.add(found)
         self.tally.asked += asked
-        self.tally.cached += len(new)
-        self.tally.distinct += len(new) + len(fresh)
+        self.tally.cached += cached
+        self.tally.distinct += cached + self._seen.add(missing)
 
     def _find_known(self, keys: list[bytes]) -> dict[bytes, Response | Failure]:
         """Outcomes for these keys in the store, and failures of this job."""
@@ -340,16 +335,17 @@ class Job:
         while wait and work.busy:
             self._commit(work.wait(0.2), keys, outcomes)
 
-    def _queue(self, missing: dict[bytes, Request]) -> deque[Request]:
+    def _queue(self, missing: dict[bytes, Request]) -> deque[tuple[Request, int]]:
         """Order the requests: a model that batches gets those of one kind and similar length together.
 
-        If a limit may end the job, the order stays.
+        If a limit may end the job, the order stays. Returns requests with their estimated tokens.
         """
-        if self.model.batch <= 1 or self.limits != JobLimits():
-            return deque(missing.values())
-        return deque(sorted(missing.values(), key=lambda one: (REQUEST_KINDS[type(one)], -sum(estimate_tokens(one)))))
+        sized = [(request, sum(estimate_tokens(request))) for request in missing.values()]
+        if self.model.batch > 1 and self.limits == JobLimits():
+            sized.sort(key=lambda one: (REQUEST_KINDS[type(one[0])], -one[1]))
+        return deque(sized)
 
-    def _batch(self, queue: deque[Request], keys: dict[int, bytes]) -> list[Request]:
+    def _batch(self, queue: deque[tuple[Request, int]], keys: dict[int, bytes]) -> list[Request]:
         """Next requests to submit, within the budget.
 
         Calls under way count at their upper bound; if only that is in the way, wait for them.
@@ -358,17 +354,17 @@ class Job:
         bounded = self.limits != JobLimits(self.limits.calls)
         size = max(1, min(self.model.batch, self._largest_batch))
         room = size * USUAL_REQUEST_TOKENS
-        while queue and len(batch) < size and (not batch or (type(queue[0]) is type(batch[0]) and room > 0)):
-            request = queue[0]
-            room -= sum(estimate_tokens(request))
-            tokens = upper_bound_tokens(request, self.model, self._choice) if bounded else TokenEstimate(0, 0)
+        while queue and len(batch) < size and (not batch or (type(queue[0][0]) is type(batch[0]) and room > 0)):
+            request, estimated = queue[0]
+            room -= estimated
+            tokens = upper_bound_tokens(request, self.model, self._choice) if bounded else NO_TOKENS
             reason = self.tally.would_break(self.limits, tokens)
             if reason:
                 self.stopped = "" if self.tally.flying else reason
                 break
             self.tally.start(tokens)
             self._most[keys[id(request)]] = tokens
-            batch.append(queue.popleft())
+            batch.append(queue.popleft()[0])
         if size < self.model.batch and (len(batch) == size or room <= 0):
             self._largest_batch *= 2
         return batch

@@ -30,7 +30,8 @@ TABLE_COLUMNS = ("system", "group", "misleading")
 @click.option(
     "--page-queries",
     type=click.IntRange(1),
-    help="Most queries that the report lists one by one; its counts are always of all.  [default: 5000]",
+    help="Most queries that the report lists one by one; its counts are always of all.  "
+    "[default: 20,000 / systems, 1,000 to 5,000]",
 )
 @click.option("--dry-run", is_flag=True, help="Print what it would take, and ask nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")

@@ -64,9 +64,9 @@ def kinds_of(utility: npt.NDArray[np.float64]) -> npt.NDArray[np.int8]:
 def hashed_words(passages: pl.DataFrame) -> pl.DataFrame:
     """passage, words: a hash of its text without case and punctuation; 0 where there are no words."""
     hashes = [
-        np.fromiter((hash(plain_words(text)) for text in part), np.int64, len(part))
+        np.fromiter(map(hash, map(plain_words, part)), np.int64, len(part))
         for low in range(0, passages.height, TEXTS)
-        for part in [passages["text"].slice(low, TEXTS)]
+        for part in [passages["text"].slice(low, TEXTS).to_list()]
     ]  # Python's hash of a text has 64 bits and a random seed; that of the empty text is 0
     return passages.select("passage", words=pl.Series(np.concatenate([np.empty(0, np.int64), *hashes])))
 

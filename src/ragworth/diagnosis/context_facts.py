@@ -24,6 +24,10 @@ PASSAGE_KINDS = ("helpful", "harmless", "distracting", "misleading")
 GRADE_SCORES = {"correct": 1.0, "partially-correct": 0.5, "abstained": 0.0, "wrong": -1.0}
 """Words for grades, with their values."""
 
+WORDS = re.compile(r"\w+")
+SPACES = {code: " " for code in range(128) if not WORDS.match(chr(code))}
+"""Blanks for the ASCII characters that are not part of words."""
+
 
 class PassageFacts(NamedTuple):
     """One passage of a context; None where it is not known."""
@@ -164,7 +168,8 @@ def all_queries(contexts: Contexts) -> list[str]:
 
 def ungraded_reason(outcomes: Outcomes | None) -> str:
     """Why there are no grades; nothing where there are."""
-    return graded_answers(outcomes, None).why
+    found = _grade_rows(outcomes)
+    return found if isinstance(found, str) else ""
 
 
 class AnswerGrades(NamedTuple):
@@ -176,19 +181,29 @@ class AnswerGrades(NamedTuple):
 
 def graded_answers(outcomes: Outcomes | None, graded: pl.DataFrame | None) -> AnswerGrades:
     """Every answer that has an outcome called ``grade``."""
+    rows = _grade_rows(outcomes)
+    if isinstance(rows, str):
+        return AnswerGrades({}, rows)
     keys = ["system", "query", "aspect"]
+    several = graded is not None and {*keys, "each"} <= set(graded.columns)
+    if graded is not None and several:
+        rows = rows.join(graded.select(*keys, "each"), on=keys, how="left", maintain_order="left")
+    rows = rows.select("system", "query", "value", "each" if several else pl.lit(None).alias("each"))
+    made: dict[tuple[str, str], list[str | None]] = {}
+    for system, query, value, each in rows.iter_rows():
+        values = each or [value]
+        made[system, query] = [None if one is None else nearest_grade(one) for one in values]
+    return AnswerGrades(made)
+
+
+def _grade_rows(outcomes: Outcomes | None) -> pl.DataFrame | str:
+    """The outcomes called ``grade``, or why there are none."""
     rows = outcomes.frame.filter(pl.col("aspect") == "grade") if outcomes is not None else pl.DataFrame()
     if not rows.height or not (rows["status"] == OK).any():
-        return AnswerGrades({}, "there are no graded answers")
+        return "there are no graded answers"
     if not rows["value"].drop_nulls().is_between(-1, 1).all():
-        return AnswerGrades({}, "outcomes called grade are no grades: they lie outside −1 (wrong) to 1 (correct)")
-    if graded is not None and {*keys, "each"} <= set(graded.columns):
-        rows = rows.join(graded.select(*keys, "each"), on=keys, how="left", maintain_order="left")
-    made: dict[tuple[str, str], list[str | None]] = {}
-    for row in rows.iter_rows(named=True):
-        values = row.get("each") or [row["value"]]
-        made[row["system"], row["query"]] = [None if value is None else nearest_grade(value) for value in values]
-    return AnswerGrades(made)
+        return "outcomes called grade are no grades: they lie outside −1 (wrong) to 1 (correct)"
+    return rows
 
 
 def grades_together(answers: Mapping[tuple[str, str], Sequence[str | None]]) -> dict[tuple[str, str], str]:
@@ -198,11 +213,19 @@ def grades_together(answers: Mapping[tuple[str, str], Sequence[str | None]]) -> 
 
 def plain_words(text: str) -> str:
     """A text without case and punctuation."""
-    return " ".join(re.findall(r"\w+", text.casefold()))
+    text = text.casefold()
+    if not text.isascii():
+        return " ".join(WORDS.findall(text))
+    text = text.translate(SPACES)  # several times as fast as looking for words
+    while "  " in text:
+        text = text.replace("  ", " ")
+    return text.strip()
 
 
 def _combined_grade(words: Sequence[str | None]) -> str | None:
     """The most frequent of several grades; of equally frequent ones that nearest to their mean, then the worse."""
+    if len(words) == 1:
+        return words[0]
     known = Counter(word for word in words if word is not None)
     if not known:
         return None

@@ -137,11 +137,10 @@ def write_report(folder: Path, *, metrics: Sequence[str] | None = None, page_que
 
 
 def _page_options(results: Results, metrics: Sequence[str] | None, page_queries: int | None) -> dict[str, Any]:
-    most = {"queries": page_queries} if page_queries is not None else {}
     known = [metric for name in _metric_names(results.scores) if (metric := _try_parse(name)) is not None]
     limits = _thresholds(known)
     seed = results.manifest.get("seed", 0)
-    return {"metrics": metrics, "seed": seed, **most, **limits}
+    return {"metrics": metrics, "seed": seed, "queries": page_queries, **limits}
 
 
 def _write_tables(folder: Path, frames: Mapping[str, pl.DataFrame | None]) -> None:

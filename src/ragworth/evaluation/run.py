@@ -96,7 +96,8 @@ def evaluate(
     console: who is told how it goes.
     wait: seconds to wait for another evaluation of the workspace, and for a store that is in use.
     consent: keys and files outside of its folder that the workspace may use besides what any workspace may.
-    page_queries: how many queries the report lists one by one at most; 5,000 by default. Its counts are of all.
+    page_queries: how many queries the report lists one by one at most; by default 20,000 contexts, but
+        1,000 to 5,000 queries. Its counts are of all.
     """
     wanted = _select_stages(only, until)
     if every and (limit is not None or sample is not None):

@@ -131,8 +131,9 @@ def read_columns(
             raise bad_lines_error(path, bad, layout.expected)
         before += frame.height + len(wrong) if every_line else count_lines(chunk)
         frames.append(frame)
-        if len(last_fields) < 2:
-            last_fields |= dict.fromkeys(_last_fields(chunk, len(layout.columns)))
+        fields = _last_fields(chunk, len(layout.columns))
+        while len(last_fields) < 2 and (field := next(fields, None)) is not None:
+            last_fields[field] = None
     frame = pl.concat(frames) if frames else pl.DataFrame(schema=layout.schema)
     if not frame.height:
         only = [*(["bad lines"] if bad else []), *(["comments (#)"] if comments.total else [])]

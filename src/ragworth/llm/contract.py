@@ -115,9 +115,17 @@ class Usage(NamedTuple):
 
     def bounded(self) -> Usage:
         """Replace impossible numbers, which a server may send, with 0, for an unknown cost."""
-        prompt, new, *rest = (_bounded_or_zero(value, MAX_TOKENS, int) for value in (*self[:2], *self[3:]))
-        bounded = Usage(prompt, new, _bounded_or_zero(self.seconds, MAX_SECONDS, float), *rest)
-        return self if bounded == self and list(map(type, bounded)) == list(map(type, self)) else bounded
+        counts = (*self[:2], *self[3:])
+        if (
+            set(map(type, counts)) == {int}
+            and min(counts) >= 0
+            and max(counts) <= MAX_TOKENS
+            and type(self.seconds) is float
+            and 0 <= self.seconds <= MAX_SECONDS
+        ):
+            return self
+        prompt, new, *rest = (_bounded_or_zero(value, MAX_TOKENS, int) for value in counts)
+        return Usage(prompt, new, _bounded_or_zero(self.seconds, MAX_SECONDS, float), *rest)
 
 
 N = TypeVar("N", int, float)

@@ -96,6 +96,16 @@ class Table:
         found = [part for each in self.parts if (part := parts.filter_rows(each, column, values)).height]
         return self.of_parts(found, self.notes)
 
+    def by(self, column: str) -> dict[str, Self]:
+        """The rows of each value of a column, in order of appearance."""
+        found: dict[str, list[pl.DataFrame]] = {}
+        for part in self.parts:
+            values = parts.distinct_values(part, column)
+            for value in values:
+                rows = part if len(values) == 1 else part.filter(pl.col(column) == value)
+                found.setdefault(value, []).append(rows)
+        return {value: self.of_parts(frames, self.notes) for value, frames in found.items()}
+
     def __len__(self) -> int:
         return sum(part.height for part in self.parts)
 

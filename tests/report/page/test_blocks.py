@@ -15,7 +15,7 @@ from ragworth.diagnosis import FINDINGS
 from ragworth.errors import InputError
 from ragworth.report import page
 from ragworth.report.page import explorer, query_blocks
-from ragworth.report.page.chosen import chosen_queries
+from ragworth.report.page.chosen import chosen_queries, most_queries
 from ragworth.report.page.sections.explorer import explorer_note
 from ragworth.report.renderers.pack import unpack_json
 from ragworth.tables import Contexts, Judgments, Scores
@@ -122,3 +122,7 @@ def test_one_system_is_explored_where_it_is_worst(realistic: page.Page) -> None:
         beyond = pl.col("value") > edge if descending else pl.col("value") < edge
         assert worst.filter(beyond).height and set(worst.filter(beyond)["query"]) <= chosen
     assert "a third are those with the worst scores" in str(explorer_note(12, 40, 1))
+
+
+def test_the_page_lists_fewer_queries_of_more_systems() -> None:
+    assert [most_queries(systems) for systems in (0, 1, 4, 10, 20, 100)] == [5000, 5000, 5000, 2000, 1000, 1000]

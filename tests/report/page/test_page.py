@@ -358,6 +358,24 @@ def test_texts_are_cut_where_the_page_would_be_too_large(monkeypatch: pytest.Mon
     assert any(text.endswith("…") for text in texts)
 
 
+def test_the_size_of_many_pieces_is_estimated_from_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = odd_samples.large(queries=40, systems=2)
+    data = page.build(given)
+    monkeypatch.setattr(explorer, "PIECE", 10_000)
+
+    def pack(limit: int) -> explorer.ExplorerData:
+        monkeypatch.setattr(explorer, "LIMIT", limit)
+        return explorer.build_explorer(given, data.facts, data.overview, data.diagnosis)
+
+    whole = pack(10**9)
+    assert len(whole.pieces) > 2 * explorer.SAMPLE
+    size = sum(map(len, whole.pieces))
+    shorter = pack(size - 1)
+    assert (whole.cut, shorter.cut) == (None, 500)
+    assert sum(map(len, shorter.pieces)) < size
+    assert pack(1).cut == 120
+
+
 @pytest.mark.slow
 def test_a_thousand_queries_of_ten_systems_stay_under_twenty_megabytes() -> None:
     # Some of the queries, with all passages of their contexts different: their share of the page grows with them.

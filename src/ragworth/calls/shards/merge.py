@@ -6,17 +6,17 @@ import hashlib
 import os
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
 
-from ragworth.calls.seals import is_intact
+from ragworth.calls.seals import all_intact, is_intact
 from ragworth.calls.segments import Segments, StoreSegment
-from ragworth.calls.serialization import response_from_json
+from ragworth.calls.serialization import response_from_json, responses_from_json
 from ragworth.calls.shards.plan import Shard, ShardPlan
-from ragworth.calls.shards.run import part_files, read_part
+from ragworth.calls.shards.run import PART, part_files, read_part
 from ragworth.calls.store import DECODE_ERRORS, Store
 from ragworth.errors import RagworthError
 from ragworth.storage.durable import rename_durably
@@ -58,9 +58,9 @@ def merge_shards(plan: ShardPlan, path: str | Path, *, prompts: bool = True) -> 
             yield MergedShard(shard, known.calls, written=False)
             continue
         requests = plan.requests(shard)
-        merged, rows = _checked_rows(plan, shard, set(requests["key"]))
-        if rows:
-            segment = _write_segment(plan, shard, segments.folder, rows, requests if prompts else requests.head(0))
+        merged, answers = _checked_answers(plan, shard, set(requests["key"].to_list()))
+        if answers.height:
+            segment = _write_segment(plan, shard, segments.folder, answers, requests if prompts else requests.head(0))
             segments = segments.add(segment._replace(source=source))
         yield merged
 
@@ -75,42 +75,54 @@ def _segment_name(shard: Shard) -> str:
     return f"{shard.name}.sqlite"
 
 
-def _checked_rows(plan: ShardPlan, shard: Shard, keys: set[bytes]) -> tuple[MergedShard, dict[bytes, tuple[Any, ...]]]:
+def _checked_answers(plan: ShardPlan, shard: Shard, keys: Set[bytes]) -> tuple[MergedShard, pl.DataFrame]:
     """The first good answer of each key, and counts of everything else."""
-    kept: dict[bytes, tuple[Any, ...]] = {}
-    failures: dict[bytes, str] = {}
     rejected: list[str] = []
-    repeated = conflicts = 0
-    for row in sorted(_rows(plan, shard, rejected), key=lambda row: row["made"]):
-        key, text = row["key"], row["response"]
-        if problem := _problem(row, shard, keys):
-            rejected.append(f"call {key.hex()}: {problem}")
-        elif text is None:
-            failures[key] = row["reason"]
-        elif key not in kept:
-            kept[key] = tuple(row[name] for name in COLUMNS)
-        elif kept[key][2] == text:
-            repeated += 1
-        else:
-            conflicts += 1
-    failed = Counter(reason for key, reason in failures.items() if key not in kept)
-    return MergedShard(shard, len(kept), repeated, conflicts, tuple(rejected), failed), kept
+    parts = [_sound_rows(frame, shard, keys, rejected) for frame in _frames(plan, shard, rejected)]
+    rows = pl.concat([pl.DataFrame(schema=PART), *parts]).sort("made", maintain_order=True)
+    answers = rows.drop_nulls("response")
+    kept = answers.unique("key", keep="first", maintain_order=True)
+    same = answers.join(kept, on=["key", "response"], how="semi").height
+    failures = rows.filter(pl.col("response").is_null()).unique("key", keep="last", maintain_order=True)
+    failed = Counter(failures.join(kept, on="key", how="anti")["reason"].to_list())
+    counts = (kept.height, same - kept.height, answers.height - same)
+    return MergedShard(shard, *counts, tuple(rejected), failed), kept.sort("key").select(COLUMNS)
 
 
 COLUMNS = ("key", "kind", "response", "prompt_tokens", "new_tokens", "seconds", "made", "seal")
 
 
-def _rows(plan: ShardPlan, shard: Shard, rejected: list[str]) -> Iterator[dict[str, Any]]:
+def _frames(plan: ShardPlan, shard: Shard, rejected: list[str]) -> Iterator[pl.DataFrame]:
     for path in part_files(plan.answers(shard)):
         try:
-            frame = read_part(path)
+            yield read_part(path)
         except (RagworthError, pl.exceptions.PolarsError, OSError) as error:
             rejected.append(f"{path.name}: {error}")
-            continue
-        yield from frame.iter_rows(named=True)
 
 
-def _problem(row: dict[str, Any], shard: Shard, keys: set[bytes]) -> str:
+def _sound_rows(frame: pl.DataFrame, shard: Shard, keys: Set[bytes], rejected: list[str]) -> pl.DataFrame:
+    """The rows without a problem. Only if there is one somewhere are rows looked at one by one."""
+    if _is_sound(frame, shard, keys):
+        return frame
+    problems = [_problem(row, shard, keys) for row in frame.iter_rows(named=True)]
+    named = zip(frame["key"].to_list(), problems, strict=True)
+    rejected += [f"call {key.hex()}: {problem}" for key, problem in named if problem]
+    return frame.filter(pl.Series([not problem for problem in problems], dtype=pl.Boolean))
+
+
+def _is_sound(frame: pl.DataFrame, shard: Shard, keys: Set[bytes]) -> bool:
+    answers = frame.drop_nulls("response").select("key", "kind", "response", "seal")
+    if {bytes.fromhex(shard.model)} != set(frame["model"].unique()) or not keys >= set(frame["key"].to_list()):
+        return False
+    if not all_intact(answers.with_columns(pl.col("kind", "response").cast(pl.Binary)).rows()):
+        return False
+    try:
+        return all(True for _ in responses_from_json(answers.drop("seal").rows()))
+    except DECODE_ERRORS:
+        return False
+
+
+def _problem(row: dict[str, Any], shard: Shard, keys: Set[bytes]) -> str:
     """What is wrong with an answer, if anything is."""
     if row["model"].hex() != shard.model:
         return "it is another model's"
@@ -128,20 +140,21 @@ def _problem(row: dict[str, Any], shard: Shard, keys: set[bytes]) -> str:
 
 
 def _write_segment(
-    plan: ShardPlan, shard: Shard, folder: Path, rows: dict[bytes, tuple[Any, ...]], requests: pl.DataFrame
+    plan: ShardPlan, shard: Shard, folder: Path, answers: pl.DataFrame, requests: pl.DataFrame
 ) -> StoreSegment:
-    """Write a shard's answers in the order of their keys, as a store under another name first."""
+    """Write a shard's answers, in the order of their keys, as a store under another name first."""
     private_folder(folder)
     partial = folder / f".{shard.name}.{os.getpid()}.partial"
     for left in folder.glob(f".{shard.name}.*.partial*"):
         left.unlink()
-    keys = sorted(rows)
-    packed = ((key, zlib.compress(text.encode(), 1)) for key, text in requests.iter_rows() if key in rows)
+    answered = requests.join(answers, on="key", how="semi", maintain_order="left")
+    packed = ((key, zlib.compress(text.encode(), 1)) for key, text in answered.iter_rows())
     with Store(partial) as store:
-        store.insert_answers(plan.card(shard), (rows[key] for key in keys), packed)
+        store.insert_answers(plan.card(shard), answers.iter_rows(), packed)
         store.query("PRAGMA wal_checkpoint(TRUNCATE)")
         store.query("PRAGMA journal_mode = DELETE")  # nobody writes to it any more
     rename_durably(partial, folder / _segment_name(shard))
     for left in folder.glob(f".{shard.name}.*.partial*"):
         left.unlink()
-    return StoreSegment(_segment_name(shard), keys[0].hex(), keys[-1].hex(), len(keys), "")
+    first, last = answers["key"].head(1).item(), answers["key"].tail(1).item()
+    return StoreSegment(_segment_name(shard), first.hex(), last.hex(), answers.height, "")

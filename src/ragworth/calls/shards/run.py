@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -15,7 +15,6 @@ from ragworth.calls.job import Job, JobObserver
 from ragworth.calls.seals import seal
 from ragworth.calls.serialization import (
     REQUEST_KINDS,
-    call_key,
     model_digest,
     request_from_json,
     response_to_json,
@@ -55,10 +54,12 @@ class ShardRun(NamedTuple):
 
 
 class PartFiles:
-    """The answers of a shard in files, each written once and whole."""
+    """The answers of a shard in files, each written once and whole. Only what was planned is asked."""
 
-    def __init__(self, folder: Place) -> None:
+    def __init__(self, folder: Place, requests: Place, planned: Set[bytes]) -> None:
         self.path = folder
+        self._requests = requests
+        self._planned = planned
         self._rows: list[tuple[Any, ...]] = []
 
     def done(self) -> set[bytes]:
@@ -80,7 +81,13 @@ class PartFiles:
         return None
 
     def look_up(self, keys: Sequence[bytes]) -> Iterator[list[tuple[bytes, str, str]]]:
-        """Nothing: only calls without an answer are run."""
+        """Nothing: only calls without an answer are run. A key that wasn't planned is an error."""
+        if strange := next((key for key in keys if key not in self._planned), None):
+            raise InputError(
+                f"a request has the key {strange.hex()}, which is not in the file",
+                file=str(self._requests),
+                remedy="plan again with this version of ragworth",
+            )
         return iter(())
 
     def commit(self, card: Card, done: Iterable[tuple[bytes, Request, Response | Failure]]) -> None:
@@ -144,10 +151,11 @@ def run_shard(
             expected=f"{planned.backend} {planned.name}",
             remedy="open the model with the same name, files and options as for the plan",
         )
-    parts = PartFiles(plan.answers(shard))
+    requests = plan.requests(shard)
+    parts = PartFiles(plan.answers(shard), plan.folder / shard.file, set(requests["key"].to_list()))
     done = parts.done()
     job = Job(model, parts, limits=limits, price=price, watcher=watcher, executor=executor)
-    for _ in job.run(_missing(plan, shard, done)):
+    for _ in job.run(request_from_json(text) for key, text in requests.iter_rows() if key not in done):
         pass
     return ShardRun(shard, len(done), job.tally, job.stopped)
 
@@ -156,18 +164,3 @@ def _differences(one: Card, other: Card) -> Iterator[tuple[str, Any, Any]]:
     for name in ("backend", "name", "revision", "quantisation", "template", "endpoint"):
         if getattr(one, name) != getattr(other, name):
             yield name, getattr(one, name), getattr(other, name)
-
-
-def _missing(plan: ShardPlan, shard: Shard, done: set[bytes]) -> Iterator[Request]:
-    model = bytes.fromhex(shard.model)
-    for key, text in plan.requests(shard).iter_rows():
-        if key in done:
-            continue
-        request = request_from_json(text)
-        if call_key(model, request) != key:
-            raise InputError(
-                f"the key {key.hex()} is not that of its request",
-                file=str(plan.folder / shard.file),
-                remedy="plan again with this version of ragworth",
-            )
-        yield request

@@ -16,7 +16,7 @@ from ragworth.errors import FormatError, InputError
 from ragworth.report.charts.drawing import render_svg
 from ragworth.report.document import Bullets, Document, Paragraph, TableBlock
 from ragworth.report.page.answers import build_answers, shown_outcomes
-from ragworth.report.page.chosen import MAX_QUERIES, chosen_queries
+from ragworth.report.page.chosen import chosen_queries, most_queries
 from ragworth.report.page.depths import shown_depth
 from ragworth.report.page.explorer import build_explorer
 from ragworth.report.page.figure_sources import FigureSources
@@ -97,7 +97,7 @@ def build(
     seed: int = 0,
     level: float = 1.0,
     eta: float = ETA,
-    queries: int = MAX_QUERIES,
+    queries: int | None = None,
 ) -> Page:
     """Everything that the report says, computed.
 
@@ -108,9 +108,9 @@ def build(
     seed: of all resampling.
     level: lowest relevance that counts as relevant in the diagnosis.
     eta: lowest rating that counts as an answer there.
-    queries: how many the explorer holds at most; if there are more, `chosen_queries` says which.
+    queries: how many the explorer holds at most, by default `most_queries`; `chosen_queries` says which.
     """
-    if queries < 1:
+    if queries is not None and queries < 1:
         raise InputError(f"the explorer would hold {queries} queries", expected="1 or more")
     titles: Sequence[str] = tuple(FIGURE_BUILDERS)
     if not len(results.scores) and results.outcomes is not None:
@@ -120,7 +120,8 @@ def build(
     blocks = QueryBlocks(results, results.contexts if k is None else results.contexts.cut(k), level, eta)
     known = build_survey(blocks, seed)
     view = build_overview(results, known, metrics, seed)
-    facts, diagnosis = _explorer_facts(blocks, known, chosen_queries(known, results.scores, view.main, queries, seed))
+    most = most_queries(len(blocks.systems)) if queries is None else queries
+    facts, diagnosis = _explorer_facts(blocks, known, chosen_queries(known, results.scores, view.main, most, seed))
     title = results.manifest.get("title") or results.manifest.get("name")
     return Page(
         results,
@@ -166,7 +167,7 @@ def write(
     seed: int = 0,
     level: float = 1.0,
     eta: float = ETA,
-    queries: int = MAX_QUERIES,
+    queries: int | None = None,
 ) -> Page:
     """Build the report and write it: ``path``, the Markdown beside it and the figures below it."""
     page = build(results, metrics=metrics, seed=seed, level=level, eta=eta, queries=queries)

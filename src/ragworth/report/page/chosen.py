@@ -13,12 +13,23 @@ from ragworth.report.page.survey import Survey
 from ragworth.tables import Scores
 
 MAX_QUERIES = 5000
-"""Queries that the explorer holds, unless another number is asked for."""
+"""Queries that the explorer holds at most, unless another number is asked for."""
+
+MIN_QUERIES = 1000
+"""Queries that it holds however many systems there are."""
+
+MAX_CONTEXTS = 20_000
+"""Contexts that it holds between these two limits: one for each query and system."""
 
 QUIET_FINDINGS = ("fine",)
 """Findings that are no problem."""
 
 Ints = npt.NDArray[np.int64]
+
+
+def most_queries(systems: int) -> int:
+    """How many queries the explorer holds of so many systems, unless another number is asked for."""
+    return min(MAX_QUERIES, max(MIN_QUERIES, MAX_CONTEXTS // max(systems, 1)))
 
 
 def chosen_queries(known: Survey, scores: Scores, main: str, most: int, seed: int) -> pl.Series:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -61,7 +62,8 @@ def cutoff_curves(results: Results, metrics: list[str], systems: list[str]) -> C
         if not _same_scores(scores, results.scores, str(asked)):
             left.append(f"{asked} (the tables kept do not give the scores reported)")
             continue
-        parts += [_system_means(scores, asked, k, systems) for k in own]
+        tables = scores.having("system", systems).by("metric")
+        parts += [_system_means(tables, asked, k) for k in own]
     if more := ", ".join(map(str, families[MOST_METRICS:])):
         left.append(f"{more} (only {MOST_METRICS} metrics are drawn)")
     if not parts:
@@ -130,10 +132,9 @@ def _near(both: pl.DataFrame) -> bool:
     return bool(((both["value"] - both["value_right"]).abs() < 1e-9).all())
 
 
-def _system_means(scores: Scores, metric: Metric, k: int, systems: list[str]) -> pl.DataFrame:
-    """Means at one cutoff. All metrics of one table of scores have the same systems and queries, in the same order."""
-    mine = scores.having("system", systems)
-    reported, at = (mine.having("metric", [str(each)]).frame for each in (metric, _at_cutoff(metric, k)))
+def _system_means(tables: Mapping[str, Scores], metric: Metric, k: int) -> pl.DataFrame:
+    """Means at one cutoff. The tables of all metrics have the same systems and queries, in the same order."""
+    reported, at = (tables[str(each)].frame for each in (metric, _at_cutoff(metric, k)))
     return (
         reported.select("system", at["value"].alias("at"), "value")
         .drop_nulls("value")

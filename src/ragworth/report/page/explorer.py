@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from ragworth.collection import TurnForm
@@ -31,6 +32,11 @@ LIMIT = 14_000_000
 """Size of all pieces together, packed; texts of passages are cut to keep it."""
 TEXT_CUTS = (None, 4000, 2000, 1000, 500, 250, 120)
 """Lengths that texts of passages are cut to, in turn, until the page is small enough."""
+SAMPLE = 8
+"""Pieces that the size of all is estimated from."""
+
+Span = tuple[int, int]
+"""The number of the first query of a piece, and of the first one after it."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +60,24 @@ def build_explorer(results: Results, known: ContextFacts, view: Overview, diagno
     spans = _spans(results, queries)
     index = _index(results, known, view, diagnosis, queries, systems)
     index["pieces"] = [low for low, _ in spans]
-    for cut in TEXT_CUTS:
-        pieces = [pack_json(_piece(tables, low, high, cut)) for low, high in spans]
-        if sum(map(len, pieces)) <= LIMIT:
-            break
+    pieces, cut = _pack_pieces(tables, spans)
     index["cut"] = cut
     return ExplorerData(pack_json(index), pieces, cut)
+
+
+def _pack_pieces(tables: Mapping[str, pl.DataFrame], spans: Sequence[Span]) -> tuple[list[bytes], int | None]:
+    """All pieces, and what texts were cut to so that they fit. Packing takes long, so some pieces are tried first."""
+    longest = tables["passages"]["text"].str.len_chars().max() or 0
+    some = spans[:: -(-len(spans) // SAMPLE) or 1]
+    *cuts, last = [cut for cut in TEXT_CUTS if cut is None or cut < longest]  # type: ignore[operator]
+    for cut in cuts:
+        tried = {span: pack_json(_piece(tables, span, cut)) for span in some}
+        if sum(map(len, tried.values())) * len(spans) > LIMIT * len(some):
+            continue
+        pieces = [tried.get(span) or pack_json(_piece(tables, span, cut)) for span in spans]
+        if sum(map(len, pieces)) <= LIMIT:
+            return pieces, cut
+    return [pack_json(_piece(tables, span, last)) for span in spans], last
 
 
 def pack_columns(frame: pl.DataFrame) -> dict[str, Any]:
@@ -73,7 +91,7 @@ def pack_columns(frame: pl.DataFrame) -> dict[str, Any]:
         elif series.dtype == pl.String and series.n_unique() < 0.5 * len(series):
             distinct = series.unique(maintain_order=True)
             place = {value: i for i, value in enumerate(distinct)}
-            made[series.name] = {"d": distinct.to_list(), "i": [place[value] for value in series]}
+            made[series.name] = {"d": distinct.to_list(), "i": [place[value] for value in series.to_list()]}
         else:
             made[series.name] = {"v": series.to_list()}
     return {"n": frame.height, "columns": made}
@@ -151,7 +169,7 @@ def _prompts(results: Results) -> dict[str, Any]:
     }
 
 
-def _spans(results: Results, queries: list[str]) -> list[tuple[int, int]]:
+def _spans(results: Results, queries: list[str]) -> list[Span]:
     """Where pieces begin and end, in numbers of queries."""
     lengths = results.collection.passages.select("passage", pl.col("text").str.len_chars().alias("length"))
     sizes = dict(
@@ -224,7 +242,12 @@ def _tables(results: Results, known: ContextFacts, queries: list[str], diagnosis
         name: frame.join(numbers, on="query", maintain_order="left").drop("query").sort("q", maintain_order=True)
         for name, frame in tables.items()
     }
-    made["passages"] = collection.passages.select("passage", "text")
+    made["passages"] = (
+        made["contexts"]
+        .select("q", "passage")
+        .unique(maintain_order=True)
+        .join(collection.passages.select("passage", "text"), on="passage", how="left", maintain_order="left")
+    )
     return made
 
 
@@ -277,17 +300,19 @@ def _subquestions(results: Results, eta: float) -> pl.DataFrame:
     )
 
 
-def _piece(tables: Mapping[str, pl.DataFrame], low: int, high: int, cut: int | None) -> dict[str, Any]:
-    made = {
-        name: frame.filter((pl.col("q") >= low) & (pl.col("q") < high))
-        for name, frame in tables.items()
-        if name != "passages"
-    }
-    ids = made["contexts"].select("passage").unique(maintain_order=True)
-    texts = ids.join(tables["passages"], on="passage", how="left", maintain_order="left")
+def _piece(tables: Mapping[str, pl.DataFrame], span: Span, cut: int | None) -> dict[str, Any]:
+    low, high = span
+    made = {name: _queries_between(frame, low, high) for name, frame in tables.items()}
+    texts = made["passages"].drop("q").unique("passage", keep="first", maintain_order=True)
     if cut is not None:
         long = pl.col("text").str.len_chars() > cut
         texts = texts.with_columns(
             pl.when(long).then(pl.col("text").str.slice(0, cut) + "…").otherwise(pl.col("text")).alias("text")
         )
-    return {name: pack_columns(frame) for name, frame in {**made, "passages": texts}.items()}
+    return {name: pack_columns(frame) for name, frame in (made | {"passages": texts}).items()}
+
+
+def _queries_between(frame: pl.DataFrame, low: int, high: int) -> pl.DataFrame:
+    """The rows of some queries; the frame is in their order."""
+    begin, end = np.searchsorted(frame["q"].to_numpy(), [low, high]).tolist()
+    return frame.slice(begin, end - begin)
