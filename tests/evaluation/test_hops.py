@@ -13,7 +13,7 @@ import pytest
 from ragworth import evaluate
 from ragworth.config import read
 from ragworth.contribution.hops import hops_of, read_hops
-from ragworth.errors import FormatError, InputError, TableError
+from ragworth.errors import InputError, TableError
 from ragworth.evaluation.plan import plan_evaluation
 from ragworth.formats import load
 from ragworth.formats.openinference import FORMAT as OTLP
@@ -166,8 +166,10 @@ def test_a_search_without_a_result_is_a_hop(folder: Path, models: Models) -> Non
     frame.with_columns(hop=None).write_csv(folder / "agent.csv")
     with pytest.raises(InputError, match="line 3: the passage is missing"):
         evaluate(folder)
-    with pytest.raises(FormatError, match="row 2 has neither a passage nor a search"):
-        hops_of(frame.with_columns(search=None))
+    assert [hop.passages for hop in hops_of(frame.with_columns(search=None))["run", "q1"]] == [("p2",), ()]
+    frame.with_columns(rank=pl.int_range(1, 4)).write_csv(folder / "agent.csv")
+    with pytest.raises(InputError, match="line 3: the passage is missing"):
+        evaluate(folder)
     with pytest.raises(TableError, match="has passages, and a row without one"):
         Contexts(frame.with_columns(hop=None))
 
@@ -182,10 +184,10 @@ def test_logs_have_searches_without_a_result(tmp_path: Path) -> None:
     (hops,) = hops_of(contexts.hops).values()
     assert [(hop.search, hop.passages) for hop in hops] == [("miller", ()), ("", ("p1",))]
     assert not contexts.notes
-    del shown[0]["search"]
-    lines(tmp_path / "agent.jsonl", [record])
-    with pytest.raises(InputError, match="passage 1 has neither doc_id nor text"):
-        load(str(tmp_path / "agent.jsonl"))
+    for first in ({"hop": 1}, {"hop": 1, "search": "miller", "snippet_body": "Ann built it.", "score": 0.9}):
+        lines(tmp_path / "agent.jsonl", [record | {"retrieved_context": [first, *shown[1:]]}])
+        with pytest.raises(InputError, match="passage 1 has neither doc_id nor text"):
+            load(str(tmp_path / "agent.jsonl"))
 
 
 @pytest.mark.parametrize("columns", [["turn"], ["hop"]])

@@ -38,6 +38,7 @@ def script(request: Request) -> ScriptedReply:
     return Trace(tuple(words), (-1.0 if known else -5.0,) * len(words))
 
 
+@pytest.mark.usefixtures("whole_report")
 def test_contributions_to_every_answer_reach_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     models = Models(script)
     monkeypatch.setattr("ragworth.evaluation.model_pool.llm", models)

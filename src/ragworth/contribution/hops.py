@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
@@ -59,7 +59,7 @@ def hops_of(frame: pl.DataFrame, source: str = "") -> HopTable:
     system = id_column(frame, "system", table="hops", source=source) if named else ["run"] * frame.height
     search = frame["search"].cast(pl.String).fill_null("") if "search" in frame.columns else [""] * frame.height
     query = id_column(frame, "query", table="hops", source=source)
-    passage = _found_passages(frame, search, source)
+    passage = _found_passages(frame, source)
     rows = sorted(
         zip(zip(*numbers, strict=True), range(frame.height), system, query, passage, search, strict=True),
         key=lambda row: row[:2],
@@ -77,19 +77,12 @@ def hops_of(frame: pl.DataFrame, source: str = "") -> HopTable:
     }
 
 
-def _found_passages(frame: pl.DataFrame, search: Iterable[str], source: str) -> list[str | None]:
+def _found_passages(frame: pl.DataFrame, source: str) -> list[str | None]:
     """The ids of the passages; None where a search found nothing."""
     named = find_id_column(frame, "passage")
     if named is None or not frame[named].null_count():
         return id_column(frame, "passage", table="hops", source=source).to_list()
     known = frame[named].is_not_null()
-    for row, (found, words) in enumerate(zip(known, search, strict=True), 1):
-        if not found and not words:
-            raise FormatError(
-                f"row {row} has neither a passage nor a search",
-                file=source,
-                expected="a search in a row without a passage",
-            )
     ids = iter(id_column(frame.filter(known), "passage", table="hops", source=source).to_list())
     return [next(ids) if found else None for found in known]
 

@@ -197,11 +197,14 @@ def _is_text(row: list[str]) -> bool:
 
 
 def _searches(frame: pl.DataFrame) -> pl.Series:
-    """Which rows say in which hop an agent searched for what."""
-    named = {"hop", "search"} <= set(frame.columns)
-    return frame.select(
-        pl.all_horizontal(pl.col("hop", "search").is_not_null()) if named else pl.lit(False)
-    ).to_series()
+    """Which rows have a hop of an agent and neither rank nor score: without a passage, the search found nothing."""
+    if "hop" not in frame.columns:
+        return pl.repeat(False, frame.height, eager=True)
+    found = frame["hop"].is_not_null()
+    for name in ("rank", "score"):
+        if name in frame.columns:
+            found &= frame[name].is_null()
+    return found
 
 
 def _convert_numbers(rows: CsvRows, required: set[str], words: Collection[str]) -> tuple[pl.DataFrame, list[BadLine]]:

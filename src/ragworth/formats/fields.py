@@ -305,9 +305,15 @@ def as_passage(item: Any, rank: int) -> LoggedPassage:
             )
     if outer.text is None and isinstance(row.get("document"), str):
         outer = outer._replace(text=as_text(row["document"], f"text of passage {rank}"))
-    if outer.text is None and outer.id is None and outer.search is None:
+    if outer.text is None and outer.id is None and not _is_empty_search(row):
         raise WrongLineError(f"passage {rank} has neither doc_id nor text")
     return outer
+
+
+def _is_empty_search(row: Mapping[str, Any]) -> bool:
+    """Whether a row has a hop and a search, and nothing else: a passage under another name is no empty search."""
+    given = {key for key, value in row.items() if _given(value)}
+    return {"hop", "search"} <= given <= {"hop", "search", "turn"}
 
 
 def _own_fields(row: Mapping[str, Any], rank: int) -> LoggedPassage:
