@@ -56,8 +56,10 @@ def grade_short_answer(
     rightly = _accepted_refusal(accepted, phrases) if declined is not None else None
     if rightly is not None:
         return ShortAnswerGrade("correct", f"declines as {quote_short(rightly)}")
-    # "None" and the like may be answers, too: they are graded like any other.
-    usable = accepted if declined is None else [answer for answer in accepted if find_refusal(answer, phrases)]
+    regretted = declined is not None and declined.language == "regret"
+    # "None" and the like may be answers, too: they are graded like any other. So is what is said with regret.
+    graded = declined is None or regretted
+    usable = accepted if graded else [answer for answer in accepted if find_refusal(answer, phrases)]
     facts, asked = TextFacts(text), read_question(question)
     unclear, against = "", ""
     for answer in usable:
@@ -71,7 +73,7 @@ def grade_short_answer(
             unclear = unclear or verdict.why
         elif verdict.kind == "contradicted":
             against = against or verdict.why
-    if declined is not None:
+    if declined is not None and not (regretted and against):
         mentioned = next((answer for answer in accepted if _mentions(facts, answer, asked, declined)), None)
         if mentioned is not None:
             return ShortAnswerGrade("undecided", f"has {quote_short(mentioned)}, but seems to decline")
@@ -95,7 +97,7 @@ def _accepted_refusal(accepted: Sequence[str], phrases: Sequence[str]) -> str | 
 
 def _mentions(text: TextFacts, answer: str, question: QuestionFacts, declined: RefusalMatch) -> bool:
     """Whether a text that seems to decline, not in the first person, has an answer that the question has not."""
-    if not question.raw or declined.language in ("", "label") or re.match(r"i\b|we\b", declined.phrase):
+    if not question.raw or declined.language in ("", "label", "regret") or re.match(r"i\b|we\b", declined.phrase):
         return False
     wanted = read_answer(answer).matchable
     return bool(wanted.words) and wanted.line in text.matchable.line and wanted.line not in question.matchable.line
