@@ -31,8 +31,8 @@ _EDGES = " \t\r\n.,;:!?\"'`*_()[]{}<>“”‘’«»「」。，！？、।؟-
 class RefusalMatch(NamedTuple):
     """A refusal: the phrase found, and the language it is listed under.
 
-    A phrase from a sentence is in lower case. A label is the unchanged answer, with the language "label". A regret alone
-    ("Sorry, …") has the language "regret"; other excuses and custom phrases have none.
+    A phrase from a sentence is in lower case. A label is the unchanged answer, with the language "label". Regret
+    alone ("I'm sorry, …") has the language "regret"; other excuses and custom phrases have none.
     """
 
     phrase: str
