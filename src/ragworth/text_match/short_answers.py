@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from ragworth.errors import InputError, quote_short
+from ragworth.text_match.citations import without_marks
 from ragworth.text_match.facts import QuestionFacts, TextFacts, judge_answer, read_answer, read_question
 from ragworth.text_match.overlap import require_accepted
 from ragworth.text_match.refusals import RefusalMatch, find_refusal
@@ -60,7 +61,8 @@ def grade_short_answer(
     # "None" and the like may be answers, too: they are graded like any other. So is what is said with regret.
     graded = declined is None or regretted
     usable = accepted if graded else [answer for answer in accepted if find_refusal(answer, phrases)]
-    facts, asked = TextFacts(text), read_question(question)
+    plain = without_marks(text) or text
+    facts, asked = TextFacts(plain), read_question(question)
     unclear, against = "", ""
     for answer in usable:
         verdict = judge_answer(facts, answer, asked)
@@ -80,6 +82,13 @@ def grade_short_answer(
         return ShortAnswerGrade("abstained", f"declines: {quote_short(declined.phrase)}")
     if unclear:
         return ShortAnswerGrade("undecided", unclear)
+    if plain != text and not against:
+        marked = TextFacts(text)
+        given = next((answer for answer in accepted if judge_answer(marked, answer, asked).kind == "given"), None)
+        if given is not None:
+            return ShortAnswerGrade(
+                "undecided", f"has {quote_short(given)} only in a citation or as the number of an item"
+            )
     return ShortAnswerGrade("wrong", against or f"gives none of the accepted answers ({len(accepted)})")
 
 
