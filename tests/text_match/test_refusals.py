@@ -37,6 +37,7 @@ DECLINES = {
         "As an AI language model, I do not have access to real-time information.",
         "I am not sure.",
         "I'm not sure.",
+        "No relevant documents were found.",
         "Unfortunately, the knowledge base doesn't cover this topic. Please contact support.",
         "I wasn't able to find anything about that in our help articles. You might want to contact us.",
         "Who was it?\n\nI don't know.",

@@ -216,7 +216,7 @@ def _contains_most(text: MatchableText, answer: MatchableText) -> bool:
     if len(wanted) < 2 or any(map(is_character, wanted)):
         return False
     numbers = {word for word in wanted if _numeric(word)}
-    items = _list_items(answer.raw)
+    items = [item & wanted for item in _list_items(answer.raw) if item & wanted]
     need = max(2, math.ceil(MIN_WORD_SHARE * len(wanted)))
     seen: dict[str, int] = {}
     for place, word in enumerate(text.words):
@@ -234,11 +234,7 @@ def _list_items(answer: str) -> tuple[frozenset[str], ...]:
     """The stems of each item of a list: "red, green and blue"; nothing if an answer is no list."""
     if not _MORE_ITEMS.search(answer.partition(",")[2]):
         return ()
-    stems = (
-        frozenset(stem_of(word) for word in to_matchable(item).words if word not in LITTLE_WORDS)
-        for item in _MORE_ITEMS.split(answer)
-    )
-    return tuple(filter(None, stems))
+    return tuple(frozenset(map(stem_of, to_matchable(item).words)) for item in _MORE_ITEMS.split(answer))
 
 
 def _is_part(text: MatchableText, answer: MatchableText) -> bool:
