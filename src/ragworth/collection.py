@@ -245,8 +245,30 @@ def merge_collections(parts: Sequence[Collection]) -> Collection:
         **texts,
         relevance=Judgments.concat(relevance) if relevance else None,
         ratings=ratings[0] if ratings else None,
-        notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+        notes=tuple(dict.fromkeys((*(note for part in parts for note in part.notes), *_differing_answers(parts)))),
     )
+
+
+def _differing_answers(parts: Sequence[Collection]) -> tuple[str, ...]:
+    """A note on queries whose accepted answers are not the same in all parts that have some."""
+    with_some = [part for part in parts if part.answers.height]
+    if len(with_some) < 2:
+        return ()
+    first: dict[str, set[str]] = {}
+    differing: dict[str, None] = {}
+    for part in with_some:
+        mine: dict[str, set[str]] = {}
+        for query, text in part.answers.select("query", "text").iter_rows():
+            mine.setdefault(query, set()).add(plain_text(text))
+        differing |= dict.fromkeys(
+            query for query, accepted in mine.items() if first.setdefault(query, accepted) != accepted
+        )
+    if not differing:
+        return ()
+    texts = {query: text for part in parts for query, text in part.queries.select("query", "text").iter_rows()}
+    few = format_list([quote_short(texts.get(query, query), 24) for query in differing], 3)
+    number = format_count(len(differing), "query", "queries")
+    return (f"different files have different accepted answers to {number} ({few}); an answer may be any of them",)
 
 
 def plain_text(text: str) -> str:

@@ -108,3 +108,21 @@ def test_no_library_of_models_is_loaded(folder: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("rows", "found"),
+    [
+        ([{"question": "Who?", "contexts": ["Ann."], "answer": "Ann", "reference": "Ann"}] * 2, "occurs twice"),
+        ([{"question": "Who?", "answer": "Ann", "feedback": "up"}], "may be the answer of a system"),
+    ],
+)
+def test_a_log_with_a_mistake_is_not_taken_for_accepted_answers(
+    rows: list[dict[str, Any]], found: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = CliRunner().invoke(main, ["check", str(path)])
+    assert done.exit_code == 2
+    assert found in done.stderr
+    assert "accepted answers, but" not in done.stderr

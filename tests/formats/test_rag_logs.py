@@ -238,6 +238,25 @@ def test_old_names_of_ragas_in_csv_with_python_lists(save: Save) -> None:
     assert loaded.collection.answers["text"].to_list() == ["Ines", "1958", "58"]
 
 
+@pytest.mark.parametrize(
+    ("form", "names"),
+    [("ragas", ("question", "contexts")), ("deepeval", ("input", "retrieval_context"))],
+)
+@pytest.mark.parametrize(("column", "aspect"), [("correct", "correct"), ("human_label", "human")])
+def test_grades_beside_the_fields_of_a_library(
+    form: str, names: tuple[str, str], column: str, aspect: str, save: Save
+) -> None:
+    answer = "answer" if form == "ragas" else "actual_output"
+    rows = [{names[0]: f"Q{n}?", names[1]: ["A."], answer: "A", column: n == 1} for n in range(2)]
+    path = save("log.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    assert detect(path).name == form
+    outcomes = load(path).outcomes
+    assert outcomes is not None
+    frame = outcomes.frame
+    assert frame["aspect"].unique().to_list() == [aspect]
+    assert sorted(frame["value"]) == [-1 if aspect == "human" else 0, 1]
+
+
 def test_labelled_dataset_of_llamaindex(save: Save) -> None:
     example = {
         "query": "Who?",

@@ -216,6 +216,22 @@ def test_qrels_in_chunks(size: int, save: Save, monkeypatch: pytest.MonkeyPatch)
     ]
 
 
+@pytest.mark.parametrize(
+    ("scores", "found"),
+    [
+        ((0.9, 0.5, 0.1), ""),
+        ((0.9, 0.9, 0.1), ""),
+        ((0.1, 0.5, 0.9), "as if they were distances"),
+        ((1, 1, 1), "are all equal"),
+    ],
+)
+def test_scores_that_contradict_the_ranks_are_noted(scores: tuple[float, ...], found: str, save: Save) -> None:
+    rows = [(query, rank, score) for query in ("q1", "q2") for rank, score in enumerate(scores)]
+    run = read_run(save("a.run", "".join(f"{query} Q0 d{rank} {rank} {score} x\n" for query, rank, score in rows)))
+    assert len(run.notes) == bool(found)
+    assert all(found in note and "awk '{$5 = -$4; print}' FILE" in note for note in run.notes)
+
+
 def test_several_systems_in_one_run_are_noted(save: Save) -> None:
     first, second = "q1 Q0 d1 1 2.0 bm25\n", "q1 Q0 d{} 2 1.0 dense\n"
     assert read_run(save("a.run", first + first.replace("q1", "q2"))).notes == ()

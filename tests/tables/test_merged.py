@@ -113,3 +113,14 @@ def test_ratings_come_from_one_place() -> None:
 def test_notes_are_kept_once() -> None:
     one, two = Collection(notes=("a", "b")), Collection(notes=("b", "c"))
     assert merge_collections([one, two]).notes == ("a", "b", "c")
+
+
+def test_different_accepted_answers_are_noted() -> None:
+    parts = [
+        queries(q1="Who?", q2="When?"),
+        answers(("q1", "Ann"), ("q2", "1958")),
+        answers(("q1", "Bob"), ("q2", "1958")),
+    ]
+    (note,) = merge_collections(parts).notes
+    assert "different accepted answers to 1 query ('Who?')" in note
+    assert not merge_collections([parts[1], answers(("q3", "Ines"))]).notes

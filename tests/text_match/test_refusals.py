@@ -36,6 +36,10 @@ DECLINES = {
         "I don't know. None of them answers it. However, they do mention several inventors.",
         "As an AI language model, I do not have access to real-time information.",
         "I am not sure.",
+        "I'm not sure.",
+        "No relevant documents were found.",
+        "Unfortunately, the knowledge base doesn't cover this topic. Please contact support.",
+        "I wasn't able to find anything about that in our help articles. You might want to contact us.",
         "Who was it?\n\nI don't know.",
         "The abstract says nothing about the boiling point.",
         "The text gives no date for the construction.",
@@ -53,6 +57,7 @@ DECLINES = {
         "Ich weiß es nicht.",
         "Der Text enthält keine Informationen darüber.",
         "Das lässt sich nicht beantworten.",
+        "Das geht aus dem Kontext nicht hervor.",
     ],
     "French": ["Je ne sais pas.", "Le texte ne mentionne pas cette information."],
     "Spanish": ["No lo sé.", "El texto no menciona el año.", "No se puede determinar a partir del contexto."],
@@ -182,7 +187,8 @@ def test_the_table() -> None:
         if name == "labels":
             assert language.labels == sorted(set(language.labels), key=language.labels.index)
             continue
-        assert all(language.phrases[kind] for kind in PHRASE_KINDS), name
+        assert all(language.phrases[kind] for kind in ("declines", "but", "aside")), name
+        assert language.phrases["soft"] or language.phrases["sorry"], name
         for phrase in (one for kind in PHRASE_KINDS for one in language.phrases[kind]):
             assert not re.search(phrase, "Paris, 5 June 1987"), phrase
             assert "{" not in re.sub(r"\{0,60\}", "", phrase), f"a name that is not listed: {phrase}"

@@ -19,6 +19,15 @@ CORRECT = [
     ("contains", "Wilhelm Röntgen", ["wilhelm rontgen"]),
     ("contains", "それは東京タワーです", ["東京タワー"]),
     ("contains", "الجواب هو باريس", ["باريس"]),
+    ("contains", "Der Preis beträgt leider 30 €.", ["30 €"]),
+    ("contains", "I'm sorry, the store closes at 5 pm.", ["5 pm"]),
+    ("contains", "残念ながら価格は30ユーロです。", ["30ユーロ"]),
+    ("contains", "I think it is Paris, but I'm not sure.", ["Paris"]),
+    ("says", "Nein, leider nicht.", ["Nein"]),
+    ("says", "Non, ce n'est pas possible.", ["non"]),
+    ("contains", "v2.3.1", ["2.3.1"]),
+    ("contains most words of", "blue, red and green", ["red, green, blue"]),
+    ("contains most words of", "A, C and D", ["A, C, D"]),
     ("contains another form of", "copper", ["copper (Cu)"]),
     ("contains another form of", "Health Points", ["hit points or health points"]),
     ("contains another form of", "Landover", ["Landover, Maryland"]),
@@ -70,6 +79,10 @@ CORRECT = [
 ]
 
 WRONG = [
+    ("v2.3.10", ["2.3.1"]),
+    ("Up to 25 users [3].", ["3"]),
+    ("It allows five users (source: doc 3).", ["3"]),
+    ("There are four steps:\n\n1. Open\n2. Click\n3. Save\n4. Close", ["3"]),
     ("부산입니다", ["서울"]),
     ("user@example.com", ["user@example.org"]),
     ("https://a.com/docs/b", ["https://a.com/docs/c"]),
@@ -126,6 +139,9 @@ def test_wrong(text: str, accepted: list[str]) -> None:
 
 
 UNDECIDED = [
+    ("The answer is [3].", ["3"], ""),
+    ("Red, green and yellow", ["red, green, blue"], ""),
+    ("Red", ["red, green and blue"], ""),
     ("Non è Roma.", ["Roma"], ""),
     ("To nie jest Kraków.", ["Kraków"], ""),
     ("Lyon, pas Paris.", ["Paris"], ""),

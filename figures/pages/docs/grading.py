@@ -21,12 +21,13 @@ STEPS = {
 MEANINGS = {
     "contains": "its words follow each other in the text; case, accents, articles, punctuation and plurals aside, "
     "numbers and dates in one spelling",
-    "another form": 'the same without what is in brackets; one side of an "or"; what is before a comma; '
-    'without "about", "in", "President" in front',
+    "another form": 'the same without what is in brackets; one side of an "or"; what is before a comma, '
+    'except in a list; without "about", "in", "President" in front',
     "number": '"291" for "291 episodes", but not "24 days" for "24 hours"',
     "coarser date": "the year, or month and year, of a full date, and no other date beside it",
     "first and last name": '"Judith Keppel" for "Judith Cynthia Aline Keppel"',
     "most words": "two thirds of its words, at least two, all of its numbers among them, within 30 words; "
+    'of a list ("red, green and blue"), a word of each item; '
     "long words by their first seven letters",
     "a part": 'the whole text is a run of the accepted answer\'s words: "Stanford" for "Stanford Cardinal"',
     "quantity": "the same quantity in another unit, magnitude or rounding",

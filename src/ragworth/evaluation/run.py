@@ -120,7 +120,10 @@ def evaluate(
             begun = time.monotonic()
             state.console.begun("report")
             written = write_output(state, page_queries)
-            lacking = "no report: neither a metric nor a grade says which system is better; tables only"
+            lacking = (
+                "no report: neither a metric nor a grade says which system is better; tables only. If a column of a "
+                "log has grades, say so: --map NAME=COLUMN, or [columns]"
+            )
             notes = [] if written.report else [lacking]
             state.did("report", "done" if written.fresh else "kept", notes=notes, seconds=_elapsed(begun))
             return Evaluation(state.stages, written.results, written.folder, written.report, written.build_page)

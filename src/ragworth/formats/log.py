@@ -27,6 +27,6 @@ FORMAT = LogFormat(
     name="log",
     title="a RAG log",
     expected="a question in each record, and an answer or passages",
-    names=NAMES,
+    names=FIELDS,
     recognise=_recognise,
 ).format()

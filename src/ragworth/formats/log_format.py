@@ -12,7 +12,16 @@ from ragworth.collection import Collection, text_id
 from ragworth.errors import BadLine, FormatError, Hint, format_count, quote_short
 from ragworth.formats.columns import skipped_note
 from ragworth.formats.contract import FileSample, Format, LoadedCollection
-from ragworth.formats.fields import FieldFinder, Names, as_passage, as_row, plain_name, quote_argument, read_record
+from ragworth.formats.fields import (
+    GRADE_FIELDS,
+    FieldFinder,
+    Names,
+    as_passage,
+    as_row,
+    plain_name,
+    quote_argument,
+    read_record,
+)
 from ragworth.formats.files import PathOrStr, run_name
 from ragworth.formats.log_files import LogRows, bad_rows_error, read_log, reject_row, unpack_rows
 from ragworth.formats.rag_log import TWICE, LogBuilder, LogRecord
@@ -74,7 +83,7 @@ class LogFormat:
 
     Attributes
     ----------
-    names: what the files call our fields.
+    names: what the files call our fields. Grades of answers have the same names in all formats.
     recognise: whether a file is one of these, from its beginning.
     unpack: the rows in a document that holds several; None if it is a row itself.
     parse: makes records of rows; by default one of each row.
@@ -118,7 +127,7 @@ class LogFormat:
     def _build(
         self, rows: LogRows, bad: list[BadLine], columns: Mapping[str, str] | None, system: str, skip: bool
     ) -> LoadedCollection:
-        finder = FieldFinder(self.names, columns)
+        finder = FieldFinder(GRADE_FIELDS | dict(self.names), columns)
         builder = LogBuilder(rows.source, system, unit=rows.unit, grades=finder.columns)
 
         def reject(place: int, found: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ragworth.formats.contract import FileSample
-from ragworth.formats.fields import FieldFinder, as_grade, plain_name
+from ragworth.formats.fields import GRADE_FIELDS, FieldFinder, as_grade, plain_name
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import LogFormat, Reject, parse_rows
 from ragworth.formats.rag_log import LogRecord
@@ -27,7 +27,7 @@ NAMES = {
 }
 OTHERS = {"multi_responses", "rubrics", "rubric", "persona_name", "query_style", "query_length", "synthesizer_name"}
 OTHERS |= {"episode_done", "evolution_type", "metadata", "repeat", "unnamed:_0", "__index_level_0__"}
-KNOWN = OTHERS | {name for names in NAMES.values() for name in names}
+KNOWN = OTHERS | {name for names in (*NAMES.values(), *GRADE_FIELDS.values()) for name in names}
 
 
 def _recognise(sample: FileSample) -> bool:

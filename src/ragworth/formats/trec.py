@@ -18,7 +18,7 @@ import polars as pl
 from ragworth.errors import BadLine, FormatError, Hint, QrelsGivenError, RunGivenError, format_count, quote_short
 from ragworth.formats.columns import NUMBER, Column, Layout, is_row, read_columns, skipped_note
 from ragworth.formats.contract import FileSample, Format
-from ragworth.formats.files import PathOrStr, create_file, read_lines, run_name
+from ragworth.formats.files import PathOrStr, create_file, open_file, read_lines, run_name, split_lines
 from ragworth.formats.rating_scale import check_ratings
 from ragworth.tables import OK, Contexts, Judgments, Ratings, ranking
 from ragworth.tables.parts import with_constant_text
@@ -98,10 +98,30 @@ def read_run(
     rows = ordered.frame
     if not by_tag:
         rows = with_constant_text(rows, "system", system if system is not None else run_name(path))
-    notes = (f"{path}: {several}",) if several else ()
+    notes = tuple(f"{path}: {note}" for note in (several, "" if by_tag else _unlike_ranks(path)) if note)
     contexts = Contexts.trusted(rows, (*skipped_note(path, bad), *comments.note(path), *notes))
     contexts.starts = ordered.starts
     return contexts
+
+
+def _unlike_ranks(path: PathOrStr) -> str:
+    """A note if at the beginning of a run the scores don't give the order of the ranks: distances, or all equal."""
+    if not Path(path).is_file():
+        return ""
+    with open_file(path) as stream:
+        head = stream.read(RANK_SAMPLE)
+    ranked: dict[bytes, list[tuple[float, float]]] = {}
+    for line in split_lines(head)[: -1 if len(head) == RANK_SAMPLE else None]:
+        query, _, _, rank, score, _ = parts if len(parts := line.split()) == len(RUN.columns) else [b""] * 6
+        if query and not query.startswith(b"#") and NUMBER.fullmatch(rank) and NUMBER.fullmatch(score):
+            ranked.setdefault(query, []).append((float(rank), float(score)))
+    scores = [[score for _, score in sorted(rows)] for rows in ranked.values() if len({rank for rank, _ in rows}) > 2]
+    ignored = f"the ranks are ignored, as by trec_eval; to go by them: {BY_RANK_COMMAND}"
+    if scores and all(len(set(each)) == 1 for each in scores):
+        return f"the scores of a query's passages are all equal, so their ids decide the order; {ignored}"
+    if scores and all(each == sorted(each) and each[0] < each[-1] for each in scores):
+        return f"the highest scores have the lowest ranks, as if they were distances; {ignored}"
+    return ""
 
 
 def _several_tags(tags: Sequence[str]) -> str:
@@ -112,6 +132,9 @@ def _several_tags(tags: Sequence[str]) -> str:
     )
 
 
+RANK_SAMPLE = 1 << 16
+"""Bytes at the beginning of a run in which ranks and scores are compared."""
+BY_RANK_COMMAND = "awk '{$5 = -$4; print}' FILE"
 SPLIT_COMMAND = "awk '{print > ($6 \".run\")}' FILE"
 CHUNK_ID_HINT = "chunks that share a document's id need different ids"
 SUBTOPIC_HINT = "sub-topic qrels, with a row for each sub-topic, are ratings: --ratings, read_ratings in Python"

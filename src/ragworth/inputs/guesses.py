@@ -164,7 +164,7 @@ def _guess_by_keys(head: FileHead, rows: list[dict[str, Any]]) -> list[Guess]:
     if keys & set(texts.LIST_KEYS["subquestions"]) and not keys & {"passage", "doc_id"}:
         return [Guess("subquestions", "jsonl")]
     has_answers = bool(keys & set(texts.LIST_KEYS["answers"])) and not keys & {"passage", "doc_id", "system"}
-    if has_answers and "text" not in keys:
+    if has_answers and "text" not in keys and keys & {"query_id", "qid", "_id", "id"}:
         return [Guess("answers", "jsonl")]
     if "text" in keys and not keys & {"system", "aspect", "value"}:
         guess = _guess_texts(head, rows, keys)

@@ -14,7 +14,7 @@ from ragworth.collection import Collection
 from ragworth.errors import FormatError, InputError, RagworthError
 from ragworth.formats import answers as written
 from ragworth.formats import outcomes, texts
-from ragworth.formats.contract import LoadedCollection
+from ragworth.formats.contract import Format, LoadedCollection
 from ragworth.formats.grade_words import GradeError
 from ragworth.inputs.file_heads import TABLE_SUFFIXES, FileHead
 from ragworth.inputs.guesses import KIND_NAMES, FileForm, FileKind, Guess, TextKind, UnknownKindError, guess_kinds
@@ -63,6 +63,7 @@ def recognise_file(head: FileHead, columns: Mapping[str, str] | None = None) -> 
         said = texts.read(head.file.path, "queries")
         return [RecognisedFile(head.file.name, "queries", unambiguous_path(head.file.name), said.queries, True, said)]
     unknown: FormatError | None = None
+    form: Format | None = None
     columns = applicable_columns(head.file.path, columns or {}) or None
     try:
         form = find_log_format(head.file.path)
@@ -74,8 +75,10 @@ def recognise_file(head: FileHead, columns: Mapping[str, str] | None = None) -> 
         return [_read_log(head, "log", columns)]
     try:
         return _recognise_table(head)
-    except UnknownKindError as error:
-        raise unknown or error from error
+    except (UnknownKindError, DamagedFileError) as error:
+        if isinstance(error, UnknownKindError) or form is not None:
+            raise unknown or error from error
+        raise
 
 
 def _recognise_table(head: FileHead) -> list[RecognisedFile]:

@@ -10,6 +10,12 @@ _NAME = r"(?:(?:passage|document|doc|source|reference|ref)s?[\s:#_.]*)?"
 _MARK = re.compile(rf"\[\s*{_NAME}(\d{{1,4}}(?:\s*[,;–-]\s*{_NAME}\d{{1,4}})*)\s*\]", re.IGNORECASE)
 _ROUND = r"(?<!\w)\(\d{1,2}(?:\s*[,;–-]\s*\d{1,2})*\)"
 """A number in round brackets after a blank; ``f(1)`` and ``(1998)`` are no citations."""
+_SOURCE = (
+    r"[(【]\s*(?:\d{1,4}[†:]|(?:sources?|see|passages?|documents?|docs?|refs?|references?|pages?|pp?)\b)"
+    r"[^()【】\n]{0,80}[)】]"
+)
+"""A source in brackets, ``(source: doc 3)`` or ``【3†source】``."""
+_ITEM = re.compile(r"^[ \t]*(\d{1,2})[.)][ \t]+", re.MULTILINE)
 _PART = re.compile(r"(\d+)(?:\s*[–-]\s*(\d+))?")
 
 
@@ -36,3 +42,12 @@ def parse_citations(text: str, shown: Sequence[str]) -> Citations:
 def without_citations(text: str) -> str:
     """Remove citations from a text: ``[2]``, ``[1, 3]``, ``[doc3]``, and also ``(2)``."""
     return re.sub(rf"\s*(?:{_MARK.pattern}|{_ROUND})", "", text, flags=re.IGNORECASE).strip()
+
+
+def without_marks(text: str) -> str:
+    """Remove numbers that are no part of what a text says: citations, sources in brackets, numbers of a list."""
+    said = re.sub(rf"\s*(?:{_MARK.pattern}|\[\^\d{{1,4}}\]|{_SOURCE})", "", text, flags=re.IGNORECASE)
+    items = [int(number) for number in _ITEM.findall(said)]
+    if len(items) > 1 and items == list(range(1, len(items) + 1)):
+        said = _ITEM.sub("", said)
+    return said.strip()

@@ -52,6 +52,8 @@ _UMLAUT = re.compile("[äöüßÄÖÜ]")
 _DIGRAPHS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
 _MONARCH = re.compile(r"\b([A-Z][a-z]+) ([IVX]+)\b")
 _NAMED_MONARCH = re.compile(r"\b([A-Z][a-z]+) the ([A-Z][a-z]*(?:st|nd|rd|th|First|Second|Third))\b")
+_MORE_ITEMS = re.compile(r",|\band\b|&", re.IGNORECASE)
+"""After a comma, signs of a list: its first item is not all of it."""
 _OR = re.compile(r"\bor\b|;", re.IGNORECASE)
 
 
@@ -167,8 +169,8 @@ def _spellings(answer: str) -> Iterator[str]:
         yield bare
     if _OR.search(bare):
         yield from _OR.split(bare)
-    before, comma, _ = bare.partition(",")
-    if comma and not re.search(r"\d", bare):
+    before, comma, after = bare.partition(",")
+    if comma and not re.search(r"\d", bare) and not _MORE_ITEMS.search(after):
         yield before
     words = bare.split()
     while len(words) > 1 and words[0].strip(".,~").lower() in _LEADING:
@@ -209,11 +211,12 @@ def _first_and_last(text: MatchableText, answer: MatchableText) -> bool:
 
 
 def _contains_most(text: MatchableText, answer: MatchableText) -> bool:
-    """Two thirds of the answer's words, including all its numbers, occur close together in the text."""
+    """Two thirds of the answer's words, including all its numbers and a word of each item of a list, close together."""
     wanted = {stem_of(word) for word in answer.words if word not in LITTLE_WORDS}
     if len(wanted) < 2 or any(map(is_character, wanted)):
         return False
     numbers = {word for word in wanted if _numeric(word)}
+    items = [item & wanted for item in _list_items(answer.raw) if item & wanted]
     need = max(2, math.ceil(MIN_WORD_SHARE * len(wanted)))
     seen: dict[str, int] = {}
     for place, word in enumerate(text.words):
@@ -221,9 +224,17 @@ def _contains_most(text: MatchableText, answer: MatchableText) -> bool:
         if stem in wanted:
             seen[stem] = place
             near = {one for one, last in seen.items() if place - last < MATCH_WINDOW}
-            if len(near) >= need and numbers <= near:
+            if len(near) >= need and numbers <= near and all(item & near for item in items):
                 return True
     return False
+
+
+@lru_cache(maxsize=8192)
+def _list_items(answer: str) -> tuple[frozenset[str], ...]:
+    """The stems of each item of a list: "red, green and blue"; nothing if an answer is no list."""
+    if not _MORE_ITEMS.search(answer.partition(",")[2]):
+        return ()
+    return tuple(frozenset(map(stem_of, to_matchable(item).words)) for item in _MORE_ITEMS.split(answer))
 
 
 def _is_part(text: MatchableText, answer: MatchableText) -> bool:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ragworth.text_match.overlap import SCRIPTS_WITHOUT_SPACES
 
-PHRASE_KINDS = ("declines", "soft", "but", "aside")
+PHRASE_KINDS = ("declines", "soft", "sorry", "but", "aside")
 _OWN_BUT = "yet"
 
 # A few words between, within the sentence. Bounded, so that the time is proportional to the length of the text.
@@ -30,6 +30,7 @@ class RefusalPatterns(NamedTuple):
 
     declines: re.Pattern[str]
     soft: re.Pattern[str]
+    sorry: re.Pattern[str]
     but: re.Pattern[str]
     aside: re.Pattern[str]
     by_language: dict[str, re.Pattern[str]]
@@ -72,13 +73,13 @@ def refusal_patterns(*, ascii_only: bool = False) -> RefusalPatterns:
         if language.phrases["declines"]
     }
     labels = frozenset(label for language in table.values() for label in language.labels)
-    declines, soft, but, aside = together
+    declines, soft, sorry, but, aside = together
     but_after = {
         name: re.compile("|".join((but.pattern, *language.phrases[_OWN_BUT])))
         for name, language in table.items()
         if language.phrases[_OWN_BUT]
     }
-    return RefusalPatterns(declines, soft, but, aside, by_language, labels, but_after)
+    return RefusalPatterns(declines, soft, sorry, but, aside, by_language, labels, but_after)
 
 
 def parse_phrases(text: str) -> dict[str, LanguagePhrases]:

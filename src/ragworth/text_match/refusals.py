@@ -31,8 +31,8 @@ _EDGES = " \t\r\n.,;:!?\"'`*_()[]{}<>“”‘’«»「」。，！？、।؟-
 class RefusalMatch(NamedTuple):
     """A refusal: the phrase found, and the language it is listed under.
 
-    A phrase from a sentence is in lower case. A label is the unchanged answer, with the language "label". Excuses and
-    custom phrases have no language.
+    A phrase from a sentence is in lower case. A label is the unchanged answer, with the language "label". Regret
+    alone ("I'm sorry, …") has the language "regret"; other excuses and custom phrases have none.
     """
 
     phrase: str
@@ -80,13 +80,16 @@ def _by_sentence(seen: str, own: list[str]) -> RefusalMatch | None:
                 firm = place
             found = found or RefusalMatch(match.group().strip(), language)
             continue
-        excuse = table.soft.search(words)
+        excuse, language = table.soft.search(words), ""
+        if excuse is None:
+            excuse, language = table.sorry.search(words), "regret"
         contrast = but.match(words)
         rest = words[contrast.end() :].lstrip(_EDGES) if contrast else words
         if excuse is not None:
             if _takes_back(words[excuse.end() :], own, table, but):
                 return None
-            soft = soft or RefusalMatch(excuse.group().strip(), "")
+            if soft is None or soft.language:
+                soft = RefusalMatch(excuse.group().strip(), language)
         elif table.aside.match(rest) or sentence.rstrip().endswith(("?", "？", "؟")):
             continue
         elif found is None or (contrast and (firm is None or place == firm + 1)):

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from ragworth.errors import InputError, quote_short
+from ragworth.text_match.citations import without_marks
 from ragworth.text_match.facts import QuestionFacts, TextFacts, judge_answer, read_answer, read_question
 from ragworth.text_match.overlap import require_accepted
 from ragworth.text_match.refusals import RefusalMatch, find_refusal
@@ -56,9 +57,12 @@ def grade_short_answer(
     rightly = _accepted_refusal(accepted, phrases) if declined is not None else None
     if rightly is not None:
         return ShortAnswerGrade("correct", f"declines as {quote_short(rightly)}")
-    # "None" and the like may be answers, too: they are graded like any other.
-    usable = accepted if declined is None else [answer for answer in accepted if find_refusal(answer, phrases)]
-    facts, asked = TextFacts(text), read_question(question)
+    regretted = declined is not None and declined.language == "regret"
+    # "None" and the like may be answers, too: they are graded like any other. So is what is said with regret.
+    graded = declined is None or regretted
+    usable = accepted if graded else [answer for answer in accepted if find_refusal(answer, phrases)]
+    plain = without_marks(text) or text
+    facts, asked = TextFacts(plain), read_question(question)
     unclear, against = "", ""
     for answer in usable:
         verdict = judge_answer(facts, answer, asked)
@@ -71,13 +75,20 @@ def grade_short_answer(
             unclear = unclear or verdict.why
         elif verdict.kind == "contradicted":
             against = against or verdict.why
-    if declined is not None:
+    if declined is not None and not (regretted and against):
         mentioned = next((answer for answer in accepted if _mentions(facts, answer, asked, declined)), None)
         if mentioned is not None:
             return ShortAnswerGrade("undecided", f"has {quote_short(mentioned)}, but seems to decline")
         return ShortAnswerGrade("abstained", f"declines: {quote_short(declined.phrase)}")
     if unclear:
         return ShortAnswerGrade("undecided", unclear)
+    if plain != text and not against:
+        marked = TextFacts(text)
+        given = next((answer for answer in accepted if judge_answer(marked, answer, asked).kind == "given"), None)
+        if given is not None:
+            return ShortAnswerGrade(
+                "undecided", f"has {quote_short(given)} only in a citation or as the number of an item"
+            )
     return ShortAnswerGrade("wrong", against or f"gives none of the accepted answers ({len(accepted)})")
 
 
@@ -95,7 +106,7 @@ def _accepted_refusal(accepted: Sequence[str], phrases: Sequence[str]) -> str | 
 
 def _mentions(text: TextFacts, answer: str, question: QuestionFacts, declined: RefusalMatch) -> bool:
     """Whether a text that seems to decline, not in the first person, has an answer that the question has not."""
-    if not question.raw or declined.language in ("", "label") or re.match(r"i\b|we\b", declined.phrase):
+    if not question.raw or declined.language in ("", "label", "regret") or re.match(r"i\b|we\b", declined.phrase):
         return False
     wanted = read_answer(answer).matchable
     return bool(wanted.words) and wanted.line in text.matchable.line and wanted.line not in question.matchable.line

@@ -67,6 +67,8 @@ _PIECE = re.compile(
 _BRACKETED_MONEY = re.compile(r"(?:(?<=\s)|^)(?=\(?[$€£¥])\(?([$€£¥]) ?\(? ?(\d[\d,.]*) ?\)")
 # A minus before a currency sign belongs to the number: -$5.
 _MINUS_MONEY = re.compile(r"(?<![^\s(])[-−] ?([$€£¥]) ?(?=[\d.])")
+_VERSION_LETTER = re.compile(r"(?<![\w.])[vV](?=\d+\.\d)")
+"""The letter before a version: v2.3.1."""
 _POWER = re.compile(
     r"(?:(?<![\w.])(?P<factor>\d+(?:\.\d+)?)\s?[×x*·]\s?)?(?<![\w.,])10"
     r"(?:\^\{?(?P<exponent>[-−]?\d{1,2})\}?|(?P<raised>⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,2}))(?!\w)"
@@ -115,7 +117,8 @@ def canonical_words(text: str) -> tuple[str, ...]:
 
 def read_pieces(text: str) -> list[TextPiece]:
     """The words, numbers and marks of a text in sequence, with numbers normalized."""
-    folded = _MINUS_MONEY.sub(r"\1-", _BRACKETED_MONEY.sub(r"-\1\2", fold_accents(_spell_powers(text))))
+    bare = _VERSION_LETTER.sub("", text)
+    folded = _MINUS_MONEY.sub(r"\1-", _BRACKETED_MONEY.sub(r"-\1\2", fold_accents(_spell_powers(bare))))
     return list(_read_numbers(list(_pieces(folded))))
 
 
