@@ -221,7 +221,7 @@ def test_qrels_in_chunks(size: int, save: Save, monkeypatch: pytest.MonkeyPatch)
     [
         ((0.9, 0.5, 0.1), ""),
         ((0.9, 0.9, 0.1), ""),
-        ((0.1, 0.5, 0.9), "as if they were distances"),
+        ((0.1, 0.5, 0.9), "as if these were distances"),
         ((1, 1, 1), "are all equal"),
     ],
 )

@@ -120,7 +120,7 @@ def _unlike_ranks(path: PathOrStr) -> str:
     if scores and all(len(set(each)) == 1 for each in scores):
         return f"the scores of a query's passages are all equal, so their ids decide the order; {ignored}"
     if scores and all(each == sorted(each) and each[0] < each[-1] for each in scores):
-        return f"the highest scores have the lowest ranks, as if they were distances; {ignored}"
+        return f"the first ranks have the lowest scores, as if these were distances; {ignored}"
     return ""
 
 

@@ -52,8 +52,8 @@ _UMLAUT = re.compile("[äöüßÄÖÜ]")
 _DIGRAPHS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
 _MONARCH = re.compile(r"\b([A-Z][a-z]+) ([IVX]+)\b")
 _NAMED_MONARCH = re.compile(r"\b([A-Z][a-z]+) the ([A-Z][a-z]*(?:st|nd|rd|th|First|Second|Third))\b")
-_MORE_ITEMS = re.compile(r",|\band\b|&", re.IGNORECASE)
-"""After a comma, signs of a list: its first item is not all of it."""
+_ITEM_ENDS = re.compile(r",|\band\b|&", re.IGNORECASE)
+_LAST_ITEM = re.compile(r"\band\b|&", re.IGNORECASE)
 _OR = re.compile(r"\bor\b|;", re.IGNORECASE)
 
 
@@ -169,8 +169,8 @@ def _spellings(answer: str) -> Iterator[str]:
         yield bare
     if _OR.search(bare):
         yield from _OR.split(bare)
-    before, comma, after = bare.partition(",")
-    if comma and not re.search(r"\d", bare) and not _MORE_ITEMS.search(after):
+    before, comma, _ = bare.partition(",")
+    if comma and not re.search(r"\d", bare) and not _is_list(bare):
         yield before
     words = bare.split()
     while len(words) > 1 and words[0].strip(".,~").lower() in _LEADING:
@@ -229,12 +229,18 @@ def _contains_most(text: MatchableText, answer: MatchableText) -> bool:
     return False
 
 
+def _is_list(answer: str) -> bool:
+    """Whether an answer has several items: "red, green, blue", but not "Cambridge, Massachusetts, USA"."""
+    after = answer.partition(",")[2].strip()
+    return _LAST_ITEM.search(after) is not None or ("," in after and after[:1].islower())
+
+
 @lru_cache(maxsize=8192)
 def _list_items(answer: str) -> tuple[frozenset[str], ...]:
     """The stems of each item of a list: "red, green and blue"; nothing if an answer is no list."""
-    if not _MORE_ITEMS.search(answer.partition(",")[2]):
+    if not _is_list(answer):
         return ()
-    return tuple(frozenset(map(stem_of, to_matchable(item).words)) for item in _MORE_ITEMS.split(answer))
+    return tuple(frozenset(map(stem_of, to_matchable(item).words)) for item in _ITEM_ENDS.split(answer))
 
 
 def _is_part(text: MatchableText, answer: MatchableText) -> bool:
