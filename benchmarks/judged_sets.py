@@ -1,4 +1,4 @@
-"""Tables of judgments out of real data, for ``ragworth study judges``: NoMIRACL, CLAPnq, MT-RAG, TREC DL 2019."""
+"""Tables of judgments out of real data, for ``ragworth study judges``: NoMIRACL, ClapNQ, MT-RAG, TREC DL 2019."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Graded(NamedTuple):
 
 
 def clapnq_graded(data: Path) -> Iterator[Graded]:
-    """100 questions × 4 answers of CLAPnq, each graded by three people, 1 to 4."""
+    """100 questions × 4 answers of ClapNQ, each graded by three people, 1 to 4."""
     whole = _read(data / "clapnq_human" / "rag_model_performance.json.gz")
     targets = {task["task_id"]: [each["value"] for each in task.get("targets", [])] for task in whole["tasks"]}
     for row in whole["results"]:

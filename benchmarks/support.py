@@ -1,4 +1,4 @@
-"""Does support by a model as judge go with what people say of faithfulness? CLAPnq and MT-RAG, graded by people.
+"""Does support by a model as judge go with what people say of faithfulness? ClapNQ and MT-RAG, graded by people.
 
     RAGWORTH_DATA=FOLDER python benchmarks/support.py clapnq --limit 20 --model embedded --store calls.sqlite
 

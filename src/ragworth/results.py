@@ -56,9 +56,9 @@ ESTIMATE_TABLES = ("estimates", "estimated-differences")
 """What follows from a better judge of a sample (`ragworth.two_judges`)."""
 TEXT_TABLES = ("queries", "passages", "answers", "subquestions")
 TURNS_FILE = "texts/turns.parquet"
+"""Turns of conversations, where there are any."""
 SINGLE_ANSWERS = "answers"
 """After the name of a grading step: what was said of every single answer."""
-"""Turns of conversations, where there are any."""
 MANIFEST = "manifest.json"
 EXTRA_FILES = ("summary.parquet", "comparison.parquet", "report.html", "report.md")
 """What an evaluation writes beside them."""

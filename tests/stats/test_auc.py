@@ -199,5 +199,7 @@ def test_values_that_are_all_on_one_side_have_an_interval(right: bool) -> None:
 
 
 def test_equal_values_have_an_interval_around_one_half() -> None:
-    found = auc_interval(np.zeros(40), np.tile([1, 0], 20), np.repeat(np.arange(20), 2), resamples=200)
-    assert found.interval is not None and found.interval.low < 0.5 < found.interval.high
+    for n in (3, 5, 20):
+        found = auc_interval(np.zeros(2 * n), np.tile([1, 0], n), np.repeat(np.arange(n), 2), resamples=200)
+        assert found.interval is not None
+        assert 0 <= found.interval.low < 0.5 and found.interval.low == pytest.approx(1 - found.interval.high, abs=0.01)

@@ -94,7 +94,7 @@ def _single(spread: Spread, passage: str, said: str, kind: str, draw: random.Ran
 
 
 def musique(path: Path, avoided: Seen) -> list[Spread]:
-    """Questions of MuSiQue with the paragraphs of all their hops, but for those that must not occur."""
+    """Questions of MuSiQue with the paragraphs of all their hops, except those that must not occur."""
     made = []
     for item in lines(path):
         places = {hop["paragraph_support_idx"] for hop in item["question_decomposition"]} - {None}

@@ -35,10 +35,12 @@ GPU_WAYS = {
     "one prompt a call, the same again": "one prompt a call, the same 64 again",
     "sorted batches of 64": "sorted batches of 64",
     "sorted batches of 256": "sorted batches of 256",
-    "ragworth": "ragworth, `share_prefix=false`",
-    "ragworth, prefix shared": "ragworth",
-    "ragworth, compiled": "ragworth, `share_prefix=false`, `compile=true`",
-    "ragworth, prefix shared, compiled": "ragworth, `compile=true`",
+    "ragworth, bfloat16": "ragworth, `share_prefix=false`",
+    "ragworth, bfloat16, prefix shared": "ragworth",
+    "ragworth, bfloat16, compiled": "ragworth, `share_prefix=false`, `compile=true`",
+    "ragworth, bfloat16, prefix shared, compiled": "ragworth, `compile=true`",
+    "ragworth, float8, compiled": "ragworth, `dtype=float8`, `share_prefix=false`, `compile=true`",
+    "ragworth, float8, prefix shared, compiled": "ragworth, `dtype=float8`, `compile=true`",
 }
 
 
@@ -79,7 +81,7 @@ def label_scale(run: Run) -> Shown:
 
 @figure("python benchmarks/models.py --gpu", seconds=300, needs=(CLOCK, GPU))
 def gpu(run: Run) -> Shown:
-    found = run.table(f"python benchmarks/models.py --gpu {run.pick('', '--prompts 128')}")
+    _, found = run.tables(f"python benchmarks/models.py --gpu {run.pick('', '--prompts 128')}")
     rows = [(GPU_WAYS[way], rate, times, share.replace("%", " %")) for way, rate, times, share in found.rows]
     yield "", str(table(("way", "prompts/s", "times the plain way", "share"), rows, "lrrr"))
 

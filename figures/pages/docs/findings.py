@@ -20,7 +20,7 @@ VASWANI = {
 }
 SIZES = (1, 2, 5, 10, 20)
 PEOPLE = {
-    "CLAPnq": ("faithfulness", "fluency", "answer_relevance"),
+    "ClapNQ": ("faithfulness", "fluency", "answer_relevance"),
     "MT-RAG": ("faithfulness", "naturalness", "completeness", "appropriateness"),
 }
 AUTOMATIC = {
@@ -193,7 +193,7 @@ def nomiracl(run: Run) -> Shown:
     yield "picture", found.picture("pairs", "images/findings-judges.png", title)
 
 
-# CLAPnq and MT-RAG
+# ClapNQ and MT-RAG
 
 
 @figure(
@@ -217,7 +217,7 @@ def people(run: Run) -> Shown:
 @figure("python benchmarks/findings.py clapnq mtrag", seconds=180, needs=DATA)
 def automatic(run: Run) -> Shown:
     parts = run.tables(f"python benchmarks/findings.py clapnq mtrag {few(run)}")
-    titles = ("CLAPnq: ρ, all answers", "without the accepted", "MT-RAG: ρ, all answers", "without the accepted")
+    titles = ("ClapNQ: ρ, all answers", "without the accepted", "MT-RAG: ρ, all answers", "without the accepted")
     known = [{row[1]: row[2] for row in part.rows if row[0] == "faithfulness"} for part in parts]
     rows = [(title, *(part.get(name, "–") for part in known)) for title, name in AUTOMATIC.items()]
     yield "", str(table(("", *titles), rows, "lllll"))

@@ -100,7 +100,7 @@ def _hashed_pairs(vectors: Floats, least: float, seed: int) -> Iterator[tuple[in
     may be similar, and only these are read again.
     """
     sides = _sides_of_planes(vectors, seed)
-    angle = float(np.arccos(least) / np.pi)
+    angle = float(np.arccos(np.clip(least, -1, 1)) / np.pi)
     most = TABLES * PLANES * angle + 5 * np.sqrt(TABLES * PLANES * angle * (1 - angle))
     for table in range(TABLES):
         order = np.argsort(sides[:, table], kind="stable")

@@ -230,7 +230,7 @@ class Card:
         return (self.backend, name, self.revision, self.quantisation, self.template, self.endpoint)
 
 
-REWRITE = "a rewrite"
+REWRITE = "rewrites"
 """The purpose of rewriting a question."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -97,12 +98,15 @@ def auc_interval(
 
 
 def _separated_interval(value: float, group: Ints, positive: Bools, level: float) -> ConfidenceInterval:
-    """An interval for values that are all on the right side, or all on the wrong one: every resample is the same.
+    """An interval for values that are all on the right side, all on the wrong one, or all equal: every resample agrees.
 
-    It is the interval of a share of as many trials as there are groups with the rarer kind.
+    It is the interval of a share of as many trials as there are groups with the rarer kind. Half a success, of equal
+    values, lies between the shares around it.
     """
     trials = min(len(np.unique(group[kind])) for kind in (positive, ~positive))
-    return ConfidenceInterval(*wilson_interval(round(value * trials), trials, level))
+    least, most = math.floor(value * trials), math.ceil(value * trials)
+    (low, _), (_, high) = (wilson_interval(successes, trials, level) for successes in (least, most))
+    return ConfidenceInterval(low, high)
 
 
 def win_rate(

@@ -47,7 +47,7 @@ def require_abilities(card: Card, abilities: Sequence[str], purpose: str) -> Non
     """
     if card.purpose and purpose != card.purpose:
         raise ModelError(
-            f"{card.name!r} was trained to write {card.purpose}, and is asked for {purpose}",
+            f"{card.name!r} only writes {card.purpose}; it can't be used for {purpose}",
             expected="the embedded reader (embedded), or another model",
         )
     lacking = [ability for ability in abilities if ability not in card.abilities]

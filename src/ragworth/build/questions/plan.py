@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from ragworth.build.clusters import Clusters, cluster_count, cluster_documents, cluster_vectors
 from ragworth.build.questions.contract import QuestionSlot
 from ragworth.build.questions.types import QUESTION_TYPES, STYLES
-from ragworth.errors import FormatError, InputError, format_list
+from ragworth.errors import FormatError, InputError, format_count, format_list
 from ragworth.formats.files import open_file
 
 MODEL_DRAFTS, RULE_DRAFTS = 1.5, 3.0
@@ -182,7 +182,13 @@ def plan_slots(
     together they spread over all of them.
     """
     labels = documents.select("document", pl.Series("cluster", clusters.labels, dtype=pl.Int32))
-    owners = passages.select("document").join(labels, on="document", how="left", maintain_order="left")["cluster"]
+    owners = passages.select("document").join(labels, on="document", how="left", maintain_order="left", validate="m:1")[
+        "cluster"
+    ]
+    if lacking := owners.null_count():
+        raise InputError(
+            f"{format_count(lacking, 'passage')} of documents that aren't there", expected="their documents"
+        )
     members = [(owners == label).arg_true().to_numpy() for label in range(len(clusters.names))]
     sizes = {name: float(len(rows)) for name, rows in zip(clusters.names, members, strict=True)}
     strata = {

@@ -10,9 +10,8 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from functools import cache
-from typing import Any
+from contextlib import contextmanager, nullcontext
+from typing import Any, NamedTuple
 
 import torch
 from transformers import DynamicCache
@@ -70,13 +69,11 @@ class TorchRuntime:
         if self._device.type == "cuda" and _attends_to_all(model):
             _register_attention()
             model.set_attn_implementation(ATTENTION)
-        if compiled and not float8:
-            _compile(self._body)
+        self._rotation = _compile(self._body) if compiled and not float8 else None
         self._check()
         if float8:
             to_float8(self._body)
-            if compiled:
-                _compile(self._body)
+            self._rotation = _compile(self._body) if compiled else None
             self._check_float8()
 
     @torch.inference_mode()
@@ -130,7 +127,8 @@ class TorchRuntime:
 
     def _hidden(self, ids: torch.Tensor, cache: Any = None, **kwargs: Any) -> torch.Tensor:
         """Hidden states of the last layer."""
-        out = self._body(input_ids=ids, past_key_values=cache, use_cache=cache is not None, **kwargs)
+        with self._rotation.used() if self._rotation is not None else nullcontext():
+            out = self._body(input_ids=ids, past_key_values=cache, use_cache=cache is not None, **kwargs)
         hidden: torch.Tensor = out.last_hidden_state
         return hidden
 
@@ -268,21 +266,37 @@ class TorchDecoding:
             self._positions = self._positions + 1
 
 
-def _compile(body: Any) -> None:
-    """Compile the parts that move much memory for little arithmetic; attention and caches stay as they are."""
+def _compile(body: Any) -> Rotation | None:
+    """Compile the parts that move much memory for little arithmetic; attention and caches stay as they are.
+
+    Returns the family's rotation of queries and keys, compiled.
+    """
+    families = set()
     for module in body.modules():
         if isinstance(module, Float8Linear) or type(module).__name__.endswith(("Norm", "MLP")):
             module.compile(dynamic=True)
         if type(module).__name__.endswith("Attention"):
-            _compile_rotation(type(module).__module__)
+            families.add(type(module).__module__)
+    family = sys.modules[families.pop()] if len(families) == 1 else None
+    plain = getattr(family, ROTATION, None)
+    return None if plain is None else Rotation(family, plain, torch.compile(plain, dynamic=True))
 
 
-@cache
-def _compile_rotation(family: str) -> None:
-    """Compile a family's rotation of queries and keys, once in this process."""
-    module = sys.modules[family]
-    if (rotate := getattr(module, ROTATION, None)) is not None:
-        setattr(module, ROTATION, torch.compile(rotate, dynamic=True))
+class Rotation(NamedTuple):
+    """A function of the transformers library, and the compiled one that stands in its place while a model is read."""
+
+    family: Any
+    plain: Any
+    compiled: Any
+
+    @contextmanager
+    def used(self) -> Iterator[None]:
+        """Replace the library's function for a while: other models of the family don't get the compiled one."""
+        setattr(self.family, ROTATION, self.compiled)
+        try:
+            yield
+        finally:
+            setattr(self.family, ROTATION, self.plain)
 
 
 def _has_windows(model: Any) -> bool:
