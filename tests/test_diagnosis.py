@@ -193,10 +193,11 @@ def test_only_grades_leave_failures_unexplained() -> None:
     assert set(found(diagnosed("r", grade=1.0, judgments=None))) == {"fine"}
 
 
-def test_every_query_of_any_system_counts_for_each() -> None:
+def test_an_empty_context_counts_and_a_query_that_was_not_asked_does_not() -> None:
     contexts = Contexts([{"system": "a", "query": "q", "passage": "r", "rank": 1}], empty=[("b", "other")])
     known = gather_facts(contexts, judgments=judgments())
-    assert set(known.shown) == {("a", "q"), ("a", "other"), ("b", "q"), ("b", "other")}
+    assert known.shown == {("a", "q"): known.shown["a", "q"], ("b", "other"): []}
+    assert [each.passage for each in known.shown["a", "q"]] == ["r"]
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from ragworth import Results, evaluate
+from ragworth.collection import text_id
 from ragworth.errors import InputError
 from ragworth.evaluation.run import Evaluation
 from ragworth.inputs.sources import open_source
@@ -260,3 +261,21 @@ def test_outcomes_that_rank_no_system_give_tables_without_a_report(tmp_path: Pat
     ).write_csv(tmp_path / "labels.csv")
     made = evaluate(tmp_path)
     assert made.page is None
+
+
+@pytest.mark.usefixtures("whole_report")
+def test_a_question_that_a_log_lacks_is_no_empty_context(folder: Path, models: Models) -> None:
+    """Its metrics leave the question out; an empty list is a result, and counts."""
+    some = [record(query, right=True, shown=query != "q1") for query in ("q0", "q1")]
+    lines(folder / "closed.jsonl", some)
+    shown = [(row["query_id"], row["retrieved_context"][0]["text"]) for row in rag()]
+    passages = {query: text_id(text) for query, text in shown}
+    (folder / "qrels.txt").write_text("".join(f"{query} 0 {name} 1\n" for query, name in passages.items()))
+    found = evaluate([folder / "rag.jsonl", folder / "closed.jsonl", folder / "qrels.txt"])
+    scores = results(found).scores.frame.filter(pl.col("metric").str.starts_with("nDCG"), pl.col("system") == "closed")
+    assert dict(scores.drop_nulls("value").select("query", "value").iter_rows()) == {"q0": 1.0, "q1": 0.0}
+    assert results(found).contexts.empty == {("closed", "q1")}
+    assert found.report is not None
+    text = found.report.with_suffix(".md").read_text(encoding="utf-8")
+    assert "its log lacks 4 queries" in text
+    assert "| closed | 1 of 2 |" in text

@@ -65,7 +65,7 @@ def test_everything_is_written(tmp_path: Path, models: Models, undrawn: list[dic
     summarised = written["summary.parquet"]["metric"].unique(maintain_order=True).to_list()
     assert summarised[-2:] == ["UDCG@2", "nDCG@2"]
     assert {"correct", "wrong", "abstained", "judge-correct"} <= set(summarised[:-2])
-    assert undrawn == [{"metrics": ["UDCG@2", "nDCG@2"], "seed": 0, "level": 1.0}]
+    assert undrawn == [{"metrics": ["UDCG@2", "nDCG@2"], "seed": 0, "queries": None, "level": 1.0}]
 
 
 def test_the_manifest_says_how_to_make_it_again(tmp_path: Path, models: Models, undrawn: list[object]) -> None:
@@ -244,7 +244,13 @@ def test_a_collection_with_its_runs_needs_no_systems(tmp_path: Path, undrawn: li
     assert found.manifest["systems"] == {"m1": "exam:exam.jsonl", "m2": "exam:exam.jsonl"}
     change(folder, "k = 2", 'k = 2\nmetrics.use = ["Cov(eta=2)@2", "P(rel=2)@2"]')
     page = evaluate(folder).page
-    assert undrawn[-1] == {"metrics": ["Cov(eta=2)@2", "P(rel=2)@2"], "seed": 0, "level": 2.0, "eta": 2.0}
+    assert undrawn[-1] == {
+        "metrics": ["Cov(eta=2)@2", "P(rel=2)@2"],
+        "seed": 0,
+        "queries": None,
+        "level": 2.0,
+        "eta": 2.0,
+    }
     assert page is not None
     assert page.facts.eta == 2.0
     assert page.overview.main == "Cov(eta=2)@2"

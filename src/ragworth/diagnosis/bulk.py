@@ -79,7 +79,7 @@ def tallies(
     Parameters
     ----------
     shape: systems × queries.
-    judged: for which queries it is known what is relevant.
+    judged: for which contexts it is known what is relevant to the query.
     grades: place of each context's grade in GRADES; −1 without one.
     texts: whether there are texts of passages.
     """

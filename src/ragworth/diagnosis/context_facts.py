@@ -134,7 +134,7 @@ def gather_facts(
     eta: float = ETA,
     systems: Sequence[str] | None = None,
 ) -> ContextFacts:
-    """What is known of each context. Every query of any system counts for each of them.
+    """What is known of each context, also of empty ones. A query that a system was not asked has no context.
 
     ``graded``: what graders said, with the value of ``each`` answer where a query has several; without it their mean
     counts as one answer. ``systems``: their names, where these tables are a part of larger ones.
@@ -144,10 +144,14 @@ def gather_facts(
         for query, passage, name, value in ratings.frame.select("query", "passage", "subquestion", "value").iter_rows():
             rated[query][passage][name] = value
     known = worth(contexts, judgments, ratings, rel, eta)
-    shown: dict[tuple[str, str], list[PassageFacts]] = {}
+    pairs = {*contexts.empty, *known.rows.select("system", "query").unique().iter_rows()}
     queries = all_queries(contexts)
-    for system in systems if systems is not None else contexts.systems:
-        shown |= {(system, query): [] for query in queries}
+    shown: dict[tuple[str, str], list[PassageFacts]] = {
+        (system, query): []
+        for system in (systems if systems is not None else contexts.systems)
+        for query in queries
+        if (system, query) in pairs
+    }
     columns = ["system", "query", "passage", "rank", "relevant", "utility", "own"]
     for system, query, *facts in known.rows.select(columns).iter_rows():
         shown[system, query].append(PassageFacts(*facts))

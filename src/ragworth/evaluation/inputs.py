@@ -62,6 +62,8 @@ class EvaluationInputs:
     """Whether there are more queries, which a limit leaves out."""
     hops: HopTable = field(default_factory=dict)
     """The searches of agents that searched more than once."""
+    logged: bool = False
+    """Whether all contexts come from logs: a query that a log lacks was not asked. A run found nothing for it."""
 
     @property
     def given(self) -> list[Judgments]:
@@ -213,6 +215,8 @@ def load_inputs(
         {kind: scope.judgments(each) for kind, each in better.items() if each is not None},
         len(queries) < found,
         problems.of(partial(_find_hops, space.hops, systems.made, set(queries), notes), "systems") or {},
+        systems.made.keys()
+        <= {name for log in systems.logs if log.contexts is not None for name in log.contexts.systems},
     )
     notes += missing_answer_notes(material.answers, queries, texts.queries.select("query", "text"))
     if systems.bare and systems.made:

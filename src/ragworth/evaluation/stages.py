@@ -71,7 +71,7 @@ def run_retrieve(state: EvaluationState, *, release: bool = False) -> None:
     def found(watching: StageProgress | None) -> tuple[Contexts, dict[str, list[str]]]:
         asker.watching = watching
         told = watching.working if watching is not None else None
-        made = retrieve(material.systems, replace(setting, told=told))
+        made = retrieve(material.systems, replace(setting, told=told), logged=material.logged)
         notes = (*made.notes, *material.collection.unknown(made))
         noted = notes_by_system(notes, material.systems)
         made.notes = tuple(prefix_system_names(notes, noted))
@@ -92,6 +92,8 @@ def run_retrieve(state: EvaluationState, *, release: bool = False) -> None:
         "seed": setting.seed,
         "depth": setting.depth,
     }
+    if material.logged:
+        key["logged"] = True
 
     def make(watching: StageProgress | None) -> StageResult:
         if not material.systems:  # dropped, because the cache seemed to have their contexts
@@ -421,7 +423,7 @@ def run_score(state: EvaluationState) -> None:
         state.scores = Scores.trusted(pl.DataFrame(schema=Scores.schema))
         state.did("score", "skipped", notes=[f"no metric is computed: {why}; only grades of answers are compared"])
         return
-    key = {
+    key: dict[str, Any] = {
         "contexts": contexts_key(state.contexts),
         "judgments": frame_digest(judgments),
         "ratings": frame_digest(state.ratings),
@@ -429,11 +431,19 @@ def run_score(state: EvaluationState) -> None:
         "metrics": metrics,
         "files": metric_file_digests(list(metrics), state.space.folder),
     }
+    if state.material.logged:
+        key["complete"] = False
 
     def make(watching: StageProgress | None) -> StageResult:
         tokens = passage_tokens(state.collection)
         found = score(
-            state.contexts, judgments, list(metrics), ratings=state.ratings, tokens=tokens, folder=state.space.folder
+            state.contexts,
+            judgments,
+            list(metrics),
+            ratings=state.ratings,
+            tokens=tokens,
+            folder=state.space.folder,
+            complete=not state.material.logged,
         )
         # What came with the contexts was told with them.
         notes = [note for note in found.notes if note not in state.contexts.notes]

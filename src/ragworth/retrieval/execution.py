@@ -30,11 +30,11 @@ UNNAMED_SYSTEM = "run"
 """Placeholder name of a system."""
 
 
-def retrieve(systems: Mapping[str, System], setting: StepContext) -> Contexts:
+def retrieve(systems: Mapping[str, System], setting: StepContext, *, logged: bool = False) -> Contexts:
     """Retrieve the contexts of all systems into one table, under their names.
 
     A query for which a system retrieves nothing is in ``empty`` and in a note. Existing contexts are taken as they are,
-    for the requested queries.
+    for the requested queries. ``logged``: they come from logs, so a query that they lack was not asked.
     """
     pipelines = check(systems, setting)
     runner = PipelineRunner(setting, list(pipelines.values()))
@@ -47,6 +47,8 @@ def retrieve(systems: Mapping[str, System], setting: StepContext) -> Contexts:
         except InputError as error:
             raise _name_system_in_error(name, error) from error
         guessed = name in pipelines and setting.asking is not None and setting.asking.plan and _asks(pipelines[name])
+        if logged and isinstance(system, Contexts):
+            found = _without_unasked(found, system, name)
         tables.append(found.renamed(name) if guessed else _rename_system(found, name))
     contexts = Contexts.concat(tables)
     contexts.notes = tuple(dict.fromkeys(contexts.notes))
@@ -219,6 +221,21 @@ def _fill_queries(made: Contexts, setting: StepContext) -> Contexts:
     without = setting.queries.join(with_some.to_frame(), on="query", how="anti", maintain_order="left")["query"]
     completed.empty = frozenset((UNNAMED_SYSTEM, query) for query in without)
     return completed
+
+
+def _without_unasked(found: Contexts, log: Contexts, name: str) -> Contexts:
+    """Keep only empty contexts that the log has, with a note on the queries that it lacks."""
+    recorded = {query for _, query in log.empty}
+    lacking = sorted(query for _, query in found.empty if query not in recorded)
+    if lacking:
+        found.empty = frozenset((system, query) for system, query in found.empty if query in recorded)
+        number = format_count(len(lacking), "query", "queries")
+        few = format_list([quote_short(query, 24) for query in lacking], 3)
+        found.notes = (
+            *found.notes,
+            Note(f"{name}: its log lacks {number} ({few}); metrics leave them out", system=name),
+        )
+    return found
 
 
 def _in_order(made: Contexts, setting: StepContext) -> bool:

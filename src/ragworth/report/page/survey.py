@@ -115,7 +115,8 @@ class _SurveyBuilder:
             self._words(frame["passage"]),
             frame["own"].to_numpy(),
         )
-        self._add_sizes(rows, shape)
+        asked = self._asked(block, context, shape)
+        self._add_sizes(rows, asked)
         self._add_ranks(block, rows, frame["rank"].to_numpy(), utility)
         self._add_points(frame)
         answers = graded_answers(block.outcomes, block.graded).answers
@@ -132,7 +133,19 @@ class _SurveyBuilder:
         }
         self.examiner.know({name for name, some in there.items() if some}, blocks.ungraded)
         places = grade_places(grades, blocks.systems, block.queries)
-        self._add_findings(block, tallies(rows, shape, _among(block, judged), places, texts=bool(len(self.words))))
+        known = _among(block, judged) & asked
+        self._add_findings(block, tallies(rows, shape, known, places, texts=bool(len(self.words))))
+
+    def _asked(
+        self, block: QueryBlock, context: npt.NDArray[np.int64], shape: tuple[int, int]
+    ) -> npt.NDArray[np.bool_]:
+        """Which contexts there are, with passages or empty: systems × queries."""
+        asked = np.zeros(shape, dtype=bool)
+        asked.reshape(-1)[context] = True
+        empty = pl.DataFrame(sorted(block.contexts.empty), {"system": pl.String, "query": pl.String}, orient="row")
+        systems = pl.Series(self.blocks.systems, dtype=pl.String)
+        asked[query_numbers(empty["system"], systems), query_numbers(empty["query"], block.queries)] = True
+        return asked
 
     def _words(self, passages: pl.Series) -> npt.NDArray[np.int64]:
         """The hash of each passage's words; 0 without a text."""
@@ -140,11 +153,11 @@ class _SurveyBuilder:
         found = passages.to_frame().join(mine, on="passage", how="left", maintain_order="left")
         return found["words"].fill_null(0).to_numpy()
 
-    def _add_sizes(self, rows: Rows, shape: tuple[int, int]) -> None:
-        sizes = np.bincount(rows.context, minlength=shape[0] * shape[1]).reshape(shape)
-        systems = rows.context // max(shape[1], 1)
+    def _add_sizes(self, rows: Rows, asked: npt.NDArray[np.bool_]) -> None:
+        sizes = np.bincount(rows.context, minlength=asked.size).reshape(asked.shape)
+        systems = rows.context // max(asked.shape[1], 1)
         for i, system in enumerate(self.blocks.systems):
-            values, counts = np.unique(sizes[i], return_counts=True)
+            values, counts = np.unique(sizes[i][asked[i]], return_counts=True)
             self.sizes[system].update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
             kinds = rows.kind[(systems == i) & (rows.kind >= 0)]
             for kind, count in zip(
