@@ -65,6 +65,7 @@ def answer_contexts(
     first = entries[:most]
     texts = _texts(view.results.collection.passages, "passage", {name for each in first for name in _shown(view, each)})
     questions = _texts(view.results.collection.queries, "query", {each.query for each in first})
+    several = {(each.system, each.query) for each in every if each.repeat}
     made = []
     for number, entry in enumerate(first, 1):
         row, shown = entry.row, _shown(view, entry)
@@ -82,7 +83,7 @@ def answer_contexts(
         link = TextSpan("Open in the explorer", link=explorer_address(query=entry.query))
         more = Only("html", [Paragraph(link, "note")])
         title = [questions.get(entry.query) or entry.query, entry.system]
-        title += [f"answer {entry.repeat + 1}"] if entry.repeat else []
+        title += [f"answer {entry.repeat + 1}"] if (entry.system, entry.query) in several else []
         title += ["support alone"] if row is None and frame is not None else []
         made.append(Details(" · ".join(title), [*words, block, more]))
     return AnswerContexts(made, len(entries), len(every))

@@ -58,8 +58,13 @@ def _summary(frame: pl.DataFrame, conversations: Mapping[str, str], given: bool)
     table = TableBlock.of(profile, "Mean contribution by position, with 95 % intervals", style="")
     missing = context_rows(frame).height - known.height
     notes = contribution_notes(frame)
-    notes += [f"{format_count(missing, 'context')} without contributions: {_reasons(frame)}"] if missing else []
+    notes += [f"{format_count(missing, _unit(frame))} without contributions: {_reasons(frame)}"] if missing else []
     return [Bullets(sorted(sentences), shown=20), Paragraph(note, "note"), table, Notes(notes, "note")]
+
+
+def _unit(frame: pl.DataFrame) -> str:
+    """What a row is about: a context, or one of several answers from it."""
+    return "answer" if "repeat" in frame.columns and frame["repeat"].fill_null(0).max() else "context"
 
 
 def _reasons(frame: pl.DataFrame) -> str:
@@ -73,13 +78,14 @@ def _system_sentence(system: str, contexts: pl.DataFrame, accepted: bool, least:
         return f"{system}: no context has passages."
     sizes = [number for each in values if (number := carrying(each, least))]
     against = sum(bool((each < -threshold(each, least)).any()) for each in values)
+    unit = _unit(contexts)
     verb = "does harm" if accepted else "goes against the answer"
-    tail = f"in {against:,} of {format_count(len(values), 'context')}, a passage {verb}."
+    tail = f"in {against:,} of {format_count(len(values), unit)}, a passage {verb}."
     if not sizes:
         return f"{system}: no passage contributes to any answer; {tail}"
     few = round(median(sizes))
     carried = f"{format_count(few, 'passage')} {'carries' if few == 1 else 'carry'} {100 * MOST:.0f} % of the answer"
-    return f"{system}: in the median context, {carried} ({len(sizes):,} of {len(values):,} contexts); {tail}"
+    return f"{system}: in the median {unit}, {carried} ({len(sizes):,} of {len(values):,} {unit}s); {tail}"
 
 
 def _support_sentence(support: pl.DataFrame) -> str:
