@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.llm.contract import Choose, Failure, Generate, Request
+from ragworth.llm.contract import Choose, Failure, Generate, Request, Score, Trace
 from ragworth.llm.scripted import Scripted, ScriptedReply
 
 QUERIES = {"q1": "Who built the mill?", "q2": "When did the mill burn?", "q3": "What is ground there?"}
@@ -98,6 +98,15 @@ def said(request: Request) -> ScriptedReply:
     if isinstance(request, Choose):
         return {request.labels[0]: value, request.labels[1]: 0.9 * (1 - value)}
     return "Ann built it" if isinstance(request, Generate) and value > 0.5 else "1820"
+
+
+def rests_on_first(request: Request) -> ScriptedReply:
+    """Every answer is likelier with the first passage, and no other one matters."""
+    if not isinstance(request, Score):
+        return said(request)
+    words = request.continuation.split() or ["-"]
+    known = "Ann built it." in request.prompt.messages[-1].content
+    return Trace(tuple(words), (-1.0 if known else -5.0,) * len(words))
 
 
 class Models:

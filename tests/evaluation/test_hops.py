@@ -17,10 +17,9 @@ from ragworth.errors import InputError, TableError
 from ragworth.evaluation.plan import plan_evaluation
 from ragworth.formats import load
 from ragworth.formats.openinference import FORMAT as OTLP
-from ragworth.llm.contract import Request, Score, Trace
-from ragworth.llm.scripted import ScriptedReply
+from ragworth.llm.contract import Score
 from ragworth.tables import Contexts
-from tests.evaluation.samples import Models, lines, said, statuses, workspace
+from tests.evaluation.samples import Models, lines, rests_on_first, statuses, workspace
 
 ROWS = [("q1", "p2", 1, 1, "mill"), ("q1", "p1", 2, 2, "builder of the mill"), ("q2", "p2", 1, 1, "mill")]
 TOML = """
@@ -37,18 +36,9 @@ use = ["nDCG@2"]
 """
 
 
-def script(request: Request) -> ScriptedReply:
-    """The answer is likelier with the first passage."""
-    if not isinstance(request, Score):
-        return said(request)
-    words = request.continuation.split() or ["-"]
-    known = "Ann built it." in request.prompt.messages[-1].content
-    return Trace(tuple(words), (-1.0 if known else -5.0,) * len(words))
-
-
 @pytest.fixture
 def models(monkeypatch: pytest.MonkeyPatch) -> Models:
-    made = Models(script)
+    made = Models(rests_on_first)
     monkeypatch.setattr("ragworth.evaluation.model_pool.llm", made)
     return made
 

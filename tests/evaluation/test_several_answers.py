@@ -8,9 +8,7 @@ import polars as pl
 import pytest
 
 from ragworth import evaluate
-from ragworth.llm.contract import Request, Score, Trace
-from ragworth.llm.scripted import ScriptedReply
-from tests.evaluation.samples import Models, lines, said, statuses, workspace
+from tests.evaluation.samples import Models, lines, rests_on_first, statuses, workspace
 
 TOML = """
 k = 2
@@ -29,18 +27,9 @@ contribution = true
 """
 
 
-def script(request: Request) -> ScriptedReply:
-    """Every answer rests on the first passage alone."""
-    if not isinstance(request, Score):
-        return said(request)
-    words = request.continuation.split() or ["-"]
-    known = "Ann built it." in request.prompt.messages[-1].content
-    return Trace(tuple(words), (-1.0 if known else -5.0,) * len(words))
-
-
 @pytest.mark.usefixtures("whole_report")
 def test_contributions_to_every_answer_reach_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    models = Models(script)
+    models = Models(rests_on_first)
     monkeypatch.setattr("ragworth.evaluation.model_pool.llm", models)
     folder = workspace(tmp_path / "data", TOML)
     (folder / "answers.jsonl").rename(folder / "accepted.jsonl")

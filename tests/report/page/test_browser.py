@@ -15,7 +15,7 @@ import pytest
 from ragworth import prompts
 from ragworth.conversations import AskedQuestion, Message
 from ragworth.report import page
-from ragworth.tables import Answers
+from ragworth.tables import Answers, Contexts
 from ragworth.tables.turns import check_turns
 from tests.report.page import odd_samples, samples, small_samples
 from tests.report.page.conftest import Browser
@@ -255,3 +255,16 @@ def test_each_of_several_answers_has_its_own_grade_and_what_is_not_shown_says_so
     assert "✗ wrong Bob" in words
     cards = browser.run(f"return [...{side}.querySelectorAll('.passage .head')].map((each) => each.innerText)")
     assert ["not shown to the model" in card for card in cards] == [False, False, True]
+
+
+def test_a_query_that_a_system_was_not_asked_is_no_empty_context(browser: Browser, tmp_path: Path) -> None:
+    given = small_samples.results(["nDCG@3"], {})
+    shown = given.contexts.frame.filter(~((pl.col("system") == "two") & (pl.col("query") == "q2")))
+    path = tmp_path / "report.html"
+    page.write(replace(given, contexts=Contexts(shown)), path)
+    for query, side, findings in (("q1", "", 0), ("q2", "Its log lacks this query.", 1)):
+        browser.open(path, f"#query={query}")
+        browser.until("return document.querySelectorAll('.side').length === 2")
+        assert browser.all(".side > .note") == ([side] if side else [])
+        assert browser.all(".marks tbody td:nth-child(2)").count("–") == findings
+        assert "null" not in browser.all("#query")[0]

@@ -123,6 +123,7 @@ def _index(
         "metrics": view.metrics,
         "main": view.main,
         "queries": queries,
+        "unasked": [[number[query] for query in queries if (system, query) not in known.shown] for system in systems],
         "total": view.queries,
         "texts": [texts.get(query) for query in queries],
         "turns": _turns(results, queries),

@@ -44,7 +44,7 @@ async function showQuery(query) {
     title,
     el('p', { class: 'note' }, 'query ', el('code', null, printable(known.id)),
       accepted.length ? [' · accepted: ', accepted.map((text, i) => [i ? ' or ' : '', el('q', null, printable(text))])] : null),
-    conversation(known.turn),
+    conversation(known.turn) || '',
     marks(known),
     el('div', { id: 'sides' }),
   );
@@ -78,7 +78,8 @@ function marks(known) {
   const metrics = index.metrics.filter((metric) => index.systems.some((_, system) => told(metric, system)));
   const head = el('tr', null, el('th', { scope: 'col' }, 'System'), el('th', { scope: 'col' }, 'Findings'), metrics.map((name) => el('th', { scope: 'col', class: 'n' }, printable(name))));
   const rows = index.systems.map((name, system) => {
-    const mine = known.findings.filter((each) => each.system === name && each.finding !== 'fine');
+    const every = known.findings.filter((each) => each.system === name);
+    const mine = every.filter((each) => each.finding !== 'fine');
     const values = metrics.map((metric) => {
       const value = valueOf(metric, system, known.number);
       return value === null ? el('td', { class: 'n missing' }, printable(index.missing[metric][system][known.number] || '–')) : el('td', { class: 'n' }, fixed(value));
@@ -88,7 +89,7 @@ function marks(known) {
       if (event.target.checked) beside.add(system); else beside.delete(system);
       showSides(known);
     } });
-    return el('tr', null, el('th', { scope: 'row' }, el('label', null, choose, ' ', gradeSign(system, known.number), printable(name))), el('td', null, words.length ? el('ul', { class: 'words' }, words) : 'fine'), values);
+    return el('tr', null, el('th', { scope: 'row' }, el('label', null, choose, ' ', gradeSign(system, known.number), printable(name))), el('td', null, words.length ? el('ul', { class: 'words' }, words) : every.length ? 'fine' : '–'), values);
   });
   return el('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Systems on this query' },
     el('table', { class: 'marks' }, el('caption', null, 'Systems on this query; those that are ticked stand side by side below'), el('thead', null, head), el('tbody', null, rows)));
@@ -114,7 +115,8 @@ function side(known, system) {
   const name = index.systems[system];
   const shown = known.contexts.filter((each) => each.system === name).sort((a, b) => a.rank - b.rank);
   return el('section', { class: 'side' }, el('h4', null, printable(name)), searchesOf(known, name), answersOf(known, name),
-    shown.length ? el('ol', null, shown.map((each) => card(known, each))) : el('p', { class: 'note' }, 'Nothing was retrieved.'));
+    shown.length ? el('ol', null, shown.map((each) => card(known, each)))
+      : el('p', { class: 'note' }, index.unasked[system].includes(known.number) ? 'Its log lacks this query.' : 'Nothing was retrieved.'));
 }
 
 /** What a system searched for instead of the query. */
