@@ -8,6 +8,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 from benchmarks.judgments import rgb
 from training.reader import evaluate, written
@@ -90,3 +91,16 @@ def test_every_passage_of_rgb_that_is_judged_was_read(data: Path) -> None:
     assert not [read for _, read in counts if read == "unread"]
     with READ.open(encoding="utf-8") as file:
         assert len(list(csv.reader(file, delimiter="\t"))) == 383
+
+
+def test_the_calibration_error_has_an_interval_over_questions() -> None:
+    """By hand: 0.9 where it's true three times in four, 0.2 where it never is: (|3.6 − 3| + |0.4|) / 6."""
+    p, yes = np.array([0.9] * 4 + [0.2] * 2), np.array([True, True, True, False, False, False])
+    found = evaluate.ece(p, yes, ["a", "a", "b", "c", "b", "c"])
+    assert found.value == pytest.approx(1 / 6)
+    assert found.interval is not None and found.interval.low <= found.value <= found.interval.high
+    draw = np.random.default_rng(0)
+    chances = draw.random(400)
+    calibrated = evaluate.ece(chances, draw.random(400) < chances, np.arange(400))
+    assert calibrated.value < 0.1 and calibrated.interval is not None and calibrated.interval.high < 0.2
+    assert evaluate.ece(p, yes, ["a"] * 6).interval is None

@@ -41,6 +41,9 @@ def test_the_sum_of_thin_ones_is_exact_but_for_eight_bits(tmp_path: Path) -> Non
     one, two = adapter(tmp_path / "1", 1, rank=2), adapter(tmp_path / "2", 2, rank=2)
     shares = ["--shares", "0.2", "0.6", "--temperature", "1.2"]
     mix.main([str(one.path), str(two.path), "-o", str(tmp_path / "sum"), *shares])
+    mix.main([str(one.path), "--shares", "1", "--rank", "2", "-o", str(tmp_path / "thin")])
+    assert far(Adapter(tmp_path / "thin"), one.deltas()) < 0.02  # it has no more than two ranks
+    assert Adapter(tmp_path / "thin").about["rank"] == "2"
     expected = {name: 0.2 * one.deltas()[name] + 0.6 * two.deltas()[name] for name in one.deltas()}
     found = Adapter(tmp_path / "sum")
     assert far(found, expected) < 0.02

@@ -14,6 +14,7 @@ pytest.importorskip("torch")
 
 import torch
 from training.reader import figures, recipe, train
+from training.reader import rows as token_rows
 from training.reader.model import adapt, read
 from training.reader.rows import Row, batches, rows
 
@@ -123,6 +124,31 @@ def adapted(trained: Trained, prompts: list[list[int]]) -> list[Any]:
 def ours(runtime: OnnxRuntime, prompts: list[list[int]]) -> list[Any]:
     reads = runtime.read([Asked(ids, len(ids) - 1, [EVERYTHING]) for ids in prompts])
     return [np.array(read.logprobs[0]) for read in reads]
+
+
+def test_tokens_that_were_written_to_a_file_are_the_same(trained: Trained, tmp_path: Path) -> None:
+    _, writer = read(trained.weights, "cpu")
+    packed = tmp_path / "examples.npz"
+    token_rows.main([str(trained.examples), "--weights", str(trained.weights), "--processes", "1", "-o", str(packed)])
+    for part in ("train", "held-out"):
+        expected = list(rows(trained.examples, writer, part, 2000))
+        assert expected and list(rows(packed, writer, part, 2000)) == expected
+        longest = min(len(row.ids) for row in expected)
+        assert [len(row.ids) for row in rows(packed, writer, part, longest)] == [longest] * sum(
+            len(row.ids) == longest for row in expected
+        )
+
+
+def test_a_base_in_bfloat16_learns_nearly_the_same(trained: Trained, tmp_path: Path) -> None:
+    options = ["--rank", str(RANK), "--alpha", str(ALPHA), "--steps", "2", "--tokens", "3200", "--rate", "0.02"]
+    learned = []
+    for name, more in (("single", []), ("half", ["--half"])):
+        output = tmp_path / name
+        given = [str(trained.examples), "--weights", str(trained.weights), "-o", str(output), "--device", "cpu"]
+        train.main([*given, *options, *more])
+        learned.append(np.concatenate([delta.ravel() for _, delta in sorted(Adapter(output).deltas().items())]))
+    single, half = learned
+    assert float(single @ half) / float(np.linalg.norm(single) * np.linalg.norm(half)) > 0.9
 
 
 def test_what_is_saved_is_an_adapter(trained: Trained) -> None:

@@ -21,15 +21,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 from benchmarks.judgments import Case, lines, rgb
 
 import ragworth
 from ragworth.stats.auc import auc_interval, pairs_within, win_rate
 from ragworth.stats.correlation import kendall
+from ragworth.stats.resampling import ConfidenceInterval, expanded_interval, resample_counts, unit_numbers
 from ragworth.text_match.matching import match_answer, to_matchable
 from training.reader import written
 
+Floats = npt.NDArray[np.float64]
 READ = Path(__file__).parent / "rgb.tsv"
 """Does a passage alone answer the question? Two readings of those that are drawn by default, without their labels."""
 
@@ -127,11 +130,23 @@ def shown(rows: pl.DataFrame, system: str = "run") -> ragworth.Contexts:
     return ragworth.Contexts(rows.select("query", "passage").with_columns(rank), system=system)
 
 
-def ece(p: np.ndarray[Any, Any], yes: np.ndarray[Any, Any], bins: int = 10) -> float:
-    """Expected calibration error in ten equal bins."""
-    place = np.minimum((p * bins).astype(int), bins - 1)
-    parts = [(place == number) for number in range(bins)]
-    return float(sum(mine.mean() * abs(p[mine].mean() - yes[mine].mean()) for mine in parts if mine.any()))
+class CalibrationError(NamedTuple):
+    """Expected calibration error, with its bootstrap interval over questions."""
+
+    value: float
+    interval: ConfidenceInterval | None
+
+
+def ece(p: Floats, yes: npt.NDArray[np.bool_], questions: npt.ArrayLike, bins: int = 10) -> CalibrationError:
+    """Expected calibration error in ten equal bins. Whole questions are drawn, since their passages aren't
+    independent."""
+    question = unit_numbers(questions, len(p))
+    gaps = np.zeros((int(question.max()) + 1, bins))
+    np.add.at(gaps, (question, np.minimum((p * bins).astype(int), bins - 1)), p - yes)
+    sizes = np.bincount(question)
+    draws = [np.abs(some @ gaps).sum(axis=1) / (some @ sizes) for some in resample_counts(len(gaps), 2000, 0, 500)]
+    value = float(np.abs(gaps.sum(axis=0)).sum() / len(p))
+    return CalibrationError(value, expanded_interval(np.concatenate(draws), len(gaps), 0.95))
 
 
 def judging(given: argparse.Namespace, data: Path) -> None:
@@ -153,7 +168,7 @@ def judging(given: argparse.Namespace, data: Path) -> None:
                 won = win_rate(*pairs_within(-declines, good, query))
                 means = [declines[good].mean(), declines[~good].mean()]
                 print(
-                    f"| {name} | {against} | {model} | {words(area)} | {words(won)} | {ece(declines, ~good):.3f} "
+                    f"| {name} | {against} | {model} | {words(area)} | {words(won)} | {words(ece(declines, ~good, query))} "
                     f"| {means[0]:.3f} | {means[1]:.3f} | {len(mine)} |",
                     flush=True,
                 )

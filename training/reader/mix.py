@@ -1,4 +1,4 @@
-"""Several adapters as one of the same rank, of each a share: what each learned by heart fades, what they share stays.
+"""Several adapters as one, of each a share: what each learned by heart fades, what they share stays.
 
     python -m training.reader.mix one.safetensors two.safetensors --shares 0.4 0.5 -o reader.safetensors
 
@@ -54,6 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Make one adapter of several.")
     parser.add_argument("adapters", type=Path, nargs="+")
     parser.add_argument("--shares", type=float, nargs="+", help="what each is multiplied by; the mean by default")
+    parser.add_argument("--rank", type=int, help="of the result; that of the first one by default")
     parser.add_argument("--temperature", type=float, help="what calibrates it; that of the first one by default")
     parser.add_argument("-o", "--output", type=Path, required=True)
     given = parser.parse_args(arguments)
@@ -63,6 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     found = [read_safetensors(path) for path in given.adapters]
     about = {name: value for name, value in found[0].about.items() if name not in ("seed", "fewer")}
     about["shares"] = " ".join(f"{share:g}" for share in shares)
+    if given.rank:
+        about["rank"] = str(given.rank)
     if given.temperature:
         about["temperature"] = f"{given.temperature:.4f}"
     tensors = mixed([each.arrays for each in found], shares, int(about["rank"]))

@@ -32,7 +32,8 @@ class Adapted(nn.Module):
 
         While it learns, some numbers of the thin matrix that comes first are left out at random.
         """
-        return nn.functional.linear(x, self.base.weight + (self.up @ self.dropout(self.down)) * self.scale)
+        change = (self.up @ self.dropout(self.down)) * self.scale
+        return nn.functional.linear(x, self.base.weight + change.to(self.base.weight.dtype))
 
 
 def read(path: Path, device: str) -> tuple[Any, PromptEncoder]:

@@ -174,12 +174,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--longest", type=int, default=1536, help="tokens of an example")
     parser.add_argument("--steps", type=int, default=0, help="stop after so many, to try things out")
     parser.add_argument("--compile", action="store_true", help="faster on a GPU, after a minute of preparation")
+    parser.add_argument("--half", action="store_true", help="keep the base in bfloat16, which is faster")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     given = parser.parse_args(arguments)
     torch.manual_seed(given.seed)
     draw = random.Random(given.seed)
     model, writer = read(given.weights, given.device)
+    if given.half:
+        for parameter in model.parameters():  # not the angles of rotary positions, which need single precision
+            parameter.data = parameter.data.to(torch.bfloat16)
     adapters = adapt(model, given.rank, given.alpha, given.dropout)
     if given.compile:
         for layer in model.model.layers:

@@ -104,9 +104,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         p, lacks = np.array([found[n] for n in mine]), np.array([some[n].lacks for n in mine])
         questions = np.array([some[n].query for n in mine])
         area = words(auc_interval(p, lacks, questions))
-        print(
-            f"| {name} | {area} | {ece(p, lacks):.3f} | {p[~lacks].mean():.3f} | {p[lacks].mean():.3f} | {len(mine)} |"
-        )
+        means = f"{p[~lacks].mean():.3f} | {p[lacks].mean():.3f}"
+        print(f"| {name} | {area} | {words(ece(p, lacks, questions))} | {means} | {len(mine)} |")
 
 
 if __name__ == "__main__":
