@@ -167,8 +167,9 @@ def judging(given: argparse.Namespace, data: Path) -> None:
                 area = auc_interval(-declines, good, query)
                 won = win_rate(*pairs_within(-declines, good, query))
                 means = [declines[good].mean(), declines[~good].mean()]
+                error = words(ece(declines, ~good, query))
                 print(
-                    f"| {name} | {against} | {model} | {words(area)} | {words(won)} | {words(ece(declines, ~good, query))} "
+                    f"| {name} | {against} | {model} | {words(area)} | {words(won)} | {error} "
                     f"| {means[0]:.3f} | {means[1]:.3f} | {len(mine)} |",
                     flush=True,
                 )
