@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("torch")
 
 import torch
-from training.reader import figures, recipe, train
+from training.reader import choose, figures, recipe, train
 from training.reader import rows as token_rows
 from training.reader.model import adapt, read
 from training.reader.rows import Row, batches, rows
@@ -149,6 +149,27 @@ def test_a_base_in_bfloat16_learns_nearly_the_same(trained: Trained, tmp_path: P
         learned.append(np.concatenate([delta.ravel() for _, delta in sorted(Adapter(output).deltas().items())]))
     single, half = learned
     assert float(single @ half) / float(np.linalg.norm(single) * np.linalg.norm(half)) > 0.9
+
+
+def test_all_candidates_are_measured_and_written(
+    trained: Trained, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dev = trained.examples.parent / "dev.jsonl"
+    shipped, run = trained.adapter.path, tmp_path / "one.safetensors"
+    run.write_bytes(shipped.read_bytes())
+    given = [str(run), "--shipped", str(shipped), "--weights", str(trained.weights), "--dev", str(dev)]
+    choose.main([*given, "--rank", str(RANK), "--device", "cpu", "-o", str(tmp_path / "made")])
+    lines = [line.split(" | ") for line in capsys.readouterr().out.splitlines()[2:]]
+    names = [line[0].removeprefix("| ") for line in lines]
+    assert names[:3] == ["shipped", "mean-0.7", "mean-with-shipped-0.7"] and names[-1] == "one-0.8"
+    assert {path.stem for path in (tmp_path / "made").iterdir()} == set(names) and len(names) == 10
+    # With a run that is the shipped adapter, all of it is the shipped one, with or without it.
+    made = {name: Adapter(tmp_path / "made" / f"{name}.safetensors").deltas() for name in names}
+    for name, delta in made["shipped"].items():
+        for other, share in (("mean-1.0", 1.0), ("mean-with-shipped-1.0", 1.0), ("one-0.8", 0.8)):
+            assert np.abs(made[other][name] - share * delta).max() < 0.02 * np.abs(delta).max()
+    aucs = {name: float(line[2]) for name, line in zip(names, lines, strict=True)}
+    assert aucs["mean-1.0"] == aucs["shipped"]
 
 
 def test_what_is_saved_is_an_adapter(trained: Trained) -> None:
