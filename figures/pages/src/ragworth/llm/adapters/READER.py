@@ -5,6 +5,7 @@ from figures.running import Run
 from figures.tables import Table, table
 
 EVALUATE = "python -m training.reader.evaluate"
+TRANSFER = "python -m training.reader.transfer"
 AGAINST = {
     "bad": "other",
     "bad, no answer in it": "clean",
@@ -69,6 +70,25 @@ def reading(run: Run) -> Shown:
     rows = [(row[0], SHOWN[row[0], row[1]], *row[3:7], without[row[:2]]) for row in ours.rows]
     head = ("set", "shown", "correct", "abstained", "wrong", "right of answered", "base: correct / abstained / wrong")
     yield "", str(table(head, rows, "llrrrrl"))
+
+
+@figure(f"{TRANSFER} languages", seconds=30, needs=MODEL)
+def languages(run: Run) -> Shown:
+    found = run.table(f"{TRANSFER} languages")
+    rows = {tuple(row[0].split(", ")): row for row in found.rows}
+    cells = [
+        (name, rows[name, "near misses"][1], rows[name, "random"][1], rows[name, "random"][3])
+        for name in dict.fromkeys(name for name, _ in rows)
+    ]
+    head = ("language", "AUC against near misses", "AUC against random passages", "mean p, answer there")
+    yield "", str(table(head, cells, "lllr"))
+
+
+@figure(f"{TRANSFER} sizes --questions 60", seconds=300, needs=MODEL)
+def sizes(run: Run) -> Shown:
+    found = run.table(f"{TRANSFER} sizes --questions {run.pick('60', '3')}")
+    head = ("passages", "AUC", "ECE", "mean p, answer there", "mean p, answer missing")
+    yield "", str(table(head, [row[:5] for row in found.rows], "rllrr"))
 
 
 @figure("python benchmarks/models.py --prompts 32", seconds=200, needs=(CLOCK, MODEL))
