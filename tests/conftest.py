@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.tiers import FIXTURES, PACKAGES, PROFILES, example_count, missing_package
+from tests.tiers import FIXTURES, PACKAGES, PROFILES, example_count, is_deselected, missing_package
 from tests.unbuilt import write_unbuilt
 
 # Machines differ in speed, so no single example is timed.
@@ -29,6 +29,11 @@ os.environ["RAGWORTH_CONFIG"] = str(Path(__file__).parents[1] / ".pytest_cache" 
 Save = Callable[[str, str | bytes], Path]
 
 REPORTS = Path(__file__).parent / "report"
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Files without a test to run aren't imported: PyTorch alone takes seconds, in each worker."""
+    return True if is_deselected(collection_path, config.option.markexpr) else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import pytest
 from packaging.requirements import Requirement  # comes with pytest
 
-from tests.conftest import pytest_collection_modifyitems
-from tests.tiers import FIXTURES, PACKAGES
+from tests.conftest import Save, pytest_collection_modifyitems
+from tests.tiers import FIXTURES, PACKAGES, is_deselected
 
 ROOT = Path(__file__).parents[1]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -159,6 +159,23 @@ def test_a_marked_test_is_skipped_without_its_package(monkeypatch: pytest.Monkey
     assert other.markers == ["model"]
     assert marked.markers[1].mark.name == "skip"
     assert marked.markers[1].mark.kwargs["reason"] == "marked torch: torch is not installed (make test-all installs it)"
+
+
+@pytest.mark.parametrize(
+    ("marks", "expression", "deselected"),
+    [
+        ("pytest.mark.torch", "not (torch or slow)", True),
+        ("[\n    pytest.mark.usefixtures('a'),\n    pytest.mark.slow,  # why\n]", "not (torch or slow)", True),
+        ("pytest.mark.model", "not (torch or slow)", False),
+        ("pytest.mark.usefixtures('whole_report')\npytest.mark.slow", "not (torch or slow)", False),
+        ("pytest.mark.torch", "not (torch and slow)", False),
+        ("pytest.mark.torch", "torch", False),
+        ("pytest.mark.torch", "", False),
+    ],
+)
+def test_a_file_is_left_out_if_all_its_tests_are(save: Save, marks: str, expression: str, deselected: bool) -> None:
+    path = save("test_a.py", f"import pytest\n\npytestmark = {marks}\n")
+    assert is_deselected(path, expression) == deselected
 
 
 def test_the_submission_runs_every_test_once() -> None:
