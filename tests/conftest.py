@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Generator
 from pathlib import Path
@@ -45,6 +46,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if package := missing_package(marker):
                 reason = f"marked {marker}: {package} is not installed (make test-all installs it)"
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def pytest_collection_finish() -> None:
+    """Collected tests stay to the end, so the garbage collector need not go through them again and again."""
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)
