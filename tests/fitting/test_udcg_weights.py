@@ -40,7 +40,7 @@ def planted() -> World:
 
 @pytest.fixture(scope="module")
 def learned(planted: World) -> Theta:
-    return fit(planted.contexts, planted.judgments, planted.outcomes, 5)
+    return fit(planted.contexts, planted.judgments, planted.outcomes, 5, resamples=500)
 
 
 def mean_within(values: Floats, outcomes: Outcomes) -> float:
@@ -123,7 +123,7 @@ def test_outcomes_held_out_play_no_part_in_scores_held_out(planted: World, fold:
 
     def scores(outcome: Floats) -> Floats:
         return held_out_scores(
-            FitData(rows.values, outcome, rows.query, rows.same, ranked_pairs(outcome, rows.query)), C_GRID, 4, 0
+            FitData(rows.values, outcome, rows.query, rows.same, ranked_pairs(outcome, rows.query)), (0.01, 1.0), 4, 0
         )
 
     before, after = scores(chance), scores(np.where(mine, rows.outcome, chance))
