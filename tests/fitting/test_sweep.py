@@ -15,7 +15,7 @@ from ragworth.fitting.folds import assign_folds
 from ragworth.fitting.grids import build_grid
 from ragworth.stats.correlation import Measure
 from ragworth.tables import Contexts, Outcomes
-from tests.fitting.samples import World, world
+from tests.fitting.samples import World, spearman, world
 from tests.tiers import slow
 
 
@@ -40,7 +40,7 @@ def scored(given: World, metric: str) -> pl.DataFrame:
 
 def by_query(frame: pl.DataFrame) -> dict[str, float]:
     return {
-        str(query): float(scipy_stats.spearmanr(part["score"], part["value"]).statistic)
+        str(query): spearman(part["score"], part["value"])
         for (query,), part in frame.group_by("query", maintain_order=True)
         if part["score"].n_unique() > 1 and part["value"].n_unique() > 1
     }
