@@ -708,6 +708,7 @@ def test_an_interrupt_keeps_what_is_under_way_and_says_how_to_go_on(tmp_path: Pa
     assert len(noted.seen) == 2000 - kept
 
 
+@pytest.mark.slow
 def test_an_interrupt_without_a_store_says_that_nothing_is_kept() -> None:
     done = interrupted()
     assert done.returncode == 130, done.stderr
@@ -737,6 +738,7 @@ def test_an_interrupt_while_answers_are_written_loses_none(tmp_path: Path, monke
     assert count(tmp_path / "c.sqlite", "answers") == len(noted.seen)
 
 
+@pytest.mark.slow
 def test_an_interrupt_of_a_process_that_waits_for_a_call(tmp_path: Path) -> None:
     """One that comes from outside, while slow calls are under way."""
     path = tmp_path / "c.sqlite"
