@@ -463,9 +463,13 @@ def test_giving_up_keeps_what_is_under_way(tmp_path: Path) -> None:
 
 def test_giving_up_keeps_what_is_under_way_even_if_more_of_it_fails(tmp_path: Path) -> None:
     slow = {130: 0.2, 160: 0.6}  # the first call of the second and of the third batch
+    last_began = threading.Event()
 
     def script(request: Request) -> dict[str, float] | Failure:
         number = round(share(request)["yes"] * 1000)
+        if number == 160:
+            last_began.set()
+        last_began.wait(10)  # nothing fails before all three are under way
         threading.Event().wait(slow.get(number, 0))
         return YES if number >= 160 else Failure("server-error")
 
