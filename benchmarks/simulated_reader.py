@@ -90,7 +90,7 @@ def model(reader: Reader) -> Callable[..., Scripted]:
 
     def opened(spec: str = "", **options: Any) -> Scripted:
         mine = reader if spec in ("", "embedded", reader.name) else Reader(name=spec, noise=0.4)
-        return Scripted(mine, name=mine.name)
+        return Scripted(mine, name=mine.name, batch=64)
 
     return opened
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Generator
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.tiers import FIXTURES, PACKAGES, PROFILES, example_count, missing_package
+from tests.tiers import FIXTURES, PACKAGES, PROFILES, example_count, is_deselected, missing_package
 from tests.unbuilt import write_unbuilt
 
 # Machines differ in speed, so no single example is timed.
@@ -31,6 +32,11 @@ Save = Callable[[str, str | bytes], Path]
 REPORTS = Path(__file__).parent / "report"
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Files without a test to run aren't imported: PyTorch alone takes seconds, in each worker."""
+    return True if is_deselected(collection_path, config.option.markexpr) else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests by the fixtures they use, and skip those whose marker needs a package that isn't installed."""
     for item in items:
@@ -40,6 +46,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if package := missing_package(marker):
                 reason = f"marked {marker}: {package} is not installed (make test-all installs it)"
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def pytest_collection_finish() -> None:
+    """Collected tests stay to the end, so the garbage collector need not go through them again and again."""
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import pytest
 from packaging.requirements import Requirement  # comes with pytest
 
-from tests.conftest import pytest_collection_modifyitems
-from tests.tiers import FIXTURES, PACKAGES
+from tests.conftest import Save, pytest_collection_modifyitems
+from tests.tiers import FIXTURES, PACKAGES, is_deselected
 
 ROOT = Path(__file__).parents[1]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -96,7 +96,7 @@ def needs(path: Path) -> Iterator[Need]:
 @cache
 def heavy_needs() -> list[Need]:
     """The packages of markers that test files import; files that name none of them aren't parsed."""
-    heavy = re.compile("|".join(name for names in PACKAGES.values() for name in names))
+    heavy = re.compile(rf"\b(?:{'|'.join(name for names in PACKAGES.values() for name in names)})\b")
     paths = sorted((ROOT / "tests").rglob("test_*.py"))
     return [need for path in paths if heavy.search(path.read_text(encoding="utf-8")) for need in needs(path)]
 
@@ -124,9 +124,8 @@ def test_a_test_that_imports_a_heavy_package_is_marked(marker: str) -> None:
 
 def test_only_other_libraries_are_skipped_without_a_marker() -> None:
     """In `make test`, a test is skipped without a marker only if it compares with a package that few people have."""
-    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py")]
-    trees = [ast.parse(text) for text in texts if "importorskip" in text]
-    found = {name for tree in trees for node in ast.walk(tree) for name in skipped(node)}
+    texts = (path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py"))
+    found = {name for text in texts for name in re.findall(r'importorskip\("([\w.]+)"', text)}
     known = installed("test") | {package for packages in PACKAGES.values() for package in packages} | {"ir_measures"}
     assert {name for name in found if name.partition(".")[0] not in known} == COMPARED
 
@@ -159,6 +158,23 @@ def test_a_marked_test_is_skipped_without_its_package(monkeypatch: pytest.Monkey
     assert other.markers == ["model"]
     assert marked.markers[1].mark.name == "skip"
     assert marked.markers[1].mark.kwargs["reason"] == "marked torch: torch is not installed (make test-all installs it)"
+
+
+@pytest.mark.parametrize(
+    ("marks", "expression", "deselected"),
+    [
+        ("pytest.mark.torch", "not (torch or slow)", True),
+        ("[\n    pytest.mark.usefixtures('a'),\n    pytest.mark.slow,  # why\n]", "not (torch or slow)", True),
+        ("pytest.mark.model", "not (torch or slow)", False),
+        ("pytest.mark.usefixtures('whole_report')\npytest.mark.slow", "not (torch or slow)", False),
+        ("pytest.mark.torch", "not (torch and slow)", False),
+        ("pytest.mark.torch", "torch", False),
+        ("pytest.mark.torch", "", False),
+    ],
+)
+def test_a_file_is_left_out_if_all_its_tests_are(save: Save, marks: str, expression: str, deselected: bool) -> None:
+    path = save("test_a.py", f"import pytest\n\npytestmark = {marks}\n")
+    assert is_deselected(path, expression) == deselected
 
 
 def test_the_submission_runs_every_test_once() -> None:

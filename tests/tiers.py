@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 from _pytest.mark import ParameterSet
@@ -32,7 +34,7 @@ FIXTURES = {"browser": "browser", "data": "real"}
 """Fixture → marker of every test that uses it."""
 
 
-PROFILES = {"quick": (20, 8), "full": (5, 60), "deep": (1, None)}
+PROFILES = {"quick": (30, 5), "full": (10, 30), "deep": (1, None)}
 """Hypothesis profile → which share of a test's examples it runs, and how many at most."""
 
 
@@ -51,3 +53,13 @@ def example_count(number: int, profile: str) -> int:
 def missing_package(marker: str) -> str | None:
     """The first package that tests with a marker need and that isn't installed."""
     return next((name for name in PACKAGES.get(marker, ()) if find_spec(name) is None), None)
+
+
+def is_deselected(path: Path, expression: str) -> bool:
+    """Whether ``-m "not (a or b)"`` leaves out every test of a file, by the file's ``pytestmark``."""
+    others = re.fullmatch(r"not \((\w+(?: or \w+)*)\)", expression)
+    if others is None or not path.name.startswith("test_"):
+        return False
+    marks = re.search(r"^pytestmark = (\[.*?\]|[^\n]*)$", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    found = re.findall(r"pytest\.mark\.(\w+)", marks[1]) if marks else []
+    return not {*others[1].split(" or ")}.isdisjoint(found)

@@ -420,6 +420,7 @@ def test_a_store_in_use_is_not_rebuilt(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_store_is_repaired_without_holding_it_in_memory(tmp_path: Path) -> None:
     """100 answers of 100 kB: first every second one is altered, then a page is damaged and the file is rebuilt."""
     path = tmp_path / "c.sqlite"

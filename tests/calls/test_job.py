@@ -463,9 +463,13 @@ def test_giving_up_keeps_what_is_under_way(tmp_path: Path) -> None:
 
 def test_giving_up_keeps_what_is_under_way_even_if_more_of_it_fails(tmp_path: Path) -> None:
     slow = {130: 0.2, 160: 0.6}  # the first call of the second and of the third batch
+    last_began = threading.Event()
 
     def script(request: Request) -> dict[str, float] | Failure:
         number = round(share(request)["yes"] * 1000)
+        if number == 160:
+            last_began.set()
+        last_began.wait(10)  # nothing fails before all three are under way
         threading.Event().wait(slow.get(number, 0))
         return YES if number >= 160 else Failure("server-error")
 
@@ -708,6 +712,7 @@ def test_an_interrupt_keeps_what_is_under_way_and_says_how_to_go_on(tmp_path: Pa
     assert len(noted.seen) == 2000 - kept
 
 
+@pytest.mark.slow
 def test_an_interrupt_without_a_store_says_that_nothing_is_kept() -> None:
     done = interrupted()
     assert done.returncode == 130, done.stderr
@@ -737,6 +742,7 @@ def test_an_interrupt_while_answers_are_written_loses_none(tmp_path: Path, monke
     assert count(tmp_path / "c.sqlite", "answers") == len(noted.seen)
 
 
+@pytest.mark.slow
 def test_an_interrupt_of_a_process_that_waits_for_a_call(tmp_path: Path) -> None:
     """One that comes from outside, while slow calls are under way."""
     path = tmp_path / "c.sqlite"

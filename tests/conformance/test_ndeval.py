@@ -101,16 +101,16 @@ def test_gains_that_rounding_makes_unequal(alpha: float) -> None:
 
     That decides what follows and with it the ideal, so the sum must be taken in the same order.
     """
-    compare(*tied(1, 150), alpha)
+    compare(*tied(1, 60), alpha)
 
 
-MORE = (0.0, 0.1, 0.2, 0.3, 1 / 3, 0.4, 0.5, 0.6, 2 / 3, 0.7, 0.8, 0.95, 0.99, 1.0)
+MORE = (0.0, 0.1, 0.3, 1 / 3, 0.5, 2 / 3, 0.7, 0.99, 1.0)
 
 
 @pytest.mark.parametrize("alpha", [0.9, *slow(*MORE)])
 def test_the_order_of_the_rows_does_not_matter(alpha: float) -> None:
     """Not even in the last digit. Of equal sums that are rounded in another order, another one may be the largest."""
-    qrels, run = tied(2, 60)
+    qrels, run = tied(2, 20)
     contexts = {query: {p: score for q, p, score in scored(run) if q == query} for query in run}
     metrics = [ragworth.parse("alpha_nDCG").declaration.bind(k, alpha=alpha, eta=1.0) for k in (3, 10, 20)]
 
@@ -125,7 +125,7 @@ def test_the_order_of_the_rows_does_not_matter(alpha: float) -> None:
 @pytest.mark.parametrize("alpha", [0.6, *slow(0.3, 0.9)])
 def test_shuffled_rows_are_still_equal_to_ndeval(alpha: float) -> None:
     """ndeval has sub-topics in the order of their numbers; pyndeval has them as they come, so it gets them sorted."""
-    qrels, run = tied(3, 100)
+    qrels, run = tied(3, 50)
     wanted = pyndeval.ndeval(qrels, scored(run), ["alpha-nDCG@10"], alpha=alpha)
     mixed = random.Random(0).sample(qrels, len(qrels))
     contexts = {query: {p: score for q, p, score in scored(run) if q == query} for query in run}

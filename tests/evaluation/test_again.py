@@ -315,6 +315,13 @@ def test_digests_tell_values_and_not_pieces() -> None:
     assert frame_digest(pl.DataFrame({"a": [1]})) != frame_digest(pl.DataFrame({"a": [1.0]}))
 
 
+def test_short_columns_have_the_digests_of_long_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = pl.DataFrame({"a": ["mühle", "", None, "b"], "b": [["ü", None], [], None, ["c"]]})
+    short = frame_digest(frame)
+    monkeypatch.setattr("ragworth.evaluation.stage_cache.SHORT_COLUMN", 0)
+    assert frame_digest(frame) == short
+
+
 def test_a_table_in_parts_has_the_digest_of_the_whole(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Stages that were kept before tables had parts are still found."""
     rows = [("ab"[i >= 50], f"q{i % 50 // 5}", i % 5 + 1, f"p{i}", None if i % 7 else i / 3) for i in range(100)]

@@ -15,7 +15,7 @@ from ragworth.fitting.folds import assign_folds
 from ragworth.fitting.grids import build_grid
 from ragworth.stats.correlation import Measure
 from ragworth.tables import Contexts, Outcomes
-from tests.fitting.samples import World, world
+from tests.fitting.samples import World, spearman, world
 from tests.tiers import slow
 
 
@@ -40,7 +40,7 @@ def scored(given: World, metric: str) -> pl.DataFrame:
 
 def by_query(frame: pl.DataFrame) -> dict[str, float]:
     return {
-        str(query): float(scipy_stats.spearmanr(part["score"], part["value"]).statistic)
+        str(query): spearman(part["score"], part["value"])
         for (query,), part in frame.group_by("query", maintain_order=True)
         if part["score"].n_unique() > 1 and part["value"].n_unique() > 1
     }
@@ -49,7 +49,7 @@ def by_query(frame: pl.DataFrame) -> dict[str, float]:
 def test_the_grid_as_other_tools_have_it(harmed: World, swept: SweepResult) -> None:
     assert swept.table["value"].to_list() == pytest.approx(sorted([*np.linspace(0, 1, 11), 1 / 3]))
     assert swept.table.filter("default")["metric"].to_list() == ["UDCG@5"]
-    for row in swept.table.iter_rows(named=True):
+    for row in swept.table.gather_every(3).iter_rows(named=True):
         frame = scored(harmed, row["metric"])
         each = by_query(frame)
         assert row["within"] == pytest.approx(np.mean(list(each.values())), abs=1e-9)
@@ -131,7 +131,7 @@ def test_the_pooled_choice_by_another_implementation(harmed: World, measure: Mea
     other = {"spearman": scipy_stats.spearmanr, "pearson": scipy_stats.pearsonr, "kendall": scipy_stats.kendalltau}
     given = by_chance(harmed, 1)
     swept = sweep_tables(
-        build_grid("UDCG(gamma=*)@5", steps=5), FittingTables(*given[:3]), measure=measure, resamples=100, folds=4
+        build_grid("UDCG(gamma=*)@5", steps=11), FittingTables(*given[:3]), measure=measure, resamples=100, folds=4
     )
     each = [scored(given, metric).sort("query", maintain_order=True) for metric in swept.table["metric"]]
     names = sorted(set(each[0]["query"]))

@@ -10,7 +10,6 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy import optimize as scipy_optimize
-from scipy import stats as scipy_stats
 
 import ragworth
 from ragworth.errors import InputError, MetricError, MissingExtraError
@@ -24,7 +23,7 @@ from ragworth.fitting.udcg_weights import C_GRID, FitData, feature_metrics, held
 from ragworth.formats.theta import Theta, Variant, digest_query
 from ragworth.stats.within_query import query_correlations, within_query_correlations, within_query_gaps
 from ragworth.tables import Contexts, Judgments, Outcomes
-from tests.fitting.samples import ALPHA, BETA, World, cosine, graded, world
+from tests.fitting.samples import ALPHA, BETA, World, cosine, graded, spearman, world
 from tests.tiers import slow
 
 pytest.importorskip("sklearn")
@@ -40,14 +39,14 @@ def planted() -> World:
 
 @pytest.fixture(scope="module")
 def learned(planted: World) -> Theta:
-    return fit(planted.contexts, planted.judgments, planted.outcomes, 5)
+    return fit(planted.contexts, planted.judgments, planted.outcomes, 5, resamples=500)
 
 
 def mean_within(values: Floats, outcomes: Outcomes) -> float:
     """The mean Spearman correlation within queries, by SciPy; queries where a side is constant are left out."""
     frame = outcomes.frame.with_columns(pl.Series("score", values.round(12)))
     found = [
-        scipy_stats.spearmanr(part["score"], part["value"]).statistic
+        spearman(part["score"], part["value"])
         for _, part in frame.group_by("query", maintain_order=True)
         if part["score"].n_unique() > 1 and part["value"].n_unique() > 1
     ]
@@ -123,7 +122,7 @@ def test_outcomes_held_out_play_no_part_in_scores_held_out(planted: World, fold:
 
     def scores(outcome: Floats) -> Floats:
         return held_out_scores(
-            FitData(rows.values, outcome, rows.query, rows.same, ranked_pairs(outcome, rows.query)), C_GRID, 4, 0
+            FitData(rows.values, outcome, rows.query, rows.same, ranked_pairs(outcome, rows.query)), (0.01, 1.0), 4, 0
         )
 
     before, after = scores(chance), scores(np.where(mine, rows.outcome, chance))

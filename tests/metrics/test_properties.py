@@ -24,7 +24,7 @@ ROUNDING = 1e-12
 
 
 # Scoring a collection costs more than a metric, so every test scores all metrics on each.
-on_collections = examples(80)
+on_collections = examples(60)
 
 
 def same(got: Table, wanted: Table) -> None:

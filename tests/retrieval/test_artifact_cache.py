@@ -17,6 +17,7 @@ from ragworth.retrieval.steps.bm25 import Bm25
 from ragworth.retrieval.tokenize import WordTokenizer
 from ragworth.tables import Contexts
 from tests.retrieval.samples import PASSAGES, world
+from tests.tiers import slow
 
 
 def run(cache: Path | None, pipeline: str = "bm25", **texts: str) -> Contexts:
@@ -82,13 +83,12 @@ def test_another_version_of_the_library(tmp_path: Path, split: list[bool], monke
     assert split.count(True) == 2
 
 
-def files() -> list[str]:
-    """Names of the files of an index, for tests that damage each."""
-    return ["data.csc.index.npy", "indices.csc.index.npy", "indptr.csc.index.npy", "vocab.index.json", FILE_LIST]
+ARRAYS = ["data.csc.index.npy", "indices.csc.index.npy", "indptr.csc.index.npy"]
+"""Files of an index, besides its words and the list of files."""
 
 
 @pytest.mark.parametrize("how", ["cut", "changed", "gone", "empty"])
-@pytest.mark.parametrize("name", files())
+@pytest.mark.parametrize("name", ["vocab.index.json", FILE_LIST, *slow(*ARRAYS)])
 def test_a_damaged_index_is_made_again(name: str, how: str, tmp_path: Path, split: list[bool]) -> None:
     whole = run(tmp_path)
     path = entry(tmp_path) / name

@@ -10,6 +10,7 @@ import pytest
 from ragworth.stats.bootstrap import bootstrap_means, mean_intervals
 from ragworth.stats.large_samples import LARGE, bootstrap_quantiles, is_dominated, resampled_moments, sign_flip_p
 from ragworth.stats.paired import TESTS, bootstrap_test, bootstrap_tests, randomisation_test, t_test
+from tests.tiers import slow
 
 Floats = np.ndarray[tuple[int], np.dtype[np.float64]]
 N = 1500
@@ -30,7 +31,7 @@ KINDS: dict[str, Callable[[np.random.Generator], Floats]] = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["0 or 1", "heavy tails", *slow("normal", "many zeros", "12 that are not 0")])
 def test_quantiles_agree_with_resampling(kind: str) -> None:
     sample = KINDS[kind](np.random.default_rng(1))
     drawn = bootstrap_means(sample[:, None], 10_000, seed=2)[:, 0]
@@ -52,7 +53,7 @@ def test_the_correction_for_skewness_matters() -> None:
     assert np.abs(np.array([low, high]) - expected).max() < 0.6 * np.abs(plain - expected).max()
 
 
-@pytest.mark.parametrize("kind", ["normal", "12 that are not 0", "heavy tails"])
+@pytest.mark.parametrize("kind", ["12 that are not 0", *slow("normal", "heavy tails")])
 def test_tests_agree_with_resampling(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     d = KINDS[kind](np.random.default_rng(5))
     d = d[d != 0]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from ragworth.text_match.numerals import ROMAN, plain_number
 from ragworth.text_match.spelling import canonical_words, fold_accents
+from tests.tiers import slow
 
 SMALL = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
@@ -196,7 +197,8 @@ def test_plain_numbers() -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["1,234", "1 ", "a.b.", "one hundred and ", "5 June ", "9", "x", "'a", "- -5 ", "1.234.", "$5 million "]
+    "piece",
+    ["1 ", "one hundred and ", "5 June ", *slow("1,234", "a.b.", "9", "x", "'a", "- -5 ", "1.234.", "$5 million ")],
 )
 def test_time_grows_with_the_length(piece: str) -> None:
     # Quadratic time on 60,000 characters would be minutes.

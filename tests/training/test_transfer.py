@@ -36,6 +36,7 @@ NAMED_ELSEWHERE = {
 """Questions whose near miss names the answer and doesn't say that it is one."""
 
 
+@pytest.mark.slow
 def test_contexts_have_the_size_and_the_answer_that_they_say() -> None:
     found = list(transfer.sizes(20))
     assert {one.name for one in found} == {str(size) for size in transfer.SIZES}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -73,8 +74,9 @@ def write_output(state: EvaluationState, page_queries: int | None = None) -> Wri
     results.write(folder)
     every_score = to_scores(results)
     several = len(every_score.distinct("system")) > 1
-    compared = compare(results, baseline=space.baseline, seed=space.seed).differences if several else None
-    _write_tables(folder, {"summary.parquet": summarise(results, seed=space.seed), "comparison.parquet": compared})
+    scored = replace(results, outcomes=None, scores=every_score)  # so that outcomes become scores only once
+    compared = compare(scored, baseline=space.baseline, seed=space.seed).differences if several else None
+    _write_tables(folder, {"summary.parquet": summarise(scored, seed=space.seed), "comparison.parquet": compared})
     if not len(scores) and not shown_outcomes(every_score):
         return WrittenOutput(results, folder, None, None, fresh=True)
     made = page.write(results, folder / REPORT, **options)

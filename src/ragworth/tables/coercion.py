@@ -160,10 +160,10 @@ def text_ids(ids: pl.Series, *, source: str) -> pl.Series:
     if text.null_count():
         row = text.is_null().arg_true()[0] + 1
         raise TableError(f"row {row}: the {ids.name!r} id is missing", expected="an id in every row", file=source)
-    empty = (text.str.len_bytes() == 0).arg_true()
-    if len(empty):
+    empty = text == ""
+    if empty.any():
         raise TableError(
-            f"row {empty[0] + 1}: the {ids.name!r} id is empty", expected="an id in every row", file=source
+            f"row {empty.arg_true()[0] + 1}: the {ids.name!r} id is empty", expected="an id in every row", file=source
         )
     return text
 

@@ -15,9 +15,6 @@ import polars as pl
 HASH_SEED = 2026
 """Seed of the hash; any number works."""
 
-HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)
-"""An odd number with many bits set; makes a row's hash depend on the column order."""
-
 BLOCK_ROWS = 1 << 19
 """Rows hashed per block."""
 
@@ -48,11 +45,8 @@ def _chosen(
 
 
 def _hashes(frame: pl.DataFrame, columns: Sequence[str]) -> npt.NDArray[np.uint64]:
-    hashes = np.zeros(frame.height, dtype=np.uint64)
-    chosen = frame.select(columns)
+    hashes = np.empty(frame.height, dtype=np.uint64)
+    chosen = frame[list(columns)]
     for low in range(0, frame.height, BLOCK_ROWS):
-        for column in chosen.slice(low, BLOCK_ROWS):
-            part = hashes[low : low + BLOCK_ROWS]
-            np.multiply(part, HASH_FACTOR, out=part)
-            np.bitwise_xor(part, column.hash(HASH_SEED).to_numpy(), out=part)
+        hashes[low : low + BLOCK_ROWS] = chosen.slice(low, BLOCK_ROWS).hash_rows(HASH_SEED).to_numpy()
     return hashes

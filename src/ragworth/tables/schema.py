@@ -50,7 +50,7 @@ class Table:
     def trusted(cls, frame: pl.DataFrame, notes: tuple[str, ...] = ()) -> Self:
         """Wrap a frame that is known to be valid, without checking it."""
         table = cls.__new__(cls)
-        table.frame = frame.select(list(cls.schema))
+        table.frame = _ordered(frame, list(cls.schema))
         table.notes = notes
         return table
 
@@ -59,7 +59,7 @@ class Table:
         """Wrap frames that are known to be valid, one after the other."""
         table = cls.__new__(cls)
         names = list(cls.schema)
-        chosen = [frame if frame.columns == names else frame.select(names) for frame in frames]
+        chosen = [_ordered(frame, names) for frame in frames]
         if sum(frame.height for frame in chosen) < parts.MIN_ROWS_TO_SPLIT:
             chosen = [parts.join_frames(chosen)] if chosen else [pl.DataFrame(schema=cls.schema)]
         table.parts = [part for frame in chosen for part in parts.split_frame(frame, cls.split_by)]
@@ -129,11 +129,17 @@ class Table:
             column = _value_column(cls, frame, name, kind, source)
             columns += [column] if isinstance(column, pl.Series) else []
             same += [column] if isinstance(column, pl.Expr) else []
-        checked = pl.DataFrame(columns).with_columns(same).select(list(cls.schema))
+        checked = pl.DataFrame(columns)
+        checked = _ordered(checked.with_columns(same) if same else checked, list(cls.schema))
         if "status" in cls.schema and "value" in cls.schema:
             _check_status(checked, source)
         check_key(checked, cls, source)
         return checked
+
+
+def _ordered(frame: pl.DataFrame, names: list[str]) -> pl.DataFrame:
+    """These columns in this order; the frame itself if it has them so."""
+    return frame if frame.columns == names else frame.select(names)
 
 
 COLUMN_DEFAULTS: dict[str, str | int] = {"status": OK, "source": "given", "repeat": 0}

@@ -106,7 +106,7 @@ def counted_one_by_one(blocks: QueryBlocks) -> tuple[Survey, dict[tuple[str, str
 
 
 @pytest.mark.parametrize(
-    ("seed", "block"), [(0, 7), (1, 1000), *slow((0, 1000), (1, 7), (2, 7), (2, 1000), (3, 7), (3, 1000))]
+    ("seed", "block"), [(0, 7), *slow((0, 1000), (1, 7), (1, 1000), (2, 7), (2, 1000), (3, 7), (3, 1000))]
 )
 def test_arrays_count_what_loops_count(seed: int, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(query_blocks, "BLOCK", block)

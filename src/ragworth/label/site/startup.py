@@ -61,6 +61,7 @@ def _migrate() -> None:
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import call_command
     from django.db import DatabaseError, connection
+    from django.db.migrations.executor import MigrationExecutor
 
     try:
         with connection.cursor():
@@ -69,4 +70,7 @@ def _migrate() -> None:
         raise MissingExtraError("psycopg", "label-postgres", "a PostgreSQL database") from error
     except DatabaseError as error:
         raise InputError(f"the database can't be opened: {error}") from error
-    call_command("migrate", interactive=False, verbosity=0)
+    migrations = MigrationExecutor(connection)
+    # The command takes far longer than looking whether it has anything to do.
+    if migrations.migration_plan(migrations.loader.graph.leaf_nodes()):
+        call_command("migrate", interactive=False, verbosity=0)
