@@ -61,6 +61,8 @@ GRADE_FIELDS: dict[str, tuple[str, ...]] = {
 """Grades of answers, and what files call them."""
 
 BLANK_NOTE = "passages without any text are left out"
+LONG_TEXT = 30
+"""Characters from which a field of a passage may be its text."""
 
 SYNONYMS = {
     "query_id": "query",
@@ -77,13 +79,20 @@ SYNONYMS = {
 }
 """Other names that a mapping may use for our fields."""
 
-TEXT_KEYS = ("text", "content", "page_content", "contents", "document.content", "passage", "chunk", "segment", "body")
-ID_KEYS = ("doc_id", "id", "_id", "id_", "node_id", "passage_id", "docid", "docno", "chunk_id", "document.id")
+TEXT_KEYS = (
+    *("text", "content", "page_content", "contents", "document.content", "passage", "chunk", "segment", "body"),
+    *("snippet", "chunk_text", "passage_text"),
+)
+ID_KEYS = ("doc_id", "id", "_id", "id_", "node_id", "passage_id", "docid", "docno", "chunk_id", "document.id", "uuid")
 SCORE_KEYS = ("score", "similarity", "document.score")
 RELEVANCE_KEYS = ("relevance", "is_relevant", "relevant")
 # In what LangChain's dumpd writes (with "lc"), the id is the path of a class.
 WRAPPERS = ("node", "document", "doc", "kwargs", "init_parameters")
 """Keys of a passage that hold the passage itself, as in LlamaIndex's NodeWithScore."""
+
+STORED = ("_source", "payload", "entity", "properties", "metadata", "content")
+"""Keys under which vector stores and search engines keep the text of a hit: Elasticsearch, Qdrant, Milvus, Weaviate,
+Pinecone, Bedrock."""
 
 
 def check_columns(columns: Mapping[str, str] | None) -> dict[str, str]:
@@ -303,10 +312,14 @@ def as_passage(item: Any, rank: int) -> LoggedPassage:
             return outer._replace(
                 **{name: value for name, value in inside._asdict().items() if getattr(outer, name) is None}
             )
+    for key in STORED:
+        if outer.text is None and (inner := as_row(row.get(key))) is not None:
+            stored = _own_fields(inner, rank)
+            outer = outer._replace(text=stored.text, id=outer.id if outer.id is not None else stored.id)
     if outer.text is None and isinstance(row.get("document"), str):
         outer = outer._replace(text=as_text(row["document"], f"text of passage {rank}"))
     if outer.text is None and outer.id is None and not _is_empty_search(row):
-        raise WrongLineError(f"passage {rank} has neither doc_id nor text")
+        raise WrongLineError(f"passage {rank} has neither doc_id nor text; it has {format_names(list(map(str, row)), 8)}")
     return outer
 
 
@@ -393,15 +406,16 @@ def read_record(row: Mapping[str, Any], finder: FieldFinder, place: int, *, cell
     if query is None and question is not None and not question.strip():
         raise WrongLineError(f"the {keys['question']} is empty, and there is no id")
     grades = [name for name in {**keys, **finder.grades} if name not in FIELDS]
+    shown = parse_cell(finder.get(row, "passages"), "passage")
+    passages = as_passages(shown)
+    _note_other_text(shown, passages, finder)
     return LogRecord(
         place=place,
         query=query,
         question=question,
         system=as_name(finder.get(row, "system"), "system", cells=cells),
         repeat=as_repeat(finder.get(row, "repeat")),
-        passages=without_blank(
-            _with_ids(as_passages(finder.get(row, "passages")), finder.get(row, "passage_ids"), cells=cells), finder
-        ),
+        passages=without_blank(_with_ids(passages, finder.get(row, "passage_ids"), cells=cells), finder),
         answer=as_answer(finder.get(row, "answer"), keys.get("answer", "answer")),
         accepted=as_texts(finder.get(row, "accepted"), cells=cells),
         relevant=read_relevant(row, finder, cells=cells),
@@ -429,6 +443,18 @@ def without_blank(passages: list[LoggedPassage] | None, finder: FieldFinder) -> 
     if len(kept) < len(passages) and BLANK_NOTE not in finder.notes:
         finder.notes.append(BLANK_NOTE)
     return kept
+
+
+def _note_other_text(value: Any, passages: Sequence[LoggedPassage] | None, finder: FieldFinder) -> None:
+    """Note that passages have an id, no text under a known name, and something under another that may be the text."""
+    rows = [each for each in value if isinstance(each, Mapping)] if isinstance(value, list | tuple) else []
+    if not rows or any(each.text is not None for each in passages or ()):
+        return
+    long = {key for row in rows for key, text in row.items() if isinstance(text, str) and len(text) >= LONG_TEXT}
+    names = [key for key in dict.fromkeys(key for row in rows for key in row) if key in long and key not in ID_KEYS]
+    note = f"passages have no text: {format_names(names)} isn't read as one; call it 'text' if it is"
+    if names and note not in finder.notes:
+        finder.notes.append(note)
 
 
 def _with_ids(passages: list[LoggedPassage] | None, ids: Any, *, cells: bool) -> list[LoggedPassage] | None:

@@ -497,6 +497,7 @@ def _is_same(passage: LoggedPassage, name: str, text: str) -> bool:
     if passage.id == name:
         return True
     wanted = plain_text(passage.text or "")
+    text = text.removesuffix("…").removesuffix("...").rstrip()  # a log may cut passages
     if not wanted or not text:
         return False
     return wanted == text or (min(len(wanted), len(text)) >= MIN_CONTAINED and (wanted in text or text in wanted))

@@ -1,0 +1,52 @@
+"""Logs of shapes that people have and no library's documentation shows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragworth.errors import FormatError
+from ragworth.formats import load
+
+Save = Callable[[str, str | bytes], Path]
+MILL = {"question": "Who built the mill?", "response": "Ann", "expected": "Ann"}
+
+
+def as_lines(*rows: dict[str, Any]) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+@pytest.mark.parametrize(
+    "hit",
+    [
+        {"_id": "d1", "_score": 3.2, "_source": {"text": "Ann built it."}},  # Elasticsearch
+        {"id": "d1", "score": 0.3, "metadata": {"text": "Ann built it."}},  # Pinecone
+        {"id": "d1", "payload": {"text": "Ann built it."}},  # Qdrant
+        {"uuid": "d1", "properties": {"content": "Ann built it."}},  # Weaviate
+        {"id": "d1", "content": {"text": "Ann built it."}, "metadata": {"source": "a.pdf"}},  # Bedrock
+        {"id": "d1", "snippet": "Ann built it."},  # Cohere
+    ],
+)
+def test_hits_of_search_engines_keep_their_text(hit: dict[str, Any], save: Save) -> None:
+    passages = load(save("log.jsonl", as_lines({**MILL, "contexts": [hit]}))).collection.passages
+    assert passages.rows() == [("d1", "Ann built it.")]
+
+
+def test_a_text_under_an_unknown_name_is_noted(save: Save) -> None:
+    hit = {"id": "d1", "inhalt": "Ann built the mill at Arden in 1820."}
+    contexts = load(save("log.jsonl", as_lines({**MILL, "contexts": [hit]}))).contexts
+    assert contexts is not None and "inhalt isn't read as one" in contexts.notes[0]
+    with pytest.raises(FormatError, match="neither doc_id nor text; it has inhalt"):
+        load(save("log.jsonl", as_lines({**MILL, "contexts": [{"inhalt": "Ann"}]})))
+
+
+def test_a_passage_that_the_log_cut_is_the_reference(save: Save) -> None:
+    text = "Ann built the mill at Arden in 1820, with her own hands."
+    shown = {"a": text, "b": text[:40] + "…"}
+    rows = [{**MILL, "system": name, "contexts": [each], "reference_contexts": [text]} for name, each in shown.items()]
+    relevance = load(save("log.jsonl", as_lines(*rows))).collection.relevance
+    assert relevance is not None and relevance.frame.height == 2
