@@ -50,3 +50,22 @@ def test_a_passage_that_the_log_cut_is_the_reference(save: Save) -> None:
     rows = [{**MILL, "system": name, "contexts": [each], "reference_contexts": [text]} for name, each in shown.items()]
     relevance = load(save("log.jsonl", as_lines(*rows))).collection.relevance
     assert relevance is not None and relevance.frame.height == 2
+
+
+def test_runs_inside_a_run_of_langsmith(save: Save) -> None:
+    found = {"page_content": "Ann built it.", "metadata": {}}
+    retriever = {"run_type": "retriever", "inputs": {"query": "mill"}, "outputs": {"documents": [found]}}
+    chain = {"id": "c", "run_type": "chain", "inputs": {}, "outputs": {}, "child_runs": [retriever]}
+    run = {"id": "t", "run_type": "chain", "inputs": {"question": "Who?"}, "outputs": {"answer": "Ann"}}
+    log = load(save("runs.jsonl", as_lines({**run, "child_runs": [chain]})))
+    assert log.collection.passages["text"].to_list() == ["Ann built it."]
+    assert log.answers is not None and log.answers.frame["text"].to_list() == ["Ann"]
+
+
+def test_a_category_of_langfuse_is_its_word(save: Save) -> None:
+    def trace(number: int, word: str) -> dict[str, Any]:
+        score = {"name": "correctness", "dataType": "CATEGORICAL", "value": 0, "stringValue": word}
+        return {"id": f"t{number}", "input": f"Who {number}?", "output": "Ann", "observations": [], "scores": [score]}
+
+    outcomes = load(save("traces.jsonl", as_lines(trace(1, "correct"), trace(2, "incorrect")))).outcomes
+    assert outcomes is not None and outcomes.frame["value"].to_list() == [1.0, 0.0]

@@ -7,6 +7,7 @@ from typing import Any
 
 from ragworth.formats.contract import FileSample
 from ragworth.formats.fields import FieldFinder, as_row
+from ragworth.formats.grade_words import GRADES
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import LogFormat, Reject
 from ragworth.formats.rag_log import LogRecord
@@ -107,9 +108,15 @@ def _read_scores(scores: Any) -> dict[str, list[Any]]:
     grades: dict[str, list[Any]] = {}
     for each in found:
         if each.get("name") and each.get("dataType") != "TEXT":
-            value = each.get("value")
-            grades.setdefault(str(each["name"]), []).append(each.get("stringValue") if value is None else value)
+            grades.setdefault(str(each["name"]), []).append(_score_value(each))
     return grades
+
+
+def _score_value(score: Mapping[str, Any]) -> Any:
+    """A number, or a word. A category without a configuration has the number 0, whatever its word."""
+    value, word = score.get("value"), score.get("stringValue")
+    is_category = score.get("dataType") == "CATEGORICAL" and isinstance(word, str)
+    return word if value is None or (is_category and (not value or word.strip().lower() in GRADES)) else value
 
 
 FORMAT = LogFormat(

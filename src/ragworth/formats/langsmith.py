@@ -47,7 +47,8 @@ def _parse(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRe
             reject(place, "not an object")
             continue
         try:
-            steps += _read_run(_gather(row), place)
+            for run in _with_inner_runs(_gather(row)):
+                steps += _read_run(run, place)
         except WrongLineError as error:
             reject(place, str(error))
     searched = {step.trace for step in steps if step.kind == "RETRIEVER" and not step.id.endswith(_OWN)}
@@ -65,6 +66,19 @@ def _gather(row: Mapping[str, Any]) -> dict[str, Any]:
         elif value not in (None, ""):
             gathered.setdefault(prefix[:-1], {})[name.removeprefix(prefix)] = parse_cell(value, name)
     return gathered
+
+
+def _with_inner_runs(row: Mapping[str, Any], trace: str = "", parent: str = "") -> Iterator[Mapping[str, Any]]:
+    """A run, and those in its ``child_runs``, however deep."""
+    trace = trace or str(row.get("trace_id") or row.get("id") or "")
+    known = {"trace_id": trace, "parent_run_id": parent} if parent else {}
+    run = {**row, **{name: value for name, value in known.items() if not row.get(name)}}
+    yield run
+    inner = row.get("child_runs")
+    for number, each in enumerate(inner if isinstance(inner, list) else []):
+        if isinstance(each, Mapping):
+            name = str(each.get("id") or f"{row.get('id')}/{number}")
+            yield from _with_inner_runs({**each, "id": name}, trace, str(row.get("id") or trace))
 
 
 def _read_run(row: Mapping[str, Any], place: int) -> Iterator[TraceStep]:
