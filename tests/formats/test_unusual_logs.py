@@ -69,3 +69,20 @@ def test_a_category_of_langfuse_is_its_word(save: Save) -> None:
 
     outcomes = load(save("traces.jsonl", as_lines(trace(1, "correct"), trace(2, "incorrect")))).outcomes
     assert outcomes is not None and outcomes.frame["value"].to_list() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("more", "note"),
+    [
+        ({"judge_a": 1, "latency_ms": 12}, "judge_a not used"),
+        ({"verdict_text": "pass"}, "verdict_text not used"),
+        ({"ground_truth": "Bob"}, "'ground_truth' is read as the accepted answer, and expected not at all"),
+        ({"answer": "Ann"}, "'response' is read as the answer, and answer not at all"),
+        ({"references": ["Ann built it."]}, "--map passages=references"),
+    ],
+)
+def test_columns_that_are_not_used_are_noted(more: dict[str, Any], note: str, save: Save) -> None:
+    other = {**more, "judge_a": 0, "verdict_text": "fail", "latency_ms": 40}
+    rows = [MILL | more, MILL | {"question": "Who else?"} | {name: other.get(name, more[name]) for name in more}]
+    answers = load(save("log.jsonl", as_lines(*rows))).answers
+    assert answers is not None and len(answers.notes) == 1 and note in answers.notes[0]

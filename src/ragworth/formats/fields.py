@@ -15,7 +15,7 @@ import json
 import math
 import re
 import tokenize
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ragworth.errors import FormatError, Hint, format_names, quote_short
@@ -42,10 +42,10 @@ FIELDS: dict[str, tuple[str, ...]] = {
         *("output", "result"),
     ),
     "accepted": (
-        *("answers", "accepted", "accepted_answers", "reference", "references", "reference_answer", "ground_truth"),
+        *("answers", "accepted", "accepted_answers", "reference", "reference_answer", "ground_truth"),
         *("ground_truths", "ground_truth_answer", "gt_answer", "gold_answer", "gold_answers", "golden_answer"),
         *("golden_answers", "expected_output", "expected_answer", "expected", "correct_answer", "ideal_answer"),
-        *("target", "gold", "label_answer"),
+        *("target", "gold", "label_answer", "references"),
     ),
     "relevant": ("reference_contexts", "gold_contexts", "ground_truth_contexts", "gold_passages", "evidence"),
     "relevant_ids": ("reference_context_ids", "gold_ids", "relevant_ids", "relevant_doc_ids"),
@@ -141,6 +141,10 @@ class FieldFinder:
             }
             self._keys[mark] = found | self.columns
         return self._keys[mark]
+
+    def known_keys(self) -> Iterable[dict[str, str]]:
+        """The keys of the fields, for each set of keys that rows had."""
+        return self._keys.values()
 
     def get(self, row: Mapping[str, Any], field: str) -> Any:
         """The value of a field, or None. Names with dots lead into objects."""

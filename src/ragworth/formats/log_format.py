@@ -25,6 +25,7 @@ from ragworth.formats.fields import (
 from ragworth.formats.files import PathOrStr, run_name
 from ragworth.formats.log_files import LogRows, bad_rows_error, read_log, reject_row, unpack_rows
 from ragworth.formats.rag_log import TWICE, LogBuilder, LogRecord
+from ragworth.formats.unused_columns import UnusedColumns
 from ragworth.formats.values import WrongLineError
 from ragworth.tables import Contexts
 from ragworth.tables.ranking import Ties
@@ -40,14 +41,17 @@ Parser = Callable[[LogRows, FieldFinder, Reject], Iterator[LogRecord]]
 
 def parse_rows(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRecord]:
     """Make a record of each row."""
+    unused = UnusedColumns()
     for place, value in rows.values:
         try:
             row = as_row(value)
             if row is None:
                 raise WrongLineError(f"{type(value).__name__} instead of an object: {quote_short(value, 48)}")
+            unused.see(row, finder)
             yield read_record(row, finder, place, cells=rows.cells)
         except WrongLineError as error:
             reject(place, str(error))
+    finder.notes += unused.notes(finder)
 
 
 def _skipped_note(rows: LogRows, bad: list[BadLine]) -> tuple[str, ...]:
