@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from ragworth.errors import FormatError
 from ragworth.formats import load
+from ragworth.formats.outcomes import read as read_outcomes
 
 Save = Callable[[str, str | bytes], Path]
 MILL = {"question": "Who built the mill?", "response": "Ann", "expected": "Ann"}
@@ -86,3 +90,59 @@ def test_columns_that_are_not_used_are_noted(more: dict[str, Any], note: str, sa
     rows = [MILL | more, MILL | {"question": "Who else?"} | {name: other.get(name, more[name]) for name in more}]
     answers = load(save("log.jsonl", as_lines(*rows))).answers
     assert answers is not None and len(answers.notes) == 1 and note in answers.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("grade", "value"),
+    [
+        ("0,8", 0.8),
+        ("−1", -1.0),
+        ("4/5", 0.8),
+        ("✅", 1.0),
+        ("❌", -1.0),
+        ("FALSCH", -1.0),
+        ([1, 0, 0, 1], 0.5),
+        ("75,5 %", 0.755),
+    ],
+)
+def test_grades_of_spreadsheets_and_of_several_judges(grade: Any, value: float, save: Save) -> None:
+    outcomes = load(save("log.jsonl", as_lines({**MILL, "grade": grade}))).outcomes
+    assert outcomes is not None and outcomes.frame["value"][0] == pytest.approx(value)
+
+
+def test_a_column_of_numbers_with_a_decimal_comma_is_an_outcome(save: Save) -> None:
+    outcomes = read_outcomes(save("grades.csv", "system;query;faithfulness\na;q1;0,8\na;q2;1\n"))
+    assert outcomes.frame["value"].to_list() == pytest.approx([0.8, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [
+        ("#REF!", "no-answer"),
+        ("Request timed out.", "error"),
+        ("An error occurred: 500", "error"),
+        ('{"error": {"message": "Rate limit"}}', "error"),
+        ("Rate limit exceeded errors go away after a minute.", "ok"),
+    ],
+)
+def test_errors_in_place_of_an_answer(answer: str, status: str, save: Save) -> None:
+    answers = load(save("log.jsonl", as_lines(MILL | {"question": "Who?"}, MILL | {"response": answer}))).answers
+    assert answers is not None and answers.frame["status"][1] == status
+
+
+def test_an_error_that_is_asked_for_is_an_answer(save: Save) -> None:
+    text = "500 Internal Server Error"
+    answers = load(save("log.jsonl", as_lines(MILL | {"response": text, "expected": text}))).answers
+    assert answers is not None and answers.frame["status"].to_list() == ["ok"]
+
+
+def test_dates_and_decimals_in_parquet(tmp_path: Path) -> None:
+    day, cost = date(1912, 5, 3), Decimal("1.50")
+    frame = pl.DataFrame({"question": ["When?", "When exactly?"], "response": [day, day], "reference": [day, day]})
+    frame.write_parquet(tmp_path / "days.parquet")
+    frame = pl.DataFrame({"question": ["How much?"], "response": [cost], "reference": [cost], "grade": [cost]})
+    frame.write_parquet(tmp_path / "costs.parquet")
+    days, costs = load(tmp_path / "days.parquet").answers, load(tmp_path / "costs.parquet")
+    assert days is not None and days.frame["text"][0] == "1912-05-03"
+    assert costs.answers is not None and costs.answers.frame["text"][0] == "1.50"
+    assert costs.outcomes is not None and costs.outcomes.frame["value"].to_list() == [1.5]

@@ -16,6 +16,8 @@ import math
 import re
 import tokenize
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, time
+from decimal import Decimal
 from typing import Any
 
 from ragworth.errors import FormatError, Hint, format_names, quote_short
@@ -224,6 +226,8 @@ def as_answer(value: Any, what: str = "answer") -> str | None:
         return None
     if isinstance(value, bool):
         return "Yes" if value else "No"
+    if isinstance(value, date | time | Decimal):  # of Parquet; a moment without a time is a day
+        return str(value).removesuffix(" 00:00:00")
     if isinstance(value, int | float):
         number = as_number(value, what)
         return str(int(number)) if number.is_integer() and abs(number) < 1e15 else str(value)
@@ -236,7 +240,7 @@ def as_texts(value: Any, what: str = "answer", *, cells: bool = False) -> list[s
     In cells of tables, a list may be written as JSON or as Python writes it.
     """
     value = parse_cell(value, what) if cells else _plain_value(value)
-    if value is None or isinstance(value, str | int | float):
+    if value is None or isinstance(value, str | int | float | date | time | Decimal):
         text = as_answer(value, what)
         return [text] if text else []
     if not isinstance(value, list | tuple):
@@ -323,7 +327,9 @@ def as_passage(item: Any, rank: int) -> LoggedPassage:
     if outer.text is None and isinstance(row.get("document"), str):
         outer = outer._replace(text=as_text(row["document"], f"text of passage {rank}"))
     if outer.text is None and outer.id is None and not _is_empty_search(row):
-        raise WrongLineError(f"passage {rank} has neither doc_id nor text; it has {format_names(list(map(str, row)), 8)}")
+        raise WrongLineError(
+            f"passage {rank} has neither doc_id nor text; it has {format_names(list(map(str, row)), 8)}"
+        )
     return outer
 
 
@@ -363,9 +369,17 @@ def _given(value: Any) -> bool:
     return value is not None and not (isinstance(value, float) and math.isnan(value))
 
 
+def as_grades(value: Any, what: str) -> Grade | list[Grade]:
+    """A grade, or those of several judges in a list."""
+    value = _plain_value(value)
+    return [as_grade(each, what) for each in value] if isinstance(value, list | tuple) else as_grade(value, what)
+
+
 def as_grade(value: Any, what: str) -> Grade:
     """A grade: a number, true or false, or a word."""
     value = _plain_value(value)
+    if isinstance(value, Decimal):
+        value = float(value)
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     if isinstance(value, bool):
@@ -423,7 +437,7 @@ def read_record(row: Mapping[str, Any], finder: FieldFinder, place: int, *, cell
         answer=as_answer(finder.get(row, "answer"), keys.get("answer", "answer")),
         accepted=as_texts(finder.get(row, "accepted"), cells=cells),
         relevant=read_relevant(row, finder, cells=cells),
-        outcomes={name: as_grade(finder.get(row, name), name) for name in grades},
+        outcomes={name: as_grades(finder.get(row, name), name) for name in grades},
     )
 
 

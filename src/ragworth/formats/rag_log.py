@@ -36,10 +36,13 @@ NO_ANSWER = "no-answer"
 ERROR = "error"
 """Status of an answer that is the message of an error."""
 
-NO_ANSWER_TEXTS = frozenset(("nan", "NaN", "None", "null", "NULL", "<NA>"))
+SHEET_ERRORS = ("#N/A", "#REF!", "#VALUE!", "#NAME?", "#DIV/0!", "#NUM!", "#NULL!", "#SPILL!", "#CALC!", "#BLOCKED!")
+"""What spreadsheets show in place of a value."""
+
+NO_ANSWER_TEXTS = frozenset(("nan", "NaN", "None", "null", "NULL", "<NA>", *SHEET_ERRORS))
 """How programs write a missing value as text."""
 
-NO_REFERENCE = frozenset(("N/A", "n/a", "nan", "NaN", "null", "NULL", "<NA>"))
+NO_REFERENCE = frozenset(("N/A", "n/a", "nan", "NaN", "null", "NULL", "<NA>", *SHEET_ERRORS))
 """How files write that there is no accepted answer. "None" may be one."""
 
 ERROR_TEXT = re.compile(
@@ -47,6 +50,9 @@ ERROR_TEXT = re.compile(
     r"|\[?(?:Error|ERROR|Exception)\b\]?\s*(?::|\d{3}\b)"
     r"|[\w.]*(?:API\w*|RateLimit|Timeout|Connection|HTTP\w*|InternalServer|Authentication|BadRequest)Error\b\s*[:(]"
     r"|(?:HTTP\S*\s+)?(?:429 Too Many|500 Internal|502 Bad|503 Service|504 Gateway|401 Unauth|403 Forbidden)"
+    r"|(?:[Aa]n (?:unexpected |internal )?error (?:has )?occurred|(?:The )?[Rr]equest timed out|Internal Server Error"
+    r"|Rate limit (?:reached|exceeded)|Gateway Time-?out)\s*(?:[.:!,(]|$|for\b|while\b|when\b)"
+    r"|upstream (?:connect|request) (?:error|timeout)|\{\s*[\"']error[\"']\s*:"
 )
 """Beginnings of messages that programs write in place of an answer."""
 
@@ -213,7 +219,7 @@ class LogBuilder:
         if text in NO_ANSWER_TEXTS and text not in record.accepted:
             self.no_answers.setdefault(f"with the answer {text!r}", []).append(record.place)
             return None, record.status if record.status != TRUNCATED else ""
-        if ERROR_TEXT.match(text):
+        if ERROR_TEXT.match(text) and not any(ERROR_TEXT.match(each) for each in record.accepted):
             self.no_answers.setdefault("with an error message for an answer", []).append(record.place)
             return None, ERROR
         return record.answer, record.status
