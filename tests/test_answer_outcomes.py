@@ -195,6 +195,8 @@ def test_a_comparison_in_a_notebook_escapes_names() -> None:
             ("num_passages", 0),
             ("passed", 1),
         ],
+        *[("mistakes", -1), ("contradictions", -1), ("thumbs_down", -1), ("unsupported_claims", -1), ("mean_rank", -1)],
+        *[("reciprocal_rank", 1), ("negative_rejection", 1), ("topic_adherence", 1), ("perplexity", 0), ("cluster", 0)],
         *[("hallucination_free", 1), ("id_based_context_recall", 1), ("token_f1", 1), ("faithfulness", 1)],
     ],
 )

@@ -80,17 +80,26 @@ SHARES = ("correct", "wrong", "abstained")
 """What follows from a three-way grade."""
 
 GOOD_WORD = re.compile(
-    r"correct\w*|accura\w*|match\w*|ok|pass(?:ed|es|ing)?|effective\w*|efficien\w*|handling|quality|robust\w*|free|safe\w*"
+    r"correct\w*|accura\w*|match\w*|ok|pass(?:ed|es|ing)?|effective\w*|efficien\w*|handling|quality|robust\w*|free|safe\w*|"
+    r"reciprocal|rejection|avoid\w*|recover\w*|resist\w*"
 )
 BAD_WORD = re.compile(
-    r"hallucinat\w*|toxic\w*|bias\w*|harm(?:s|ful\w*)?|malicious\w*|incorrect\w*|wrong\w*|unfaithful\w*|"
-    r"inaccura\w*|irrelevan\w*|noise|errors?|distance|wer|cer|latency|duration|elapsed|runtime|costs?|price"
+    r"hallu[cz]inat\w*|toxic\w*|bias\w*|harm(?:s|ful\w*)?|malicious\w*|wrong\w*|irrelevan\w*|noise|errors?|distance|wer|cer|"
+    r"latency|duration|elapsed|runtime|ttft|costs?|price|loss(?:es)?|penalt(?:y|ies)|violat\w*|fail(?:s|ed|ures?)?|"
+    r"contradict\w*|dislike[sd]?|down|downvotes?|rmse|mae|mse|brier|ece|defects?|omi(?:ssions?|tted)|fabricat\w*|"
+    r"negative|complaints?|issues?|risks?|severity|confusion|offensive\w*|leak(?:s|age)?|rank|fehler\w*|"
+    r"in(?:accura|correct|complet|consisten|coheren|suffic)\w*|"
+    r"mis(?:tak|lead|inform|match|attribut)\w*|miss(?:es|ed|ing)?|"
+    r"un(?:faithful|ground|support|help|safe|relat|relia|verif|clear|answer)\w*"
 )
 NEUTRAL_WORDS = {"time", "timestamp", "date", "year", "tokens", "length", "size", "words", "chars", "count", "num"}
-NEUTRAL_WORDS |= {"index", "seed", "temperature"}
+NEUTRAL_WORDS |= {"index", "seed", "temperature", "perplexity", "ppl", "nll", "entropy", "verbosity", "k", "position"}
+NEUTRAL_WORDS |= {"refusal", "refusals", "refused", "declined"}
+NEUTRAL_ENDS = {"id", "cluster", "category", "class", "topic", "segment", "fold", "page", "priority"}
+NEUTRAL_ENDS |= {"steps", "calls", "attempts", "retries", "turns"}
 NEGATIONS = {"no", "non", "not", "without"}
 """Words in names of numbers that other tools write next to answers: of which higher is better, and lower; which say
-nothing of an answer's quality; and which turn a name into its opposite."""
+nothing of an answer's quality, anywhere or at the end; and which turn a name into its opposite."""
 
 
 def outcome_type(name: str) -> OutcomeType | None:
@@ -117,7 +126,7 @@ def outcome_direction(name: str) -> Direction:
         return -1 if turned else 1
     if any(map(BAD_WORD.fullmatch, words)):
         return 1 if turned else -1
-    return 0 if turned or words[-1:] == ["id"] or not NEUTRAL_WORDS.isdisjoint(words) else 1
+    return 0 if turned or not NEUTRAL_ENDS.isdisjoint(words[-1:]) or not NEUTRAL_WORDS.isdisjoint(words) else 1
 
 
 def _words(name: str) -> list[str]:
