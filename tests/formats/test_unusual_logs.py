@@ -146,3 +146,14 @@ def test_dates_and_decimals_in_parquet(tmp_path: Path) -> None:
     assert days is not None and days.frame["text"][0] == "1912-05-03"
     assert costs.answers is not None and costs.answers.frame["text"][0] == "1.50"
     assert costs.outcomes is not None and costs.outcomes.frame["value"].to_list() == [1.5]
+
+
+def test_a_log_in_another_encoding(save: Save) -> None:
+    text = "question;response;expected\nWho?;Ann;Ann\nWo?;Café;Café\n"
+    with pytest.raises(FormatError, match="line 3: not UTF-8(.|\n)*iconv"):
+        load(save("log.csv", text.encode("cp1252")))
+
+
+def test_a_score_beside_an_answer_is_no_run(save: Save) -> None:
+    answers = load(save("log.jsonl", as_lines({"question": "Who?", "response": "Ann", "score": 80}))).answers
+    assert answers is not None and answers.frame.height == 1
