@@ -157,3 +157,29 @@ def test_a_log_in_another_encoding(save: Save) -> None:
 def test_a_score_beside_an_answer_is_no_run(save: Save) -> None:
     answers = load(save("log.jsonl", as_lines({"question": "Who?", "response": "Ann", "score": 80}))).answers
     assert answers is not None and answers.frame.height == 1
+
+
+def test_labels_that_may_be_classes_are_no_grades_unless_mapped(save: Save) -> None:
+    rows = [MILL | {"question": f"Who {i}?", "label": i} for i in range(4)]
+    path = save("log.jsonl", as_lines(*rows))
+    log = load(path)
+    assert log.outcomes is None and log.answers is not None
+    assert "'label' was not read as a grade: its numbers from 0 to 3" in log.answers.notes[0]
+    mapped = load(path, {"human": "label"}).outcomes
+    assert mapped is not None and mapped.frame["value"].to_list() == [0, 1, 2, 3]
+
+
+def test_class_names_among_which_is_a_grade_word(save: Save) -> None:
+    names = ["billing", "shipping", "right"]
+    log = load(save("log.jsonl", as_lines(*(MILL | {"question": f"Who {name}?", "label": name} for name in names))))
+    assert log.outcomes is None
+
+
+def test_repeats_and_systems_under_other_names(save: Save) -> None:
+    with pytest.raises(FormatError, match="if 'trial' numbers the repeats"):
+        load(save("log.jsonl", as_lines(MILL | {"trial": 1}, MILL | {"trial": 2})))
+    log = load(save("log.jsonl", as_lines(MILL | {"run": 1}, MILL | {"run": 2})))
+    assert log.answers is not None and "--map repeat=run" in log.answers.notes[0]
+    answers = load(save("log.jsonl", as_lines(MILL | {"system": "GPT-4 "}, MILL | {"system": "gpt-4"}))).answers
+    assert answers is not None and answers.frame["system"].to_list() == ["GPT-4", "gpt-4"]
+    assert "'GPT-4', 'gpt-4' are read as different systems" in answers.notes[0]

@@ -33,6 +33,9 @@ from ragworth.tables.ranking import Ties
 SYSTEM_COLUMNS = ("model", "model_name", "llm", "method", "variant", "version", "config", "experiment", "approach")
 """Names of columns that may name the systems."""
 
+REPEAT_COLUMNS = ("run", "run_id", "trial", "attempt", "iteration", "repetition", "replicate", "seed", "sample")
+"""Names of columns that may number the answers of a system to a question."""
+
 Reject = Callable[[int, str], None]
 """Reports a row that can't be used, by place and reason."""
 
@@ -157,6 +160,8 @@ class LogFormat:
             why = f" except for {format_count(len(bad), 'bad ' + rows.unit)}" if bad else ""
             raise FormatError(f"no rows: the file is empty{why}", file=rows.source, expected=self.expected)
         finder.check_mapped(rows.source)
+        for keys in finder.known_keys():
+            builder.columns = {**builder.columns, **keys, **finder.grades}
         notes = (f"{rows.source}: {note}" if rows.source else note for note in finder.notes)
         return builder.build((*_skipped_note(rows, bad), *notes))
 
@@ -165,13 +170,16 @@ class LogFormat:
         if not bad or skip:
             return
         error = bad_rows_error(rows, bad, self.expected)
-        column = next((key for key in finder.seen if plain_name(key) in SYSTEM_COLUMNS), None)
-        if column is not None and any(TWICE in each.found for each in bad) and "system" not in finder.columns:
-            error = error.copy(
+        kinds = {"system": ("names the systems", SYSTEM_COLUMNS), "repeat": ("numbers the repeats", REPEAT_COLUMNS)}
+        for field_name, (does, names) in kinds.items():
+            column = next((key for key in finder.seen if plain_name(key) in names), None)
+            if column is None or field_name in finder.columns or not any(TWICE in each.found for each in bad):
+                continue
+            raise error.copy(
                 remedy=Hint(
-                    f"if {column!r} names the systems: --map {quote_argument(f'system={column}')}",
-                    f"if {column!r} names the systems, write under [columns]: system = {json.dumps(column)}",
-                    f"if {column!r} names the systems: columns={json.dumps({'system': column})}",
+                    f"if {column!r} {does}: --map {quote_argument(f'{field_name}={column}')}",
+                    f"if {column!r} {does}, write under [columns]: {field_name} = {json.dumps(column)}",
+                    f"if {column!r} {does}: columns={json.dumps({field_name: column})}",
                     option="columns",
                 )
             )

@@ -56,6 +56,9 @@ ERROR_TEXT = re.compile(
 )
 """Beginnings of messages that programs write in place of an answer."""
 
+UNSURE_COLUMNS = frozenset(("label", "annotation"))
+"""Names of grades that may also be the names of classes or clusters."""
+
 TWICE = "occurs twice"
 
 TRACE_SOURCE = "trace:"
@@ -132,6 +135,8 @@ class LogBuilder:
     ) -> None:
         self.source, self.system, self.unit, self.strict = source, system, unit, strict
         self.grades = grades
+        self.columns: Mapping[str, str] = {}
+        """What the file calls the aspects."""
         self.queries: dict[str, str] = {}
         self.accepted: dict[str, Sequence[str]] = {}
         self.texts: dict[str, str] = {}
@@ -166,7 +171,8 @@ class LogBuilder:
         if record.query is None and not record.question:
             raise WrongLineError("the record has neither a question nor the id of one")
         record = self._without_blanks(record)
-        system, query = record.system or self.system, record.query or text_id(plain_text(record.question or ""))
+        system = (record.system if self.strict else (record.system or "").strip()) or self.system
+        query = record.query or text_id(plain_text(record.question or ""))
         if (system, query, record.repeat) in self.seen:
             name = quote_short(record.question or query, 40) if record.query is None else quote_short(query, 24)
             raise WrongLineError(
@@ -283,6 +289,7 @@ class LogBuilder:
         if not self.seen:
             raise FormatError("no rows: the file is empty", file=self.source)
         made = [*notes]
+        self._note_like_names(made)
         self._make_ids_unique(made)
         relevance = self._relevance(made)
         contexts = self._contexts(made)
@@ -306,6 +313,18 @@ class LogBuilder:
         elif answers is not None:
             answers.notes = every
         return LoadedCollection(collection, contexts, answers, outcomes)
+
+    def _note_like_names(self, notes: list[str]) -> None:
+        """Note names of systems that differ only in case: they are different systems."""
+        named: dict[str, set[str]] = {}
+        for system, _, _ in self.seen:
+            named.setdefault(system.casefold(), set()).add(system)
+        notes += [
+            f"{self.source}: {format_list([quote_short(name, 24) for name in sorted(names)], 4)} are read as "
+            "different systems, though only the case of their names differs"
+            for names in named.values()
+            if len(names) > 1
+        ]
 
     def _make_ids_unique(self, notes: list[str]) -> None:
         """Give passages whose id has several texts an id of their own in each query."""
@@ -467,27 +486,34 @@ class LogBuilder:
         """Turn grades into numbers. A column without any grade is something else, and noted."""
         found = read_grades([value for value, _ in values], aspect)
         where = f"{self.source}: " if self.source else ""
+        name = self.columns.get(aspect, aspect)
+        known = [value for value in found.values if value is not None]
+        unsure = name.lower() in UNSURE_COLUMNS and aspect not in self.grades
+        if unsure and known and not found.unknown and not -1 <= min(known) <= max(known) <= 1:
+            notes.append(
+                f"{where}{name!r} was not read as a grade: its numbers from {min(known):g} to {max(known):g} may be "
+                f"classes; if they are grades: --map {aspect}={name}, or [columns]"
+            )
+            return None
         if found.unknown:
             few = format_list(list(dict.fromkeys(quote_short(values[i][0], 24) for i in found.unknown)), 3)
-            some = aspect in KNOWN_ASPECTS and any(value is not None for value in found.values)
+            some = aspect in KNOWN_ASPECTS and len(known) > (len(found.unknown) if unsure else 0)
             if some or aspect in self.grades:
                 first = values[found.unknown[0]]
                 raise GradeError(
-                    f"{aspect!r} has {few}, which is no grade",
+                    f"{name!r} has {few}, which is no grade",
                     file=self.source,
                     line=first[1] if self.unit == "line" else None,
                     more=(self._places(values[i][1] for i in found.unknown),),
                     expected=expected_grades(),
                     remedy="fix these grades, or leave them empty",
                 )
-            notes.append(
-                f"{where}{aspect!r} was not read as a grade: it has {few}, not numbers or words like 'correct'"
-            )
+            notes.append(f"{where}{name!r} was not read as a grade: it has {few}, not numbers or words like 'correct'")
             return None
         if found.missing:
             which = self._places(values[i][1] for i in found.missing)
             few = format_list(list(dict.fromkeys(quote_short(values[i][0], 24) for i in found.missing)), 3)
-            notes.append(f"{where}{which} without a grade {aspect!r}: it says {few}; missing, not wrong")
+            notes.append(f"{where}{which} without a grade {name!r}: it says {few}; missing, not wrong")
         return found
 
     def _places(self, places: Iterable[int]) -> str:

@@ -28,12 +28,14 @@ class UnusedColumns:
     def __init__(self) -> None:
         self.rows = 0
         self.values: dict[str, list[Any]] = {}
+        self.systems: set[str] = set()
 
     def see(self, row: Mapping[str, Any], finder: FieldFinder) -> None:
         """Look at a row."""
         self.rows += 1
         if self.rows > SEEN_ROWS:
             return
+        self.systems.add(str(finder.get(row, "system")))
         used = {*finder.keys(row).values(), *finder.grades.values()}
         for name, value in row.items():
             if name not in used and value is not None and value != "" and value == value:
@@ -55,6 +57,13 @@ class UnusedColumns:
             notes.append(
                 "'references' are read as accepted answers; if they are the passages: --map passages=references, "
                 "or [columns]"
+            )
+        if plain_name(found.get("system", "")) in ("run", "run_id") and all(
+            re.fullmatch(r"\d{1,3}", name) for name in self.systems
+        ):
+            notes.append(
+                f"{found['system']!r} is read as the system, and has numbers; if it numbers the answers of a system to "
+                f"a question: --map {quote_argument('repeat=' + found['system'])}"
             )
         if grades:
             notes.append(
