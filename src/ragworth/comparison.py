@@ -171,6 +171,15 @@ def score_matrices(scores: Scores) -> list[ScoreMatrix]:
     return result
 
 
+def _is_metric(name: str) -> bool:
+    """Whether a name is that of a metric of contexts, and not of an outcome of answers."""
+    try:
+        parse(name)
+    except RagworthError:
+        return False
+    return True
+
+
 def direction(metric: str) -> Direction:
     """Which way a metric or an outcome is better, by its name."""
     try:
@@ -392,6 +401,13 @@ class Comparison(NamedTuple):
             raise MetricError(
                 f"{metric} is neither better nor worse if it changes, so it can't be a gate",
                 expected="an outcome or a metric with a direction, such as correct or wrong",
+            )
+        nothing = rows.filter((pl.col("mean_baseline") == 0) & (pl.col("mean_system") == 0))
+        if nothing.height and up > 0 and _is_metric(metric) and value_bounds(metric) == (0.0, 1.0):
+            row = nothing.row(0, named=True)
+            raise InputError(
+                f"{metric} can't decide: it is 0 for {row['baseline']} and {row['system']} on all {row['n']:,} queries",
+                remedy="check that some passages are labelled relevant, and that ids are the same in runs and labels",
             )
         return rows.filter((up * pl.col("difference") < 0) & (pl.col("p_holm") < alpha))
 

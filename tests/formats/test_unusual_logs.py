@@ -150,7 +150,7 @@ def test_dates_and_decimals_in_parquet(tmp_path: Path) -> None:
 
 def test_a_log_in_another_encoding(save: Save) -> None:
     text = "question;response;expected\nWho?;Ann;Ann\nWo?;Café;Café\n"
-    with pytest.raises(FormatError, match="line 3: not UTF-8(.|\n)*iconv"):
+    with pytest.raises(FormatError, match=r"line 3: not UTF-8(.|\n)*iconv"):
         load(save("log.csv", text.encode("cp1252")))
 
 
