@@ -39,7 +39,7 @@ ERROR = "error"
 SHEET_ERRORS = ("#N/A", "#REF!", "#VALUE!", "#NAME?", "#DIV/0!", "#NUM!", "#NULL!", "#SPILL!", "#CALC!", "#BLOCKED!")
 """What spreadsheets show in place of a value."""
 
-NO_ANSWER_TEXTS = frozenset(("nan", "NaN", "None", "null", "NULL", "<NA>", *SHEET_ERRORS))
+NO_ANSWER_TEXTS = frozenset(("nan", "NaN", "None", "null", "NULL", "<NA>", "-", "–", "—", "[]", "{}", *SHEET_ERRORS))
 """How programs write a missing value as text."""
 
 NO_REFERENCE = frozenset(("N/A", "n/a", "nan", "NaN", "null", "NULL", "<NA>", *SHEET_ERRORS))
@@ -52,6 +52,7 @@ ERROR_TEXT = re.compile(
     r"|(?:HTTP\S*\s+)?(?:429 Too Many|500 Internal|502 Bad|503 Service|504 Gateway|401 Unauth|403 Forbidden)"
     r"|(?:[Aa]n (?:unexpected |internal )?error (?:has )?occurred|(?:The )?[Rr]equest timed out|Internal Server Error"
     r"|Rate limit (?:reached|exceeded)|Gateway Time-?out)\s*(?:[.:!,(]|$|for\b|while\b|when\b)"
+    r"|(?:I(?:'|’| a)m )?[Ss]orry,? (?:but )?(?:I encountered an error|there was an error|something went wrong)"
     r"|upstream (?:connect|request) (?:error|timeout)|\{\s*[\"']error[\"']\s*:"
 )
 """Beginnings of messages that programs write in place of an answer."""
