@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from ragworth.errors import FormatError
-from ragworth.formats import load
+from ragworth.formats import load, read_contexts, read_judgments
 from ragworth.formats.outcomes import read as read_outcomes
 
 Save = Callable[[str, str | bytes], Path]
@@ -183,3 +183,11 @@ def test_repeats_and_systems_under_other_names(save: Save) -> None:
     answers = load(save("log.jsonl", as_lines(MILL | {"system": "GPT-4 "}, MILL | {"system": "gpt-4"}))).answers
     assert answers is not None and answers.frame["system"].to_list() == ["GPT-4", "gpt-4"]
     assert "'GPT-4', 'gpt-4' are read as different systems" in answers.notes[0]
+
+
+def test_scores_that_may_be_distances_and_dicts_in_json(save: Save) -> None:
+    rows = "".join(f"q{i},d{j},0.{j}\n" for i in range(3) for j in range(1, 4))
+    assert "as if these were distances" in read_contexts(save("run.csv", f"query,passage,score\n{rows}")).notes[0]
+    for read in (read_contexts, read_judgments):
+        with pytest.raises(FormatError, match="goes into Python's"):
+            read(save("run.json", '{"q1": {"d1": 1}}'))
