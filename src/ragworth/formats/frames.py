@@ -68,7 +68,7 @@ def _distance_note(frame: pl.DataFrame, path: PathOrStr) -> tuple[str, ...]:
     if several.height < 2 or not several["grows"].all():
         return ()
     return (
-        f"{path}: the first row of each query has the lowest score, as if these were distances; higher scores come first",
+        f"{path}: each query's first row has the lowest score, as if these were distances; higher scores come first",
     )
 
 
