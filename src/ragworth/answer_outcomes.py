@@ -173,8 +173,8 @@ def outcome_scores(outcomes: Outcomes, said: Mapping[str, pl.DataFrame] | None =
 def main_outcome(names: list[str]) -> str | None:
     """The outcome that says best which system answers better: people's labels, then correctness, then the others.
 
-    Scores of contexts, such as ``context_recall`` of ragas, come last: they don't depend on the answer. An outcome of
-    a file that is better if lower, such as ``mistakes``, is the main one if there is no other; time and money never are.
+    Scores of contexts, such as ``context_recall`` of ragas, come last: they don't depend on the answer. An outcome
+    of a file that is better if lower, such as ``mistakes``, is the main one if no other is; time and money never are.
     """
     useful = [name for name in names if outcome_direction(name) == 1] or [
         name

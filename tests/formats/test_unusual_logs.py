@@ -191,3 +191,10 @@ def test_scores_that_may_be_distances_and_dicts_in_json(save: Save) -> None:
     for read in (read_contexts, read_judgments):
         with pytest.raises(FormatError, match="goes into Python's"):
             read(save("run.json", '{"q1": {"d1": 1}}'))
+
+
+def test_passages_joined_in_one_text_are_noted(save: Save) -> None:
+    contexts = load(save("log.jsonl", as_lines(MILL | {"context": "Ann built it.\n\n---\n\nBob did not."}))).contexts
+    assert contexts is not None and "write them as a list" in contexts.notes[0]
+    contexts = load(save("log.jsonl", as_lines(MILL | {"context": "Ann built it."}))).contexts
+    assert contexts is not None and not contexts.notes

@@ -1,4 +1,4 @@
-"""Notes on columns of a log that no field took: other names of a field that has one, and what may be grades."""
+"""Notes on what the fields of a log leave out: columns that none took, and passages that may be joined in one text."""
 
 from __future__ import annotations
 
@@ -21,6 +21,12 @@ NO_GRADE = re.compile(
 )
 """Names of numbers that say nothing of an answer's quality."""
 
+JOINED = re.compile(
+    r"\n[ \t]*(?:-{3,}|={3,}|\*{3,}|#{3,})[ \t]*\n|\|\|\||<sep>|\[SEP\]|\n[ \t]*\n[ \t]*\S|"
+    r"(?:^|\n)[ \t]*\[?(?:Document|Passage|Doc|Source) ?\d"
+)
+"""What programs write between passages that they put into one text."""
+
 
 class UnusedColumns:
     """Collects the values of columns that a finder doesn't use."""
@@ -29,6 +35,7 @@ class UnusedColumns:
         self.rows = 0
         self.values: dict[str, list[Any]] = {}
         self.systems: set[str] = set()
+        self.joined = 0
 
     def see(self, row: Mapping[str, Any], finder: FieldFinder) -> None:
         """Look at a row."""
@@ -36,6 +43,8 @@ class UnusedColumns:
         if self.rows > SEEN_ROWS:
             return
         self.systems.add(str(finder.get(row, "system")))
+        shown = finder.get(row, "passages")
+        self.joined += isinstance(shown, str) and JOINED.search(shown) is not None and not shown.startswith(("[", "{"))
         used = {*finder.keys(row).values(), *finder.grades.values()}
         for name, value in row.items():
             if name not in used and value is not None and value != "" and value == value:
@@ -64,6 +73,11 @@ class UnusedColumns:
             notes.append(
                 f"{found['system']!r} is read as the system, and has numbers; if it numbers the answers of a system to "
                 f"a question: --map {quote_argument('repeat=' + found['system'])}"
+            )
+        if 2 * self.joined > min(self.rows, SEEN_ROWS):
+            notes.append(
+                f"{found['passages']!r} is one text in each record, and read as one passage; if several are "
+                "joined in it, write them as a list"
             )
         if grades:
             notes.append(
