@@ -12,7 +12,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ragworth.errors import FormatError
+from ragworth import evaluate
+from ragworth.errors import FormatError, InputError
 from ragworth.formats import load, read_contexts, read_judgments
 from ragworth.formats.outcomes import read as read_outcomes
 
@@ -198,3 +199,28 @@ def test_passages_joined_in_one_text_are_noted(save: Save) -> None:
     assert contexts is not None and "write them as a list" in contexts.notes[0]
     contexts = load(save("log.jsonl", as_lines(MILL | {"context": "Ann built it."}))).contexts
     assert contexts is not None and not contexts.notes
+
+
+def test_ids_that_number_records_do_not_part_the_systems(save: Save) -> None:
+    rows = [
+        MILL | {"id": f"{name}{i}", "question": f"Who {i}?", "system": name, "contexts": [{"id": "d", "text": f"{i}"}]}
+        for name in "ab"
+        for i in range(3)
+    ]
+    log = load(save("log.jsonl", as_lines(*rows)))
+    assert log.collection.queries["query"].to_list() == ["a0", "a1", "a2"]
+    assert log.contexts is not None and log.contexts.frame["query"].n_unique() == 3
+    assert log.answers is not None and log.answers.frame["query"].to_list() == ["a0", "a1", "a2"] * 2
+    assert any("questions go by these" in note for note in log.contexts.notes)
+    assert load(save("log.jsonl", as_lines(*rows)), {"query": "question"}).collection.queries.height == 3
+
+
+def test_other_ids_in_another_log_are_an_error_that_says_how_to_map_them(tmp_path: Path) -> None:
+    paths = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+    for path in paths:
+        path.write_text(as_lines(MILL | {"id": path.stem}))
+    with pytest.raises(InputError, match=r"--map query=question"):
+        evaluate(paths)
+    found = evaluate(paths, columns={"query": "question"})
+    assert found.results is not None and found.results.outcomes is not None
+    assert found.results.outcomes.frame["query"].n_unique() == 1

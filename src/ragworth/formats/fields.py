@@ -134,7 +134,7 @@ class FieldFinder:
         if mark not in self._keys:
             self.seen |= dict.fromkeys(mark)
             plain = {plain_name(key): key for key in reversed(mark)}
-            taken = set(self.columns.values())
+            taken = {column for field, column in self.columns.items() if field != "query"}  # a text may be the id, too
             found = {
                 field: key
                 for field, names in self.names.items()
@@ -412,9 +412,10 @@ def as_name(value: Any, what: str, *, cells: bool = False) -> str | None:
 
 def read_record(row: Mapping[str, Any], finder: FieldFinder, place: int, *, cells: bool = False) -> LogRecord:
     """Convert a row that has one field for each thing."""
-    query = as_name(finder.get(row, "query"), "query_id", cells=cells)
-    question = finder.get(row, "question")
     keys = finder.keys(row)
+    named = finder.get(row, "query")
+    query = as_name(named, "query_id", cells=cells) if keys.get("query") != keys.get("question") else None
+    question = finder.get(row, "question")
     if query is None and question is None:
         what = " nor ".join(
             repr(keys.get(field, name)) for field, name in (("query", "query_id"), ("question", "query"))

@@ -290,6 +290,7 @@ class LogBuilder:
         if not self.seen:
             raise FormatError("no rows: the file is empty", file=self.source)
         made = [*notes]
+        self._merge_questions(made)
         self._note_like_names(made)
         self._make_ids_unique(made)
         relevance = self._relevance(made)
@@ -314,6 +315,52 @@ class LogBuilder:
         elif answers is not None:
             answers.notes = every
         return LoadedCollection(collection, contexts, answers, outcomes)
+
+    def _merge_questions(self, notes: list[str]) -> None:
+        """If systems have different ids for the same questions, as where ids number records, go by the texts."""
+        asked: dict[str, list[str]] = {}
+        for query, text in self.queries.items():
+            asked.setdefault(plain_text(text), []).append(query)
+        of_system: dict[str, set[str]] = {}
+        for system, query, _ in self.seen:
+            of_system.setdefault(system, set()).add(query)
+        apart = len(of_system) > 1 and sum(map(len, of_system.values())) == len(set().union(*of_system.values()))
+        first = {query: queries[0] for queries in asked.values() for query in queries}
+        if (
+            self.strict
+            or not apart
+            or len(asked) == len(self.queries)
+            or not set().union(*of_system.values()) <= set(first)
+        ):
+            return
+        merged = {(system, first[query], repeat) for system, query, repeat in self.seen}
+        if len(merged) < len(self.seen) or not self._same_answers(asked.values()):
+            return
+        self.seen = merged
+        self.queries = {query: text for query, text in self.queries.items() if first[query] == query}
+        self.accepted = {first[query]: texts for query, texts in reversed(self.accepted.items())}
+        self.rows = [(row[0], first[row[1]], *row[2:]) for row in self.rows]
+        self.other_hops = [(each[0], first[each[1]], *each[2:]) for each in self.other_hops]
+        self.shown = {(system, first[query]): shown for (system, query), shown in self.shown.items()}
+        self.unrecorded = {(system, first[query]): place for (system, query), place in self.unrecorded.items()}
+        self.answers = [(each[0], first[each[1]], *each[2:]) for each in self.answers]
+        self.judged = {(row, first[query]): value for (row, query), value in self.judged.items()}
+        relevant: dict[str, list[LoggedPassage]] = {}
+        for query, passages in self.relevant.items():
+            relevant.setdefault(first[query], []).extend(passages)
+        self.relevant = relevant
+        self.outcomes = {(key[0], first[key[1]], key[2]): values for key, values in self.outcomes.items()}
+        notes.append(
+            f"{self.source}: the systems have no ids of questions in common, but the same texts; questions go by these"
+        )
+
+    def _same_answers(self, groups: Iterable[Sequence[str]]) -> bool:
+        """Whether questions of the same text have the same accepted answers, where they have any."""
+        known = (
+            [frozenset(map(plain_text, self.accepted[each])) for each in group if each in self.accepted]
+            for group in groups
+        )
+        return all(len(set(each)) <= 1 for each in known)
 
     def _note_like_names(self, notes: list[str]) -> None:
         """Note names of systems that differ only in case: they are different systems."""
