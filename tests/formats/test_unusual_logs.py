@@ -224,3 +224,13 @@ def test_other_ids_in_another_log_are_an_error_that_says_how_to_map_them(tmp_pat
     found = evaluate(paths, columns={"query": "question"})
     assert found.results is not None and found.results.outcomes is not None
     assert found.results.outcomes.frame["query"].n_unique() == 1
+
+
+def test_a_run_id_of_every_record_is_no_system(save: Save) -> None:
+    rows = [MILL | {"question": f"Who {i}?", "run_id": f"r{i}", "contexts": ["Ann"], "grade": 1} for i in range(4)]
+    path = save("log.jsonl", as_lines(*rows))
+    log = load(path)
+    assert log.answers is not None and set(log.answers.frame["system"]) == {"log"}
+    assert log.contexts is not None and "'run_id' differs in every record" in log.contexts.notes[0]
+    assert log.outcomes is not None and set(log.outcomes.frame["system"]) == {"log"}
+    assert load(path, {"system": "run_id"}).answers.frame["system"].n_unique() == 4  # type: ignore[union-attr]

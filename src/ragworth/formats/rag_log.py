@@ -60,6 +60,12 @@ ERROR_TEXT = re.compile(
 UNSURE_COLUMNS = frozenset(("label", "annotation"))
 """Names of grades that may also be the names of classes or clusters."""
 
+RECORD_COLUMNS = frozenset(("run", "run_id", "runid"))
+"""Names of systems that may also be the names of single records."""
+
+MANY_SYSTEMS = 4
+"""Systems from which on one in each record is surely none."""
+
 TWICE = "occurs twice"
 
 TRACE_SOURCE = "trace:"
@@ -290,6 +296,7 @@ class LogBuilder:
         if not self.seen:
             raise FormatError("no rows: the file is empty", file=self.source)
         made = [*notes]
+        self._merge_systems(made)
         self._merge_questions(made)
         self._note_like_names(made)
         self._make_ids_unique(made)
@@ -316,6 +323,21 @@ class LogBuilder:
             answers.notes = every
         return LoadedCollection(collection, contexts, answers, outcomes)
 
+    def _merge_systems(self, notes: list[str]) -> None:
+        """If every record has a ``run_id`` of its own, that names the record and not a system."""
+        column = self.columns.get("system", "")
+        systems = {system for system, _, _ in self.seen}
+        alone = {(query, repeat) for _, query, repeat in self.seen}
+        if column.lower() not in RECORD_COLUMNS or "system" in self.grades or len(systems) < MANY_SYSTEMS:
+            return
+        if len(systems) < len(self.seen) or len(alone) < len(self.seen):
+            return
+        self._rename(dict.fromkeys(systems, self.system), {})
+        notes.append(
+            f"{self.source}: {column!r} differs in every record, so it isn't read as the system; if it is: "
+            f"--map system={column}"
+        )
+
     def _merge_questions(self, notes: list[str]) -> None:
         """If systems have different ids for the same questions, as where ids number records, go by the texts."""
         asked: dict[str, list[str]] = {}
@@ -336,23 +358,34 @@ class LogBuilder:
         merged = {(system, first[query], repeat) for system, query, repeat in self.seen}
         if len(merged) < len(self.seen) or not self._same_answers(asked.values()):
             return
-        self.seen = merged
-        self.queries = {query: text for query, text in self.queries.items() if first[query] == query}
-        self.accepted = {first[query]: texts for query, texts in reversed(self.accepted.items())}
-        self.rows = [(row[0], first[row[1]], *row[2:]) for row in self.rows]
-        self.other_hops = [(each[0], first[each[1]], *each[2:]) for each in self.other_hops]
-        self.shown = {(system, first[query]): shown for (system, query), shown in self.shown.items()}
-        self.unrecorded = {(system, first[query]): place for (system, query), place in self.unrecorded.items()}
-        self.answers = [(each[0], first[each[1]], *each[2:]) for each in self.answers]
-        self.judged = {(row, first[query]): value for (row, query), value in self.judged.items()}
-        relevant: dict[str, list[LoggedPassage]] = {}
-        for query, passages in self.relevant.items():
-            relevant.setdefault(first[query], []).extend(passages)
-        self.relevant = relevant
-        self.outcomes = {(key[0], first[key[1]], key[2]): values for key, values in self.outcomes.items()}
+        self._rename({}, first)
         notes.append(
             f"{self.source}: the systems have no ids of questions in common, but the same texts; questions go by these"
         )
+
+    def _rename(self, systems: Mapping[str, str], queries: Mapping[str, str]) -> None:
+        """Give systems and queries other names. Of queries that get the same one, the first text stays."""
+
+        def named(system: str, query: str) -> tuple[str, str]:
+            return systems.get(system, system), queries.get(query, query)
+
+        self.seen = {(*named(system, query), repeat) for system, query, repeat in self.seen}
+        self.rows = [(*named(*row[:2]), *row[2:]) for row in self.rows]
+        self.other_hops = [(*named(*each[:2]), *each[2:]) for each in self.other_hops]
+        self.shown = {named(*key): shown for key, shown in self.shown.items()}
+        self.unrecorded = {named(*key): place for key, place in self.unrecorded.items()}
+        self.answers = [(*named(*each[:2]), *each[2:]) for each in self.answers]
+        self.outcomes = {(*named(*key[:2]), key[2]): values for key, values in self.outcomes.items()}
+        self.judged = {(row, queries.get(query, query)): value for (row, query), value in self.judged.items()}
+        texts, self.queries = self.queries, {}
+        for query, text in texts.items():
+            self.queries.setdefault(queries.get(query, query), text)
+        accepted, self.accepted = self.accepted, {}
+        for query, answers in accepted.items():
+            self.accepted.setdefault(queries.get(query, query), answers)
+        relevant, self.relevant = self.relevant, {}
+        for query, passages in relevant.items():
+            self.relevant.setdefault(queries.get(query, query), []).extend(passages)
 
     def _same_answers(self, groups: Iterable[Sequence[str]]) -> bool:
         """Whether questions of the same text have the same accepted answers, where they have any."""
