@@ -234,3 +234,31 @@ def test_a_run_id_of_every_record_is_no_system(save: Save) -> None:
     assert log.contexts is not None and "'run_id' differs in every record" in log.contexts.notes[0]
     assert log.outcomes is not None and set(log.outcomes.frame["system"]) == {"log"}
     assert load(path, {"system": "run_id"}).answers.frame["system"].n_unique() == 4  # type: ignore[union-attr]
+
+
+def test_evaluations_of_phoenix_spans(save: Save) -> None:
+    span = {"context.trace_id": "t", "context.span_id": "s", "span_kind": "CHAIN", "attributes.input.value": "Who?"}
+    rated = {
+        "attributes.output.value": "Ann",
+        "eval.QA.label": "correct",
+        "eval.QA.score": 1.0,
+        "eval.Tone.label": "good",
+    }
+    outcomes = load(save("spans.jsonl", as_lines({**span, **rated}))).outcomes
+    assert outcomes is not None and dict(outcomes.frame.select("aspect", "value").rows()) == {"QA": 1.0, "Tone": 1.0}
+
+
+def test_a_search_of_langfuse_that_is_not_called_retriever(save: Save) -> None:
+    def trace(output: Any) -> dict[str, Any]:
+        search = {"id": "o", "type": "SPAN", "name": "vector-search", "input": "mill", "output": output}
+        return {"id": "t", "input": "Who?", "output": "Ann", "observations": [search]}
+
+    found = load(save("traces.jsonl", as_lines(trace({"chunks": [{"content": "Ann built it."}]}))))
+    assert found.collection.passages["text"].to_list() == ["Ann built it."]
+    assert load(save("traces.jsonl", as_lines(trace([1, 2])))).contexts is None
+
+
+def test_an_evaluation_table_of_mlflow_with_a_ground_truth(save: Save) -> None:
+    text = "inputs,ground_truth,outputs,answer_correctness/v1/score\nWho?,Ann,Bob,1\n"
+    log = load(save("eval_results_table.csv", text))
+    assert log.collection.answers["text"].to_list() == ["Ann"] and log.outcomes is not None

@@ -20,7 +20,7 @@ from ragworth.formats.values import WrongLineError
 
 SIGNS = {"run_type", "trace_id", "dotted_order", "reference_example_id", "example_id", "session_id", "feedback_stats"}
 SIGNS |= {"reference_outputs", "reference_output", "targets", "retrieved_context", "reference"}
-REFERENCES = ("reference_outputs", "reference_output", "reference", "targets")
+REFERENCES = ("reference_outputs", "reference_output", "reference", "targets", "ground_truth", "expected")
 SYSTEMS = ("session_name", "project_name", "experiment", "experiment_name", "session_id")
 SPREAD = ("inputs.", "outputs.", "reference_outputs.", "feedback.")
 KINDS = {"retriever": "RETRIEVER", "llm": "LLM"}
@@ -33,7 +33,8 @@ SCORE_ENDING = "/score"
 def _recognise(sample: FileSample) -> bool:
     if any(column.startswith("inputs.") for column in sample.columns):
         return any(column.startswith("outputs.") for column in sample.columns)
-    return sample.has("inputs", "outputs") and sample.has_any(*SIGNS)
+    scored = any(column.endswith(SCORE_ENDING) for column in sample.columns)
+    return sample.has("inputs", "outputs") and (scored or sample.has_any(*SIGNS, *REFERENCES))
 
 
 def _parse(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRecord]:
