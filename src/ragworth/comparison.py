@@ -196,12 +196,16 @@ def higher_is_better(metric: str) -> bool:
 def value_bounds(metric: str, values: Floats | None = None) -> Bounds | None:
     """Lowest and highest value of a metric or an outcome, by its name; None if unknown.
 
-    An outcome of unknown name whose ``values`` are all 0 or 1 is a share.
+    An outcome of unknown name whose ``values`` are all 0 or 1 is a share. A file's ``correct`` may have a scale of its
+    own, such as 1 to 5: then the bounds aren't known.
     """
     try:
         return parse(metric).bounds(np.inf)
     except RagworthError:
         known = outcome_type(metric)
+    if known is not None and known.bounds is not None and values is not None:
+        low, high = known.bounds
+        return known.bounds if bool((np.isnan(values) | ((values >= low) & (values <= high))).all()) else None
     if known is not None:
         return known.bounds
     binary = values is not None and bool((np.isnan(values) | (values == 0) | (values == 1)).all())

@@ -154,10 +154,13 @@ def _is_shown(name: str) -> bool:
 
 
 def _is_share(name: str, values: Any) -> bool:
-    known = outcome_type(name)
-    if known is not None and known.bounds != UNIT:
+    kind = outcome_type(name)
+    if kind is not None and kind.bounds != UNIT:
         return False
-    return name.rpartition("-")[2] in SHARES or bool((np.isnan(values) | (values == 0) | (values == 1)).all())
+    known = ~np.isnan(values)
+    if not ((values[known] >= 0) & (values[known] <= 1)).all():
+        return False  # a scale of its own, such as 1 to 5
+    return name.rpartition("-")[2] in SHARES or bool(np.isin(values[known], (0, 1)).all())
 
 
 def _comparison(
