@@ -262,3 +262,57 @@ def test_an_evaluation_table_of_mlflow_with_a_ground_truth(save: Save) -> None:
     text = "inputs,ground_truth,outputs,answer_correctness/v1/score\nWho?,Ann,Bob,1\n"
     log = load(save("eval_results_table.csv", text))
     assert log.collection.answers["text"].to_list() == ["Ann"] and log.outcomes is not None
+
+
+FOUND = [{"file_id": "f", "text": "Ann built it."}, {"file_id": "f", "text": "In 1820."}]
+
+
+@pytest.mark.parametrize(
+    ("row", "passages"),
+    [
+        (
+            {
+                "messages": [
+                    {"role": "user", "content": "Who?"},
+                    {"role": "assistant", "content": None, "tool_calls": [{"id": "c"}]},
+                    {"role": "tool", "content": json.dumps([{"id": "d", "text": "Ann built it."}])},
+                    {"role": "tool", "content": "In 1820."},
+                    {"role": "assistant", "content": "Ann"},
+                ]
+            },
+            ["Ann built it.", "In 1820."],
+        ),
+        (
+            {
+                "input": "Who?",
+                "output": [
+                    {"type": "file_search_call", "results": FOUND},
+                    {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Ann"}]},
+                ],
+            },
+            ["Ann built it.", "In 1820."],
+        ),
+        (
+            {
+                "question": "Who?",
+                "response": {
+                    "choices": [
+                        {
+                            "message": {
+                                "role": "assistant",
+                                "content": "Ann",
+                                "context": {"citations": [{"content": "Ann built it.", "chunk_id": "0"}]},
+                            }
+                        }
+                    ]
+                },
+            },
+            ["Ann built it."],
+        ),
+    ],
+)
+def test_logs_of_chat_models(row: dict[str, Any], passages: list[str], save: Save) -> None:
+    log = load(save("chat.jsonl", as_lines({"id": "resp_1", **row})))
+    assert log.collection.queries["text"].to_list() == ["Who?"]
+    assert log.collection.passages["text"].to_list() == passages
+    assert log.answers is not None and log.answers.frame["text"].to_list() == ["Ann"]

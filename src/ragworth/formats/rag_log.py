@@ -307,7 +307,7 @@ class LogBuilder:
         if self.no_references:
             which = self._places(self.no_references)
             made.append(f"{self.source}: {which} with an accepted answer such as 'N/A'; read as none")
-        every = tuple(made)
+        every = tuple(note.removeprefix(": ") for note in made)  # data in memory has no name
         pairs = [(query, text) for query, texts in self.accepted.items() for text in texts]
         collection = Collection.of(
             queries={"query": list(self.queries), "text": list(self.queries.values())} if self.queries else None,
