@@ -316,3 +316,20 @@ def test_logs_of_chat_models(row: dict[str, Any], passages: list[str], save: Sav
     assert log.collection.queries["text"].to_list() == ["Who?"]
     assert log.collection.passages["text"].to_list() == passages
     assert log.answers is not None and log.answers.frame["text"].to_list() == ["Ann"]
+
+
+def test_questions_and_answers_in_objects(save: Save) -> None:
+    row = {"input": {"question": "Who?"}, "output": {"answer": "Ann"}, "expected": {"answer": "Ann"}}
+    more = [{"scores": {"Factuality": i}, "metadata": {"contexts": ["Ann built it."]}} for i in (0, 1)]
+    rows = [row | more[0], row | more[1] | {"input": {"question": "Who else?"}}]
+    log = load(save("log.jsonl", as_lines(*rows)))
+    assert log.answers is not None and log.answers.frame["text"].to_list() == ["Ann", "Ann"]
+    assert log.collection.queries["text"].to_list() == ["Who?", "Who else?"]
+    assert "--map passages=metadata.contexts" in log.answers.notes[0]
+    assert "scores.Factuality not used" in log.answers.notes[1]
+
+
+def test_questions_under_several_ids_in_one_system_are_noted(save: Save) -> None:
+    rows = [MILL | {"id": f"{name}{i}", "question": f"Who {i}?", "model": name} for name in "ab" for i in range(2)]
+    answers = load(save("log.jsonl", as_lines(*rows))).answers
+    assert answers is not None and "--map system=model" in answers.notes[0]

@@ -415,7 +415,7 @@ def read_record(row: Mapping[str, Any], finder: FieldFinder, place: int, *, cell
     keys = finder.keys(row)
     named = finder.get(row, "query")
     query = as_name(named, "query_id", cells=cells) if keys.get("query") != keys.get("question") else None
-    question = finder.get(row, "question")
+    question = _inner_text(finder.get(row, "question"), "question")
     if query is None and question is None:
         what = " nor ".join(
             repr(keys.get(field, name)) for field, name in (("query", "query_id"), ("question", "query"))
@@ -435,10 +435,19 @@ def read_record(row: Mapping[str, Any], finder: FieldFinder, place: int, *, cell
         system=as_name(finder.get(row, "system"), "system", cells=cells),
         repeat=as_repeat(finder.get(row, "repeat")),
         passages=without_blank(_with_ids(passages, finder.get(row, "passage_ids"), cells=cells), finder),
-        answer=as_answer(finder.get(row, "answer"), keys.get("answer", "answer")),
-        accepted=as_texts(finder.get(row, "accepted"), cells=cells),
+        answer=as_answer(_inner_text(finder.get(row, "answer"), "answer"), keys.get("answer", "answer")),
+        accepted=as_texts(_inner_text(finder.get(row, "accepted"), "answer"), cells=cells),
         relevant=read_relevant(row, finder, cells=cells),
         outcomes={name: as_grades(finder.get(row, name), name) for name in grades},
+    )
+
+
+def _inner_text(value: Any, field: str) -> Any:
+    """The text in an object such as ``{"question": …}``; other values stay as they are."""
+    if not isinstance(value, Mapping):
+        return value
+    return next(
+        (value[name] for name in (*FIELDS[field], "text", "content") if isinstance(value.get(name), str)), value
     )
 
 

@@ -30,7 +30,10 @@ from ragworth.formats.values import WrongLineError
 from ragworth.tables import Contexts
 from ragworth.tables.ranking import Ties
 
-SYSTEM_COLUMNS = ("model", "model_name", "llm", "method", "variant", "version", "config", "experiment", "approach")
+SYSTEM_COLUMNS = (
+    *("model", "model_name", "llm", "method", "variant", "version", "app_version", "config", "experiment", "approach"),
+    *("experiment_name", "provider", "retriever"),
+)
 """Names of columns that may name the systems."""
 
 REPEAT_COLUMNS = ("run", "run_id", "trial", "attempt", "iteration", "repetition", "replicate", "seed", "sample")
@@ -162,6 +165,7 @@ class LogFormat:
         finder.check_mapped(rows.source)
         for keys in finder.known_keys():
             builder.columns = {**builder.columns, **keys, **finder.grades}
+        builder.system_column = next((key for key in finder.seen if plain_name(key) in SYSTEM_COLUMNS), None)
         notes = (f"{rows.source}: {note}" if rows.source else note for note in finder.notes)
         return builder.build((*_skipped_note(rows, bad), *notes))
 

@@ -8,6 +8,7 @@ in different queries are made unique.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -144,6 +145,8 @@ class LogBuilder:
         self.grades = grades
         self.columns: Mapping[str, str] = {}
         """What the file calls the aspects."""
+        self.system_column: str | None = None
+        """A column that isn't read as the system, and may name it."""
         self.queries: dict[str, str] = {}
         self.accepted: dict[str, Sequence[str]] = {}
         self.texts: dict[str, str] = {}
@@ -299,6 +302,7 @@ class LogBuilder:
         self._merge_systems(made)
         self._merge_questions(made)
         self._note_like_names(made)
+        self._note_repeated_texts(made)
         self._make_ids_unique(made)
         relevance = self._relevance(made)
         contexts = self._contexts(made)
@@ -406,6 +410,20 @@ class LogBuilder:
             for names in named.values()
             if len(names) > 1
         ]
+
+    def _note_repeated_texts(self, notes: list[str]) -> None:
+        """Note that most questions have several ids in a system: they may be answers of several systems, or repeats."""
+        pairs = {(system, query) for system, query, _ in self.seen}
+        asked = Counter((system, plain_text(self.queries.get(query, query))) for system, query in pairs)
+        again = sum(number > 1 for number in asked.values())
+        if self.strict or 2 * again <= len(asked):
+            return
+        column = self.system_column or "COLUMN"
+        notes.append(
+            f"{self.source}: {format_count(again, 'question occurs', 'questions occur')} several times under different "
+            f"ids, each read as a question of its own; if these are answers of several systems: --map system={column}; "
+            "if they are repeats: --map query=question and --map repeat=COLUMN"
+        )
 
     def _make_ids_unique(self, notes: list[str]) -> None:
         """Give passages whose id has several texts an id of their own in each query."""

@@ -47,8 +47,12 @@ class UnusedColumns:
         self.joined += isinstance(shown, str) and JOINED.search(shown) is not None and not shown.startswith(("[", "{"))
         used = {*finder.keys(row).values(), *finder.grades.values()}
         for name, value in row.items():
-            if name not in used and value is not None and value != "" and value == value:
-                self.values.setdefault(str(name), []).append(value)
+            if name in used or value is None:
+                continue
+            inner = {f"{name}.{key}": each for key, each in value.items()} if isinstance(value, Mapping) else {}
+            for path, each in (inner or {str(name): value}).items():
+                if each is not None and not (isinstance(each, str) and not each) and path not in used:
+                    self.values.setdefault(path, []).append(each)
 
     def notes(self, finder: FieldFinder) -> list[str]:
         """What users should know about these columns."""
@@ -62,6 +66,12 @@ class UnusedColumns:
             if field in found and field not in finder.columns
             for note in self._others(field, found, finder, grades)
         ]
+        for field in ("passages", "accepted"):
+            names = [name for name in self.values if plain_name(name.rpartition(".")[2]) in finder.names.get(field, ())]
+            if names and "." in names[0] and field not in found:
+                notes.append(
+                    f"{names[0]!r} isn't used; if it is {TITLES[field]}: --map {field}={names[0]}, or [columns]"
+                )
         if plain_name(found.get("accepted", "")) == "references" and "passages" not in found:
             notes.append(
                 "'references' are read as accepted answers; if they are the passages: --map passages=references, "
