@@ -475,9 +475,9 @@ def without_blank(passages: list[LoggedPassage] | None, finder: FieldFinder) -> 
 
 def _note_other_text(value: Any, passages: Sequence[LoggedPassage] | None, finder: FieldFinder) -> None:
     """Note that passages have an id, no text under a known name, and something under another that may be the text."""
-    rows = [each for each in value if isinstance(each, Mapping)] if isinstance(value, list | tuple) else []
-    if not rows or any(each.text is not None for each in passages or ()):
+    if not passages or any(each.text is not None for each in passages):
         return
+    rows = [each for each in value if isinstance(each, Mapping)] if isinstance(value, list | tuple) else []
     long = {key for row in rows for key, text in row.items() if isinstance(text, str) and len(text) >= LONG_TEXT}
     names = [key for key in dict.fromkeys(key for row in rows for key in row) if key in long and key not in ID_KEYS]
     note = f"passages have no text: {format_names(names)} isn't read as one; call it 'text' if it is"

@@ -344,20 +344,18 @@ class LogBuilder:
 
     def _merge_questions(self, notes: list[str]) -> None:
         """If systems have different ids for the same questions, as where ids number records, go by the texts."""
-        asked: dict[str, list[str]] = {}
-        for query, text in self.queries.items():
-            asked.setdefault(plain_text(text), []).append(query)
         of_system: dict[str, set[str]] = {}
         for system, query, _ in self.seen:
             of_system.setdefault(system, set()).add(query)
-        apart = len(of_system) > 1 and sum(map(len, of_system.values())) == len(set().union(*of_system.values()))
+        every = set().union(*of_system.values())
+        apart = len(of_system) > 1 and sum(map(len, of_system.values())) == len(every)
+        if self.strict or not apart:
+            return
+        asked: dict[str, list[str]] = {}
+        for query, text in self.queries.items():
+            asked.setdefault(plain_text(text), []).append(query)
         first = {query: queries[0] for queries in asked.values() for query in queries}
-        if (
-            self.strict
-            or not apart
-            or len(asked) == len(self.queries)
-            or not set().union(*of_system.values()) <= set(first)
-        ):
+        if len(asked) == len(self.queries) or not every <= set(first):
             return
         merged = {(system, first[query], repeat) for system, query, repeat in self.seen}
         if len(merged) < len(self.seen) or not self._same_answers(asked.values()):
@@ -414,7 +412,7 @@ class LogBuilder:
     def _note_repeated_texts(self, notes: list[str]) -> None:
         """Note that most questions have several ids in a system: they may be answers of several systems, or repeats."""
         pairs = {(system, query) for system, query, _ in self.seen}
-        asked = Counter((system, plain_text(self.queries.get(query, query))) for system, query in pairs)
+        asked = Counter((system, self.queries.get(query, query).strip()) for system, query in pairs)
         again = sum(number > 1 for number in asked.values())
         if self.strict or 2 * again <= len(asked):
             return
