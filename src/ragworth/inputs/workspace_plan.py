@@ -109,7 +109,8 @@ class _WorkspacePlanner:
         try:
             self.texts = merge_collections([self.texts, each.texts])
         except TableError as error:
-            self._leave(each, f"{error.found}{self._same_texts(each)}")
+            about_query = error.found.startswith("two texts for query")
+            self._leave(each, f"{error.found}{self._same_texts(each) if about_query else ''}")
             return False
         return True
 
