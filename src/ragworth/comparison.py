@@ -171,6 +171,15 @@ def score_matrices(scores: Scores) -> list[ScoreMatrix]:
     return result
 
 
+def _is_metric(name: str) -> bool:
+    """Whether a name is that of a metric of contexts, and not of an outcome of answers."""
+    try:
+        parse(name)
+    except RagworthError:
+        return False
+    return True
+
+
 def direction(metric: str) -> Direction:
     """Which way a metric or an outcome is better, by its name."""
     try:
@@ -187,12 +196,16 @@ def higher_is_better(metric: str) -> bool:
 def value_bounds(metric: str, values: Floats | None = None) -> Bounds | None:
     """Lowest and highest value of a metric or an outcome, by its name; None if unknown.
 
-    An outcome of unknown name whose ``values`` are all 0 or 1 is a share.
+    An outcome of unknown name whose ``values`` are all 0 or 1 is a share. A file's ``correct`` may have a scale of its
+    own, such as 1 to 5: then the bounds aren't known.
     """
     try:
         return parse(metric).bounds(np.inf)
     except RagworthError:
         known = outcome_type(metric)
+    if known is not None and known.bounds is not None and values is not None:
+        low, high = known.bounds
+        return known.bounds if bool((np.isnan(values) | ((values >= low) & (values <= high))).all()) else None
     if known is not None:
         return known.bounds
     binary = values is not None and bool((np.isnan(values) | (values == 0) | (values == 1)).all())
@@ -392,6 +405,13 @@ class Comparison(NamedTuple):
             raise MetricError(
                 f"{metric} is neither better nor worse if it changes, so it can't be a gate",
                 expected="an outcome or a metric with a direction, such as correct or wrong",
+            )
+        nothing = rows.filter((pl.col("mean_baseline") == 0) & (pl.col("mean_system") == 0))
+        if nothing.height and up > 0 and _is_metric(metric) and value_bounds(metric) == (0.0, 1.0):
+            row = nothing.row(0, named=True)
+            raise InputError(
+                f"{metric} can't decide: it is 0 for {row['baseline']} and {row['system']} on all {row['n']:,} queries",
+                remedy="check that some passages are labelled relevant, and that ids are the same in runs and labels",
             )
         return rows.filter((up * pl.col("difference") < 0) & (pl.col("p_holm") < alpha))
 
