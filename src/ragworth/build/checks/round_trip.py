@@ -32,7 +32,7 @@ class RoundTrip(Check):
             return CheckFinding("unknown", None, "no passage is relevant to it")
         if not evidence.retrieved:
             return CheckFinding("unknown", None, "; ".join(evidence.missing.values()) or "no retriever is available")
-        wanted = set(question.passages)
+        wanted = set(question.relevant)
         lost = [
             name for name, found in evidence.retrieved.items() if not wanted & set(found.get(question.id, ())[: self.k])
         ]

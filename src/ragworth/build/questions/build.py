@@ -22,7 +22,7 @@ from ragworth.build.questions.contract import QuestionSlot, QuestionWriter, Sour
 from ragworth.build.questions.model_writer import ModelWriter
 from ragworth.build.questions.plan import QuestionPlan, allocate, plan_clusters, plan_slots
 from ragworth.build.questions.rules import RuleWriter
-from ragworth.build.questions.sources import PassageSources
+from ragworth.build.questions.sources import PassageSources, repeated_passages
 from ragworth.build.roles import shared_role_warnings
 from ragworth.calls.job import Job
 from ragworth.calls.programs import Forecast
@@ -43,6 +43,8 @@ class Corpus:
     passages: pl.DataFrame
     """passage, text (with the title of the document in front), document."""
     sources: Mapping[str, SourceText]
+    copies: Mapping[str, tuple[str, ...]]
+    """Passages whose text occurs again: the others."""
     clusters: Clusters
     slots: list[QuestionSlot]
 
@@ -71,6 +73,8 @@ class BuiltQuestions:
     drafts: Drafts
     checks: CheckResult
     card: CollectionCard
+    flags: Mapping[str, str]
+    """Checks that only flagged in this build, with the reason."""
 
 
 def prepare_corpus(
@@ -91,7 +95,7 @@ def prepare_corpus(
     found = plan_clusters(documents.frame, plan.seed, clusters, encoder)
     slots = plan_slots(plan, documents.frame, passages, found)
     shown = passages.select("passage", "text", "document")
-    return Corpus(documents, shown, PassageSources(passages), found, slots)
+    return Corpus(documents, shown, PassageSources(passages), repeated_passages(passages), found, slots)
 
 
 def choose_writer(jobs: BuildJobs, settings: BuildSettings) -> QuestionWriter:
@@ -115,12 +119,23 @@ def build_questions(corpus: Corpus, settings: BuildSettings, jobs: BuildJobs) ->
     writer = choose_writer(jobs, settings)
     drafts = Drafts(writer.write(corpus.slots, corpus.sources, jobs.writer))
     stop_if_spent(jobs.writer)
+    _add_copies(drafts, corpus.copies)
     result = run_checks(from_drafts(drafts, corpus.passages), settings.checks, jobs.reader, jobs.judge)
     stop_if_spent(jobs.reader, jobs.judge)
     flags = lenient_checks(jobs)
     result = apply_checks(drafts, result, flags, drop_unknown=settings.drop_unknown)
     select_planned(drafts, settings.plan)
-    return BuiltQuestions(corpus, drafts, result, _card(corpus, drafts, result, settings, jobs, writer, flags))
+    card = _card(corpus, drafts, result, settings, jobs, writer, flags)
+    return BuiltQuestions(corpus, drafts, result, card, flags)
+
+
+def _add_copies(drafts: Drafts, copies: Mapping[str, tuple[str, ...]]) -> None:
+    """Note the passages with the same text as those that a question was written from: they answer it as well."""
+    for draft in drafts:
+        given = draft.fields.get("passages") or ()
+        same = {id for passage in given for id in copies.get(passage, ())}.difference(given)
+        if same:
+            draft.fields["copies"] = sorted(same)
 
 
 def lenient_checks(jobs: BuildJobs) -> dict[str, str]:
@@ -193,7 +208,7 @@ def _card(
         seeds={"plan": settings.plan.seed},
         settings=settings.plan.describe() | {"clusters": corpus.clusters.names},
         **funnel_facts(drafts, ["no-fact", "unparsable", *result.frame["check"].unique(maintain_order=True)]),
-        checks=check_facts(summarise_checks(result)),
+        checks=check_facts(summarise_checks(result, flags)),
         license=settings.license,
         notes=[*notes, *([note] if note else [])],
     )
