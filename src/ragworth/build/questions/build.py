@@ -11,7 +11,7 @@ import polars as pl
 
 from ragworth.build.budget import stop_if_spent
 from ragworth.build.card import CollectionCard, funnel_facts, model_facts, prompt_versions
-from ragworth.build.checks.reader import Reader
+from ragworth.build.checks.reader import Reader, reader_flags
 from ragworth.build.checks.run import CheckResult, CheckSettings, plan_checks, run_checks
 from ragworth.build.checks.summary import apply_checks, check_facts, summarise_checks, unknown_note
 from ragworth.build.clusters import Clusters
@@ -146,12 +146,7 @@ def lenient_checks(jobs: BuildJobs) -> dict[str, str]:
             "rules wrote the questions: they repeat the words of their passages, which favours retrieval by words; "
             "the check copied is a flag here"
         )
-    if jobs.reader is not None and jobs.reader.card.backend == "embedded":
-        found["answerable"] = (
-            "the embedded reader declines on many questions that people can answer; the check answerable is a flag "
-            "here, and unanswerable questions need a second look"
-        )
-    return found
+    return found | reader_flags(jobs.reader.card if jobs.reader is not None else None)
 
 
 def select_planned(drafts: Drafts, plan: QuestionPlan) -> None:
