@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import polars as pl
@@ -16,7 +16,7 @@ from ragworth.build.checks.run import CheckResult, CheckSettings, plan_checks, r
 from ragworth.build.checks.summary import apply_checks, check_facts, summarise_checks, unknown_note
 from ragworth.build.clusters import Clusters
 from ragworth.build.documents import corpus_hash
-from ragworth.build.drafts import Drafts
+from ragworth.build.drafts import Draft, Drafts
 from ragworth.build.question_set import from_drafts
 from ragworth.build.questions.contract import QuestionSlot, QuestionWriter, SourceText
 from ragworth.build.questions.model_writer import ModelWriter
@@ -117,9 +117,9 @@ def build_questions(corpus: Corpus, settings: BuildSettings, jobs: BuildJobs) ->
     `JobStopped` if a budget ends a stage: questions that nobody could check must not look checked.
     """
     writer = choose_writer(jobs, settings)
-    drafts = Drafts(writer.write(corpus.slots, corpus.sources, jobs.writer))
+    written = writer.write(corpus.slots, corpus.sources, jobs.writer)
+    drafts = Drafts(_with_copies(draft, corpus.copies) for draft in written)
     stop_if_spent(jobs.writer)
-    _add_copies(drafts, corpus.copies)
     result = run_checks(from_drafts(drafts, corpus.passages), settings.checks, jobs.reader, jobs.judge)
     stop_if_spent(jobs.reader, jobs.judge)
     flags = lenient_checks(jobs)
@@ -129,13 +129,11 @@ def build_questions(corpus: Corpus, settings: BuildSettings, jobs: BuildJobs) ->
     return BuiltQuestions(corpus, drafts, result, card, flags)
 
 
-def _add_copies(drafts: Drafts, copies: Mapping[str, tuple[str, ...]]) -> None:
-    """Note the passages with the same text as those that a question was written from: they answer it as well."""
-    for draft in drafts:
-        given = draft.fields.get("passages") or ()
-        same = {id for passage in given for id in copies.get(passage, ())}.difference(given)
-        if same:
-            draft.fields["copies"] = sorted(same)
+def _with_copies(draft: Draft, copies: Mapping[str, tuple[str, ...]]) -> Draft:
+    """The draft with the passages that have the same text as its own: they answer its question as well."""
+    given = draft.fields.get("passages") or ()
+    same = {id for passage in given for id in copies.get(passage, ())}.difference(given)
+    return replace(draft, fields={**draft.fields, "copies": sorted(same)}) if same else draft
 
 
 def lenient_checks(jobs: BuildJobs) -> dict[str, str]:
