@@ -533,7 +533,7 @@ def compare(
                     "n_baseline": int((~np.isnan(column[a])).sum()),
                     "n_system": int((~np.isnan(column[b])).sum()),
                     "total": len(both),
-                    "detectable": _possible(least, bounds),
+                    "detectable": _possible(least, (interval.high[i] - interval.low[i]) / 2, bounds),
                     "conversations": clusters.numbers[i],
                 }
             )
@@ -559,9 +559,14 @@ def _difference_columns(
     return _Columns.of(matrix.queries, differences, bounds, conversations)
 
 
-def _possible(difference: float | None, bounds: tuple[float, float] | None) -> float | None:
-    """A difference that this metric can have; None for a larger one."""
-    return None if difference is None or (bounds is not None and difference > bounds[1]) else difference
+def _possible(difference: float | None, half: float, bounds: tuple[float, float] | None) -> float | None:
+    """A detectable difference that this metric can have; None for a larger one.
+
+    It is at least half of the interval's length: a smaller one would leave 0 in the interval, which is long where the
+    sample may lack something, and the systems wouldn't count as clearly different.
+    """
+    least = None if difference is None else float(np.fmax(difference, half))
+    return None if least is None or (bounds is not None and least > bounds[1]) else least
 
 
 def _pairs(
