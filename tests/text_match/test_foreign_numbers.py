@@ -28,7 +28,32 @@ from ragworth.text_match.spelling import canonical_words
     ],
 )
 def test_number_words_of_other_languages(text: str, digits: str) -> None:
-    assert with_digits(text) == digits
+    assert with_digits(text).likely == digits
+
+
+@pytest.mark.parametrize(
+    ("text", "accepted", "label"),
+    [
+        ("ciento doce", "12", "undecided"),
+        ("двести двадцать", "20", "undecided"),
+        ("deux cents", "2", "undecided"),
+        ("drei Millionen zweihunderttausend", "3 million", "undecided"),
+        ("dos mil", "2000", "correct"),
+        ("dos mil", "2", "wrong"),
+        ("Otto von Bismarck", "8", "undecided"),
+        ("The army was to seize power.", "16", "undecided"),
+        ("otto", "8", "correct"),
+        ("sept personnes", "7", "correct"),
+        ("half a dozen", "12", "wrong"),
+        ("It costs six cents.", "7", "wrong"),
+        ("万", "0", "wrong"),
+        ("Elle est née le huit mai 1912.", "7 May 1912", "undecided"),
+    ],
+)
+def test_a_part_of_a_number_and_a_word_that_may_be_a_name_are_not_the_answer(
+    text: str, accepted: str, label: str
+) -> None:
+    assert grade_short_answer(text, [accepted]).label == label
 
 
 @pytest.mark.parametrize(

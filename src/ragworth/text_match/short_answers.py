@@ -90,17 +90,35 @@ def grade_short_answer(
             return ShortAnswerGrade(
                 "undecided", f"has {quote_short(given)} only in a citation or as the number of an item"
             )
-    spelled, wanted = with_digits(text), [with_digits(answer) for answer in accepted]
-    if (spelled, wanted) != (text, [*accepted]):
-        in_digits = TextFacts(without_marks(spelled) or spelled)
-        for answer, original in zip(wanted, accepted, strict=True):
-            verdict = judge_answer(in_digits, answer, asked)
-            if verdict.kind == "given":
-                label: GradeLabel = "correct" if relevant_shown is not False else "partially-correct"
-                return ShortAnswerGrade(label, f"{verdict.why} {quote_short(original)}, with number words in digits")
-            if verdict.kind == "unclear":
-                return ShortAnswerGrade("undecided", verdict.why)
+    in_digits = _grade_in_digits(text, accepted, asked, relevant_shown)
+    if in_digits is not None:
+        return in_digits
     return ShortAnswerGrade("wrong", against or f"gives none of the accepted answers ({len(accepted)})")
+
+
+def _grade_in_digits(
+    text: str, accepted: Sequence[str], asked: QuestionFacts, relevant_shown: bool | None
+) -> ShortAnswerGrade | None:
+    """The grade with the number words of other languages in digits; None if these make no difference."""
+    said, wanted = with_digits(text), [with_digits(answer) for answer in accepted]
+    if (said.likely, [each.likely for each in wanted]) != (text, [*accepted]):
+        for sure in (True, False):
+            plain = said.sure if sure else said.likely
+            facts = TextFacts(without_marks(plain) or plain)
+            for each, original in zip(wanted, accepted, strict=True):
+                verdict = judge_answer(facts, each.sure if sure else each.likely, asked)
+                if verdict.kind == "given" and sure:
+                    label: GradeLabel = "correct" if relevant_shown is not False else "partially-correct"
+                    why = f"{verdict.why} {quote_short(original)}, with number words in digits"
+                    return ShortAnswerGrade(label, why)
+                if verdict.kind == "given":
+                    return ShortAnswerGrade("undecided", f"has a word that may be a number of {quote_short(original)}")
+                if verdict.kind == "unclear":
+                    return ShortAnswerGrade("undecided", verdict.why)
+    numbers = any(each.unread or re.search(r"\d", each.likely) for each in wanted)
+    if (said.unread and numbers) or (any(each.unread for each in wanted) and re.search(r"\d", said.likely)):
+        return ShortAnswerGrade("undecided", "has a number in words that can't be read")
+    return None
 
 
 def _accepted_refusal(accepted: Sequence[str], phrases: Sequence[str]) -> str | None:
