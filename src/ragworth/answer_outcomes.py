@@ -111,8 +111,8 @@ COUNTING_WORDS = {"rate", "count", "number", "num", "of", "total", "share", "rat
 BOUND_WORDS = {"bound", "ci", "limit", "end", "quartile"}
 NEGATIONS = {"no", "non", "not", "without"}
 """Words in names of numbers that other tools write next to answers: of which higher is better, and lower; which say
-nothing of an answer's quality, anywhere or at the end; that say how something is counted; after "lower" that make it the end of an interval; and which
-turn a name into its opposite."""
+nothing of an answer's quality, anywhere or at the end; which say how something is counted; which, after "lower", make
+it the end of an interval; and which turn a name into its opposite."""
 
 
 def outcome_type(name: str) -> OutcomeType | None:
