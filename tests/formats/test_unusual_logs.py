@@ -333,3 +333,38 @@ def test_questions_under_several_ids_in_one_system_are_noted(save: Save) -> None
     rows = [MILL | {"id": f"{name}{i}", "question": f"Who {i}?", "model": name} for name in "ab" for i in range(2)]
     answers = load(save("log.jsonl", as_lines(*rows))).answers
     assert answers is not None and "--map system=model" in answers.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "accepted", "kept"),
+    [
+        ("What does error 404 mean?", "Error 404: the page was not found.", "not found", True),
+        ("How many requests are free?", "Rate limit exceeded for more than 60 requests.", "60 requests", True),
+        ("How many wheels?", "500 Internal Server Error", "500", False),
+        ("Who built the mill?", "Error: model overloaded", "Ann", False),
+        ("Which wheel is broken?", "None", "none", True),
+        ("Which wheel is broken?", "None", "the third", False),
+    ],
+)
+def test_an_answer_about_errors_is_an_answer(question: str, answer: str, accepted: str, kept: bool, save: Save) -> None:
+    rows = [{"question": question, "response": answer, "expected": accepted}, MILL]
+    answers = load(save("log.jsonl", as_lines(*rows))).answers
+    assert answers is not None and (answers.frame["text"][0] == answer) == kept
+
+
+def test_a_log_of_only_missing_values_says_so(save: Save) -> None:
+    log = load(save("log.jsonl", as_lines({**MILL, "response": "None"}, {**MILL, "response": "-", "question": "Who?"})))
+    assert any("with the answer 'None'" in note for note in log.collection.notes)
+
+
+@pytest.mark.parametrize("name", ["response", "output", "answer"])
+def test_the_answer_to_messages_may_be_a_field_of_its_own(name: str, save: Save) -> None:
+    asked = {"messages": [{"role": "user", "content": "Who built the mill?"}], "expected": "Ann", name: "Ann"}
+    answers = load(save("log.jsonl", as_lines(asked))).answers
+    assert answers is not None and answers.frame["text"].to_list() == ["Ann"]
+
+
+def test_a_pipeline_names_the_system_before_a_run(save: Save) -> None:
+    rows = [{**MILL, "run_id": f"r{pipeline}", "pipeline": pipeline} for pipeline in "ab"]
+    answers = load(save("log.jsonl", as_lines(*rows))).answers
+    assert answers is not None and answers.frame["system"].to_list() == ["a", "b"]

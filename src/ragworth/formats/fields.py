@@ -31,7 +31,7 @@ Names = Mapping[str, tuple[str, ...]]
 FIELDS: dict[str, tuple[str, ...]] = {
     "query": ("query_id", "qid", "question_id", "topic_id", "id", "_id", "sample_id", "example_id"),
     "question": ("question", "query", "user_input", "query_text", "question_text", "user_query", "input", "prompt"),
-    "system": ("system", "system_id", "system_name", "run_id", "run", "pipeline", "configuration"),
+    "system": ("system", "system_id", "system_name", "pipeline", "configuration", "run_id", "run"),
     "repeat": ("repeat", "epoch", "query_run"),
     "passages": (
         *("retrieved_context", "retrieved_contexts", "retrieval_context", "contexts", "passages", "retrieved_passages"),

@@ -7,7 +7,6 @@ in different queries are made unique.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,36 +26,13 @@ from ragworth.formats.grade_words import (
     read_grades,
     source_of,
 )
+from ragworth.formats.missing_answers import ERROR, NO_REFERENCE, is_error_message, is_missing_answer
 from ragworth.formats.values import WrongLineError
 from ragworth.tables import OK, Answers, Contexts, Judgments, Outcomes
 from ragworth.tables.definitions import TRUNCATED
 
 NO_ANSWER = "no-answer"
 """Status of an answer that the log does not have."""
-
-ERROR = "error"
-"""Status of an answer that is the message of an error."""
-
-SHEET_ERRORS = ("#N/A", "#REF!", "#VALUE!", "#NAME?", "#DIV/0!", "#NUM!", "#NULL!", "#SPILL!", "#CALC!", "#BLOCKED!")
-"""What spreadsheets show in place of a value."""
-
-NO_ANSWER_TEXTS = frozenset(("nan", "NaN", "None", "null", "NULL", "<NA>", "-", "–", "—", "[]", "{}", *SHEET_ERRORS))
-"""How programs write a missing value as text."""
-
-NO_REFERENCE = frozenset(("N/A", "n/a", "nan", "NaN", "null", "NULL", "<NA>", *SHEET_ERRORS))
-"""How files write that there is no accepted answer. "None" may be one."""
-
-ERROR_TEXT = re.compile(
-    r"Traceback \(most recent call last\)"
-    r"|\[?(?:Error|ERROR|Exception)\b\]?\s*(?::|\d{3}\b)"
-    r"|[\w.]*(?:API\w*|RateLimit|Timeout|Connection|HTTP\w*|InternalServer|Authentication|BadRequest)Error\b\s*[:(]"
-    r"|(?:HTTP\S*\s+)?(?:429 Too Many|500 Internal|502 Bad|503 Service|504 Gateway|401 Unauth|403 Forbidden)"
-    r"|(?:[Aa]n (?:unexpected |internal )?error (?:has )?occurred|(?:The )?[Rr]equest timed out|Internal Server Error"
-    r"|Rate limit (?:reached|exceeded)|Gateway Time-?out)\s*(?:[.:!,(]|$|for\b|while\b|when\b)"
-    r"|(?:I(?:'|’| a)m )?[Ss]orry,? (?:but )?(?:I encountered an error|there was an error|something went wrong)"
-    r"|upstream (?:connect|request) (?:error|timeout)|\{\s*[\"']error[\"']\s*:"
-)
-"""Beginnings of messages that programs write in place of an answer."""
 
 UNSURE_COLUMNS = frozenset(("label", "annotation"))
 """Names of grades that may also be the names of classes or clusters."""
@@ -232,10 +208,10 @@ class LogBuilder:
     def _read_answer(self, record: LogRecord) -> tuple[str | None, str]:
         """The answer and its status; the text of a missing value or of an error is no answer."""
         text = (record.answer or "").strip()
-        if text in NO_ANSWER_TEXTS and text not in record.accepted:
+        if is_missing_answer(text, record.accepted):
             self.no_answers.setdefault(f"with the answer {text!r}", []).append(record.place)
             return None, record.status if record.status != TRUNCATED else ""
-        if ERROR_TEXT.match(text) and not any(ERROR_TEXT.match(each) for each in record.accepted):
+        if is_error_message(text, record.question or "", record.accepted):
             self.no_answers.setdefault("with an error message for an answer", []).append(record.place)
             return None, ERROR
         return record.answer, record.status
@@ -531,16 +507,16 @@ class LogBuilder:
 
     def _answer_table(self, notes: list[str]) -> Answers | None:
         rows = self.answers
+        notes += [
+            f"{self.source}: {self._places(places)} {said}; read as no answer: missing, not wrong"
+            for said, places in self.no_answers.items()
+        ]
         if not any(row[3] is not None or row[4] for row in rows):
             return None
         missing = [row for row in rows if row[3] is None]
         if missing:
             which = self._places(row[5] for row in missing)
             notes.append(f"{self.source}: {which} of {len(rows):,} without an answer; missing, not wrong")
-        notes += [
-            f"{self.source}: {self._places(places)} {said}; read as no answer: missing, not wrong"
-            for said, places in self.no_answers.items()
-        ]
         columns = {
             "system": [row[0] for row in rows],
             "query": [row[1] for row in rows],
