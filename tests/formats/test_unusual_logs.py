@@ -347,7 +347,7 @@ def test_questions_under_several_ids_in_one_system_are_noted(save: Save) -> None
     ],
 )
 def test_an_answer_about_errors_is_an_answer(question: str, answer: str, accepted: str, kept: bool, save: Save) -> None:
-    rows = [{"question": question, "response": answer, "expected": accepted}, MILL]
+    rows = [{"question": question, "response": answer, "expected": accepted}, {**MILL, "question": "Who else?"}]
     answers = load(save("log.jsonl", as_lines(*rows))).answers
     assert answers is not None and (answers.frame["text"][0] == answer) == kept
 
@@ -368,3 +368,13 @@ def test_a_pipeline_names_the_system_before_a_run(save: Save) -> None:
     rows = [{**MILL, "run_id": f"r{pipeline}", "pipeline": pipeline} for pipeline in "ab"]
     answers = load(save("log.jsonl", as_lines(*rows))).answers
     assert answers is not None and answers.frame["system"].to_list() == ["a", "b"]
+
+
+@pytest.mark.parametrize("cells", [("80%", "80"), ("4/5", "4"), ("correct", "5")])
+def test_grades_on_different_scales_are_an_error(cells: tuple[str, str], save: Save) -> None:
+    rows = [{**MILL, "question": f"Who {cell}?", "grade": cell} for cell in cells]
+    with pytest.raises(FormatError, match="on different scales"):
+        load(save("log.jsonl", as_lines(*rows)))
+    table = "system,query,grade\n" + "".join(f"a,q{cell},{cell}\n" for cell in cells)
+    with pytest.raises(FormatError, match="on different scales"):
+        read_outcomes(save("grades.csv", table))

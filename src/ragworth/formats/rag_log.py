@@ -24,6 +24,7 @@ from ragworth.formats.grade_words import (
     ReadGrades,
     expected_grades,
     read_grades,
+    scales_error,
     source_of,
 )
 from ragworth.formats.missing_answers import ERROR, NO_REFERENCE, is_error_message, is_missing_answer
@@ -583,6 +584,10 @@ class LogBuilder:
                 )
             notes.append(f"{where}{name!r} was not read as a grade: it has {few}, not numbers or words like 'correct'")
             return None
+        if found.clash is not None:
+            one, other = (values[i] for i in found.clash)
+            place = max(one[1], other[1]) if self.unit == "line" else None
+            raise scales_error(one[0], other[0], name).copy(file=self.source, line=place)
         if found.missing:
             which = self._places(values[i][1] for i in found.missing)
             few = format_list(list(dict.fromkeys(quote_short(values[i][0], 24) for i in found.missing)), 3)
