@@ -57,6 +57,14 @@ def test_a_passage_that_the_log_cut_is_the_reference(save: Save) -> None:
     assert relevance is not None and relevance.frame.height == 2
 
 
+def test_cut_passages_that_begin_alike_are_no_references(save: Save) -> None:
+    text = "Annual report of the Arden Mill Company, section 4: the mill has 12 wheels."
+    shown = [{"id": name, "text": f"{text[:40]}…"} for name in "ab"] + [{"id": "c", "text": "Ann built it."}]
+    rows = [{**MILL, "contexts": shown, "reference_contexts": [text, "Ann built it."]}]
+    relevance = load(save("log.jsonl", as_lines(*rows))).collection.relevance
+    assert relevance is not None and set(relevance.frame["passage"]).isdisjoint("ab")
+
+
 def test_runs_inside_a_run_of_langsmith(save: Save) -> None:
     found = {"page_content": "Ann built it.", "metadata": {}}
     retriever = {"run_type": "retriever", "inputs": {"query": "mill"}, "outputs": {"documents": [found]}}
@@ -378,3 +386,9 @@ def test_grades_on_different_scales_are_an_error(cells: tuple[str, str], save: S
     table = "system,query,grade\n" + "".join(f"a,q{cell},{cell}\n" for cell in cells)
     with pytest.raises(FormatError, match="on different scales"):
         read_outcomes(save("grades.csv", table))
+
+
+def test_a_run_of_every_record_is_no_system_that_can_be_compared(save: Save) -> None:
+    rows = [{**MILL, "question": f"Who {i % 2}?", "run_id": f"r{i}", "model": "ab"[i // 2]} for i in range(4)]
+    answers = load(save("log.jsonl", as_lines(*rows))).answers
+    assert answers is not None and any("--map system=model" in note for note in answers.notes)

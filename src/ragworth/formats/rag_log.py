@@ -305,13 +305,22 @@ class LogBuilder:
         return LoadedCollection(collection, contexts, answers, outcomes)
 
     def _merge_systems(self, notes: list[str]) -> None:
-        """If every record has a ``run_id`` of its own, that names the record and not a system."""
+        """If every record has a ``run_id`` of its own, that names the record and not a system.
+
+        But if questions occur several times, nothing says which records are of the same system.
+        """
         column = self.columns.get("system", "")
         systems = {system for system, _, _ in self.seen}
         alone = {(query, repeat) for _, query, repeat in self.seen}
         if column.lower() not in RECORD_COLUMNS or "system" in self.grades or len(systems) < MANY_SYSTEMS:
             return
-        if len(systems) < len(self.seen) or len(alone) < len(self.seen):
+        if len(systems) < len(self.seen):
+            return
+        if len(alone) < len(self.seen):
+            notes.append(
+                f"{self.source}: {column!r} differs in every record, and each is read as a system of its own; map the "
+                f"column that names the systems: --map system={self.system_column or 'COLUMN'}"
+            )
             return
         self._rename(dict.fromkeys(systems, self.system), {})
         notes.append(
@@ -462,7 +471,7 @@ class LogBuilder:
         hits = total = 0
         for query, passages in self.relevant.items():
             for passage in dict.fromkeys(passages):
-                found = [name for name, text in shown.get(query, {}).items() if _is_same(passage, name, text)]
+                found = _find_shown(passage, shown.get(query, {}))
                 hits, total = hits + bool(found), total + 1
                 values |= {(query, name): 1.0 for name in found if (query, name) not in known}
                 if not found:
@@ -602,12 +611,26 @@ class LogBuilder:
         return f"{format_count(len(numbers), noun)} ({self.unit} {few})"
 
 
-def _is_same(passage: LoggedPassage, name: str, text: str) -> bool:
-    """Whether a passage that is known to be relevant is the one shown under this name, by its id or its text."""
-    if passage.id == name:
-        return True
+def _find_shown(passage: LoggedPassage, shown: Mapping[str, str]) -> list[str]:
+    """The names of a passage that is known to be relevant among those shown, by id or text.
+
+    A log may cut its passages. Where several begin like the passage, nothing says which of them it is.
+    """
     wanted = plain_text(passage.text or "")
-    text = text.removesuffix("…").removesuffix("...").rstrip()  # a log may cut passages
+    found = [name for name, text in shown.items() if passage.id == name or _is_same(wanted, text)]
+    beginnings = {name: cut for name, text in shown.items() if name not in found and (cut := _cut_text(text))}
+    alike = Counter(beginnings.values())
+    return found + [name for name, cut in beginnings.items() if wanted.startswith(cut) and alike[cut] == 1]
+
+
+def _is_same(wanted: str, text: str) -> bool:
+    """Whether two texts are the same, or one contains the other."""
     if not wanted or not text:
         return False
     return wanted == text or (min(len(wanted), len(text)) >= MIN_CONTAINED and (wanted in text or text in wanted))
+
+
+def _cut_text(text: str) -> str:
+    """The beginning of a text that a log has cut; nothing if it is whole, or too short to say which it is."""
+    start = text.removesuffix("…").removesuffix("...").rstrip()
+    return start if start != text and len(start) >= MIN_CONTAINED else ""
