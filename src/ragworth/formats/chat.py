@@ -13,7 +13,7 @@ from ragworth.formats.contract import FileSample
 from ragworth.formats.fields import FIELDS, FieldFinder, as_passages, as_row
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import LogFormat, Reject, parse_rows
-from ragworth.formats.rag_log import LogRecord
+from ragworth.formats.log_record import LogRecord
 from ragworth.formats.traces import find_answer, find_question, parse_json
 from ragworth.formats.values import WrongLineError
 

@@ -23,7 +23,7 @@ from typing import Any
 
 from ragworth.errors import FormatError, Hint, format_names, quote_short
 from ragworth.formats.grade_words import Grade
-from ragworth.formats.rag_log import LoggedPassage, LogRecord
+from ragworth.formats.log_record import LoggedPassage, LogRecord
 from ragworth.formats.values import WrongLineError, as_id, as_number, as_text
 
 Names = Mapping[str, tuple[str, ...]]

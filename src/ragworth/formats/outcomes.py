@@ -175,7 +175,8 @@ class _Reader:
             self.notes.append(f"{self.path}: {name!r} was not read as a grade: it has {few}")
             return None
         if found.clash is not None:
-            raise scales_error(*(cells[i] for i in found.clash), name).copy(file=self.path)
+            one, other = found.clash
+            raise scales_error(cells[one], cells[other], name).copy(file=self.path)
         if found.missing:
             few = format_list(list(dict.fromkeys(quote_short(cells[i], 24) for i in found.missing)), 3)
             lines = self._lines(name, found.missing)

@@ -11,7 +11,7 @@ from ragworth.formats.contract import FileSample
 from ragworth.formats.fields import GRADE_FIELDS, FieldFinder, as_grade, plain_name
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import LogFormat, Reject, parse_rows
-from ragworth.formats.rag_log import LogRecord
+from ragworth.formats.log_record import LogRecord
 from ragworth.formats.values import WrongLineError
 
 NAMES = {
