@@ -392,3 +392,11 @@ def test_a_run_of_every_record_is_no_system_that_can_be_compared(save: Save) -> 
     rows = [{**MILL, "question": f"Who {i % 2}?", "run_id": f"r{i}", "model": "ab"[i // 2]} for i in range(4)]
     answers = load(save("log.jsonl", as_lines(*rows))).answers
     assert answers is not None and any("--map system=model" in note for note in answers.notes)
+
+
+def test_fields_beside_those_of_ragas_are_read_or_noted(save: Save) -> None:
+    row = {"question": "Who built the mill?", "contexts": ["Ann built it."], "answer": "Ann"}
+    log = load(save("log.jsonl", as_lines({**row, "expected_answer": "Bob"})))
+    assert log.collection.answers["text"].to_list() == ["Bob"]
+    contexts = load(save("log.jsonl", as_lines({**row, "output": "Bob"}))).contexts
+    assert contexts is not None and any("--map answer=output" in note for note in contexts.notes)
