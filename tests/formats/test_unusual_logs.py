@@ -82,6 +82,8 @@ def test_a_category_of_langfuse_is_its_word(save: Save) -> None:
 
     outcomes = load(save("traces.jsonl", as_lines(trace(1, "correct"), trace(2, "incorrect")))).outcomes
     assert outcomes is not None and outcomes.frame["value"].to_list() == [1.0, 0.0]
+    excellent = {**trace(3, "excellent"), "scores": [{**trace(3, "excellent")["scores"][0], "value": 2}]}
+    assert load(save("traces.jsonl", as_lines(trace(1, "good"), excellent))).outcomes is None  # 2 is only its place
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ import polars as pl
 from ragworth.collection import Collection, plain_text, text_id
 from ragworth.errors import FormatError, format_count, format_list, quote_short
 from ragworth.formats.contract import LoadedCollection
+from ragworth.formats.fields import plain_name
 from ragworth.formats.grade_words import Grade
 from ragworth.formats.log_grades import LogGrades
 from ragworth.formats.log_record import LoggedPassage, LogRecord, format_places
@@ -255,7 +256,7 @@ class LogBuilder:
         column = self.columns.get("system", "")
         systems = {system for system, _, _ in self.seen}
         alone = {(query, repeat) for _, query, repeat in self.seen}
-        if column.lower() not in RECORD_COLUMNS or "system" in self.grades or len(systems) < MANY_SYSTEMS:
+        if plain_name(column) not in RECORD_COLUMNS or "system" in self.grades or len(systems) < MANY_SYSTEMS:
             return
         if len(systems) < len(self.seen):
             return
