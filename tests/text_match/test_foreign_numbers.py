@@ -66,6 +66,7 @@ def test_a_part_of_a_number_and_a_word_that_may_be_a_name_are_not_the_answer(
         ("5 мая 1912 года", "1912-05-03", "wrong"),
         ("16 Mart 2020", "2020-03-15", "wrong"),
         ("15 marca 2020", "2020-03-15", "correct"),
+        ("3. listopada 2020.", "3 October 2020", "undecided"),
         ("I'm unable to help with that request.", "Ann", "abstained"),
         ("Je n'ai pas trouvé cette information dans les documents fournis.", "Lyon", "abstained"),
         ("Информация не найдена.", "3", "abstained"),
@@ -79,6 +80,8 @@ def test_grades_in_other_languages(text: str, accepted: str, label: str) -> None
 def test_names_of_months_are_spelled_as_the_grader_reads_them() -> None:
     for names in _OTHERS:
         for name, english in zip(names.split(), _ENGLISH, strict=True):
+            if name == "-":
+                continue
             assert FOREIGN_MONTHS[name.casefold()] == english
             assert canonical_words(f"5 {name} 2020") == ("2020", english, "day5")
 
