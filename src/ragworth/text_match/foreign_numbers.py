@@ -74,7 +74,7 @@ _LARGER = re.compile(
     r"\w+cent[oa]s|quinhent[oa]s|\w*cento\w*|\w+mila|двести|триста|четыреста|\w+сот|dwieście|trzysta|czterysta|\w+set|"
     r"مئة|مائة|ألف|सौ|हज़ार|हजार|लाख|करोड़)"
 )
-"""Parts of numbers beyond 100, in lower case. They aren't read."""
+"""Parts of numbers beyond 100. They aren't read."""
 
 _COMPOUND = re.compile(r"\w*(?:hundert|tausend|honderd|duizend)\w*")
 _LINKS = r"(?:et|y|e|und|en|i)"
@@ -129,15 +129,15 @@ class _NumberRun(NamedTuple):
 
 def _find_numbers(text: str) -> Iterator[_NumberRun]:
     pattern, spelled = _patterns()
+    whole = re.sub(r"^\W+|\W+$", "", text)
     for match in pattern.finditer(text):
         run, plain = match[0], _plain(match[0])
-        if run.isupper() and not run[0].isdecimal() and len(run) > 1:
+        if run.isupper():
             continue  # "DOS" is no two
         number, _, scale = plain.rpartition(" ")
         if plain in spelled:
             sure = plain not in _ENGLISH_WORDS and (_is_small(run) or (plain not in _NAMES and _begins(text, match)))
-            alone = not re.search(r"\w", text[: match.start()] + text[match.end() :])
-            yield _NumberRun(match.start(), match.end(), spelled[plain], sure or alone)
+            yield _NumberRun(match.start(), match.end(), spelled[plain], sure or run == whole)
         elif number in spelled and (english := _scale_word(scale)):
             yield _NumberRun(match.start(), match.end(), f"{spelled[number]} {english}", True)
         elif (" " in plain and any(word in spelled for word in plain.split())) or _COMPOUND.fullmatch(plain):
@@ -151,7 +151,8 @@ def _is_small(word: str) -> bool:
 
 def _begins(text: str, match: re.Match[str]) -> bool:
     """Whether a match is where a sentence begins, so that its first letter may be a capital one."""
-    return re.search(r"(?:^|[.!?:;]\s|[\n\"'“„«(*])\s*$", text[: match.start()]) is not None
+    before = text[max(0, match.start() - 8) : match.start()]
+    return not before.strip() or re.search(r"(?:[.!?:;]\s|[\n\"'“„«(*])\s*$", before) is not None
 
 
 def _scale_word(word: str) -> str:
@@ -159,9 +160,9 @@ def _scale_word(word: str) -> str:
 
 
 def _replace_runs(text: str, runs: list[_NumberRun]) -> str:
-    for run in reversed(runs):
-        text = text[: run.start] + run.digits + text[run.end :]
-    return text
+    ends = [0, *(run.end for run in runs)]
+    kept = [text[end : run.start] + run.digits for end, run in zip(ends, runs, strict=False)]
+    return "".join([*kept, text[ends[-1] :]])
 
 
 def _with_scales(text: str) -> str:

@@ -101,20 +101,22 @@ def _grade_in_digits(
 ) -> ShortAnswerGrade | None:
     """The grade with the number words of other languages in digits; None if these make no difference."""
     said, wanted = with_digits(text), [with_digits(answer) for answer in accepted]
-    if (said.likely, [each.likely for each in wanted]) != (text, [*accepted]):
-        for sure in (True, False):
-            plain = said.sure if sure else said.likely
-            facts = TextFacts(without_marks(plain) or plain)
-            for each, original in zip(wanted, accepted, strict=True):
-                verdict = judge_answer(facts, each.sure if sure else each.likely, asked)
-                if verdict.kind == "given" and sure:
-                    label: GradeLabel = "correct" if relevant_shown is not False else "partially-correct"
-                    why = f"{verdict.why} {quote_short(original)}, with number words in digits"
-                    return ShortAnswerGrade(label, why)
-                if verdict.kind == "given":
-                    return ShortAnswerGrade("undecided", f"has a word that may be a number of {quote_short(original)}")
-                if verdict.kind == "unclear":
-                    return ShortAnswerGrade("undecided", verdict.why)
+    readings = ((said.sure, [each.sure for each in wanted]), (said.likely, [each.likely for each in wanted]))
+    tried = [(text, [*accepted])]
+    for number, (plain, answers) in enumerate(readings):
+        if (plain, answers) in tried:
+            continue
+        tried.append((plain, answers))
+        facts = TextFacts(without_marks(plain) or plain)
+        for answer, original in zip(answers, accepted, strict=True):
+            verdict = judge_answer(facts, answer, asked)
+            if verdict.kind == "given" and number == 0:
+                label: GradeLabel = "correct" if relevant_shown is not False else "partially-correct"
+                return ShortAnswerGrade(label, f"{verdict.why} {quote_short(original)}, with number words in digits")
+            if verdict.kind == "given":
+                return ShortAnswerGrade("undecided", f"has a word that may be the number in {quote_short(original)}")
+            if verdict.kind == "unclear":
+                return ShortAnswerGrade("undecided", verdict.why)
     numbers = any(each.unread or re.search(r"\d", each.likely) for each in wanted)
     if (said.unread and numbers) or (any(each.unread for each in wanted) and re.search(r"\d", said.likely)):
         return ShortAnswerGrade("undecided", "has a number in words that can't be read")
