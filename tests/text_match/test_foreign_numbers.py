@@ -47,6 +47,9 @@ def test_number_words_of_other_languages(text: str, digits: str) -> None:
         ("half a dozen", "12", "wrong"),
         ("It costs six cents.", "7", "wrong"),
         ("万", "0", "wrong"),
+        ("人口は3万人です", "3", "wrong"),
+        ("人口は3万人です", "3万人", "correct"),
+        ("3 тысячи", "3", "wrong"),
         ("Elle est née le huit mai 1912.", "7 May 1912", "undecided"),
     ],
 )

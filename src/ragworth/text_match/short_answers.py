@@ -24,6 +24,9 @@ from ragworth.text_match.refusals import RefusalMatch, find_refusal
 _NOTHING = ("none", "nil", "null", "na")
 """Labels that decline as an answer, and may be what is asked for as an accepted one."""
 
+_SCALED = re.compile(r"\d[百千万億亿]")
+"""Digits with a Chinese numeral that multiplies them: 3 isn't in 3万."""
+
 GradeLabel = Literal["correct", "partially-correct", "abstained", "wrong", "undecided"]
 
 
@@ -54,6 +57,8 @@ def grade_short_answer(
     for place, answer in enumerate(require_accepted(accepted), 1):
         if not answer.strip():
             raise InputError(f"accepted answer {place} of {len(accepted)} is blank", expected="a text")
+    if _SCALED.search(text) and not any(map(_SCALED.search, accepted)):
+        text = with_digits(text).sure
     declined = find_refusal(text, phrases)
     rightly = _accepted_refusal(accepted, phrases) if declined is not None else None
     if rightly is not None:
