@@ -198,6 +198,8 @@ def test_a_comparison_in_a_notebook_escapes_names() -> None:
         *[("mistakes", -1), ("contradictions", -1), ("thumbs_down", -1), ("unsupported_claims", -1), ("mean_rank", -1)],
         *[("reciprocal_rank", 1), ("negative_rejection", 1), ("topic_adherence", 1), ("perplexity", 0), ("cluster", 0)],
         *[("hallucination_free", 1), ("id_based_context_recall", 1), ("token_f1", 1), ("faithfulness", 1)],
+        *[("issue_resolved", 1), ("unanswerable_f1", 1), ("false_positives", -1), ("true_negative", 1)],
+        *[("rank_correlation", 1), ("lower_accuracy", -1), ("f1_lower", 1), ("confidence", 0)],
     ],
 )
 def test_the_name_of_a_foreign_score_says_which_way_it_is_better(name: str, better: int) -> None:

@@ -81,11 +81,12 @@ SHARES = ("correct", "wrong", "abstained")
 
 GOOD_WORD = re.compile(
     r"correct\w*|accura\w*|match\w*|ok|pass(?:ed|es|ing)?|effective\w*|efficien\w*|handling|quality|robust\w*|free|safe\w*|"
-    r"reciprocal|rejection|higher|avoid\w*|recover\w*|resist\w*"
+    r"reciprocal|rejection|avoid\w*|recover\w*|resist\w*|true|f1|recall|precision|auc|auroc|correlation|percentile|resolv\w*|"
+    r"resolutions?|solved|fixed|caught|awareness|sav(?:ed|ings?)"
 )
 BAD_WORD = re.compile(
     r"hallu[cz]inat\w*|toxic\w*|bias\w*|harm(?:s|ful\w*)?|malicious\w*|wrong\w*|irrelevan\w*|noise|errors?|distance|wer|cer|"
-    r"latency|duration|elapsed|runtime|ttft|costs?|price|lower|loss(?:es)?|penalt(?:y|ies)|violat\w*|fail(?:s|ed|ures?)?|"
+    r"latency|duration|elapsed|runtime|ttft|costs?|price|false|loss(?:es)?|penalt(?:y|ies)|violat\w*|fail(?:s|ed|ures?)?|"
     r"contradict\w*|dislike[sd]?|down|downvotes?|rmse|mae|mse|brier|ece|defects?|omi(?:ssions?|tted)|fabricat\w*|"
     r"negative|complaints?|issues?|risks?|severity|confusion|offensive\w*|leak(?:s|age)?|rank|fehler\w*|"
     r"in(?:accura|correct|complet|consisten|coheren|suffic)\w*|"
@@ -94,21 +95,24 @@ BAD_WORD = re.compile(
 )
 SPENT_WORDS = frozenset(("latency", "duration", "elapsed", "runtime", "ttft", "cost", "costs", "price"))
 QUALITY_WORD = re.compile(
-    r"answer\w*|f1|em|exact|rouge\w*|bleu\w*|meteor|bert\w*|recall|precision|ndcg|mrr|scores?|rat(?:ing|ings|ed)|stars|grades?|"
+    r"answered|em|exact|rouge\w*|bleu\w*|meteor|bert\w*|ndcg|mrr|scores?|rat(?:ing|ings|ed)|stars|grades?|"
     r"faithful\w*|relevan\w*|similar\w*|ground\w*|support\w*|help\w*|useful\w*|utility|complet\w*|concis\w*|coheren\w*|"
-    r"consisten\w*|fluen\w*|clar\w*|satisf\w*|success\w*|trust\w*|adheren\w*|covera\w*|factual\w*|good\w*|up|upvotes?|"
-    r"likes?|liked|wins?|votes?|truth\w*|agree\w*|reward|confidence|resolved|solved|overall"
+    r"consisten\w*|fluen\w*|clar\w*|satisf\w*|success\w*|trust\w*|adheren\w*|covera\w*|factual\w*|good\w*|thumbs|upvotes?|"
+    r"likes?|liked|wins?|votes?|truth\w*|agree\w*|reward|overall"
 )
 """Words of time and money, and words in names of which higher values are surely better."""
 
 NEUTRAL_WORDS = {"time", "timestamp", "date", "year", "tokens", "length", "size", "words", "chars", "count", "num"}
 NEUTRAL_WORDS |= {"index", "seed", "temperature", "perplexity", "ppl", "nll", "entropy", "verbosity", "k", "position"}
-NEUTRAL_WORDS |= {"refusal", "refusals", "refused", "declined"}
+NEUTRAL_WORDS |= {"refusal", "refusals", "refused", "declined", "confidence"}
 NEUTRAL_ENDS = {"id", "cluster", "category", "class", "topic", "segment", "fold", "page", "priority"}
-NEUTRAL_ENDS |= {"steps", "calls", "attempts", "retries", "turns"}
+NEUTRAL_ENDS |= {"turn", "step", "row", "line", "level", "version", "steps", "calls", "attempts", "retries", "turns"}
+COUNTING_WORDS = {"rate", "count", "number", "num", "of", "total", "share", "ratio", "mean", "avg", "per", "s", "ms"}
+BOUND_WORDS = {"bound", "ci", "limit", "end", "quartile"}
 NEGATIONS = {"no", "non", "not", "without"}
 """Words in names of numbers that other tools write next to answers: of which higher is better, and lower; which say
-nothing of an answer's quality, anywhere or at the end; and which turn a name into its opposite."""
+nothing of an answer's quality, anywhere or at the end; which say how something is counted; which, after "lower", make
+it the end of an interval; and which turn a name into its opposite."""
 
 
 def outcome_type(name: str) -> OutcomeType | None:
@@ -124,12 +128,14 @@ def outcome_direction(name: str) -> Direction:
     """Which way an outcome is better: as defined here, or else by the words in its name; higher if these say nothing.
 
     ``hallucination`` and ``latency_ms`` are better if lower, ``price_correct`` and ``error_handling`` if higher;
-    ``timestamp`` is neither.
+    ``timestamp`` is neither. A name that begins with ``lower_`` or ``higher_`` says it itself.
     """
     known = outcome_type(name)
     if known is not None:
         return known.direction
     words = _words(name)
+    if BOUND_WORDS.isdisjoint(words[1:2]) and words[:1] in (["lower"], ["higher"]):
+        return -1 if words[0] == "lower" else 1
     turned = not NEGATIONS.isdisjoint(words)
     if any(map(GOOD_WORD.fullmatch, words)):
         return -1 if turned else 1
@@ -138,18 +144,26 @@ def outcome_direction(name: str) -> Direction:
     return 0 if turned or not NEUTRAL_ENDS.isdisjoint(words[-1:]) or not NEUTRAL_WORDS.isdisjoint(words) else 1
 
 
+def is_surely_better_if_lower(name: str) -> bool:
+    """Whether each word in the name of an outcome says that lower values are better, or how they are counted."""
+    words = _words(name)
+    bad = (word in COUNTING_WORDS or (word != "rank" and BAD_WORD.fullmatch(word)) for word in words)
+    return outcome_type(name) is not None or words[:1] == ["lower"] or all(bad)
+
+
 def is_surely_better_if_higher(name: str) -> bool:
     """Whether the name of an outcome says that higher values are better, rather than nothing."""
     words = _words(name)
     return (
         outcome_type(name) is not None
         or HUMAN in name.lower()
+        or words[:1] == ["higher"]
         or any(GOOD_WORD.fullmatch(word) or QUALITY_WORD.fullmatch(word) for word in words)
     )
 
 
 def _words(name: str) -> list[str]:
-    return re.findall("[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
+    return re.findall(r"\bf1\b|[a-z]+", re.sub("_", " ", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)).lower())
 
 
 def outcome_scores(outcomes: Outcomes, said: Mapping[str, pl.DataFrame] | None = None) -> Scores:
@@ -174,13 +188,17 @@ def main_outcome(names: list[str]) -> str | None:
     """The outcome that says best which system answers better: people's labels, then correctness, then the others.
 
     Scores of contexts, such as ``context_recall`` of ragas, come last: they don't depend on the answer. An outcome
-    of a file that is better if lower, such as ``mistakes``, is the main one if no other is; time and money never are.
+    of a file that is better if lower, such as ``mistakes``, is the main one if no other is surely better if higher;
+    time and money never are.
     """
-    useful = [name for name in names if outcome_direction(name) == 1] or [
+    higher = [name for name in names if outcome_direction(name) == 1]
+    lower = [
         name
         for name in names
         if outcome_direction(name) == -1 and outcome_type(name) is None and SPENT_WORDS.isdisjoint(_words(name))
     ]
+    sure = [name for name in higher if is_surely_better_if_higher(name)]
+    useful = sure or lower or higher
     useful.sort(key=lambda name: (bool(re.search("context|retriev", name.lower())), "correct" not in _stems(name)))
     wanted = (f"{HUMAN}-correct", HUMAN, "correct", GRADE, "em", "f1")
     people = [name for name in useful if HUMAN in name.lower()]

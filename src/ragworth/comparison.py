@@ -407,7 +407,8 @@ class Comparison(NamedTuple):
                 expected="an outcome or a metric with a direction, such as correct or wrong",
             )
         nothing = rows.filter((pl.col("mean_baseline") == 0) & (pl.col("mean_system") == 0))
-        if nothing.height and up > 0 and _is_metric(metric) and value_bounds(metric) == (0.0, 1.0):
+        all_zero = 0 < nothing.height == rows.height  # if another system has more, the labels fit the runs
+        if all_zero and up > 0 and _is_metric(metric) and value_bounds(metric) == (0.0, 1.0):
             row = nothing.row(0, named=True)
             raise InputError(
                 f"{metric} can't decide: it is 0 for {row['baseline']} and {row['system']} on all {row['n']:,} queries",

@@ -57,6 +57,14 @@ def test_a_passage_that_the_log_cut_is_the_reference(save: Save) -> None:
     assert relevance is not None and relevance.frame.height == 2
 
 
+def test_cut_passages_that_begin_alike_are_no_references(save: Save) -> None:
+    text = "Annual report of the Arden Mill Company, section 4: the mill has 12 wheels."
+    shown = [{"id": name, "text": f"{text[:40]}…"} for name in "ab"] + [{"id": "c", "text": "Ann built it."}]
+    rows = [{**MILL, "contexts": shown, "reference_contexts": [text, "Ann built it."]}]
+    relevance = load(save("log.jsonl", as_lines(*rows))).collection.relevance
+    assert relevance is not None and set(relevance.frame["passage"]).isdisjoint("ab")
+
+
 def test_runs_inside_a_run_of_langsmith(save: Save) -> None:
     found = {"page_content": "Ann built it.", "metadata": {}}
     retriever = {"run_type": "retriever", "inputs": {"query": "mill"}, "outputs": {"documents": [found]}}
@@ -74,6 +82,8 @@ def test_a_category_of_langfuse_is_its_word(save: Save) -> None:
 
     outcomes = load(save("traces.jsonl", as_lines(trace(1, "correct"), trace(2, "incorrect")))).outcomes
     assert outcomes is not None and outcomes.frame["value"].to_list() == [1.0, 0.0]
+    excellent = {**trace(3, "excellent"), "scores": [{**trace(3, "excellent")["scores"][0], "value": 2}]}
+    assert load(save("traces.jsonl", as_lines(trace(1, "good"), excellent))).outcomes is None  # 2 is only its place
 
 
 @pytest.mark.parametrize(
@@ -333,3 +343,62 @@ def test_questions_under_several_ids_in_one_system_are_noted(save: Save) -> None
     rows = [MILL | {"id": f"{name}{i}", "question": f"Who {i}?", "model": name} for name in "ab" for i in range(2)]
     answers = load(save("log.jsonl", as_lines(*rows))).answers
     assert answers is not None and "--map system=model" in answers.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "accepted", "kept"),
+    [
+        ("What does error 404 mean?", "Error 404: the page was not found.", "not found", True),
+        ("How many requests are free?", "Rate limit exceeded for more than 60 requests.", "60 requests", True),
+        ("How many wheels?", "500 Internal Server Error", "500", False),
+        ("Who built the mill?", "Error: model overloaded", "Ann", False),
+        ("Which wheel is broken?", "None", "none", True),
+        ("Which wheel is broken?", "None", "the third", False),
+    ],
+)
+def test_an_answer_about_errors_is_an_answer(question: str, answer: str, accepted: str, kept: bool, save: Save) -> None:
+    rows = [{"question": question, "response": answer, "expected": accepted}, {**MILL, "question": "Who else?"}]
+    answers = load(save("log.jsonl", as_lines(*rows))).answers
+    assert answers is not None and (answers.frame["text"][0] == answer) == kept
+
+
+def test_a_log_of_only_missing_values_says_so(save: Save) -> None:
+    log = load(save("log.jsonl", as_lines({**MILL, "response": "None"}, {**MILL, "response": "-", "question": "Who?"})))
+    assert any("with the answer 'None'" in note for note in log.collection.notes)
+
+
+@pytest.mark.parametrize("name", ["response", "output", "answer"])
+def test_the_answer_to_messages_may_be_a_field_of_its_own(name: str, save: Save) -> None:
+    asked = {"messages": [{"role": "user", "content": "Who built the mill?"}], "expected": "Ann", name: "Ann"}
+    answers = load(save("log.jsonl", as_lines(asked))).answers
+    assert answers is not None and answers.frame["text"].to_list() == ["Ann"]
+
+
+def test_a_pipeline_names_the_system_before_a_run(save: Save) -> None:
+    rows = [{**MILL, "run_id": f"r{pipeline}", "pipeline": pipeline} for pipeline in "ab"]
+    answers = load(save("log.jsonl", as_lines(*rows))).answers
+    assert answers is not None and answers.frame["system"].to_list() == ["a", "b"]
+
+
+@pytest.mark.parametrize("cells", [("80%", "80"), ("4/5", "4"), ("correct", "5")])
+def test_grades_on_different_scales_are_an_error(cells: tuple[str, str], save: Save) -> None:
+    rows = [{**MILL, "question": f"Who {cell}?", "grade": cell} for cell in cells]
+    with pytest.raises(FormatError, match="on different scales"):
+        load(save("log.jsonl", as_lines(*rows)))
+    table = "system,query,grade\n" + "".join(f"a,q{cell},{cell}\n" for cell in cells)
+    with pytest.raises(FormatError, match="on different scales"):
+        read_outcomes(save("grades.csv", table))
+
+
+def test_a_run_of_every_record_is_no_system_that_can_be_compared(save: Save) -> None:
+    rows = [{**MILL, "question": f"Who {i % 2}?", "run_id": f"r{i}", "model": "ab"[i // 2]} for i in range(4)]
+    answers = load(save("log.jsonl", as_lines(*rows))).answers
+    assert answers is not None and any("--map system=model" in note for note in answers.notes)
+
+
+def test_fields_beside_those_of_ragas_are_read_or_noted(save: Save) -> None:
+    row = {"question": "Who built the mill?", "contexts": ["Ann built it."], "answer": "Ann"}
+    log = load(save("log.jsonl", as_lines({**row, "expected_answer": "Bob"})))
+    assert log.collection.answers["text"].to_list() == ["Bob"]
+    contexts = load(save("log.jsonl", as_lines({**row, "output": "Bob"}))).contexts
+    assert contexts is not None and any("--map answer=output" in note for note in contexts.notes)

@@ -28,7 +28,35 @@ from ragworth.text_match.spelling import canonical_words
     ],
 )
 def test_number_words_of_other_languages(text: str, digits: str) -> None:
-    assert with_digits(text) == digits
+    assert with_digits(text).likely == digits
+
+
+@pytest.mark.parametrize(
+    ("text", "accepted", "label"),
+    [
+        ("ciento doce", "12", "undecided"),
+        ("двести двадцать", "20", "undecided"),
+        ("deux cents", "2", "undecided"),
+        ("drei Millionen zweihunderttausend", "3 million", "undecided"),
+        ("dos mil", "2000", "correct"),
+        ("dos mil", "2", "wrong"),
+        ("Otto von Bismarck", "8", "undecided"),
+        ("The army was to seize power.", "16", "undecided"),
+        ("otto", "8", "correct"),
+        ("sept personnes", "7", "correct"),
+        ("half a dozen", "12", "wrong"),
+        ("It costs six cents.", "7", "wrong"),
+        ("万", "0", "wrong"),
+        ("人口は3万人です", "3", "wrong"),
+        ("人口は3万人です", "3万人", "correct"),
+        ("3 тысячи", "3", "wrong"),
+        ("Elle est née le huit mai 1912.", "7 May 1912", "undecided"),
+    ],
+)
+def test_a_part_of_a_number_and_a_word_that_may_be_a_name_are_not_the_answer(
+    text: str, accepted: str, label: str
+) -> None:
+    assert grade_short_answer(text, [accepted]).label == label
 
 
 @pytest.mark.parametrize(
@@ -41,6 +69,7 @@ def test_number_words_of_other_languages(text: str, digits: str) -> None:
         ("5 мая 1912 года", "1912-05-03", "wrong"),
         ("16 Mart 2020", "2020-03-15", "wrong"),
         ("15 marca 2020", "2020-03-15", "correct"),
+        ("3. listopada 2020.", "3 October 2020", "undecided"),
         ("I'm unable to help with that request.", "Ann", "abstained"),
         ("Je n'ai pas trouvé cette information dans les documents fournis.", "Lyon", "abstained"),
         ("Информация не найдена.", "3", "abstained"),
@@ -54,6 +83,8 @@ def test_grades_in_other_languages(text: str, accepted: str, label: str) -> None
 def test_names_of_months_are_spelled_as_the_grader_reads_them() -> None:
     for names in _OTHERS:
         for name, english in zip(names.split(), _ENGLISH, strict=True):
+            if name == "-":
+                continue
             assert FOREIGN_MONTHS[name.casefold()] == english
             assert canonical_words(f"5 {name} 2020") == ("2020", english, "day5")
 

@@ -13,7 +13,7 @@ from ragworth.formats.contract import FileSample
 from ragworth.formats.fields import FIELDS, FieldFinder, as_passages, as_row
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import LogFormat, Reject, parse_rows
-from ragworth.formats.rag_log import LogRecord
+from ragworth.formats.log_record import LogRecord
 from ragworth.formats.traces import find_answer, find_question, parse_json
 from ragworth.formats.values import WrongLineError
 
@@ -72,12 +72,14 @@ def _plain_row(row: Mapping[str, Any], messages: list[Mapping[str, Any]], reply:
     """A row with the question, the answer and the passages as fields; ids of calls are not those of questions."""
     asked = max((i for i, each in enumerate(messages) if each.get("role") == "user"), default=-1)
     after = messages[asked + 1 :]
-    made = {name: value for name, value in row.items() if name not in ("messages", "request", "id", *REPLIES)}
+    said = [each for each in after if each.get("role") == "assistant"]
+    made = {name: value for name, value in row.items() if name not in ("messages", "request", "id")}
     if messages:
         made.pop("input", None)
         made["question"] = find_question(messages)
-    said = [each for each in after if each.get("role") == "assistant"]
-    made["response"] = find_answer(reply) if reply is not None else find_answer(said)
+    if reply is not None or said:  # or else the row has the answer under a name of its own
+        made = {name: value for name, value in made.items() if name not in REPLIES}
+        made["response"] = find_answer(said if reply is None else reply)
     passages = [*_tool_results(after), *_found(reply)]
     if passages or any(each.get("role") == "tool" for each in after):
         made["contexts"] = passages

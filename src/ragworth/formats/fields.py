@@ -15,14 +15,15 @@ import json
 import math
 import re
 import tokenize
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from datetime import date, time
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 from ragworth.errors import FormatError, Hint, format_names, quote_short
 from ragworth.formats.grade_words import Grade
-from ragworth.formats.rag_log import LoggedPassage, LogRecord
+from ragworth.formats.log_record import LoggedPassage, LogRecord
 from ragworth.formats.values import WrongLineError, as_id, as_number, as_text
 
 Names = Mapping[str, tuple[str, ...]]
@@ -30,7 +31,7 @@ Names = Mapping[str, tuple[str, ...]]
 FIELDS: dict[str, tuple[str, ...]] = {
     "query": ("query_id", "qid", "question_id", "topic_id", "id", "_id", "sample_id", "example_id"),
     "question": ("question", "query", "user_input", "query_text", "question_text", "user_query", "input", "prompt"),
-    "system": ("system", "system_id", "system_name", "run_id", "run", "pipeline", "configuration"),
+    "system": ("system", "system_id", "system_name", "pipeline", "configuration", "run_id", "run"),
     "repeat": ("repeat", "epoch", "query_run"),
     "passages": (
         *("retrieved_context", "retrieved_contexts", "retrieval_context", "contexts", "passages", "retrieved_passages"),
@@ -192,7 +193,8 @@ def _follow(row: Mapping[str, Any], path: str) -> Any:
     return value
 
 
-def plain_name(key: object) -> str:
+@lru_cache(maxsize=4096)
+def plain_name(key: Hashable) -> str:
     """A key in lower case with underscores: ``userInput`` and ``User Input`` are ``user_input``."""
     text = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", str(key))
     return re.sub(r"[\s\-]+", "_", text.strip()).lower()
@@ -339,10 +341,17 @@ def _is_empty_search(row: Mapping[str, Any]) -> bool:
     return {"hop", "search"} <= given <= {"hop", "search", "turn"}
 
 
+@lru_cache(maxsize=1024)
+def _passage_keys(names: tuple[object, ...]) -> tuple[tuple[str, ...], ...]:
+    """The keys of a passage that may have its text, id, score and relevance, in order of preference."""
+    fields = (TEXT_KEYS, () if "lc" in names else ID_KEYS, SCORE_KEYS, RELEVANCE_KEYS)
+    return tuple(tuple(key for key in keys if key in names) for keys in fields)
+
+
 def _own_fields(row: Mapping[str, Any], rank: int) -> LoggedPassage:
     text, name, score, relevance = (
-        next((row[key] for key in keys if _given(row.get(key)) and not isinstance(row[key], Mapping)), None)
-        for keys in (TEXT_KEYS, () if "lc" in row else ID_KEYS, SCORE_KEYS, RELEVANCE_KEYS)
+        next((row[key] for key in keys if _given(row[key]) and not isinstance(row[key], Mapping)), None)
+        for keys in _passage_keys(tuple(row))
     )
     if isinstance(relevance, bool):
         relevance = float(relevance)

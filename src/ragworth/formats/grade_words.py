@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ragworth.errors import FormatError, format_list
+from ragworth.errors import FormatError, format_list, quote_short
 
 TRUE_WORDS = (
     *("true", "yes", "y", "✅", "✔", "✓", "👍", "wahr", "ja", "vrai", "oui", "verdadero", "sí", "vero", "sì"),
@@ -61,12 +61,16 @@ class GradeError(FormatError):
 
 
 class ReadGrades(NamedTuple):
-    """Grades as numbers, and by position: which are words, which say that there is no grade, which are unknown."""
+    """Grades as numbers, and by position: which are words, which say that there is no grade, which are unknown.
+
+    ``clash`` are the positions of two grades of the same name on different scales, such as 80% and 80.
+    """
 
     values: list[float | None]
     words: set[int]
     missing: list[int]
     unknown: list[int]
+    clash: tuple[int, int] | None = None
 
 
 def read_grades(cells: Sequence[Grade], aspect: str | Sequence[str]) -> ReadGrades:
@@ -84,7 +88,34 @@ def read_grades(cells: Sequence[Grade], aspect: str | Sequence[str]) -> ReadGrad
         if isinstance(cell, str) and value is None:
             # An empty cell is missing, too, but nobody wrote anything there.
             (found.missing if word in MISSING_WORDS else found.unknown).append(number)
-    return found
+    return found._replace(clash=_find_clash(cells, found, names))
+
+
+def _find_clash(cells: Sequence[Grade], found: ReadGrades, names: Sequence[str]) -> tuple[int, int] | None:
+    """A word, percentage or share, all of which are from −1 to 1, and a number beyond that under the same name."""
+    beyond = {
+        name: number
+        for number, (value, name) in enumerate(zip(found.values, names, strict=True))
+        if value is not None and abs(value) > 1 and not _has_unit(cells[number])
+    }
+    if not beyond:
+        return None
+    within = (number for number, cell in enumerate(cells) if number in found.words or _has_unit(cell))
+    return next(((number, beyond[names[number]]) for number in within if names[number] in beyond), None)
+
+
+def _has_unit(cell: Grade) -> bool:
+    """Whether a cell is a percentage or a share such as 4/5."""
+    return isinstance(cell, str) and re.search(r"[%/]", cell) is not None and _number(cell.strip()) is not None
+
+
+def scales_error(first: Grade, second: Grade, name: str) -> GradeError:
+    """The error for two grades of the same name on different scales."""
+    return GradeError(
+        f"{name!r} has {quote_short(first, 24)} and {quote_short(second, 24)}, which are on different scales",
+        expected="grades of one name on one scale: words, percentages and shares are from −1 to 1",
+        remedy="write all of them on one scale, or in columns of their own",
+    )
 
 
 def _scale(aspect: str, word: str) -> dict[str, float]:

@@ -9,7 +9,7 @@ from ragworth.formats.contract import FileSample
 from ragworth.formats.fields import FieldFinder
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import LogFormat, Reject, parse_rows
-from ragworth.formats.rag_log import LogRecord
+from ragworth.formats.log_record import LogRecord
 from ragworth.formats.traces import find_answer
 
 NAMES = {

@@ -25,7 +25,7 @@ from ragworth.formats.fields import (
 from ragworth.formats.grade_words import Grade
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import LogFormat, Reject
-from ragworth.formats.rag_log import LogRecord
+from ragworth.formats.log_record import LogRecord
 from ragworth.formats.traces import find_answer, find_question
 from ragworth.formats.values import WrongLineError, as_dict, as_id
 from ragworth.tables.definitions import TRUNCATED

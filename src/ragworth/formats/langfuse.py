@@ -8,10 +8,9 @@ from typing import Any
 
 from ragworth.formats.contract import FileSample
 from ragworth.formats.fields import FieldFinder, as_passages, as_row
-from ragworth.formats.grade_words import GRADES
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import LogFormat, Reject
-from ragworth.formats.rag_log import LoggedPassage, LogRecord
+from ragworth.formats.log_record import LoggedPassage, LogRecord
 from ragworth.formats.traces import TraceStep, parse_json, trace_records
 from ragworth.formats.values import WrongLineError, as_dict, as_list
 
@@ -128,11 +127,9 @@ def _read_scores(scores: Any) -> dict[str, list[Any]]:
 
 
 def _score_value(score: Mapping[str, Any]) -> Any:
-    """A number, or a word. A category without a configuration has the number 0, whatever its word."""
+    """A number, or the word of a category: its number is only its place in a list of categories, or always 0."""
     value, word = score.get("value"), score.get("stringValue")
-    if score.get("dataType") == "CATEGORICAL" and isinstance(word, str) and word.strip().lower() in GRADES:
-        return word
-    return value if value or (value is not None and score.get("dataType") != "CATEGORICAL") else word
+    return word if value is None or (score.get("dataType") == "CATEGORICAL" and word) else value
 
 
 FORMAT = LogFormat(

@@ -14,7 +14,7 @@ from ragworth.formats.fields import FIELDS, FieldFinder, as_grade, as_row, parse
 from ragworth.formats.grade_words import Grade
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import LogFormat, Reject, parse_rows
-from ragworth.formats.rag_log import LogRecord
+from ragworth.formats.log_record import LogRecord
 from ragworth.formats.traces import TraceStep, trace_records
 from ragworth.formats.values import WrongLineError
 

@@ -24,7 +24,8 @@ from ragworth.formats.fields import (
 )
 from ragworth.formats.files import PathOrStr, run_name
 from ragworth.formats.log_files import LogRows, bad_rows_error, read_log, reject_row, unpack_rows
-from ragworth.formats.rag_log import TWICE, LogBuilder, LogRecord
+from ragworth.formats.log_record import LogRecord
+from ragworth.formats.rag_log import TWICE, LogBuilder
 from ragworth.formats.unused_columns import UnusedColumns
 from ragworth.formats.values import WrongLineError
 from ragworth.tables import Contexts

@@ -10,7 +10,7 @@ from ragworth.formats.contract import FileSample
 from ragworth.formats.fields import FieldFinder, as_answer, as_name, as_repeat, as_row, as_texts
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import LogFormat, Reject
-from ragworth.formats.rag_log import LoggedPassage, LogRecord
+from ragworth.formats.log_record import LoggedPassage, LogRecord
 from ragworth.formats.values import WrongLineError, as_text
 
 NAMES = {

@@ -13,7 +13,7 @@ from ragworth.formats.contract import FileSample
 from ragworth.formats.fields import FieldFinder, as_row
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import LogFormat, Reject
-from ragworth.formats.rag_log import LogRecord
+from ragworth.formats.log_record import LogRecord
 from ragworth.formats.traces import TraceStep, parse_json, trace_records
 from ragworth.formats.values import WrongLineError, as_dict, as_list
 

@@ -25,6 +25,7 @@ from ragworth.formats.grade_words import (
     ReadGrades,
     expected_grades,
     read_grades,
+    scales_error,
 )
 from ragworth.tables import Outcomes
 from ragworth.tables.coercion import ID_ALIASES, find_id_column
@@ -173,6 +174,9 @@ class _Reader:
                 )
             self.notes.append(f"{self.path}: {name!r} was not read as a grade: it has {few}")
             return None
+        if found.clash is not None:
+            one, other = found.clash
+            raise scales_error(cells[one], cells[other], name).copy(file=self.path)
         if found.missing:
             few = format_list(list(dict.fromkeys(quote_short(cells[i], 24) for i in found.missing)), 3)
             lines = self._lines(name, found.missing)

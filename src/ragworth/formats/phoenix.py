@@ -10,8 +10,8 @@ from ragworth.formats.contract import FileSample
 from ragworth.formats.fields import FieldFinder, as_grade, as_row, parse_cell
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import LogFormat, Reject
+from ragworth.formats.log_record import LogRecord
 from ragworth.formats.openinference import flatten, make_step
-from ragworth.formats.rag_log import LogRecord
 from ragworth.formats.traces import TraceStep, trace_records
 from ragworth.formats.values import WrongLineError
 

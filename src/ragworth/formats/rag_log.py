@@ -7,10 +7,9 @@ in different queries are made unique.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import polars as pl
@@ -18,48 +17,18 @@ import polars as pl
 from ragworth.collection import Collection, plain_text, text_id
 from ragworth.errors import FormatError, format_count, format_list, quote_short
 from ragworth.formats.contract import LoadedCollection
-from ragworth.formats.grade_words import (
-    KNOWN_ASPECTS,
-    Grade,
-    GradeError,
-    ReadGrades,
-    expected_grades,
-    read_grades,
-    source_of,
-)
+from ragworth.formats.fields import plain_name
+from ragworth.formats.grade_words import Grade
+from ragworth.formats.log_grades import LogGrades
+from ragworth.formats.log_record import LoggedPassage, LogRecord, format_places
+from ragworth.formats.missing_answers import ERROR, NO_REFERENCE, is_error_message, is_missing_answer
+from ragworth.formats.reference_passages import find_references
 from ragworth.formats.values import WrongLineError
-from ragworth.tables import OK, Answers, Contexts, Judgments, Outcomes
+from ragworth.tables import OK, Answers, Contexts, Judgments
 from ragworth.tables.definitions import TRUNCATED
 
 NO_ANSWER = "no-answer"
 """Status of an answer that the log does not have."""
-
-ERROR = "error"
-"""Status of an answer that is the message of an error."""
-
-SHEET_ERRORS = ("#N/A", "#REF!", "#VALUE!", "#NAME?", "#DIV/0!", "#NUM!", "#NULL!", "#SPILL!", "#CALC!", "#BLOCKED!")
-"""What spreadsheets show in place of a value."""
-
-NO_ANSWER_TEXTS = frozenset(("nan", "NaN", "None", "null", "NULL", "<NA>", "-", "–", "—", "[]", "{}", *SHEET_ERRORS))
-"""How programs write a missing value as text."""
-
-NO_REFERENCE = frozenset(("N/A", "n/a", "nan", "NaN", "null", "NULL", "<NA>", *SHEET_ERRORS))
-"""How files write that there is no accepted answer. "None" may be one."""
-
-ERROR_TEXT = re.compile(
-    r"Traceback \(most recent call last\)"
-    r"|\[?(?:Error|ERROR|Exception)\b\]?\s*(?::|\d{3}\b)"
-    r"|[\w.]*(?:API\w*|RateLimit|Timeout|Connection|HTTP\w*|InternalServer|Authentication|BadRequest)Error\b\s*[:(]"
-    r"|(?:HTTP\S*\s+)?(?:429 Too Many|500 Internal|502 Bad|503 Service|504 Gateway|401 Unauth|403 Forbidden)"
-    r"|(?:[Aa]n (?:unexpected |internal )?error (?:has )?occurred|(?:The )?[Rr]equest timed out|Internal Server Error"
-    r"|Rate limit (?:reached|exceeded)|Gateway Time-?out)\s*(?:[.:!,(]|$|for\b|while\b|when\b)"
-    r"|(?:I(?:'|’| a)m )?[Ss]orry,? (?:but )?(?:I encountered an error|there was an error|something went wrong)"
-    r"|upstream (?:connect|request) (?:error|timeout)|\{\s*[\"']error[\"']\s*:"
-)
-"""Beginnings of messages that programs write in place of an answer."""
-
-UNSURE_COLUMNS = frozenset(("label", "annotation"))
-"""Names of grades that may also be the names of classes or clusters."""
 
 RECORD_COLUMNS = frozenset(("run", "run_id", "runid"))
 """Names of systems that may also be the names of single records."""
@@ -71,59 +40,6 @@ TWICE = "occurs twice"
 
 TRACE_SOURCE = "trace:"
 """Before the id of a trace, the source of an answer from it."""
-
-NO_VALUE = "no-value"
-"""Status of a grade that the log does not have."""
-
-MIN_CONTAINED = 30
-"""Characters of the shorter of two texts at least, if one is said to be part of the other."""
-
-
-class LoggedPassage(NamedTuple):
-    """A passage in the order shown. It has a text, an id, or both."""
-
-    text: str | None
-    id: str | None = None
-    score: float | None = None
-    relevance: float | None = None
-    hop: int | None = None
-    """Which of an agent's searches found it, from 1."""
-    search: str | None = None
-
-    @property
-    def is_empty_search(self) -> bool:
-        """Whether it stands for a search that found nothing."""
-        return self.text is None and self.id is None and self.hop is not None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogRecord:
-    """What one system showed and answered for one question.
-
-    Attributes
-    ----------
-    place: line or number of the record.
-    query: id of the question; by default derived from its text, so that equal questions are the same query.
-    passages: None if the log does not say what was shown.
-    status: why there is no answer, or ``truncated``.
-    accepted: accepted answers.
-    relevant: passages known to be relevant, shown or not.
-    outcomes: grades by name: a number, a word such as ``correct``, or None; or a list of these.
-    trace: id of the trace that the answer comes from.
-    """
-
-    place: int
-    query: str | None = None
-    question: str | None = None
-    system: str | None = None
-    repeat: int = 0
-    passages: Sequence[LoggedPassage] | None = None
-    answer: str | None = None
-    status: str = ""
-    accepted: Sequence[str] = ()
-    relevant: Sequence[LoggedPassage] = ()
-    outcomes: Mapping[str, Grade | list[Grade]] = field(default_factory=dict)
-    trace: str | None = None
 
 
 class _ShownContext(NamedTuple):
@@ -207,6 +123,9 @@ class LogBuilder:
             grades = value if isinstance(value, list) else [value]
             self.outcomes.setdefault((system, query, aspect), []).extend((grade, record.place) for grade in grades)
 
+    def _places(self, places: Iterable[int]) -> str:
+        return format_places(places, self.unit)
+
     def _without_blanks(self, record: LogRecord) -> LogRecord:
         """The record without accepted answers that say that there is none, such as "N/A"."""
         known = [text for text in record.accepted if text.strip() not in NO_REFERENCE]
@@ -232,10 +151,10 @@ class LogBuilder:
     def _read_answer(self, record: LogRecord) -> tuple[str | None, str]:
         """The answer and its status; the text of a missing value or of an error is no answer."""
         text = (record.answer or "").strip()
-        if text in NO_ANSWER_TEXTS and text not in record.accepted:
+        if is_missing_answer(text, record.accepted):
             self.no_answers.setdefault(f"with the answer {text!r}", []).append(record.place)
             return None, record.status if record.status != TRUNCATED else ""
-        if ERROR_TEXT.match(text) and not any(ERROR_TEXT.match(each) for each in record.accepted):
+        if is_error_message(text, record.question or "", record.accepted):
             self.no_answers.setdefault("with an error message for an answer", []).append(record.place)
             return None, ERROR
         return record.answer, record.status
@@ -307,7 +226,9 @@ class LogBuilder:
         relevance = self._relevance(made)
         contexts = self._contexts(made)
         answers = self._answer_table(made)
-        outcomes = self._outcome_table(made)
+        answered = dict.fromkeys((row[0], row[1]) for row in self.answers)
+        grades = LogGrades(self.source, self.unit, self.columns, self.grades)
+        outcomes = grades.table(self.outcomes, answered, made)
         if self.no_references:
             which = self._places(self.no_references)
             made.append(f"{self.source}: {which} with an accepted answer such as 'N/A'; read as none")
@@ -328,13 +249,22 @@ class LogBuilder:
         return LoadedCollection(collection, contexts, answers, outcomes)
 
     def _merge_systems(self, notes: list[str]) -> None:
-        """If every record has a ``run_id`` of its own, that names the record and not a system."""
+        """If every record has a ``run_id`` of its own, that names the record and not a system.
+
+        But if questions occur several times, nothing says which records are of the same system.
+        """
         column = self.columns.get("system", "")
         systems = {system for system, _, _ in self.seen}
         alone = {(query, repeat) for _, query, repeat in self.seen}
-        if column.lower() not in RECORD_COLUMNS or "system" in self.grades or len(systems) < MANY_SYSTEMS:
+        if plain_name(column) not in RECORD_COLUMNS or "system" in self.grades or len(systems) < MANY_SYSTEMS:
             return
-        if len(systems) < len(self.seen) or len(alone) < len(self.seen):
+        if len(systems) < len(self.seen):
+            return
+        if len(alone) < len(self.seen):
+            notes.append(
+                f"{self.source}: {column!r} differs in every record, and each is read as a system of its own; map the "
+                f"column that names the systems: --map system={self.system_column or 'COLUMN'}"
+            )
             return
         self._rename(dict.fromkeys(systems, self.system), {})
         notes.append(
@@ -473,36 +403,27 @@ class LogBuilder:
         )
 
     def _match_relevant(self, known: Mapping[tuple[str, str], float], notes: list[str]) -> dict[tuple[str, str], float]:
-        """Find the passages known to be relevant among those shown, by id or text; the others become passages too."""
+        """Find the passages known to be relevant among those shown; the others become passages too."""
         if not self.relevant:
             return {}
         shown: dict[str, dict[str, str]] = {}
         for _, query, _, name, _ in self.rows:
             if query in self.relevant:
                 shown.setdefault(query, {})[name] = plain_text(self.texts.get(name, ""))
-        values: dict[tuple[str, str], float] = {}
-        unseen: dict[str, str] = {}
-        hits = total = 0
-        for query, passages in self.relevant.items():
-            for passage in dict.fromkeys(passages):
-                found = [name for name, text in shown.get(query, {}).items() if _is_same(passage, name, text)]
-                hits, total = hits + bool(found), total + 1
-                values |= {(query, name): 1.0 for name in found if (query, name) not in known}
-                if not found:
-                    name = passage.id if passage.id is not None else text_id(passage.text or "")
-                    values[query, name] = 1.0
-                    unseen |= {name: passage.text} if passage.text is not None else {}
+        found = find_references(self.relevant, shown)
         where = f"{self.source}: " if self.source else ""
-        if not hits and self.rows:
+        if not found.hits and self.rows:
             notes.append(
-                f"{where}none of the {total:,} reference passages is among those retrieved, by id or text; "
+                f"{where}none of the {found.total:,} reference passages is among those retrieved, by id or text; "
                 "they were not used as relevance labels, because every system would score 0"
             )
             return {}
-        if self.rows and hits < total:
-            notes.append(f"{where}{hits:,} of {total:,} reference passages are among those retrieved, by id or text")
-        self.texts = unseen | self.texts
-        return values
+        if self.rows and found.hits < found.total:
+            notes.append(
+                f"{where}{found.hits:,} of {found.total:,} reference passages are among those retrieved, by id or text"
+            )
+        self.texts = found.unseen | self.texts
+        return {key: 1.0 for key in found.relevant if key not in known}
 
     def _contexts(self, notes: list[str]) -> Contexts | None:
         if not self.shown:
@@ -531,16 +452,16 @@ class LogBuilder:
 
     def _answer_table(self, notes: list[str]) -> Answers | None:
         rows = self.answers
+        notes += [
+            f"{self.source}: {self._places(places)} {said}; read as no answer: missing, not wrong"
+            for said, places in self.no_answers.items()
+        ]
         if not any(row[3] is not None or row[4] for row in rows):
             return None
         missing = [row for row in rows if row[3] is None]
         if missing:
             which = self._places(row[5] for row in missing)
             notes.append(f"{self.source}: {which} of {len(rows):,} without an answer; missing, not wrong")
-        notes += [
-            f"{self.source}: {self._places(places)} {said}; read as no answer: missing, not wrong"
-            for said, places in self.no_answers.items()
-        ]
         columns = {
             "system": [row[0] for row in rows],
             "query": [row[1] for row in rows],
@@ -550,83 +471,3 @@ class LogBuilder:
             "source": [row[6] for row in rows],
         }
         return Answers(columns, source=self.source)
-
-    def _outcome_table(self, notes: list[str]) -> Outcomes | None:
-        rows: list[tuple[str, str, str, float | None, str, str]] = []
-        for aspect in dict.fromkeys(key[2] for key in self.outcomes):
-            part = {key: values for key, values in self.outcomes.items() if key[2] == aspect}
-            grades = self._read_grades(aspect, [value for values in part.values() for value in values], notes)
-            if grades is None:
-                continue
-            rows += self._ungraded(aspect, part)
-            number = 0
-            for key, values in part.items():
-                places = [i for i in range(number, number + len(values)) if grades.values[i] is not None]
-                number += len(values)
-                of_key = [value for i in places if (value := grades.values[i]) is not None]
-                mean = sum(of_key) / len(of_key) if of_key else None
-                source = source_of(self.source or "given", [i in grades.words for i in places], of_key)
-                rows.append((*key, mean, OK if of_key else NO_VALUE, source))
-        if not any(row[3] is not None for row in rows):
-            return None
-        return Outcomes(pl.DataFrame(rows, schema=Outcomes.schema, orient="row"), source=self.source)
-
-    def _ungraded(
-        self, aspect: str, graded: Mapping[tuple[str, str, str], object]
-    ) -> list[tuple[str, str, str, float | None, str, str]]:
-        """Rows for the queries that a graded system has no grade for."""
-        systems = {key[0] for key in graded}
-        keys = dict.fromkeys((row[0], row[1], aspect) for row in self.answers if row[0] in systems)
-        return [(*key, None, NO_VALUE, self.source or "given") for key in keys if key not in graded]
-
-    def _read_grades(self, aspect: str, values: list[tuple[Grade, int]], notes: list[str]) -> ReadGrades | None:
-        """Turn grades into numbers. A column without any grade is something else, and noted."""
-        found = read_grades([value for value, _ in values], aspect)
-        where = f"{self.source}: " if self.source else ""
-        name = self.columns.get(aspect, aspect)
-        known = [value for value in found.values if value is not None]
-        unsure = name.lower() in UNSURE_COLUMNS and aspect not in self.grades
-        if unsure and known and not found.unknown and not -1 <= min(known) <= max(known) <= 1:
-            notes.append(
-                f"{where}{name!r} was not read as a grade: its numbers from {min(known):g} to {max(known):g} may be "
-                f"classes; if they are grades: --map {aspect}={name}, or [columns]"
-            )
-            return None
-        if found.unknown:
-            few = format_list(list(dict.fromkeys(quote_short(values[i][0], 24) for i in found.unknown)), 3)
-            some = aspect in KNOWN_ASPECTS and len(known) > (len(found.unknown) if unsure else 0)
-            if some or aspect in self.grades:
-                first = values[found.unknown[0]]
-                raise GradeError(
-                    f"{name!r} has {few}, which is no grade",
-                    file=self.source,
-                    line=first[1] if self.unit == "line" else None,
-                    more=(self._places(values[i][1] for i in found.unknown),),
-                    expected=expected_grades(),
-                    remedy="fix these grades, or leave them empty",
-                )
-            notes.append(f"{where}{name!r} was not read as a grade: it has {few}, not numbers or words like 'correct'")
-            return None
-        if found.missing:
-            which = self._places(values[i][1] for i in found.missing)
-            few = format_list(list(dict.fromkeys(quote_short(values[i][0], 24) for i in found.missing)), 3)
-            notes.append(f"{where}{which} without a grade {name!r}: it says {few}; missing, not wrong")
-        return found
-
-    def _places(self, places: Iterable[int]) -> str:
-        numbers = sorted(places)
-        noun = self.unit if self.unit != "line" else "record"
-        few = format_list([f"{number:,}" for number in numbers[:4]], 3)
-        few = few.replace(" and 1 more", ", …") if len(numbers) > 3 else few
-        return f"{format_count(len(numbers), noun)} ({self.unit} {few})"
-
-
-def _is_same(passage: LoggedPassage, name: str, text: str) -> bool:
-    """Whether a passage that is known to be relevant is the one shown under this name, by its id or its text."""
-    if passage.id == name:
-        return True
-    wanted = plain_text(passage.text or "")
-    text = text.removesuffix("…").removesuffix("...").rstrip()  # a log may cut passages
-    if not wanted or not text:
-        return False
-    return wanted == text or (min(len(wanted), len(text)) >= MIN_CONTAINED and (wanted in text or text in wanted))

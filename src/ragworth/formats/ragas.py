@@ -10,20 +10,20 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ragworth.formats.contract import FileSample
-from ragworth.formats.fields import GRADE_FIELDS, FieldFinder, as_grade, plain_name
+from ragworth.formats.fields import FIELDS, GRADE_FIELDS, FieldFinder, as_grade, plain_name
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import LogFormat, Reject, parse_rows
-from ragworth.formats.rag_log import LoggedPassage, LogRecord
+from ragworth.formats.log_record import LoggedPassage, LogRecord
 from ragworth.formats.values import WrongLineError
 
 NAMES = {
     "query": ("query_id", "sample_id", "id"),
     "question": ("user_input", "question"),
-    "system": ("system", "run_id", "experiment_name"),
+    "system": ("system", "pipeline", "configuration", "run_id", "experiment_name"),
     "passages": ("retrieved_contexts", "contexts"),
     "passage_ids": ("retrieved_context_ids",),
     "answer": ("response", "answer"),
-    "accepted": ("reference", "ground_truth", "ground_truths"),
+    "accepted": ("reference", "ground_truth", "ground_truths", *FIELDS["accepted"]),
     "relevant": ("reference_contexts",),
     "relevant_ids": ("reference_context_ids",),
 }

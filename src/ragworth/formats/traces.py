@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from ragworth.errors import format_count, quote_short
 from ragworth.formats.fields import FIELDS, FieldFinder, as_answer, as_passages, without_blank
 from ragworth.formats.log_format import Reject
-from ragworth.formats.rag_log import LoggedPassage, LogRecord
+from ragworth.formats.log_record import LoggedPassage, LogRecord
 from ragworth.formats.values import WrongLineError, as_text
 
 QUESTION_KEYS = ("question", "query", "user_input", "input", "prompt", "query_text", "text", "messages", "content")

@@ -14,7 +14,7 @@ from ragworth.formats.contract import FileSample
 from ragworth.formats.fields import FieldFinder, as_answer, as_passages, as_row
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import LogFormat, Reject
-from ragworth.formats.rag_log import LogRecord
+from ragworth.formats.log_record import LogRecord
 from ragworth.formats.values import WrongLineError, as_dict, as_id, as_list, as_text
 
 NAMES = {

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ragworth.errors import format_names
-from ragworth.formats.fields import FieldFinder, plain_name, quote_argument
+from ragworth.formats.fields import FIELDS, FieldFinder, plain_name, quote_argument
 from ragworth.formats.grade_words import GRADES
 
 SEEN_ROWS = 500
@@ -67,11 +67,10 @@ class UnusedColumns:
             for note in self._others(field, found, finder, grades)
         ]
         for field in ("passages", "accepted"):
-            names = [name for name in self.values if plain_name(name.rpartition(".")[2]) in finder.names.get(field, ())]
-            if names and "." in names[0] and field not in found:
-                notes.append(
-                    f"{names[0]!r} isn't used; if it is {TITLES[field]}: --map {field}={names[0]}, or [columns]"
-                )
+            names = [name for name in self.values if plain_name(name.rpartition(".")[2]) in _names(field, finder)]
+            if names and field not in found:
+                mapping = quote_argument(f"{field}={names[0]}")
+                notes.append(f"{names[0]!r} isn't used; if it is {TITLES[field]}: --map {mapping}, or [columns]")
         if plain_name(found.get("accepted", "")) == "references" and "passages" not in found:
             notes.append(
                 "'references' are read as accepted answers; if they are the passages: --map passages=references, "
@@ -97,15 +96,23 @@ class UnusedColumns:
 
     def _others(self, field: str, found: Mapping[str, str], finder: FieldFinder, grades: list[str]) -> list[str]:
         """The note on columns that are called like a field, where another column has it."""
-        names = [name for name in self.values if plain_name(name) in finder.names[field] and name not in grades]
+        names = [name for name in self.values if plain_name(name) in _names(field, finder) and name not in grades]
         if not names:
             return []
         title = f"{found[field]!r} is read as {TITLES[field]}, and {format_names(names, 4)} not at all"
         if field == "answer" and "accepted" not in found:
-            return [f"{title}; if that is the accepted answer: --map {quote_argument(f'accepted={names[0]}')}"]
+            mappings = [quote_argument(f"{name}={names[0]}") for name in ("answer", "accepted")]
+            return [
+                f"{title}; if that is the answer: --map {mappings[0]}; if it is the accepted one: --map {mappings[1]}"
+            ]
         if names == ["references"] and "passages" not in found:
             return [f"{title}; if these are the passages: --map passages=references"]
         return [f"{title}; to change that: --map {quote_argument(f'{field}={names[0]}')}"]
+
+
+def _names(field: str, finder: FieldFinder) -> set[str]:
+    """What files call a field, in this format or any other."""
+    return {*finder.names.get(field, ()), *FIELDS[field]}
 
 
 def _may_be_grades(name: str, values: list[Any]) -> bool:

@@ -29,7 +29,7 @@ _OTHERS = (
     "januari februari maart april mei juni juli augustus september oktober november december",
     "januari februari mars april maj juni juli augusti september oktober november december",
     "januar februar marts april maj juni juli august september oktober november december",
-    "stycznia lutego marca kwietnia maja czerwca lipca sierpnia wrzesnia pazdziernika listopada grudnia",
+    "stycznia lutego marca kwietnia maja czerwca lipca sierpnia wrzesnia pazdziernika - grudnia",
     "ledna unora brezna dubna kvetna cervna cervence srpna zari rijna listopadu prosince",
     "ocak subat mart nisan mayis haziran temmuz agustos eylul ekim kasim aralik",
     "января февраля марта апреля мая июня июля августа сентября октября ноября декабря",
@@ -44,9 +44,13 @@ MONTHS = {name: name for name in _ENGLISH} | {name[:3]: name for name in _ENGLIS
 """English names of months and their abbreviations, recognized beside a day or a year."""
 
 FOREIGN_MONTHS = {
-    name.casefold(): english for names in _OTHERS for name, english in zip(names.split(), _ENGLISH, strict=True)
+    name.casefold(): english
+    for names in _OTHERS
+    for name, english in zip(names.split(), _ENGLISH, strict=True)
+    if name != "-"
 }
-"""Names in fifteen other languages, without accents, as they stand in dates; only with day and year."""
+"""Names in fifteen other languages, without accents, as they stand in dates; only with day and year. "Listopada" is
+November in Polish and October in Croatian, so it isn't read."""
 
 NUMERIC_DATE = (
     r"(?<!\d)\d{4}(?:年|년\ ?)\d{1,2}(?:月|월\ ?)(?:\d{1,2}[日일])?"

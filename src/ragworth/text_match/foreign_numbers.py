@@ -1,15 +1,18 @@
 """Write number words of other languages in digits: zwölf, vingt et un, двадцать один, 十二, 3万.
 
 The grader does so only where an answer would otherwise be wrong, because a word of one language may be another word
-elsewhere. Words that are also English ("elf", "once", "due") are left alone, and so is "one", which is mostly an
-article.
+elsewhere. A word that may be English or a name ("dos", "Otto") is only likely to be a number unless it is all that is
+said, and "one" is mostly an article. A number of several words that isn't known as a whole ("ciento doce") stays as it
+is, because a part of it is another number.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from functools import cache
+from typing import NamedTuple
 
 _TO_TWENTY = {
     "de": "zwei drei vier fünf sechs sieben acht neun zehn - zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn "
@@ -53,18 +56,34 @@ _BETWEEN = {"fr": "-", "es": " y ", "pt": " e "}
 
 _OTHERS = {
     "100": "hundert|einhundert|honderd|cien|cento|сто|yüz|sto",
-    "1000": "tausend|eintausend|duizend|mil|тысяча",
+    "1000": "tausend|eintausend|duizend|mil|тысяча|bin",
     "2000": "zweitausend",
     "21": "vingt et un",
     "71": "soixante et onze",
     "81": "quatre-vingt-un",
 }
 _SCALES = {
+    "thousand": "tausend|duizend|mil|mille|mila|тысячи|тысяч|bin|tysiące|tysięcy",
     "million": "millionen|millones|millón|milioni|milione|milhões|milhão|miljoen|milion|miliony|milionów|milyon|"
     "миллион|миллиона|миллионов|млн",
     "billion": "milliarden?|milliards?|miliardi|miliardo|miljard|miliard|miliardy|miliardów|milyar|"
     "миллиард|миллиарда|миллиардов|млрд",
 }
+_LARGER = re.compile(
+    r"(?:\w*hundert\w*|\w*tausend\w*|\w*honderd\w*|\w*duizend\w*|cents?|ciento|\w+cient[oa]s|quinient[oa]s|"
+    r"\w+cent[oa]s|quinhent[oa]s|\w*cento\w*|\w+mila|двести|триста|четыреста|\w+сот|dwieście|trzysta|czterysta|\w+set|"
+    r"مئة|مائة|ألف|सौ|हज़ार|हजार|लाख|करोड़)"
+)
+"""Parts of numbers beyond 100. They aren't read."""
+
+_COMPOUND = re.compile(r"\w*(?:hundert|tausend|honderd|duizend)\w*")
+_LINKS = r"(?:et|y|e|und|en|i)"
+_ENGLISH_WORDS = frozenset(["dos", "quince", "mil", "seize", "venti", "bin"])
+_NAMES = frozenset(
+    ["tres", "doce", "cien", "sept", "dix", "onze", "cinque", "otto", "nove", "cento", "sete", "vinte", "sto", "elli"]
+)
+"""Words that are also English, or names if they begin with a capital letter."""
+
 _ONE_OF_THEM = r"(?:eine?|une?|uno?|um|een|один)"
 _KANJI = {sign: value for value, sign in enumerate("〇一二三四五六七八九")}
 _KANJI_TENS = {"十": 10, "百": 100, "千": 1000}
@@ -76,19 +95,87 @@ _KANJI_NUMBER = re.compile(
 _FRACTIONS = {"½": "0.5", "¼": "0.25", "¾": "0.75"}
 
 
-def with_digits(text: str) -> str:
-    """The text with number words of other languages in digits."""
-    words, spelled = _patterns()
-    text = words.sub(
-        lambda match: match[0] if match[0].isupper() else spelled[_plain(match[0])], unicodedata.normalize("NFC", text)
-    )  # "DOS" is no two
+class SpelledText(NamedTuple):
+    """A text with its number words in digits.
+
+    ``sure`` has those in digits that are surely numbers, ``likely`` also those that may be other words. ``unread`` is
+    whether there is a number in words that stays as it is.
+    """
+
+    sure: str
+    likely: str
+    unread: bool
+
+
+def with_digits(text: str) -> SpelledText:
+    """Write number words of other languages in digits."""
+    text = unicodedata.normalize("NFC", text)
+    runs = list(_find_numbers(text))
+    sure, likely = (
+        _with_scales(_replace_runs(text, [run for run in runs if run.digits and run.sure >= least]))
+        for least in (True, False)
+    )
+    return SpelledText(sure, likely, any(not run.digits for run in runs))
+
+
+class _NumberRun(NamedTuple):
+    """Number words that follow each other; no digits if they can't be read."""
+
+    start: int
+    end: int
+    digits: str
+    sure: bool
+
+
+def _find_numbers(text: str) -> Iterator[_NumberRun]:
+    pattern, spelled = _patterns()
+    whole = re.sub(r"^\W+|\W+$", "", text)
+    for match in pattern.finditer(text):
+        run, plain = match[0], _plain(match[0])
+        if run.isupper():
+            continue  # "DOS" is no two
+        number, _, scale = plain.rpartition(" ")
+        if plain in spelled:
+            sure = plain not in _ENGLISH_WORDS and (_is_small(run) or (plain not in _NAMES and _begins(text, match)))
+            yield _NumberRun(match.start(), match.end(), spelled[plain], sure or run == whole)
+        elif number in spelled and (english := _scale_word(scale)):
+            yield _NumberRun(match.start(), match.end(), f"{spelled[number]} {english}", True)
+        elif (" " in plain and any(word in spelled for word in plain.split())) or _COMPOUND.fullmatch(plain):
+            yield _NumberRun(match.start(), match.end(), "", False)
+
+
+def _is_small(word: str) -> bool:
+    """Whether a word begins with a small letter, or one of a script that has no others."""
+    return word[0] == word[0].lower()
+
+
+def _begins(text: str, match: re.Match[str]) -> bool:
+    """Whether a match is where a sentence begins, so that its first letter may be a capital one."""
+    before = text[max(0, match.start() - 8) : match.start()]
+    return not before.strip() or re.search(r"(?:[.!?:;]\s|[\n\"'“„«(*])\s*$", before) is not None
+
+
+def _scale_word(word: str) -> str:
+    return next((english for english, names in _SCALES.items() if re.fullmatch(names, word)), "")
+
+
+def _replace_runs(text: str, runs: list[_NumberRun]) -> str:
+    ends = [0, *(run.end for run in runs)]
+    kept = [text[end : run.start] + run.digits for end, run in zip(ends, runs, strict=False)]
+    return "".join([*kept, text[ends[-1] :]])
+
+
+def _with_scales(text: str) -> str:
+    """The text with millions, dozens, hours, fractions and Chinese numerals in digits."""
     for english, names in _SCALES.items():
-        text = re.sub(rf"(?i)\b{_ONE_OF_THEM} (?=(?:{names})\b)", "1 ", text)
-        text = re.sub(rf"(?i)(?<=\d )(?:{names})\b\.?", english, text)
+        text = re.sub(rf"(?i)\b{_ONE_OF_THEM} (?=(?:{names}|{english})\b)", "1 ", text)
+        if english != "thousand":  # "5 mil" may be millions
+            text = re.sub(rf"(?i)(?<=\d )(?:{names})\b\.?", english, text)
+    text = re.sub(r"(?i)\b(?:half a|a half|half) dozen\b", "6", text)
     text = re.sub(r"(?i)\b(?:a|one) dozen\b", "12", text)
     text = re.sub(r"\b(\d{1,2}) Uhr\b", r"\1:00", text)
     for sign, number in _FRACTIONS.items():
-        text = re.sub(rf"(?<!\d){sign}", number, text)
+        text = re.sub(rf"(?<!\d)(?<!\d ){sign}", number, text)
     return _KANJI_NUMBER.sub(_read_kanji, text)
 
 
@@ -98,7 +185,7 @@ def _plain(word: str) -> str:
 
 @cache
 def _patterns() -> tuple[re.Pattern[str], dict[str, str]]:
-    """An expression for all words, and the digits of each."""
+    """An expression for number words that follow each other, and the digits of each that is known."""
     spelled = {word: value for value, words in _OTHERS.items() for word in words.split("|")}
     for language, names in _TO_TWENTY.items():
         small = {value: name.replace("_", " ") for value, name in enumerate(names.split(), 2)}
@@ -114,10 +201,13 @@ def _patterns() -> tuple[re.Pattern[str], dict[str, str]]:
             spelled |= {f"quatre-vingt-{small[value]}": str(80 + value) for value in range(2, 20)}
         if language == "es":
             spelled |= {f"veinti{name}": str(20 + value) for value, name in units.items()}
-    spelled = {_plain(word): value for word, value in spelled.items()}
+    spelled = {_plain(word): value for word, value in spelled.items() if word != "six"}  # the same in English
     longest = sorted(spelled, key=len, reverse=True)
     choice = "|".join(re.escape(word).replace(r"\ ", r"\s+") for word in longest)
-    return re.compile(rf"(?i)(?<![\w-])(?:{choice})(?![\w-]|\.?\s*\d)"), spelled  # "Sept. 5" is no seven
+    scales = "|".join(_SCALES.values())
+    word = rf"(?<![\w-])(?:{choice}|{_LARGER.pattern}|{scales})(?![\w-])"
+    run = rf"(?i){word}(?:[\s-]+(?:{_LINKS}\s+)?{word})*"
+    return re.compile(rf"{run}(?!\.?\s*\d)"), spelled  # "Sept. 5" is no seven
 
 
 def _joined(language: str, ten: str, unit: str) -> str:
@@ -143,5 +233,5 @@ def _read_kanji(match: re.Match[str]) -> str:
         elif sign in _KANJI_TENS:
             section, unit = section + (unit or 1) * _KANJI_TENS[sign], 0.0
         else:
-            total, section, unit = total + (section + unit) * _KANJI_SCALES[sign], 0.0, 0.0
+            total, section, unit = total + (section + unit or 1) * _KANJI_SCALES[sign], 0.0, 0.0
     return f"{total + section + unit:.0f}"

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ragworth.text_match.dates import MONTHS, TextPiece, tokens_with_dates
+from ragworth.text_match.foreign_numbers import with_digits
 from ragworth.text_match.numerals import ROMAN
 from ragworth.text_match.overlap import SCRIPTS_WITHOUT_SPACES
 from ragworth.text_match.plurals import singular
@@ -202,6 +203,8 @@ def _coarser_date(text: MatchableText, answer: MatchableText) -> bool:
     pairs = zip(text.words[:-2], text.words[2:], strict=True)
     if any(len(day) <= 2 and day.isdecimal() and year in years for day, year in pairs):
         return False  # a date with the month in a language that isn't known
+    if with_digits(text.raw).likely != text.raw:
+        return False  # the day may be in words
     return len(years) == 1 and years <= set(answer.words)
 
 

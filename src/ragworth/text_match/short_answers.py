@@ -24,6 +24,9 @@ from ragworth.text_match.refusals import RefusalMatch, find_refusal
 _NOTHING = ("none", "nil", "null", "na")
 """Labels that decline as an answer, and may be what is asked for as an accepted one."""
 
+_SCALED = re.compile(r"\d[百千万億亿]")
+"""Digits with a Chinese numeral that multiplies them: 3 isn't in 3万."""
+
 GradeLabel = Literal["correct", "partially-correct", "abstained", "wrong", "undecided"]
 
 
@@ -54,6 +57,8 @@ def grade_short_answer(
     for place, answer in enumerate(require_accepted(accepted), 1):
         if not answer.strip():
             raise InputError(f"accepted answer {place} of {len(accepted)} is blank", expected="a text")
+    if _SCALED.search(text) and not any(map(_SCALED.search, accepted)):
+        text = with_digits(text).sure
     declined = find_refusal(text, phrases)
     rightly = _accepted_refusal(accepted, phrases) if declined is not None else None
     if rightly is not None:
@@ -90,17 +95,37 @@ def grade_short_answer(
             return ShortAnswerGrade(
                 "undecided", f"has {quote_short(given)} only in a citation or as the number of an item"
             )
-    spelled, wanted = with_digits(text), [with_digits(answer) for answer in accepted]
-    if (spelled, wanted) != (text, [*accepted]):
-        in_digits = TextFacts(without_marks(spelled) or spelled)
-        for answer, original in zip(wanted, accepted, strict=True):
-            verdict = judge_answer(in_digits, answer, asked)
-            if verdict.kind == "given":
+    in_digits = _grade_in_digits(text, accepted, asked, relevant_shown)
+    if in_digits is not None:
+        return in_digits
+    return ShortAnswerGrade("wrong", against or f"gives none of the accepted answers ({len(accepted)})")
+
+
+def _grade_in_digits(
+    text: str, accepted: Sequence[str], asked: QuestionFacts, relevant_shown: bool | None
+) -> ShortAnswerGrade | None:
+    """The grade with the number words of other languages in digits; None if these make no difference."""
+    said, wanted = with_digits(text), [with_digits(answer) for answer in accepted]
+    readings = ((said.sure, [each.sure for each in wanted]), (said.likely, [each.likely for each in wanted]))
+    tried = [(text, [*accepted])]
+    for number, (plain, answers) in enumerate(readings):
+        if (plain, answers) in tried:
+            continue
+        tried.append((plain, answers))
+        facts = TextFacts(without_marks(plain) or plain)
+        for answer, original in zip(answers, accepted, strict=True):
+            verdict = judge_answer(facts, answer, asked)
+            if verdict.kind == "given" and number == 0:
                 label: GradeLabel = "correct" if relevant_shown is not False else "partially-correct"
                 return ShortAnswerGrade(label, f"{verdict.why} {quote_short(original)}, with number words in digits")
+            if verdict.kind == "given":
+                return ShortAnswerGrade("undecided", f"has a word that may be the number in {quote_short(original)}")
             if verdict.kind == "unclear":
                 return ShortAnswerGrade("undecided", verdict.why)
-    return ShortAnswerGrade("wrong", against or f"gives none of the accepted answers ({len(accepted)})")
+    numbers = any(each.unread or re.search(r"\d", each.likely) for each in wanted)
+    if (said.unread and numbers) or (any(each.unread for each in wanted) and re.search(r"\d", said.likely)):
+        return ShortAnswerGrade("undecided", "has a number in words that can't be read")
+    return None
 
 
 def _accepted_refusal(accepted: Sequence[str], phrases: Sequence[str]) -> str | None:

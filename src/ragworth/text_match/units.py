@@ -129,9 +129,11 @@ money:inr 1   inr, rupee
 money:sek 1   sek, swedish krona, krona, kronor
 money:usd 0.01 cent
 money:eur 0.01 cent
-count 1e3     k
+count 1e3     k, тыс, тысяча, тысячи, тысяч, tsd, tausend, duizend
 count 1e6     m, mn, mln, mio, millionen, millones, milione, milioni, milhao, milhoe, millions
+count 1e6     miljoen, milyon, млн, миллион, миллиона, миллионов
 count 1e9     b, bn, mrd, milliarde, milliarden, milliard, miliardo, miliardi, mld
+count 1e9     miljard, milyar, млрд, миллиард, миллиарда, миллиардов
 count 1e12    tn
 """
 KELVIN = Unit("temperature", 1.0, -273.15)

@@ -94,6 +94,8 @@ def test_correctness_on_a_scale_is_no_share() -> None:
 def test_a_direction_that_is_assumed_is_said() -> None:
     marks = {"a": [4.0, 5.0] * 10, "b": [1.0, 2.0] * 10}
     assert overview({"schulnote": marks}).headline.endswith("if lower ones are, call it lower_schulnote.")
+    assert overview({"rank_score": marks}).headline.endswith("if higher ones are, call it higher_rank_score.")
+    assert overview({"complexity": marks, "mistakes": marks}).main == "mistakes"  # complexity may be good or bad
     found = overview({"mistakes": marks})
     assert found.headline == "b answers best: it has a mean mistakes of 1.500, significantly less than for a."
     assert "taken to be better" not in overview({"faithfulness": marks}).headline

@@ -14,6 +14,7 @@ from ragworth.answer_outcomes import (
     SHARES,
     UNIT,
     is_surely_better_if_higher,
+    is_surely_better_if_lower,
     main_outcome,
     outcome_direction,
     outcome_scores,
@@ -348,10 +349,8 @@ class _Sentences:
         if shared is not None and not shared.n and len(ranked) > 1:
             return f"The systems can't be ranked: no question has a value of {self.main} for all of them."
         words = self._leader(ranked)
-        if len(ranked) > 1 and outcome_direction(self.main) > 0 and not is_surely_better_if_higher(self.main):
-            words += (
-                f" Higher values of {self.main} are taken to be better; if lower ones are, call it lower_{self.main}."
-            )
+        if len(ranked) > 1:
+            words += self._assumed_direction()
         if shared is not None and shared.n < shared.total and len(ranked) > 1:
             every = "both" if len(ranked) == 2 else "all of them"
             words += f" This is over the {shared.n:,} of {shared.total:,} questions that have a grade for {every}."
@@ -361,6 +360,18 @@ class _Sentences:
         if bare := [system for system in systems if system not in order]:
             words += f" {_join_names(bare)} {'has' if len(bare) == 1 else 'have'} no value of {self.main}."
         return words
+
+    def _assumed_direction(self) -> str:
+        """Which values are taken to be better, where only the name of the outcome says it, or nothing."""
+        if outcome_direction(self.main) < 0 and not is_surely_better_if_lower(self.main):
+            here, other = "Lower", "higher"
+        elif outcome_direction(self.main) > 0 and not is_surely_better_if_higher(self.main):
+            here, other = "Higher", "lower"
+        else:
+            return ""
+        return (
+            f" {here} values of {self.main} are taken to be better; if {other} ones are, call it {other}_{self.main}."
+        )
 
     def _leader(self, order: Sequence[str]) -> str:
         best, *others = order
