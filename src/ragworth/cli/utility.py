@@ -23,6 +23,7 @@ def command(judgments: tuple[str, ...], rel: float, output: str | None, look: st
     import polars as pl
 
     from ragworth import formats
+    from ragworth.errors import format_count
     from ragworth.metrics.passage_utility import utilities
     from ragworth.tables import Judgments
 
@@ -35,3 +36,7 @@ def command(judgments: tuple[str, ...], rel: float, output: str | None, look: st
     share = (pl.col("passages") / frame.height).alias("share")
     short = short.with_columns(share).select("class", "passages", "share", "mean utility").sort("class")
     print_rows(frame, look, short, output)
+    unlabelled = frame.filter(pl.col("relevance").is_null() & pl.col("class").is_not_null()).height
+    if unlabelled:
+        words = f"{unlabelled:,} of {format_count(frame.height, 'passage')} {'has' if unlabelled == 1 else 'have'}"
+        click.echo(f"note: {words} no relevance label and count{'s' * (unlabelled == 1)} as irrelevant", err=True)
