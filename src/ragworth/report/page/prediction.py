@@ -114,13 +114,17 @@ def _known_scores(scores: Scores, metric: str) -> pl.DataFrame:
 def _row(each: OutcomeCorrelation, best: OutcomeCorrelation) -> dict[str, object]:
     span = each.span(each.draws)
     behind = best.up * best.draws - each.up * each.draws if each.queries.equals(best.queries) else None
-    gap = each.span(behind) if behind is not None else None
+    apart = None
+    if behind is not None and each is not best:
+        gap = each.span(behind)
+        copy = not np.nan_to_num(behind).any()  # equal in every resample, which gives no interval
+        apart = gap.low > 0 if gap is not None else False if copy else None
     return {
         "metric": each.metric,
         "rho": each.rho,
         "low": span.low if span is not None else None,
         "high": span.high if span is not None else None,
-        "apart": gap.low > 0 if gap is not None and each is not best else None,
+        "apart": apart,
         "n": each.n,
         "queries": len(each.queries),
     }
