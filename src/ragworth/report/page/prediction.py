@@ -84,7 +84,7 @@ def outcome_predictions(
     scores: Scores, outcomes: Outcomes, metrics: list[str], seed: int, conversations: Mapping[str, str] | None = None
 ) -> pl.DataFrame:
     """How well each metric predicts each outcome: Spearman's ρ over all (system, query), best first: the
-    highest, or the lowest for a metric of which lower is better.
+    highest, or the lowest if the metric or the outcome, and not both, is better if lower.
 
     The interval is an expanded percentile bootstrap that draws whole queries, because contexts of one query are not
     independent, and whole ``conversations`` where queries are their turns; for more than :data:`LARGE` queries it is
@@ -101,6 +101,8 @@ def outcome_predictions(
             )
             for metric in metrics
         ]
+        if not higher_is_better(str(aspect)):
+            every = [None if each is None else each._replace(up=-each.up) for each in every]
         found = sorted((each for each in every if each is not None), key=lambda each: -each.up * each.rho)
         rows += [{"outcome": aspect, **_row(each, found[0])} for each in found]
     return pl.DataFrame(rows, schema=SCHEMA)
