@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.comparison import higher_is_better
+from ragworth.comparison import direction, higher_is_better
 from ragworth.conversations import cluster_labels
 from ragworth.errors import InputError, format_count, format_list
 from ragworth.results import Results
@@ -80,8 +80,9 @@ class ScoreRows(NamedTuple):
 
 
 def outcome_name(aspect: str) -> str:
-    """The outcome in quotes, and its direction if lower is better."""
-    return f"{aspect!r}{'' if higher_is_better(aspect) else ' (lower is better)'}"
+    """The outcome in quotes, and its direction unless higher is better."""
+    words = {1: "", 0: " (neither better nor worse)", -1: " (lower is better)"}
+    return f"{aspect!r}{words[direction(aspect)]}"
 
 
 def aspect_of(outcomes: Outcomes | None, wanted: str | None, name: str = "") -> str:

@@ -501,3 +501,20 @@ def test_outcomes_of_which_lower_is_better_are_predicted_the_other_way(tmp_path:
     assert ("(lower is better)" in found.lead) == (sign < 0)
     best = outcome_predictions(results.scores, values, ["inverse", "nDCG@5"], 0).row(0, named=True)
     assert (best["metric"], best["rho"]) == ("nDCG@5", pytest.approx(sign))
+
+
+def test_few_queries_and_outcomes_without_a_direction_are_no_advice(tmp_path: Path) -> None:
+    results = planted.given(tmp_path / "results", queries=4)
+    rows = results.scores.frame.filter(pl.col("metric") == "nDCG@5")
+    values = rows.select("system", "query", aspect=pl.lit("abstained"), value=pl.col("value"))
+    replace(results, outcomes=Outcomes(values)).write(tmp_path / "results")
+    found = ragworth.study("alignment", [tmp_path / "results"], keep=False).findings
+    assert "'abstained' (neither better nor worse)" in found.lead
+    assert not found.sentences[0].startswith("Use")
+    for kind in ("top-k", "context-size"):
+        (first, *_) = (
+            each
+            for each in ragworth.study(kind, [tmp_path / "results"], keep=False).findings.sentences
+            if "best" in each
+        )
+        assert first.endswith("With 4 queries this is only a hint.")

@@ -22,7 +22,15 @@ from ragworth.prediction.sizes import SizedPredictions, spread_over_sizes
 from ragworth.report.study.charts import curve_chart
 from ragworth.report.study.page import Row, StudyPage, TableText, estimate_rows
 from ragworth.report.study.table_charts import outcome_curve, outcome_figure, shared_lines
-from ragworth.report.wording import MEASURE_NAMES, best_words, count_queries, p_words, signed, with_interval
+from ragworth.report.wording import (
+    MEASURE_NAMES,
+    best_words,
+    count_queries,
+    few_queries_hint,
+    p_words,
+    signed,
+    with_interval,
+)
 from ragworth.retrieval.context_sampling import draw_sizes
 from ragworth.score_rows import NO_GRADES_REMEDY, ScoreRows, aspect_of, outcome_name, rows_of
 from ragworth.stats.estimate import Estimate, mean_estimates
@@ -300,12 +308,13 @@ class SizedCase:
         unit = count_queries(one.n) if over == "queries" else format_count(one.n, "system")
         measure = MEASURE_NAMES[self.study.measure]
         figure = f"{measure} {with_interval(one)} over {unit}"
+        hint = few_queries_hint(one.n) if over == "queries" else ""
         if first["sizes"] == 1:
-            yield f"{where}{what}: {figure} (k = {first['lowest at k']})."
+            yield f"{where}{what}: {figure} (k = {first['lowest at k']}).{hint}"
             return
         low, high = (f"{signed(first[end])} (k = {first[f'{end} at k']})" for end in ("lowest", "highest"))
         same = len(_alike(best, "lowest", "lowest at k", "highest", "highest at k")) == len(best)
-        yield f"{where}{what} over all sizes: mean {figure}{f', from {low} to {high}' if same else ''}."
+        yield f"{where}{what} over all sizes: mean {figure}{f', from {low} to {high}' if same else ''}.{hint}"
         known = [row for row in ranked if row["deviation"] is not None]
         known.sort(key=lambda row: round(row["deviation"], 12))
         least, most = _alike(known, "deviation"), _alike(known[::-1], "deviation")

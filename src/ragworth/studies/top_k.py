@@ -25,7 +25,7 @@ from ragworth.metrics.parsing import parse, try_parse
 from ragworth.prediction.correlations import Prediction
 from ragworth.report.study.page import Row, StudyPage, TableText, columns
 from ragworth.report.study.table_charts import heat_figure
-from ragworth.report.wording import MEASURE_NAMES, best_words, count_queries, signed, with_interval
+from ragworth.report.wording import MEASURE_NAMES, best_words, count_queries, few_queries_hint, signed, with_interval
 from ragworth.retrieval.candidates import no_queries_error
 from ragworth.retrieval.context_lists import ContextLists, contexts_from_lists, lists_by_system
 from ragworth.score_rows import ScoreRows, outcome_name, rows_of
@@ -292,7 +292,10 @@ class TopK(Study):
                 for row in _at(gaps, system, place).iter_rows(named=True)
                 if row["p_holm"] is not None and row["p_holm"] < self.plan.alpha
             ]
-            more = f" Significantly different: {format_list(sure, 9)}." if sure else ""
+            compared = _at(gaps, system, place).drop_nulls("p_holm").height
+            more = " No difference between metrics is significant." if compared else ""
+            more = f" Significantly different: {format_list(sure, 9)}." if sure else more
+            more += few_queries_hint(best["queries"])
             yield f"{words}: {verdict},{tuned} {MEASURE_NAMES[self.measure]} {with_interval(one)} over {n}.{more}"
         told = [
             f"{row['metric']} {with_interval(Estimate(row['cross-validated'], row['low'], row['high']))} (in-sample "
