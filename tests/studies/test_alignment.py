@@ -512,9 +512,5 @@ def test_few_queries_and_outcomes_without_a_direction_are_no_advice(tmp_path: Pa
     assert "'abstained' (neither better nor worse)" in found.lead
     assert not found.sentences[0].startswith("Use")
     for kind in ("top-k", "context-size"):
-        (first, *_) = (
-            each
-            for each in ragworth.study(kind, [tmp_path / "results"], keep=False).findings.sentences
-            if "best" in each
-        )
-        assert first.endswith("With 4 queries this is only a hint.")
+        said = ragworth.study(kind, [tmp_path / "results"], keep=False).findings.sentences
+        assert any("With 4 queries this is only a hint." in each for each in said)
