@@ -360,5 +360,3 @@ def test_passages_without_a_label_that_count_as_misleading_are_noted() -> None:
     known = judged({"a": 1.0}, {"a": 0.2, "b": 0.1})
     notes = ragworth.score(shown(A="ab"), known, ["UDCG", "Utility", "UDCG@1"]).notes
     assert notes == ("A: 1 of 2 passages shown has no relevance label and counts as irrelevant for UDCG, Utility",)
-    with pytest.raises(TableError, match="none of the 1 passage with an abstention"):
-        ragworth.utilities(judged({"a": 1.0}, {"b": 0.1}))

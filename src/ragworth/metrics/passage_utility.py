@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from ragworth.errors import TableError, format_count
+from ragworth.errors import TableError
 from ragworth.metrics.reader_judgments import READER_JUDGED, reader_judged
 from ragworth.tables import OK, Judgments
 from ragworth.tables.coercion import Data
@@ -40,12 +40,6 @@ def utilities(judgments: Judgments | Data, rel: float = 1.0, *, weak: float = WE
         how="left",
         maintain_order="left",
     )
-    if not both["_failed"].is_not_null().any():
-        raise TableError(
-            f"none of the {format_count(both.height, 'passage')} with an abstention probability has a relevance label",
-            more=(f"abstention: {_first_pair(asked)}", f"relevance: {_first_pair(judged)}"),
-            remedy="check that both use the same ids of queries and passages",
-        )
     own = reader_judged(table).with_columns(_own=pl.lit(True)).unique()
     both = both.join(own, on=keys, how="left", maintain_order="left")
     sure = 1 - pl.col("abstention")
@@ -79,8 +73,3 @@ def utilities(judgments: Judgments | Data, rel: float = 1.0, *, weak: float = WE
         )
         .select(*keys, "relevance", "abstention", "utility", "distraction", "class", "status")
     )
-
-
-def _first_pair(part: pl.DataFrame) -> str:
-    query, passage = part.select("query", "passage").row(0)
-    return f"query {query!r}, passage {passage!r}"
