@@ -295,6 +295,7 @@ def test_the_example_of_the_page_is_a_file(tmp_path: Path) -> None:
         ("[systems]\nx = []", 2, "the system 'x' has no steps"),
         ("[systems]\nx = {}", 2, "the system 'x' says nothing"),
         ('[systems]\n"" = "bm25"', 1, "the name of a system is empty"),
+        ('[systems]\na = "bm25"\nA = "bm25"', 3, "the systems 'a' and 'A' differ only in case or spaces"),
         ("[budget]\ncost = -1", 2, "budget.cost is -1; it may be 0 or more"),
         ("[budget]\ncost = nan", 2, "budget.cost is nan"),
         ("[budget]\nprice = [1, -2]", 2, " not a list of two numbers: for a million"),

@@ -27,6 +27,12 @@ JOIN_ROWS = 1 << 21
 """Rows of a large table that are joined at a time."""
 
 
+def _first_texts(texts: pl.Series, width: int = 24) -> str:
+    """List the first three texts or ids and count the rest."""
+    shown = ", ".join(quote_short(each, width) for each in texts.head(3))
+    return f"{shown} and {len(texts) - 3:,} more" if len(texts) > 3 else shown
+
+
 def _text_table(kind: str, data: Data, source: str, *, unique: bool = True) -> pl.DataFrame:
     """Check a table of (id, text) whose id column is named ``kind``."""
     frame = coercion.to_frame(data, source=source)
@@ -160,6 +166,24 @@ class Collection:
                     notes.append(f"{format_count(len(unknown), kind, plural)} {verb} but without text ({few})")
         return notes
 
+    def doubtful_text_notes(self) -> list[str]:
+        """Note passages without words, and questions that differ only in case or spaces but count as several."""
+        notes: list[str] = []
+        words = pl.col("text").str.strip_chars()
+        blank = self.passages.filter(words == "")["passage"]
+        if n := len(blank):
+            passages = format_count(self.passages.height, "passage")
+            notes.append(f"{n:,} of {passages} {'has' if n == 1 else 'have'} an empty text ({_first_texts(blank)})")
+        key = words.str.replace_all(r"\s+", " ").str.to_lowercase()
+        alone = self.queries.join(self.turns, on="query", how="anti")  # turns may well repeat: "Why?"
+        texts = alone.select("text", key=key).unique(maintain_order=True)
+        again = texts.filter(~pl.col("key").is_first_distinct())["text"]
+        if n := len(again):
+            differ, count = ("differs", "counts") if n == 1 else ("differ", "count")
+            questions, few = format_count(n, "question"), _first_texts(again, 60)
+            notes.append(f"{questions} {differ} from another only in case or spaces, and {count} as different ({few})")
+        return notes
+
     def unknown(self, contexts: Contexts) -> tuple[str, ...]:
         """Note queries and passages of runs that have no text in the collection."""
         notes: list[str] = []
@@ -174,8 +198,7 @@ class Collection:
             ]
             missing = pl.concat(found).unique(maintain_order=True)
             for (system,), part in missing.group_by("system", maintain_order=True):
-                few = format_list([quote_short(s, 24) for s in part[kind].head(4)], 3)
-                number = format_count(part.height, kind, plural)
+                number, few = format_count(part.height, kind, plural), _first_texts(part[kind])
                 notes.append(Note(f"{system}: {number} not in the collection ({few})", system=str(system)))
         return tuple(notes)
 

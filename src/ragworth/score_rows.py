@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.comparison import higher_is_better
+from ragworth.comparison import direction, higher_is_better
 from ragworth.conversations import cluster_labels
 from ragworth.errors import InputError, format_count, format_list
 from ragworth.results import Results
@@ -31,7 +31,8 @@ DIGITS = 12
 class ScoreRows(NamedTuple):
     """One row for each context that has an outcome.
 
-    ``values`` (rows × metrics): higher is better, whatever the direction of the metric; NaN where there is none.
+    ``values`` (rows × metrics) and ``outcome``: higher is better, whatever the direction of the metric or the outcome;
+    NaN where there is no value.
     """
 
     metrics: list[str]
@@ -44,6 +45,11 @@ class ScoreRows(NamedTuple):
     """Queries that have contexts without an outcome, by what is the matter with those."""
     clusters: Ints | None = None
     """The conversation of each row's query; None if queries are independent."""
+
+    @property
+    def outcome_as_given(self) -> Floats:
+        """The outcome itself, also if lower is better."""
+        return self.outcome if higher_is_better(self.aspect) else 0 - self.outcome
 
     @property
     def units(self) -> npt.NDArray[np.int64]:
@@ -71,6 +77,12 @@ class ScoreRows(NamedTuple):
         queries, systems = (list(compress(names, keep)) for names in (self.queries, self.systems))
         made = self._replace(values=self.values[keep], outcome=self.outcome[keep], queries=queries, systems=systems)
         return made if self.clusters is None else made._replace(clusters=self.clusters[keep])
+
+
+def outcome_name(aspect: str) -> str:
+    """The outcome in quotes, and its direction unless higher is better."""
+    words = {1: "", 0: " (neither better nor worse)", -1: " (lower is better)"}
+    return f"{aspect!r}{words[direction(aspect)]}"
 
 
 def aspect_of(outcomes: Outcomes | None, wanted: str | None, name: str = "") -> str:
@@ -109,7 +121,7 @@ def rows_of(results: Results, wanted: str | None = None, metrics: Sequence[str] 
     return ScoreRows(
         chosen,
         np.round(values * signs, DIGITS),
-        both["outcome"].to_numpy().astype(np.float64),
+        both["outcome"].to_numpy().astype(np.float64) * (1 if higher_is_better(aspect) else -1),
         both["query"].to_list(),
         both["system"].to_list(),
         aspect,

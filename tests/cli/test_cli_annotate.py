@@ -461,6 +461,13 @@ def test_utility_of_judgments(desk: Desk) -> None:
     assert [row["utility"] for row in rows] == [-0.75, -0.125, -0.875]
 
 
+def test_utility_of_passages_without_a_label_is_told(desk: Desk) -> None:
+    abstention, labels = judged(desk)
+    assert "1 of 3 passages has no relevance label and counts" in desk("utility", abstention, labels).stderr
+    other = desk.save("other.txt", "q01 0 p1 1\n")
+    assert "none of the 3 passages with an abstention" in desk("utility", abstention, other).stderr
+
+
 def test_utility_of_what_was_annotated(desk: Desk) -> None:
     for kind in ("abstention", "relevance"):
         fine(desk.annotate(kind, "-o", desk.path(f"{kind}.parquet")))

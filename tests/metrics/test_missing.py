@@ -346,3 +346,17 @@ def test_queries_without_a_relevant_passage_are_noted() -> None:
     (note,) = ragworth.score(run, {"q1": {"a": 0.9}, "q2": {"a": 0.2}}, ["nDCG@5", "P@5", "RR"]).notes
     assert note.startswith("no judged passage has a relevance of 1 or more (the highest is 0.9)")
     assert note.endswith("for P@5, RR")
+
+
+def test_ids_that_differ_only_in_zeros_spaces_or_case_are_noted() -> None:
+    run = {"7": {"a": 1.0}, " Q1": {"a": 1.0}, "100": {"a": 1.0}}
+    notes = ragworth.score(run, {q: {"a": 1} for q in ("007", "q1", "100")}, "P@1").notes
+    assert any("2 queries differ from judged ones only in leading zeros" in note and "'007'" in note for note in notes)
+    with pytest.raises(TableError, match="'7' and '007'"):
+        ragworth.score({"7": {"a": 1.0}}, {"007": {"a": 1}}, "P@1")
+
+
+def test_passages_without_a_label_that_count_as_misleading_are_noted() -> None:
+    known = judged({"a": 1.0}, {"a": 0.2, "b": 0.1})
+    notes = ragworth.score(shown(A="ab"), known, ["UDCG", "Utility", "UDCG@1"]).notes
+    assert notes == ("A: 1 of 2 passages shown has no relevance label and counts as irrelevant for UDCG, Utility",)

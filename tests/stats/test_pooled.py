@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ragworth.stats import weighted_correlation
 from ragworth.stats.correlation import MEASURES, Measure
-from ragworth.stats.pooled import ONE_QUERY, UNSTEADY, pooled_correlations, pooled_gaps
+from ragworth.stats.pooled import ONE_QUERY, PERFECT, UNSTEADY, pooled_correlations, pooled_gaps
 from ragworth.stats.resampling import expanded_interval, expanded_p, fisher_z_interval, resample_counts, standard_error
 from ragworth.stats.weighted_correlation import make_resampler
 from tests.strategies import examples
@@ -112,7 +112,7 @@ def test_equal_metrics_do_not_differ_and_better_ones_do() -> None:
     x[:, 1] = x[:, 0]
     x[:, 2] = np.random.default_rng(9).normal(size=len(y))
     same, better, worse = pooled_gaps(x, y, query, pairs=[(0, 1), (0, 2), (2, 0)], resamples=400)
-    assert (same.value, same.p, same.interval) == (0.0, 1.0, (0.0, 0.0))
+    assert (same.value, same.p, same.interval) == (0.0, 1.0, None)
     assert better.p is not None and 0 < better.p < 0.01
     assert better.interval is not None and better.interval.low > 0
     assert worse.p == better.p and worse.value == -(better.value or 0)
@@ -129,7 +129,7 @@ def test_edges_say_why() -> None:
     two = pooled_correlations([1.0, 2.0], [1.0, 2.0], resamples=20)[0]
     assert (two.value, two.counts["queries"]) == (1.0, 2)
     perfect = pooled_correlations(np.arange(5.0), np.arange(5.0), resamples=50)[0]
-    assert (perfect.value, perfect.interval) == (1.0, (1.0, 1.0))
+    assert (perfect.value, perfect.interval, perfect.reason) == (1.0, None, PERFECT)
     (gap,) = pooled_gaps(np.stack([np.ones(4), np.arange(4.0)], axis=1), np.arange(4.0), pairs=[(0, 1)])
     assert (gap.value, gap.p) == (None, None)
     assert gap.reason == "the metric is constant"

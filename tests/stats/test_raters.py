@@ -11,6 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragworth.stats import raters
+from ragworth.stats.agreement import cohen_kappa
+from ragworth.stats.estimate import Resampling
+from ragworth.stats.judge_panels import precision_recall
+from ragworth.stats.range_intervals import wilson_interval
 from ragworth.stats.raters import CONSTANT, NOTHING, MeasurementLevel, fleiss_kappa, krippendorff_alpha
 from tests.strategies import examples
 
@@ -162,3 +166,19 @@ def test_intervals_cover_as_often_as_they_say() -> None:
         # Two ratings share the truth with probability 0.7², beyond which they are chance.
         held.append(found is not None and found.low <= 0.49 <= found.high)
     assert 0.9 <= np.mean(held) <= 0.99
+
+
+def test_perfect_agreement_on_few_items_leaves_doubt() -> None:
+    ratings = [[1, 1], [0, 0], [1, 1]]
+    few, many = (fleiss_kappa(ratings * times, resamples=50) for times in (1, 40))
+    assert (few.value, few.high, many.value, many.high) == (1.0, 1.0, 1.0, 1.0)
+    assert few.low is not None and many.low is not None
+    assert few.low < 0 < 0.9 < many.low < 1
+    assert cohen_kappa([1, 0, 1], [1, 0, 1], resamples=50).interval == few.interval
+
+
+def test_shares_of_0_and_1_have_an_interval() -> None:
+    yes = np.array([True, True, False, False])
+    found = precision_recall(yes, yes, np.arange(4), Resampling(resamples=50))
+    # Two items are yes: Wilson's interval of 2 of 2, and not of 4 of 4.
+    assert found.precision.interval == wilson_interval(2, 2, 0.95)

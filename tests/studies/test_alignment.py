@@ -17,13 +17,15 @@ import ragworth
 from ragworth.errors import InputError
 from ragworth.formats.theta import Theta
 from ragworth.prediction.correlations import Prediction
+from ragworth.report.page.prediction import outcome_predictions
 from ragworth.results import Results
 from ragworth.retrieval.candidates import Candidates
 from ragworth.retrieval.context_sampling import draw_contexts
 from ragworth.score_rows import ScoreRows
 from ragworth.stats.estimate import Resampling
 from ragworth.studies.run import plan_study
-from ragworth.tables import Outcomes
+from ragworth.tables import Outcomes, Scores
+from tests.studies import planted
 from tests.studies.conftest import Opened
 
 
@@ -484,3 +486,31 @@ def test_answers_without_any_grade_are_refused(tmp_path: Path, opened: Opened) -
     replace(first.results, outcomes=Outcomes.trusted(frame)).write(tmp_path / "none")
     with pytest.raises(InputError, match="no context has an outcome 'grade'"):
         ragworth.study("alignment", tmp_path / "none", keep=False)
+
+
+@pytest.mark.parametrize(("outcome", "sign"), [("hallucination", -1), ("helpfulness", 1)])
+def test_outcomes_of_which_lower_is_better_are_predicted_the_other_way(tmp_path: Path, outcome: str, sign: int) -> None:
+    results = planted.given(tmp_path / "results")
+    rows = results.scores.frame.filter(pl.col("metric") == "nDCG@5")
+    inverse = rows.with_columns(metric=pl.lit("inverse"), value=1 - pl.col("value"))
+    values = Outcomes(rows.select("system", "query", aspect=pl.lit(outcome), value=sign * pl.col("value")))
+    results = replace(results, scores=Scores(pl.concat([rows, inverse])), outcomes=values)
+    results.write(tmp_path / "results")
+    found = ragworth.study("alignment", [tmp_path / "results"], keep=False).findings
+    assert found.sentences[0].startswith("Use nDCG@5")
+    assert ("(lower is better)" in found.lead) == (sign < 0)
+    best = outcome_predictions(results.scores, values, ["inverse", "nDCG@5"], 0).row(0, named=True)
+    assert (best["metric"], best["rho"]) == ("nDCG@5", pytest.approx(sign))
+
+
+def test_few_queries_and_outcomes_without_a_direction_are_no_advice(tmp_path: Path) -> None:
+    results = planted.given(tmp_path / "results", queries=4)
+    rows = results.scores.frame.filter(pl.col("metric") == "nDCG@5")
+    values = rows.select("system", "query", aspect=pl.lit("abstained"), value=pl.col("value"))
+    replace(results, outcomes=Outcomes(values)).write(tmp_path / "results")
+    found = ragworth.study("alignment", [tmp_path / "results"], keep=False).findings
+    assert "'abstained' (neither better nor worse)" in found.lead
+    assert not found.sentences[0].startswith("Use")
+    for kind in ("top-k", "context-size"):
+        said = ragworth.study(kind, [tmp_path / "results"], keep=False).findings.sentences
+        assert any("With 4 queries this is only a hint." in each for each in said)

@@ -135,3 +135,15 @@ def test_text_ids() -> None:
     assert text_id("one") != text_id("one ")
     assert text_id("")
     assert text_id("\ud800")  # half a character has no place in a file, but must not stop the reader
+
+
+def test_empty_texts_and_questions_that_differ_in_case_or_spaces_are_noted() -> None:
+    texts = ["Who was it?", "who  was it? ", "Who was she?", "Who was she?"]
+    collection = Collection.of(
+        queries=[{"query": f"q{at}", "text": text} for at, text in enumerate(texts)],
+        passages=[{"passage": f"p{at}", "text": "  " if at else "text"} for at in range(6)],
+    )
+    assert collection.doubtful_text_notes() == [
+        "5 of 6 passages have an empty text ('p1', 'p2', 'p3' and 2 more)",
+        "1 question differs from another only in case or spaces, and counts as different ('who  was it? ')",
+    ]

@@ -23,11 +23,19 @@ def command(judgments: tuple[str, ...], rel: float, output: str | None, look: st
     import polars as pl
 
     from ragworth import formats
+    from ragworth.errors import TableError, format_count
     from ragworth.metrics.passage_utility import utilities
     from ragworth.tables import Judgments
 
     table = Judgments.concat([formats.read_judgments(path) for path in judgments])
     frame = utilities(table, rel)
+    unlabelled = frame.filter(pl.col("relevance").is_null() & pl.col("class").is_not_null()).height
+    passages = format_count(frame.height, "passage")
+    if unlabelled == frame.height:
+        raise TableError(
+            f"none of the {passages} with an abstention probability has a relevance label",
+            remedy="check that both use the same ids of queries and passages",
+        )
     write_rows(frame, output)
     number = pl.len().alias("passages")
     kind = pl.coalesce("class", pl.lit("no value: ") + pl.col("status")).alias("class")
@@ -35,3 +43,6 @@ def command(judgments: tuple[str, ...], rel: float, output: str | None, look: st
     share = (pl.col("passages") / frame.height).alias("share")
     short = short.with_columns(share).select("class", "passages", "share", "mean utility").sort("class")
     print_rows(frame, look, short, output)
+    if unlabelled:
+        words = f"{unlabelled:,} of {passages} {'has' if unlabelled == 1 else 'have'}"
+        click.echo(f"note: {words} no relevance label and count{'s' * (unlabelled == 1)} as irrelevant", err=True)

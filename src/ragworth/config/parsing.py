@@ -85,6 +85,11 @@ def _find_contradictions(whole: dict[str, Any]) -> Iterator[Problem]:
         elif value in ([], {}):
             lack = "has no steps" if value == [] else "says nothing"
             yield Problem(("systems", name), f"the system {name!r} {lack}")
+    plain: dict[str, str] = {}
+    for name in systems:
+        other = plain.setdefault(" ".join(name.split()).casefold(), name)
+        if other != name:
+            yield Problem(("systems", name), f"the systems {other!r} and {name!r} differ only in case or spaces")
     baseline, source = _table(whole, "metrics").get("baseline"), _table(whole, "collection").get("from")
     named = source or not systems or any(map(names_every_system, systems))  # in files that are not read yet
     if baseline and isinstance(baseline, str) and not named and baseline not in systems:

@@ -222,7 +222,7 @@ def load_inputs(
     if systems.bare and systems.made:
         few = format_list([quote_short(name, 24) for name in systems.bare], 3)
         notes.append(f"the data doesn't say what {few} showed: metrics of passages leave it out")
-    notes += conversation_notes(material.collection)
+    notes += [*conversation_notes(material.collection), *material.collection.doubtful_text_notes()]
     return replace(material, notes=tuple(dict.fromkeys(notes)))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from ragworth.comparison import higher_is_better
 from ragworth.errors import InputError, format_count, format_list
 from ragworth.metrics import engine
 from ragworth.metrics.declaration import Metric
@@ -165,7 +166,10 @@ def round_to_digits(values: Floats) -> Floats:
 
 
 def outcomes_of_aspect(tables: FittingTables, outcome: str) -> pl.DataFrame:
-    """system, query and outcome of the contexts that have one of this aspect; none at all is an error."""
+    """system, query and outcome of the contexts that have one of this aspect; none at all is an error.
+
+    Outcomes of which lower is better change their sign.
+    """
     where = f"{tables.name}: " if tables.name else ""
     frame = tables.outcomes.frame if tables.outcomes is not None else pl.DataFrame(schema=Outcomes.schema)
     mine = frame.filter(pl.col("aspect") == outcome)
@@ -183,7 +187,8 @@ def outcomes_of_aspect(tables: FittingTables, outcome: str) -> pl.DataFrame:
             f"({mine['status'][0]})",
             remedy="grade the answers again",
         )
-    return good.select("system", "query", pl.col("value").alias("outcome"))
+    up = 1.0 if higher_is_better(outcome) else -1.0
+    return good.select("system", "query", (up * pl.col("value")).alias("outcome"))
 
 
 def describe_sources(tables: Sequence[FittingTables], outcome: str) -> dict[str, Any]:

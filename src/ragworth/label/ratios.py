@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragworth.stats.estimate import Estimate, Resampling
-from ragworth.stats.resampling import expanded_interval, resample_counts, unit_numbers
+from ragworth.stats.resampling import resample_counts, share_interval, unit_numbers
 
 Floats = npt.NDArray[np.float64]
 CHUNK = 256
@@ -22,5 +22,5 @@ def ratio_estimate(above: Floats, below: Floats, groups: npt.ArrayLike, plan: Re
     np.add.at(sums, units, np.column_stack([above, below]))
     draws = np.concatenate([n @ sums for n in resample_counts(len(sums), plan.resamples, plan.seed, CHUNK)])
     shares = np.divide(draws[:, 0], draws[:, 1], out=np.full(len(draws), np.nan), where=draws[:, 1] > 0)
-    low, high = expanded_interval(shares, len(sums), plan.level) or (None, None)
+    low, high = share_interval(shares, len(sums), plan.level) or (None, None)
     return Estimate(float(above.sum() / below.sum()), low, high, n=len(above))

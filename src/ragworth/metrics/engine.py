@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -123,6 +124,7 @@ def score_tables(
         job = ScoringJob(mine, group, judgments, ratings, tokens, universe)
         notes += job.check_overlap(complete)
         parts |= job.scores(complete)
+        notes += job.unlabelled_notes()
     notes += _withdraw_reader_judged(parts, contexts, judgments, wanted, max_rank)
     notes += _cut_ranking_notes(parts, wanted)
     if tokens is not None and any("tokens" in metric.needs for metric in wanted):
@@ -252,6 +254,22 @@ def _check_needs(
         raise TableError("there are no contexts to score", expected="at least one run with at least one passage")
 
 
+class _Unlabelled(NamedTuple):
+    """Passages shown without a relevance label, and all passages shown."""
+
+    passages: int
+    shown: int
+
+    def plus(self, block: Block, metric: Metric) -> _Unlabelled:
+        assert block.abstention is not None
+        cutoff = np.inf if metric.cutoff is None else metric.cutoff
+        filled, end = block.filled(cutoff), block.upto(cutoff)
+        unknown = filled & np.isnan(block.relevance[:, :end]) & ~np.isnan(block.abstention[:, :end])
+        if block.failed is not None:
+            unknown &= ~block.failed[:, :end]
+        return _Unlabelled(self.passages + int(unknown.sum()), self.shown + int(filled.sum()))
+
+
 class ScoringJob:
     """The metrics over one set of queries, and their inputs."""
 
@@ -268,6 +286,7 @@ class ScoringJob:
         truth = ratings.frame if truth is None and ratings is not None else truth
         assert truth is not None  # needs were checked
         self.shown, self.metrics, self.universe = shown, metrics, universe
+        self.unlabelled: dict[tuple[str, str], _Unlabelled] = {}
         self.queries = truth["query"].unique(maintain_order=True)
         needs = {need for metric in metrics for need in metric.needs}
         self.known = KnownTruth(
@@ -301,9 +320,14 @@ class ScoringJob:
             asked = self.shown.query.filter(pl.Series(mine))
             known = int((query[mine] >= 0).sum())
             if known == 0:
+                hint = _spelling_hint(asked, self.queries, what)
                 raise TableError(
                     f"{system}: none of its {format_count(len(asked), 'query', 'queries')} is {what}",
-                    more=(f"the run has {_first_ids(asked)}", f"the {what} queries are {_first_ids(self.queries)}"),
+                    more=(
+                        f"the run has {_first_ids(asked)}",
+                        f"the {what} queries are {_first_ids(self.queries)}",
+                        *((hint,) if hint else ()),
+                    ),
                     remedy="check that both belong to the same collection and use the same ids",
                 )
             if known < total:
@@ -313,6 +337,8 @@ class ScoringJob:
                 unknown = self.shown.query.filter(pl.Series(mine & (query < 0)))
                 queries = format_count(extra, "query", "queries")
                 notes.append((system, f"{queries} not {what} and so not scored ({_first_ids(unknown)})"))
+                if hint := _spelling_hint(unknown, self.queries.filter(~self.queries.is_in(asked.implode())), what):
+                    notes.append((system, hint))
             unmatched = (
                 cells is not None and cells.bounds[i] == cells.bounds[i + 1] and bool(self.shown.size[mine].any())
             )
@@ -355,6 +381,23 @@ class ScoringJob:
                 )
         return notes
 
+    def unlabelled_notes(self) -> list[str]:
+        """Note passages shown that count as harmful because nobody said whether they are relevant."""
+        metrics: dict[tuple[str, _Unlabelled], list[str]] = {}
+        for (system, metric), counts in self.unlabelled.items():
+            if counts.passages:
+                metrics.setdefault((system, counts), []).append(metric)
+        return _merge_notes(
+            [
+                (
+                    system,
+                    f"{n:,} of {format_count(shown, 'passage')} shown {'has' if n == 1 else 'have'} no relevance label "
+                    f"and count{'s' if n == 1 else ''} as irrelevant for {format_list(names, 4)}",
+                )
+                for (system, (n, shown)), names in metrics.items()
+            ]
+        )
+
     def _thresholds(self) -> list[str]:
         """Note ratings outside the scale of 0 to 5, and thresholds that no rating reaches."""
         if self.known.rated is None:
@@ -384,6 +427,9 @@ class ScoringJob:
             for low, high, block in self.blocks.of(i):
                 for j, metric in enumerate(self.metrics):
                     values[j, low:high], status[j, low:high] = _compute_metric(metric, block, statuses)
+                    if {"relevance", "abstention"} <= metric.needs:
+                        before = self.unlabelled.get((system, names[j]), _Unlabelled(0, 0))
+                        self.unlabelled[system, names[j]] = before.plus(block, metric)
             if not complete:
                 status[:, self.blocks.context[i] < 0] = statuses[LEFT_OUT]
             words = pl.Series(statuses.keys(), dtype=pl.String)
@@ -415,6 +461,20 @@ def _merge_notes(told: list[tuple[str, str]]) -> list[str]:
     for system, words in told:
         about.setdefault(words, []).append(system)
     return [f"{format_list(systems, 3)}: {words}" for words, systems in about.items()]
+
+
+def _spelling_hint(unknown: pl.Series, known: pl.Series, what: str) -> str:
+    """Say how many unknown ids are known ones in another spelling; empty if none is."""
+    key = pl.col("id").str.strip_chars().str.to_lowercase().str.strip_chars_start("0")
+    frames = [ids.rename("id").to_frame().with_columns(key.alias("key")) for ids in (unknown, known)]
+    same = frames[0].join(frames[1], on="key", maintain_order="left").unique("id", maintain_order=True)
+    if not same.height:
+        return ""
+    mine, theirs = (quote_short(each, 24) for each in same.select("id", "id_right").row(0))
+    return (
+        f"{format_count(same.height, 'query', 'queries')} {'differs' if same.height == 1 else 'differ'} from {what} "
+        f"ones only in leading zeros, spaces or case ({mine} and {theirs}); write the ids the same way"
+    )
 
 
 def _first_ids(ids: pl.Series) -> str:

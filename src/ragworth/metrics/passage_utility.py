@@ -56,7 +56,7 @@ def utilities(judgments: Judgments | Data, rel: float = 1.0, *, weak: float = WE
             .alias("status")
         )
         .with_columns(
-            pl.when(known & relevant).then(sure).when(known).then(-sure).alias("utility"),
+            pl.when(known & relevant).then(sure).when(known).then(pl.col("abstention") - 1).alias("utility"),
             effect.alias("distraction"),
         )
         .with_columns(

@@ -107,7 +107,7 @@ def udcg(block: Block, k: float, gamma: float, raw: bool, rel: float, theta: Udc
 
     **Choice**: K is the number of passages actually shown; an empty context scores σ(0) = 0.5 (raw: 0).
     The order of the passages doesn't matter. Adding a harmless passage can raise the score, because it lowers the
-    share of harmful ones.
+    share of harmful ones. A passage without a relevance label counts as irrelevant; a note says how many there are.
 
     ``UDCG(theta=FILE)@k`` is UDCG_θ = σ(Σα_i·u⁺_i + Σβ_i·u⁻_i): each position has a weight for help and one for harm,
     learned from outcomes and saved in FILE by ``ragworth train udcg``. Its k must be the one it was learned for. Here

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ragworth.comparison import direction
 from ragworth.errors import format_list
 from ragworth.report.study.page import StudiedCase, StudyPage, columns
 from ragworth.report.study.table_charts import mirrored_heat
-from ragworth.report.wording import MEASURE_NAMES, count_queries, with_interval
+from ragworth.report.wording import MEASURE_NAMES, count_queries, few_queries_hint, with_interval
 from ragworth.score_rows import Floats, ScoreRows
 from ragworth.stats.correlation import Measure, correlation
 from ragworth.stats.estimate import Estimate, Resampling, mean_of_groups
@@ -24,9 +25,6 @@ from ragworth.stats.within_query import query_correlations, within_query_correla
 
 MAIN = "UDCG"
 """Of metrics that predict equally well, it comes first; and it is always compared with nDCG."""
-
-FEWEST_QUERIES = 20
-"""Queries below which no decision should rest on the result."""
 
 FEW = 0.5
 """A metric isn't the best if fewer than this share of the queries have a correlation with it."""
@@ -129,14 +127,15 @@ class Prediction:
             if a == self.best and one.value is not None:
                 sure = one.is_significant(self.plan.alpha)
                 told[("worse" if one.value > 0 else "better") if sure else "same"].append(self.rows.metrics[b])
-        words = f"use {name}: {figures}" if told["worse"] or not told["same"] else f"{name} is highest: {figures}"
+        advised = (told["worse"] or not told["same"]) and direction(self.rows.aspect)
+        words = f"use {name}: {figures}" if advised else f"{name} is highest: {figures}"
         words += f" It is significantly better than {format_list(told['worse'], 20)}." if told["worse"] else ""
         if told["same"]:
             none = "" if told["worse"] else ", so there is no reason to prefer one of them"
             words += f" It can't be told apart from {format_list(told['same'], 20)}{none}."
         if told["better"]:
             words += f" On the queries that both have, it is behind {format_list(told['better'], 20)}."
-        return words + (f" With {best.n} queries this is only a hint." if best.n < FEWEST_QUERIES else "")
+        return words + few_queries_hint(best.n)
 
 
 def average_rows(every: Sequence[Prediction]) -> Iterator[dict[str, object]]:

@@ -9,6 +9,15 @@ from ragworth.stats.resampling import ConfidenceInterval
 MEASURE_NAMES = {"spearman": "Spearman ρ", "kendall": "Kendall τ-b", "kendall-c": "Kendall τ-c", "pearson": "Pearson r"}
 
 
+FEWEST_QUERIES = 20
+"""Queries below which no decision should rest on the result."""
+
+
+def few_queries_hint(number: int) -> str:
+    """A sentence that warns of few queries; empty if there are enough."""
+    return f" With {count_queries(number)} this is only a hint." if number < FEWEST_QUERIES else ""
+
+
 def count_queries(number: int) -> str:
     return format_count(number, "query", "queries")
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragworth.stats.estimate import Estimate
-from ragworth.stats.resampling import ConfidenceInterval, expanded_interval, resample_counts, unit_numbers
+from ragworth.stats.resampling import ConfidenceInterval, agreement_interval, resample_counts, unit_numbers
 
 Floats = npt.NDArray[np.float64]
 KappaWeights = Literal["linear", "quadratic"]
@@ -101,7 +101,8 @@ def cohen_kappa(
         drawn = [
             _kappas(drawn @ tables, rows, columns, cost) for drawn in resample_counts(len(units), resamples, seed, step)
         ]
-        interval = expanded_interval(np.concatenate(drawn), len(units), level)
+        chance = 1 - float(((np.bincount(place.reshape(-1)) / (2 * n)) ** 2).sum())
+        interval = agreement_interval(np.concatenate(drawn), len(units), level, chance)
     return Kappa(value, "", observed, n, missing, interval)
 
 

@@ -91,10 +91,11 @@ def auc_interval(
     draws = [
         _weighted_auc(drawn[:, group], positive, starts) for drawn in resample_counts(len(units), resamples, seed, step)
     ]
+    value = auc(x, positive)
     interval = expanded_interval(np.concatenate(draws), len(units), level) if draws else None
-    if interval is not None and interval.low == interval.high:
-        interval = _separated_interval(interval.low, group, positive, level)
-    return AucEstimate(auc(x, positive), "", above, below, missing, len(units), interval)
+    if interval is None and draws and len(units) > 1:
+        interval = _separated_interval(value, group, positive, level)
+    return AucEstimate(value, "", above, below, missing, len(units), interval)
 
 
 def _separated_interval(value: float, group: Ints, positive: Bools, level: float) -> ConfidenceInterval:

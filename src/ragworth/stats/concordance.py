@@ -8,7 +8,7 @@ import numpy.typing as npt
 from ragworth.stats.clustered import FEW_CLUSTERS, FEWEST_CLUSTERS, Clusters
 from ragworth.stats.estimate import Estimate
 from ragworth.stats.paired import sign_test
-from ragworth.stats.resampling import expanded_interval, resample_counts, unit_numbers
+from ragworth.stats.resampling import resample_counts, tau_interval, unit_numbers
 
 CHUNK = 1 << 22
 """Maximum numbers in memory while resampling."""
@@ -65,7 +65,7 @@ def concordance(
             return none._replace(reason=FEW_CLUSTERS)
     step = max(1, CHUNK // len(size))
     draws = [drawn @ net / (drawn @ size) for drawn in resample_counts(len(size), resamples, seed, step)]
-    return none.with_interval(expanded_interval(np.concatenate([np.empty(0), *draws]), len(size), level))
+    return none.with_interval(tau_interval(np.concatenate([np.empty(0), *draws]), len(size), level))
 
 
 def macro_f1(values: npt.ArrayLike, outcomes: npt.ArrayLike) -> float | None:

@@ -15,7 +15,7 @@ from ragworth.stats.agreement import cohen_kappa
 from ragworth.stats.estimate import Estimate, Resampling
 from ragworth.stats.pooled import pooled_correlations
 from ragworth.stats.raters import fleiss_kappa, krippendorff_alpha
-from ragworth.stats.resampling import expanded_interval, resample_counts, unit_numbers
+from ragworth.stats.resampling import resample_counts, share_interval, unit_numbers
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -125,7 +125,8 @@ def precision_recall(given: Bools, true: Bools, groups: npt.ArrayLike, plan: Res
     def share(other: int) -> Estimate:
         whole = draws[:, 0] + draws[:, other]
         shares = np.divide(draws[:, 0], whole, out=np.full(len(draws), np.nan), where=whole > 0)
-        low, high = expanded_interval(shares, size, plan.level) or (None, None)
+        counted = int((sums[:, 0] + sums[:, other] > 0).sum())
+        low, high = share_interval(shares, size, plan.level, counted) or (None, None)
         total = hits + each[:, other].sum()
         return Estimate(float(hits / total) if total else None, low, high, n=len(given))
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from ragworth.stats.clustered import FEW_CLUSTERS, FEWEST_CLUSTERS, Clusters
 from ragworth.stats.correlation import MEASURES, Measure, check_measure, missing_reason
 from ragworth.stats.estimate import Estimate
+from ragworth.stats.range_intervals import EQUAL
 from ragworth.stats.resampling import (
     expanded_interval,
     expanded_p,
@@ -34,6 +35,7 @@ JACKKNIFED = 200
 """Number of queries up to which the jackknife is used too; with more, the bootstrap alone gives the same."""
 
 ONE_QUERY = "there is only one query, so no interval"
+PERFECT = "a perfect correlation has no interval"
 UNSTEADY = "a side is constant in most resamples, so no interval"
 
 
@@ -207,6 +209,8 @@ def _pooled_correlation(made: _ResampledCorrelation, total: int, level: float) -
         return none
     reason, error = _instability_reason(made, made.draws), standard_error(made.draws, made.left_out)
     span = None if reason or error is None else fisher_z_interval(made.value, error, made.units, level)
+    if abs(made.value) >= 1 - EQUAL:
+        reason = reason or PERFECT
     return none._replace(reason=reason).with_interval(span)
 
 

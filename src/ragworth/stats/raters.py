@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragworth.stats.estimate import Estimate
-from ragworth.stats.resampling import expanded_interval, resample_counts, unit_numbers
+from ragworth.stats.resampling import agreement_interval, resample_counts, unit_numbers
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -158,5 +158,7 @@ def _with_interval(
         np.add.at(by_unit, table.unit, sums)
         step = max(1, CHUNK // max(units, sums.shape[1]))
         draws = [measured(drawn @ by_unit) for drawn in resample_counts(units, resamples, seed, step)]
-        interval = expanded_interval(np.concatenate(draws), units, level)
+        labels = table.counts.sum(axis=0)
+        chance = 1 - float(((labels / labels.sum()) ** 2).sum())
+        interval = agreement_interval(np.concatenate(draws), units, level, chance)
     return none._replace(value=value).with_interval(interval)

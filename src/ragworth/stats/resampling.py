@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ragworth.stats.range_intervals import EQUAL, wilson_interval
 from ragworth.stats.student import expanded_tail, student_quantile
 
 Floats = npt.NDArray[np.float64]
@@ -24,18 +25,50 @@ class ConfidenceInterval(NamedTuple):
 def expanded_interval(draws: Floats, n: int, level: float) -> ConfidenceInterval | None:
     """Expanded percentile interval of a statistic over ``n`` independent units, as for means.
 
-    Resamples in which the statistic is undefined (NaN) are ignored. None for fewer than two units, or if no resample
-    defines the statistic.
+    Resamples in which the statistic is undefined (NaN) are ignored. None for fewer than two units, if no resample
+    defines the statistic, or if the interval would have length 0: resamples of three perfect agreements all agree, and
+    say nothing of the next item.
     """
     draws = draws[~np.isnan(draws)]
     if n < 2 or not len(draws):
         return None
     tail = expanded_tail(n, level)
     low, high = np.quantile(draws, [tail, 1 - tail], method="linear")
-    # Linear interpolation between equal numbers can miss them by a rounding error.
-    return ConfidenceInterval(
-        float(np.clip(low, draws.min(), draws.max())), float(np.clip(high, draws.min(), draws.max()))
-    )
+    if high - low <= EQUAL * max(1.0, abs(low)):
+        return None
+    return ConfidenceInterval(float(low), float(high))
+
+
+def share_interval(draws: Floats, n: int, level: float, trials: int | None = None) -> ConfidenceInterval | None:
+    """As :func:`expanded_interval`, of a share. If it is 0 in all resamples, or 1 in all, the interval is Wilson's.
+
+    ``trials`` is the number of units that the share is of, if not all of them.
+    """
+    known = draws[~np.isnan(draws)]
+    for share in (0, 1):
+        if n > 1 and len(known) and bool((np.abs(known - share) <= EQUAL).all()):
+            number = n if trials is None else trials
+            return ConfidenceInterval(*wilson_interval(share * number, number, level))
+    return expanded_interval(draws, n, level)
+
+
+def tau_interval(draws: Floats, n: int, level: float) -> ConfidenceInterval | None:
+    """As :func:`share_interval`, of a share of pairs in the same order less that of pairs in the opposite order."""
+    span = share_interval((draws + 1) / 2, n, level)
+    return None if span is None else ConfidenceInterval(2 * span.low - 1, 2 * span.high - 1)
+
+
+def agreement_interval(draws: Floats, n: int, level: float, chance: float) -> ConfidenceInterval | None:
+    """As :func:`expanded_interval`, of an agreement 1 − observed / expected disagreement; also if all agree.
+
+    Then Wilson's interval of the share of units in which all agree bounds the disagreement that wasn't seen, taken to
+    be as grave as that by chance. ``chance`` is the share of pairs of labels that differ by chance.
+    """
+    known = draws[~np.isnan(draws)]
+    if n < 2 or not len(known) or bool((known < 1 - EQUAL).any()):
+        return expanded_interval(draws, n, level)
+    unseen = 1 - wilson_interval(n, n, level)[0]
+    return ConfidenceInterval(max(-1.0, 1 - unseen / chance), 1.0)
 
 
 def expanded_p(draws: Floats, n: int) -> float | None:
@@ -68,13 +101,13 @@ def standard_error(draws: Floats, left_out: Floats) -> float | None:
     return max(float(known.std(ddof=1)), jackknife)
 
 
-def fisher_z_interval(value: float, error: float, n: int, level: float) -> ConfidenceInterval:
+def fisher_z_interval(value: float, error: float, n: int, level: float) -> ConfidenceInterval | None:
     """Student's interval of a correlation over ``n`` units on Fisher's unbounded scale, z = artanh r.
 
-    Its standard error there is ``error`` / (1 − r²). The interval of a perfect correlation is a point.
+    Its standard error there is ``error`` / (1 − r²). A perfect correlation has no interval: it would be a point.
     """
     if abs(value) >= 1 - 1e-12:
-        return ConfidenceInterval(value, value)
+        return None
     half = student_quantile(n - 1, level) * error / (1 - value**2)
     z = np.arctanh(value)
     return ConfidenceInterval(float(np.tanh(z - half)), float(np.tanh(z + half)))

@@ -12,7 +12,7 @@ from ragworth.stats.clustered import FEW_CLUSTERS, FEWEST_CLUSTERS, Clusters, cl
 from ragworth.stats.correlation import MEASURES, Measure, kendall, missing_reason
 from ragworth.stats.estimate import Estimate, Resampling
 from ragworth.stats.pooled import JACKKNIFED, ONE_QUERY, UNSTEADY
-from ragworth.stats.resampling import expanded_interval, fisher_z_interval, resample_counts, standard_error
+from ragworth.stats.resampling import fisher_z_interval, resample_counts, standard_error, tau_interval
 from ragworth.stats.within_query import query_correlations
 
 Floats = npt.NDArray[np.float64]
@@ -100,7 +100,7 @@ def rank_systems(x: Floats, y: Floats, plan: Resampling, clusters: Clusters = No
         _taus(units.weights(drawn) @ x / queries, units.weights(drawn) @ y / queries)
         for drawn in resample_counts(units.number, plan.resamples, plan.seed, CHUNK)
     ]
-    span = expanded_interval(np.concatenate(draws), units.number, plan.level)
+    span = tau_interval(np.concatenate(draws), units.number, plan.level)
     return none.with_interval(span)
 
 

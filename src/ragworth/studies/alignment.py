@@ -18,7 +18,7 @@ from ragworth.report.study.charts import dot_chart
 from ragworth.report.study.page import StudyPage, TableText, estimate_rows
 from ragworth.report.wording import MEASURE_NAMES, count_queries
 from ragworth.retrieval.context_sampling import draw_contexts
-from ragworth.score_rows import NO_GRADES_REMEDY, rows_of
+from ragworth.score_rows import NO_GRADES_REMEDY, outcome_name, rows_of
 from ragworth.stats.systems import rank_systems
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, PoolStudy, Published
@@ -135,7 +135,7 @@ class Alignment(PoolStudy):
         rows, best = found.rows, found.within[found.best]
         contexts, metrics = format_count(len(rows.queries), "context"), format_count(len(rows.metrics), "metric")
         queries = count_queries(len(set(rows.queries)))
-        page.lead(case, f"{contexts} of {queries} with the outcome {rows.aspect!r}, {metrics}.")
+        page.lead(case, f"{contexts} of {queries} with the outcome {outcome_name(rows.aspect)}, {metrics}.")
         page.say(case, found.sentence())
         page.add("alignment", case, found.within_rows())
         page.add("differences", case, found.gap_rows())

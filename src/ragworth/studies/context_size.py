@@ -22,9 +22,17 @@ from ragworth.prediction.sizes import SizedPredictions, spread_over_sizes
 from ragworth.report.study.charts import curve_chart
 from ragworth.report.study.page import Row, StudyPage, TableText, estimate_rows
 from ragworth.report.study.table_charts import outcome_curve, outcome_figure, shared_lines
-from ragworth.report.wording import MEASURE_NAMES, best_words, count_queries, p_words, signed, with_interval
+from ragworth.report.wording import (
+    MEASURE_NAMES,
+    best_words,
+    count_queries,
+    few_queries_hint,
+    p_words,
+    signed,
+    with_interval,
+)
 from ragworth.retrieval.context_sampling import draw_sizes
-from ragworth.score_rows import NO_GRADES_REMEDY, ScoreRows, aspect_of, rows_of
+from ragworth.score_rows import NO_GRADES_REMEDY, ScoreRows, aspect_of, outcome_name, rows_of
 from ragworth.stats.estimate import Estimate, mean_estimates
 from ragworth.stats.paired import difference
 from ragworth.stats.systems import FEWEST
@@ -260,13 +268,13 @@ class SizedCase:
     @cached_property
     def outcome(self) -> OutcomeGrid:
         """The outcomes of all contexts: what they are called, and how they are written."""
-        values = np.concatenate([rows.outcome for rows in self.rows.values()])
+        values = np.concatenate([rows.outcome_as_given for rows in self.rows.values()])
         return OutcomeGrid([], self.predictions.queries, values, self.aspect, self.predictions.clusters)
 
     def _query_means(self, size: int, kind: str = "correct") -> Floats:
         """By query that a size has, the share of contexts with this grade; the mean outcome if it isn't a grade."""
         rows = self.rows[size]
-        values = (rows.outcome == KINDS[kind]).astype(np.float64) if self.outcome.graded else rows.outcome
+        values = (rows.outcome == KINDS[kind]).astype(np.float64) if self.outcome.graded else rows.outcome_as_given
         return np.asarray(np.nanmean(rows.grid(values), axis=1))
 
     def outcome_rows(self) -> Iterator[Row]:
@@ -286,7 +294,7 @@ class SizedCase:
         if self.case.is_designed:
             number = format_count(sum(len(rows.queries) for rows in self.rows.values()), "context")
             lead = f"{number} of {queries}, of {sizes} passages"
-        return f"{lead}, with the outcome {self.aspect!r}{'' if self.moves else ' of the whole context'}."
+        return f"{lead}, with the outcome {outcome_name(self.aspect)}{'' if self.moves else ' of the whole context'}."
 
     def best_sentences(self, over: str, ranked: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         """Which metric predicts best over all sizes, and which varies least. ``ranked``: rows of the spread."""
@@ -300,12 +308,13 @@ class SizedCase:
         unit = count_queries(one.n) if over == "queries" else format_count(one.n, "system")
         measure = MEASURE_NAMES[self.study.measure]
         figure = f"{measure} {with_interval(one)} over {unit}"
+        hint = few_queries_hint(one.n) if over == "queries" else ""
         if first["sizes"] == 1:
-            yield f"{where}{what}: {figure} (k = {first['lowest at k']})."
+            yield f"{where}{what}: {figure} (k = {first['lowest at k']}).{hint}"
             return
         low, high = (f"{signed(first[end])} (k = {first[f'{end} at k']})" for end in ("lowest", "highest"))
         same = len(_alike(best, "lowest", "lowest at k", "highest", "highest at k")) == len(best)
-        yield f"{where}{what} over all sizes: mean {figure}{f', from {low} to {high}' if same else ''}."
+        yield f"{where}{what} over all sizes: mean {figure}{f', from {low} to {high}' if same else ''}.{hint}"
         known = [row for row in ranked if row["deviation"] is not None]
         known.sort(key=lambda row: round(row["deviation"], 12))
         least, most = _alike(known, "deviation"), _alike(known[::-1], "deviation")

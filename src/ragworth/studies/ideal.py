@@ -13,6 +13,7 @@ from typing import ClassVar
 
 import polars as pl
 
+from ragworth.comparison import higher_is_better
 from ragworth.errors import InputError, format_count
 from ragworth.report.study.page import StudyPage, TableText
 from ragworth.report.study.table_charts import outcome_figure
@@ -156,9 +157,10 @@ def _with_relevant(case: Case, grid: OutcomeGrid, oracle: object) -> float | Non
 
 
 def _best(grid: OutcomeGrid) -> str:
-    means = grid.means()
-    best = [name for name, each in zip(grid.arms, means, strict=True) if each == max(means)]
+    means, up = grid.means(), higher_is_better(grid.aspect)
+    top = max(means) if up else min(means)
+    best = [name for name, each in zip(grid.arms, means, strict=True) if each == top]
     if len(best) == len(grid.arms):
-        return f"all oracles have the same {grid.what}, {grid.say(max(means))} {grid.over}."
+        return f"all oracles have the same {grid.what}, {grid.say(top)} {grid.over}."
     who = f"the {best[0]} oracle has" if len(best) == 1 else f"the oracles {' and '.join(best)} have"
-    return f"{who} the highest {grid.what}, {grid.say(max(means))} {grid.over}."
+    return f"{who} the {'highest' if up else 'lowest'} {grid.what}, {grid.say(top)} {grid.over}."

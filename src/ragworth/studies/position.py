@@ -175,7 +175,8 @@ class Position(PoolStudy):
         signs = {m: 1.0 if m in CONFIDENCES or higher_is_better(m) else -1.0 for m in seen}
         values = [np.round(signs[m] * each, DIGITS).reshape(-1) for m, each in seen.items()]
         queries, arms = [query for query in grid.queries for _ in grid.arms], grid.arms * len(grid.queries)
-        rows = ScoreRows(list(seen), np.array(values).T, grid.values.reshape(-1), queries, arms, grid.aspect)
+        outcome = grid.values.reshape(-1) * (1 if higher_is_better(grid.aspect) else -1)
+        rows = ScoreRows(list(seen), np.array(values).T, outcome, queries, arms, grid.aspect)
         if grid.clusters is not None:
             rows = rows._replace(clusters=np.repeat(grid.clusters, len(grid.arms)))
         found = Prediction(rows, self.measure, self.plan).within if seen else []

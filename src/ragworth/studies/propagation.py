@@ -22,11 +22,11 @@ from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM
 from ragworth.graders.utility import relative_gains
 from ragworth.metrics.cutoffs import metrics_at_sizes, with_k
 from ragworth.metrics.parsing import try_parse
-from ragworth.prediction.correlations import FEWEST_QUERIES, Prediction
+from ragworth.prediction.correlations import Prediction
 from ragworth.report.study.charts import point_chart
 from ragworth.report.study.page import Row, StudyPage, TableText, columns, estimate_rows
 from ragworth.report.study.table_charts import curves_or_dots
-from ragworth.report.wording import MEASURE_NAMES, count_queries, signed, with_interval
+from ragworth.report.wording import FEWEST_QUERIES, MEASURE_NAMES, count_queries, signed, with_interval
 from ragworth.retrieval.candidates import Unusable
 from ragworth.retrieval.context_lists import lists_by_system
 from ragworth.score_rows import ScoreRows, aspect_of, rows_of

@@ -25,10 +25,10 @@ from ragworth.metrics.parsing import parse, try_parse
 from ragworth.prediction.correlations import Prediction
 from ragworth.report.study.page import Row, StudyPage, TableText, columns
 from ragworth.report.study.table_charts import heat_figure
-from ragworth.report.wording import MEASURE_NAMES, best_words, count_queries, signed, with_interval
+from ragworth.report.wording import MEASURE_NAMES, best_words, count_queries, few_queries_hint, signed, with_interval
 from ragworth.retrieval.candidates import no_queries_error
 from ragworth.retrieval.context_lists import ContextLists, contexts_from_lists, lists_by_system
-from ragworth.score_rows import ScoreRows, rows_of
+from ragworth.score_rows import ScoreRows, outcome_name, rows_of
 from ragworth.scoring import score_at_sizes
 from ragworth.stats.bins import bin_values
 from ragworth.stats.correlation import correlation
@@ -207,7 +207,8 @@ class TopK(Study):
         contexts, systems = format_count(len(rows.queries), "context"), format_count(len(pool.retrievers), "system")
         parts_of = f"{int((~pool.wide).sum()):,} narrow and {int(pool.wide.sum()):,} wide"
         large = f"{format_count(len(cells), 'cell')} of {self.least:,} contexts or more"
-        page.lead(case, f"{contexts} of {queries} and {systems} with the outcome {rows.aspect!r}, {parts_of}; {large}.")
+        outcome = outcome_name(rows.aspect)
+        page.lead(case, f"{contexts} of {queries} and {systems} with the outcome {outcome}, {parts_of}; {large}.")
         page.leave_out(case, {"no relevant passage": pool.without})
         if "short" in case.design.columns:
             short = case.design.group_by("k", maintain_order=True).agg(pl.sum("short")).iter_rows()
@@ -224,7 +225,7 @@ class TopK(Study):
         ]
         alpha = page.add("alpha", case, best)
         page.say(case, *self._sentences(parts[0].system, table, gaps, alpha))
-        place, kinds = bin_values(rows.outcome, SCALES.get(rows.aspect, ()), GRADES)
+        place, kinds = bin_values(rows.outcome_as_given, SCALES.get(rows.aspect, ()), GRADES)
         counts = [
             {**cell.columns, "contexts": cell.contexts, "used": cell.contexts >= self.least}
             | {name: float((place[cell.keep] == at).mean()) for at, name in enumerate(kinds)}
@@ -291,7 +292,10 @@ class TopK(Study):
                 for row in _at(gaps, system, place).iter_rows(named=True)
                 if row["p_holm"] is not None and row["p_holm"] < self.plan.alpha
             ]
-            more = f" Significantly different: {format_list(sure, 9)}." if sure else ""
+            compared = _at(gaps, system, place).drop_nulls("p_holm").height
+            more = " No difference between metrics is significant." if compared else ""
+            more = f" Significantly different: {format_list(sure, 9)}." if sure else more
+            more += few_queries_hint(best["queries"])
             yield f"{words}: {verdict},{tuned} {MEASURE_NAMES[self.measure]} {with_interval(one)} over {n}.{more}"
         told = [
             f"{row['metric']} {with_interval(Estimate(row['cross-validated'], row['low'], row['high']))} (in-sample "

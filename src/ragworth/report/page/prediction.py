@@ -84,7 +84,7 @@ def outcome_predictions(
     scores: Scores, outcomes: Outcomes, metrics: list[str], seed: int, conversations: Mapping[str, str] | None = None
 ) -> pl.DataFrame:
     """How well each metric predicts each outcome: Spearman's ρ over all (system, query), best first: the
-    highest, or the lowest for a metric of which lower is better.
+    highest, or the lowest if the metric or the outcome, and not both, is better if lower.
 
     The interval is an expanded percentile bootstrap that draws whole queries, because contexts of one query are not
     independent, and whole ``conversations`` where queries are their turns; for more than :data:`LARGE` queries it is
@@ -101,6 +101,8 @@ def outcome_predictions(
             )
             for metric in metrics
         ]
+        if not higher_is_better(str(aspect)):
+            every = [None if each is None else each._replace(up=-each.up) for each in every]
         found = sorted((each for each in every if each is not None), key=lambda each: -each.up * each.rho)
         rows += [{"outcome": aspect, **_row(each, found[0])} for each in found]
     return pl.DataFrame(rows, schema=SCHEMA)
@@ -114,13 +116,17 @@ def _known_scores(scores: Scores, metric: str) -> pl.DataFrame:
 def _row(each: OutcomeCorrelation, best: OutcomeCorrelation) -> dict[str, object]:
     span = each.span(each.draws)
     behind = best.up * best.draws - each.up * each.draws if each.queries.equals(best.queries) else None
-    gap = each.span(behind) if behind is not None else None
+    apart = None
+    if behind is not None and each is not best:
+        gap = each.span(behind)
+        copy = not np.nan_to_num(behind).any()  # equal in every resample, which gives no interval
+        apart = gap.low > 0 if gap is not None else False if copy else None
     return {
         "metric": each.metric,
         "rho": each.rho,
         "low": span.low if span is not None else None,
         "high": span.high if span is not None else None,
-        "apart": gap.low > 0 if gap is not None and each is not best else None,
+        "apart": apart,
         "n": each.n,
         "queries": len(each.queries),
     }

@@ -86,7 +86,7 @@ def prediction_figure(given: FigureSources) -> Figure | str:
     units = "whole conversations" if turns else "queries"
     caption = (
         "Rank correlation of each metric with what came of the context, over all systems and queries; intervals by "
-        f"resampling {units}. Metrics of which lower is better should go against it. "
+        f"resampling {units}. If lower is better of either, they should go against each other. "
         f"Best: {'; '.join(_best(found))}."
     )
     return Figure("predicted", "Which metric predicts the answers", caption, panels, found)
