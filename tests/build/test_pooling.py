@@ -86,6 +86,7 @@ def test_chao_by_hand() -> None:
 
 
 def test_catches_that_are_the_same_have_no_interval() -> None:
+    assert chapman(7, 7, 6).low == 8  # that all were caught stays possible
     found = chapman(4, 4, 4)
     assert (found.value, found.low) == (4.0, None) and "missed" in found.reason
     assert chao2([3, 3], 3).value == 2.0

@@ -109,3 +109,10 @@ def test_edges_say_why() -> None:
     assert last.interval is not None
     with pytest.raises(ValueError, match="cheap values with"):
         ppi_mean([1.0], [1.0, 2.0])
+
+
+def test_no_interval_goes_beyond_what_is_possible() -> None:
+    before, after = np.array([0.0, 1.0, 0.0, 1.0]), np.array([1.0, 0.0, 1.0, 1.0])
+    found = ppi_difference((before, after), (before, after), bounds=(0.0, 1.0))
+    assert found.interval is not None and found.plain_interval is not None
+    assert (found.interval.low, found.plain_interval.high) == (-1.0, 1.0)

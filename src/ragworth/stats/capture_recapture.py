@@ -15,8 +15,8 @@ from ragworth.stats.student import normal_quantile
 def chapman(first: int, second: int, both: int, level: float = 0.95) -> Estimate:
     """Chapman's estimate of the total from two catches, ``both`` of them in both: (n₁ + 1)(n₂ + 1)/(m + 1) − 1.
 
-    The interval is log-normal in the number not caught (Chao 1987), so it never falls below what was caught. ``n`` is
-    the number caught.
+    The interval is log-normal in the number not caught (Chao 1987), so it never falls below what was caught. Its ends
+    are whole numbers, rounded outwards: otherwise it would exclude that nothing was missed. ``n`` is the number caught.
     """
     caught = first + second - both
     total = (first + 1) * (second + 1) / (both + 1) - 1
@@ -46,4 +46,5 @@ def _with_interval(caught: int, total: float, variance: float, level: float) -> 
     if missed <= 0:
         return Estimate(float(caught), n=caught, reason="nothing suggests that any was missed, so there is no interval")
     factor = math.exp(normal_quantile(0.5 + level / 2) * math.sqrt(math.log1p(variance / missed**2)))
-    return Estimate(total, caught + missed / factor, caught + missed * factor, n=caught)
+    low, high = math.floor(caught + missed / factor), math.ceil(caught + missed * factor)
+    return Estimate(total, float(low), float(high), n=caught)

@@ -108,7 +108,7 @@ def ppi_mean(
     return PpiEstimate(
         best.value,
         "",
-        interval,
+        _within(interval, bounds),
         best.p(y[bought]),
         best.weight,
         n,
@@ -116,9 +116,15 @@ def ppi_mean(
         missing,
         mean_cheap,
         mean,
-        plain.interval(level),
+        _within(plain.interval(level), bounds),
         _sample_needed(plain.error * math.sqrt(n), interval, n, level),
     )
+
+
+def _within(span: ConfidenceInterval, bounds: Bounds | None) -> ConfidenceInterval:
+    """The part of an interval that is possible; all of it if none is, for an estimate beyond the bounds."""
+    low, high = (span.low, span.high) if bounds is None else (max(span.low, bounds[0]), min(span.high, bounds[1]))
+    return ConfidenceInterval(low, high) if low < high else span
 
 
 def _few_differ_estimate(
