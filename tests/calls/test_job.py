@@ -462,21 +462,21 @@ def test_giving_up_keeps_what_is_under_way(tmp_path: Path) -> None:
 
 
 def test_giving_up_keeps_what_is_under_way_even_if_more_of_it_fails(tmp_path: Path) -> None:
-    slow = {130: 0.2, 160: 0.6}  # the first call of the second and of the third batch
+    slow = {130: 0.2, 146: 0.6}  # the first calls of the last two batches, of 2, 4, 8, 16, 16 and 16
     last_began = threading.Event()
 
     def script(request: Request) -> dict[str, float] | Failure:
         number = round(share(request)["yes"] * 1000)
-        if number == 160:
+        if number == 146:
             last_began.set()
-        last_began.wait(10)  # nothing fails before all three are under way
+        assert last_began.wait(10), "nothing fails before all six are under way"
         threading.Event().wait(slow.get(number, 0))
-        return YES if number >= 160 else Failure("server-error")
+        return YES if number >= 146 else Failure("server-error")
 
     with Store(tmp_path / "c.sqlite") as kept, pytest.raises(JobStopped):
-        list(Job(Scripted(script, batch=30, concurrency=3), kept).run(questions(190)[100:]))
-    assert count(tmp_path / "c.sqlite", "errors") == 60
-    assert count(tmp_path / "c.sqlite", "answers") == 30
+        list(Job(Scripted(script, batch=16, concurrency=6), kept).run(questions(162)[100:]))
+    assert count(tmp_path / "c.sqlite", "errors") == 46
+    assert count(tmp_path / "c.sqlite", "answers") == 16
 
 
 def test_a_backend_that_raises_gives_failures_and_the_job_goes_on(tmp_path: Path) -> None:
