@@ -219,7 +219,7 @@ def on_cpu(number: int) -> None:
     plain = load_gguf(weights_file(), "float32", "cpu")
     loading = time.perf_counter() - start
     rows = [written.ids for written in plain.writer.ids([request.prompt for request in asked])]
-    torch_model = plain.runtime._model  # type: ignore[attr-defined]
+    torch_model = plain.runtime._model  # type: ignore[union-attr]
     mine: Any = ragworth.llm("embedded")
     mine.choose(asked[:1])
     again: Any = ragworth.llm("embedded")

@@ -25,6 +25,8 @@ from ragworth.llm import llm
 from ragworth.llm.contract import Choose, Chosen, Failure, Model, Prompt, Request
 from ragworth.llm.scripted import Scripted
 from tests.evaluation.samples import TOML, Models, said, workspace
+from tests.llm import engine_fakes
+from tests.llm.local import tiny
 
 ray = pytest.importorskip("ray")
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
@@ -36,11 +38,18 @@ NODE: dict[str, Any] = {"num_cpus": 2, "object_store_memory": 80 * 1024 * 1024}
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
+def engines(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what stands in for vLLM and SGLang."""
+    return engine_fakes.install(tmp_path_factory.mktemp("engines"))
+
+
+@pytest.fixture(scope="module")
+def cluster(engines: Path) -> Iterator[Any]:
     from ray.cluster_utils import Cluster
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")]))
+        found_by = [ROOT / "src", ROOT, engines, os.environ.get("PYTHONPATH", "")]
+        patch.setenv("PYTHONPATH", os.pathsep.join(map(str, found_by)))
         patch.setenv("RAY_health_check_period_ms", "500")
         patch.setenv("RAY_health_check_failure_threshold", "4")
         try:
@@ -116,6 +125,23 @@ def test_actors_and_a_node_that_die(tmp_path: Path, cluster: Any, executor: RayE
     with Store(tmp_path / "calls.sqlite") as store:
         ((kept,),) = store.query("SELECT count(*) FROM answers")
     assert kept == CALLS
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("engine", ["vllm", "sglang"])
+def test_an_engine_runs_in_the_actors(
+    engine: str, tmp_path: Path, cluster: Any, engines: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("transformers")
+    folder = tiny.saved(tmp_path / "model")
+    monkeypatch.syspath_prepend(engines)
+    asked = questions()[:6]
+    executor = RayExecutor(RaySettings(cluster.address, actors=1, deadline=120, patience=300))
+    with use_executor(executor), Job(llm(f"{engine}:{folder}"), tmp_path / "calls.sqlite") as job:
+        found = probabilities(list(job.run(asked)))
+    executor.close()
+    with Job(llm(f"hf:{folder}")) as local:
+        assert found == pytest.approx(probabilities(list(local.run(asked))), abs=1e-4)
 
 
 def test_a_model_that_hangs_is_given_up(tmp_path: Path, cluster: Any) -> None:

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 EMBEDDED_CONTEXT = 8192
 """Tokens that the embedded model reads."""
 
+ONLY_HERE: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+"""Nothing is downloaded, and no code of a model is run."""
+
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 FLOAT8 = "float8"
 FLOAT8_CAPABILITY = (8, 9)
@@ -79,11 +82,11 @@ def open_model(
     adapter = PeftAdapter(Path(rest)) if is_adapter_folder(Path(rest)) else None
     if base and adapter is None:
         raise ModelError(f"base is {base!r}, and {rest!r} isn't an adapter", expected="base for adapters only")
-    folder = _base_folder(adapter, base, revision, download) if adapter else _model_folder(rest, revision, download)
+    folder = _base_folder(adapter, base, revision, download) if adapter else find_model_folder(rest, revision, download)
     weights = fingerprint(folder)
     if adapter is not None:
         adapter.check_base(weights)
-    reads = EMBEDDED_CONTEXT if folder.is_file() else _context_length(_read_json(folder / "config.json"))
+    reads = EMBEDDED_CONTEXT if folder.is_file() else find_context_length(read_json(folder / "config.json"))
     if context_length < 0 or (reads is not None and context_length > reads):
         raise ModelError(f"context_length is {context_length}", expected=f"at most {reads}, which the model reads")
     device = resolve_device(device)
@@ -136,17 +139,21 @@ def _load_weights(folder: Path, adapter: PeftAdapter | None, dtype: Any) -> tupl
     model, tokenizer = load_folder(folder, "float32" if adapter is not None else dtype)
     if adapter is not None:
         add_deltas(model, adapter)
-    return model.to(dtype), build_prompt_encoder(tokenizer, model)
+    return model.to(dtype), build_prompt_encoder(tokenizer, model.generation_config)
 
 
 def load_folder(folder: Path, dtype: Any) -> tuple[Any, Any]:
     """The model and the tokenizer in a folder."""
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoModelForCausalLM
 
-    where: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
-    tokenizer = AutoTokenizer.from_pretrained(folder, **where)
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, use_safetensors=True, **where)
-    return model, tokenizer
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, use_safetensors=True, **ONLY_HERE)
+    return model, load_tokenizer(folder)
+
+
+def load_tokenizer(folder: Path) -> Any:
+    from transformers import AutoTokenizer
+
+    return AutoTokenizer.from_pretrained(folder, **ONLY_HERE)
 
 
 def add_deltas(model: Any, adapter: PeftAdapter) -> None:
@@ -175,7 +182,7 @@ def _base_folder(adapter: PeftAdapter, base: str, revision: str, download: bool)
             "it doesn't say which model it changes", file=str(adapter.path), remedy="the option base=FOLDER"
         )
     try:
-        return _model_folder(named.removeprefix("hf:"), revision, download)
+        return find_model_folder(named.removeprefix("hf:"), revision, download)
     except ModelError as error:
         raise error.copy(found=f"the base of the adapter {adapter.path}: {error.found}") from error
 
@@ -195,7 +202,11 @@ def load_gguf(path: Path, dtype: str, device: str) -> LoadedModel:
     tokenizer = AutoTokenizer.from_pretrained(path.parent, **where)
     model = AutoModelForCausalLM.from_pretrained(path.parent, dtype=getattr(torch, dtype), **where)
     model = model.to(resolve_device(device))
-    return LoadedModel(TorchRuntime(model, dtype), build_prompt_encoder(tokenizer, model), build_batch_budget(model, 0))
+    return LoadedModel(
+        TorchRuntime(model, dtype),
+        build_prompt_encoder(tokenizer, model.generation_config),
+        build_batch_budget(model, 0),
+    )
 
 
 class TransformersTokenizer:
@@ -211,10 +222,10 @@ class TransformersTokenizer:
         return str(self._tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False))
 
 
-def build_prompt_encoder(tokenizer: Any, model: Any) -> PromptEncoder:
-    """Build the encoder of prompts for a transformers model."""
+def build_prompt_encoder(tokenizer: Any, generation: Any) -> PromptEncoder:
+    """Build the encoder of prompts for a transformers model, by its configuration of generation, if any."""
     source = _chat_template(tokenizer)
-    ends = model.generation_config.eos_token_id if model.generation_config is not None else None
+    ends = generation.eos_token_id if generation is not None else None
     ends = tokenizer.eos_token_id if ends is None else ends
     return PromptEncoder(
         TransformersTokenizer(tokenizer),
@@ -240,7 +251,7 @@ def _control_tokens(tokenizer: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _model_folder(name: str, revision: str, download: bool) -> Path:
+def find_model_folder(name: str, revision: str, download: bool) -> Path:
     """Find the model's folder."""
     path = Path(name).expanduser()
     if own := local_folder(path):
@@ -258,7 +269,7 @@ def _model_folder(name: str, revision: str, download: bool) -> Path:
     return found
 
 
-def _read_json(path: Path) -> Mapping[str, Any]:
+def read_json(path: Path) -> Mapping[str, Any]:
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -266,7 +277,7 @@ def _read_json(path: Path) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _context_length(config: Mapping[str, Any]) -> int | None:
+def find_context_length(config: Mapping[str, Any]) -> int | None:
     """Maximum tokens according to the configuration."""
     for part in (config, config.get("text_config") or {}):
         for name in ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from ragworth.llm.contract import Generate
 from ragworth.llm.local.batches import PrefixGroup, group_by_prefix
 from ragworth.llm.local.loaded import LoadedModel
 from ragworth.llm.local.prompt_encoding import PromptEncoder
-from ragworth.llm.local.runtime import NextTokens, SamplingDraw
+from ragworth.llm.local.runtime import GeneratingRuntime, NextTokens, Runtime, SamplingDraw
 
 
 @dataclass
@@ -41,7 +42,7 @@ class SampleInProgress:
     def add(self, token: int, logprob: float, entropy: float, writer: PromptEncoder) -> None:
         """Add a token, and check whether this is the end. The token that ends a turn is dropped."""
         if token in writer.ends:
-            self._end("stop", writer.tokenizer.decode(self.ids))
+            self.end("stop", writer.tokenizer.decode(self.ids))
             return
         self.ids.append(token)
         self.logprobs.append(logprob)
@@ -50,12 +51,13 @@ class SampleInProgress:
             text = writer.tokenizer.decode(self.ids)
             places = [place for stop in self.request.stop if (place := text.find(stop)) >= 0]
             if places:
-                self._end("stop", text[: min(places)])
+                self.end("stop", text[: min(places)])
                 return
         if len(self.ids) >= self.request.max_tokens:
-            self._end("length", writer.tokenizer.decode(self.ids))
+            self.end("length", writer.tokenizer.decode(self.ids))
 
-    def _end(self, finish: str, text: str) -> None:
+    def end(self, finish: str, text: str) -> None:
+        """Set why it ended, and its text."""
         self.finish, self.text = finish, text
 
 
@@ -71,6 +73,10 @@ def generate_all(
         for request, ids in asked
     ]
     rows = [(sample, ids) for samples, (_, ids) in zip(samples_by_request, asked, strict=True) for sample in samples]
+    if isinstance(loaded.runtime, GeneratingRuntime):
+        _generate_with(loaded.runtime, rows, loaded.writer)
+        return samples_by_request
+    runtime = loaded.runtime
     prompts = [ids for _, ids in rows]
     for group in group_by_prefix(prompts, [len(ids) - 1 for ids in prompts], share):
         first = len(prompts[group.rows[0]]) - 1 if len(group.rows) == 1 and share else 0
@@ -79,7 +85,7 @@ def generate_all(
         def work(start: int, end: int, group: PrefixGroup = group, shared: int = shared, prefix: Any = prefix) -> None:
             taken = [rows[n] for n in group.rows[start:end]]
             begun = time.perf_counter()
-            _decode(loaded, [sample for sample, _ in taken], [ids[shared:] for _, ids in taken], prefix)
+            _decode(runtime, loaded.writer, [sample for sample, _ in taken], [ids[shared:] for _, ids in taken], prefix)
             for sample, _ in taken:
                 sample.seconds = (time.perf_counter() - begun) / len(taken)
 
@@ -88,15 +94,32 @@ def generate_all(
     return samples_by_request
 
 
-def _decode(loaded: LoadedModel, samples: list[SampleInProgress], rows: list[list[int]], prefix: Any) -> None:
+def _generate_with(
+    runtime: GeneratingRuntime, rows: list[tuple[SampleInProgress, list[int]]], writer: PromptEncoder
+) -> None:
+    """Let an engine extend all rows. Its tokens are added one by one, so texts end as with other models."""
+    begun = time.perf_counter()
+    asked = [(sample.request, ids, int(sample.random.integers(1 << 31))) for sample, ids in rows]
+    for (sample, _), found in zip(rows, runtime.generate(asked), strict=True):
+        for token, logprob in zip(found.ids, found.logprobs, strict=True):
+            if not sample.finish:
+                sample.add(token, logprob, math.nan, writer)
+        if not sample.finish:
+            sample.end(found.finish, writer.tokenizer.decode(sample.ids))
+        sample.seconds = (time.perf_counter() - begun) / len(rows)
+
+
+def _decode(
+    runtime: Runtime, writer: PromptEncoder, samples: list[SampleInProgress], rows: list[list[int]], prefix: Any
+) -> None:
     """Extend a batch until every row has ended, dropping finished rows."""
     for sample in samples:  # a batch may be retried after it ran out of memory
         sample.ids, sample.logprobs, sample.entropies, sample.finish = [], [], [], ""
-    state, alive = loaded.runtime.decode(rows, prefix), samples
+    state, alive = runtime.decode(rows, prefix), samples
     while True:
         found: NextTokens = state.pick([sample.draw() for sample in alive])
         for sample, token, logprob, entropy in zip(alive, found.ids, found.logprobs, found.entropies, strict=True):
-            sample.add(token, logprob, entropy, loaded.writer)
+            sample.add(token, logprob, entropy, writer)
         keep = [i for i, sample in enumerate(alive) if not sample.finish]
         if not keep:
             return

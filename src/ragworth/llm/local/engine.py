@@ -103,6 +103,8 @@ class Engine:
     def close(self) -> None:
         """Release the weights; another request loads them again. Doesn't wait for a batch under way."""
         if self._lock.acquire(blocking=False):
+            if self._loaded is not None:
+                self._loaded.close()
             self._loaded = None
             self._lock.release()
 
@@ -157,7 +159,9 @@ class Engine:
             def result(request: Score, rows: RequestRows, reads: list[RowLogprobs], seconds: float) -> Scored:
                 ids = tuple(wanted[0] for wanted in rows.rows[0].wanted)
                 texts = tuple(tokenizer.decode([token]) for token in ids)
-                trace = Trace(texts, tuple(v[0] for v in reads[0].logprobs), tuple(reads[0].entropies), None, ids)
+                trace = Trace(
+                    texts, tuple(v[0] for v in reads[0].logprobs), tuple(reads[0].entropies) or None, None, ids
+                )
                 return Scored(trace, rows.fitted.usage(len(texts), seconds))
 
             return self._answer_rows(requests, made, result)
@@ -167,7 +171,7 @@ class Engine:
         with self._lock:
             loaded = self.loaded
             fitted = [
-                Failure("cannot", "this model cannot be held to a JSON schema", retry=False) if request.schema else one
+                self._refusal(request) or one
                 for request, one in zip(
                     requests,
                     self._fit_prompts([r.prompt for r in requests], [r.max_tokens for r in requests]),
@@ -182,6 +186,13 @@ class Engine:
                 else _build_generated(request, one, next(texts), loaded.writer.tokenizer)
                 for request, one in zip(requests, fitted, strict=True)
             ]
+
+    def _refusal(self, request: Generate) -> Failure | None:
+        if request.schema:
+            return Failure("cannot", "this model cannot be held to a JSON schema", retry=False)
+        if request.detail == "entropies" and "entropies" not in self.card.abilities:
+            return Failure("cannot", "this model doesn't tell entropies", retry=False)
+        return None
 
     def _fit_prompts(
         self, prompts: Sequence[Prompt], rooms: Sequence[int], *, continued: bool = False

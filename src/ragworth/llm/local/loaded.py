@@ -7,7 +7,7 @@ from typing import Any
 
 from ragworth.llm.local.batches import BatchBudget
 from ragworth.llm.local.prompt_encoding import PromptEncoder
-from ragworth.llm.local.runtime import Runtime
+from ragworth.llm.local.runtime import GeneratingRuntime, Runtime
 
 MAX_PREFIXES = 4
 """Number of prefixes to cache."""
@@ -17,7 +17,7 @@ MAX_PREFIXES = 4
 class LoadedModel:
     """A model in memory, and the size of its batches."""
 
-    runtime: Runtime
+    runtime: Runtime | GeneratingRuntime
     writer: PromptEncoder
     budget: BatchBudget
     prefixes: dict[tuple[int, ...], Any] = field(default_factory=dict)
@@ -39,3 +39,8 @@ class LoadedModel:
         kept = self.runtime.prefix(ids[:shared])
         self.prefixes[tuple(ids[:shared])] = kept
         return shared, kept
+
+    def close(self) -> None:
+        """Stop an engine that runs in processes of its own."""
+        if isinstance(self.runtime, GeneratingRuntime):
+            self.runtime.close()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ragworth.llm.contract import Generate
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -25,7 +27,7 @@ class TokenRow(NamedTuple):
 
 
 class RowLogprobs(NamedTuple):
-    """Log-probabilities of a row's wanted tokens, in order, and the entropy of each distribution (nats)."""
+    """Log-probabilities of a row's wanted tokens, in order, and the entropy of each distribution (nats), if known."""
 
     logprobs: list[list[float]]
     entropies: list[float]
@@ -63,8 +65,8 @@ class Decoding(Protocol):
         ...
 
 
-class Runtime(Protocol):
-    """A loaded decoder. ``prefix`` is a result of `prefix()`, shared by all rows of a batch, or None."""
+class ReadingRuntime(Protocol):
+    """A loaded model. ``prefix`` is a result of `prefix()`, shared by all rows of a batch, or None."""
 
     name: str
     """How the weights are stored and computed with; part of the model's identity."""
@@ -80,6 +82,31 @@ class Runtime(Protocol):
         """Read all rows in one batch."""
         ...
 
+
+class Runtime(ReadingRuntime, Protocol):
+    """A loaded decoder, which extends rows token by token."""
+
     def decode(self, rows: Sequence[list[int]], prefix: Any = None) -> Decoding:
         """Read all rows in one batch, ready to extend them."""
+        ...
+
+
+class Continuation(NamedTuple):
+    """Tokens that an engine wrote after a prompt, and why it ended: ``stop`` or ``length``."""
+
+    ids: list[int]
+    logprobs: list[float]
+    finish: str
+
+
+@runtime_checkable
+class GeneratingRuntime(ReadingRuntime, Protocol):
+    """A loaded model that extends rows to their end itself."""
+
+    def generate(self, asked: Sequence[tuple[Generate, list[int], int]]) -> list[Continuation]:
+        """Continue each prompt once, as its request says, with a seed."""
+        ...
+
+    def close(self) -> None:
+        """Stop its processes."""
         ...

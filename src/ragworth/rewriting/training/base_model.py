@@ -72,4 +72,4 @@ def load_base(base: BaseFiles) -> TrainableModel:
     model, tokenizer = load_folder(base.path, "float32")
     if tokenizer.eos_token is None:
         raise InputError("its tokenizer has no end-of-text token", file=str(base.path), expected="eos_token")
-    return TrainableModel(model, tokenizer, build_prompt_encoder(tokenizer, model))
+    return TrainableModel(model, tokenizer, build_prompt_encoder(tokenizer, model.generation_config))

@@ -1,0 +1,98 @@
+"""``sglang:NAME_OR_FOLDER``: a model of the transformers library, run by SGLang in this process.
+
+It samples without a seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from ragworth.errors import ModelError
+from ragworth.llm.contract import Generate
+from ragworth.llm.local.runtime import Continuation
+from ragworth.llm.serving import EngineSettings, open_served
+
+READING = {"max_new_tokens": 1, "temperature": 0.0}
+
+
+class SglangEngine:
+    """SGLang as `ServingEngine`."""
+
+    def __init__(self, settings: EngineSettings) -> None:
+        import sglang
+
+        self._ends = list(settings.ends)
+        self._engine: Any = sglang.Engine(
+            model_path=str(settings.folder),
+            dtype=settings.dtype,
+            context_length=settings.context_length,
+            tp_size=settings.gpus,
+            mem_fraction_static=settings.memory,
+            load_format="safetensors",
+            trust_remote_code=False,
+            log_level="error",
+        )
+
+    def score_next(self, prompts: Sequence[list[int]], wanted: Sequence[list[int]]) -> list[list[float]]:
+        found = self._ask(prompts, READING, logprob_start_len=-1, token_ids_logprob=[list(tokens) for tokens in wanted])
+        shown = [{entry[1]: float(entry[0]) for entry in one["output_token_ids_logprobs"][0]} for one in found]
+        return [[values[token] for token in tokens] for tokens, values in zip(wanted, shown, strict=True)]
+
+    def score_rows(self, rows: Sequence[list[int]], firsts: Sequence[int]) -> list[list[float]]:
+        """The first token that is shown has no log-probability, so it is the one before."""
+        found = self._ask(rows, READING, logprob_start_len=[first - 1 for first in firsts])
+        return [
+            _own_logprobs(one["input_token_logprobs"], row[first:])
+            for row, first, one in zip(rows, firsts, found, strict=True)
+        ]
+
+    def generate(self, asked: Sequence[tuple[Generate, list[int], int]]) -> list[Continuation]:
+        """Log-probabilities are those before the temperature, for which sampled texts are read again."""
+        how = [
+            {
+                "max_new_tokens": request.max_tokens,
+                "temperature": request.temperature,
+                "top_p": request.top_p if request.temperature > 0 else 1.0,
+                "stop": list(request.stop) or None,
+                "stop_token_ids": self._ends,
+            }
+            for request, _, _ in asked
+        ]
+        found = [
+            Continuation(
+                [entry[1] for entry in one["output_token_logprobs"]],
+                [float(entry[0]) for entry in one["output_token_logprobs"]],
+                "length" if one["finish_reason"]["type"] == "length" else "stop",
+            )
+            for one in self._ask([ids for _, ids, _ in asked], how, logprob_start_len=-1)
+        ]
+        again = [
+            n
+            for n, (request, _, _) in enumerate(asked)
+            if request.detail != "text" and request.temperature not in (0.0, 1.0) and found[n].ids
+        ]
+        rows = [[*asked[n][1], *found[n].ids] for n in again]
+        values = self.score_rows(rows, [len(asked[n][1]) for n in again]) if rows else []
+        for n, logprobs in zip(again, values, strict=True):
+            found[n] = found[n]._replace(logprobs=logprobs)
+        return found
+
+    def close(self) -> None:
+        self._engine.shutdown()
+
+    def _ask(self, rows: Sequence[list[int]], how: Any, **more: Any) -> list[dict[str, Any]]:
+        found = self._engine.generate(input_ids=list(rows), sampling_params=how, return_logprob=True, **more)
+        return [one["meta_info"] for one in found]
+
+
+def _own_logprobs(shown: Sequence[Sequence[Any]], tokens: Sequence[int]) -> list[float]:
+    """Log-probabilities of the last tokens of a row."""
+    last = list(shown)[-len(tokens) :]
+    if [entry[1] for entry in last] != list(tokens) or any(entry[0] is None for entry in last):
+        raise ModelError("SGLang shows other tokens than the prompt's", remedy="another version of sglang, or use hf:")
+    return [float(entry[0]) for entry in last]
+
+
+open_model = partial(open_served, "sglang", SglangEngine)
