@@ -132,7 +132,7 @@ def _several_tags(tags: Sequence[str]) -> str:
     )
 
 
-RANK_SAMPLE = 1 << 16
+RANK_SAMPLE = 1 << 14
 """Bytes at the beginning of a run in which ranks and scores are compared."""
 BY_RANK_COMMAND = "awk '{$5 = -$4; print}' FILE"
 SPLIT_COMMAND = "awk '{print > ($6 \".run\")}' FILE"
