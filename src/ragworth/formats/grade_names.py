@@ -61,7 +61,7 @@ def direction_of_name(name: str) -> Direction:
 
 
 def name_with_direction(name: str, better: Literal[1, -1]) -> str:
-    """The name of a grade of which the direction is known, with ``higher_`` or ``lower_`` if the words say otherwise."""
+    """The name of a grade whose direction is known, with ``higher_`` or ``lower_`` if its words say otherwise."""
     return name if direction_of_name(name) == better else f"{'higher' if better == 1 else 'lower'}_{name}"
 
 
