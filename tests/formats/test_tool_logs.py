@@ -36,7 +36,37 @@ PROMPTFOO = {
         "componentResults": [{"pass": True, "score": 1, "assertion": {"type": "icontains", "value": "Ann"}}],
     },
 }
-SAMPLES: dict[str, dict[str, Any]] = {"promptfoo": PROMPTFOO}
+
+
+def span(name: str, kind: str, inputs: Any, outputs: Any, parent: str | None = None) -> dict[str, Any]:
+    """A span of MLflow 3."""
+    facts = {"mlflow.spanType": kind, "mlflow.spanInputs": inputs, "mlflow.spanOutputs": outputs}
+    attributes = {key: json.dumps(value) for key, value in facts.items()}
+    status = {"code": "STATUS_CODE_OK"}
+    return {"trace_id": "t", "span_id": name, "parent_span_id": parent, "attributes": attributes, "status": status}
+
+
+MLFLOW = {
+    "info": {
+        "trace_id": "tr-1",
+        "state": "OK",
+        "trace_metadata": {"mlflow.sourceRun": "run1"},
+        "assessments": [
+            {"assessment_name": "expected_response", "expectation": {"value": "Ann"}},
+            {"assessment_name": "correctness", "feedback": {"value": "no"}, "source": {"source_type": "LLM_JUDGE"}},
+            {"assessment_name": "correctness", "feedback": {"value": True}, "source": {"source_type": "HUMAN"}},
+            {"assessment_name": "correctness", "feedback": {"value": "yes"}, "valid": False},
+        ],
+    },
+    "data": {
+        "spans": [
+            span("a", "CHAIN", {"question": MILL}, {"answer": "Ann"}),
+            span("b", "RETRIEVER", {"query": "mill"}, [{"page_content": BUILT, "id": "d7", "metadata": {}}], "a"),
+            span("c", "CHAT_MODEL", {"messages": []}, {"choices": []}, "a"),
+        ]
+    },
+}
+SAMPLES: dict[str, dict[str, Any]] = {"promptfoo": PROMPTFOO, "mlflow": MLFLOW}
 """A row of each format, for tests with changed values."""
 
 
@@ -172,3 +202,42 @@ def test_a_table_of_promptfoo(save: Save) -> None:
     assert shown(loaded) == {("log", MILL): [(BUILT, None)]}
     assert answers(loaded)[:2] == [("log", MILL, 0, "Ann", "ok"), ("log", TOWN, 0, None, "error")]
     assert grades(loaded) == {"pass": [1.0, None, 0.0], "score": [1.0, None, 0.0], "higher_cost": [0.5, None, None]}
+
+
+def test_traces_of_mlflow(save: Save) -> None:
+    """Runs are systems; people's feedback is apart from a judge's; a trace that failed has no answer."""
+    other: dict[str, Any] = json.loads(json.dumps(MLFLOW))
+    other["info"] |= {"trace_id": "tr-2", "trace_metadata": {"mlflow.sourceRun": "run2"}, "state": "ERROR"}
+    loaded = read(save, [MLFLOW, other])
+    assert answers(loaded) == [("run1", MILL, 0, "Ann", "ok"), ("run2", MILL, 0, None, "error")]
+    assert shown(loaded) == {(name, MILL): [(BUILT, None)] for name in ("run1", "run2")}
+    assert accepted(loaded) == ["Ann"]
+    assert grades(loaded, "run1") == {"correctness": [0.0], "human_correctness": [1.0]}
+    assert grades(loaded, "run2") == {}
+
+
+def test_older_traces_of_mlflow(save: Save) -> None:
+    """MLflow 2: the id of a span is in its context, and the whole request is JSON beside the spans."""
+    old = {**span("b", "RETRIEVER", {"query": "mill"}, [{"page_content": BUILT}]), "context": {"span_id": "b"}}
+    data = {"spans": [old], "request": json.dumps({"model_input": {"messages": [{"role": "user", "content": MILL}]}})}
+    trace = {"info": {"request_id": "r", "status": "OK"}, "data": {**data, "response": json.dumps("Ann")}}
+    loaded = read(save, trace)
+    assert detect(save("log.json", json.dumps(trace))).name == "mlflow"
+    assert shown(loaded) == {("log", MILL): [(BUILT, None)]}
+    assert answers(loaded) == [("log", MILL, 0, "Ann", "ok")]
+
+
+def test_evaluation_tables_of_mlflow(save: Save) -> None:
+    """A table as MLflow stores it, and one of its GenAI evaluation with the traces in it. Facts are no answers."""
+    columns = ["inputs", "targets", "outputs", "retrieved_context", "toxicity/v1/score", "toxicity/v1/justification"]
+    stored = {"columns": columns, "data": [[MILL, "Ann", "Ann", [BUILT], 0.1, "…"], [MILL, "Ann", "Bob", [], 0.3, "…"]]}
+    loaded = read(save, stored)
+    assert detect(save("log.json", json.dumps(stored))).name == "mlflow"
+    assert answers(loaded) == [("log", MILL, 0, "Ann", "ok"), ("log", MILL, 1, "Bob", "ok")]
+    assert accepted(loaded) == ["Ann"]
+    assert grades(loaded) == {"toxicity": [pytest.approx(0.2)]}
+    row = {"request_id": "x", "inputs": {"topic": MILL}, "outputs": {"response": "Ann"}, "trace": json.dumps(MLFLOW)}
+    row |= {"expectations": {"expected_facts": ["Ann", "1820"]}, "safety/value": "yes", "safety/rationale": "…"}
+    loaded = read(save, [row])
+    assert shown(loaded) == {("log", MILL): [(BUILT, None)]}
+    assert (accepted(loaded), grades(loaded)["safety"]) == (["Ann"], [1.0])

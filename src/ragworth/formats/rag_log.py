@@ -17,13 +17,13 @@ import polars as pl
 from ragworth.collection import Collection, plain_text, text_id
 from ragworth.errors import FormatError, format_count, format_list, quote_short
 from ragworth.formats.contract import LoadedCollection
-from ragworth.formats.fields import plain_name
+from ragworth.formats.fields import as_grade, plain_name
 from ragworth.formats.grade_words import Grade
 from ragworth.formats.log_grades import LogGrades
 from ragworth.formats.log_record import LoggedPassage, LogRecord, format_places
 from ragworth.formats.missing_answers import ERROR, NO_REFERENCE, is_error_message, is_missing_answer
 from ragworth.formats.reference_passages import find_references
-from ragworth.formats.values import WrongLineError
+from ragworth.formats.values import WrongLineError, as_text
 from ragworth.tables import OK, Answers, Contexts, Judgments
 from ragworth.tables.definitions import TRUNCATED
 
@@ -106,6 +106,9 @@ class LogBuilder:
                 + ("" if self.strict else "; if these are answers of several systems, map the column that names them")
             )
         self._check_texts(query, record)
+        for aspect, value in record.outcomes.items():
+            for grade in value if isinstance(value, list) else [value]:
+                as_grade(grade, as_text(aspect, "name of a grade"))
         passages = self._distinct(record, query)
         self.seen.add((system, query, record.repeat))
         if record.question is not None:
