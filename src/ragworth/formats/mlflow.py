@@ -16,9 +16,9 @@ from ragworth.formats.grade_words import Grade
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import LogFormat, Reject, parse_rows
 from ragworth.formats.log_record import LogRecord
-from ragworth.formats.tool_rows import find_field, objects
+from ragworth.formats.tool_rows import find_field
 from ragworth.formats.traces import TraceStep, find_documents, find_question, parse_json, trace_records
-from ragworth.formats.values import WrongLineError
+from ragworth.formats.values import WrongLineError, objects
 
 KINDS = {"CHAT_MODEL": "LLM"}
 METRIC = re.compile(r"(.+?)(?:/v\d+)?/(?:score|value)")
@@ -88,7 +88,7 @@ def _cell(name: str, value: Any) -> Any:
     return value if name == "trace" else parse_cell(value, name)
 
 
-def _spans(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _spans(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     data = as_row(row.get("data")) or row
     return objects(parse_json(data.get("spans")))
 
@@ -158,7 +158,7 @@ def _find_question(value: Any) -> str | None:
     return next((text for text in inside if text), texts[0] if len(texts) == 1 else None)
 
 
-def _find_references(row: Mapping[str, Any], assessments: list[Mapping[str, Any]]) -> Any:
+def _find_references(row: Mapping[str, Any], assessments: list[dict[str, Any]]) -> Any:
     """The expected response: of a trace, of a row, or in a column of its own. Expected facts are parts of an answer."""
     expected = {str(each.get("assessment_name") or each.get("name")): each.get("expectation") for each in assessments}
     values = {name: each["value"] for name, each in expected.items() if isinstance(each, Mapping) and "value" in each}
@@ -169,7 +169,7 @@ def _find_references(row: Mapping[str, Any], assessments: list[Mapping[str, Any]
     return None
 
 
-def _read_feedback(assessments: list[Mapping[str, Any]]) -> dict[str, list[Grade]]:
+def _read_feedback(assessments: list[dict[str, Any]]) -> dict[str, list[Grade]]:
     """Feedback by name. An assessment that another replaced is not valid any more."""
     grades: dict[str, list[Grade]] = {}
     for about in assessments:

@@ -19,8 +19,9 @@ from ragworth.formats.grade_names import name_with_direction
 from ragworth.formats.grade_words import Grade
 from ragworth.formats.log_format import LogFormat
 from ragworth.formats.missing_answers import ERROR
-from ragworth.formats.tool_rows import ToolRow, find_field, objects, tool_parser, unknown_question
+from ragworth.formats.tool_rows import ToolRow, find_field, tool_parser, unknown_question
 from ragworth.formats.traces import find_answer, parse_json
+from ragworth.formats.values import objects
 from ragworth.tables.definitions import TRUNCATED
 
 NAMES = {
@@ -115,7 +116,7 @@ def _find_question(variables: Mapping[str, Any], finder: FieldFinder, prompt: An
     return prompt
 
 
-def _find_passages(response: Mapping[str, Any], variables: Mapping[str, Any], parts: list[Mapping[str, Any]]) -> Any:
+def _find_passages(response: Mapping[str, Any], variables: Mapping[str, Any], parts: list[dict[str, Any]]) -> Any:
     """What the provider retrieved, or else the passages that the test gives, or those that were graded."""
     retrieved = (as_row(response.get("metadata")), as_row(response.get("output")), variables)
     for place in (*retrieved, *(as_row(part.get("metadata")) for part in parts)):
@@ -124,7 +125,7 @@ def _find_passages(response: Mapping[str, Any], variables: Mapping[str, Any], pa
     return None
 
 
-def _find_references(variables: Mapping[str, Any], assertions: list[Mapping[str, Any]]) -> Any:
+def _find_references(variables: Mapping[str, Any], assertions: list[dict[str, Any]]) -> Any:
     """The variable of a usual name, or else the values of assertions."""
     given = find_field(variables, "accepted", FIELDS["accepted"])
     if given is not None:
@@ -141,7 +142,7 @@ def _find_references(variables: Mapping[str, Any], assertions: list[Mapping[str,
     return list(dict.fromkeys(text for text in filled if "{{" not in text and "://" not in text)) or None
 
 
-def _read_grades(row: Mapping[str, Any], parts: list[Mapping[str, Any]]) -> dict[str, Grade | list[Grade]]:
+def _read_grades(row: Mapping[str, Any], parts: list[dict[str, Any]]) -> dict[str, Grade | list[Grade]]:
     """The verdict on an answer and its score, those of single assertions by their kind, and named metrics."""
     named: dict[str, Any] = {"pass": row.get("success"), "score": row.get("score")}
     for part in parts:

@@ -93,11 +93,6 @@ def find_field(fields: Mapping[str, Any], field: str, names: tuple[str, ...]) ->
     return FieldFinder({field: names}).get(fields, field)
 
 
-def objects(value: Any) -> list[Mapping[str, Any]]:
-    """The objects in a list; nothing if it is no list."""
-    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
-
-
 def unknown_question(fields: Iterable[Any], path: str) -> WrongLineError:
     """The error for a row in which any of several fields may be the question."""
     names = [str(name) for name in fields]
