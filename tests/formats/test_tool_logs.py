@@ -66,7 +66,34 @@ MLFLOW = {
         ]
     },
 }
-SAMPLES: dict[str, dict[str, Any]] = {"promptfoo": PROMPTFOO, "mlflow": MLFLOW}
+RETRIEVE = {"path": "app.retriever", "method": {"name": "retrieve", "obj": {}}}
+TRULENS = {
+    "app_id": "app_hash_1",
+    "app_name": "RAG",
+    "app_version": "base",
+    "record_id": "record_1",
+    "input": MILL,
+    "output": "Ann",
+    "record_json": {
+        "main_input": MILL,
+        "main_output": "Ann",
+        "main_error": None,
+        "calls": [
+            {
+                "stack": [{"method": {"name": "query"}}, RETRIEVE, RETRIEVE],
+                "args": {"query": MILL},
+                "rets": [BUILT, LIES],
+            },
+            {"stack": [{"method": {"name": "query"}}, RETRIEVE], "args": {"query": MILL}, "rets": [BUILT, LIES]},
+            {"stack": [{"method": {"name": "query"}}], "args": {"query": MILL}, "rets": "Ann"},
+        ],
+    },
+    "Answer Relevance": 0.75,
+    "Answer Relevance_calls": [{"args": {"prompt": MILL, "response": "Ann"}, "ret": 0.75}],
+    "Answer Relevance feedback cost in USD": 0.002,
+    "latency": 3,
+}
+SAMPLES: dict[str, dict[str, Any]] = {"promptfoo": PROMPTFOO, "mlflow": MLFLOW, "trulens": TRULENS}
 """A row of each format, for tests with changed values."""
 
 
@@ -241,3 +268,26 @@ def test_evaluation_tables_of_mlflow(save: Save) -> None:
     loaded = read(save, [row])
     assert shown(loaded) == {("log", MILL): [(BUILT, None)]}
     assert (accepted(loaded), grades(loaded)["safety"]) == (["Ann"], [1.0])
+
+
+def test_records_of_trulens(save: Save) -> None:
+    """Versions are systems; a record with an error has no answer; the outermost retrieval has the passages."""
+    record = TRULENS["record_json"]
+    failed = {"record_json": {**record, "main_output": None, "main_error": "timeout"}, "output": None}  # type: ignore[dict-item]
+    rows = [TRULENS, TRULENS | failed | {"record_id": "record_2", "app_version": "2"}]
+    loaded = read(save, rows)
+    assert answers(loaded) == [("RAG, base", MILL, 0, "Ann", "ok"), ("RAG, 2", MILL, 0, None, "error")]
+    assert shown(loaded)["RAG, base", MILL] == [(BUILT, None), (LIES, None)]
+    assert grades(loaded, "RAG, base") == {"Answer Relevance": [0.75]}
+    assert shown(read(save, [record])) == {("log", MILL): [(BUILT, None), (LIES, None)]}
+
+
+def test_a_table_of_trulens_without_recorded_calls(save: Save) -> None:
+    """The contexts are those of a feedback function, one in each call. pandas writes lists as Python does."""
+    calls = str([{"args": {"question": MILL, "context": text}, "ret": 0.5, "meta": {}} for text in (BUILT, LIES)])
+    table = ["record_id,app_id,input,output,Context Relevance,Context Relevance_calls,total_tokens"]
+    table += [f'r1,app,{MILL},Ann,0.5,"{calls}",12', f'r2,app,{MILL},Bob,0.5,"{calls}",12']
+    loaded = read(save, "\n".join(table) + "\n", "log.csv")
+    assert shown(loaded) == {("log", MILL): [(BUILT, None), (LIES, None)]}
+    assert [row[2:4] for row in answers(loaded)] == [(0, "Ann"), (1, "Bob")]
+    assert grades(loaded) == {"Context Relevance": [0.5]}

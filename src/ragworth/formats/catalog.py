@@ -34,6 +34,7 @@ FORMATS: Registry[Format] = Registry(
         "otlp": "ragworth.formats.openinference:FORMAT",
         "phoenix": "ragworth.formats.phoenix:FORMAT",
         "langfuse": "ragworth.formats.langfuse:FORMAT",
+        "trulens": "ragworth.formats.trulens:FORMAT",
         "mlflow": "ragworth.formats.mlflow:FORMAT",
         "langsmith": "ragworth.formats.langsmith:FORMAT",
         "promptfoo": "ragworth.formats.promptfoo:FORMAT",

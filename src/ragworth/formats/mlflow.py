@@ -7,18 +7,16 @@ runs in a file are several systems. Tables may be JSON with ``columns`` and ``da
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ragworth.formats.contract import FileSample
-from ragworth.formats.fields import FIELDS, FieldFinder, as_grade, as_row, parse_cell, plain_name
+from ragworth.formats.fields import FIELDS, as_grade, as_row, plain_name
 from ragworth.formats.grade_words import Grade
-from ragworth.formats.log_files import LogRows
-from ragworth.formats.log_format import LogFormat, Reject, parse_rows
-from ragworth.formats.log_record import LogRecord
+from ragworth.formats.log_format import LogFormat
 from ragworth.formats.tool_rows import find_field
-from ragworth.formats.traces import TraceStep, find_documents, find_question, parse_json, trace_records
-from ragworth.formats.values import WrongLineError, objects
+from ragworth.formats.traces import TraceStep, find_documents, find_question, parse_json, trace_parser
+from ragworth.formats.values import objects
 
 KINDS = {"CHAT_MODEL": "LLM"}
 METRIC = re.compile(r"(.+?)(?:/v\d+)?/(?:score|value)")
@@ -59,33 +57,6 @@ def _unpack(value: Mapping[str, Any]) -> list[Any] | None:
         return None
     names = [str(column) for column in columns]
     return [dict(zip(names, row, strict=False)) if isinstance(row, list) else row for row in data]
-
-
-def _parse(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRecord]:
-    if finder.columns:  # the user says where everything is
-        yield from parse_rows(rows, finder, reject)
-        return
-
-    def steps() -> Iterator[TraceStep]:
-        seen: set[str] = set()
-        for place, value in rows.values:
-            row = as_row(value)
-            if row is None:
-                reject(place, "not an object")
-                continue
-            try:
-                found = _read({name: _cell(name, each) for name, each in row.items()} if rows.cells else row, place)
-                name = found[0].trace if found[0].trace not in seen else f"{found[0].trace}, row {place}"
-                seen.add(name)
-                yield from (step._replace(trace=name) for step in found)
-            except WrongLineError as error:
-                reject(place, str(error))
-
-    yield from trace_records(steps(), finder, reject)
-
-
-def _cell(name: str, value: Any) -> Any:
-    return value if name == "trace" else parse_cell(value, name)
 
 
 def _spans(row: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -211,5 +182,5 @@ FORMAT = LogFormat(
     },
     recognise=_recognise,
     unpack=_unpack,
-    parse=_parse,
+    parse=trace_parser(_read),
 ).format()

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ragworth.errors import format_count, quote_short
-from ragworth.formats.fields import FIELDS, FieldFinder, as_answer, as_passages, without_blank
-from ragworth.formats.log_format import Reject
+from ragworth.formats.fields import FIELDS, FieldFinder, as_answer, as_passages, as_row, parse_cell, without_blank
+from ragworth.formats.log_files import LogRows
+from ragworth.formats.log_format import Parser, Reject, parse_rows
 from ragworth.formats.log_record import LoggedPassage, LogRecord
 from ragworth.formats.missing_answers import ERROR
 from ragworth.formats.values import WrongLineError, as_text
@@ -42,6 +43,40 @@ class TraceStep(NamedTuple):
     accepted: Any = None
     failed: bool = False
     """Whether it ended in an error. If the outermost step did, there is no answer, and nothing to grade."""
+
+
+def trace_parser(read: Callable[[Mapping[str, Any], int], list[TraceStep]]) -> Parser:
+    """A parser of rows with a whole trace in each; ``read`` returns its steps, of which the first has the question.
+
+    A trace that occurs again, as in the results of several evaluations, is one of its own.
+    """
+
+    def parse(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRecord]:
+        if finder.columns:  # the user says where everything is
+            yield from parse_rows(rows, finder, reject)
+            return
+
+        def steps() -> Iterator[TraceStep]:
+            seen: set[str] = set()
+            for place, value in rows.values:
+                row = as_row(value)
+                if row is None:
+                    reject(place, "not an object")
+                    continue
+                try:
+                    found = read(
+                        {name: parse_cell(cell, name) for name, cell in row.items()} if rows.cells else row, place
+                    )
+                except WrongLineError as error:
+                    reject(place, str(error))
+                    continue
+                name = found[0].trace if found[0].trace not in seen else f"{found[0].trace}, row {place}"
+                seen.add(name)
+                yield from (step._replace(trace=name) for step in found)
+
+        yield from trace_records(steps(), finder, reject)
+
+    return parse
 
 
 def trace_records(steps: Iterable[TraceStep], finder: FieldFinder, reject: Reject) -> Iterator[LogRecord]:
