@@ -291,3 +291,47 @@ def test_a_table_of_trulens_without_recorded_calls(save: Save) -> None:
     assert shown(loaded) == {("log", MILL): [(BUILT, None), (LIES, None)]}
     assert [row[2:4] for row in answers(loaded)] == [(0, "Ann"), (1, "Bob")]
     assert grades(loaded) == {"Context Relevance": [0.5]}
+
+
+def document(text: str, score: float) -> dict[str, Any]:
+    return {"id": text[:3], "content": text, "meta": {}, "score": score}
+
+
+def test_outputs_of_haystack_pipelines(save: Save) -> None:
+    """The documents are the ranker's, wherever it stands; the question is beside the output, or in the answer."""
+    retrieved, ranked = [document(LIES, 0.2), document(BUILT, 0.1)], [document(BUILT, 0.9)]
+    output = {
+        "ranker": {"documents": ranked},
+        "retriever": {"documents": retrieved},
+        "llm": {"replies": ["Ann", "Bob"]},
+    }
+    assert shown(read(save, [{"query": MILL, "result": output}])) == {("log", MILL): [(BUILT, 0.9)]}
+    loaded = read(save, [{"query": MILL, **output}])
+    assert detect(save("log.json", json.dumps([{"query": MILL, **output}]))).name == "haystack"
+    assert shown(loaded) == {("log", MILL): [(BUILT, 0.9)]}
+    assert answers(loaded) == [("log", MILL, 0, "Ann", "ok")]
+    assert "only the first of several replies" in notes(loaded)
+    made = {
+        "type": "GeneratedAnswer",
+        "init_parameters": {"data": "Ann", "query": MILL, "documents": retrieved, "meta": {}},
+    }
+    loaded = read(save, [{"answer_builder": {"answers": [made]}}])
+    assert shown(loaded) == {("log", MILL): [(LIES, 0.2), (BUILT, 0.1)]}
+    assert answers(loaded) == [("log", MILL, 0, "Ann", "ok")]
+
+
+def test_evaluations_of_haystack(save: Save) -> None:
+    """Several runs are several systems. Beside predicted answers, an answer is the right one."""
+    inputs = {"question": [MILL, TOWN], "contexts": [[BUILT], []], "answer": ["Ann", "Arden"]}
+    runs = [
+        {
+            "run_name": name,
+            "inputs": {**inputs, "predicted_answer": ["Ann", "Rome"]},
+            "results": {"sas": {"score": 0.5, "individual_scores": [1.0, 0.0]}},
+        }
+        for name in ("one", "two")
+    ]
+    loaded = read(save, "".join(json.dumps(run) + "\n" for run in runs), "log.jsonl")
+    assert [row[:2] + row[3:4] for row in answers(loaded)[2:]] == [("two", MILL, "Ann"), ("two", TOWN, "Rome")]
+    assert (accepted(loaded), grades(loaded, "two")) == (["Ann", "Arden"], {"sas": [1.0, 0.0]})
+    assert shown(loaded)["one", MILL] == [(BUILT, None)]
