@@ -93,7 +93,14 @@ TRULENS = {
     "Answer Relevance feedback cost in USD": 0.002,
     "latency": 3,
 }
-SAMPLES: dict[str, dict[str, Any]] = {"promptfoo": PROMPTFOO, "mlflow": MLFLOW, "trulens": TRULENS}
+CHROMA = {"ids": [["a", "b"]], "documents": [[BUILT, LIES]], "distances": [[0.1, 0.4]], "metadatas": [[None, {}]]}
+RESULTS = {"query": MILL, "results": CHROMA}
+SAMPLES: dict[str, dict[str, Any]] = {
+    "promptfoo": PROMPTFOO,
+    "mlflow": MLFLOW,
+    "trulens": TRULENS,
+    "search-results": RESULTS,
+}
 """A row of each format, for tests with changed values."""
 
 
@@ -335,3 +342,42 @@ def test_evaluations_of_haystack(save: Save) -> None:
     assert [row[:2] + row[3:4] for row in answers(loaded)[2:]] == [("two", MILL, "Ann"), ("two", TOWN, "Rome")]
     assert (accepted(loaded), grades(loaded, "two")) == (["Ann", "Arden"], {"sas": [1.0, 0.0]})
     assert shown(loaded)["one", MILL] == [(BUILT, None)]
+
+
+@pytest.mark.parametrize(
+    ("response", "score"),
+    [
+        ({"hits": {"total": {}, "hits": [{"_id": "a", "_score": 3.0, "_source": {"text": BUILT}}]}}, 3.0),
+        ({"matches": [{"id": "a", "score": 0.9, "metadata": {"text": BUILT}}], "namespace": ""}, 0.9),
+        ({"result": {"points": [{"id": 7, "score": 0.9, "payload": {"text": BUILT}}]}, "status": "ok"}, 0.9),
+        ({"result": [{"id": 7, "score": 0.9, "payload": {"text": BUILT}}], "status": "ok"}, 0.9),
+        ({"data": {"Get": {"Mill": [{"content": BUILT, "_additional": {"id": "a", "distance": 0.2}}]}}}, -0.2),
+        ([[{"id": 7, "distance": 0.9, "entity": {"text": BUILT}}]], None),
+        ({"retrievalResults": [{"content": {"text": BUILT}, "location": {}, "score": 0.9}]}, 0.9),
+        ({"contexts": {"contexts": [{"sourceUri": "gs://a", "text": BUILT, "score": 0.3}]}}, None),
+        (CHROMA | {"ids": [["a"]], "included": ["documents"]}, -0.1),
+    ],
+)
+def test_responses_of_vector_stores(response: Any, score: float | None, save: Save) -> None:
+    """A score is better if higher, so a distance gets a minus; where nothing says which it is, there is none."""
+    rows = [{"query": MILL, "results": response, "answer": "Ann"}]
+    rows += [{"query": MILL, **response, "answer": "Ann"}] if isinstance(response, dict) else []
+    for row in rows:
+        assert detect(save("log.json", json.dumps([row]))).name == "search-results"
+        loaded = read(save, [row])
+        assert shown(loaded) == {("log", MILL): [(BUILT, score if score is None else pytest.approx(score))]}
+        assert answers(loaded) == [("log", MILL, 0, "Ann", "ok")]
+    loaded = read(save, [{"question": MILL, "prediction": "Ann", "retrieved_documents": response}])
+    assert [text for text, _ in shown(loaded)["log", MILL]] == [BUILT]
+
+
+def test_several_queries_of_chroma(save: Save) -> None:
+    response = {"ids": [["a"], []], "documents": [[BUILT], []], "distances": [[0.5], []]}
+    loaded = read(save, {"query_texts": [MILL, TOWN], **response})
+    [(text, score)] = shown(loaded)["log", MILL]
+    assert text == BUILT and score == pytest.approx(-0.5)
+    assert loaded.contexts is not None and len(loaded.contexts.empty) == 1
+    nothing = read(save, [{"query": TOWN, "results": {"matches": []}}, RESULTS]).contexts
+    assert nothing is not None and len(nothing.empty) == 1
+    with pytest.raises(FormatError, match="hits for 2 and texts of 0 queries; write the texts in 'query_texts'"):
+        read(save, response)

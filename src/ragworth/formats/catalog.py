@@ -38,6 +38,7 @@ FORMATS: Registry[Format] = Registry(
         "mlflow": "ragworth.formats.mlflow:FORMAT",
         "langsmith": "ragworth.formats.langsmith:FORMAT",
         "promptfoo": "ragworth.formats.promptfoo:FORMAT",
+        "search-results": "ragworth.formats.search_results:FORMAT",
         "chat": "ragworth.formats.chat:FORMAT",
         "log": "ragworth.formats.log:FORMAT",
     },
