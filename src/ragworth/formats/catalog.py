@@ -38,6 +38,8 @@ FORMATS: Registry[Format] = Registry(
         "mlflow": "ragworth.formats.mlflow:FORMAT",
         "langsmith": "ragworth.formats.langsmith:FORMAT",
         "promptfoo": "ragworth.formats.promptfoo:FORMAT",
+        "bedrock": "ragworth.formats.bedrock:FORMAT",
+        "vertex": "ragworth.formats.vertex:FORMAT",
         "search-results": "ragworth.formats.search_results:FORMAT",
         "chat": "ragworth.formats.chat:FORMAT",
         "log": "ragworth.formats.log:FORMAT",

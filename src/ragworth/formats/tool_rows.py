@@ -67,7 +67,7 @@ def tool_parser(
 
 def tool_records(rows: list[ToolRow], finder: FieldFinder, reject: Reject) -> Iterator[LogRecord]:
     """Make a record of each row."""
-    several = len({row.system for row in rows}) > 1
+    several = len({row.system for row in rows if row.system}) > 1
     asked: Counter[tuple[str | None, str]] = Counter()
     for row in rows:
         try:
