@@ -324,6 +324,7 @@ def test_evaluation_tables_of_mlflow(save: Save) -> None:
     loaded = read(save, [row])
     assert shown(loaded) == {("log", MILL): [(BUILT, None)]}
     assert (accepted(loaded), grades(loaded)["safety"]) == (["Ann"], [1.0])
+    assert "expected facts are not read" in notes(read(save, [{**row, "trace": None}]))
 
 
 def test_records_of_trulens(save: Save) -> None:
@@ -401,6 +402,7 @@ def test_evaluations_of_haystack(save: Save) -> None:
         ({"result": {"points": [{"id": 7, "score": 0.9, "payload": {"text": BUILT}}]}, "status": "ok"}, 0.9),
         ({"result": [{"id": 7, "score": 0.9, "payload": {"text": BUILT}}], "status": "ok"}, 0.9),
         ({"data": {"Get": {"Mill": [{"content": BUILT, "_additional": {"id": "a", "distance": 0.2}}]}}}, -0.2),
+        ({"ids": ["a"], "documents": [BUILT], "distances": [0.3]}, -0.3),
         ([[{"id": 7, "distance": 0.9, "entity": {"text": BUILT}}]], None),
         ({"retrievalResults": [{"content": {"text": BUILT}, "location": {}, "score": 0.9}]}, 0.9),
         ({"contexts": {"contexts": [{"sourceUri": "gs://a", "text": BUILT, "score": 0.3}]}}, None),

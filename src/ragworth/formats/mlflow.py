@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ragworth.formats.contract import FileSample
-from ragworth.formats.fields import FIELDS, as_grade, as_row, plain_name
+from ragworth.formats.fields import FIELDS, FieldFinder, as_grade, as_row, plain_name
 from ragworth.formats.grade_words import Grade
 from ragworth.formats.log_format import LogFormat
 from ragworth.formats.tool_rows import find_field
@@ -32,6 +32,7 @@ RUNS = ("mlflow.sourceRun", "mlflow.modelId")
 WRAPPERS = ("model_input", "inputs", "request", "state")
 """Names of arguments in which applications get a question."""
 
+FACTS = "expected facts are not read as accepted answers, because an answer needs all of them"
 FAILED = ("ERROR", "STATUS_CODE_ERROR")
 
 
@@ -64,7 +65,7 @@ def _spans(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     return objects(parse_json(data.get("spans")))
 
 
-def _read(row: Mapping[str, Any], place: int) -> list[TraceStep]:
+def _read(row: Mapping[str, Any], place: int, finder: FieldFinder) -> list[TraceStep]:
     """The steps of a trace, or of a row of a table that may have a trace in it. The first has the question."""
     trace = as_row(parse_json(row.get("trace"))) or row
     info, data = as_row(trace.get("info")) or trace, as_row(trace.get("data")) or trace
@@ -89,7 +90,7 @@ def _read(row: Mapping[str, Any], place: int) -> list[TraceStep]:
         output=next((each for each in answered if each is not None), None),
         system=next((str(metadata[each]) for each in RUNS if metadata.get(each)), None),
         grades={**_read_feedback(assessments), **_read_metrics(row)},
-        accepted=_find_references(row, assessments),
+        accepted=_find_references(row, assessments, finder),
         failed=outer.failed or info.get("state", info.get("status")) in FAILED or bool(row.get("error_message")),
     )
     shown = find_field(row, "passages", FIELDS["passages"])
@@ -129,15 +130,16 @@ def _find_question(value: Any) -> str | None:
     return next((text for text in inside if text), texts[0] if len(texts) == 1 else None)
 
 
-def _find_references(row: Mapping[str, Any], assessments: list[dict[str, Any]]) -> Any:
+def _find_references(row: Mapping[str, Any], assessments: list[dict[str, Any]], finder: FieldFinder) -> Any:
     """The expected response: of a trace, of a row, or in a column of its own. Expected facts are parts of an answer."""
     expected = {str(each.get("assessment_name") or each.get("name")): each.get("expectation") for each in assessments}
     values = {name: each["value"] for name, each in expected.items() if isinstance(each, Mapping) and "value" in each}
     columns = {name.removesuffix("/value"): each for name, each in row.items()}
-    for place in (values, as_row(parse_json(row.get("expectations"))) or {}, columns):
-        if (found := find_field(place, "accepted", REFERENCES)) is not None:
-            return found
-    return None
+    places = (values, as_row(parse_json(row.get("expectations"))) or {}, columns)
+    found = next((each for place in places if (each := find_field(place, "accepted", REFERENCES)) is not None), None)
+    if found is None and any("expected_facts" in place for place in places) and FACTS not in finder.notes:
+        finder.notes.append(FACTS)
+    return found
 
 
 def _read_feedback(assessments: list[dict[str, Any]]) -> dict[str, list[Grade]]:

@@ -39,6 +39,7 @@ REFERENCE = re.compile(
 PART = re.compile(r"i?contains")
 """Assertions whose value is an accepted answer if it is the only one: an answer must contain all of them."""
 
+PARTS = "texts are not read as accepted answers where an answer must contain several"
 VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 STATUS, SCORE, REASON, NAMED, METRIC = "Status", "Score", "Grader Reason", "Named Scores", "Metric: "
 """Columns of the CSV after the answer, the last one with the name of a metric."""
@@ -81,7 +82,7 @@ def _read_result(row: Mapping[str, Any], place: int, finder: FieldFinder) -> Too
     fields = {
         "vars.question": _find_question(variables, finder, prompt.get("raw")),
         "vars.context": _find_passages(response, variables, parts),
-        "vars.expected": _find_references(variables, assertions),
+        "vars.expected": _find_references(variables, assertions, finder),
         "response.output": answer,
         "vars": variables,
         "response": response,
@@ -125,13 +126,15 @@ def _find_passages(response: Mapping[str, Any], variables: Mapping[str, Any], pa
     return None
 
 
-def _find_references(variables: Mapping[str, Any], assertions: list[dict[str, Any]]) -> Any:
+def _find_references(variables: Mapping[str, Any], assertions: list[dict[str, Any]], finder: FieldFinder) -> Any:
     """The variable of a usual name, or else the values of assertions."""
     given = find_field(variables, "accepted", FIELDS["accepted"])
     if given is not None:
         return given
     parts = [each.get("value") for each in assertions if PART.fullmatch(str(each.get("type")))]
     whole = [each.get("value") for each in assertions if REFERENCE.fullmatch(str(each.get("type")))]
+    if len(parts) > 1 and not whole and PARTS not in finder.notes:
+        finder.notes.append(PARTS)
     values = whole or (parts if len(parts) == 1 else [])
     texts = [text for value in values for text in (value if isinstance(value, list) else [value])]
     filled = (

@@ -28,7 +28,8 @@ def find_hits(response: Any, *, empty: bool = False) -> list[Any] | None:
     if not isinstance(response, Mapping):
         return None
     if is_chroma(response):
-        return chroma_hits(response)[0] if len(response["ids"]) == 1 else None
+        of_queries = chroma_hits(response)
+        return of_queries[0] if len(of_queries) == 1 else None
     classes = _follow(response, ("data", "Get"))  # Weaviate's GraphQL
     lists = [*(response.get(name) for name in LISTS), *(_follow(response, path) for path in PATHS)]
     lists += list(classes.values()) if isinstance(classes, Mapping) else []
@@ -55,17 +56,21 @@ def _without_doubtful_scores(hits: list[Any]) -> list[Any]:
 
 
 def is_chroma(response: Any) -> bool:
-    """Whether a response is one of Chroma: a list for each query in each column."""
+    """Whether a response is one of Chroma: in each column a list for each query, or the hits of one query."""
     ids = response.get("ids") if isinstance(response, Mapping) else None
-    nested = isinstance(ids, list) and bool(ids) and all(isinstance(each, list) for each in ids)
-    return nested and any(isinstance(response.get(name), list) for name in CHROMA[1:4])
+    if not isinstance(ids, list) or not ids:
+        return False
+    columns = CHROMA[1:4] if all(isinstance(each, list) for each in ids) else ("distances",)
+    return any(isinstance(response.get(name), list) for name in columns)
 
 
 def chroma_hits(response: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
     """The hits of each query in a response of Chroma."""
+    nested = all(isinstance(each, list) for each in response["ids"])
+    columns = {name: response.get(name) if nested else [response.get(name)] for name in CHROMA[:3]}
 
     def cell(name: str, query: int, place: int) -> Any:
-        column = response.get(name)
+        column = columns[name]
         row = column[query] if isinstance(column, list) and query < len(column) else None
         return row[place] if isinstance(row, list) and place < len(row) else None
 
@@ -74,5 +79,5 @@ def chroma_hits(response: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
             {"id": name, "text": cell("documents", query, place), "distance": cell("distances", query, place)}
             for place, name in enumerate(names)
         ]
-        for query, names in enumerate(response["ids"])
+        for query, names in enumerate(columns["ids"] or [])
     ]

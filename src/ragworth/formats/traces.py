@@ -45,7 +45,7 @@ class TraceStep(NamedTuple):
     """Whether it ended in an error. If the outermost step did, there is no answer, and nothing to grade."""
 
 
-def trace_parser(read: Callable[[Mapping[str, Any], int], list[TraceStep]]) -> Parser:
+def trace_parser(read: Callable[[Mapping[str, Any], int, FieldFinder], list[TraceStep]]) -> Parser:
     """A parser of rows with a whole trace in each; ``read`` returns its steps, of which the first has the question.
 
     A trace that occurs again, as in the results of several evaluations, is one of its own.
@@ -64,9 +64,8 @@ def trace_parser(read: Callable[[Mapping[str, Any], int], list[TraceStep]]) -> P
                     reject(place, "not an object")
                     continue
                 try:
-                    found = read(
-                        {name: parse_cell(cell, name) for name, cell in row.items()} if rows.cells else row, place
-                    )
+                    cells = {name: parse_cell(cell, name) for name, cell in row.items()} if rows.cells else row
+                    found = read(cells, place, finder)
                 except WrongLineError as error:
                     reject(place, str(error))
                     continue

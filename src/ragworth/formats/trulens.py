@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ragworth.formats.contract import FileSample
-from ragworth.formats.fields import FIELDS, as_grade, as_passages, as_row, plain_name
+from ragworth.formats.fields import FIELDS, FieldFinder, as_grade, as_passages, as_row, plain_name
 from ragworth.formats.grade_words import Grade
 from ragworth.formats.log_format import LogFormat
 from ragworth.formats.tool_rows import find_field
@@ -38,7 +38,7 @@ def _recognise(sample: FileSample) -> bool:
     return sample.has_any("record_json", "app_id", "app_name") and sample.has("record_id", "input", "output")
 
 
-def _read(row: Mapping[str, Any], place: int) -> list[TraceStep]:
+def _read(row: Mapping[str, Any], place: int, finder: FieldFinder) -> list[TraceStep]:
     """The steps of a record."""
     record = as_row(parse_json(row.get("record_json"))) or row
     name = str(row.get("record_id") or record.get("record_id") or f"row {place}")
