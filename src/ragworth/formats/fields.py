@@ -319,7 +319,8 @@ def as_passage(item: Any, rank: int) -> LoggedPassage:
     row = as_row(item)
     if row is None:
         raise WrongLineError(f"passage {rank} is {quote_short(item, 24)}, not an object")
-    row = {**(as_row(row.get("_additional")) or {}), **row}  # Weaviate's id and distance
+    if "_additional" in row:  # Weaviate's id and distance
+        row = {**(as_row(row["_additional"]) or {}), **row}
     outer = _own_fields(row, rank)
     for key in WRAPPERS:
         if (outer.text is None or key == "node") and (inner := as_row(row.get(key))) is not None:

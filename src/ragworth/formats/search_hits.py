@@ -45,7 +45,7 @@ def _follow(value: Any, path: tuple[str, ...]) -> Any:
 def _are_hits(value: Any, empty: bool) -> bool:
     if not isinstance(value, list) or (not value and not empty):
         return False
-    return all(isinstance(hit, Mapping) and SIGNS & set(hit) for hit in value)
+    return all(isinstance(hit, Mapping) and SIGNS & set(hit) and "role" not in hit for hit in value)  # no messages
 
 
 def _without_doubtful_scores(hits: list[Any]) -> list[Any]:
