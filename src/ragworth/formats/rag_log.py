@@ -47,6 +47,17 @@ class _ShownContext(NamedTuple):
     end: int
 
 
+def _check_values(record: LogRecord) -> None:
+    """Check what a reader took as it is: texts must be ones that can be encoded, and grades numbers or words."""
+    texts = {"question": record.question, "system": record.system, "answer": record.answer, "trace": record.trace}
+    for name, text in (*texts.items(), *(("accepted answer", each) for each in record.accepted)):
+        if text is not None:
+            as_text(text, name)
+    for aspect, value in record.outcomes.items():
+        for grade in value if isinstance(value, list) else [value]:
+            as_grade(grade, as_text(aspect, "name of a grade"))
+
+
 class LogBuilder:
     """Collects records, and makes tables of them.
 
@@ -96,6 +107,7 @@ class LogBuilder:
         """Add a record; one that can't be used raises a :class:`WrongLineError` and changes nothing."""
         if record.query is None and not record.question:
             raise WrongLineError("the record has neither a question nor the id of one")
+        _check_values(record)
         record = self._without_blanks(record)
         system = (record.system if self.strict else (record.system or "").strip()) or self.system
         query = record.query or text_id(plain_text(record.question or ""))
@@ -106,9 +118,6 @@ class LogBuilder:
                 + ("" if self.strict else "; if these are answers of several systems, map the column that names them")
             )
         self._check_texts(query, record)
-        for aspect, value in record.outcomes.items():
-            for grade in value if isinstance(value, list) else [value]:
-                as_grade(grade, as_text(aspect, "name of a grade"))
         passages = self._distinct(record, query)
         self.seen.add((system, query, record.repeat))
         if record.question is not None:

@@ -126,13 +126,13 @@ def _read_trace(trace: str, steps: list[TraceStep], finder: FieldFinder, several
     return LogRecord(
         place=steps[0].place,
         question=as_text(question, "question"),
-        system=next((as_text(step.system, "system") for step in steps if step.system), None) if several else None,
+        system=next((step.system for step in steps if step.system), None) if several else None,
         passages=without_blank(passages, finder),
-        answer=next((as_text(answer, "answer") for answer in answers if answer is not None), None),
+        answer=next((answer for answer in answers if answer is not None), None),
         status=ERROR if failed else "",
-        accepted=[as_text(text, "accepted answer") for step in roots for text in find_references(step.accepted)],
+        accepted=[text for step in roots for text in find_references(step.accepted)],
         outcomes=grades,
-        trace=as_text(trace, "id of the trace"),
+        trace=trace,
     )
 
 
