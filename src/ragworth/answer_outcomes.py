@@ -18,15 +18,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
+from ragworth.formats.grade_names import (
+    BAD_WORD,
+    COUNTING_WORDS,
+    GOOD_WORD,
+    QUALITY_WORD,
+    SPENT_WORDS,
+    Direction,
+    direction_of_name,
+    words_of_name,
+)
 from ragworth.formats.grade_words import IN_WORDS, MEAN_OF_WORDS
 from ragworth.tables import OK, Outcomes, Scores
-
-Direction = Literal[1, 0, -1]
-"""1 if higher is better, −1 if lower is, 0 if neither."""
 
 UNIT = (0.0, 1.0)
 GRADE, HUMAN = "grade", "human"
@@ -79,41 +86,6 @@ OUTCOME_TYPES = {
 SHARES = ("correct", "wrong", "abstained")
 """What follows from a three-way grade."""
 
-GOOD_WORD = re.compile(
-    r"correct\w*|accura\w*|match\w*|ok|pass(?:ed|es|ing)?|effective\w*|efficien\w*|handling|quality|robust\w*|free|safe\w*|"
-    r"reciprocal|rejection|avoid\w*|recover\w*|resist\w*|true|f1|recall|precision|auc|auroc|correlation|percentile|resolv\w*|"
-    r"resolutions?|solved|fixed|caught|awareness|sav(?:ed|ings?)"
-)
-BAD_WORD = re.compile(
-    r"hallu[cz]inat\w*|toxic\w*|bias\w*|harm(?:s|ful\w*)?|malicious\w*|wrong\w*|irrelevan\w*|noise|errors?|distance|wer|cer|"
-    r"latency|duration|elapsed|runtime|ttft|costs?|price|false|loss(?:es)?|penalt(?:y|ies)|violat\w*|fail(?:s|ed|ures?)?|"
-    r"contradict\w*|dislike[sd]?|down|downvotes?|rmse|mae|mse|brier|ece|defects?|omi(?:ssions?|tted)|fabricat\w*|"
-    r"negative|complaints?|issues?|risks?|severity|confusion|offensive\w*|leak(?:s|age)?|rank|fehler\w*|"
-    r"in(?:accura|correct|complet|consisten|coheren|suffic)\w*|"
-    r"mis(?:tak|lead|inform|match|attribut)\w*|miss(?:es|ed|ing)?|"
-    r"un(?:faithful|ground|support|help|safe|relat|relia|verif|clear|answer)\w*"
-)
-SPENT_WORDS = frozenset(("latency", "duration", "elapsed", "runtime", "ttft", "cost", "costs", "price"))
-QUALITY_WORD = re.compile(
-    r"answered|em|exact|rouge\w*|bleu\w*|meteor|bert\w*|ndcg|mrr|scores?|rat(?:ing|ings|ed)|stars|grades?|"
-    r"faithful\w*|relevan\w*|similar\w*|ground\w*|support\w*|help\w*|useful\w*|utility|complet\w*|concis\w*|coheren\w*|"
-    r"consisten\w*|fluen\w*|clar\w*|satisf\w*|success\w*|trust\w*|adheren\w*|covera\w*|factual\w*|good\w*|thumbs|upvotes?|"
-    r"likes?|liked|wins?|votes?|truth\w*|agree\w*|reward|overall"
-)
-"""Words of time and money, and words in names of which higher values are surely better."""
-
-NEUTRAL_WORDS = {"time", "timestamp", "date", "year", "tokens", "length", "size", "words", "chars", "count", "num"}
-NEUTRAL_WORDS |= {"index", "seed", "temperature", "perplexity", "ppl", "nll", "entropy", "verbosity", "k", "position"}
-NEUTRAL_WORDS |= {"refusal", "refusals", "refused", "declined", "confidence"}
-NEUTRAL_ENDS = {"id", "cluster", "category", "class", "topic", "segment", "fold", "page", "priority"}
-NEUTRAL_ENDS |= {"turn", "step", "row", "line", "level", "version", "steps", "calls", "attempts", "retries", "turns"}
-COUNTING_WORDS = {"rate", "count", "number", "num", "of", "total", "share", "ratio", "mean", "avg", "per", "s", "ms"}
-BOUND_WORDS = {"bound", "ci", "limit", "end", "quartile"}
-NEGATIONS = {"no", "non", "not", "without"}
-"""Words in names of numbers that other tools write next to answers: of which higher is better, and lower; which say
-nothing of an answer's quality, anywhere or at the end; which say how something is counted; which, after "lower", make
-it the end of an interval; and which turn a name into its opposite."""
-
 
 def outcome_type(name: str) -> OutcomeType | None:
     """What is known of an outcome by its name, also with a grader's or a judge's name before it; None if nothing."""
@@ -131,39 +103,25 @@ def outcome_direction(name: str) -> Direction:
     ``timestamp`` is neither. A name that begins with ``lower_`` or ``higher_`` says it itself.
     """
     known = outcome_type(name)
-    if known is not None:
-        return known.direction
-    words = _words(name)
-    if BOUND_WORDS.isdisjoint(words[1:2]) and words[:1] in (["lower"], ["higher"]):
-        return -1 if words[0] == "lower" else 1
-    turned = not NEGATIONS.isdisjoint(words)
-    if any(map(GOOD_WORD.fullmatch, words)):
-        return -1 if turned else 1
-    if any(map(BAD_WORD.fullmatch, words)):
-        return 1 if turned else -1
-    return 0 if turned or not NEUTRAL_ENDS.isdisjoint(words[-1:]) or not NEUTRAL_WORDS.isdisjoint(words) else 1
+    return known.direction if known is not None else direction_of_name(name)
 
 
 def is_surely_better_if_lower(name: str) -> bool:
     """Whether each word in the name of an outcome says that lower values are better, or how they are counted."""
-    words = _words(name)
+    words = words_of_name(name)
     bad = (word in COUNTING_WORDS or (word != "rank" and BAD_WORD.fullmatch(word)) for word in words)
     return outcome_type(name) is not None or words[:1] == ["lower"] or all(bad)
 
 
 def is_surely_better_if_higher(name: str) -> bool:
     """Whether the name of an outcome says that higher values are better, rather than nothing."""
-    words = _words(name)
+    words = words_of_name(name)
     return (
         outcome_type(name) is not None
         or HUMAN in name.lower()
         or words[:1] == ["higher"]
         or any(GOOD_WORD.fullmatch(word) or QUALITY_WORD.fullmatch(word) for word in words)
     )
-
-
-def _words(name: str) -> list[str]:
-    return re.findall(r"\bf1\b|[a-z]+", re.sub("_", " ", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)).lower())
 
 
 def outcome_scores(outcomes: Outcomes, said: Mapping[str, pl.DataFrame] | None = None) -> Scores:
@@ -195,7 +153,7 @@ def main_outcome(names: list[str]) -> str | None:
     lower = [
         name
         for name in names
-        if outcome_direction(name) == -1 and outcome_type(name) is None and SPENT_WORDS.isdisjoint(_words(name))
+        if outcome_direction(name) == -1 and outcome_type(name) is None and SPENT_WORDS.isdisjoint(words_of_name(name))
     ]
     sure = [name for name in higher if is_surely_better_if_higher(name)]
     useful = sure or lower or higher
@@ -206,7 +164,7 @@ def main_outcome(names: list[str]) -> str | None:
 
 
 def _stems(name: str) -> set[str]:
-    return {word.removesuffix("ness") for word in _words(name)}
+    return {word.removesuffix("ness") for word in words_of_name(name)}
 
 
 def _is_grade(aspect: str) -> bool:

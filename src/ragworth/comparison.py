@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.answer_outcomes import Direction, outcome_direction, outcome_scores, outcome_type
+from ragworth.answer_outcomes import outcome_direction, outcome_scores, outcome_type
 from ragworth.conversations import FEWEST_CONVERSATIONS, cluster_labels
 from ragworth.errors import InputError, MetricError, RagworthError, format_list, quote_short
+from ragworth.formats.grade_names import Direction
 from ragworth.html_table import html_table
 from ragworth.metrics.ground_truth import query_numbers
 from ragworth.metrics.parsing import parse

@@ -16,6 +16,7 @@ from ragworth.formats import FORMATS, load
 from ragworth.formats.contract import LoadedCollection
 from tests.formats.make_files import HERE
 from tests.formats.test_rag_logs import DOCUMENTS, LOGS
+from tests.formats.test_tool_logs import SAMPLES
 
 NUMBER = int(os.environ.get("RAGWORTH_FUZZ", "12"))
 """Changes of each file; set the variable for a longer search."""
@@ -39,7 +40,7 @@ ODD: list[Any] = [
     "NaN",
 ]
 ODD += [["x"], [{"id": 1}], [{"page_content": "a"}], {"content": []}, "{}", 10**400, "['a' 'b']"]
-OTHERS = {
+OTHERS = SAMPLES | {
     "langsmith": {
         "id": "r",
         "run_type": "chain",

@@ -411,7 +411,7 @@ def test_grades_projects_and_blank_passages_of_langsmith(save: Save) -> None:
 def test_mlflow_as_json_lines(save: Save) -> None:
     row = {"inputs": "Who?", "outputs": "Ann", "targets": "Ann", "retrieved_context": [{"content": "Ann did."}]}
     path = save("mlflow.jsonl", json.dumps(row))
-    assert detect(path).name == "langsmith"
+    assert detect(path).name == "mlflow"
     assert shown_texts(load(path)) == {"Who?": ["Ann did."]}
 
 

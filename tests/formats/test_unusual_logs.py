@@ -402,3 +402,9 @@ def test_fields_beside_those_of_ragas_are_read_or_noted(save: Save) -> None:
     assert log.collection.answers["text"].to_list() == ["Bob"]
     contexts = load(save("log.jsonl", as_lines({**row, "output": "Bob"}))).contexts
     assert contexts is not None and any("--map answer=output" in note for note in contexts.notes)
+
+
+def test_letters_need_numbers(save: Save) -> None:
+    rows = [{**MILL, "mark": "A"}, {**MILL, "question": "When?", "mark": "B+"}]
+    with pytest.raises(FormatError, match="such as 4 for A, 3 for B"):
+        load(save("log.jsonl", as_lines(*rows)), columns={"mark": "mark"})

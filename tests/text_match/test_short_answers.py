@@ -256,3 +256,17 @@ def test_another_number_is_wrong(said: int, accepted: int) -> None:
 def test_the_reason_for_abstaining_is_the_detectors(text: str) -> None:
     verdict = grade_short_answer(text, ["Popocatépetl volcano"])
     assert (verdict.label == "abstained") == (find_refusal(text) is not None)
+
+
+@pytest.mark.parametrize(
+    ("answer", "accepted", "label"),
+    [
+        ("It leaves at 9:30 a.m.", "09:30", "correct"),
+        ("It leaves at 21:30.", "9:30 p.m.", "correct"),
+        ("It leaves at 12:05 am.", "00:05", "correct"),
+        ("It leaves at 9:30 p.m.", "9:30 a.m.", "wrong"),
+        ("It leaves at 9:30 p.m.", "09:30", "undecided"),
+    ],
+)
+def test_a_time_of_day_in_both_notations(answer: str, accepted: str, label: str) -> None:
+    assert grade_short_answer(answer, [accepted], question="When does the train leave?").label == label

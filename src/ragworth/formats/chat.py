@@ -15,7 +15,7 @@ from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import LogFormat, Reject, parse_rows
 from ragworth.formats.log_record import LogRecord
 from ragworth.formats.traces import find_answer, find_question, parse_json
-from ragworth.formats.values import WrongLineError
+from ragworth.formats.values import WrongLineError, objects
 
 REPLIES = ("response", "completion", "output")
 LISTS = ("results", "documents", "chunks", "passages", "hits", "matches", "data")
@@ -106,15 +106,12 @@ def _are_passages(items: list[Any]) -> bool:
 def _found(reply: Any) -> Iterator[Any]:
     """Results of a file search, and citations of Azure."""
     output = reply.get("output") if isinstance(reply, Mapping) else reply
-    for item in output if isinstance(output, list) else []:
-        if isinstance(item, Mapping) and isinstance(item.get("results"), list):
-            # Several chunks of a file have its id, so the text names the passage.
-            yield from ({"text": each.get("text"), "score": each.get("score")} for each in item["results"])
-    for choice in reply.get("choices", []) if isinstance(reply, Mapping) else []:
-        message = choice.get("message") if isinstance(choice, Mapping) else None
-        context = message.get("context") if isinstance(message, Mapping) else None
-        citations = context.get("citations") if isinstance(context, Mapping) else None
-        yield from ({"text": each.get("content")} for each in citations or [] if isinstance(each, Mapping))
+    for item in objects(output):
+        # Several chunks of a file have its id, so the text names the passage.
+        yield from ({"text": each.get("text"), "score": each.get("score")} for each in objects(item.get("results")))
+    for choice in objects(reply.get("choices")) if isinstance(reply, Mapping) else []:
+        context = as_row((as_row(choice.get("message")) or {}).get("context")) or {}
+        yield from ({"text": each.get("content")} for each in objects(context.get("citations")))
 
 
 FORMAT = LogFormat(

@@ -126,7 +126,8 @@ def _read_header(path: PathOrStr, data: bytes) -> tuple[list[str], str]:
             file=str(path),
             line=1,
             expected="a header with each column once",
-            remedy=f"if this is a TREC file without a header, write trec:{path}",
+            remedy="give each column a name of its own, or let the tool that wrote the file export JSON; "
+            f"if this is a TREC file without a header, write trec:{path}",
         )
     return names, separator
 

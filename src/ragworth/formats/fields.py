@@ -24,6 +24,7 @@ from typing import Any
 from ragworth.errors import FormatError, Hint, format_names, quote_short
 from ragworth.formats.grade_words import Grade
 from ragworth.formats.log_record import LoggedPassage, LogRecord
+from ragworth.formats.search_hits import find_hits
 from ragworth.formats.values import WrongLineError, as_id, as_number, as_text
 
 Names = Mapping[str, tuple[str, ...]]
@@ -87,7 +88,7 @@ TEXT_KEYS = (
     *("snippet", "chunk_text", "passage_text"),
 )
 ID_KEYS = ("doc_id", "id", "_id", "id_", "node_id", "passage_id", "docid", "docno", "chunk_id", "document.id", "uuid")
-SCORE_KEYS = ("score", "similarity", "document.score")
+SCORE_KEYS = ("score", "_score", "similarity", "document.score", "certainty")
 RELEVANCE_KEYS = ("relevance", "is_relevant", "relevant")
 # In what LangChain's dumpd writes (with "lc"), the id is the path of a class.
 WRAPPERS = ("node", "document", "doc", "kwargs", "init_parameters")
@@ -293,6 +294,9 @@ def as_passages(value: Any) -> list[LoggedPassage] | None:
         return None
     if isinstance(value, str):
         return [LoggedPassage(as_text(value, "passage"))] if value.strip() else []
+    hits = find_hits(value)
+    if hits is not None:
+        value = hits
     if isinstance(value, Mapping):
         if value and all(isinstance(each, str) for each in value.values()) and not set(value) & {*TEXT_KEYS, *ID_KEYS}:
             return [LoggedPassage(as_text(text, "passage"), as_id(name, "id")) for name, text in value.items()]
@@ -315,6 +319,8 @@ def as_passage(item: Any, rank: int) -> LoggedPassage:
     row = as_row(item)
     if row is None:
         raise WrongLineError(f"passage {rank} is {quote_short(item, 24)}, not an object")
+    if "_additional" in row:  # Weaviate's id and distance
+        row = {**(as_row(row["_additional"]) or {}), **row}
     outer = _own_fields(row, rank)
     for key in WRAPPERS:
         if (outer.text is None or key == "node") and (inner := as_row(row.get(key))) is not None:
@@ -358,10 +364,17 @@ def _own_fields(row: Mapping[str, Any], rank: int) -> LoggedPassage:
     return LoggedPassage(
         None if text is None else as_text(text, f"text of passage {rank}"),
         None if name is None else as_id(name, "doc_id"),
-        None if score is None else as_number(score, f"score of passage {rank}"),
+        _minus_distance(row) if score is None else as_number(score, f"score of passage {rank}"),
         None if relevance is None else as_number(relevance, f"relevance of passage {rank}"),
         *_found_by(row, rank),
     )
+
+
+def _minus_distance(row: Mapping[str, Any]) -> float | None:
+    """The score of a hit that has a distance, which is better if lower. Milvus calls similarities a distance, too."""
+    distance = row.get("distance")
+    known = isinstance(distance, int | float) and not isinstance(distance, bool) and "entity" not in row
+    return -as_number(distance, "distance") if known and _given(distance) else None
 
 
 def _found_by(row: Mapping[str, Any], rank: int) -> tuple[int | None, str | None]:

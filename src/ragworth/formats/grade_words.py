@@ -49,6 +49,9 @@ IN_WORDS = " (grades in words)"
 MEAN_OF_WORDS = " (mean of grades in words)"
 """After the source of the mean of several grades in words that differ."""
 
+LETTER = re.compile(r"[A-Fa-f][+\-−–]?")
+"""Grades of schools."""
+
 PERCENT = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*%")
 SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(\d+)")
 DECIMAL_COMMA = re.compile(r"([+-]?(?:0,\d+|\d+,\d{1,2}))(\s*%)?")
@@ -143,6 +146,16 @@ def expected_grades() -> str:
     """What may stand in a column of grades, in words."""
     words = format_list([repr(words[0]) for words in GRADE_WORDS.values()])
     return f"numbers, percentages, true or false, yes or no, or {words}; n/a or nothing where there is no grade"
+
+
+def grade_remedy(unknown: Sequence[Grade]) -> str:
+    """What to do about grades that can't be read."""
+    if all(isinstance(grade, str) and LETTER.fullmatch(grade.strip()) for grade in unknown):
+        return (
+            "write letters as numbers, such as 4 for A, 3 for B, 2 for C, 1 for D and 0 for F: "
+            "the letters don't say how far apart the grades are"
+        )
+    return "fix these grades, or leave them empty"
 
 
 def source_of(source: str, words: Sequence[bool], values: Sequence[float]) -> str:

@@ -1,7 +1,7 @@
-"""Read runs exported from LangSmith, and evaluation tables of MLflow: JSON, JSON lines, CSV or Parquet.
+"""Read runs exported from LangSmith: JSON, JSON lines, CSV or Parquet.
 
-Both call a request ``inputs`` and its result ``outputs``. A trace of LangSmith may also have the runs inside it, such
-as those of retrievers. In CSV, objects are JSON, or spread over columns: ``inputs.question``, ``outputs.answer``.
+A request is called ``inputs``, and its result ``outputs``. A trace may also have the runs inside it, such as those of
+retrievers. In CSV, objects are JSON, or spread over columns: ``inputs.question``, ``outputs.answer``.
 """
 
 from __future__ import annotations
@@ -10,31 +10,27 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ragworth.formats.contract import FileSample
-from ragworth.formats.fields import FIELDS, FieldFinder, as_grade, as_row, parse_cell
+from ragworth.formats.fields import FieldFinder, as_grade, as_row, parse_cell
 from ragworth.formats.grade_words import Grade
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import LogFormat, Reject, parse_rows
 from ragworth.formats.log_record import LogRecord
-from ragworth.formats.traces import TraceStep, trace_records
+from ragworth.formats.traces import TraceStep, find_documents, trace_records
 from ragworth.formats.values import WrongLineError
 
 SIGNS = {"run_type", "trace_id", "dotted_order", "reference_example_id", "example_id", "session_id", "feedback_stats"}
-SIGNS |= {"reference_outputs", "reference_output", "targets", "retrieved_context", "reference"}
 REFERENCES = ("reference_outputs", "reference_output", "reference", "targets", "ground_truth", "expected")
 SYSTEMS = ("session_name", "project_name", "experiment", "experiment_name", "session_id")
 SPREAD = ("inputs.", "outputs.", "reference_outputs.", "feedback.")
 KINDS = {"retriever": "RETRIEVER", "llm": "LLM"}
 _OWN = " documents"
 """End of the id of a step that stands for the documents in the output of a request."""
-SCORE_ENDING = "/score"
-"""How columns of MLflow's metrics end: ``answer_correctness/v1/score``."""
 
 
 def _recognise(sample: FileSample) -> bool:
     if any(column.startswith("inputs.") for column in sample.columns):
         return any(column.startswith("outputs.") for column in sample.columns)
-    scored = any(column.endswith(SCORE_ENDING) for column in sample.columns)
-    return sample.has("inputs", "outputs") and (scored or sample.has_any(*SIGNS, *REFERENCES))
+    return sample.has("inputs", "outputs") and sample.has_any(*SIGNS, *REFERENCES)
 
 
 def _parse(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRecord]:
@@ -86,7 +82,7 @@ def _read_run(row: Mapping[str, Any], place: int) -> Iterator[TraceStep]:
     trace = str(row.get("trace_id") or row.get("id") or f"row {place}")
     name, parent = str(row.get("id") or trace), row.get("parent_run_id")
     kind, outputs = KINDS.get(str(row.get("run_type")), ""), row.get("outputs")
-    documents = _find_documents(outputs)
+    documents = find_documents(outputs)
     yield TraceStep(
         place,
         trace,
@@ -100,22 +96,12 @@ def _read_run(row: Mapping[str, Any], place: int) -> Iterator[TraceStep]:
         grades=_read_grades(row),
         accepted=next((row[each] for each in REFERENCES if row.get(each) not in (None, "", [], {})), None),
     )
-    shown = documents if documents is not None else _find_documents({"context": row.get("retrieved_context")})
-    if not parent and kind != "RETRIEVER" and shown is not None:
-        yield TraceStep(place, trace, f"{name}{_OWN}", name, "RETRIEVER", documents=shown)
-
-
-def _find_documents(outputs: Any) -> Any:
-    """The passages in an output: a list of them, or a list under a usual name."""
-    if not isinstance(outputs, Mapping):
-        return None
-    named = FieldFinder({"passages": FIELDS["passages"]})
-    found = named.get(outputs, "passages")
-    return found if isinstance(found, list) else None
+    if not parent and kind != "RETRIEVER" and documents is not None:
+        yield TraceStep(place, trace, f"{name}{_OWN}", name, "RETRIEVER", documents=documents)
 
 
 def _read_grades(row: Mapping[str, Any]) -> dict[str, list[Grade]]:
-    """Feedback by its key: numbers or words, or objects with one; and the scores of MLflow."""
+    """Feedback by its key: numbers or words, or objects with one."""
     grades: dict[str, list[Grade]] = {}
     for part in (row.get("feedback_stats"), row.get("feedback")):
         named = list(part.items()) if isinstance(part, Mapping) else []
@@ -126,14 +112,12 @@ def _read_grades(row: Mapping[str, Any]) -> dict[str, list[Grade]]:
             inner = value.get("avg", value.get("score")) if isinstance(value, Mapping) else value
             given.setdefault(str(name), []).append(as_grade(inner, str(name)))
         grades |= given  # the statistics are those of the feedback
-    scores = {name.split("/")[0]: value for name, value in row.items() if name.endswith(SCORE_ENDING)}
-    grades |= {name: [as_grade(value, name)] for name, value in scores.items() if value != ""}
     return {name: each for name, each in grades.items() if any(grade is not None for grade in each)}
 
 
 FORMAT = LogFormat(
     name="langsmith",
-    title="runs of LangSmith, or an evaluation table of MLflow",
+    title="runs of LangSmith",
     expected='runs: {"id": …, "inputs": {…}, "outputs": {…}, "reference_outputs": {…}}',
     names={"question": ("inputs",), "answer": ("outputs",), "accepted": ("reference_outputs",)},
     recognise=_recognise,

@@ -14,6 +14,7 @@ from ragworth.formats.grade_words import (
     GradeError,
     ReadGrades,
     expected_grades,
+    grade_remedy,
     read_grades,
     scales_error,
     source_of,
@@ -104,7 +105,7 @@ class LogGrades(NamedTuple):
                     line=first[1] if self.unit == "line" else None,
                     more=(format_places((values[i][1] for i in found.unknown), self.unit),),
                     expected=expected_grades(),
-                    remedy="fix these grades, or leave them empty",
+                    remedy=grade_remedy([values[i][0] for i in found.unknown]),
                 )
             notes.append(f"{where}{name!r} was not read as a grade: it has {few}, not numbers or words like 'correct'")
             return None

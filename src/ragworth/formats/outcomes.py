@@ -24,6 +24,7 @@ from ragworth.formats.grade_words import (
     GradeError,
     ReadGrades,
     expected_grades,
+    grade_remedy,
     read_grades,
     scales_error,
 )
@@ -170,7 +171,7 @@ class _Reader:
                     file=self.path,
                     line=lines[0] if lines else None,
                     expected=expected_grades(),
-                    remedy="fix these grades, or leave them empty",
+                    remedy=grade_remedy([cells[i] for i in found.unknown]),
                 )
             self.notes.append(f"{self.path}: {name!r} was not read as a grade: it has {few}")
             return None

@@ -17,13 +17,13 @@ import polars as pl
 from ragworth.collection import Collection, plain_text, text_id
 from ragworth.errors import FormatError, format_count, format_list, quote_short
 from ragworth.formats.contract import LoadedCollection
-from ragworth.formats.fields import plain_name
+from ragworth.formats.fields import as_grade, plain_name
 from ragworth.formats.grade_words import Grade
 from ragworth.formats.log_grades import LogGrades
 from ragworth.formats.log_record import LoggedPassage, LogRecord, format_places
 from ragworth.formats.missing_answers import ERROR, NO_REFERENCE, is_error_message, is_missing_answer
 from ragworth.formats.reference_passages import find_references
-from ragworth.formats.values import WrongLineError
+from ragworth.formats.values import WrongLineError, as_text
 from ragworth.tables import OK, Answers, Contexts, Judgments
 from ragworth.tables.definitions import TRUNCATED
 
@@ -45,6 +45,17 @@ TRACE_SOURCE = "trace:"
 class _ShownContext(NamedTuple):
     start: int
     end: int
+
+
+def _check_values(record: LogRecord) -> None:
+    """Check what a reader took as it is: texts must be ones that can be encoded, and grades numbers or words."""
+    texts = {"question": record.question, "system": record.system, "answer": record.answer, "trace": record.trace}
+    for name, text in (*texts.items(), *(("accepted answer", each) for each in record.accepted)):
+        if text is not None:
+            as_text(text, name)
+    for aspect, value in record.outcomes.items():
+        for grade in value if isinstance(value, list) else [value]:
+            as_grade(grade, as_text(aspect, "name of a grade"))
 
 
 class LogBuilder:
@@ -96,6 +107,7 @@ class LogBuilder:
         """Add a record; one that can't be used raises a :class:`WrongLineError` and changes nothing."""
         if record.query is None and not record.question:
             raise WrongLineError("the record has neither a question nor the id of one")
+        _check_values(record)
         record = self._without_blanks(record)
         system = (record.system if self.strict else (record.system or "").strip()) or self.system
         query = record.query or text_id(plain_text(record.question or ""))

@@ -36,6 +36,8 @@ KNOWN = OTHERS | {name for names in (*NAMES.values(), *GRADE_FIELDS.values()) fo
 def _recognise(sample: FileSample) -> bool:
     if sample.has("user_input"):
         return sample.has_any("retrieved_contexts", "response", "reference", "reference_contexts")
+    if sample.has_any("predicted_answer", "predicted_answers"):
+        return False  # then "answer" is the right one
     return sample.has("question", "contexts") and sample.has_any("answer", "ground_truth", "ground_truths")
 
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ragworth.errors import format_count, quote_short
-from ragworth.formats.fields import FIELDS, FieldFinder, as_answer, as_passages, without_blank
-from ragworth.formats.log_format import Reject
+from ragworth.formats.fields import FIELDS, FieldFinder, as_answer, as_passages, as_row, parse_cell, without_blank
+from ragworth.formats.log_files import LogRows
+from ragworth.formats.log_format import Parser, Reject, parse_rows
 from ragworth.formats.log_record import LoggedPassage, LogRecord
+from ragworth.formats.missing_answers import ERROR
 from ragworth.formats.values import WrongLineError, as_text
 
 QUESTION_KEYS = ("question", "query", "user_input", "input", "prompt", "query_text", "text", "messages", "content")
@@ -39,6 +41,41 @@ class TraceStep(NamedTuple):
     system: str | None = None
     grades: Mapping[str, Any] = {}
     accepted: Any = None
+    failed: bool = False
+    """Whether it ended in an error. If the outermost step did, there is no answer, and nothing to grade."""
+
+
+def trace_parser(read: Callable[[Mapping[str, Any], int, FieldFinder], list[TraceStep]]) -> Parser:
+    """A parser of rows with a whole trace in each; ``read`` returns its steps, of which the first has the question.
+
+    A trace that occurs again, as in the results of several evaluations, is one of its own.
+    """
+
+    def parse(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRecord]:
+        if finder.columns:  # the user says where everything is
+            yield from parse_rows(rows, finder, reject)
+            return
+
+        def steps() -> Iterator[TraceStep]:
+            seen: set[str] = set()
+            for place, value in rows.values:
+                row = as_row(value)
+                if row is None:
+                    reject(place, "not an object")
+                    continue
+                try:
+                    cells = {name: parse_cell(cell, name) for name, cell in row.items()} if rows.cells else row
+                    found = read(cells, place, finder)
+                except WrongLineError as error:
+                    reject(place, str(error))
+                    continue
+                name = found[0].trace if found[0].trace not in seen else f"{found[0].trace}, row {place}"
+                seen.add(name)
+                yield from (step._replace(trace=name) for step in found)
+
+        yield from trace_records(steps(), finder, reject)
+
+    return parse
 
 
 def trace_records(steps: Iterable[TraceStep], finder: FieldFinder, reject: Reject) -> Iterator[LogRecord]:
@@ -73,7 +110,10 @@ def _read_trace(trace: str, steps: list[TraceStep], finder: FieldFinder, several
     if question is None:
         count = format_count(len(steps), "step")
         raise WrongLineError(f"the trace {quote_short(trace, 24)} ({count}) has no question: no step has an input")
-    answers = (find_answer(step.output) for step in [*roots, *reversed(models)] if step not in retrievers)
+    failed = any(step.failed for step in roots)
+    answers = (
+        find_answer(step.output) for step in [*roots, *reversed(models)] if step not in retrievers and not failed
+    )
     passages: list[LoggedPassage] | None = None
     searches = [find_question(step.input) for step in retrievers] if not rerankers else []
     hopping = len({text.strip() for text in searches if text and text.strip()}) > 1
@@ -82,13 +122,14 @@ def _read_trace(trace: str, steps: list[TraceStep], finder: FieldFinder, several
         if hopping:
             found = [each._replace(hop=hop, search=searches[hop - 1]) for each in found or [LoggedPassage(None)]]
         passages = (passages or []) + found
-    grades = {name: value for step in steps for name, value in step.grades.items()}
+    grades = {name: value for step in steps for name, value in step.grades.items() if not failed}
     return LogRecord(
         place=steps[0].place,
         question=as_text(question, "question"),
         system=next((step.system for step in steps if step.system), None) if several else None,
         passages=without_blank(passages, finder),
         answer=next((answer for answer in answers if answer is not None), None),
+        status=ERROR if failed else "",
         accepted=[text for step in roots for text in find_references(step.accepted)],
         outcomes=grades,
         trace=trace,
@@ -134,6 +175,14 @@ def find_answer(value: Any) -> str | None:
     """
     text = _find(value, ANSWER_KEYS, "assistant")
     return text if text is not None else _find_number(value)
+
+
+def find_documents(output: Any) -> Any:
+    """The passages in an output: a list under a usual name."""
+    found = (
+        FieldFinder({"passages": FIELDS["passages"]}).get(output, "passages") if isinstance(output, Mapping) else None
+    )
+    return found if isinstance(found, list) else None
 
 
 def find_references(value: Any, depth: int = 0) -> list[str]:

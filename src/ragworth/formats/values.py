@@ -59,6 +59,11 @@ def as_list(value: object, what: str) -> list[Any]:
     return value
 
 
+def objects(value: Any) -> list[dict[str, Any]]:
+    """The objects in a list; nothing if it is no list."""
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
 def as_text(value: object, what: str) -> str:
     """Return text that can be encoded again; a lone surrogate can't."""
     if not isinstance(value, str):

@@ -35,7 +35,7 @@ from ragworth.text_match.polarity import StatedPolarity, read_polarity, text_pol
 from ragworth.text_match.quantities import Quantity, QuestionHints, read_hints, read_quantities
 from ragworth.text_match.quantity_match import QuantityFinding, compare, find_quantities
 from ragworth.text_match.short_forms import may_be_short_form
-from ragworth.text_match.spelling import comma_readings, read_pieces
+from ragworth.text_match.spelling import clock_reading, comma_readings, read_pieces
 
 FactKind = Literal["given", "contradicted", "unclear", "absent"]
 
@@ -156,6 +156,9 @@ def judge_answer(text: TextFacts, answer: str, question: QuestionFacts) -> FactV
     verdict = _judge(text, answer, question)
     if verdict.kind in ("absent", "contradicted") and _given_in_another_reading(text, answer, question):
         return FactVerdict("unclear", f"may give {quote_short(answer)}: a comma separates numbers, or is a decimal one")
+    clock = clock_reading(answer) if verdict.kind in ("absent", "unclear") else None
+    if clock is not None and _judge(text, clock, question).kind == "given":
+        return FactVerdict("given", f"has {quote_short(clock)}, which is")
     if verdict.kind == "absent" and may_be_short_form(text.raw, answer):
         return FactVerdict("unclear", f"may be short for, or another form of, {quote_short(answer)}")
     return verdict

@@ -41,6 +41,7 @@ _YEAR = r"(?:1\d{3}|20\d{2})(?!\d)"
 # After a day or a year: "May 5,1987", "in 1987,12 people"; but "1987,50 €".
 _DATE_COMMA = rf"(?:[1-9]|[12]\d|3[01]),{_YEAR}|{_YEAR},\d{{1,2}}(?!\d|\s?[%€$£¥₹])"
 # Between two numbers, or within one: "2,7".
+_CLOCK = re.compile(r"(?<![\d:.,])(\d{1,2}):([0-5]\d)(?![\d:])(?:\s?([ap])\.?\s?m\b\.?)?", re.IGNORECASE)
 _UNSURE_COMMA = re.compile(r"(?<![\d.,$€£¥₹])(\d+),(\d{1,2}|\d{4,})(?![\d.,]*\d|\s?[%€$£¥₹])")
 
 _PIECE = re.compile(
@@ -125,6 +126,22 @@ def read_pieces(text: str) -> list[TextPiece]:
 def comma_readings(text: str) -> list[str]:
     """A text with its commas between digits as separators, and as decimal ones, if they may be both."""
     return [_UNSURE_COMMA.sub(mark, text) for mark in (r"\1, \2", r"\1.\2")] if _UNSURE_COMMA.search(text) else []
+
+
+def clock_reading(text: str) -> str | None:
+    """A text with its times of day in the other notation: 09:30 and 9:30 a.m. None if it has none that is sure."""
+    other = _CLOCK.sub(_other_clock, text)
+    return other if other != text else None
+
+
+def _other_clock(found: re.Match[str]) -> str:
+    """A time in the other notation. "9:30" may be of either; one with a leading zero or after noon is of 24 hours."""
+    hour, minute, half = int(found[1]), found[2], (found[3] or "").lower()
+    if half and 1 <= hour <= 12:
+        return f"{hour % 12 + (12 if half == 'p' else 0):02d}:{minute}"
+    if not half and hour < 24 and (found[1][0] == "0" or hour > 12):
+        return f"{hour % 12 or 12}:{minute} {'p' if hour >= 12 else 'a'}.m."
+    return found[0]
 
 
 def _spell_powers(text: str) -> str:

@@ -1,0 +1,83 @@
+"""Take the hits out of responses of vector stores, search engines and retrieval services.
+
+Hits are in the order of the response. Scores are better if higher: the distances of Chroma, Weaviate and pgvector get
+a minus. Milvus calls distances and similarities ``distance``, and Vertex AI calls both ``score``; these are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+LISTS = ("matches", "points", "objects", "retrievalResults", "result", "hits")
+"""Lists of hits: of Pinecone, Qdrant, Weaviate, Bedrock, older versions of Qdrant, and Elasticsearch."""
+
+PATHS = (("hits", "hits"), ("result", "points"), ("retrievedResults", "retrievalResults"), ("contexts", "contexts"))
+"""Lists of hits inside an object: of Elasticsearch and OpenSearch, Qdrant, Bedrock, and Vertex AI."""
+
+CHROMA = ("ids", "documents", "distances", "metadatas", "embeddings", "uris", "data", "included")
+SIGNS = {"_source", "payload", "properties", "_additional", "metadata", "content", "score", "_score", "distance"}
+SIGNS |= {"sourceUri", "source_uri", "entity"}
+"""Fields of hits."""
+
+
+def find_hits(response: Any, *, empty: bool = False) -> list[Any] | None:
+    """The hits in a response to one query; None if it isn't one, or has no hits unless it may be ``empty``."""
+    if isinstance(response, list):  # Milvus has one for each query
+        return response[0] if len(response) == 1 and _are_hits(response[0], empty) else None
+    if not isinstance(response, Mapping):
+        return None
+    if is_chroma(response):
+        of_queries = chroma_hits(response)
+        return of_queries[0] if len(of_queries) == 1 else None
+    classes = _follow(response, ("data", "Get"))  # Weaviate's GraphQL
+    lists = [*(response.get(name) for name in LISTS), *(_follow(response, path) for path in PATHS)]
+    lists += list(classes.values()) if isinstance(classes, Mapping) else []
+    return next((_without_doubtful_scores(each) for each in lists if _are_hits(each, empty)), None)
+
+
+def _follow(value: Any, path: tuple[str, ...]) -> Any:
+    for name in path:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
+
+
+def _are_hits(value: Any, empty: bool) -> bool:
+    if not isinstance(value, list) or (not value and not empty):
+        return False
+    return all(isinstance(hit, Mapping) and SIGNS & set(hit) and "role" not in hit for hit in value)  # no messages
+
+
+def _without_doubtful_scores(hits: list[Any]) -> list[Any]:
+    """Hits without the scores of which nothing says which way they are better."""
+    doubtful = {"entity": "distance", "sourceUri": "score", "source_uri": "score"}
+    dropped = next((score for sign, score in doubtful.items() if hits and sign in hits[0]), "")
+    return [{name: each for name, each in hit.items() if name != dropped} for hit in hits]
+
+
+def is_chroma(response: Any) -> bool:
+    """Whether a response is one of Chroma: in each column a list for each query, or the hits of one query."""
+    ids = response.get("ids") if isinstance(response, Mapping) else None
+    if not isinstance(ids, list) or not ids:
+        return False
+    columns = CHROMA[1:4] if all(isinstance(each, list) for each in ids) else ("distances",)
+    return any(isinstance(response.get(name), list) for name in columns)
+
+
+def chroma_hits(response: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
+    """The hits of each query in a response of Chroma."""
+    nested = all(isinstance(each, list) for each in response["ids"])
+    columns = {name: response.get(name) if nested else [response.get(name)] for name in CHROMA[:3]}
+
+    def cell(name: str, query: int, place: int) -> Any:
+        column = columns[name]
+        row = column[query] if isinstance(column, list) and query < len(column) else None
+        return row[place] if isinstance(row, list) and place < len(row) else None
+
+    return [
+        [
+            {"id": name, "text": cell("documents", query, place), "distance": cell("distances", query, place)}
+            for place, name in enumerate(names)
+        ]
+        for query, names in enumerate(columns["ids"] or [])
+    ]

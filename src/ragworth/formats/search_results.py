@@ -1,0 +1,65 @@
+"""Read questions with the responses of vector stores, search engines and retrieval services.
+
+The response is a field of a row, whatever its name, or its fields stand beside the question. Chroma answers several
+queries at once: ``query_texts`` are their questions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ragworth.formats.contract import FileSample
+from ragworth.formats.fields import FIELDS, FieldFinder, plain_name
+from ragworth.formats.log_format import LogFormat
+from ragworth.formats.search_hits import CHROMA, LISTS, chroma_hits, find_hits, is_chroma
+from ragworth.formats.tool_rows import ToolRow, find_field, tool_parser
+from ragworth.formats.values import WrongLineError
+
+RESULTS = "results"
+NAMES = FIELDS | {"passages": (RESULTS,), "passage_ids": ("result_ids",)}
+QUESTIONS = ("query_texts", "queries", "questions", *FIELDS["question"])
+
+
+def _recognise(sample: FileSample) -> bool:
+    """A response under a usual name of passages is in a log of another kind."""
+    names = (_find_response(row) for row in sample.rows)
+    name = next((name for name in names if name is not None), None)
+    return name is not None and plain_name(name) not in FIELDS["passages"]
+
+
+def _find_response(row: Mapping[str, Any], *, empty: bool = False) -> str | None:
+    """The name of the field with the response, which may be ``empty``; no name if the row itself is it."""
+    for name, each in [("", row), *row.items()]:
+        if is_chroma(each) or find_hits(each, empty=empty) is not None:
+            return name
+    return None
+
+
+def _read(row: Mapping[str, Any], place: int, finder: FieldFinder) -> Iterator[ToolRow]:
+    name = _find_response(row)
+    name = _find_response(row, empty=True) if name is None else name
+    if name is None:
+        raise WrongLineError("no hits of a vector store or search engine")
+    response = row[name] if name else row
+    answered = chroma_hits(response) if is_chroma(response) else [find_hits(response, empty=True)]
+    found = find_field(row, "question", QUESTIONS)
+    questions = found if isinstance(found, list) else [found]
+    if len(questions) != len(answered) or (found is None and "question" not in finder.columns):
+        count = len(questions) if found is not None else 0
+        raise WrongLineError(f"hits for {len(answered)} and texts of {count} queries; write the texts in 'query_texts'")
+    parts = {name} if name else {*CHROMA, *LISTS}
+    others = {key: each for key, each in row.items() if key not in parts} if len(answered) == 1 else {}
+    for question, hits in zip(questions, answered, strict=True):
+        asked = {} if question is None else {"question": question}
+        yield ToolRow(place, {**others, **asked, RESULTS: hits})
+
+
+FORMAT = LogFormat(
+    name="search-results",
+    title="responses of a vector store or search engine",
+    expected='{"query": …, "results": RESPONSE}, or {"query_texts": […], "ids": [[…]], "documents": [[…]]}',
+    names=NAMES,
+    recognise=_recognise,
+    parse=tool_parser(_read),
+).format()

@@ -1,0 +1,121 @@
+"""Read records of TruLens: ``get_records_and_feedback`` as a table, or records as JSON.
+
+Feedback is grades, and versions of an app are systems. Passages are what the app's retrieval returned, or, where that
+was not recorded, the contexts that feedback functions were called with.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ragworth.formats.contract import FileSample
+from ragworth.formats.fields import FIELDS, FieldFinder, as_grade, as_passages, as_row, plain_name
+from ragworth.formats.grade_words import Grade
+from ragworth.formats.log_format import LogFormat
+from ragworth.formats.tool_rows import find_field
+from ragworth.formats.traces import TraceStep, parse_json, trace_parser
+from ragworth.formats.values import WrongLineError, objects
+
+CALLS = "_calls"
+"""End of the columns with the calls of a feedback function."""
+
+OTHERS = {"app_id", "app_json", "type", "record_id", "input", "output", "tags", "record_json", "cost_json", "perf_json"}
+OTHERS |= {"ts", "latency", "total_tokens", "total_cost", "cost_currency", "app_name", "app_version", "num_events"}
+OTHERS |= {"unnamed:_0", "__index_level_0__", "events"}
+COST = re.compile(r" feedback cost in \w+$")
+RETRIEVAL = re.compile(r"retriev|relevant_documents|similarity_search|\bsearch\b")
+"""In names of methods that return passages."""
+
+CONTEXTS = ("context", "contexts", "source")
+"""Arguments of feedback functions that are passages."""
+
+
+def _recognise(sample: FileSample) -> bool:
+    if sample.has("main_input", "main_output"):
+        return True
+    return sample.has_any("record_json", "app_id", "app_name") and sample.has("record_id", "input", "output")
+
+
+def _read(row: Mapping[str, Any], place: int, finder: FieldFinder) -> list[TraceStep]:
+    """The steps of a record."""
+    record = as_row(parse_json(row.get("record_json"))) or row
+    name = str(row.get("record_id") or record.get("record_id") or f"row {place}")
+    version = row.get("app_version")
+    app = row.get("app_name") or row.get("app_id") or record.get("app_id")
+    root = TraceStep(
+        place,
+        name,
+        name,
+        None,
+        "",
+        input=record.get("main_input", row.get("input")),
+        output=record.get("main_output", row.get("output")),
+        system=", ".join(str(each) for each in (app, version) if each) or None,
+        grades={} if "main_input" in row else _read_feedback(row),
+        accepted=find_field(row, "accepted", ("expected_response", *FIELDS["accepted"])),
+        failed=bool(record.get("main_error")),
+    )
+    found = list(_retrievals(objects(record.get("calls")), root)) or list(_graded_contexts(row, root))
+    return [root, *found]
+
+
+def _retrievals(calls: list[dict[str, Any]], root: TraceStep) -> Iterator[TraceStep]:
+    """The outermost calls that returned passages: those within them return the same."""
+    found: list[tuple[int, dict[str, Any]]] = []
+    for call in calls:
+        stack = objects(call.get("stack"))
+        method = as_row(stack[-1].get("method")) if stack else None
+        if method and RETRIEVAL.search(str(method.get("name")).lower()) and _are_passages(call.get("rets")):
+            found.append((len(stack), call))
+    outermost = min((depth for depth, _ in found), default=0)
+    for number, (depth, call) in enumerate(found):
+        if depth == outermost:
+            name = f"{root.id} call {number}"
+            yield TraceStep(
+                root.place, root.trace, name, root.id, "RETRIEVER", input=call.get("args"), documents=call["rets"]
+            )
+
+
+def _are_passages(value: Any) -> bool:
+    try:
+        return isinstance(value, list) and all(each.text is not None for each in as_passages(value) or ())
+    except WrongLineError:
+        return False
+
+
+def _graded_contexts(row: Mapping[str, Any], root: TraceStep) -> Iterator[TraceStep]:
+    """The contexts that feedback functions got: one in each call, or all in one."""
+    for name, calls in row.items():
+        arguments = (
+            [as_row(call.get("args")) or {} for call in objects(parse_json(calls))] if name.endswith(CALLS) else []
+        )
+        texts = [each for args in arguments if (each := find_field(args, "context", CONTEXTS)) is not None]
+        flat = [text for each in texts for text in (each if isinstance(each, list) else [each])]
+        if flat and _are_passages(flat):
+            yield TraceStep(root.place, root.trace, f"{root.id} contexts", root.id, "RETRIEVER", documents=flat)
+            return
+
+
+def _read_feedback(row: Mapping[str, Any]) -> dict[str, Grade]:
+    """Columns of feedback: those whose calls are there, or all numbers that aren't about the record."""
+    grades: dict[str, Grade] = {}
+    for name, value in row.items():
+        about = plain_name(name) in OTHERS or name.endswith(CALLS) or COST.search(name)
+        if about or value == "" or not isinstance(value, str | int | float):
+            continue
+        grade = as_grade(value, name)
+        if f"{name}{CALLS}" in row or (isinstance(grade, int | float) and not isinstance(grade, bool)):
+            grades[name] = grade
+    return grades
+
+
+FORMAT = LogFormat(
+    name="trulens",
+    title="records of TruLens",
+    expected="record_id, app_name, input, output, record_json, columns of feedback; or main_input, main_output, calls",
+    names={"query": ("record_id",), "question": ("input", "main_input"), "answer": ("output", "main_output")},
+    recognise=_recognise,
+    parse=trace_parser(_read),
+).format()

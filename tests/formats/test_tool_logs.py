@@ -1,0 +1,505 @@
+"""Results of evaluation tools, answers of services and hits of vector stores, in the shapes that these document."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragworth.errors import FormatError
+from ragworth.formats import load
+from ragworth.formats.contract import LoadedCollection
+from ragworth.formats.detection import detect
+
+Save = Callable[[str, str | bytes], Path]
+MILL, TOWN = "Who built the mill?", "Where is the mill?"
+BUILT, LIES = "Ann built the mill in 1820.", "The mill is in Arden."
+
+PROMPTFOO = {
+    "promptIdx": 0,
+    "testIdx": 0,
+    "provider": {"id": "openai:gpt-4o", "label": "large"},
+    "prompt": {"raw": f"Answer: {MILL}", "label": "Answer: {{question}}"},
+    "vars": {"question": MILL, "context": [BUILT, LIES]},
+    "testCase": {"vars": {"question": MILL}, "assert": [{"type": "icontains", "value": "Ann"}]},
+    "response": {"output": "Ann did."},
+    "failureReason": 0,
+    "success": True,
+    "score": 1,
+    "namedScores": {"Hallucination": 1},
+    "gradingResult": {
+        "pass": True,
+        "score": 1,
+        "componentResults": [{"pass": True, "score": 1, "assertion": {"type": "icontains", "value": "Ann"}}],
+    },
+}
+
+
+def span(name: str, kind: str, inputs: Any, outputs: Any, parent: str | None = None) -> dict[str, Any]:
+    """A span of MLflow 3."""
+    facts = {"mlflow.spanType": kind, "mlflow.spanInputs": inputs, "mlflow.spanOutputs": outputs}
+    attributes = {key: json.dumps(value) for key, value in facts.items()}
+    status = {"code": "STATUS_CODE_OK"}
+    return {"trace_id": "t", "span_id": name, "parent_span_id": parent, "attributes": attributes, "status": status}
+
+
+MLFLOW = {
+    "info": {
+        "trace_id": "tr-1",
+        "state": "OK",
+        "trace_metadata": {"mlflow.sourceRun": "run1"},
+        "assessments": [
+            {"assessment_name": "expected_response", "expectation": {"value": "Ann"}},
+            {"assessment_name": "correctness", "feedback": {"value": "no"}, "source": {"source_type": "LLM_JUDGE"}},
+            {"assessment_name": "correctness", "feedback": {"value": True}, "source": {"source_type": "HUMAN"}},
+            {"assessment_name": "correctness", "feedback": {"value": "yes"}, "valid": False},
+        ],
+    },
+    "data": {
+        "spans": [
+            span("a", "CHAIN", {"question": MILL}, {"answer": "Ann"}),
+            span("b", "RETRIEVER", {"query": "mill"}, [{"page_content": BUILT, "id": "d7", "metadata": {}}], "a"),
+            span("c", "CHAT_MODEL", {"messages": []}, {"choices": []}, "a"),
+        ]
+    },
+}
+RETRIEVE = {"path": "app.retriever", "method": {"name": "retrieve", "obj": {}}}
+TRULENS = {
+    "app_id": "app_hash_1",
+    "app_name": "RAG",
+    "app_version": "base",
+    "record_id": "record_1",
+    "input": MILL,
+    "output": "Ann",
+    "record_json": {
+        "main_input": MILL,
+        "main_output": "Ann",
+        "main_error": None,
+        "calls": [
+            {
+                "stack": [{"method": {"name": "query"}}, RETRIEVE, RETRIEVE],
+                "args": {"query": MILL},
+                "rets": [BUILT, LIES],
+            },
+            {"stack": [{"method": {"name": "query"}}, RETRIEVE], "args": {"query": MILL}, "rets": [BUILT, LIES]},
+            {"stack": [{"method": {"name": "query"}}], "args": {"query": MILL}, "rets": "Ann"},
+        ],
+    },
+    "Answer Relevance": 0.75,
+    "Answer Relevance_calls": [{"args": {"prompt": MILL, "response": "Ann"}, "ret": 0.75}],
+    "Answer Relevance feedback cost in USD": 0.002,
+    "latency": 3,
+}
+CHROMA = {"ids": [["a", "b"]], "documents": [[BUILT, LIES]], "distances": [[0.1, 0.4]], "metadatas": [[None, {}]]}
+RESULTS = {"query": MILL, "results": CHROMA}
+
+
+def content(text: str) -> dict[str, Any]:
+    return {"content": [{"text": text}]}
+
+
+BEDROCK = {
+    "conversationTurns": [
+        {
+            "inputRecord": {"prompt": content(MILL), "referenceResponses": [content("Ann"), content("Anne")]},
+            "output": {
+                "text": "Ann",
+                "modelIdentifier": "nova",
+                "knowledgeBaseIdentifier": "KB1",
+                "retrievedPassages": {"retrievalResults": [{"content": {"text": BUILT}, "metadata": {}}]},
+                "citations": [],
+            },
+            "results": [
+                {"metricName": "Builtin.Correctness", "result": 1.0, "evaluatorDetails": []},
+                {"metricName": "Builtin.Stereotyping", "result": 0.0},
+                {"metricName": "Builtin.Helpfulness", "result": None},
+            ],
+        }
+    ]
+}
+VERTEX = {
+    "request": {"contents": [{"role": "user", "parts": [{"text": MILL}]}]},
+    "response": {
+        "modelVersion": "gemini-2.5-flash",
+        "candidates": [
+            {
+                "content": {
+                    "role": "model",
+                    "parts": [{"text": "hm", "thought": True}, {"text": "Ann."}],
+                },
+                "finishReason": "STOP",
+                "groundingMetadata": {
+                    "groundingChunks": [
+                        {"retrievedContext": {"uri": "gs://a.pdf", "title": "a", "text": BUILT}},
+                        {"web": {"uri": "https://arden.example", "title": "Arden"}},
+                    ]
+                },
+            }
+        ],
+    },
+    "status": "",
+}
+SAMPLES: dict[str, dict[str, Any]] = {
+    "promptfoo": PROMPTFOO,
+    "mlflow": MLFLOW,
+    "trulens": TRULENS,
+    "search-results": RESULTS,
+    "bedrock": BEDROCK,
+    "vertex": VERTEX,
+}
+"""A row of each format, for tests with changed values."""
+
+
+def read(save: Save, rows: Any, name: str = "log.json") -> LoadedCollection:
+    text = rows if isinstance(rows, str) else json.dumps(rows)
+    return load(save(name, text))
+
+
+def shown(loaded: LoadedCollection) -> dict[tuple[str, str], list[tuple[str, float | None]]]:
+    """Texts and scores of passages in the order shown, by system and question."""
+    assert loaded.contexts is not None
+    questions, texts = dict(loaded.collection.queries.iter_rows()), dict(loaded.collection.passages.iter_rows())
+    found: dict[tuple[str, str], list[tuple[str, float | None]]] = {}
+    rows = loaded.contexts.frame.select("system", "query", "passage", "score").iter_rows()
+    for system, query, passage, score in rows:
+        found.setdefault((system, questions[query]), []).append((texts.get(passage, passage), score))
+    return found
+
+
+def answers(loaded: LoadedCollection) -> list[tuple[str, str, int, str | None, str]]:
+    assert loaded.answers is not None
+    questions = dict(loaded.collection.queries.iter_rows())
+    rows = loaded.answers.frame.select("system", "query", "repeat", "text", "status").iter_rows()
+    return [(system, questions[query], *rest) for system, query, *rest in rows]
+
+
+def grades(loaded: LoadedCollection, system: str = "log") -> dict[str, list[float | None]]:
+    """Values by aspect, in the order of the questions."""
+    assert loaded.outcomes is not None
+    found: dict[str, list[float | None]] = {}
+    rows = {(row["system"], row["query"], row["aspect"]): row["value"] for row in loaded.outcomes.frame.to_dicts()}
+    for query in loaded.collection.queries["query"]:
+        for aspect in loaded.outcomes.distinct("aspect"):
+            if (system, query, aspect) in rows:
+                found.setdefault(aspect, []).append(rows[system, query, aspect])
+    return found
+
+
+def accepted(loaded: LoadedCollection) -> list[str]:
+    return loaded.collection.answers["text"].to_list()
+
+
+def notes(loaded: LoadedCollection) -> str:
+    found = (loaded.contexts, loaded.answers, loaded.collection)
+    return "\n".join(note for table in found if table is not None for note in table.notes)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_file_is_recognised(name: str, save: Save) -> None:
+    for ending, text in (("json", json.dumps([SAMPLES[name]], indent=1)), ("jsonl", json.dumps(SAMPLES[name]) + "\n")):
+        assert detect(save(f"log.{ending}", text)).name == name
+
+
+def test_providers_errors_and_repeats_of_promptfoo(save: Save) -> None:
+    """A rejected answer is wrong, and has an error, too; a request that failed has no answer and no grade."""
+    small = {"provider": {"id": "small"}, "promptIdx": 1}
+    wrong = {"response": {"output": "Bob"}, "success": False, "score": 0, "failureReason": 1, "error": "Expected Ann"}
+    failed = {
+        "response": {"error": "timed out"},
+        "success": False,
+        "score": 0,
+        "failureReason": 2,
+        "error": "timed out",
+    }
+    results = [PROMPTFOO, PROMPTFOO | small | wrong, PROMPTFOO | failed, PROMPTFOO | small | {"testIdx": 1}]
+    for document in (
+        {"evalId": "e", "results": {"version": 3, "results": results}},
+        {"version": 3, "results": results},
+    ):
+        loaded = read(save, document)
+        assert answers(loaded) == [
+            ("large", MILL, 0, "Ann did.", "ok"),
+            ("small", MILL, 0, "Bob", "ok"),
+            ("large", MILL, 1, None, "error"),
+            ("small", MILL, 1, "Ann did.", "ok"),
+        ]
+        assert shown(loaded) == {(name, MILL): [(BUILT, None), (LIES, None)] for name in ("large", "small")}
+        assert accepted(loaded) == ["Ann"]
+        assert grades(loaded, "large") == {
+            "pass": [1.0],
+            "score": [1.0],
+            "icontains": [1.0],
+            "higher_Hallucination": [1.0],
+        }
+        assert grades(loaded, "small")["pass"] == [pytest.approx(0.5)]
+
+
+def test_prompts_and_variables_of_promptfoo(save: Save) -> None:
+    """Prompts are systems; the same question with other variables is another question; no assertion, no grade."""
+    plain: dict[str, Any] = {"testCase": {}, "gradingResult": None, "provider": "small", "namedScores": {}}
+    other = {"prompt": {"raw": "…", "label": "In one word: " + "please, " * 9}}
+    vague = {"vars": {"question": MILL, "context": [LIES]}}
+    loaded = read(save, [PROMPTFOO | plain, PROMPTFOO | plain | other, PROMPTFOO | plain | vague])
+    assert [(system, repeat) for system, _, repeat, _, _ in answers(loaded)] == [
+        ("small, Answer: {{question}}", 0),
+        ("small, prompt 2", 0),
+        ("small, Answer: {{question}}", 0),
+    ]
+    assert loaded.outcomes is None
+    assert "1 question occurs with different variables" in notes(loaded)
+    assert "prompt 2 is 'In one word" in notes(loaded)
+
+
+@pytest.mark.parametrize(
+    ("assertions", "references"),
+    [
+        ([{"type": "equals", "value": "{{who}}"}, {"type": "not-equals", "value": "Bob"}], ["Ann"]),
+        ([{"type": "contains", "value": "Ann"}, {"type": "contains", "value": "1820"}], []),
+        ([{"type": "icontains-any", "value": ["Ann", "Anne"]}], ["Ann", "Anne"]),
+        ([{"type": "factuality", "value": "file://a.txt"}, {"type": "javascript", "value": "true"}], []),
+    ],
+)
+def test_references_in_assertions_of_promptfoo(assertions: Any, references: list[str], save: Save) -> None:
+    row = PROMPTFOO | {"vars": {"question": MILL, "who": "Ann"}, "testCase": {"assert": assertions}}
+    row["response"] = {"output": {"answer": "Ann", "context": BUILT}}
+    loaded = read(save, [row])
+    assert accepted(loaded) == references
+    assert shown(loaded) == {("log", MILL): [(BUILT, None)]}
+
+
+def test_variables_of_promptfoo_of_which_any_may_be_the_question(save: Save) -> None:
+    row = PROMPTFOO | {"vars": {"topic": MILL, "tone": "formal"}}
+    with pytest.raises(FormatError, match=r"no question in 'vars'; there are topic, tone; .*--map question=vars.NAME"):
+        read(save, [row])
+    assert load(save("log.json", json.dumps([row])), columns={"question": "vars.topic"}).answers is not None
+
+
+def test_a_table_of_promptfoo(save: Save) -> None:
+    head = "context,question,[openai:gpt-4o] Answer,Status,Score,Named Scores,Metric: cost,Grader Reason,Comment\n"
+    passed = f'"[""{BUILT}""]",{MILL},Ann,PASS,1.00,"{{""cost"":0.5}}",0.50,ok,\n'
+    rows = f"{passed},{TOWN},,ERROR,0.00,,,timeout,\n,Why?,Bob,FAIL,0.00,,,no,\n"
+    loaded = read(save, head + rows, "log.csv")
+    assert shown(loaded) == {("log", MILL): [(BUILT, None)]}
+    assert answers(loaded)[:2] == [("log", MILL, 0, "Ann", "ok"), ("log", TOWN, 0, None, "error")]
+    assert grades(loaded) == {"pass": [1.0, None, 0.0], "score": [1.0, None, 0.0], "higher_cost": [0.5, None, None]}
+
+
+def test_traces_of_mlflow(save: Save) -> None:
+    """Runs are systems; people's feedback is apart from a judge's; a trace that failed has no answer."""
+    other: dict[str, Any] = json.loads(json.dumps(MLFLOW))
+    other["info"] |= {"trace_id": "tr-2", "trace_metadata": {"mlflow.sourceRun": "run2"}, "state": "ERROR"}
+    loaded = read(save, [MLFLOW, other])
+    assert answers(loaded) == [("run1", MILL, 0, "Ann", "ok"), ("run2", MILL, 0, None, "error")]
+    assert shown(loaded) == {(name, MILL): [(BUILT, None)] for name in ("run1", "run2")}
+    assert accepted(loaded) == ["Ann"]
+    assert grades(loaded, "run1") == {"correctness": [0.0], "human_correctness": [1.0]}
+    assert grades(loaded, "run2") == {}
+
+
+def test_older_traces_of_mlflow(save: Save) -> None:
+    """MLflow 2: the id of a span is in its context, and the whole request is JSON beside the spans."""
+    old = {**span("b", "RETRIEVER", {"query": "mill"}, [{"page_content": BUILT}]), "context": {"span_id": "b"}}
+    data = {"spans": [old], "request": json.dumps({"model_input": {"messages": [{"role": "user", "content": MILL}]}})}
+    trace = {"info": {"request_id": "r", "status": "OK"}, "data": {**data, "response": json.dumps("Ann")}}
+    loaded = read(save, trace)
+    assert detect(save("log.json", json.dumps(trace))).name == "mlflow"
+    assert shown(loaded) == {("log", MILL): [(BUILT, None)]}
+    assert answers(loaded) == [("log", MILL, 0, "Ann", "ok")]
+
+
+def test_evaluation_tables_of_mlflow(save: Save) -> None:
+    """A table as MLflow stores it, and one of its GenAI evaluation with the traces in it. Facts are no answers."""
+    columns = ["inputs", "targets", "outputs", "retrieved_context", "toxicity/v1/score", "toxicity/v1/justification"]
+    stored = {"columns": columns, "data": [[MILL, "Ann", "Ann", [BUILT], 0.1, "…"], [MILL, "Ann", "Bob", [], 0.3, "…"]]}
+    loaded = read(save, stored)
+    assert detect(save("log.json", json.dumps(stored))).name == "mlflow"
+    assert answers(loaded) == [("log", MILL, 0, "Ann", "ok"), ("log", MILL, 1, "Bob", "ok")]
+    assert accepted(loaded) == ["Ann"]
+    assert grades(loaded) == {"toxicity": [pytest.approx(0.2)]}
+    row = {"request_id": "x", "inputs": {"topic": MILL}, "outputs": {"response": "Ann"}, "trace": json.dumps(MLFLOW)}
+    row |= {"expectations": {"expected_facts": ["Ann", "1820"]}, "safety/value": "yes", "safety/rationale": "…"}
+    loaded = read(save, [row])
+    assert shown(loaded) == {("log", MILL): [(BUILT, None)]}
+    assert (accepted(loaded), grades(loaded)["safety"]) == (["Ann"], [1.0])
+    assert "expected facts are not read" in notes(read(save, [{**row, "trace": None}]))
+
+
+def test_records_of_trulens(save: Save) -> None:
+    """Versions are systems; a record with an error has no answer; the outermost retrieval has the passages."""
+    record = TRULENS["record_json"]
+    failed = {"record_json": {**record, "main_output": None, "main_error": "timeout"}, "output": None}  # type: ignore[dict-item]
+    rows = [TRULENS, TRULENS | failed | {"record_id": "record_2", "app_version": "2"}]
+    loaded = read(save, rows)
+    assert answers(loaded) == [("RAG, base", MILL, 0, "Ann", "ok"), ("RAG, 2", MILL, 0, None, "error")]
+    assert shown(loaded)["RAG, base", MILL] == [(BUILT, None), (LIES, None)]
+    assert grades(loaded, "RAG, base") == {"Answer Relevance": [0.75]}
+    assert shown(read(save, [record])) == {("log", MILL): [(BUILT, None), (LIES, None)]}
+
+
+def test_a_table_of_trulens_without_recorded_calls(save: Save) -> None:
+    """The contexts are those of a feedback function, one in each call. pandas writes lists as Python does."""
+    calls = str([{"args": {"question": MILL, "context": text}, "ret": 0.5, "meta": {}} for text in (BUILT, LIES)])
+    table = ["record_id,app_id,input,output,Context Relevance,Context Relevance_calls,total_tokens"]
+    table += [f'r1,app,{MILL},Ann,0.5,"{calls}",12', f'r2,app,{MILL},Bob,0.5,"{calls}",12']
+    loaded = read(save, "\n".join(table) + "\n", "log.csv")
+    assert shown(loaded) == {("log", MILL): [(BUILT, None), (LIES, None)]}
+    assert [row[2:4] for row in answers(loaded)] == [(0, "Ann"), (1, "Bob")]
+    assert grades(loaded) == {"Context Relevance": [0.5]}
+
+
+def document(text: str, score: float) -> dict[str, Any]:
+    return {"id": text[:3], "content": text, "meta": {}, "score": score}
+
+
+def test_outputs_of_haystack_pipelines(save: Save) -> None:
+    """The documents are the ranker's, wherever it stands; the question is beside the output, or in the answer."""
+    retrieved, ranked = [document(LIES, 0.2), document(BUILT, 0.1)], [document(BUILT, 0.9)]
+    output = {
+        "ranker": {"documents": ranked},
+        "retriever": {"documents": retrieved},
+        "llm": {"replies": ["Ann", "Bob"]},
+    }
+    assert shown(read(save, [{"query": MILL, "result": output}])) == {("log", MILL): [(BUILT, 0.9)]}
+    loaded = read(save, [{"query": MILL, **output}])
+    assert detect(save("log.json", json.dumps([{"query": MILL, **output}]))).name == "haystack"
+    assert shown(loaded) == {("log", MILL): [(BUILT, 0.9)]}
+    assert answers(loaded) == [("log", MILL, 0, "Ann", "ok")]
+    assert "only the first of several replies" in notes(loaded)
+    made = {
+        "type": "GeneratedAnswer",
+        "init_parameters": {"data": "Ann", "query": MILL, "documents": retrieved, "meta": {}},
+    }
+    loaded = read(save, [{"answer_builder": {"answers": [made]}}])
+    assert shown(loaded) == {("log", MILL): [(LIES, 0.2), (BUILT, 0.1)]}
+    assert answers(loaded) == [("log", MILL, 0, "Ann", "ok")]
+
+
+def test_evaluations_of_haystack(save: Save) -> None:
+    """Several runs are several systems. Beside predicted answers, an answer is the right one."""
+    inputs = {"question": [MILL, TOWN], "contexts": [[BUILT], []], "answer": ["Ann", "Arden"]}
+    runs = [
+        {
+            "run_name": name,
+            "inputs": {**inputs, "predicted_answer": ["Ann", "Rome"]},
+            "results": {"sas": {"score": 0.5, "individual_scores": [1.0, 0.0]}},
+        }
+        for name in ("one", "two")
+    ]
+    loaded = read(save, "".join(json.dumps(run) + "\n" for run in runs), "log.jsonl")
+    assert [row[:2] + row[3:4] for row in answers(loaded)[2:]] == [("two", MILL, "Ann"), ("two", TOWN, "Rome")]
+    assert (accepted(loaded), grades(loaded, "two")) == (["Ann", "Arden"], {"sas": [1.0, 0.0]})
+    assert shown(loaded)["one", MILL] == [(BUILT, None)]
+
+
+@pytest.mark.parametrize(
+    ("response", "score"),
+    [
+        ({"hits": {"total": {}, "hits": [{"_id": "a", "_score": 3.0, "_source": {"text": BUILT}}]}}, 3.0),
+        ({"matches": [{"id": "a", "score": 0.9, "metadata": {"text": BUILT}}], "namespace": ""}, 0.9),
+        ({"result": {"points": [{"id": 7, "score": 0.9, "payload": {"text": BUILT}}]}, "status": "ok"}, 0.9),
+        ({"result": [{"id": 7, "score": 0.9, "payload": {"text": BUILT}}], "status": "ok"}, 0.9),
+        ({"data": {"Get": {"Mill": [{"content": BUILT, "_additional": {"id": "a", "distance": 0.2}}]}}}, -0.2),
+        ({"ids": ["a"], "documents": [BUILT], "distances": [0.3]}, -0.3),
+        ([[{"id": 7, "distance": 0.9, "entity": {"text": BUILT}}]], None),
+        ({"retrievalResults": [{"content": {"text": BUILT}, "location": {}, "score": 0.9}]}, 0.9),
+        ({"contexts": {"contexts": [{"sourceUri": "gs://a", "text": BUILT, "score": 0.3}]}}, None),
+        (CHROMA | {"ids": [["a"]], "included": ["documents"]}, -0.1),
+    ],
+)
+def test_responses_of_vector_stores(response: Any, score: float | None, save: Save) -> None:
+    """A score is better if higher, so a distance gets a minus; where nothing says which it is, there is none."""
+    rows = [{"query": MILL, "results": response, "answer": "Ann"}]
+    rows += [{"query": MILL, **response, "answer": "Ann"}] if isinstance(response, dict) else []
+    for row in rows:
+        assert detect(save("log.json", json.dumps([row]))).name == "search-results"
+        loaded = read(save, [row])
+        assert shown(loaded) == {("log", MILL): [(BUILT, score if score is None else pytest.approx(score))]}
+        assert answers(loaded) == [("log", MILL, 0, "Ann", "ok")]
+    loaded = read(save, [{"question": MILL, "prediction": "Ann", "retrieved_documents": response}])
+    assert [text for text, _ in shown(loaded)["log", MILL]] == [BUILT]
+
+
+def test_several_queries_of_chroma(save: Save) -> None:
+    response = {"ids": [["a"], []], "documents": [[BUILT], []], "distances": [[0.5], []]}
+    loaded = read(save, {"query_texts": [MILL, TOWN], **response})
+    [(text, score)] = shown(loaded)["log", MILL]
+    assert text == BUILT and score == pytest.approx(-0.5)
+    assert loaded.contexts is not None and len(loaded.contexts.empty) == 1
+    nothing = read(save, [{"query": TOWN, "results": {"matches": []}}, RESULTS]).contexts
+    assert nothing is not None and len(nothing.empty) == 1
+    with pytest.raises(FormatError, match="hits for 2 and texts of 0 queries; write the texts in 'query_texts'"):
+        read(save, response)
+
+
+def test_evaluations_of_bedrock(save: Save) -> None:
+    """Models and knowledge bases are systems; a metric without a result has no value."""
+    other: dict[str, Any] = json.loads(json.dumps(BEDROCK))
+    other["conversationTurns"][0]["output"] |= {"modelIdentifier": "llama", "text": "Bob"}
+    loaded = read(save, [BEDROCK, other])
+    assert answers(loaded) == [("nova, KB1", MILL, 0, "Ann", "ok"), ("llama, KB1", MILL, 0, "Bob", "ok")]
+    assert shown(loaded)["nova, KB1", MILL] == [(BUILT, None)]
+    assert accepted(loaded) == ["Ann", "Anne"]
+    expected = {"Correctness": [1.0], "lower_Stereotyping": [0.0], "Helpfulness": [None]}
+    assert grades(loaded, "nova, KB1") == expected
+
+
+def test_turns_of_bedrock(save: Save) -> None:
+    """The same follow-up question in two conversations is two questions. A dataset without output has no answers."""
+
+    def turns(first: str) -> dict[str, Any]:
+        known = {"referenceResponses": [content(first)]}
+        output = {"output": {"text": "1820", "retrievedResults": {"retrievalResults": []}}}
+        return {"conversationTurns": [{"prompt": content(text), **known, **output} for text in (first, "When?")]}
+
+    loaded = read(save, [turns(MILL), turns(TOWN)])
+    assert [row[1:3] for row in answers(loaded)] == [(MILL, 0), ("When?", 0), (TOWN, 0), ("When?", 0)]
+    assert "each turn of a conversation" in notes(loaded)
+    assert loaded.contexts is not None and len(loaded.contexts.empty) == 4
+    dataset = read(save, [{"conversationTurns": [{"prompt": content(MILL), "referenceResponses": [content("Ann")]}]}])
+    assert (dataset.answers, dataset.contexts, accepted(dataset)) == (None, None, ["Ann"])
+
+
+def test_answers_of_knowledge_bases_and_models_of_bedrock(save: Save) -> None:
+    reference = {"content": {"text": BUILT}, "metadata": {"x-amz-bedrock-kb-chunk-id": "c1"}}
+    answer = {"output": {"text": "Ann"}, "citations": [{"retrievedReferences": [reference]}], "sessionId": "s"}
+    for row in ({"input": {"text": MILL}, **answer}, {"question": MILL, "response": answer}):
+        loaded = read(save, [row])
+        assert shown(loaded) == {("log", MILL): [(BUILT, None)]}
+        assert answers(loaded) == [("log", MILL, 0, "Ann", "ok")]
+        assert loaded.collection.passages["passage"].to_list() == ["c1"]
+        assert "only the passages that answers cite are known" in notes(loaded)
+    model = {
+        "automatedEvaluationResult": {"scores": [{"metricName": "Builtin.Correctness", "result": 0.5}]},
+        "inputRecord": {"prompt": MILL, "referenceResponse": "Ann"},
+        "modelResponses": [{"response": "Bob", "modelIdentifier": "nova"}],
+    }
+    loaded = read(save, [model])
+    assert answers(loaded) == [("log", MILL, 0, "Bob", "ok")]
+    assert (accepted(loaded), grades(loaded)) == (["Ann"], {"Correctness": [0.5]})
+
+
+def test_grounded_answers_of_vertex(save: Save) -> None:
+    """A request that failed has no answer; the Python library writes names with underscores."""
+    failed = {"request": {"contents": [{"role": "user", "parts": [{"text": TOWN}]}]}, "status": "500", "response": {}}
+    loaded = read(save, [VERTEX, failed])
+    assert answers(loaded) == [("log", MILL, 0, "Ann.", "ok"), ("log", TOWN, 0, None, "error")]
+    assert shown(loaded) == {("log", MILL): [(BUILT, None), ("https://arden.example", None)]}
+    chunk = {"retrieved_context": {"text": BUILT}}
+    candidate = {"content": {"parts": [{"text": "Ann"}]}, "grounding_metadata": {"grounding_chunks": [chunk]}}
+    cut = {"candidates": [candidate | {"finish_reason": "MAX_TOKENS"}, candidate]}
+    loaded = read(save, [{"question": MILL, **cut}])
+    assert [row[2:] for row in answers(loaded)] == [(0, "Ann", "truncated"), (1, "Ann", "ok")]
+    assert shown(loaded) == {("log", MILL): [(BUILT, None)]}
+
+
+def test_evaluation_tables_of_vertex(save: Save) -> None:
+    head = "prompt,instruction,context,response,reference,groundedness/score,groundedness/explanation,safety/score\n"
+    rows = f"Answer {MILL} from {BUILT},{MILL},{BUILT},Ann,Ann,1.0,yes,1\nAnswer,{TOWN},,Rome,Arden,Error,,0\n"
+    loaded = read(save, head + rows, "log.csv")
+    assert detect(save("log.csv", head + rows)).name == "vertex"
+    assert shown(loaded) == {("log", MILL): [(BUILT, None)]}
+    assert grades(loaded) == {"groundedness": [1.0, None], "safety": [1.0, 0.0]}
+    assert accepted(loaded) == ["Ann", "Arden"]
