@@ -34,13 +34,18 @@ def personal_ranks(seed: int, user: int, count: int) -> Order:
     return np.argsort(personal_order(seed, user, count))
 
 
-def candidates(user: User, project: Project) -> Iterator[int]:
-    """Ids of items with an open slot that a person hasn't had, in their order from where they are."""
+def candidates(user: User, project: Project, after: int | None = None) -> Iterator[int]:
+    """Ids of items with an open slot that a person hasn't had, in their order from where they are.
+
+    ``after``: the position where they are; otherwise that of the item they took last.
+    """
     free = free_items(user, project).filter(repeat_of="")
     arguments = (project.seed, user.pk, project.item_count)
     order, ranks = personal_order(*arguments), personal_ranks(*arguments)
-    last = Assignment.objects.filter(project=project, user=user).order_by("-id").values("item__position").first()
-    start = int(ranks[last["item__position"]]) if last else 0
+    if after is None:
+        taken = Assignment.objects.filter(project=project, user=user).order_by("-id")
+        after = taken.values_list("item__position", flat=True).first()
+    start = int(ranks[after]) if after is not None else 0
     begin = start
     for size in CHUNKS:
         wanted = order[begin : begin + size].tolist()

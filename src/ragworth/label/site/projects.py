@@ -42,7 +42,7 @@ def add_items(project: Project, items: Iterable[LabelItem]) -> int:
     """Add items to a project and return their number. Nothing is added if one of them is wrong."""
     task = task_of(project)
     # Two people who add items at the same time wait for each other, and count on from where the first one ended.
-    project.item_count = Project.objects.select_for_update().get(pk=project.pk).item_count
+    project.item_count = Project.objects.select_for_update(no_key=True).get(pk=project.pk).item_count
     known = set(ProjectItem.objects.filter(project=project).values_list("key", flat=True))
     rows: list[ProjectItem] = []
     wrong: list[str] = []
