@@ -19,7 +19,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from ragworth.label.site.candidates import HAD, candidates, has_repeats, repeats
-from ragworth.label.site.models import Assignment, Membership, Project, ProjectItem, User
+from ragworth.label.site.models import Assignment, Project, ProjectItem, User
 from ragworth.label.site.openings import open_groups
 from ragworth.label.site.transactions import locks_rows, writing
 
@@ -38,10 +38,10 @@ def next_item(
     ``holding``: ids of the items that the page has already. Leases that the page doesn't hold come first, such as after
     a reload. ``after``: position of the item after which to look in the person's order; otherwise that of their last.
     """
-    lock_person(user)
+    most = lock_person(user, project)
     if waiting := _waiting(user, project, holding):
         return waiting
-    if not project.is_open or has_reached_limit(user, project):
+    if not project.is_open or (most is not None and count_items(user, project) >= most):
         return None
     offer = next(_offers(user, project, after), None)
     if offer is None and release_expired(project):
@@ -106,7 +106,7 @@ def _waiting(user: User, project: Project, holding: Collection[int]) -> Assignme
 @writing()
 def hold(user: User, project: Project, items: Collection[int]) -> list[int]:
     """Renew a person's leases of items, also expired ones if a slot is open; return the items that others have now."""
-    lock_person(user)
+    lock_person(user, project)
     states = (Assignment.LEASED, Assignment.EXPIRED)
     lost = []
     for item in ProjectItem.objects.select_for_update().filter(pk__in=items, project=project).order_by("pk"):
@@ -137,12 +137,18 @@ def release_expired(project: Project) -> int:
     return len(expired)
 
 
-def lock_person(user: User) -> None:
-    """Let a person's requests wait for each other. On SQLite the transaction itself does that."""
-    if locks_rows():
-        with connection.cursor() as cursor:
-            # Every answer does this, and Django takes longer to write the statement than PostgreSQL to run it.
-            cursor.execute("SELECT FROM label_user WHERE id = %s FOR NO KEY UPDATE", [user.pk])
+def lock_person(user: User, project: Project) -> int | None:
+    """Let a person's requests wait for each other, and return how many items of a project they may have; None: all.
+
+    On SQLite the transaction itself makes them wait. Every answer does this, and Django takes longer to write the
+    statement than a database to run it, so it is written here.
+    """
+    most = "SELECT most FROM label_membership WHERE user_id = label_user.id AND project_id = %s"
+    lock = "FOR NO KEY UPDATE" if locks_rows() else ""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT ({most}) FROM label_user WHERE id = %s {lock}", [project.pk, user.pk])
+        found: int | None = cursor.fetchone()[0]
+    return found
 
 
 def take_slot(assignment: Assignment, item: ProjectItem, held: Collection[Assignment] | None = None) -> bool:
@@ -171,10 +177,7 @@ def free_slot(assignment: Assignment) -> None:
         assignment.slot = None
 
 
-def has_reached_limit(user: User, project: Project) -> bool:
-    """Whether a person has, or holds, as many items as they may."""
-    membership = Membership.objects.filter(user=user, project=project).first()
-    if membership is None or membership.most is None:
-        return False
+def count_items(user: User, project: Project) -> int:
+    """How many items of a project a person has labelled or holds."""
     counted = (Assignment.DONE, Assignment.LEASED)
-    return bool(Assignment.objects.filter(user=user, project=project, state__in=counted).count() >= membership.most)
+    return int(Assignment.objects.filter(user=user, project=project, state__in=counted).count())
