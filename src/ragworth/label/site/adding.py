@@ -16,7 +16,7 @@ from ragworth.label.site.transactions import writing
 @writing()
 def take_for_labelling(user: User, project: Project, wanted: Mapping[str, str]) -> ProjectItem | None:
     """The item about something, created if the project has none; leased to the person if a slot is open."""
-    lock_person(user, project)
+    lock_person(user)
     item = _find(project, wanted) or _create(project, wanted)
     if item is None:
         return None

@@ -64,7 +64,7 @@ class Receipt:
 @writing()
 def submit(user: User, project: Project, item: int, submission: Submission) -> Receipt:
     """Store an answer or a skip, once."""
-    lock_person(user, project)
+    lock_person(user)
     held = _find_held(user, project, item, submission.client_id)
     if (held is None or held.is_repeated) and (earlier := _find_repeated(user, submission.client_id)):
         return Receipt(earlier, repeated=True)
@@ -109,7 +109,7 @@ def _find_held(user: User, project: Project, item: int, client_id: uuid.UUID) ->
 @writing()
 def undo(user: User, project: Project, client_id: uuid.UUID) -> Assignment | None:
     """Take back a person's last answer or skip; they get the item again. None if there is nothing to undo."""
-    lock_person(user, project)
+    lock_person(user)
     if earlier := _find_repeated(user, client_id):
         return Assignment.objects.get(item=earlier.item, user=user)
     last = last_answer(user, project)
@@ -140,7 +140,7 @@ def current_events(project: Project) -> QuerySet[LabelEvent]:
 @writing()
 def adjudicate(user: User, project: Project, item: int, submission: Submission) -> Receipt:
     """Store a decision about a disputed item."""
-    lock_person(user, project)
+    lock_person(user)
     if earlier := _find_repeated(user, submission.client_id):
         return Receipt(earlier, repeated=True)
     row = ProjectItem.objects.select_for_update().filter(pk=item, project=project).first()

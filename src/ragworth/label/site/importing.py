@@ -38,7 +38,7 @@ def store_labels(project: Project, labels: Labels, by: User) -> ImportCounts:
     rows = labels.rows
     people = {name: add_person(name, None, [project]) for name in _names(rows)}
     for user in sorted(people.values(), key=lambda user: user.pk):
-        lock_person(user, project)
+        lock_person(user)
     locked = ProjectItem.objects.select_for_update().filter(project=project).order_by("pk")
     items = {row.key: row for row in locked}
     known = {key: label_item(row, project.task) for key, row in items.items()}

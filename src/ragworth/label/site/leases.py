@@ -11,14 +11,14 @@ locks the whole database.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from datetime import timedelta
 
 from django.db import connection
 from django.db.models import F
 from django.utils import timezone
 
-from ragworth.label.site.candidates import HAD, candidates, has_repeats, repeats
+from ragworth.label.site.candidates import find_free, find_repeat, has_repeats
 from ragworth.label.site.models import Assignment, Project, ProjectItem, User
 from ragworth.label.site.openings import open_groups
 from ragworth.label.site.transactions import locks_rows, writing
@@ -38,28 +38,26 @@ def next_item(
     ``holding``: ids of the items that the page has already. Leases that the page doesn't hold come first, such as after
     a reload. ``after``: position of the item after which to look in the person's order; otherwise that of their last.
     """
-    most = lock_person(user, project)
-    if waiting := _waiting(user, project, holding):
+    lock_person(user)
+    is_waiting, most = _standing(user, project, holding)
+    if is_waiting and (waiting := _waiting(user, project, holding)):
         return waiting
     if not project.is_open or (most is not None and count_items(user, project) >= most):
         return None
-    offer = next(_offers(user, project, after), None)
-    if offer is None and release_expired(project):
-        offer = next(_offers(user, project, after), None)
-    return offer
-
-
-def _offers(user: User, project: Project, after: int | None) -> Iterator[Assignment]:
-    """Leases of items that nobody has taken in the meantime, best first."""
     if project.after_id is not None:
-        yield from _reserved(user, project)
-        return
+        return _reserved(user, project)
+    item = _choose(user, project, after)
+    if item is None and release_expired(project):
+        item = _choose(user, project, after)
+    return _lease(item, user, project) if item is not None else None
+
+
+def _choose(user: User, project: Project, after: int | None) -> ProjectItem | None:
+    """The best item for a person that nobody else is just taking, locked."""
     repeating = has_repeats(project)
-    if repeating and _is_turn_of_repeat(user, project):
-        yield from _taken(repeats(user, project, REPEAT_GAP), user, project)
-    yield from _taken(candidates(user, project, after), user, project)
-    if repeating:
-        yield from _taken(repeats(user, project, 0), user, project)
+    item = find_repeat(user, project, REPEAT_GAP) if repeating and _is_turn_of_repeat(user, project) else None
+    item = item or find_free(user, project, after)
+    return find_repeat(user, project, 0) if item is None and repeating else item
 
 
 def _is_turn_of_repeat(user: User, project: Project) -> bool:
@@ -67,22 +65,19 @@ def _is_turn_of_repeat(user: User, project: Project) -> bool:
     return bool(done % REPEAT_GAP == REPEAT_GAP - 1)
 
 
-def _taken(items: Iterator[int], user: User, project: Project) -> Iterator[Assignment]:
-    for item in items:
-        locked = ProjectItem.objects.select_for_update(skip_locked=True).filter(pk=item, open_slots__gt=0).first()
-        if locked is None:
-            continue
-        held = list(locked.assignments.all())
-        mine = (row for row in held if row.user_id == user.pk)
-        row = next(mine, None) or Assignment(project=project, item=locked, user=user)
-        row.is_new = row.pk is None
-        if row.state not in HAD and take_slot(row, locked, held):
-            renew(row, project)
-            yield row
+def _lease(item: ProjectItem, user: User, project: Project) -> Assignment:
+    """Give a person an item that is locked and has an open slot."""
+    held = list(item.assignments.all())
+    mine = (row for row in held if row.user_id == user.pk)
+    row = next(mine, None) or Assignment(project=project, item=item, user=user)
+    row.is_new = row.pk is None
+    take_slot(row, item, held)
+    renew(row, project)
+    return row
 
 
-def _reserved(user: User, project: Project) -> Iterator[Assignment]:
-    """Items of a task that follows another one, opened for this person."""
+def _reserved(user: User, project: Project) -> Assignment | None:
+    """An item of a task that follows another one, opened for this person."""
     mine = Assignment.objects.filter(project=project, user=user, state=Assignment.RESERVED).order_by("id")
     if not mine.exists():
         open_groups(user, project)
@@ -90,7 +85,24 @@ def _reserved(user: User, project: Project) -> Iterator[Assignment]:
         item = ProjectItem.objects.select_for_update().get(pk=row.item_id)
         if take_slot(row, item):
             renew(row, project)
-            yield row
+            return row
+    return None
+
+
+def _standing(user: User, project: Project, holding: Collection[int]) -> tuple[bool, int | None]:
+    """Whether a person has leases that the page doesn't have, and how many items they may have at most.
+
+    Nearly every answer ends here, and Django takes twenty times as long to write a statement as a database to run this
+    one, so it is written by hand.
+    """
+    lease = "SELECT 1 FROM label_assignment WHERE project_id = %s AND user_id = %s AND state = %s"
+    others = f" AND item_id NOT IN ({', '.join(['%s'] * len(holding))})" if holding else ""
+    most = "SELECT most FROM label_membership WHERE project_id = %s AND user_id = %s"
+    values = [project.pk, user.pk, Assignment.LEASED, *holding, project.pk, user.pk]
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT EXISTS ({lease}{others}), ({most})", values)
+        is_waiting, limit = cursor.fetchone()
+    return bool(is_waiting), limit
 
 
 def _waiting(user: User, project: Project, holding: Collection[int]) -> Assignment | None:
@@ -106,7 +118,7 @@ def _waiting(user: User, project: Project, holding: Collection[int]) -> Assignme
 @writing()
 def hold(user: User, project: Project, items: Collection[int]) -> list[int]:
     """Renew a person's leases of items, also expired ones if a slot is open; return the items that others have now."""
-    lock_person(user, project)
+    lock_person(user)
     states = (Assignment.LEASED, Assignment.EXPIRED)
     lost = []
     for item in ProjectItem.objects.select_for_update().filter(pk__in=items, project=project).order_by("pk"):
@@ -137,18 +149,11 @@ def release_expired(project: Project) -> int:
     return len(expired)
 
 
-def lock_person(user: User, project: Project) -> int | None:
-    """Let a person's requests wait for each other, and return how many items of a project they may have; None: all.
-
-    On SQLite the transaction itself makes them wait. Every answer does this, and Django takes longer to write the
-    statement than a database to run it, so it is written here.
-    """
-    most = "SELECT most FROM label_membership WHERE user_id = label_user.id AND project_id = %s"
-    lock = "FOR NO KEY UPDATE" if locks_rows() else ""
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT ({most}) FROM label_user WHERE id = %s {lock}", [project.pk, user.pk])
-        found: int | None = cursor.fetchone()[0]
-    return found
+def lock_person(user: User) -> None:
+    """Let a person's requests wait for each other. On SQLite the transaction itself does that."""
+    if locks_rows():
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT FROM label_user WHERE id = %s FOR NO KEY UPDATE", [user.pk])
 
 
 def take_slot(assignment: Assignment, item: ProjectItem, held: Collection[Assignment] | None = None) -> bool:
