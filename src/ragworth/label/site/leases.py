@@ -2,7 +2,7 @@
 
 Each person sees a project in an order of their own, drawn from the project's seed. Taking an item leases one of its K
 slots for some minutes; the page renews it while the person works on the item. An unanswered lease expires, and
-somebody else gets the slot.
+somebody else gets the slot when no other item is left for them.
 
 Everything that changes rows locks the person first, then waits for at most the items that the request is about, and
 then takes only rows that nobody else has locked, so that two requests can't block each other. On SQLite a transaction
@@ -92,8 +92,8 @@ def _reserved(user: User, project: Project) -> Assignment | None:
 def _standing(user: User, project: Project, holding: Collection[int]) -> tuple[bool, int | None]:
     """Whether a person has leases that the page doesn't have, and how many items they may have at most.
 
-    Nearly every answer ends here, and Django takes twenty times as long to write a statement as a database to run this
-    one, so it is written by hand.
+    Every answer needs it, and Django takes 2 ms to write what a database runs in 0.1 ms, so the statement is written
+    here.
     """
     lease = "SELECT 1 FROM label_assignment WHERE project_id = %s AND user_id = %s AND state = %s"
     others = f" AND item_id NOT IN ({', '.join(['%s'] * len(holding))})" if holding else ""

@@ -30,7 +30,7 @@ _recent: dict[tuple[str, int, int], tuple[float, PersonProgress]] = {}
 
 
 def quick_progress(user: User, project: Project, answers: int) -> PersonProgress:
-    """`progress_of` as it was up to a minute ago, with the answers that the person has given since the last call."""
+    """`progress_of` as it was up to a minute ago; ``answers``: how many the person has given since the last call."""
     at, known = _recent.get(_key(user, project), (0.0, None))
     if known is None or time.monotonic() - at > FRESH:
         return fresh_progress(user, project)
