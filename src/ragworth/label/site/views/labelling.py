@@ -138,7 +138,7 @@ def _client_id(data: dict[str, Any]) -> uuid.UUID:
 def item_id(data: dict[str, Any]) -> int:
     number = data.get("item")
     if type(number) is not int or not 0 < number < 2**63:
-        raise RefusedError(["The page sent an answer to no item. Reload it."], 400)
+        raise RefusedError(["The page sent an answer without an item. Reload it."], 400)
     return number
 
 
