@@ -7,8 +7,9 @@
 
 Everyone labels until nothing is left. Then every stored answer is compared with what was sent: each must be there once,
 and every item must have exactly K labels; otherwise the script fails. It prints a table. Runs that are in ``--results``
-aren't repeated, and have one number more: ``cpu_request``, CPU milliseconds of the server for each response. People who
-have nothing left keep asking, so at a slow pace CPU time for each answer is much more.
+aren't repeated, and have two numbers more: ``cpu_request`` and ``cpu_client``, CPU milliseconds of the server and of
+this process for each response. People who have nothing left keep asking, so at a slow pace CPU time for each answer is
+much more.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ def label_all(folder: Path, database: str, options: dict[str, Any]) -> dict[str,
     server = Server(folder, database, free_port())
     people = [Person(key, number, server.port, **how) for number, key in enumerate(keys)]
     total, start, load = options["items"] * options["judgments"], time.perf_counter(), os.getloadavg()[0]
+    client = time.process_time()
     for person in people:
         person.start()
     for kill in range(1, options["kills"] + 1):
@@ -55,7 +57,8 @@ def label_all(folder: Path, database: str, options: dict[str, Any]) -> dict[str,
         server.start()
     for person in people:
         person.join()
-    seconds = time.perf_counter() - start
+    seconds, client = time.perf_counter() - start, time.process_time() - client
+    replies = sum(person.replies for person in people)
     server.kill()
     found = check(folder / "labels", database, people)
     problems = [each for person in people for each in person.problems]
@@ -72,7 +75,8 @@ def label_all(folder: Path, database: str, options: dict[str, Any]) -> dict[str,
         "p95": round(times[int(0.95 * len(times))]),
         "p99": round(times[int(0.99 * len(times))]),
         "cpu": round(1000 * server.cpu / found["sent"], 1),
-        "cpu_request": round(1000 * server.cpu / sum(person.replies for person in people), 1),
+        "cpu_request": round(1000 * server.cpu / replies, 1),
+        "cpu_client": round(1000 * client / replies, 1),
         "load": f"{load:.1f}, {os.getloadavg()[0]:.1f}",
     }
 

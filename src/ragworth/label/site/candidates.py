@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models.expressions import RawSQL
 
 from ragworth.label.site.models import Assignment, LabelEvent, Project, ProjectItem, User
 
 CHUNKS = (12, 60, 500)
 """Items of a person's order that are looked up in one query, one chunk after another, before all open items are."""
-MOST_REPEATS = 200
 HAD = (Assignment.DONE, Assignment.SKIPPED, Assignment.EXTRA)
 """States after which an item isn't offered to the same person again."""
 Order = np.ndarray[Any, np.dtype[np.int64]]
@@ -34,22 +34,41 @@ def personal_ranks(seed: int, user: int, count: int) -> Order:
     return np.argsort(personal_order(seed, user, count))
 
 
-def candidates(user: User, project: Project) -> Iterator[int]:
-    """Ids of items with an open slot that a person hasn't had, in their order from where they are."""
+def find_free(user: User, project: Project, after: int | None = None) -> ProjectItem | None:
+    """The next item with an open slot that a person hasn't had, in their order from where they are, locked.
+
+    ``after``: the position where they are; otherwise that of the item they took last.
+    """
     free = free_items(user, project).filter(repeat_of="")
+    for positions in _positions(user, project, free, after):
+        at = " ".join(f"WHEN {position} THEN {place}" for place, position in enumerate(positions))
+        in_order = free.filter(position__in=positions).order_by(RawSQL(f'CASE "position" {at} END', ()))
+        if item := lock_first(in_order):
+            return item
+    return None
+
+
+def lock_first(items: QuerySet[ProjectItem]) -> ProjectItem | None:
+    """The first of some items that nobody else has locked."""
+    found: ProjectItem | None = items.select_for_update(skip_locked=True).first()
+    return found
+
+
+def _positions(user: User, project: Project, free: QuerySet[ProjectItem], after: int | None) -> Iterator[list[int]]:
+    """A person's order in chunks, from where they are; then that of all free items."""
     arguments = (project.seed, user.pk, project.item_count)
     order, ranks = personal_order(*arguments), personal_ranks(*arguments)
-    last = Assignment.objects.filter(project=project, user=user).order_by("-id").values("item__position").first()
-    start = int(ranks[last["item__position"]]) if last else 0
+    if after is None:
+        taken = Assignment.objects.filter(project=project, user=user).order_by("-id")
+        after = taken.values_list("item__position", flat=True).first()
+    start = int(ranks[after]) if after is not None else 0
     begin = start
     for size in CHUNKS:
-        wanted = order[begin : begin + size].tolist()
+        if begin < len(order):
+            yield order[begin : begin + size].tolist()
         begin += size
-        found = dict(free.filter(position__in=wanted).values_list("position", "id"))
-        yield from (found[position] for position in wanted if position in found)
-    rest = list(free.values_list("position", "id"))
-    rest.sort(key=lambda row: (int(ranks[row[0]]) - start) % len(order))
-    yield from (row[1] for row in rest)
+    rest = sorted(free.values_list("position", flat=True), key=lambda place: int(ranks[place] - start) % len(order))
+    yield from (rest[at : at + CHUNKS[-1]] for at in range(0, len(rest), CHUNKS[-1]))
 
 
 def has_repeats(project: Project) -> bool:
@@ -63,13 +82,12 @@ def _has_repeats(project: int, created_at: str, items: int) -> bool:
     return bool(ProjectItem.objects.filter(project=project).exclude(repeat_of="").exists())
 
 
-def repeats(user: User, project: Project, gap: int) -> Iterator[int]:
-    """Ids of items that repeat one that a person labelled at least ``gap`` answers ago."""
+def find_repeat(user: User, project: Project, gap: int) -> ProjectItem | None:
+    """An item that repeats one that a person labelled at least ``gap`` answers ago, locked."""
     mine = LabelEvent.objects.filter(project=project, user=user, kind=LabelEvent.ANSWER).order_by("-id")
     answered = mine.values_list("item__key", flat=True)[gap:]
     waiting = free_items(user, project).exclude(repeat_of="")
-    if waiting.exists():
-        yield from waiting.filter(repeat_of__in=list(answered)).values_list("id", flat=True)[:MOST_REPEATS]
+    return lock_first(waiting.filter(repeat_of__in=list(answered)).order_by("id")) if waiting.exists() else None
 
 
 def free_items(user: User, project: Project) -> QuerySet[ProjectItem]:

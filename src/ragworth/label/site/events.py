@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import F, Max, QuerySet
+from django.db.models import Exists, F, Max, QuerySet
 
 from ragworth.label.labels import ADJUDICATED, Label
 from ragworth.label.site.distances import answer_distance
@@ -65,12 +65,13 @@ class Receipt:
 def submit(user: User, project: Project, item: int, submission: Submission) -> Receipt:
     """Store an answer or a skip, once."""
     lock_person(user)
-    if earlier := _find_repeated(user, submission.client_id):
+    held = _find_held(user, project, item, submission.client_id)
+    if (held is None or held.is_repeated) and (earlier := _find_repeated(user, submission.client_id)):
         return Receipt(earlier, repeated=True)
-    row = ProjectItem.objects.select_for_update().filter(pk=item, project=project).first()
-    held = Assignment.objects.filter(item=row, user=user).first() if row is not None else None
-    if row is None or held is None or held.state == Assignment.RESERVED:
+    if held is None or held.state == Assignment.RESERVED:
         raise RefusedError(["This item is not one of yours."], 404)
+    row = held.item
+    row.project = project
     _check(project, row, submission)
     replaced = held.state in (Assignment.DONE, Assignment.SKIPPED, Assignment.EXTRA)
     if submission.kind == LabelEvent.SKIP:
@@ -98,27 +99,29 @@ def submit(user: User, project: Project, item: int, submission: Submission) -> R
     return Receipt(event, replaced=replaced, extra=held.state == Assignment.EXTRA)
 
 
+def _find_held(user: User, project: Project, item: int, client_id: uuid.UUID) -> Any:
+    """A person's hold of an item, both locked; ``is_repeated`` says whether there is an event of this id."""
+    repeated = Exists(LabelEvent.objects.filter(client_id=client_id))
+    held = Assignment.objects.select_for_update(of=("self", "item")).select_related("item")
+    return held.filter(item=item, user=user, project=project).annotate(is_repeated=repeated).first()
+
+
 @writing()
-def undo(user: User, project: Project, client_id: uuid.UUID) -> ProjectItem | None:
+def undo(user: User, project: Project, client_id: uuid.UUID) -> Assignment | None:
     """Take back a person's last answer or skip; they get the item again. None if there is nothing to undo."""
     lock_person(user)
     if earlier := _find_repeated(user, client_id):
-        return earlier.item
+        return Assignment.objects.get(item=earlier.item, user=user)
     last = last_answer(user, project)
     if last is None:
         return None
-    item = ProjectItem.objects.select_for_update().get(pk=last.item_id)
-    LabelEvent.objects.create(client_id=client_id, project=project, item=item, user=user, kind=LabelEvent.UNDO)
-    reopen(user, item)
-    update_dispute(item)
-    return item
-
-
-def reopen(user: User, item: ProjectItem) -> None:
-    """Put an item back into a person's hands. They keep their slot, or take one if one is open."""
-    held = Assignment.objects.get(item=item, user=user)
-    take_slot(held, item)
-    renew(held, item.project)
+    held = _find_held(user, project, last.item_id, client_id)
+    LabelEvent.objects.create(client_id=client_id, project=project, item=held.item, user=user, kind=LabelEvent.UNDO)
+    # They keep their slot, or take one if one is open.
+    take_slot(held, held.item)
+    renew(held, project)
+    update_dispute(held.item)
+    return held
 
 
 def last_answer(user: User, project: Project) -> LabelEvent | None:
@@ -172,9 +175,9 @@ def update_dispute(row: ProjectItem) -> None:
 
 def counted_values(item: ProjectItem) -> list[dict[str, Any]]:
     """The current answers to one item, in the order of its slots."""
-    done = item.assignments.filter(state=Assignment.DONE).order_by("slot").values_list("user", flat=True)
-    last = {event.user_id: event.value for event in item.events.filter(kind=LabelEvent.ANSWER).order_by("id")}
-    return [last[user] for user in done]
+    holds = {"user__assignments__item": item, "user__assignments__state": Assignment.DONE}
+    answers = item.events.filter(kind=LabelEvent.ANSWER, **holds).order_by("user__assignments__slot", "id")
+    return list(dict(answers.values_list("user", "value")).values())
 
 
 def current_labels(project: Project, *, extra: bool = False) -> Iterator[Label]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ragworth.label.labels import Label, Labels
 from ragworth.label.site.events import OWN_KINDS, update_dispute
-from ragworth.label.site.leases import free_slot, take_slot
+from ragworth.label.site.leases import free_slot, lock_person, take_slot
 from ragworth.label.site.models import Assignment, LabelEvent, Project, ProjectItem, User
 from ragworth.label.site.project_task import label_item, task_of
 from ragworth.label.site.projects import add_person
@@ -36,11 +36,13 @@ class ImportCounts(NamedTuple):
 def store_labels(project: Project, labels: Labels, by: User) -> ImportCounts:
     """Add labels to a project. Annotators get accounts without a password. Nothing is added if one label is wrong."""
     rows = labels.rows
+    people = {name: add_person(name, None, [project]) for name in _names(rows)}
+    for user in sorted(people.values(), key=lambda user: user.pk):
+        lock_person(user)
     locked = ProjectItem.objects.select_for_update().filter(project=project).order_by("pk")
     items = {row.key: row for row in locked}
     known = {key: label_item(row, project.task) for key, row in items.items()}
     labels.check(task_of(project), known, imported=True)
-    people = {name: add_person(name, None, [project]) for name in _names(rows)}
     counts = dict.fromkeys(ImportCounts._fields, 0)
     for label in rows:
         user = by if label.adjudicated else people[label.annotator]

@@ -133,7 +133,8 @@ class Assignment(models.Model):
     """An item in the hands of a person.
 
     ``slot`` is the number of the judgment, 1 to K, while the person holds or has filled it. The database allows each
-    slot of an item once, so that no item ever has more than K counted labels.
+    slot of an item once, so that no item ever has more than K counted labels. ``is_new`` isn't stored: the person has
+    just got the item, for the first time.
     """
 
     RESERVED, LEASED, DONE, SKIPPED, EXPIRED, EXTRA = "reserved", "leased", "done", "skipped", "expired", "extra"
@@ -145,6 +146,7 @@ class Assignment(models.Model):
     slot = models.PositiveIntegerField(null=True, blank=True)
     state = models.CharField(max_length=10, choices=[(state, state) for state in STATES])
     expires_at = models.DateTimeField(null=True, blank=True)
+    is_new = False
 
     class Meta:
         constraints = [

@@ -13,8 +13,8 @@ from ragworth.label.site.models import Assignment, LabelEvent, Membership, Proje
 
 RECENT = 50
 """Answers from which the time of an item is estimated."""
-FRESH = 20.0
-"""Seconds for which a count of what is left is good enough, while a person labels."""
+FRESH = 60.0
+"""Seconds for which a count is good enough while a person labels, except that their own answers are added."""
 
 
 @dataclass(frozen=True)
@@ -29,18 +29,28 @@ class PersonProgress:
 _recent: dict[tuple[str, int, int], tuple[float, PersonProgress]] = {}
 
 
-def quick_progress(user: User, project: Project) -> PersonProgress:
-    """`progress_of`, where what is left was counted a few seconds ago and goes down with every answer."""
-    key = (str(project.created_at), user.pk, project.pk)
-    at, known = _recent.get(key, (0.0, None))
+def quick_progress(user: User, project: Project, answers: int) -> PersonProgress:
+    """`progress_of` as it was up to a minute ago; ``answers``: how many the person has given since the last call."""
+    at, known = _recent.get(_key(user, project), (0.0, None))
     if known is None or time.monotonic() - at > FRESH:
-        known = progress_of(user, project)
-        if len(_recent) > 1000:
-            _recent.clear()
-        _recent[key] = (time.monotonic(), known)
-        return known
-    done = _mine(user, project).filter(state__in=(Assignment.DONE, Assignment.EXTRA)).count()
-    return PersonProgress(done, max(0, known.left - (done - known.done)), known.seconds)
+        return fresh_progress(user, project)
+    known = PersonProgress(known.done + answers, max(0, known.left - answers), known.seconds)
+    _recent[_key(user, project)] = (at, known)
+    return known
+
+
+def fresh_progress(user: User, project: Project) -> PersonProgress:
+    """`progress_of`, from which `quick_progress` counts on."""
+    if len(_recent) > 1000:
+        _recent.clear()
+    known = progress_of(user, project)
+    _recent[_key(user, project)] = (time.monotonic(), known)
+    return known
+
+
+def _key(user: User, project: Project) -> tuple[str, int, int]:
+    """The time tells projects of two sites apart."""
+    return (str(project.created_at), user.pk, project.pk)
 
 
 def progress_of(user: User, project: Project) -> PersonProgress:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from django.db import connection
 from django.db.models import Count, Exists, OuterRef, Q
 
 from ragworth.errors import InputError, format_count, format_list, quote_short
@@ -17,6 +18,8 @@ from ragworth.label.site.transactions import writing
 from ragworth.label.tasks import LabelItem
 
 BATCH = 2000
+MANY = 100
+"""New items from which PostgreSQL's statistics are updated at once."""
 NAME = re.compile(r"[\w.@+-]{1,80}")
 
 
@@ -42,7 +45,7 @@ def add_items(project: Project, items: Iterable[LabelItem]) -> int:
     """Add items to a project and return their number. Nothing is added if one of them is wrong."""
     task = task_of(project)
     # Two people who add items at the same time wait for each other, and count on from where the first one ended.
-    project.item_count = Project.objects.select_for_update().get(pk=project.pk).item_count
+    project.item_count = Project.objects.select_for_update(no_key=True).get(pk=project.pk).item_count
     known = set(ProjectItem.objects.filter(project=project).values_list("key", flat=True))
     rows: list[ProjectItem] = []
     wrong: list[str] = []
@@ -61,6 +64,10 @@ def add_items(project: Project, items: Iterable[LabelItem]) -> int:
     ProjectItem.objects.bulk_create(rows, batch_size=BATCH)
     project.item_count = start + len(rows)
     project.save(update_fields=["item_count"])
+    if connection.vendor == "postgresql" and len(rows) >= MANY:
+        # Otherwise its planner doesn't know of them for a minute, and reads all items to find a few.
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE label_projectitem")
     return len(rows)
 
 

@@ -17,18 +17,18 @@ _turn = threading.RLock()
 
 @contextmanager
 def writing() -> Iterator[None]:
-    """A transaction that writes. Also a decorator: ``@writing()``."""
-    with nullcontext() if locks_rows() else _turn, transaction.atomic():
+    """A transaction that writes; inside another one, a part of it. Also a decorator: ``@writing()``."""
+    with nullcontext() if locks_rows() else _turn, transaction.atomic(savepoint=False):
         yield
 
 
-def writing_together() -> AbstractContextManager[None]:
-    """One transaction, and so one wait for the disk, for several steps on SQLite.
+def writing_together(*, waiting: bool) -> AbstractContextManager[None]:
+    """One transaction, and so one wait for the disk, for several steps.
 
-    A database that locks rows keeps a transaction for each step: with several steps in one, two people could wait for
-    each other's items.
+    ``waiting``: more than one step waits for locked rows. A database that locks rows then keeps a transaction for each
+    step; otherwise two people could wait for each other's items.
     """
-    return nullcontext() if locks_rows() else writing()
+    return nullcontext() if waiting and locks_rows() else writing()
 
 
 def locks_rows() -> bool:

@@ -17,8 +17,8 @@ from django.views.decorators.http import require_GET, require_POST
 from ragworth.label.site.events import Receipt, RefusedError, Submission, submit, undo
 from ragworth.label.site.leases import hold, next_item
 from ragworth.label.site.markdown import render_markdown
-from ragworth.label.site.models import Assignment, LabelEvent, Project, ProjectItem
-from ragworth.label.site.person_progress import PersonProgress, progress_of, quick_progress
+from ragworth.label.site.models import Assignment, LabelEvent, Project
+from ragworth.label.site.person_progress import PersonProgress, fresh_progress, quick_progress
 from ragworth.label.site.project_task import task_of
 from ragworth.label.site.transactions import writing_together
 from ragworth.label.site.views.access import find_project, read_json
@@ -43,9 +43,9 @@ def label_page(request: Any, slug: str, item: int | None = None) -> HttpResponse
         "project": project,
         "task": task,
         "instructions": render_markdown(task.instructions),
-        "card": _card(request, project, held.item) if held else "",
+        "card": _card(request, project, held) if held else "",
         "urls": {name: reverse(name, args=[slug]) for name in ("answer", "next", "undo", "hold")},
-        "progress": _progress(progress_of(request.user, project)),
+        "progress": _progress(fresh_progress(request.user, project)),
         "facts": {**task.describe(), "queue": f"{request.user.pk}:{project.pk}", "lease": project.lease_minutes * 60},
     }
     return render(request, "label/label.html", context)
@@ -56,7 +56,7 @@ def next_card(request: Any, slug: str) -> JsonResponse:
     """Another item, besides those that the page has."""
     project = find_project(request, slug)
     held = next_item(request.user, project, held_items(read_json(request)))
-    return JsonResponse(_following(request, project, held))
+    return JsonResponse(_following(request, project, held, quick_progress(request.user, project, 0)))
 
 
 @require_POST
@@ -72,12 +72,14 @@ def answer(request: Any, slug: str) -> JsonResponse:
     project = find_project(request, slug)
     data = read_json(request)
     try:
-        with writing_together():
+        with writing_together(waiting=project.after_id is not None):
             receipt = submit(request.user, project, item_id(data), parse_submission(data))
-            held = next_item(request.user, project, held_items(data))
+            held = next_item(request.user, project, held_items(data), receipt.event.item.position)
     except RefusedError as error:
         return JsonResponse({"problems": error.problems}, status=error.status)
-    return JsonResponse({**_describe(receipt), **_following(request, project, held)})
+    is_first = receipt.event.kind == LabelEvent.ANSWER and not (receipt.repeated or receipt.replaced)
+    progress = quick_progress(request.user, project, 1) if is_first else fresh_progress(request.user, project)
+    return JsonResponse({**_describe(receipt), **_following(request, project, held, progress)})
 
 
 @require_POST
@@ -86,13 +88,12 @@ def take_back(request: Any, slug: str) -> JsonResponse:
     project = find_project(request, slug)
     data = read_json(request)
     try:
-        item = undo(request.user, project, _client_id(data))
+        held = undo(request.user, project, _client_id(data))
     except RefusedError as error:
         return JsonResponse({"problems": error.problems}, status=error.status)
-    if item is None:
+    if held is None:
         return JsonResponse({"card": None})
-    progress = _progress(progress_of(request.user, project))
-    return JsonResponse({"card": _card(request, project, item), "progress": progress})
+    return JsonResponse(_following(request, project, held, fresh_progress(request.user, project)))
 
 
 def parse_submission(data: dict[str, Any], kind: str = "") -> Submission:
@@ -137,7 +138,7 @@ def _client_id(data: dict[str, Any]) -> uuid.UUID:
 def item_id(data: dict[str, Any]) -> int:
     number = data.get("item")
     if type(number) is not int or not 0 < number < 2**63:
-        raise RefusedError(["The page sent an answer to no item. Reload it."], 400)
+        raise RefusedError(["The page sent an answer without an item. Reload it."], 400)
     return number
 
 
@@ -167,19 +168,18 @@ def _describe(receipt: Receipt) -> dict[str, Any]:
     return {"stored": True, "repeated": receipt.repeated, "replaced": receipt.replaced, "extra": receipt.extra}
 
 
-def _following(request: Any, project: Project, held: Assignment | None) -> dict[str, Any]:
+def _following(request: Any, project: Project, held: Assignment | None, progress: PersonProgress) -> dict[str, Any]:
     """The next item and the progress, for the page."""
-    return {
-        "card": _card(request, project, held.item) if held else None,
-        "progress": _progress(quick_progress(request.user, project)),
-    }
+    return {"card": _card(request, project, held) if held else None, "progress": _progress(progress)}
 
 
-def _card(request: Any, project: Project, item: ProjectItem) -> str:
+def _card(request: Any, project: Project, held: Assignment) -> str:
     """An item and its form as HTML, with the person's earlier answer to it."""
-    event = LabelEvent.objects.filter(item=item, user=request.user, kind=LabelEvent.ANSWER).order_by("-id").first()
-    context = item_context(project, item, event)
-    return render_to_string("label/card.html", context)
+    event = None
+    if not held.is_new:
+        answers = LabelEvent.objects.filter(item=held.item, user=request.user, kind=LabelEvent.ANSWER)
+        event = answers.order_by("-id").first()
+    return render_to_string("label/card.html", item_context(project, held.item, event))
 
 
 def _progress(progress: PersonProgress) -> dict[str, Any]:

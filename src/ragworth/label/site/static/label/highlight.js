@@ -156,7 +156,7 @@ export class Highlights {
     element.focus();
     this.range = { element, start: first[0], end: first[1] };
     this.show();
-    this.say("Choose with the arrow keys, then press Enter. Escape leaves.");
+    this.say("Choose with the arrow keys, then press Enter. Escape cancels.");
   }
 
   stopChoosing() {

@@ -21,7 +21,7 @@ const queue = new AnswerQueue(task.queue, main.dataset.answer, {
   stored(answer, body) {
     cards.delete(answer.item);
     showProgress(body.progress);
-    if (body.extra) say("Your time for that item was up and others have answered it. Your answer is kept and doesn’t count.");
+    if (body.extra) say("Your time for that item was up and others have answered it. Your answer is kept but doesn’t count.");
     else if (body.replaced) say("Saved. It replaces your earlier answer.");
     if (body.card) offer(body.card);
     else if (!current) finish();
