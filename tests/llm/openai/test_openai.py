@@ -205,6 +205,17 @@ def test_reasoning_in_front_of_an_answer(opened: Opened) -> None:
     assert len(server.asked()) == before + 2  # nothing is asked again in vain
 
 
+def test_labels_after_a_blank(opened: Opened) -> None:
+    model, server = opened()
+    assert model.card
+    top = [{"token": " No", "logprob": math.log(0.7)}, {"token": " Yes", "logprob": math.log(0.2)}]
+    step = {"token": " No", "logprob": math.log(0.7), "top_logprobs": top}
+    choice = {"message": {"content": " No"}, "finish_reason": "length", "logprobs": {"content": [step]}}
+    server.script(edited(lambda value: value | {"choices": [choice]}))
+    found = model.choose([Choose(CHAT, ("Yes", "No"))])[0]
+    assert isinstance(found, Chosen) and found.probabilities == pytest.approx((0.2, 0.7))
+
+
 def test_log_probabilities_that_are_missing_this_time(opened: Opened) -> None:
     model, server = opened()
     assert model.card

@@ -217,6 +217,9 @@ class EndpointRequest:
                 "reasons-first",
                 "the model reasons before it answers: turn that off at the server, or count samples (sampled:MODEL)",
             )
+        if chat and not any(one.text and label.startswith(one.text) for one in shown for label in request.labels):
+            # Some tokenizers begin every reply with a blank.
+            shown = tuple(one._replace(text=one.text.lstrip()) for one in shown)
         for one in shown:
             alike = [label for label in request.labels if one.text and label.startswith(one.text)]
             if len(alike) > 1:
