@@ -336,3 +336,9 @@ def test_half_a_character_is_replaced() -> None:
 def test_no_more_texts_than_were_asked_for_are_read() -> None:
     value = {"choices": [{"text": "a"}, {"text": 7}]}
     assert [one.text for one in read_choices(value, 1)] == ["a"]
+
+
+def test_a_stream_of_events_is_named() -> None:
+    with pytest.raises(EndpointError) as caught:
+        parse_reply('data: {"choices": []}\n\ndata: [DONE]\n', str)
+    assert "a stream of events" in caught.value.failure.detail
