@@ -227,9 +227,11 @@ class Propagation(Study):
             reached[name] = next((size for size in sizes if size >= most), sizes[-1])
             if beyond := [str(size) for size in sizes if size > reached[name]]:
                 same.setdefault((most, format_list(beyond, 20)), []).append(name)
-        for (most, beyond), names in same.items():
+        for (most, sizes_beyond), names in same.items():
             shows = f"{format_list(names, 20)} {'shows' if len(names) == 1 else 'show'}"
-            page.note(case, f"contexts of k = {beyond} are no larger: {shows} {format_count(most, 'passage')} at most")
+            page.note(
+                case, f"contexts of k = {sizes_beyond} are no larger: {shows} {format_count(most, 'passage')} at most"
+            )
         return reached
 
     def _words(self, name: str, every: Sequence[SizedContexts]) -> str:
