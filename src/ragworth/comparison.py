@@ -516,7 +516,7 @@ def compare(
             both = ~np.isnan(pair_differences[:, i])
             differences = pair_differences[both, i]
             mine = clusters.of_queries(both)
-            least = detectable_difference(differences, alpha=1 - level, clusters=mine).value
+            least = detectable_difference(differences, test=test, alpha=1 - level, clusters=mine).value
             rows.append(
                 {
                     "metric": matrix.metric,

@@ -17,7 +17,6 @@ from ragworth.build import near_duplicates
 from ragworth.build.checks import CHECKS
 from ragworth.build.checks.contract import ReaderReply
 from ragworth.build.checks.copied import copied_share
-from ragworth.build.checks.language import identify_language
 from ragworth.build.checks.reader import check_fitness
 from ragworth.build.checks.run import CheckResult, CheckSettings, plan_checks, run_checks
 from ragworth.build.checks.self_contained import dangling_reference
@@ -31,6 +30,7 @@ from ragworth.calls.programs import NoValue
 from ragworth.errors import InputError
 from ragworth.llm.contract import Card, Choose, Request
 from ragworth.llm.scripted import Faults, Scripted, ScriptedReply
+from ragworth.text_match.languages import identify_language
 
 NO_ENCODER = CheckSettings(encoder="none")
 

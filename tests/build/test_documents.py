@@ -66,6 +66,15 @@ def test_html_shows_what_a_browser_shows() -> None:
     assert found.text == "It was built by Ann & Bob.\n\none\ntwo"
 
 
+def test_a_table_keeps_its_rows() -> None:
+    rows = b"<tr>\n <td><p>Basis</p></td>\n <td>4,90 <b>EUR</b><br>a month</td>\n</tr><tr><td>Komfort<td>7,80"
+    assert html_file(b"<table>" + rows + b"</table><p>after").text == (
+        "Basis | 4,90 EUR a month\nKomfort | 7,80\n\nafter"
+    )
+    page = b"<table><tr><td><h1>Home</h1><p>" + b"text " * 80 + b"<table><tr><td>a<td>b</table></table>"
+    assert html_file(page).text == f"Home\n\n{'text ' * 80}".rstrip() + "\n\na | b"
+
+
 def test_a_head_that_is_never_closed_hides_nothing() -> None:
     assert html_file(b"<head><title>T</title><body><p>Text.").text == "Text."
 

@@ -40,6 +40,7 @@ from ragworth.errors import InputError
 from ragworth.evaluation.inputs import load_inputs
 from ragworth.formats import texts
 from ragworth.inputs.problems import Problems
+from ragworth.retrieval.documents import Documents
 from tests.build.samples import TEXTS, careful_reader, write_corpus
 
 EVERY_TYPE = QuestionPlan(questions=32, drafts=1, types=dict.fromkeys(QUESTION_TYPES, 1), styles={"question": 1})
@@ -96,6 +97,11 @@ def test_documents_cluster_by_meaning_without_a_common_word() -> None:
         ),
         ("A weir is a low dam across a river.", "Weir", {"What is a weir?"}),
         ("Ann left Harrow in 1820 for good.", "Ann", {"Which year is missing in “Ann left Harrow in … for good”?"}),
+        (
+            "The team was formed in 2015 and has six nurses.",
+            "Team",
+            {"Which number is missing in “The team was formed in 2015 and has … nurses”?"},
+        ),
         ("See Exit codes for all of the others.", "Failing", set()),
         ("After that he moved to Dunmouth in 1820.", "Ann", set()),
         ("The War in Harrow went on and on.", "Wars", set()),
@@ -346,3 +352,11 @@ def test_sources_and_candidates_are_read_from_the_tables(corpus: Corpus) -> None
     assert candidates[-1] == list(candidates)[-1] and candidates[:2] == list(candidates)[:2]
     with pytest.raises(IndexError):
         candidates[len(candidates)]
+
+
+def test_documents_that_the_rules_cannot_read_are_named() -> None:
+    text = "Die Hausratversicherung ist für Schäden durch Feuer und die Selbstbeteiligung ist 150 Euro."
+    documents = Documents(pl.DataFrame({"document": ["a.md"], "title": ["A"], "text": [text]}), ())
+    settings = BuildSettings(QuestionPlan(questions=2))
+    built = build_questions(prepare_corpus(documents, settings.plan), settings, BuildJobs())
+    assert any("English sentences, and the documents aren't (1 of 1 in German)" in note for note in built.card.notes)

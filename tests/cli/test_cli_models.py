@@ -170,7 +170,7 @@ def test_failures_have_their_reason_in_the_row(desk: Desk) -> None:
     words = desk.arguments("--choose", "yes,no", "-O", "error=0.5", "-O", "fault_seed=0")
     again = desk(*[word for word in words if word != "--quiet"])
     assert again.exit_code == 0
-    assert "note: 1 call failed (server-error 1); what may pass is tried again next time" in again.stderr
+    assert "note: 1 call failed: server-error 1 (scripted fault); what may pass" in again.stderr
 
 
 def test_progress_goes_to_standard_error(desk: Desk) -> None:

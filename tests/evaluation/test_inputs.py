@@ -13,9 +13,11 @@ import pytest
 
 from ragworth import Results, config, evaluate, score
 from ragworth.errors import InputError, PromptError
+from ragworth.evaluation.inputs import load_inputs
 from ragworth.evaluation.model_pool import resolve_model_path
 from ragworth.evaluation.plan import plan_evaluation
 from ragworth.evaluation.run import Evaluation
+from ragworth.inputs.problems import Problems
 from ragworth.llm.contract import Choose, Request
 from ragworth.prompts import load_prompt
 from tests.evaluation.samples import (
@@ -445,3 +447,24 @@ def test_passages_without_a_text_are_noted(tmp_path: Path, models: Models) -> No
     (folder / "first.run").write_text("q1 Q0 p1 1 2.0 first\nq1 Q0 x1 2 1.0 first\n")
     (stage,) = [each for each in evaluate(folder, until="retrieve").stages if each["name"] == "retrieve"]
     assert "first: 1 passage not in the collection ('x1')" in stage["notes"]
+
+
+def test_the_embedded_reader_is_not_trusted_with_other_languages(tmp_path: Path) -> None:
+    folder = tmp_path / "w"
+    folder.mkdir()
+    question = {
+        "id": "q1",
+        "text": "Wie hoch ist die Selbstbeteiligung in der Hausratversicherung?",
+        "answers": ["150"],
+    }
+    passage = {"id": "p1", "text": "Die Selbstbeteiligung ist 150 Euro."}
+    (folder / "queries.jsonl").write_text(json.dumps(question), encoding="utf-8")
+    (folder / "passages.jsonl").write_text(json.dumps(passage), encoding="utf-8")
+    parts = 'queries = "queries.jsonl"\npassages = "passages.jsonl"\nanswers = "queries.jsonl"\n'
+    toml = f"[collection]\n{parts}[systems]\nbm25 = 'bm25 % 1'\n[answers]\n"
+    (folder / "ragworth.toml").write_text(toml, encoding="utf-8")
+    found = load_inputs(config.read(folder), Problems())
+    assert found is not None and any("made for English" in note and "1 of 1 in German" in note for note in found.notes)
+    (folder / "ragworth.toml").write_text(f'model = "hf:another"\n{toml}', encoding="utf-8")
+    found = load_inputs(config.read(folder), Problems())
+    assert found is not None and not any("English" in note for note in found.notes)

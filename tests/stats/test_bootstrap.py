@@ -85,3 +85,10 @@ def test_the_seed_decides() -> None:
     one, same, other = (mean_intervals(values, seed=s) for s in (1, 1, 2))
     np.testing.assert_array_equal(one, same)
     assert not np.array_equal(one, other)
+
+
+def test_two_to_four_values_have_students_interval_within_the_range() -> None:
+    found = mean_intervals(np.array([[0.4], [0.5]]), resamples=100, bounds=(0.0, 1.0))
+    assert (found.low[0], found.high[0]) == (0.0, 1.0)  # 0.45 ± 12.7 · 0.05
+    four = mean_intervals(np.array([[0.4], [0.5], [0.45], [0.47]]), resamples=100, bounds=(0.0, 1.0))
+    assert 0.38 < four.low[0] < 0.4 and 0.51 < four.high[0] < 0.53  # 0.455 ± 3.18 · 0.042 / 2

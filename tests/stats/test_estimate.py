@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ragworth.stats.estimate import Resampling, mean_of_columns, mean_of_groups
+from ragworth.stats.estimate import Estimate, Resampling, mean_of_columns, mean_of_groups
 
 PLAN = Resampling(resamples=400)
 
@@ -34,3 +34,9 @@ def test_every_column_counts_the_same_and_rows_without_a_value_not_at_all() -> N
     values = np.array([[1.0, 0.0], [1.0, np.nan], [np.nan, 0.5], [np.nan, np.nan]])
     one = mean_of_columns(values, PLAN)
     assert one.value == pytest.approx((1.0 + 0.25) / 2) and one.n == 3 and one.p is None
+
+
+def test_an_interval_that_contains_0_is_not_significant_whatever_p_is() -> None:
+    assert Estimate(0.08, -0.12, 0.26, p=0.001, p_holm=0.002).is_significant(0.05) is False
+    assert Estimate(0.08, 0.02, 0.26, p=0.001, p_holm=0.002).is_significant(0.05)
+    assert Estimate(0.08, p=0.001).is_significant(0.05)

@@ -238,7 +238,7 @@ def test_two_sides_with_missing_values(test: Test) -> None:
     assert found.counts == {"wins": 2, "ties": 1, "losses": 1}
     assert (found.n, found.n_left_out, found.reason) == (4, 2, "")
     assert found.p == TESTS[test](np.array([0.3 - 0.1, 0.0, 0.1 - 0.2, 0.8 - 0.4]), resamples=500, seed=0)
-    assert found.interval is not None and -0.1 <= found.interval.low < 0.125 < found.interval.high <= 0.4
+    assert found.interval is not None and found.interval.low < 0 and found.interval.high > 0.4  # Student's, of four
 
 
 def test_two_sides_at_the_edges() -> None:

@@ -10,6 +10,7 @@ from ragworth.stats.paired import t_test
 from ragworth.stats.power import (
     FEW,
     FLAT,
+    HOPELESS,
     LAX,
     _detectable_effect,
     detectable_difference,
@@ -89,3 +90,10 @@ def test_what_makes_no_sense_is_refused() -> None:
             queries_needed(1.0, 1.0, **wrong)
     with pytest.raises(ValueError, match="not above 0"):
         t_test_power(1.0, 0.0, 30)
+
+
+def test_few_queries_show_nothing_by_a_test_that_flips_signs() -> None:
+    values = [0.1, 0.15, 0.16, 0.17, 0.18]  # two of 32 flips are as extreme: p is never below 0.06
+    assert detectable_difference(values, test="randomisation")[:2] == (None, HOPELESS)
+    assert detectable_difference(values).value is not None
+    assert detectable_difference([*values, 0.2], test="wilcoxon").value is not None

@@ -76,6 +76,16 @@ def test_order_matters_where_it_was_planted(tmp_path: Path, opened: Opened) -> N
     assert "differs from that of its reversal at k = 5 (0.86)" in found.findings.sentences[0]
 
 
+def test_sizes_that_a_system_does_not_reach_are_not_concluded_from(tmp_path: Path, opened: Opened) -> None:
+    opened.reader = Speaker()
+    place = collection(tmp_path / "w", queries=12, toml=UTILITY)
+    lines = (place / "run.txt").read_text(encoding="utf-8").splitlines()
+    (place / "run.txt").write_text("\n".join(line for line in lines if int(line.split()[3]) <= 3), encoding="utf-8")
+    found = ragworth.study("propagation", place, keep=False, sizes="2,4,8", adversary=False)
+    assert "Contexts of k = 8 are no larger: first shows 3 passages at most" in found.findings.notes
+    assert "at k = 4" in found.findings.sentences[0] and "at k = 8" not in found.findings.sentences[0]
+
+
 def test_numbers_are_those_of_the_texts(tmp_path: Path, opened: Opened) -> None:
     opened.reader = Speaker()
     found = ragworth.study("propagation", collection(tmp_path / "w", queries=30, toml=UTILITY), keep=False, sizes="2,5")

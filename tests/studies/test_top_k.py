@@ -348,3 +348,9 @@ def test_dry_run_and_command_line(tmp_path: Path, opened: Opened) -> None:
     assert stages["answered"].startswith("120 requests") and "120 answers to grade" in stages["grade.ideal"]
     found = CliRunner().invoke(main, ["study", "top-k", str(place), "--dry-run", "--sizes", "1,2"])
     assert found.exit_code == 0 and "answered: 16 requests" in found.output and opened.calls == 0
+
+
+def test_a_part_without_contexts_is_said_to_be_empty(tmp_path: Path, opened: Opened) -> None:
+    place = collection(tmp_path / "w", queries=12, relevant=1)  # no context is smaller than that
+    said = ragworth.study("top-k", place, keep=False, **QUICK).findings.sentences
+    assert said[0] == "Narrow contexts (K < N_p): there are none."

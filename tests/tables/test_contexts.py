@@ -180,3 +180,11 @@ def test_two_runs_of_one_name() -> None:
     with pytest.raises(TableError, match="two runs are called 'bm25'") as caught:
         Contexts.concat([run, Contexts({"p": {"a": 1}}, system="bm25")])
     assert "NAME=PATH" in caught.value.remedy
+
+
+def test_ranks_are_the_order_and_scores_that_say_otherwise_are_noted() -> None:
+    stale = {"query": ["a", "a", "b", "b"], "passage": ["x", "y", "x", "y"], "rank": [1, 2, 1, 2]}
+    found = Contexts({**stale, "score": [1, 2, 9, 8]})
+    assert found.frame["passage"].to_list() == ["x", "y", "x", "y"]
+    assert len(found.notes) == 1 and found.notes[0].startswith("in 1 context, a passage scores higher than one that is")
+    assert not Contexts({**stale, "score": [2, 2, 1, 0.5]}).notes

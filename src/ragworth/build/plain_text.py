@@ -19,6 +19,10 @@ _BLOCK_NAMES = (
     "pre section table td th tr ul"
 )
 BLOCKS = frozenset(_BLOCK_NAMES.split())
+CELLS = frozenset({"td", "th"})
+CELL_END = " | "
+MAX_CELL = 300
+"""Characters up to which the text of a table's cell is put on one line. Longer ones are the layout of a page."""
 PARAGRAPHS = BLOCKS - {"br", "td", "th", "tr", "li", "dt", "dd"}
 
 FRONT_MATTER = re.compile(r"\A---[ \t]*\n.*?\n---[ \t]*\n", re.DOTALL)
@@ -91,6 +95,8 @@ class _Extractor(HTMLParser):
         self._skipped: list[str] = []
         self._in_title = False
         self._preformatted = 0
+        self._cell: int | None = None
+        """Where the parts of the open cell begin."""
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         if tag == "title":
@@ -100,7 +106,13 @@ class _Extractor(HTMLParser):
         elif tag in SKIPPED:
             self._skipped.append(tag)
         self._preformatted += tag == "pre"
+        if tag in CELLS or tag == "tr":
+            self._end_cell()
+        elif tag == "table":
+            self._cell = None
         self._break(tag)
+        if tag in CELLS and not self._skipped:
+            self._cell = len(self.parts)
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "title":
@@ -108,16 +120,30 @@ class _Extractor(HTMLParser):
         elif tag in self._skipped:
             del self._skipped[self._skipped.index(tag) :]
         self._preformatted -= tag == "pre" and self._preformatted > 0
-        self._break(tag)
+        if tag in CELLS or tag in ("tr", "table"):
+            self._end_cell()
+        if tag != "tr":
+            self._break(tag)
 
     def handle_data(self, data: str) -> None:
         if self._in_title:
             self.title.append(data)
-        elif not self._skipped:
+        elif not self._skipped and (data.strip() or self.parts[-1:] != [CELL_END]):
             self.parts.append(data if self._preformatted else re.sub(r"\s+", " ", data))
 
+    def _end_cell(self) -> None:
+        """Put the cell on the line of its row, unless it is a part of the page."""
+        if self._cell is None:
+            return
+        line = " ".join("".join(self.parts[self._cell :]).split())
+        if len(line) <= MAX_CELL:
+            self.parts[self._cell :] = [line, CELL_END]
+        else:
+            self.parts.append("\n")
+        self._cell = None
+
     def _break(self, tag: str) -> None:
-        if tag in BLOCKS and not self._skipped:
+        if tag in BLOCKS - CELLS and not self._skipped:
             self.parts.append("\n\n" if tag in PARAGRAPHS else "\n")
 
 
@@ -125,7 +151,7 @@ def html_file(data: bytes) -> PlainText:
     parser = _Extractor()
     parser.feed(decode(data))
     parser.close()
-    text = "\n".join(line.strip() for line in "".join(parser.parts).split("\n"))
+    text = "\n".join(line.strip().removesuffix(CELL_END.rstrip()) for line in "".join(parser.parts).split("\n"))
     return PlainText(" ".join("".join(parser.title).split()), tidy(text))
 
 

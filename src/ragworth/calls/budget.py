@@ -150,6 +150,8 @@ class JobTally:
     """Calls with estimated tokens, because the endpoint doesn't report them."""
     reasons: Counter[str] = field(default_factory=Counter)
     """Reasons of failed calls."""
+    last_failure: str = ""
+    """What the last failed call said."""
     flying: int = 0
     flying_most: TokenEstimate = NO_TOKENS
 
@@ -161,6 +163,12 @@ class JobTally:
     def cost(self) -> float | None:
         """Cost so far, or None if the price is unknown."""
         return None if self.price is None else self.price.of(self.prompt_tokens, self.new_tokens)
+
+    @property
+    def failures(self) -> str:
+        """How many calls failed for which reason, and the detail of the last one."""
+        reasons = ", ".join(f"{reason} {number:,}" for reason, number in self.reasons.most_common())
+        return f"{reasons} ({self.last_failure})" if self.last_failure else reasons
 
     def would_break(self, limits: JobLimits, more: TokenEstimate) -> str:
         """The limit that another call might break, or empty. Calls under way count at their upper bound."""
@@ -189,6 +197,7 @@ class JobTally:
         if isinstance(outcome, Failure):
             self.failed += 1
             self.reasons[outcome.reason] += 1
+            self.last_failure = outcome.detail
         else:
             self.done += 1
             self.estimated += estimated is not None

@@ -39,7 +39,9 @@ REQUEST_WINDOW = 16384
 """Requests handled together. This bounds memory, whatever the number of requests."""
 
 MAX_FAILURES_IN_A_ROW = 25
-"""Transient failures in a row after which a job gives up."""
+"""Failures in a row after which a job gives up, if they are transient or of these kinds."""
+SURE_TO_FAIL = ("unauthorised", "no-text", "reasons-first")
+"""Reasons for which most other calls to the same model will fail too."""
 
 USUAL_REQUEST_TOKENS = 400
 """Tokens of an ordinary request; longer requests are sent in smaller batches."""
@@ -390,7 +392,7 @@ class Job:
                 self._kept[key] = outcome
             if not isinstance(outcome, Failure):
                 self._failures = 0
-            elif outcome.retry or outcome.reason == "unauthorised":
+            elif outcome.retry or outcome.reason in SURE_TO_FAIL:
                 self._failures += 1
 
     def _give_up(self, ended: list[FinishedBatch]) -> None:

@@ -139,7 +139,7 @@ def _print_result(built: Any, output: Path, quiet: bool) -> None:
     from ragworth.build.checks.summary import flag_scores, summarise_checks, summary_table
     from ragworth.build.question_set import DRAFTS_FILE
     from ragworth.cli.build_check import print_funnel, print_table
-    from ragworth.errors import JobStopped
+    from ragworth.errors import JobStopped, format_count
     from ragworth.report.render import printable
 
     read = built.corpus.documents.notes  # they were printed when the documents were read
@@ -154,5 +154,5 @@ def _print_result(built: Any, output: Path, quiet: bool) -> None:
             f"none of {built.card.drafts:,} drafts was kept, so {output} is an empty collection\n"
             f"  to do: see why in {output / DRAFTS_FILE}; try other documents, another writer, or more --drafts"
         )
-    number = f"{kept:,}" if kept == planned else f"{kept:,} of {planned:,} planned"
-    click.echo(printable(f"\n{number} questions: {output}; next: ragworth evaluate {output}"))
+    number = format_count(kept, "question") if kept == planned else f"{kept:,} of {planned:,} planned questions"
+    click.echo(printable(f"\n{number}: {output}; next: ragworth evaluate {output}"))

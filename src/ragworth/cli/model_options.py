@@ -150,13 +150,10 @@ def report_job(work: Any, given: CallOptions) -> Iterator[None]:
             f"the budget of {work.stopped} is spent; {format_count(tally.not_asked, 'call')} left over\n"
             f"  to do: run the same again to go on from {given.store}"
         )
-    reasons = ", ".join(f"{reason} {number:,}" for reason, number in tally.reasons.most_common())
     if tally.failed and not tally.done and not tally.cached:
         raise JobStopped(
-            f"all {format_count(tally.failed, 'call')} failed: {reasons}\n  to do: see the detail of each row"
+            f"all {format_count(tally.failed, 'call')} failed: {tally.failures}\n  to do: see the detail of each row"
         )
     if tally.failed and not given.quiet:
-        click.echo(
-            f"note: {format_count(tally.failed, 'call')} failed ({reasons}); what may pass is tried again next time",
-            err=True,
-        )
+        failed = f"{format_count(tally.failed, 'call')} failed: {tally.failures}"
+        click.echo(f"note: {failed}; what may pass is tried again next time", err=True)

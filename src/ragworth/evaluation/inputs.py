@@ -33,6 +33,7 @@ from ragworth.tables.parts import with_constant_text
 from ragworth.tables.turns import turns_digest
 from ragworth.tasks.query_sample import check_positive_count as whole_number
 from ragworth.tasks.query_sample import sample_queries
+from ragworth.text_match.languages import foreign_languages
 from ragworth.two_judges.strata import check_random_share
 
 
@@ -222,8 +223,21 @@ def load_inputs(
     if systems.bare and systems.made:
         few = format_list([quote_short(name, 24) for name in systems.bare], 3)
         notes.append(f"the data doesn't say what {few} showed: metrics of passages leave it out")
+    notes += _language_notes(space, texts.queries["text"].drop_nulls())
     notes += [*conversation_notes(material.collection), *material.collection.doubtful_text_notes()]
     return replace(material, notes=tuple(dict.fromkeys(notes)))
+
+
+def _language_notes(space: Workspace, questions: pl.Series) -> list[str]:
+    """That the embedded reader, if it is asked, doesn't know the language of the questions."""
+    tasks = [task for kind, task in space.judgment_tasks.items() if kind != "containment"]
+    if space.answers is not None and space.answers.file is None:
+        tasks.append(space.answers.task)
+    if not any((task.model or space.model).use == "embedded" for task in tasks):
+        return []
+    foreign = foreign_languages(questions)
+    words = "the embedded reader was made for English, so don't trust what it says of these questions"
+    return [f"{words} ({foreign}): name another model"] if foreign else []
 
 
 def _find_hops(

@@ -172,7 +172,6 @@ def run_metered(
         if watching is not None:
             watching.done(job.tally)
     tally = job.tally
-    reasons = ", ".join(f"{reason} {number:,}" for reason, number in tally.reasons.most_common())
     if job.stopped:
         raise JobStopped(
             f"{stage}: the budget is spent (left for it: {job.stopped}); {format_count(tally.not_asked, 'call')} to "
@@ -181,7 +180,8 @@ def run_metered(
         )
     if tally.failed and not tally.done and not tally.cached:
         raise JobStopped(
-            f"{stage}: all {format_count(tally.failed, 'call')} failed: {reasons}\n  to do: mend it and run again"
+            f"{stage}: all {format_count(tally.failed, 'call')} failed: {tally.failures}\n"
+            "  to do: fix the cause and run the same again"
         )
     facts = {
         "calls": tally.calls,

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from ragworth.stats.clustered import Clusters, cluster_index, cluster_means, too_few_clusters
 from ragworth.stats.large_samples import LARGE, bootstrap_quantiles
-from ragworth.stats.range_intervals import Bounds, direct_interval
+from ragworth.stats.range_intervals import FEWEST, Bounds, direct_interval
 from ragworth.stats.resampling import ConfidenceInterval
-from ragworth.stats.student import expanded_tail
+from ragworth.stats.student import expanded_tail, student_quantile
 
 Floats = npt.NDArray[np.float64]
 
@@ -73,8 +73,8 @@ def mean_intervals(
     """Interval of each column's mean: expanded percentile bootstrap over rows.
 
     The percentile interval is too short for few observations; its levels are widened so that it equals Student's for
-    normal data (Hesterberg 2015). A column with fewer than two observations has no interval. Columns of more than
-    :data:`LARGE` observations aren't resampled: their interval is the limit of resampling.
+    normal data (Hesterberg 2015). Two to four observations have Student's interval itself, fewer have none. Columns of
+    more than :data:`LARGE` observations aren't resampled: their interval is the limit of resampling.
 
     ``bounds`` are the lowest and highest possible value of an observation. Shares, and columns in which few values
     differ, get other intervals (:mod:`ragworth.stats.range_intervals`); without bounds, a column in which fewer
@@ -110,6 +110,8 @@ def column_intervals(
         special = direct_interval(seen, bounds[column], level, resamples, seed)
         if special is not None:
             ends[column] = special
+        elif len(seen) < FEWEST:
+            ends[column] = _student_interval(seen, bounds[column], level)
         elif len(values) <= LARGE:
             resampled.append(column)
         else:  # a column with few of many rows is resampled without the others
@@ -130,6 +132,17 @@ def column_intervals(
             least, most = np.nanmin(chosen[:, same], axis=0), np.nanmax(chosen[:, same], axis=0)
             ends[block[same]] = np.clip(limits, least, most).T
     return MeanIntervals(ends[:, 0], ends[:, 1])
+
+
+def _student_interval(seen: Floats, bounds: Bounds | None, level: float) -> tuple[float, float]:
+    """Student's interval of a mean of few values, within their bounds.
+
+    No resample has a mean beyond the least and the greatest value, and those of two values contain the true mean in
+    half of all cases.
+    """
+    mean, low, high = float(seen.mean()), *(bounds or (-np.inf, np.inf))
+    half = student_quantile(len(seen) - 1, level) * float(seen.std(ddof=1)) / float(np.sqrt(len(seen)))
+    return max(mean - half, min(low, float(seen.min()))), min(mean + half, max(high, float(seen.max())))
 
 
 def _known(column: Floats) -> Floats:

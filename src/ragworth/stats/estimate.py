@@ -77,9 +77,13 @@ class Estimate(NamedTuple):
         return ConfidenceInterval(self.low, self.high) if self.low is not None and self.high is not None else None
 
     def is_significant(self, alpha: float) -> bool:
-        """Whether the value differs from that of no effect: by the corrected p if there is one."""
+        """Whether the value differs from that of no effect: by the corrected p if there is one.
+
+        An interval that contains 0 says no: it allows for values that too few queries show, and tests don't.
+        """
         p = self.p_holm if self.p_holm is not None else self.p
-        return self.value is not None and p is not None and p < alpha
+        within = self.low is not None and self.high is not None and self.low <= 0 <= self.high
+        return self.value is not None and p is not None and p < alpha and not within
 
     def with_interval(self, span: ConfidenceInterval | None) -> Estimate:
         """The same with an interval, if there is one."""

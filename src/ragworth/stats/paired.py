@@ -306,7 +306,7 @@ def difference(
     ``clusters`` has the cluster of each unit, if units aren't independent.
     """
     found = compare_paired(second, first, test, **plan.options, bounds=bounds, clusters=clusters)
-    least = detectable_difference(first - second, alpha=plan.alpha, clusters=clusters).value
+    least = detectable_difference(first - second, test=test, alpha=plan.alpha, clusters=clusters).value
     return found._replace(detectable=least)
 
 

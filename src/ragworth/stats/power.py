@@ -17,12 +17,16 @@ import numpy.typing as npt
 from ragworth.stats.clustered import FEWEST_CLUSTERS, Clusters, cluster_index, tested_numbers, too_few_clusters
 from ragworth.stats.range_intervals import is_constant
 
+SIGN_FLIPS = ("randomisation", "wilcoxon", "sign")
+"""Tests whose p is a share of the 2ⁿ ways to flip the signs of n differences, at least 2 of them."""
+
 MOST = 10**9
 """Largest number of queries considered."""
 
 FEW = "there are fewer than two differences"
 FEW_UNITS = f"there are fewer than {FEWEST_CLUSTERS} conversations"
 FLAT = "the differences do not vary"
+HOPELESS = "by this test, this few queries can't show any difference"
 LAX = "at this level a test finds a difference that often where there is none"
 
 
@@ -64,12 +68,12 @@ def t_test_power(difference: float, spread: float, n: int, *, alpha: float = 0.0
 
 
 def detectable_difference(
-    differences: npt.ArrayLike, *, alpha: float = 0.05, chance: float = 0.8, clusters: Clusters = None
+    differences: npt.ArrayLike, *, test: str = "t", alpha: float = 0.05, chance: float = 0.8, clusters: Clusters = None
 ) -> DetectableDifference:
     """Smallest true mean difference that this many queries, spread like these, show with probability ``chance``.
 
     With ``clusters``, the cluster of each difference, it is what this many clusters show; fewer than five show too
-    little of their spread.
+    little of their spread. Five differences or fewer are never significant at 0.05 by a ``test`` that flips signs.
 
     The only formula for this number: comparisons and studies use it. It solves the exact power of the t-test. The
     usual sum of two t quantiles is too small for few queries: the power it promises as 0.8 is 0.73 for two.
@@ -89,6 +93,8 @@ def detectable_difference(
     spread = float(known.std(ddof=1))
     if alpha >= chance:
         return DetectableDifference(None, LAX, spread, n, missing)
+    if test in SIGN_FLIPS and 2.0 ** (1 - n) >= alpha:
+        return DetectableDifference(None, HOPELESS, spread, n, missing)
     _check(alpha=alpha, spread=spread, chance=chance)
     return DetectableDifference(spread * _detectable_effect(n, alpha, chance), "", spread, n, missing)
 

@@ -6,6 +6,8 @@ too rarely, because a resample can't contain unseen values. If the range of the 
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import numpy.typing as npt
 
@@ -66,7 +68,16 @@ def range_interval(sample: Floats, bounds: Bounds, level: float, resamples: int,
     observation at the lowest possible value is added; for the upper end, half of one at the highest. With values of 0
     and 1, a whole one would give the interval of Clopper and Pearson, and half of one gives a shorter interval.
     """
-    sums, total, unseen = _weighted_sums(sample, resamples, seed)
+    values, counts = np.unique(sample, return_counts=True)
+    return _range_ends(values.tobytes(), tuple(counts.tolist()), bounds, level, resamples, seed)
+
+
+@lru_cache(maxsize=4096)
+def _range_ends(
+    values: bytes, counts: tuple[int, ...], bounds: Bounds, level: float, resamples: int, seed: int
+) -> tuple[float, float]:
+    """The interval of distinct values with their counts. Many pairs of systems have the same few differences."""
+    sums, total, unseen = _weighted_sums(np.frombuffer(values), np.array(counts), resamples, seed)
     tail = (1 - level) / 2
     low = np.quantile((sums + unseen * bounds[0]) / (total + unseen), tail)
     high = np.quantile((sums + unseen * bounds[1]) / (total + unseen), 1 - tail)
@@ -78,7 +89,7 @@ def range_p(sample: Floats, bounds: Bounds, resamples: int, seed: int) -> float:
     low, high = _widen_bounds(bounds, sample)
     if _is_mirrored(sample):  # p must not depend on the order of the sides
         sample, low, high = -sample, -high, -low
-    sums, _, unseen = _weighted_sums(sample, resamples, seed)
+    sums, _, unseen = _weighted_sums(*np.unique(sample, return_counts=True), resamples, seed)
     beyond = min(int((sums + unseen * low <= 0).sum()), int((sums + unseen * high >= 0).sum()))
     return min(1.0, 2 * (beyond + 1) / (resamples + 1))
 
@@ -91,9 +102,10 @@ def _is_mirrored(sample: Floats) -> bool:
     return bool(np.sort(sample).tolist() < np.sort(-sample).tolist())
 
 
-def _weighted_sums(sample: Floats, resamples: int, seed: int) -> tuple[Floats, Floats, Floats]:
+def _weighted_sums(
+    values: Floats, counts: npt.NDArray[np.int64], resamples: int, seed: int
+) -> tuple[Floats, Floats, Floats]:
     """Randomly weighted sums of the values, sums of the weights, and weights of half an unseen observation."""
-    values, counts = np.unique(sample, return_counts=True)
     rng = np.random.default_rng(seed)
     unseen = rng.standard_gamma(0.5, size=resamples)
     sums, total = np.empty(resamples), np.empty(resamples)

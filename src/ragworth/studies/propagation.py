@@ -203,7 +203,12 @@ class Propagation(Study):
             page.say(case, f"no context has a utility: {why}.")
             return
         systems = case.design.filter(pl.col("role") == SYSTEM)["context"].unique(maintain_order=True).to_list()
-        told = [f"for {name}, {words}." for name in systems if (words := self._words(name, every))]
+        reached = self._reached_sizes(case, [each.size for each in every], page)
+        told = [
+            f"for {name}, {words}."
+            for name in systems
+            if (words := self._words(name, [each for each in every if each.size <= reached[name]]))
+        ]
         more = [f"{format_count(len(told) - SAID, 'more system')} in the tables."] if len(told) > SAID else []
         page.say(case, *told[:SAID], *more)
         middle = min(every, key=lambda each: abs(each.size - SCATTER))
@@ -212,13 +217,33 @@ class Propagation(Study):
                 title, caption = f"{middle.first} and utility of {name}", "A point per query; lines of least squares."
                 page.draw(f"scatter-{number}", title, caption, point_chart(points, middle.first, UTILITY), case)
 
+    def _reached_sizes(self, case: Case, sizes: Sequence[int], page: StudyPage) -> dict[str, int]:
+        """The largest size at which each system's contexts differ from the smaller ones; a note names the others."""
+        mine = case.design.filter(pl.col("role") == SYSTEM).join(case.results.contexts.frame, on="system")
+        shown = dict(mine.group_by("context").agg(pl.col("rank").max()).iter_rows())
+        reached, same = {}, dict[tuple[int, str], list[str]]()
+        for name in case.design.filter(pl.col("role") == SYSTEM)["context"].unique(maintain_order=True):
+            most = shown.get(name, 0)
+            reached[name] = next((size for size in sizes if size >= most), sizes[-1])
+            if beyond := [str(size) for size in sizes if size > reached[name]]:
+                same.setdefault((most, format_list(beyond, 20)), []).append(name)
+        for (most, sizes_beyond), names in same.items():
+            shows = f"{format_list(names, 20)} {'shows' if len(names) == 1 else 'show'}"
+            page.note(
+                case, f"contexts of k = {sizes_beyond} are no larger: {shows} {format_count(most, 'passage')} at most"
+            )
+        return reached
+
     def _words(self, name: str, every: Sequence[SizedContexts]) -> str:
         """How the first metric goes with utility, where it differs from the oracle's, and whether order matters."""
         parts, found = [], {each.size: each.correlations[each.first, name] for each in every if each.first}
         if found:
             sure = [one.low is not None and one.low > 0 for one in found.values()]
+            against = [one.high is not None and one.high < 0 for one in found.values()]
             verdict = f"{'' if any(sure) else 'it is not clear that '}relevance carries over to the answer"
             verdict += " at some sizes" if any(sure) and not all(sure) else ""
+            if any(against) and not any(sure):
+                verdict = "a higher metric goes with a lower utility" + ("" if all(against) else " at some sizes")
             values = [
                 f"{with_interval(one)} at k = {size}" if one.value is not None else f"none at k = {size} ({one.reason})"
                 for size, one in found.items()

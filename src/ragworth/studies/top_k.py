@@ -277,6 +277,9 @@ class TopK(Study):
         """Which metric predicts the outcome best in each part, what differs significantly, and what α is worth."""
         for place, words in PLACES.items():
             known = _at(table, system, place).drop_nulls("correlation").with_columns(pl.col("correlation").round(12))
+            if not known.height and not _at(table, system, place)["contexts"].sum():
+                yield f"{words}: there are none."
+                continue
             if not known.height:
                 yield f"{words}: no metric has a correlation with the outcome."
                 continue

@@ -272,6 +272,14 @@ def order_contexts(frame: pl.DataFrame, *, ties: Ties, source: str = "") -> Orde
     return OrderedContexts(frame, groups.starts)
 
 
+def count_rising(scores: pl.Series, starts: Ints) -> int:
+    """Number of contexts in which a score is higher than the one before it."""
+    values = scores.to_numpy()
+    rising = np.flatnonzero(values[1:] > values[:-1]) + 1
+    groups = np.searchsorted(starts, rising, side="right") - 1
+    return len(np.unique(groups[starts[groups] != rising]))
+
+
 def _in_chunks_of(column: pl.Series, values: pl.Series) -> pl.Series:
     """The values in chunks like those of the column: Polars copies the columns of a frame whose chunks differ."""
     bounds = np.cumsum([0, *column.chunk_lengths()])

@@ -53,8 +53,10 @@ _UMLAUT = re.compile("[äöüßÄÖÜ]")
 _DIGRAPHS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
 _MONARCH = re.compile(r"\b([A-Z][a-z]+) ([IVX]+)\b")
 _NAMED_MONARCH = re.compile(r"\b([A-Z][a-z]+) the ([A-Z][a-z]*(?:st|nd|rd|th|First|Second|Third))\b")
-_ITEM_ENDS = re.compile(r",|\band\b|&", re.IGNORECASE)
-_LAST_ITEM = re.compile(r"\band\b|&", re.IGNORECASE)
+AND = "and|und|sowie|et|y|e|ed|og|och|oraz|и|ve"
+"""Words that join the last item of a list. Dutch "en" is not among them: it means "in" elsewhere."""
+_ITEM_ENDS = re.compile(rf",|\b(?:{AND})\b|&", re.IGNORECASE)
+_LAST_ITEM = re.compile(rf"\b(?:{AND})\b|&", re.IGNORECASE)
 _OR = re.compile(r"\bor\b|;", re.IGNORECASE)
 
 

@@ -187,6 +187,35 @@ def test_what_cannot_be_had_is_refused_without_asking(opened: Opened) -> None:
     assert len(server.asked()) == before
 
 
+def test_reasoning_in_front_of_an_answer(opened: Opened) -> None:
+    model, server = opened()
+    assert model.card
+
+    def says(text: str, first: str = "<think>") -> Any:
+        step = {"token": first, "logprob": -0.01, "top_logprobs": [{"token": first, "logprob": -0.01}]}
+        choice = {"message": {"content": text}, "finish_reason": "length", "logprobs": {"content": [step]}}
+        return edited(lambda value: value | {"choices": [choice]})
+
+    server.script(says("<think>\nYes or no?\n</think>\n\nNo"), says("<think>\nYes or"), says("<think>"))
+    request = Generate(CHAT, max_tokens=20)
+    assert generated(model.generate([request])[0]).outputs[0].text == "No"
+    before = len(server.asked())
+    assert failed(model.generate([request])[0]).reason == "no-text"
+    assert failed(model.choose([Choose(CHAT, ("Yes", "No"))])[0]).reason == "reasons-first"
+    assert len(server.asked()) == before + 2  # nothing is asked again in vain
+
+
+def test_labels_after_a_blank(opened: Opened) -> None:
+    model, server = opened()
+    assert model.card
+    top = [{"token": " No", "logprob": math.log(0.7)}, {"token": " Yes", "logprob": math.log(0.2)}]
+    step = {"token": " No", "logprob": math.log(0.7), "top_logprobs": top}
+    choice = {"message": {"content": " No"}, "finish_reason": "length", "logprobs": {"content": [step]}}
+    server.script(edited(lambda value: value | {"choices": [choice]}))
+    found = model.choose([Choose(CHAT, ("Yes", "No"))])[0]
+    assert isinstance(found, Chosen) and found.probabilities == pytest.approx((0.2, 0.7))
+
+
 def test_log_probabilities_that_are_missing_this_time(opened: Opened) -> None:
     model, server = opened()
     assert model.card

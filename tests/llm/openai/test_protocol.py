@@ -121,7 +121,11 @@ def test_a_table_that_lost_tokens_is_not_shown_at_all() -> None:
         ({"choices": [{}]}, "malformed", "'message' is missing"),
         (chat(message={"content": None}), "malformed", "is missing or null, not a string"),
         (chat(message={"content": 7}), "malformed", "is a number, not a string"),
-        (chat(message={"content": None, "reasoning_content": "hm"}), "malformed", "allow more max_tokens"),
+        (chat(message={"content": None, "reasoning_content": "hm"}), "no-text", "only reasoning"),
+        (chat(message={"content": "", "reasoning": "hm"}), "no-text", "only reasoning"),
+        (chat(message={"content": [{"type": "thinking", "thinking": []}]}), "no-text", "only reasoning"),
+        (chat(message={"content": ["Hi"]}), "malformed", "a part of the text is a string"),
+        (chat(message={"content": "", "refusal": "no"}), "refused", "refused to answer"),
         (chat(message={"content": None, "refusal": "no"}), "refused", "refused to answer"),
         (chat(message={"content": ""}, finish_reason="content_filter"), "refused", "content filter"),
         (chat(logprobs=[1]), "malformed", "logprobs is a list"),
@@ -138,6 +142,15 @@ def test_what_a_reply_must_not_be(value: Any, reason: str, detail: str) -> None:
     assert caught.value.failure.reason == reason
     assert detail in caught.value.failure.detail
     assert caught.value.failure.retry == (reason == "malformed")
+
+
+def test_a_text_in_parts_is_joined_without_its_reasoning() -> None:
+    parts = [
+        {"type": "thinking", "thinking": "12?"},
+        {"type": "text", "text": "36 "},
+        {"type": "text", "text": "months"},
+    ]
+    assert read_choices(chat(message={"content": parts}))[0].text == "36 months"
 
 
 def test_a_filtered_output_with_text_is_an_output() -> None:
@@ -323,3 +336,9 @@ def test_half_a_character_is_replaced() -> None:
 def test_no_more_texts_than_were_asked_for_are_read() -> None:
     value = {"choices": [{"text": "a"}, {"text": 7}]}
     assert [one.text for one in read_choices(value, 1)] == ["a"]
+
+
+def test_a_stream_of_events_is_named() -> None:
+    with pytest.raises(EndpointError) as caught:
+        parse_reply('data: {"choices": []}\n\ndata: [DONE]\n', str)
+    assert "a stream of events" in caught.value.failure.detail

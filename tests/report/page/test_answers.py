@@ -61,6 +61,26 @@ def test_equal_systems_do_not_lead() -> None:
     assert "grade" not in found.shares
 
 
+def test_systems_that_share_the_lead_lead_together() -> None:
+    good, poor, fair = [1.0] * 20, [-1.0] * 20, [1.0] * 19 + [-1.0]
+    found = overview({"grade": {"a": good, "b": good, "c": poor}})
+    assert found.headline == (
+        "a and b lead with the same score: 100 % of their answers are correct. They are significantly better than c."
+    )
+    assert overview({"grade": {"a": good, "b": good, "c": poor, "d": fair}}).headline.endswith(
+        "than c, but not than d."
+    )
+    assert overview({"grade": {"a": good, "b": good, "d": fair}}).headline.endswith("not significantly better than d.")
+
+
+def test_few_questions_are_only_a_hint() -> None:
+    assert overview({"grade": {"a": [1.0]}}).headline.endswith("correct. With 1 question this is only a hint.")
+    assert overview({"grade": {"a": [1.0] * 5, "b": [-1.0] * 5}}).headline.endswith(
+        "With 5 questions this is only a hint."
+    )
+    assert "hint" not in overview({"grade": {"a": [1.0] * 6, "b": [-1.0] * 6}}).headline
+
+
 def test_wrong_answers_are_told_from_declined_ones() -> None:
     found = overview({"grade": {"a": [-1.0] * 20, "b": [0.0] * 20}})
     assert found.headline.endswith("a gives wrong answers significantly more often than b, by 100 points.")

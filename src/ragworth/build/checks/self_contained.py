@@ -13,8 +13,8 @@ from typing import ClassVar
 
 from ragworth.build.checks.anchors import names_nothing, unintroduced_words
 from ragworth.build.checks.contract import Check, CheckFinding, Evidence
-from ragworth.build.checks.language import ENGLISH, identify_language
 from ragworth.build.question_set import Question
+from ragworth.text_match.languages import ENGLISH, identify_language
 
 TEXT_NOUNS = "passage|text|document|excerpt|article|paragraph|section|author|authors|context|snippet|chapter|page"
 REFERENCE = re.compile(

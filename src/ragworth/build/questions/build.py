@@ -28,6 +28,7 @@ from ragworth.calls.job import Job
 from ragworth.calls.programs import Forecast
 from ragworth.retrieval.chunks import chunk
 from ragworth.retrieval.documents import Documents
+from ragworth.text_match.languages import foreign_languages
 
 SURPLUS = "surplus"
 """Status of a draft that passes all checks and that the plan has no room for."""
@@ -186,6 +187,9 @@ def _card(
     if jobs.reader is not None:
         templates |= Reader(jobs.reader.card, result.questions, settings.checks.prompts).templates
     notes = [*corpus.documents.notes, *result.notes, *shared_role_warnings(cards), *flags.values()]
+    foreign = foreign_languages(corpus.documents.frame["text"]) if jobs.writer is None else ""
+    if foreign:
+        notes.append(f"the rules know English sentences, and the documents aren't ({foreign}): name a model with -M")
     note = unknown_note(drafts, result)
     models: dict[str, Any] = {name: model_facts(cards[name]) if name in cards else empty[name] for name in roles}
     return CollectionCard(

@@ -36,6 +36,7 @@ MISSING = {kind: f"{kind} is" for kind in ("date", "year", "number", "name", "li
 NO_SUBJECT = re.compile(r"(?:Since|When|While|As|After|Before|During|In|On|At|By|From|With|For|Under|Within)\b")
 UNFIT_SUBJECT = re.compile(r"\b(?:that it|we|We|You|I)\b|'ve\b|\bsuggest")
 """What a subject can't have in a question that is read alone."""
+HAS_VERB = re.compile(r"\b(?:is|are|was|were|be|can|may|must|will|should|has|have|had)\b")
 PARTICIPLE = re.compile(r"(?:\w+ly )?\w+(?:ed|en|wn|de|lt|ld|un|ung|ht)\b")
 GOES_ON = re.compile(rf"^(?:(?:{PREPOSITIONS.replace(' ', '|')})\b[^,]{{0,80}}|(?:[,;]|and\b).*)?$")
 PERSON = re.compile(r"^[A-Z][a-z’'-]+(?: [A-Z][a-z’'-]*\.?){1,2}$")
@@ -125,7 +126,9 @@ def _owning(fact: Fact, before: str) -> str:
     """``How many``, for a number of things that the subject has."""
     match = OWNING.match(f"{before} ")
     unit = re.match(rf"{UNIT}", fact.after)
-    if match is None or unit is None or fact.kind != "number" or not GOES_ON.match(fact.after[unit.end() :].strip()):
+    if match is None or HAS_VERB.search(match["subject"]):
+        return ""
+    if unit is None or fact.kind != "number" or not GOES_ON.match(fact.after[unit.end() :].strip()):
         return ""
     rest = fact.after[unit.end() :].strip()
     rest = "" if rest.startswith((",", ";", "and ")) else rest

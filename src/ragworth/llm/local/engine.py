@@ -32,6 +32,7 @@ from ragworth.llm.local.decoding import SampleInProgress, generate_all
 from ragworth.llm.local.loaded import LoadedModel
 from ragworth.llm.local.prompt_encoding import TAIL, EncodedPrompt, Tokenizer
 from ragworth.llm.local.runtime import RowLogprobs, TokenRow
+from ragworth.llm.reasoning import drop_reasoning
 from ragworth.llm.truncation import fit_prompt
 
 T = TypeVar("T")
@@ -318,8 +319,8 @@ def _label_probabilities(request: Choose, rows: RequestRows, reads: list[RowLogp
 
 def _build_generated(
     request: Generate, fitted: FittedPrompt, made: list[SampleInProgress], tokenizer: Tokenizer
-) -> Generated:
-    """Build the texts with as much detail as requested."""
+) -> Generated | Failure:
+    """Build the texts with as much detail as requested; a failure if one of them is nothing but reasoning."""
     outputs = []
     for sample in made:
         trace = None
@@ -327,7 +328,10 @@ def _build_generated(
             texts = tuple(tokenizer.decode([token]) for token in sample.ids)
             entropies = tuple(sample.entropies) if request.detail == "entropies" else None
             trace = Trace(texts, tuple(sample.logprobs), entropies, None, tuple(sample.ids))
-        outputs.append(Output(sample.text, sample.finish, trace))
+        output = drop_reasoning(Output(sample.text, sample.finish, trace))
+        if isinstance(output, Failure):
+            return output
+        outputs.append(output)
     if len(outputs) < request.n:
         outputs *= request.n  # greedy repeats are equal
     new = sum(len(sample.ids) for sample in made)

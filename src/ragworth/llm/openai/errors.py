@@ -47,6 +47,7 @@ def parse_reply(text: str, clean: Callable[[str], str]) -> Any:
     except (ValueError, RecursionError):
         start = text.lstrip()[:1]
         what = "a web page" if start == "<" else "nothing" if not start else "broken or cut short"
+        what = "a stream of events, though none was asked for" if text.lstrip().startswith("data:") else what
         raise malformed_reply(f"the reply is {what}, not JSON: {one_line(clean(text), 80)}") from None
     error = value.get("error") if isinstance(value, dict) and "choices" not in value else None
     if isinstance(error, dict | str):

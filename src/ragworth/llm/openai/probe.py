@@ -41,7 +41,7 @@ SCHEMA = {
     "additionalProperties": False,
 }
 
-DENIALS = ("refused", "malformed", "server-error", "boundary")
+DENIALS = ("refused", "malformed", "no-text", "server-error", "boundary")
 """Failures that mean "no" when testing for a capability."""
 
 # These make the servers sample only by temperature and top_p: both have more by default, one fixed, the other from
@@ -268,7 +268,7 @@ def _generation_refused(model: str, troubles: list[EndpointError], found: ModelL
         f"the endpoint refuses to generate with the model {quote_short(model)}",
         more=tuple(dict.fromkeys(trouble.failure.detail for trouble in troubles)),
         expected=f"one of {format_list([quote_short(name) for name in found.names])}" if missing else "",
-        remedy="check the model's name" if missing else "check the model's name and the address",
+        remedy="check the model's name" if missing else "see what it says, and check the name and the address",
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 from ragworth.llm.contract import MAX_TOKENS, Failure, Generate, Prompt, PromptMessage, Span
 from ragworth.llm.openai.errors import EndpointError, malformed_reply, one_line
 from ragworth.llm.openai.validation import MAX_ID, bounded_int, check_top, json_kind, read_logprob, read_own_logprob
+from ragworth.llm.reasoning import ONLY_REASONING
 
 MAX_STEPS, MAX_TOP = 200_000, 1000
 """Maximum plausible tokens of a text, and likeliest ones at each position."""
@@ -132,17 +133,25 @@ def _read_choice(choice: dict[str, Any], shown: bool) -> ReplyChoice:
     finish = finish if isinstance(finish, str) else "unknown"
     message = choice if "text" in choice else _field(choice, "message", dict)
     text = message.get("text" if "text" in choice else "content")
+    reasoned = bool(message.get("reasoning_content") or message.get("reasoning"))
+    if isinstance(text, list):
+        reasoned = reasoned or any(isinstance(part, dict) and part.get("type") == "thinking" for part in text)
+        text = _join_parts(text)
     if not text and finish == "content_filter":
         raise EndpointError(Failure("refused", "the endpoint's content filter held the output back", retry=False))
-    if text is None and isinstance(message.get("refusal"), str):
+    if not text and isinstance(message.get("refusal"), str) and (text is None or message["refusal"]):
         raise EndpointError(Failure("refused", "the model refused to answer", retry=False))
-    if text is None and (message.get("reasoning_content") or message.get("reasoning")):
-        raise malformed_reply(
-            f"only reasoning and no text came (finish reason {_shorten(finish)}): allow more max_tokens"
-        )
+    if not text and reasoned:
+        raise EndpointError(ONLY_REASONING)
     if not isinstance(text, str):
         raise malformed_reply(f"the text of a choice is {json_kind(text)}, not a string")
     return ReplyChoice(replace_surrogates(text), _shorten(finish), read_tokens(choice) if shown else None)
+
+
+def _join_parts(parts: list[Any]) -> str:
+    """The texts of a message in parts. Reasoning may be among them, and is no text."""
+    found = [_object(part, "a part of the text") for part in _check_length(parts, MAX_STEPS)]
+    return "".join(_field(part, "text", str) for part in found if part.get("type") in ("text", "output_text"))
 
 
 def read_tokens(choice: dict[str, Any]) -> tuple[GeneratedToken, ...] | None:

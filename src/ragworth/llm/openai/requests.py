@@ -39,6 +39,7 @@ from ragworth.llm.openai.protocol import (
     read_counts,
     request_body,
 )
+from ragworth.llm.reasoning import OPEN, drop_reasoning
 from ragworth.llm.truncation import fit_prompt
 
 if TYPE_CHECKING:
@@ -111,7 +112,10 @@ class EndpointRequest:
 
     async def _sampled(self, request: Generate, manner: RequestFormat, wanted: int) -> list[ParsedReply[Output]]:
         def output(choice: ReplyChoice) -> Output:
-            return Output(choice.text, choice.finish, self._trace(request, choice))
+            found = drop_reasoning(Output(choice.text, choice.finish, self._trace(request, choice)))
+            if isinstance(found, Failure):
+                raise EndpointError(found)
+            return found
 
         try:
             replies = [await self._complete(request, manner, request.seed, wanted, output)]
@@ -208,6 +212,14 @@ class EndpointRequest:
         shown = _first_top(reply.texts)
         if not shown:
             raise EndpointError(Failure("no-logprobs", "the reply came without log-probabilities"))
+        if max(shown, key=lambda one: one.logprob).text.strip() == OPEN:
+            raise unsupported(
+                "reasons-first",
+                "the model reasons before it answers: turn that off at the server, or count samples (sampled:MODEL)",
+            )
+        if chat and not any(one.text and label.startswith(one.text) for one in shown for label in request.labels):
+            # Some tokenizers begin every reply with a blank.
+            shown = tuple(one._replace(text=one.text.lstrip()) for one in shown)
         for one in shown:
             alike = [label for label in request.labels if one.text and label.startswith(one.text)]
             if len(alike) > 1:

@@ -38,6 +38,8 @@ from ragworth.report.wording import signed
 from ragworth.results import Results
 from ragworth.tables import Scores
 
+FEW = 5
+"""Questions up to which the default test finds no difference significant, however large it is."""
 ROUNDING = 1e-12
 """Means that differ by less are the same number."""
 
@@ -359,7 +361,8 @@ class _Sentences:
             words += f" {_join_names(left)} {verb} ranked, with grades for fewer than half of the questions."
         if bare := [system for system in systems if system not in order]:
             words += f" {_join_names(bare)} {'has' if len(bare) == 1 else 'have'} no value of {self.main}."
-        return words
+        most = max(self.means[system].n for system in order)
+        return words if most > FEW else f"{words} With {format_count(most, 'question')} this is only a hint."
 
     def _assumed_direction(self) -> str:
         """Which values are taken to be better, where only the name of the outcome says it, or nothing."""
@@ -373,6 +376,20 @@ class _Sentences:
             f" {here} values of {self.main} are taken to be better; if {other} ones are, call it {other}_{self.main}."
         )
 
+    def _leaders(self, best: Sequence[str], others: Sequence[str]) -> str:
+        """The same of several systems whose means are equal, ahead of others."""
+
+        def is_behind(other: str) -> bool:
+            rows = [self.ranking.difference(other, one) for one in best]
+            return all(row is not None and is_different(row, ALPHA) for row in rows)
+
+        behind, level = [one for one in others if is_behind(one)], [one for one in others if not is_behind(one)]
+        words = f"{_join_names(best)} lead with the same score: {self.verdict(best[0], several=True)}."
+        if not behind:
+            return f"{words} But they are not significantly better than {_join_names(level)}."
+        but = f", but not than {_join_names(level)}" if level else ""
+        return f"{words} They are significantly better than {_join_names(behind)}{but}."
+
     def _leader(self, order: Sequence[str]) -> str:
         best, *others = order
         if not others:
@@ -383,6 +400,8 @@ class _Sentences:
         equal = [other for other, gap in gaps.items() if gap is not None and abs(gap) < ROUNDING]
         if len(equal) == len(others):
             return f"{_join_names([best, *equal])} score the same: {self.verdict(best, several=True)}."
+        if equal:
+            return self._leaders([best, *equal], [other for other in others if other not in equal])
         behind = [other for other, row in rows.items() if row is not None and is_different(row, ALPHA)]
         level = [other for other in others if other not in behind]
         if not level:

@@ -169,7 +169,9 @@ def _sentence(
             f"is not significantly different from {baseline} by {main}{every}: "
             f"difference {signed(difference, digits)}, {span}"
         )
-        if row["detectable"] and not every:  # by itself; where all pairs together decide, it takes more
+        if not every and row["low"] is not None and row["low"] * row["high"] > 0:
+            words += f", which leaves out 0, but the test doesn't confirm it: p = {row['p']:.2g}"
+        elif row["detectable"] and not every:  # by itself; where all pairs together decide, it takes more
             size = signed(row["detectable"], 3)
             words += f"; with {_queries(row)} like these, a difference of {size} would be detected"
         return words
