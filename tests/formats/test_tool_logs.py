@@ -503,3 +503,40 @@ def test_evaluation_tables_of_vertex(save: Save) -> None:
     assert shown(loaded) == {("log", MILL): [(BUILT, None)]}
     assert grades(loaded) == {"groundedness": [1.0, None], "safety": [1.0, 0.0]}
     assert accepted(loaded) == ["Ann", "Arden"]
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        {"record_id": 7, "app_name": "bot", "latency_ms": 120},
+        {"citations": [{"text": LIES}], "trace": {"text": "…"}, "output": {"text": "Ann"}},
+        {"hits": [{"content": LIES, "score": 0.4}]},
+        {"candidates": [{"content": LIES}, {"content": BUILT}]},
+    ],
+)
+def test_an_ordinary_log_with_names_that_tools_also_use(others: dict[str, Any], save: Save) -> None:
+    """Passages, answers and grades are read from the usual names, whatever else is there."""
+    row = {"input": MILL, "output": "Ann", "passages": [BUILT], "expected": "Ann", "correct": True, "user_id": 4711}
+    loaded = read(save, [row | others])
+    assert shown(loaded) == {("log", MILL): [(BUILT, None)]}
+    assert answers(loaded) == [("log", MILL, 0, "Ann", "ok")]
+    assert (accepted(loaded), grades(loaded)) == (["Ann"], {"correct": [1.0]})
+
+
+def test_a_table_of_trulens_with_columns_of_its_user(save: Save) -> None:
+    """Accepted answers are no grades, and passages are read."""
+    row = {"record_id": "r1", "input": MILL, "output": "Ann", "Relevance": 0.5, "Relevance_calls": "[]"}
+    loaded = read(save, [row | {"expected": "1815", "contexts": [BUILT]}])
+    assert (accepted(loaded), grades(loaded)) == (["1815"], {"Relevance": [0.5]})
+    assert shown(loaded) == {("log", MILL): [(BUILT, None)]}
+
+
+def test_several_responses_in_a_row(save: Save) -> None:
+    response = RESULTS["results"]
+    with pytest.raises(FormatError, match="several responses, in bm25, dense"):
+        read(save, [{"query": MILL, "bm25": response, "dense": response}])
+
+
+def test_accepted_answers_beside_documents_of_haystack(save: Save) -> None:
+    row = {"question": MILL, "documents": [document(BUILT, 0.9)], "answer": "Ann", "expected": "Bob"}
+    assert accepted(read(save, [row])) == ["Bob"]

@@ -38,7 +38,7 @@ def _recognise(sample: FileSample) -> bool:
     first = sample.rows[0] if sample.rows else {}
     if "conversationTurns" in first or "modelResponses" in first:
         return True
-    return _find_answer(first) is not None
+    return any(_cites(_find_answer(row)) for row in sample.rows)
 
 
 def _find_answer(row: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -51,6 +51,11 @@ def _find_answer(row: Mapping[str, Any]) -> Mapping[str, Any] | None:
         ):
             return each
     return None
+
+
+def _cites(answer: Mapping[str, Any] | None) -> bool:
+    """Whether an answer has citations as Bedrock writes them."""
+    return any("retrievedReferences" in each for each in objects((answer or {}).get("citations")))
 
 
 def _read(row: Mapping[str, Any], place: int, finder: FieldFinder) -> Iterator[ToolRow]:

@@ -51,7 +51,10 @@ def _find_response(row: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def _is_response(value: Mapping[str, Any]) -> bool:
-    return any("content" in each or "finishReason" in each for each in objects(value.get("candidates")))
+    return any(
+        isinstance(each.get("content"), Mapping) or "finishReason" in each or "finish_reason" in each
+        for each in objects(value.get("candidates"))
+    )
 
 
 def _read(row: Mapping[str, Any], place: int, finder: FieldFinder) -> Iterator[ToolRow]:
