@@ -1,7 +1,7 @@
 """Run models with the engines of inference servers, which batch rows of all lengths as they come.
 
-An engine says how likely tokens are and continues prompts; `ServingRuntime` makes of that what local models need. No
-engine tells entropies, which take the whole vocabulary.
+An engine says how likely tokens are and continues prompts; `ServingRuntime` builds on that what local models need. No
+engine reports entropies, which take the whole vocabulary.
 """
 
 from __future__ import annotations
@@ -76,6 +76,13 @@ class ServingRuntime:
 
 def _ends_in_choice(row: TokenRow) -> bool:
     return len(row.wanted) == 1 and row.first == len(row.ids) - 1
+
+
+def check_finish(reason: str | None, name: str) -> str:
+    """Why a text ended. One that the engine gave up is not an answer."""
+    if reason not in ("stop", "length"):
+        raise ModelError(f"{name} gave up a text (finish reason {reason!r})", remedy="run it again")
+    return reason
 
 
 class Reference(NamedTuple):
