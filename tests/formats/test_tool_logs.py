@@ -479,13 +479,19 @@ def test_answers_of_knowledge_bases_and_models_of_bedrock(save: Save) -> None:
     loaded = read(save, [model])
     assert answers(loaded) == [("log", MILL, 0, "Bob", "ok")]
     assert (accepted(loaded), grades(loaded)) == (["Ann"], {"Correctness": [0.5]})
+    other = {"response": "Ann", "modelIdentifier": "pro"}
+    several = read(save, [model | {"modelResponses": [*model["modelResponses"], other]}])
+    assert [row[0] for row in answers(several)] == ["nova", "pro"]
+    assert several.outcomes is None
 
 
 def test_grounded_answers_of_vertex(save: Save) -> None:
     """A request that failed has no answer; the Python library writes names with underscores."""
     failed = {"request": {"contents": [{"role": "user", "parts": [{"text": TOWN}]}]}, "status": "500", "response": {}}
-    loaded = read(save, [VERTEX, failed])
-    assert answers(loaded) == [("log", MILL, 0, "Ann.", "ok"), ("log", TOWN, 0, None, "error")]
+    blocked = failed | {"status": "", "response": {"promptFeedback": {"blockReason": "SAFETY"}}}
+    for row in (failed, blocked):
+        loaded = read(save, [row, VERTEX])
+        assert answers(loaded) == [("log", TOWN, 0, None, "error"), ("log", MILL, 0, "Ann.", "ok")]
     assert shown(loaded) == {("log", MILL): [(BUILT, None), ("https://arden.example", None)]}
     chunk = {"retrieved_context": {"text": BUILT}}
     candidate = {"content": {"parts": [{"text": "Ann"}]}, "grounding_metadata": {"grounding_chunks": [chunk]}}

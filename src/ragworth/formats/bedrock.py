@@ -130,11 +130,12 @@ def _read_results(results: list[dict[str, Any]]) -> dict[str, Grade | list[Grade
 
 
 def _read_model_responses(row: Mapping[str, Any], place: int) -> Iterator[ToolRow]:
-    """An evaluation of models, which has no passages."""
+    """An evaluation of models, which has no passages. Scores of a row with several responses may be any one's."""
     record = as_row(row.get("inputRecord")) or row
     scores = objects((as_row(row.get("automatedEvaluationResult")) or {}).get("scores"))
-    grades = _read_results(scores)
-    for each in objects(row["modelResponses"]):
+    responses = objects(row["modelResponses"])
+    grades = _read_results(scores) if len(responses) == 1 else {}
+    for each in responses:
         system = each.get("modelIdentifier")
         fields = {"prompt": record.get("prompt"), "reference_responses": record.get("referenceResponse")}
         answer = {"output": each.get("response")}
