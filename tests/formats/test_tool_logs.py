@@ -546,3 +546,13 @@ def test_several_responses_in_a_row(save: Save) -> None:
 def test_accepted_answers_beside_documents_of_haystack(save: Save) -> None:
     row = {"question": MILL, "documents": [document(BUILT, 0.9)], "answer": "Ann", "expected": "Bob"}
     assert accepted(read(save, [row])) == ["Bob"]
+
+
+@pytest.mark.parametrize(("sample", "passages"), [(TRULENS, 2), (MLFLOW, 1)])
+def test_a_mapped_grade_beside_a_trace(sample: dict[str, Any], passages: int, save: Save) -> None:
+    """The trace is read as without the mapping."""
+    path = save("log.json", json.dumps([sample | {"stars": 4}]))
+    loaded = load(path, columns={"review": "stars"})
+    assert [len(each) for each in shown(loaded).values()] == [passages]
+    assert grades(loaded).items() >= {"review": [4.0]}.items()
+    assert "stars" not in grades(loaded)

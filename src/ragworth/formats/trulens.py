@@ -58,7 +58,7 @@ def _read(row: Mapping[str, Any], place: int, finder: FieldFinder) -> list[Trace
         input=record.get("main_input", row.get("input")),
         output=record.get("main_output", row.get("output")),
         system=", ".join(str(each) for each in (app, version) if each) or None,
-        grades={} if "main_input" in row else _read_feedback(row),
+        grades={} if "main_input" in row else _read_feedback(row, finder),
         accepted=find_field(row, "accepted", ("expected_response", *FIELDS["accepted"])),
         failed=bool(record.get("main_error")),
     )
@@ -106,12 +106,12 @@ def _graded_contexts(row: Mapping[str, Any], root: TraceStep) -> Iterator[TraceS
             return
 
 
-def _read_feedback(row: Mapping[str, Any]) -> dict[str, Grade]:
-    """Columns of feedback: those whose calls are there, or all numbers that aren't about the record."""
+def _read_feedback(row: Mapping[str, Any], finder: FieldFinder) -> dict[str, Grade]:
+    """Columns of feedback: those whose calls are there, or all numbers that aren't about the record, nor mapped."""
     grades: dict[str, Grade] = {}
     for name, value in row.items():
         about = plain_name(name) in OTHERS or name.endswith(CALLS) or COST.search(name)
-        if about or value == "" or not isinstance(value, str | int | float):
+        if about or name in finder.grades.values() or value == "" or not isinstance(value, str | int | float):
             continue
         grade = as_grade(value, name)
         if f"{name}{CALLS}" in row or (isinstance(grade, int | float) and not isinstance(grade, bool)):
