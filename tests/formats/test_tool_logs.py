@@ -471,7 +471,7 @@ def test_answers_of_knowledge_bases_and_models_of_bedrock(save: Save) -> None:
         assert answers(loaded) == [("log", MILL, 0, "Ann", "ok")]
         assert loaded.collection.passages["passage"].to_list() == ["c1"]
         assert "only the passages that answers cite are known" in notes(loaded)
-    model = {
+    model: dict[str, Any] = {
         "automatedEvaluationResult": {"scores": [{"metricName": "Builtin.Correctness", "result": 0.5}]},
         "inputRecord": {"prompt": MILL, "referenceResponse": "Ann"},
         "modelResponses": [{"response": "Bob", "modelIdentifier": "nova"}],

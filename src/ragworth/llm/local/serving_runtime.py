@@ -16,7 +16,7 @@ from ragworth.llm.contract import Generate
 from ragworth.llm.local.runtime import Continuation, RowLogprobs, TokenRow
 
 MAX_DISTANCE = 0.5
-"""Up to which an engine's log-probabilities may differ from the transformers library's, in the mean."""
+"""Up to which an engine's log-probabilities may differ from the transformers library's, on average."""
 
 
 class ServingEngine(Protocol):
@@ -112,7 +112,7 @@ def compare_with_reference(engine: ServingEngine, name: str, expected: Sequence[
         if not distance <= MAX_DISTANCE:
             raise ModelError(
                 f"{name} gives other probabilities of {what} than the transformers library: their logarithms differ by "
-                f"{distance:.2f} in the mean",
+                f"{distance:.2f} on average",
                 expected=f"at most {MAX_DISTANCE}",
                 remedy=f"another version of {name}, or hf: instead",
             )
