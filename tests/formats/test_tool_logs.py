@@ -251,6 +251,8 @@ def test_prompts_and_variables_of_promptfoo(save: Save) -> None:
     assert loaded.outcomes is None
     assert "1 question occurs with different variables" in notes(loaded)
     assert "prompt 2 is 'In one word" in notes(loaded)
+    rows = [PROMPTFOO | {"prompt": {"raw": text}, "vars": {"question": text}} for text in (MILL, TOWN)]
+    assert {row[0] for row in answers(read(save, rows))} == {"log"}
 
 
 @pytest.mark.parametrize(
