@@ -251,6 +251,8 @@ def test_prompts_and_variables_of_promptfoo(save: Save) -> None:
     assert loaded.outcomes is None
     assert "1 question occurs with different variables" in notes(loaded)
     assert "prompt 2 is 'In one word" in notes(loaded)
+    rows = [PROMPTFOO | {"prompt": {"raw": text}, "vars": {"question": text}} for text in (MILL, TOWN)]
+    assert {row[0] for row in answers(read(save, rows))} == {"log"}
 
 
 @pytest.mark.parametrize(
@@ -471,7 +473,7 @@ def test_answers_of_knowledge_bases_and_models_of_bedrock(save: Save) -> None:
         assert answers(loaded) == [("log", MILL, 0, "Ann", "ok")]
         assert loaded.collection.passages["passage"].to_list() == ["c1"]
         assert "only the passages that answers cite are known" in notes(loaded)
-    model = {
+    model: dict[str, Any] = {
         "automatedEvaluationResult": {"scores": [{"metricName": "Builtin.Correctness", "result": 0.5}]},
         "inputRecord": {"prompt": MILL, "referenceResponse": "Ann"},
         "modelResponses": [{"response": "Bob", "modelIdentifier": "nova"}],
@@ -479,13 +481,19 @@ def test_answers_of_knowledge_bases_and_models_of_bedrock(save: Save) -> None:
     loaded = read(save, [model])
     assert answers(loaded) == [("log", MILL, 0, "Bob", "ok")]
     assert (accepted(loaded), grades(loaded)) == (["Ann"], {"Correctness": [0.5]})
+    other = {"response": "Ann", "modelIdentifier": "pro"}
+    several = read(save, [model | {"modelResponses": [*model["modelResponses"], other]}])
+    assert [row[0] for row in answers(several)] == ["nova", "pro"]
+    assert several.outcomes is None
 
 
 def test_grounded_answers_of_vertex(save: Save) -> None:
     """A request that failed has no answer; the Python library writes names with underscores."""
     failed = {"request": {"contents": [{"role": "user", "parts": [{"text": TOWN}]}]}, "status": "500", "response": {}}
-    loaded = read(save, [VERTEX, failed])
-    assert answers(loaded) == [("log", MILL, 0, "Ann.", "ok"), ("log", TOWN, 0, None, "error")]
+    blocked = failed | {"status": "", "response": {"promptFeedback": {"blockReason": "SAFETY"}}}
+    for row in (failed, blocked):
+        loaded = read(save, [row, VERTEX])
+        assert answers(loaded) == [("log", TOWN, 0, None, "error"), ("log", MILL, 0, "Ann.", "ok")]
     assert shown(loaded) == {("log", MILL): [(BUILT, None), ("https://arden.example", None)]}
     chunk = {"retrieved_context": {"text": BUILT}}
     candidate = {"content": {"parts": [{"text": "Ann"}]}, "grounding_metadata": {"grounding_chunks": [chunk]}}
@@ -503,3 +511,50 @@ def test_evaluation_tables_of_vertex(save: Save) -> None:
     assert shown(loaded) == {("log", MILL): [(BUILT, None)]}
     assert grades(loaded) == {"groundedness": [1.0, None], "safety": [1.0, 0.0]}
     assert accepted(loaded) == ["Ann", "Arden"]
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        {"record_id": 7, "app_name": "bot", "latency_ms": 120},
+        {"citations": [{"text": LIES}], "trace": {"text": "…"}, "output": {"text": "Ann"}},
+        {"hits": [{"content": LIES, "score": 0.4}]},
+        {"candidates": [{"content": LIES}, {"content": BUILT}]},
+    ],
+)
+def test_an_ordinary_log_with_names_that_tools_also_use(others: dict[str, Any], save: Save) -> None:
+    """Passages, answers and grades are read from the usual names, whatever else is there."""
+    row = {"input": MILL, "output": "Ann", "passages": [BUILT], "expected": "Ann", "correct": True, "user_id": 4711}
+    loaded = read(save, [row | others])
+    assert shown(loaded) == {("log", MILL): [(BUILT, None)]}
+    assert answers(loaded) == [("log", MILL, 0, "Ann", "ok")]
+    assert (accepted(loaded), grades(loaded)) == (["Ann"], {"correct": [1.0]})
+
+
+def test_a_table_of_trulens_with_columns_of_its_user(save: Save) -> None:
+    """Accepted answers are no grades, and passages are read."""
+    row = {"record_id": "r1", "input": MILL, "output": "Ann", "Relevance": 0.5, "Relevance_calls": "[]"}
+    loaded = read(save, [row | {"expected": "1815", "contexts": [BUILT]}])
+    assert (accepted(loaded), grades(loaded)) == (["1815"], {"Relevance": [0.5]})
+    assert shown(loaded) == {("log", MILL): [(BUILT, None)]}
+
+
+def test_several_responses_in_a_row(save: Save) -> None:
+    response = RESULTS["results"]
+    with pytest.raises(FormatError, match="several responses, in bm25, dense"):
+        read(save, [{"query": MILL, "bm25": response, "dense": response}])
+
+
+def test_accepted_answers_beside_documents_of_haystack(save: Save) -> None:
+    row = {"question": MILL, "documents": [document(BUILT, 0.9)], "answer": "Ann", "expected": "Bob"}
+    assert accepted(read(save, [row])) == ["Bob"]
+
+
+@pytest.mark.parametrize(("sample", "passages"), [(TRULENS, 2), (MLFLOW, 1)])
+def test_a_mapped_grade_beside_a_trace(sample: dict[str, Any], passages: int, save: Save) -> None:
+    """The trace is read as without the mapping."""
+    path = save("log.json", json.dumps([sample | {"stars": 4}]))
+    loaded = load(path, columns={"review": "stars"})
+    assert [len(each) for each in shown(loaded).values()] == [passages]
+    assert grades(loaded).items() >= {"review": [4.0]}.items()
+    assert "stars" not in grades(loaded)

@@ -133,16 +133,27 @@ def test_entropies_and_prompts_that_are_too_long_are_refused(engine: str, folder
 
 def test_an_engine_that_is_wrong_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_fakes.LLM, "shift", 1)
+    closed: list[bool] = []
+    monkeypatch.setattr("ragworth.llm.vllm.VllmEngine.close", lambda _: closed.append(True))
     with pytest.raises(ModelError, match="vllm gives other probabilities of a prompt's tokens"):
         opened("vllm", folder).choose([Choose(CHATS[0], ("a", "b"))])
+    assert closed == [True]
     (unchecked,) = opened("vllm", folder, check=False).choose([Choose(CHATS[0], ("a", "b"))])
     assert 0 < unchecked.mass < 1
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_text_that_an_engine_gave_up_is_no_answer(engine: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_fakes.Decoder, "extend", lambda self, ids, *_: ([1], [self.logprobs(ids)[-1]], "abort"))
+    with pytest.raises(ModelError, match="gave up a text"):
+        opened(engine, folder, check=False).generate([Generate(CHATS[0], max_tokens=4)])
 
 
 def test_nothing_is_reported_and_an_engine_is_stopped(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VLLM_NO_USAGE_STATS", "0")
     opened("vllm", folder).choose([Choose(CHATS[0], ("a", "b"))])
     assert os.environ["VLLM_NO_USAGE_STATS"] == "1"
+    assert os.environ["VLLM_LOGGING_STREAM"] == "ext://sys.stderr"
     monkeypatch.setattr(engine_fakes.Engine, "closed", False)
     model = opened("sglang", folder)
     model.choose([Choose(CHATS[0], ("a", "b"))])

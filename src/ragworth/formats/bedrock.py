@@ -38,7 +38,7 @@ def _recognise(sample: FileSample) -> bool:
     first = sample.rows[0] if sample.rows else {}
     if "conversationTurns" in first or "modelResponses" in first:
         return True
-    return _find_answer(first) is not None
+    return any(_cites(_find_answer(row)) for row in sample.rows)
 
 
 def _find_answer(row: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -51,6 +51,11 @@ def _find_answer(row: Mapping[str, Any]) -> Mapping[str, Any] | None:
         ):
             return each
     return None
+
+
+def _cites(answer: Mapping[str, Any] | None) -> bool:
+    """Whether an answer has citations as Bedrock writes them."""
+    return any("retrievedReferences" in each for each in objects((answer or {}).get("citations")))
 
 
 def _read(row: Mapping[str, Any], place: int, finder: FieldFinder) -> Iterator[ToolRow]:
@@ -125,11 +130,12 @@ def _read_results(results: list[dict[str, Any]]) -> dict[str, Grade | list[Grade
 
 
 def _read_model_responses(row: Mapping[str, Any], place: int) -> Iterator[ToolRow]:
-    """An evaluation of models, which has no passages."""
+    """An evaluation of models, which has no passages. Scores of a row with several responses may be any one's."""
     record = as_row(row.get("inputRecord")) or row
     scores = objects((as_row(row.get("automatedEvaluationResult")) or {}).get("scores"))
-    grades = _read_results(scores)
-    for each in objects(row["modelResponses"]):
+    responses = objects(row["modelResponses"])
+    grades = _read_results(scores) if len(responses) == 1 else {}
+    for each in responses:
         system = each.get("modelIdentifier")
         fields = {"prompt": record.get("prompt"), "reference_responses": record.get("referenceResponse")}
         answer = {"output": each.get("response")}

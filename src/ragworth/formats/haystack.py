@@ -11,7 +11,7 @@ from itertools import zip_longest
 from typing import Any
 
 from ragworth.formats.contract import FileSample
-from ragworth.formats.fields import FieldFinder, as_row
+from ragworth.formats.fields import FIELDS, FieldFinder, as_row
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import LogFormat, Reject, parse_rows
 from ragworth.formats.log_record import LogRecord
@@ -33,7 +33,7 @@ NAMES = {
         "answer",
         "answers",
     ),
-    "accepted": ("ground_truth_answers", "ground_truth_answer", "ground_truth", "reference"),
+    "accepted": ("ground_truth_answers", *(name for name in FIELDS["accepted"] if name != "answers")),
     "relevant": ("ground_truth_documents",),
 }
 GENERATED = "init_parameters"

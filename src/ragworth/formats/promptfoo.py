@@ -87,7 +87,7 @@ def _read_result(row: Mapping[str, Any], place: int, finder: FieldFinder) -> Too
         "vars": variables,
         "response": response,
         "metadata": row.get("metadata"),
-        "prompt": str(prompt.get("label") or prompt.get("raw") or ""),
+        "prompt": str(prompt.get("label") or row.get("promptIdx", "")),  # "raw" has the question in it
     }
     status = ERROR if error or row.get("failureReason") == FAILED_BY_ERROR else ""
     if not status and response.get("finishReason") == "length":

@@ -1,7 +1,7 @@
 """Take the hits out of responses of vector stores, search engines and retrieval services.
 
-Hits are in the order of the response. Scores are better if higher: the distances of Chroma, Weaviate and pgvector get
-a minus. Milvus calls distances and similarities ``distance``, and Vertex AI calls both ``score``; these are left out.
+Hits are in the order of the response. Scores are better if higher: the distances of Chroma, Weaviate and pgvector are
+negated. Milvus calls distances and similarities ``distance``, and Vertex AI calls both ``score``; these are left out.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ragworth.errors import format_names
 from ragworth.formats.contract import FileSample
 from ragworth.formats.fields import FIELDS, FieldFinder, plain_name
 from ragworth.formats.log_format import LogFormat
@@ -22,25 +23,30 @@ QUESTIONS = ("query_texts", "queries", "questions", *FIELDS["question"])
 
 
 def _recognise(sample: FileSample) -> bool:
-    """A response under a usual name of passages is in a log of another kind."""
-    names = (_find_response(row) for row in sample.rows)
-    name = next((name for name in names if name is not None), None)
-    return name is not None and plain_name(name) not in FIELDS["passages"]
+    """A file with passages, or a response, under a usual name of passages is a log of another kind."""
+    found = next(((row, names) for row in sample.rows if (names := _find_responses(row))), None)
+    if found is None:
+        return False
+    row, names = found
+    passages = {name for name in row if plain_name(name) in FIELDS["passages"]}
+    listed = any(isinstance(row[name], list | str) for name in passages) and not is_chroma(row)
+    return names[0] not in passages and not listed
 
 
-def _find_response(row: Mapping[str, Any], *, empty: bool = False) -> str | None:
-    """The name of the field with the response, which may be ``empty``; no name if the row itself is it."""
-    for name, each in [("", row), *row.items()]:
-        if is_chroma(each) or find_hits(each, empty=empty) is not None:
-            return name
-    return None
+def _find_responses(row: Mapping[str, Any], *, empty: bool = False) -> list[str]:
+    """The names of the fields with responses, which may be ``empty``; no name if the row itself is one."""
+    if is_chroma(row) or find_hits(row, empty=empty) is not None:
+        return [""]
+    return [name for name, each in row.items() if is_chroma(each) or find_hits(each, empty=empty) is not None]
 
 
 def _read(row: Mapping[str, Any], place: int, finder: FieldFinder) -> Iterator[ToolRow]:
-    name = _find_response(row)
-    name = _find_response(row, empty=True) if name is None else name
-    if name is None:
+    names = _find_responses(row) or _find_responses(row, empty=True)
+    if not names:
         raise WrongLineError("no hits of a vector store or search engine")
+    if len(names) > 1:
+        raise WrongLineError(f"several responses, in {format_names(names)}; write one in each row, and its 'system'")
+    (name,) = names
     response = row[name] if name else row
     answered = chroma_hits(response) if is_chroma(response) else [find_hits(response, empty=True)]
     found = find_field(row, "question", QUESTIONS)

@@ -13,7 +13,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ragworth.errors import format_count, quote_short
-from ragworth.formats.fields import FIELDS, FieldFinder, as_answer, as_passages, as_row, parse_cell, without_blank
+from ragworth.formats.fields import (
+    FIELDS,
+    FieldFinder,
+    as_answer,
+    as_grades,
+    as_passages,
+    as_row,
+    parse_cell,
+    without_blank,
+)
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import Parser, Reject, parse_rows
 from ragworth.formats.log_record import LoggedPassage, LogRecord
@@ -48,11 +57,12 @@ class TraceStep(NamedTuple):
 def trace_parser(read: Callable[[Mapping[str, Any], int, FieldFinder], list[TraceStep]]) -> Parser:
     """A parser of rows with a whole trace in each; ``read`` returns its steps, of which the first has the question.
 
-    A trace that occurs again, as in the results of several evaluations, is one of its own.
+    A trace that occurs again, as in the results of several evaluations, is one of its own. Grades may be in columns
+    that the user maps.
     """
 
     def parse(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRecord]:
-        if finder.columns:  # the user says where everything is
+        if set(finder.columns) & set(FIELDS):  # the user says where everything is
             yield from parse_rows(rows, finder, reject)
             return
 
@@ -65,13 +75,15 @@ def trace_parser(read: Callable[[Mapping[str, Any], int, FieldFinder], list[Trac
                     continue
                 try:
                     cells = {name: parse_cell(cell, name) for name, cell in row.items()} if rows.cells else row
-                    found = read(cells, place, finder)
+                    first, *others = read(cells, place, finder)
+                    mapped = {name: as_grades(finder.get(cells, name), name) for name in finder.grades}
                 except WrongLineError as error:
                     reject(place, str(error))
                     continue
-                name = found[0].trace if found[0].trace not in seen else f"{found[0].trace}, row {place}"
+                name = first.trace if first.trace not in seen else f"{first.trace}, row {place}"
                 seen.add(name)
-                yield from (step._replace(trace=name) for step in found)
+                first = first._replace(grades={**first.grades, **mapped})
+                yield from (step._replace(trace=name) for step in (first, *others))
 
         yield from trace_records(steps(), finder, reject)
 

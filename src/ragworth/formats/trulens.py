@@ -1,7 +1,7 @@
 """Read records of TruLens: ``get_records_and_feedback`` as a table, or records as JSON.
 
 Feedback is grades, and versions of an app are systems. Passages are what the app's retrieval returned, or, where that
-was not recorded, the contexts that feedback functions were called with.
+was not recorded, those in a column of a usual name, or the contexts that feedback functions were called with.
 """
 
 from __future__ import annotations
@@ -24,6 +24,10 @@ CALLS = "_calls"
 OTHERS = {"app_id", "app_json", "type", "record_id", "input", "output", "tags", "record_json", "cost_json", "perf_json"}
 OTHERS |= {"ts", "latency", "total_tokens", "total_cost", "cost_currency", "app_name", "app_version", "num_events"}
 OTHERS |= {"unnamed:_0", "__index_level_0__", "events"}
+OTHERS |= {"expected_response", *(name for names in FIELDS.values() for name in names)}
+STORED = ("record_json", "app_json", "cost_json", "perf_json", "num_events")
+"""Columns that only TruLens has."""
+
 COST = re.compile(r" feedback cost in \w+$")
 RETRIEVAL = re.compile(r"retriev|relevant_documents|similarity_search|\bsearch\b")
 """In names of methods that return passages."""
@@ -35,7 +39,8 @@ CONTEXTS = ("context", "contexts", "source")
 def _recognise(sample: FileSample) -> bool:
     if sample.has("main_input", "main_output"):
         return True
-    return sample.has_any("record_json", "app_id", "app_name") and sample.has("record_id", "input", "output")
+    graded = any(f"{name}{CALLS}" in sample.columns for name in sample.columns)
+    return sample.has("record_id", "input", "output") and (graded or sample.has_any(*STORED))
 
 
 def _read(row: Mapping[str, Any], place: int, finder: FieldFinder) -> list[TraceStep]:
@@ -53,12 +58,15 @@ def _read(row: Mapping[str, Any], place: int, finder: FieldFinder) -> list[Trace
         input=record.get("main_input", row.get("input")),
         output=record.get("main_output", row.get("output")),
         system=", ".join(str(each) for each in (app, version) if each) or None,
-        grades={} if "main_input" in row else _read_feedback(row),
+        grades={} if "main_input" in row else _read_feedback(row, finder),
         accepted=find_field(row, "accepted", ("expected_response", *FIELDS["accepted"])),
         failed=bool(record.get("main_error")),
     )
-    found = list(_retrievals(objects(record.get("calls")), root)) or list(_graded_contexts(row, root))
-    return [root, *found]
+    found = list(_retrievals(objects(record.get("calls")), root))
+    shown = find_field(row, "passages", FIELDS["passages"])
+    if not found and shown is not None:
+        found = [TraceStep(place, name, f"{name} contexts", name, "RETRIEVER", documents=shown)]
+    return [root, *(found or _graded_contexts(row, root))]
 
 
 def _retrievals(calls: list[dict[str, Any]], root: TraceStep) -> Iterator[TraceStep]:
@@ -98,12 +106,12 @@ def _graded_contexts(row: Mapping[str, Any], root: TraceStep) -> Iterator[TraceS
             return
 
 
-def _read_feedback(row: Mapping[str, Any]) -> dict[str, Grade]:
-    """Columns of feedback: those whose calls are there, or all numbers that aren't about the record."""
+def _read_feedback(row: Mapping[str, Any], finder: FieldFinder) -> dict[str, Grade]:
+    """Columns of feedback: those whose calls are there, or all numbers that aren't about the record, nor mapped."""
     grades: dict[str, Grade] = {}
     for name, value in row.items():
         about = plain_name(name) in OTHERS or name.endswith(CALLS) or COST.search(name)
-        if about or value == "" or not isinstance(value, str | int | float):
+        if about or name in finder.grades.values() or value == "" or not isinstance(value, str | int | float):
             continue
         grade = as_grade(value, name)
         if f"{name}{CALLS}" in row or (isinstance(grade, int | float) and not isinstance(grade, bool)):

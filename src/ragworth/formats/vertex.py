@@ -36,7 +36,8 @@ PAIRS = "choices between two models are not read: they are no grades of an answe
 
 def _recognise(sample: FileSample) -> bool:
     first = sample.rows[0] if sample.rows else {}
-    return _find_response(first) is not None or (sample.has("response") and _has_scores(first))
+    answered = any(_find_response(row) is not None for row in sample.rows)  # the first request may have failed
+    return answered or (sample.has("response") and _has_scores(first))
 
 
 def _has_scores(row: Mapping[str, Any]) -> bool:
@@ -51,7 +52,10 @@ def _find_response(row: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def _is_response(value: Mapping[str, Any]) -> bool:
-    return any("content" in each or "finishReason" in each for each in objects(value.get("candidates")))
+    return any(
+        isinstance(each.get("content"), Mapping) or "finishReason" in each or "finish_reason" in each
+        for each in objects(value.get("candidates"))
+    )
 
 
 def _read(row: Mapping[str, Any], place: int, finder: FieldFinder) -> Iterator[ToolRow]:
@@ -69,7 +73,8 @@ def _read(row: Mapping[str, Any], place: int, finder: FieldFinder) -> Iterator[T
     }
     fields = {**others, "contents": question}
     if response is None:
-        if not row.get("status"):  # batch prediction has there why it failed
+        blocked = find_field(as_row(row.get("response")) or row, "feedback", ("prompt_feedback",))
+        if not row.get("status") and blocked is None:  # batch prediction says in its status why it failed
             raise WrongLineError("no response with candidates")
         yield ToolRow(place, fields, status=ERROR)
         return

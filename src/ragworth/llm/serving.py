@@ -1,4 +1,4 @@
-"""Open models with the engines of inference servers in this process: what ``vllm:`` and ``sglang:`` have in common."""
+"""Open models with the engines of inference servers, without a server: what ``vllm:`` and ``sglang:`` share."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from ragworth.errors import ModelError
 from ragworth.llm.contract import Card, Prompt
 from ragworth.llm.fingerprint import fingerprint
 from ragworth.llm.hf import (
     DTYPES,
+    ONLY_HERE,
     build_prompt_encoder,
     find_context_length,
     find_model_folder,
@@ -93,14 +93,13 @@ def open_served(
     if gpus < 1 or not 0 < memory <= 1:
         raise ModelError(f"gpus is {gpus} and memory is {memory}", expected="at least 1 GPU, and a share of its memory")
     folder = find_model_folder(rest, revision, download)
-    config = read_json(folder / "config.json")
-    reads = find_context_length(config)
+    reads = find_context_length(read_json(folder / "config.json"))
     if context_length < 0 or (reads is not None and context_length > reads):
         raise ModelError(f"context_length is {context_length}", expected=f"at most {reads}, which the model reads")
     if not (limit := context_length or reads):
         raise ModelError("its configuration doesn't say how many tokens it reads", file=rest, remedy="context_length=N")
     device = resolve_device("auto")
-    dtype = dtype if dtype != "auto" else ("float32" if device == "cpu" else "bfloat16")
+    dtype = dtype if dtype != "auto" else ("float32" if device in ("cpu", "mps") else "bfloat16")
     card = Card(
         backend=engine,
         name=rest if not Path(rest).exists() else Path(rest).resolve().name,
@@ -113,13 +112,16 @@ def open_served(
 
     def load() -> LoadedModel:
         silence_libraries()
-        encoder = _load_encoder(folder)
+        encoder, tokens = _load_encoder(folder), _vocabulary_size(folder)
         expected = _ask_transformers(folder, dtype, device, _check_rows(encoder, limit - 1)) if check else []
         running = start(EngineSettings(folder, dtype, limit, gpus, memory, tuple(sorted(encoder.ends))))
         if check:
-            compare_with_reference(running, engine, expected)
-        runtime = ServingRuntime(engine, running, _vocabulary_size(config))
-        return LoadedModel(runtime, encoder, BatchBudget(1 << 40, REQUESTS_TOGETHER))
+            try:
+                compare_with_reference(running, engine, expected)
+            except BaseException:
+                running.close()  # its processes hold the memory of a GPU
+                raise
+        return LoadedModel(ServingRuntime(engine, running, tokens), encoder, BatchBudget(1 << 40, REQUESTS_TOGETHER))
 
     return Engine(card, load, batch=REQUESTS_TOGETHER, share=False)
 
@@ -134,8 +136,11 @@ def _load_encoder(folder: Path) -> PromptEncoder:
     return build_prompt_encoder(load_tokenizer(folder), generation)
 
 
-def _vocabulary_size(config: Any) -> int:
-    return int(config.get("vocab_size") or (config.get("text_config") or {})["vocab_size"])
+def _vocabulary_size(folder: Path) -> int:
+    """Tokens that a model has weights for. Its file may leave that out, if it is usual for its kind."""
+    from transformers import AutoConfig
+
+    return int(AutoConfig.from_pretrained(folder, **ONLY_HERE).get_text_config().vocab_size)
 
 
 def _check_rows(encoder: PromptEncoder, longest: int) -> list[list[int]]:
@@ -156,7 +161,7 @@ def _ask_transformers(folder: Path, dtype: str, device: str, rows: list[list[int
         likeliest = logs[-1].topk(LIKELIEST)
         own = [float(logs[place - 1, ids[place]]) for place in range(max(1, len(ids) // 2), len(ids))]
         found.append(Reference(ids, likeliest.indices.tolist(), likeliest.values.tolist(), own))
-    del model
+    del model, logits
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
     return found

@@ -1,4 +1,4 @@
-"""``sglang:NAME_OR_FOLDER``: a model of the transformers library, run by SGLang in this process.
+"""``sglang:NAME_OR_FOLDER``: a model of the transformers library, run by SGLang without a server.
 
 It samples without a seed.
 """
@@ -12,6 +12,7 @@ from typing import Any
 from ragworth.errors import ModelError
 from ragworth.llm.contract import Generate
 from ragworth.llm.local.runtime import Continuation
+from ragworth.llm.local.serving_runtime import check_finish
 from ragworth.llm.serving import EngineSettings, open_served
 
 READING = {"max_new_tokens": 1, "temperature": 0.0}
@@ -49,7 +50,7 @@ class SglangEngine:
         ]
 
     def generate(self, asked: Sequence[tuple[Generate, list[int], int]]) -> list[Continuation]:
-        """Log-probabilities are those before the temperature, for which sampled texts are read again."""
+        """Log-probabilities are those before temperature and top_p, for which sampled texts are read again."""
         how = [
             {
                 "max_new_tokens": request.max_tokens,
@@ -64,14 +65,14 @@ class SglangEngine:
             Continuation(
                 [entry[1] for entry in one["output_token_logprobs"]],
                 [float(entry[0]) for entry in one["output_token_logprobs"]],
-                "length" if one["finish_reason"]["type"] == "length" else "stop",
+                check_finish(one["finish_reason"]["type"], "SGLang"),
             )
             for one in self._ask([ids for _, ids, _ in asked], how, logprob_start_len=-1)
         ]
         again = [
             n
             for n, (request, _, _) in enumerate(asked)
-            if request.detail != "text" and request.temperature not in (0.0, 1.0) and found[n].ids
+            if request.detail != "text" and _is_changed(request) and found[n].ids
         ]
         rows = [[*asked[n][1], *found[n].ids] for n in again]
         values = self.score_rows(rows, [len(asked[n][1]) for n in again]) if rows else []
@@ -85,6 +86,11 @@ class SglangEngine:
     def _ask(self, rows: Sequence[list[int]], how: Any, **more: Any) -> list[dict[str, Any]]:
         found = self._engine.generate(input_ids=list(rows), sampling_params=how, return_logprob=True, **more)
         return [one["meta_info"] for one in found]
+
+
+def _is_changed(request: Generate) -> bool:
+    """Whether a text is drawn from another distribution than the model's own."""
+    return request.temperature > 0 and (request.temperature != 1 or request.top_p < 1)
 
 
 def _own_logprobs(shown: Sequence[Sequence[Any]], tokens: Sequence[int]) -> list[float]:

@@ -1,4 +1,4 @@
-"""``vllm:NAME_OR_FOLDER``: a model of the transformers library, run by vLLM in this process."""
+"""``vllm:NAME_OR_FOLDER``: a model of the transformers library, run by vLLM without a server."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from ragworth.llm.contract import Generate
 from ragworth.llm.local.runtime import Continuation
+from ragworth.llm.local.serving_runtime import check_finish
 from ragworth.llm.serving import EngineSettings, open_served
 
 VISIBLE = 20
@@ -21,6 +22,8 @@ class VllmEngine:
     def __init__(self, settings: EngineSettings) -> None:
         for name in ("VLLM_NO_USAGE_STATS", "DO_NOT_TRACK"):  # it reports its use otherwise
             os.environ[name] = "1"
+        os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
+        os.environ["VLLM_LOGGING_STREAM"] = "ext://sys.stderr"  # standard output is for results
         import vllm
 
         self._parameters = vllm.SamplingParams
@@ -76,7 +79,7 @@ class VllmEngine:
             Continuation(
                 list(one.token_ids),
                 [float(shown[token].logprob) for token, shown in zip(one.token_ids, one.logprobs, strict=True)],
-                "length" if one.finish_reason == "length" else "stop",
+                check_finish(one.finish_reason, "vLLM"),
             )
             for one in found
         ]

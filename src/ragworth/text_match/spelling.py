@@ -40,8 +40,8 @@ _GROUPS = r"\d{1,3}(?:,\d{3})+(?!\d)|\d{1,3}(?:[ \u00a0\u2009\u202f]\d{3})+(?!\d
 _YEAR = r"(?:1\d{3}|20\d{2})(?!\d)"
 # After a day or a year: "May 5,1987", "in 1987,12 people"; but "1987,50 €".
 _DATE_COMMA = rf"(?:[1-9]|[12]\d|3[01]),{_YEAR}|{_YEAR},\d{{1,2}}(?!\d|\s?[%€$£¥₹])"
-# Between two numbers, or within one: "2,7".
 _CLOCK = re.compile(r"(?<![\d:.,])(\d{1,2}):([0-5]\d)(?![\d:])(?:\s?([ap])\.?\s?m\b\.?)?", re.IGNORECASE)
+# Between two numbers, or within one: "2,7".
 _UNSURE_COMMA = re.compile(r"(?<![\d.,$€£¥₹])(\d+),(\d{1,2}|\d{4,})(?![\d.,]*\d|\s?[%€$£¥₹])")
 
 _PIECE = re.compile(

@@ -192,7 +192,7 @@ class Engine:
         if request.schema:
             return Failure("cannot", "this model cannot be held to a JSON schema", retry=False)
         if request.detail == "entropies" and "entropies" not in self.card.abilities:
-            return Failure("cannot", "this model doesn't tell entropies", retry=False)
+            return Failure("cannot", "this model doesn't report entropies", retry=False)
         return None
 
     def _fit_prompts(

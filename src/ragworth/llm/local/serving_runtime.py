@@ -1,7 +1,7 @@
 """Run models with the engines of inference servers, which batch rows of all lengths as they come.
 
-An engine says how likely tokens are and continues prompts; `ServingRuntime` makes of that what local models need. No
-engine tells entropies, which take the whole vocabulary.
+An engine says how likely tokens are and continues prompts; `ServingRuntime` builds on that what local models need. No
+engine reports entropies, which take the whole vocabulary.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ragworth.llm.contract import Generate
 from ragworth.llm.local.runtime import Continuation, RowLogprobs, TokenRow
 
 MAX_DISTANCE = 0.5
-"""Up to which an engine's log-probabilities may differ from the transformers library's, in the mean."""
+"""Up to which an engine's log-probabilities may differ from the transformers library's, on average."""
 
 
 class ServingEngine(Protocol):
@@ -78,6 +78,13 @@ def _ends_in_choice(row: TokenRow) -> bool:
     return len(row.wanted) == 1 and row.first == len(row.ids) - 1
 
 
+def check_finish(reason: str | None, name: str) -> str:
+    """Why a text ended. One that the engine gave up is not an answer."""
+    if reason not in ("stop", "length"):
+        raise ModelError(f"{name} gave up a text (finish reason {reason!r})", remedy="run it again")
+    return reason
+
+
 class Reference(NamedTuple):
     """What the transformers library says about a prompt: the likeliest next tokens, and the prompt's own tokens."""
 
@@ -105,7 +112,7 @@ def compare_with_reference(engine: ServingEngine, name: str, expected: Sequence[
         if not distance <= MAX_DISTANCE:
             raise ModelError(
                 f"{name} gives other probabilities of {what} than the transformers library: their logarithms differ by "
-                f"{distance:.2f} in the mean",
+                f"{distance:.2f} on average",
                 expected=f"at most {MAX_DISTANCE}",
                 remedy=f"another version of {name}, or hf: instead",
             )
