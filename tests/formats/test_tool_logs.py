@@ -550,7 +550,16 @@ def test_accepted_answers_beside_documents_of_haystack(save: Save) -> None:
     assert accepted(read(save, [row])) == ["Bob"]
 
 
-@pytest.mark.parametrize(("sample", "passages"), [(TRULENS, 2), (MLFLOW, 1)])
+LANGSMITH = {
+    "id": "r1",
+    "run_type": "chain",
+    "inputs": {"question": MILL},
+    "outputs": {"answer": "Ann"},
+    "child_runs": [{"id": "c1", "run_type": "retriever", "outputs": {"documents": [{"page_content": BUILT}]}}],
+}
+
+
+@pytest.mark.parametrize(("sample", "passages"), [(TRULENS, 2), (MLFLOW, 1), (LANGSMITH, 1)])
 def test_a_mapped_grade_beside_a_trace(sample: dict[str, Any], passages: int, save: Save) -> None:
     """The trace is read as without the mapping."""
     path = save("log.json", json.dumps([sample | {"stars": 4}]))

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ragworth.formats.contract import FileSample
-from ragworth.formats.fields import FieldFinder, as_grade, as_row, parse_cell
+from ragworth.formats.fields import FIELDS, FieldFinder, as_grade, as_grades, as_row, parse_cell
 from ragworth.formats.grade_words import Grade
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import LogFormat, Reject, parse_rows
@@ -34,7 +34,7 @@ def _recognise(sample: FileSample) -> bool:
 
 
 def _parse(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRecord]:
-    if finder.columns:  # the user says where everything is
+    if set(finder.columns) & set(FIELDS):  # the user says where everything is
         yield from parse_rows(rows, finder, reject)
         return
     steps: list[TraceStep] = []
@@ -44,8 +44,10 @@ def _parse(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRe
             reject(place, "not an object")
             continue
         try:
+            mapped = {name: as_grades(finder.get(row, name), name) for name in finder.grades}
             for run in _with_inner_runs(_gather(row)):
-                steps += _read_run(run, place)
+                steps += _read_run(run, place, mapped)
+                mapped = {}  # they are those of the request
         except WrongLineError as error:
             reject(place, str(error))
     searched = {step.trace for step in steps if step.kind == "RETRIEVER" and not step.id.endswith(_OWN)}
@@ -78,7 +80,7 @@ def _with_inner_runs(row: Mapping[str, Any], trace: str = "", parent: str = "") 
             yield from _with_inner_runs({**each, "id": name}, trace, str(row.get("id") or trace))
 
 
-def _read_run(row: Mapping[str, Any], place: int) -> Iterator[TraceStep]:
+def _read_run(row: Mapping[str, Any], place: int, mapped: Mapping[str, Grade | list[Grade]]) -> Iterator[TraceStep]:
     trace = str(row.get("trace_id") or row.get("id") or f"row {place}")
     name, parent = str(row.get("id") or trace), row.get("parent_run_id")
     kind, outputs = KINDS.get(str(row.get("run_type")), ""), row.get("outputs")
@@ -93,7 +95,7 @@ def _read_run(row: Mapping[str, Any], place: int) -> Iterator[TraceStep]:
         output=outputs,
         documents=documents if kind == "RETRIEVER" else None,
         system=next((str(row[each]) for each in SYSTEMS if row.get(each)), None),
-        grades=_read_grades(row),
+        grades={**_read_grades(row), **mapped},
         accepted=next((row[each] for each in REFERENCES if row.get(each) not in (None, "", [], {})), None),
     )
     if not parent and kind != "RETRIEVER" and documents is not None:

@@ -66,7 +66,7 @@ def open_served(
     revision: str = "main",
     download: bool = False,
     gpus: int = 1,
-    memory: float = 0.9,
+    memory: float = 0.85,
     check: bool = True,
 ) -> Engine:
     """Open a model by its name in the local cache, or by its folder. The first request starts the engine.

@@ -37,21 +37,23 @@ class SglangEngine:
         )
 
     def score_next(self, prompts: Sequence[list[int]], wanted: Sequence[list[int]]) -> list[list[float]]:
-        found = self._ask(prompts, READING, logprob_start_len=-1, token_ids_logprob=[list(tokens) for tokens in wanted])
-        shown = [{entry[1]: float(entry[0]) for entry in one["output_token_ids_logprobs"][0]} for one in found]
-        return [[values[token] for token in tokens] for tokens, values in zip(wanted, shown, strict=True)]
+        outputs = self._ask(
+            prompts, READING, logprob_start_len=-1, token_ids_logprob=[list(tokens) for tokens in wanted]
+        )
+        logprobs = [{entry[1]: float(entry[0]) for entry in one["output_token_ids_logprobs"][0]} for one in outputs]
+        return [[values[token] for token in tokens] for tokens, values in zip(wanted, logprobs, strict=True)]
 
     def score_rows(self, rows: Sequence[list[int]], firsts: Sequence[int]) -> list[list[float]]:
         """The first token that is shown has no log-probability, so it is the one before."""
-        found = self._ask(rows, READING, logprob_start_len=[first - 1 for first in firsts])
+        outputs = self._ask(rows, READING, logprob_start_len=[first - 1 for first in firsts])
         return [
             _own_logprobs(one["input_token_logprobs"], row[first:])
-            for row, first, one in zip(rows, firsts, found, strict=True)
+            for row, first, one in zip(rows, firsts, outputs, strict=True)
         ]
 
     def generate(self, asked: Sequence[tuple[Generate, list[int], int]]) -> list[Continuation]:
         """Log-probabilities are those before temperature and top_p, for which sampled texts are read again."""
-        how = [
+        parameters = [
             {
                 "max_new_tokens": request.max_tokens,
                 "temperature": request.temperature,
@@ -61,31 +63,32 @@ class SglangEngine:
             }
             for request, _, _ in asked
         ]
-        found = [
+        texts = [
             Continuation(
                 [entry[1] for entry in one["output_token_logprobs"]],
                 [float(entry[0]) for entry in one["output_token_logprobs"]],
                 check_finish(one["finish_reason"]["type"], "SGLang"),
             )
-            for one in self._ask([ids for _, ids, _ in asked], how, logprob_start_len=-1)
+            for one in self._ask([ids for _, ids, _ in asked], parameters, logprob_start_len=-1)
         ]
-        again = [
+        rescored = [
             n
             for n, (request, _, _) in enumerate(asked)
-            if request.detail != "text" and _is_changed(request) and found[n].ids
+            if request.detail != "text" and _is_changed(request) and texts[n].ids
         ]
-        rows = [[*asked[n][1], *found[n].ids] for n in again]
-        values = self.score_rows(rows, [len(asked[n][1]) for n in again]) if rows else []
-        for n, logprobs in zip(again, values, strict=True):
-            found[n] = found[n]._replace(logprobs=logprobs)
-        return found
+        rows = [[*asked[n][1], *texts[n].ids] for n in rescored]
+        values = self.score_rows(rows, [len(asked[n][1]) for n in rescored]) if rows else []
+        for n, logprobs in zip(rescored, values, strict=True):
+            texts[n] = texts[n]._replace(logprobs=logprobs)
+        return texts
 
     def close(self) -> None:
+        """Stop the engine. SGLang stops all processes that this one has started, not only its own."""
         self._engine.shutdown()
 
-    def _ask(self, rows: Sequence[list[int]], how: Any, **more: Any) -> list[dict[str, Any]]:
-        found = self._engine.generate(input_ids=list(rows), sampling_params=how, return_logprob=True, **more)
-        return [one["meta_info"] for one in found]
+    def _ask(self, rows: Sequence[list[int]], parameters: Any, **more: Any) -> list[dict[str, Any]]:
+        outputs = self._engine.generate(input_ids=list(rows), sampling_params=parameters, return_logprob=True, **more)
+        return [one["meta_info"] for one in outputs]
 
 
 def _is_changed(request: Generate) -> bool:
@@ -93,9 +96,9 @@ def _is_changed(request: Generate) -> bool:
     return request.temperature > 0 and (request.temperature != 1 or request.top_p < 1)
 
 
-def _own_logprobs(shown: Sequence[Sequence[Any]], tokens: Sequence[int]) -> list[float]:
+def _own_logprobs(entries: Sequence[Sequence[Any]], tokens: Sequence[int]) -> list[float]:
     """Log-probabilities of the last tokens of a row."""
-    last = list(shown)[-len(tokens) :]
+    last = list(entries)[-len(tokens) :]
     if [entry[1] for entry in last] != list(tokens) or any(entry[0] is None for entry in last):
         raise ModelError("SGLang shows other tokens than the prompt's", remedy="another version of sglang, or use hf:")
     return [float(entry[0]) for entry in last]

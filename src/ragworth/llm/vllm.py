@@ -41,17 +41,17 @@ class VllmEngine:
     def score_next(self, prompts: Sequence[list[int]], wanted: Sequence[list[int]]) -> list[list[float]]:
         """The likeliest tokens are shown; others are put after the prompt and scored there."""
         reading = self._parameters(max_tokens=1, temperature=0.0, logprobs=VISIBLE, detokenize=False)
-        shown = [one.outputs[0].logprobs[0] for one in self._ask(prompts, reading)]
+        visible = [one.outputs[0].logprobs[0] for one in self._ask(prompts, reading)]
         hidden = [
             [*prompt, token]
-            for prompt, tokens, found in zip(prompts, wanted, shown, strict=True)
+            for prompt, tokens, logprobs in zip(prompts, wanted, visible, strict=True)
             for token in tokens
-            if token not in found
+            if token not in logprobs
         ]
         others = iter(self.score_rows(hidden, [len(row) - 1 for row in hidden]) if hidden else [])
         return [
-            [float(found[token].logprob) if token in found else next(others)[0] for token in tokens]
-            for tokens, found in zip(wanted, shown, strict=True)
+            [float(logprobs[token].logprob) if token in logprobs else next(others)[0] for token in tokens]
+            for tokens, logprobs in zip(wanted, visible, strict=True)
         ]
 
     def score_rows(self, rows: Sequence[list[int]], firsts: Sequence[int]) -> list[list[float]]:
@@ -62,7 +62,7 @@ class VllmEngine:
         ]
 
     def generate(self, asked: Sequence[tuple[Generate, list[int], int]]) -> list[Continuation]:
-        how = [
+        parameters = [
             self._parameters(
                 max_tokens=request.max_tokens,
                 temperature=request.temperature,
@@ -74,22 +74,22 @@ class VllmEngine:
             )
             for request, _, seed in asked
         ]
-        found = [one.outputs[0] for one in self._ask([ids for _, ids, _ in asked], how)]
+        texts = [one.outputs[0] for one in self._ask([ids for _, ids, _ in asked], parameters)]
         return [
             Continuation(
                 list(one.token_ids),
-                [float(shown[token].logprob) for token, shown in zip(one.token_ids, one.logprobs, strict=True)],
+                [float(logprobs[token].logprob) for token, logprobs in zip(one.token_ids, one.logprobs, strict=True)],
                 check_finish(one.finish_reason, "vLLM"),
             )
-            for one in found
+            for one in texts
         ]
 
     def close(self) -> None:
         """Let go of the engine, which ends its processes."""
         self._llm = None
 
-    def _ask(self, rows: Sequence[list[int]], how: Any) -> list[Any]:
-        return list(self._llm.generate([{"prompt_token_ids": row} for row in rows], how, use_tqdm=False))
+    def _ask(self, rows: Sequence[list[int]], parameters: Any) -> list[Any]:
+        return list(self._llm.generate([{"prompt_token_ids": row} for row in rows], parameters, use_tqdm=False))
 
 
 open_model = partial(open_served, "vllm", VllmEngine)
