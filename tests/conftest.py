@@ -19,7 +19,8 @@ for profile in PROFILES:
 settings.load_profile("full")
 
 # Workers share the cores, and threads that wait for each other spend CPU time.
-os.environ.setdefault("OMP_NUM_THREADS", "1")
+for threads in ("OMP_NUM_THREADS", "POLARS_MAX_THREADS"):
+    os.environ.setdefault(threads, "1")
 
 # Models are built once for all tests and all workers, apart from the user's own cache.
 os.environ.setdefault("RAGWORTH_CACHE", str(Path(__file__).parents[1] / ".pytest_cache" / "ragworth"))

@@ -698,6 +698,7 @@ def interrupted(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, check=False, capture_output=True, text=True, timeout=60, cwd=ROOT)
 
 
+@pytest.mark.slow
 def test_an_interrupt_keeps_what_is_under_way_and_says_how_to_go_on(tmp_path: Path) -> None:
     path = tmp_path / "c.sqlite"
     done = interrupted(str(path))

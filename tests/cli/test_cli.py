@@ -199,6 +199,7 @@ def test_outputs_that_cannot_be(tmp_path: Path) -> None:
     assert "no run was given" in call("score", "-q", QRELS).stderr
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_is_no_error() -> None:
     script = f"{sys.executable} -m ragworth score --per-query -q {QRELS} {RUNS[0]} | head -1; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)

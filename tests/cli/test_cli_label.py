@@ -26,6 +26,7 @@ def workspace(tmp_path: Path) -> str:
     return str(tmp_path)
 
 
+@pytest.mark.slow
 def test_from_items_to_labels(workspace: str, tmp_path: Path) -> None:
     links = run("assign", workspace, "ana", "--url", "https://label.example")
     assert links.startswith("ana: https://label.example/join/")

@@ -54,6 +54,7 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(main, ["evaluate", "w", *arguments])
 
 
+@pytest.mark.slow
 def test_stages_on_one_side_and_the_table_on_the_other(folder: Path) -> None:
     done = run()
     assert done.exit_code == 0, done.output

@@ -31,6 +31,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_report_is_written_again_from_its_tables(workspace: Path) -> None:
     page = workspace / "results" / "report.html"
     before = page.read_text()

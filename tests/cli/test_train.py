@@ -154,6 +154,7 @@ def test_a_sweep(folder: Path, tmp_path: Path) -> None:
     assert len(found["grid"]) == 21
 
 
+@pytest.mark.slow
 def test_a_case_is_called_as_its_study_calls_it(folder: Path, tmp_path: Path) -> None:
     for number, name in (("01", "other model"), ("02", "bio")):
         save(world(20, seed=int(number)), place := tmp_path / "alignment" / "cases" / number, "Bio")

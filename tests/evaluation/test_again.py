@@ -201,6 +201,7 @@ def test_results_that_were_removed_are_written_again(done: Path, models: Models,
     assert all(before[name].equals(after[name]) for name in before)
 
 
+@pytest.mark.slow
 def test_results_and_report_stay_as_they_are_while_nothing_changes(
     done: Path, models: Models, undrawn: list[object]
 ) -> None:

@@ -263,6 +263,7 @@ def test_outcomes_that_rank_no_system_give_tables_without_a_report(tmp_path: Pat
     assert made.page is None
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("whole_report")
 def test_a_question_that_a_log_lacks_is_no_empty_context(folder: Path, models: Models) -> None:
     """Its metrics leave the question out; an empty list is a result, and counts."""

@@ -27,6 +27,7 @@ contribution = true
 """
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("whole_report")
 def test_contributions_to_every_answer_reach_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     models = Models(rests_on_first)

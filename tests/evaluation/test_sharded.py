@@ -28,6 +28,7 @@ def planned(folder: Path, plan: Path) -> ShardWriter | Evaluation:
             return writer
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("undrawn")
 def test_tables_are_equal_to_those_of_a_local_run(tmp_path: Path, models: Models) -> None:
     folder = workspace(tmp_path / "sharded")

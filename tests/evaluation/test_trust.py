@@ -266,6 +266,7 @@ def test_a_home_in_a_path_is_only_a_name(tmp_path: Path, models: Models, monkeyp
     assert not (tmp_path / "home").exists()
 
 
+@pytest.mark.slow
 def test_the_command_line_may_write_anywhere(tmp_path: Path, models: Models, undrawn: list[object]) -> None:
     folder = workspace(tmp_path / "w", TOML + '\n[paths]\nresults = "../x"\n')
     told = CliRunner().invoke(main, ["evaluate", str(folder)])
@@ -306,6 +307,7 @@ def test_files_in_the_way_are_found_before_models_are_asked(tmp_path: Path, mode
     assert (folder / "answers.parquet").read_text() == "mine"
 
 
+@pytest.mark.slow
 def test_files_beside_results_survive_and_a_changed_one_is_not_replaced(
     tmp_path: Path, models: Models, undrawn: list[object]
 ) -> None:
@@ -326,6 +328,7 @@ def test_files_beside_results_survive_and_a_changed_one_is_not_replaced(
     assert (results / "report.html").read_text() == "with remarks of mine"
 
 
+@pytest.mark.slow
 def test_results_of_a_version_without_a_record_are_replaced(
     tmp_path: Path, models: Models, undrawn: list[object]
 ) -> None:

@@ -32,6 +32,7 @@ def found(given: World) -> AblationResult:
     return ablate_tables(FittingTables(*given[:3], name="NQ"), **FAST)
 
 
+@pytest.mark.slow
 def test_every_metric_as_elsewhere(given: World, found: AblationResult) -> None:
     fixed = ["UDCG@5", "UDCG(gamma=0)@5", "nDCG(ideal=retrieved)@5", "P@5"]
     assert list(found.correlations) == [*LEARNED, *fixed]

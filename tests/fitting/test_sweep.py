@@ -46,6 +46,7 @@ def by_query(frame: pl.DataFrame) -> dict[str, float]:
     }
 
 
+@pytest.mark.slow
 def test_the_grid_as_other_tools_have_it(harmed: World, swept: SweepResult) -> None:
     assert swept.table["value"].to_list() == pytest.approx(sorted([*np.linspace(0, 1, 11), 1 / 3]))
     assert swept.table.filter("default")["metric"].to_list() == ["UDCG@5"]

@@ -53,6 +53,7 @@ def mean_within(values: Floats, outcomes: Outcomes) -> float:
     return float(np.mean(found))
 
 
+@pytest.mark.slow
 def test_planted_weights_are_found(learned: Theta) -> None:
     assert cosine(learned.alpha + learned.beta, ALPHA + BETA) > 0.97
     assert np.argsort(learned.alpha).tolist() == np.argsort(ALPHA).tolist()
@@ -85,6 +86,7 @@ def test_figures_are_what_they_say(planted: World, learned: Theta) -> None:
     assert gain["low"] > 0, "the planted weights of places are worth learning"
 
 
+@pytest.mark.slow
 def test_held_out_figures_hold_on_new_queries(learned: Theta) -> None:
     """What the figure held out promises is what the weights do on 400 queries that nobody saw."""
     new = world(400, seed=99)
@@ -195,6 +197,7 @@ def test_parts_are_of_whole_queries_and_of_equal_size(folds: int) -> None:
     assert (assign_folds(query, folds, 1) != part).any()
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_and_the_order_of_rows_plays_no_part() -> None:
     given = world(40, seed=6)
     first = fit(*given[:3], 5, **FAST)
@@ -212,6 +215,7 @@ def test_the_same_seed_gives_the_same_and_the_order_of_rows_plays_no_part() -> N
     assert other.figures["held_out"]["value"] != first.figures["held_out"]["value"]
 
 
+@pytest.mark.slow
 def test_variants(planted: World) -> None:
     """Harm was planted, so leaving it out costs; so does forgetting how much a relevant passage helps."""
     made: dict[Variant, Theta] = {
@@ -269,6 +273,7 @@ def test_a_query_with_many_pairs_weighs_as_much_as_one_with_few() -> None:
     assert fit_ranking_svm(features, pairs, 1.0) == pytest.approx([0.0], abs=1e-9)
 
 
+@pytest.mark.slow
 def test_collections_may_share_ids_of_queries() -> None:
     first, second = world(40, seed=1), world(40, seed=2)
     tables = [
@@ -429,6 +434,7 @@ def test_the_loss_and_its_c_are_recorded(planted: World, learned: Theta) -> None
         fit(*planted[:3], 5, loss="hinge")
 
 
+@pytest.mark.slow
 def test_a_split_learns_from_some_queries_and_tests_on_others(planted: World) -> None:
     theta = fit(*planted[:3], 5, train=100, test=0.2, **FAST)
     every = theta.learned_from["all_queries"] - theta.learned_from["queries_without_pairs"]

@@ -35,6 +35,7 @@ def test_seconds_are_grouped_by_answer(
     assert any("yes" in cells[0] and cells[2].startswith("5.0") for cells in rows)
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_server_page_run_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("ragworth.evaluation.model_pool.llm", Models())

@@ -45,6 +45,7 @@ def test_no_columns() -> None:
     assert read_parquet(polars(pl.DataFrame())).shape == (0, 0)
 
 
+@pytest.mark.slow
 def test_the_byte_that_ended_the_process(tmp_path: Path) -> None:
     """In a process of its own, so that a relapse fails this test and not the run."""
     path = tmp_path / "run.parquet"

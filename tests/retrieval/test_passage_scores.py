@@ -49,6 +49,7 @@ def listed(contexts: Contexts, system: str) -> dict[tuple[str, str], float]:
     return {(query, passage): score for name, query, passage, score in rows if name == system}
 
 
+@pytest.mark.slow
 def test_scores_of_a_run_file_and_none_of_other_passages(material: EvaluationInputs, contexts: Contexts) -> None:
     pairs = [("q000", "q001-gold0"), *listed(contexts, "file")]
     found = retriever_scores(contexts, "file", [*pairs, *pairs], material.systems.get("file"), material.setting)

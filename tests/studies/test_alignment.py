@@ -102,6 +102,7 @@ def test_all_contexts_at_once(tmp_path: Path, opened: Opened) -> None:
     assert row["contexts"] == 250
 
 
+@pytest.mark.slow
 def test_contexts_are_half_with_a_relevant_passage_drawn_from_the_top(tmp_path: Path, opened: Opened) -> None:
     case = ragworth.study("alignment", collection(tmp_path / "w", queries=12), keep=False, depth=14).cases[0]
     frame = case.results.contexts.frame
@@ -503,6 +504,7 @@ def test_outcomes_of_which_lower_is_better_are_predicted_the_other_way(tmp_path:
     assert (best["metric"], best["rho"]) == ("nDCG@5", pytest.approx(sign))
 
 
+@pytest.mark.slow
 def test_few_queries_and_outcomes_without_a_direction_are_no_advice(tmp_path: Path) -> None:
     results = planted.given(tmp_path / "results", queries=4)
     rows = results.scores.frame.filter(pl.col("metric") == "nDCG@5")

@@ -123,6 +123,7 @@ def best(place: Path, eta: float) -> dict[str, set[int]]:
     return {f"q{q}": {p for at in range(12) for p, v in told[f"q{q}p{at}"].items() if v >= eta} for q in range(QUERIES)}
 
 
+@pytest.mark.slow
 def test_contexts_and_answers_cover_what_the_texts_say(tmp_path: Path, made: list[Scripted]) -> None:
     place = workspace(tmp_path / "w")
     assert [stage.name for stage in plan_study("long-form", [place])] == ["answered", "grade.coverage"] and not sum(
@@ -186,6 +187,7 @@ def test_thresholds(tmp_path: Path, made: list[Scripted]) -> None:
     assert means == pytest.approx(five)
 
 
+@pytest.mark.slow
 def test_density_of_answers_is_by_the_required_subset(tmp_path: Path, made: list[Scripted]) -> None:
     found = ragworth.study("long-form", workspace(tmp_path / "w"), **QUICK)
     results = found.cases[0].results
@@ -200,6 +202,7 @@ def test_density_of_answers_is_by_the_required_subset(tmp_path: Path, made: list
         assert value == pytest.approx((coverage[key] * required[key[1]] / lengths[key]) ** 0.5)
 
 
+@pytest.mark.slow
 def test_tied_to_the_required_subset(tmp_path: Path, made: list[Scripted]) -> None:
     shown = contexts(ragworth.study("long-form", workspace(tmp_path / "w"), tie=True, **QUICK).cases[0])
     for (system, query), passages in shown.items():
@@ -217,6 +220,7 @@ def test_rerun_asks_nothing_and_the_case_says_the_same(tmp_path: Path, made: lis
     assert alike(first.findings, again.findings) and alike(first.findings, taken.findings)
 
 
+@pytest.mark.slow
 def test_ratings_by_the_model(tmp_path: Path, made: list[Scripted]) -> None:
     place = workspace(tmp_path / "w", ratings=False, judged=True)
     plan = {stage.name: stage.words for stage in plan_study("long-form", [place])}
@@ -234,6 +238,7 @@ def test_ratings_by_the_model(tmp_path: Path, made: list[Scripted]) -> None:
         assert value == told[passage].get(int(part.removeprefix(f"{query}s")), 0)
 
 
+@pytest.mark.slow
 def test_a_plan_counts_the_ratings_of_answers(tmp_path: Path, made: list[Scripted]) -> None:
     place = workspace(tmp_path / "w")
     words = plan_study("long-form", [place])[-1].words

@@ -56,6 +56,7 @@ class Listener(Reader):
         return text if request.detail == "text" else Trace((text,), (-entropy,), (entropy,))
 
 
+@pytest.mark.slow
 def test_retrieved_passages_cost_what_was_planted_and_the_misled_reader_is_sure(tmp_path: Path, opened: Opened) -> None:
     opened.reader = Listener()
     place = collection(tmp_path / "w", queries=50)
@@ -130,6 +131,7 @@ def test_mean_relevance_is_compared_with_the_outcome(tmp_path: Path, opened: Ope
     assert row["p_holm"] is None and row["missing"] == 0
 
 
+@pytest.mark.slow
 def test_a_reader_that_doubts_contradictions_is_aware(tmp_path: Path, opened: Opened) -> None:
     opened.reader = Listener(doubts=True)
     found = ragworth.study("noise", collection(tmp_path / "w", queries=50), keep=False)
@@ -142,6 +144,7 @@ def test_a_reader_that_doubts_contradictions_is_aware(tmp_path: Path, opened: Op
     assert best["p_holm"][0] < 0.05 and words.endswith("after Holm).")
 
 
+@pytest.mark.slow
 def test_the_best_of_several_must_stand_holm(tmp_path: Path, opened: Opened) -> None:
     """11 of 13 is significant alone (p = 0.022), and not as the best of four confidences."""
     opened.reader = Listener()

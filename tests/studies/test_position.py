@@ -69,6 +69,7 @@ def test_a_reader_that_does_not_mind_is_not_said_to(tmp_path: Path, opened: Open
     assert found.findings.tables[1].frame["difference"].to_list() == [0.0] * 5
 
 
+@pytest.mark.slow
 def test_metrics_by_position_and_those_that_are_blind(tmp_path: Path, opened: Opened) -> None:
     opened.reader = Reader(weights=(1.0, 0.8, 0.6, 0.4, 0.2), noise=0.0)
     found = ragworth.study("position", collection(tmp_path / "w", queries=40), keep=False)

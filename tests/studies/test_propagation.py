@@ -86,6 +86,7 @@ def test_sizes_that_a_system_does_not_reach_are_not_concluded_from(tmp_path: Pat
     assert "at k = 4" in found.findings.sentences[0] and "at k = 8" not in found.findings.sentences[0]
 
 
+@pytest.mark.slow
 def test_numbers_are_those_of_the_texts(tmp_path: Path, opened: Opened) -> None:
     opened.reader = Speaker()
     found = ragworth.study("propagation", collection(tmp_path / "w", queries=30, toml=UTILITY), keep=False, sizes="2,5")
@@ -133,6 +134,7 @@ def test_numbers_are_those_of_the_texts(tmp_path: Path, opened: Opened) -> None:
         assert row["p_reversal"] == pytest.approx(p) and row["p_reversal_holm"] == pytest.approx(p)  # the only pair
 
 
+@pytest.mark.slow
 def test_contexts_are_what_they_are_called(tmp_path: Path, opened: Opened) -> None:
     opened.reader = Speaker()
     case = ragworth.study("propagation", collection(tmp_path / "w", queries=6, toml=UTILITY), keep=False).cases[0]
@@ -235,6 +237,7 @@ def test_missing_repeats_are_counted(tmp_path: Path, opened: Opened) -> None:
     assert {row["p_oracle"] for row in rows.values()} == {None} and rows[2, "first"]["p_reversal"] is not None
 
 
+@pytest.mark.slow
 def test_two_points_are_no_correlation(tmp_path: Path, opened: Opened) -> None:
     opened.reader = Speaker()
     found = ragworth.study("propagation", collection(tmp_path / "w", queries=2, toml=UTILITY), keep=False, sizes="2")
@@ -244,6 +247,7 @@ def test_two_points_are_no_correlation(tmp_path: Path, opened: Opened) -> None:
     assert any("fewer than 20 contexts are only a hint" in note for note in few.findings.notes)
 
 
+@pytest.mark.slow
 def test_a_scatter_plot_for_each_system_with_its_reversal(tmp_path: Path, opened: Opened) -> None:
     opened.reader = Speaker()
     place = collection(tmp_path / "w", queries=12, toml=UTILITY)

@@ -350,6 +350,7 @@ def test_dry_run_and_command_line(tmp_path: Path, opened: Opened) -> None:
     assert found.exit_code == 0 and "answered: 16 requests" in found.output and opened.calls == 0
 
 
+@pytest.mark.slow
 def test_a_part_without_contexts_is_said_to_be_empty(tmp_path: Path, opened: Opened) -> None:
     place = collection(tmp_path / "w", queries=12, relevant=1)  # no context is smaller than that
     said = ragworth.study("top-k", place, keep=False, **QUICK).findings.sentences

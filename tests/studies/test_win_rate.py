@@ -80,6 +80,7 @@ def test_a_reader_that_says_how_sure_it_is_wins_as_often_as_its_relevant_passage
     assert found.findings.left_out.height == 0 and len(found.findings.notes) == 1  # which protocol it is
 
 
+@pytest.mark.slow
 def test_the_retrievers_own_score_is_shown_beside_the_confidences(tmp_path: Path, opened: Opened) -> None:
     place = collection(tmp_path / "w", queries=30)
     found = ragworth.study("win-rate", place)
@@ -315,6 +316,7 @@ def test_left_out_queries_are_counted(tmp_path: Path, opened: Opened) -> None:
     assert alone.tables[0].frame["low"].null_count() == alone.tables[0].frame.height  # one query has no interval
 
 
+@pytest.mark.slow
 def test_what_cannot_be_studied_is_refused(tmp_path: Path, opened: Opened) -> None:
     place = collection(tmp_path / "w", queries=4)
     text = (place / "ragworth.toml").read_text(encoding="utf-8")

@@ -6,6 +6,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from tests.label.site.conftest import Site, answer, passage_items, send
 
 
@@ -115,6 +117,7 @@ def test_gold_items_are_for_everyone_and_repeats_for_those_who_had_the_item(site
     assert take_all(ben, project) == ["gold"]
 
 
+@pytest.mark.slow
 def test_items_far_behind_are_found_in_a_large_project(site: Site) -> None:
     """Only the first and the last item of a person's order are open: neither is near where they are."""
     from ragworth.label.site.candidates import find_free, personal_order

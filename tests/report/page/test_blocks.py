@@ -87,6 +87,7 @@ def test_the_explorer_holds_a_sample_and_says_so(realistic: page.Page) -> None:
     assert links <= set(made.explored)  # examples can be opened
 
 
+@pytest.mark.slow
 def test_queries_are_chosen_by_difference_by_problem_and_by_chance(realistic: page.Page) -> None:
     known, scores, main = realistic.survey, realistic.results.scores, realistic.overview.main
     every = known.queries.to_list()

@@ -41,6 +41,7 @@ def test_sentences_have_the_passages_behind_them_and_their_marks(made: page.Page
     assert first.blocks[0].text == "2 passages of 3 carry 100 % of the answer; 1 of 3 goes against it."  # type: ignore
 
 
+@pytest.mark.slow
 def test_what_contributes_goes_by_the_setting_of_the_run(made: page.Page) -> None:
     results = contributed()
     said = {name: frame.with_columns(least=pl.lit(2.5)) for name, frame in results.said.items() if "least" in frame}

@@ -300,6 +300,7 @@ def test_more_systems_than_a_legend_holds_share_its_last_line() -> None:
     assert spec["layer"][0]["encoding"]["color"]["scale"]["range"][-1] == f"{MARK}none"
 
 
+@pytest.mark.slow
 def test_the_policy_allows_the_page_itself_and_nothing_else(report: Report) -> None:
     html = report("realistic").read_text(encoding="utf-8")
     policy = unescape(re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', html)[1])  # type: ignore[index]
@@ -358,6 +359,7 @@ def test_texts_are_cut_where_the_page_would_be_too_large(monkeypatch: pytest.Mon
     assert any(text.endswith("…") for text in texts)
 
 
+@pytest.mark.slow
 def test_the_size_of_many_pieces_is_estimated_from_some(monkeypatch: pytest.MonkeyPatch) -> None:
     given = odd_samples.large(queries=40, systems=2)
     data = page.build(given)
