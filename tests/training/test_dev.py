@@ -14,6 +14,7 @@ from training.reader import dev
 
 from ragworth.llm import embedded
 from ragworth.llm.contract import Chosen, Usage
+from ragworth.llm.local.adapter import Adapter
 from ragworth.tasks.answerability import NO_RESPONSE_LABEL
 
 QRELS = ["0 Q0 a 2", "0 Q0 b 0", "0 Q0 c 1", "1 Q0 d 0"]
@@ -124,9 +125,9 @@ def test_the_temperature_makes_probabilities_mean_what_they_say(
     ]
     (tmp_path / "dev.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     monkeypatch.setattr(embedded, "open_model", lambda _: Sure())
-    monkeypatch.setitem(embedded.SHIPPED, "", embedded.SHIPPED[""]._replace(adapter=tmp_path / "none"))
+    monkeypatch.setitem(embedded.SHIPPED, "", embedded.SHIPPED[""]._replace(adapter=None))
     calibrate.main([str(tmp_path / "reader.safetensors"), str(tmp_path / "dev.jsonl")])
-    assert embedded.SHIPPED[""].adapter == tmp_path / "reader.safetensors"  # what the model would have been opened with
+    assert embedded.SHIPPED[""].adapter == Adapter(tmp_path / "reader.safetensors")  # what the model is opened with
     said = capsys.readouterr().out
     assert "ECE 0.0000, 75% of those with the answer answered, 80 passages" in said
     assert float(said.split("temperature ")[1]) == pytest.approx(4 / math.log(3), rel=0.01)  # 4 is three in four

@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("safetensors")
 
 from safetensors.numpy import save_file
+from training import join
 from training.reader import mix
 
 from ragworth.llm.local.adapter import Adapter
@@ -74,3 +75,16 @@ def test_there_is_a_share_for_each(tmp_path: Path, capsys: pytest.CaptureFixture
     with pytest.raises(SystemExit):
         mix.main([*(str(each.path) for each in both), "-o", str(tmp_path / "sum"), "--shares", "0.5"])
     assert "2 adapters and 1 shares" in capsys.readouterr().err
+
+
+def test_adapters_in_one_file_stay_as_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one, two = adapter(tmp_path / "1", 1), adapter(tmp_path / "2", 2)
+    output = tmp_path / "both.safetensors"
+    join.main([f"first={one.path}", f"second={two.path}", "-o", str(output)])
+    for part, alone in (("first", one), ("second", two)):
+        found = Adapter(output, part)
+        assert (found.digest, dict(found.about)) == (alone.digest, dict(alone.about))
+    assert f"{output.stat().st_size:,} bytes" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        join.main(["first=", "-o", str(output)])
+    assert "is not NAME=FILE" in capsys.readouterr().err

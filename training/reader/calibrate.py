@@ -21,6 +21,7 @@ import torch
 import ragworth
 from ragworth.llm import embedded
 from ragworth.llm.contract import Chosen, Failure, Prompt, PromptMessage
+from ragworth.llm.local.adapter import Adapter
 from ragworth.tasks.answerability import NO_RESPONSE_LABEL
 from training.reader.examples import source
 from training.reader.figures import auc, ece, temperature
@@ -61,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("adapter", type=Path)
     parser.add_argument("files", type=Path, nargs="+")
     given = parser.parse_args(arguments)
-    embedded.SHIPPED[""] = embedded.SHIPPED[""]._replace(adapter=given.adapter)
+    embedded.SHIPPED[""] = embedded.SHIPPED[""]._replace(adapter=Adapter(given.adapter))
     some = [one for path in given.files for one in shown(path)]
     asked = [ragworth.Choose(one.prompt, (NO_RESPONSE_LABEL,), "first-token") for one in some]
     odds = torch.tensor([_odds(chosen) for chosen in embedded.open_model("").choose(asked)], dtype=torch.float64)

@@ -40,7 +40,7 @@ def mixed(files: Sequence[dict[str, npt.NDArray[np.float32]]], shares: Sequence[
 
 
 def _scaled(file: dict[str, npt.NDArray[np.float32]], name: str) -> Doubles:
-    up: Doubles = file[f"{name}.up"].astype(np.float64) * file[f"{name}.scale"]
+    up: Doubles = file[f"{name}.up"].astype(np.float64) * file.get(f"{name}.scale", 1.0)
     return up
 
 

@@ -20,9 +20,7 @@ GPU_TOKENS = 131_072
 
 def reader(device: str) -> Model:
     """The reader that judges contexts."""
-    return (
-        ragworth.llm("embedded") if device == CPU else _on_gpu("ragworth-reader-135M", Adapter(READER_ADAPTER), device)
-    )
+    return ragworth.llm("embedded") if device == CPU else _on_gpu("ragworth-reader-135M", READER_ADAPTER, device)
 
 
 def base(device: str) -> Model:
