@@ -11,10 +11,10 @@ import pytest
 pytest.importorskip("safetensors")
 
 from safetensors.numpy import save_file
-from training import join
 from training.reader import mix
 
 from ragworth.llm.local.adapter import Adapter
+from training import join
 
 RANK = 4
 
