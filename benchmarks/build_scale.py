@@ -20,10 +20,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from ragworth.build.checks.run import CheckSettings
 from ragworth.build.clusters import Clusters
 from ragworth.build.near_duplicates import minhash_pairs, vector_pairs
 from ragworth.build.pooling import estimate_relevant, pool_contexts, unjudged_items
-from ragworth.build.questions.build import prepare_corpus
+from ragworth.build.questions.build import BuildJobs, BuildSettings, build_questions, prepare_corpus
 from ragworth.build.questions.plan import QuestionPlan, plan_clusters, plan_slots
 from ragworth.retrieval.documents import Documents
 from ragworth.tables import Contexts, Judgments
@@ -41,6 +42,11 @@ def prepare(number: int, folder: Path) -> None:
     texts = [" ".join(draw.choices(WORDS, k=60)) for _ in range(number)]
     frame = pl.DataFrame({"document": [f"d{n}" for n in range(number)], "title": [""] * number, "text": texts})
     frame.write_parquet(folder / "documents.parquet")
+    fact = pl.format(
+        "The mill of Town{} was built in 1820 by Ann Oake. Words: {}.", pl.int_range(pl.len()), pl.col("text")
+    )
+    mills = frame.with_columns(fact.alias("text"), pl.format("Mill {}", pl.int_range(pl.len())).alias("title"))
+    mills.write_parquet(folder / "mills.parquet")
     (folder / "questions.txt").write_text("\n".join(text[:70] + str(n) for n, text in enumerate(texts)))
     _write_vectors(number, folder / "vectors.npy")
     contexts = _contexts(number)
@@ -95,6 +101,20 @@ def corpus(folder: Path) -> Callable[[], object]:
     return lambda: prepare_corpus(given, QuestionPlan(questions=100))
 
 
+def build(folder: Path) -> Callable[[], object]:
+    """All of ``ragworth build questions`` but reading and writing files: rules write 20 questions, and nobody reads."""
+    given = Documents(pl.read_parquet(folder / "mills.parquet"))
+    settings = BuildSettings(QuestionPlan(questions=20).for_rules(), CheckSettings(encoder="none"))
+
+    def work() -> object:
+        built = build_questions(prepare_corpus(given, settings.plan), settings, BuildJobs())
+        if not built.drafts.kept or built.checks.contexts is None:
+            raise RuntimeError("no question was kept, so nothing was retrieved and this measures no build")
+        return built
+
+    return work
+
+
 def wording(folder: Path) -> Callable[[], object]:
     questions = (folder / "questions.txt").read_text().splitlines()
     return lambda: sum(1 for _ in minhash_pairs(questions))
@@ -123,7 +143,7 @@ def estimate(folder: Path) -> Callable[[], object]:
     return lambda: estimate_relevant(pooled, contexts, labels)
 
 
-STAGES = {each.__name__: each for each in (cluster, plan, corpus, wording, meaning, pool, unjudged, estimate)}
+STAGES = {each.__name__: each for each in (cluster, plan, corpus, build, wording, meaning, pool, unjudged, estimate)}
 
 
 def measure(stage: str, folder: Path) -> None:

@@ -182,7 +182,7 @@ def on_gpu(number: int) -> None:
     expected = in_batches(model, few, "cuda", 64)
     made = None
     for dtype, compiled in (("bfloat16", False), ("bfloat16", True), ("float8", True)):
-        runtime = TorchRuntime(model, dtype, float8=dtype == "float8", compiled=compiled)
+        runtime = TorchRuntime(model, dtype, rounding="float8" if dtype == "float8" else "", compiled=compiled)
         made = made or generated(runtime, rows, 2 * weights)
         loaded = LoadedModel(runtime, writer, BatchBudget(32768, 1024))
         for share in (False, True):

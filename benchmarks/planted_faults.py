@@ -1,4 +1,4 @@
-"""Precision and recall of the checks of ragworth build on 300 planted faults, and on 300 that are held out.
+"""Precision and recall of the checks of ragworth build on 320 planted faults, and on 300 that are held out.
 
     python -m benchmarks.planted_faults [--held-out] [--endpoint] [--encoder none]
 
@@ -34,8 +34,9 @@ PLANTED = {
     "closed-book": 30,
     "each-passage": 20,
     "unanswerable": 20,
+    "round-trip": 20,
 }
-"""Faults by the check that should find them: 300 in all."""
+"""Faults by the check that should find them: 320 in all."""
 
 KINDS = (
     "lighthouse",
@@ -222,6 +223,15 @@ def _unanswerable(world: World, id: str, clean: Question, place: Place, number: 
     world.add(question, ((place.measured,), f"{place.height} metres"), fault="unanswerable")
 
 
+def _round_trip(world: World, id: str, clean: Question, place: Place, number: int) -> None:
+    """The label names a passage about another place."""
+    name = clean.passages[0].removeprefix("p-").replace("-", " ")
+    other = world.questions[number + 1]
+    text = f"After how many years of labour could people enter the {name} for the first time?"
+    question = replace(clean, id=id, text=text, answers=(str(number),), passages=other.passages, spans=other.spans)
+    world.add(question, ((place.built,), str(number)), fault="round-trip")
+
+
 def _plant_pairs(world: World, every: list[Place], draw: random.Random) -> None:
     """Questions on two passages, clean ones that need both and faulty ones that one passage answers; and questions
     that truly can't be answered."""
@@ -257,6 +267,7 @@ PLANTERS: dict[str, Planter] = {
     "answerable": _answerable,
     "closed-book": _closed_book,
     "unanswerable": _unanswerable,
+    "round-trip": _round_trip,
 }
 
 

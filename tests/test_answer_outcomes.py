@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ragworth.answer_outcomes import main_outcome, outcome_direction, outcome_scores
+from ragworth.answer_outcomes import is_surely_better_if_higher, main_outcome, outcome_direction, outcome_scores
 from ragworth.comparison import compare, direction, join_scores, summarise, to_scores, value_bounds
 from ragworth.errors import InputError, MetricError
 from ragworth.formats.grade_words import IN_WORDS
@@ -195,6 +195,8 @@ def test_a_comparison_in_a_notebook_escapes_names() -> None:
             ("num_passages", 0),
             ("passed", 1),
         ],
+        *[("mistakes", -1), ("contradictions", -1), ("thumbs_down", -1), ("unsupported_claims", -1), ("mean_rank", -1)],
+        *[("reciprocal_rank", 1), ("negative_rejection", 1), ("topic_adherence", 1), ("perplexity", 0), ("cluster", 0)],
         *[("hallucination_free", 1), ("id_based_context_recall", 1), ("token_f1", 1), ("faithfulness", 1)],
     ],
 )
@@ -204,6 +206,9 @@ def test_the_name_of_a_foreign_score_says_which_way_it_is_better(name: str, bett
 
 def test_what_is_incorrect_is_not_the_best_outcome() -> None:
     assert main_outcome(["faithfulness", "incorrectness"]) == "faithfulness"
+    assert main_outcome(["latency", "mistakes"]) == "mistakes"
+    assert main_outcome(["latency"]) is None
+    assert is_surely_better_if_higher("faithfulness") and not is_surely_better_if_higher("schulnote")
     assert main_outcome(["faithfulness", "answer_correctness"]) == "answer_correctness"
 
 

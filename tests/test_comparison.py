@@ -220,3 +220,12 @@ def test_few_conversations_have_a_mean_and_no_interval() -> None:
     row = found.differences.row(0, named=True)
     assert (row["low"], row["high"], row["detectable"], row["conversations"]) == (None, None, None, 4)
     assert "too few conversations" in str(difference_table(found).row(0))
+
+
+def test_a_difference_that_the_interval_would_not_show_is_not_called_detectable() -> None:
+    """One outlier among six: the interval allows for more of them, and the spread alone doesn't."""
+    first: list[float | None] = [0.51123, 0.500881, 0.544384, 0.504513, 0.516687, 0.505695]
+    second: list[float | None] = [0.472872, 0.501329, 0.544971, 0.498329, 0.528812, 0.50738]
+    found = ragworth.compare(scores_of({"a": first, "b": second}, "UDCG@5")).differences.row(0, named=True)
+    assert found["low"] < -0.05 and found["high"] > 0.05
+    assert found["detectable"] == pytest.approx((found["high"] - found["low"]) / 2)

@@ -80,17 +80,35 @@ SHARES = ("correct", "wrong", "abstained")
 """What follows from a three-way grade."""
 
 GOOD_WORD = re.compile(
-    r"correct\w*|accura\w*|match\w*|ok|pass(?:ed|es|ing)?|effective\w*|efficien\w*|handling|quality|robust\w*|free|safe\w*"
+    r"correct\w*|accura\w*|match\w*|ok|pass(?:ed|es|ing)?|effective\w*|efficien\w*|handling|quality|robust\w*|free|safe\w*|"
+    r"reciprocal|rejection|higher|avoid\w*|recover\w*|resist\w*"
 )
 BAD_WORD = re.compile(
-    r"hallucinat\w*|toxic\w*|bias\w*|harm(?:s|ful\w*)?|malicious\w*|incorrect\w*|wrong\w*|unfaithful\w*|"
-    r"inaccura\w*|irrelevan\w*|noise|errors?|distance|wer|cer|latency|duration|elapsed|runtime|costs?|price"
+    r"hallu[cz]inat\w*|toxic\w*|bias\w*|harm(?:s|ful\w*)?|malicious\w*|wrong\w*|irrelevan\w*|noise|errors?|distance|wer|cer|"
+    r"latency|duration|elapsed|runtime|ttft|costs?|price|lower|loss(?:es)?|penalt(?:y|ies)|violat\w*|fail(?:s|ed|ures?)?|"
+    r"contradict\w*|dislike[sd]?|down|downvotes?|rmse|mae|mse|brier|ece|defects?|omi(?:ssions?|tted)|fabricat\w*|"
+    r"negative|complaints?|issues?|risks?|severity|confusion|offensive\w*|leak(?:s|age)?|rank|fehler\w*|"
+    r"in(?:accura|correct|complet|consisten|coheren|suffic)\w*|"
+    r"mis(?:tak|lead|inform|match|attribut)\w*|miss(?:es|ed|ing)?|"
+    r"un(?:faithful|ground|support|help|safe|relat|relia|verif|clear|answer)\w*"
 )
+SPENT_WORDS = frozenset(("latency", "duration", "elapsed", "runtime", "ttft", "cost", "costs", "price"))
+QUALITY_WORD = re.compile(
+    r"answer\w*|f1|em|exact|rouge\w*|bleu\w*|meteor|bert\w*|recall|precision|ndcg|mrr|scores?|rat(?:ing|ings|ed)|stars|grades?|"
+    r"faithful\w*|relevan\w*|similar\w*|ground\w*|support\w*|help\w*|useful\w*|utility|complet\w*|concis\w*|coheren\w*|"
+    r"consisten\w*|fluen\w*|clar\w*|satisf\w*|success\w*|trust\w*|adheren\w*|covera\w*|factual\w*|good\w*|up|upvotes?|"
+    r"likes?|liked|wins?|votes?|truth\w*|agree\w*|reward|confidence|resolved|solved|overall"
+)
+"""Words of time and money, and words in names of which higher values are surely better."""
+
 NEUTRAL_WORDS = {"time", "timestamp", "date", "year", "tokens", "length", "size", "words", "chars", "count", "num"}
-NEUTRAL_WORDS |= {"index", "seed", "temperature"}
+NEUTRAL_WORDS |= {"index", "seed", "temperature", "perplexity", "ppl", "nll", "entropy", "verbosity", "k", "position"}
+NEUTRAL_WORDS |= {"refusal", "refusals", "refused", "declined"}
+NEUTRAL_ENDS = {"id", "cluster", "category", "class", "topic", "segment", "fold", "page", "priority"}
+NEUTRAL_ENDS |= {"steps", "calls", "attempts", "retries", "turns"}
 NEGATIONS = {"no", "non", "not", "without"}
 """Words in names of numbers that other tools write next to answers: of which higher is better, and lower; which say
-nothing of an answer's quality; and which turn a name into its opposite."""
+nothing of an answer's quality, anywhere or at the end; and which turn a name into its opposite."""
 
 
 def outcome_type(name: str) -> OutcomeType | None:
@@ -117,7 +135,17 @@ def outcome_direction(name: str) -> Direction:
         return -1 if turned else 1
     if any(map(BAD_WORD.fullmatch, words)):
         return 1 if turned else -1
-    return 0 if turned or words[-1:] == ["id"] or not NEUTRAL_WORDS.isdisjoint(words) else 1
+    return 0 if turned or not NEUTRAL_ENDS.isdisjoint(words[-1:]) or not NEUTRAL_WORDS.isdisjoint(words) else 1
+
+
+def is_surely_better_if_higher(name: str) -> bool:
+    """Whether the name of an outcome says that higher values are better, rather than nothing."""
+    words = _words(name)
+    return (
+        outcome_type(name) is not None
+        or HUMAN in name.lower()
+        or any(GOOD_WORD.fullmatch(word) or QUALITY_WORD.fullmatch(word) for word in words)
+    )
 
 
 def _words(name: str) -> list[str]:
@@ -145,9 +173,14 @@ def outcome_scores(outcomes: Outcomes, said: Mapping[str, pl.DataFrame] | None =
 def main_outcome(names: list[str]) -> str | None:
     """The outcome that says best which system answers better: people's labels, then correctness, then the others.
 
-    Scores of contexts, such as ``context_recall`` of ragas, come last: they don't depend on the answer.
+    Scores of contexts, such as ``context_recall`` of ragas, come last: they don't depend on the answer. An outcome
+    of a file that is better if lower, such as ``mistakes``, is the main one if no other is; time and money never are.
     """
-    useful = [name for name in names if outcome_direction(name) == 1]
+    useful = [name for name in names if outcome_direction(name) == 1] or [
+        name
+        for name in names
+        if outcome_direction(name) == -1 and outcome_type(name) is None and SPENT_WORDS.isdisjoint(_words(name))
+    ]
     useful.sort(key=lambda name: (bool(re.search("context|retriev", name.lower())), "correct" not in _stems(name)))
     wanted = (f"{HUMAN}-correct", HUMAN, "correct", GRADE, "em", "f1")
     people = [name for name in useful if HUMAN in name.lower()]

@@ -171,6 +171,15 @@ def score_matrices(scores: Scores) -> list[ScoreMatrix]:
     return result
 
 
+def _is_metric(name: str) -> bool:
+    """Whether a name is that of a metric of contexts, and not of an outcome of answers."""
+    try:
+        parse(name)
+    except RagworthError:
+        return False
+    return True
+
+
 def direction(metric: str) -> Direction:
     """Which way a metric or an outcome is better, by its name."""
     try:
@@ -187,12 +196,16 @@ def higher_is_better(metric: str) -> bool:
 def value_bounds(metric: str, values: Floats | None = None) -> Bounds | None:
     """Lowest and highest value of a metric or an outcome, by its name; None if unknown.
 
-    An outcome of unknown name whose ``values`` are all 0 or 1 is a share.
+    An outcome of unknown name whose ``values`` are all 0 or 1 is a share. A file's ``correct`` may have a scale of its
+    own, such as 1 to 5: then the bounds aren't known.
     """
     try:
         return parse(metric).bounds(np.inf)
     except RagworthError:
         known = outcome_type(metric)
+    if known is not None and known.bounds is not None and values is not None:
+        low, high = known.bounds
+        return known.bounds if bool((np.isnan(values) | ((values >= low) & (values <= high))).all()) else None
     if known is not None:
         return known.bounds
     binary = values is not None and bool((np.isnan(values) | (values == 0) | (values == 1)).all())
@@ -393,6 +406,13 @@ class Comparison(NamedTuple):
                 f"{metric} is neither better nor worse if it changes, so it can't be a gate",
                 expected="an outcome or a metric with a direction, such as correct or wrong",
             )
+        nothing = rows.filter((pl.col("mean_baseline") == 0) & (pl.col("mean_system") == 0))
+        if nothing.height and up > 0 and _is_metric(metric) and value_bounds(metric) == (0.0, 1.0):
+            row = nothing.row(0, named=True)
+            raise InputError(
+                f"{metric} can't decide: it is 0 for {row['baseline']} and {row['system']} on all {row['n']:,} queries",
+                remedy="check that some passages are labelled relevant, and that ids are the same in runs and labels",
+            )
         return rows.filter((up * pl.col("difference") < 0) & (pl.col("p_holm") < alpha))
 
     def _repr_html_(self) -> str:
@@ -513,7 +533,7 @@ def compare(
                     "n_baseline": int((~np.isnan(column[a])).sum()),
                     "n_system": int((~np.isnan(column[b])).sum()),
                     "total": len(both),
-                    "detectable": _possible(least, bounds),
+                    "detectable": _possible(least, (interval.high[i] - interval.low[i]) / 2, bounds),
                     "conversations": clusters.numbers[i],
                 }
             )
@@ -539,9 +559,14 @@ def _difference_columns(
     return _Columns.of(matrix.queries, differences, bounds, conversations)
 
 
-def _possible(difference: float | None, bounds: tuple[float, float] | None) -> float | None:
-    """A difference that this metric can have; None for a larger one."""
-    return None if difference is None or (bounds is not None and difference > bounds[1]) else difference
+def _possible(difference: float | None, half: float, bounds: tuple[float, float] | None) -> float | None:
+    """A detectable difference that this metric can have; None for a larger one.
+
+    It is at least half of the interval's length: a smaller one would leave 0 in the interval, which is long where the
+    sample may lack something, and the systems wouldn't count as clearly different.
+    """
+    least = None if difference is None else float(np.fmax(difference, half))
+    return None if least is None or (bounds is not None and least > bounds[1]) else least
 
 
 def _pairs(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -43,8 +44,10 @@ def planted() -> tuple[World, CheckResult]:
 def test_every_check_finds_its_planted_faults_and_leaves_the_clean_questions_alone(
     planted: tuple[World, CheckResult],
 ) -> None:
-    assert sum(PLANTED.values()) == 300
-    for row in measure(*planted):
+    assert sum(PLANTED.values()) == 320
+    rows = measure(*planted)
+    assert {row.check for row in rows} == set(CHECKS.names()) == set(PLANTED)
+    for row in rows:
         assert row.recall >= 0.95, row
         assert row.precision is not None and row.precision >= 0.95, row
 
@@ -274,6 +277,45 @@ def test_ragas_and_deepeval_output_can_be_checked(save) -> None:  # type: ignore
         result = run_checks(questions, CheckSettings(("self-contained", "verbatim"), "none"))
         assert len(result.failed("self-contained")) == failing
         assert set(result.frame.filter(pl.col("check") == "verbatim")["verdict"]) == {"unknown"}
+
+
+def test_nothing_is_concluded_from_the_passages_of_a_dataset_alone(save) -> None:  # type: ignore[no-untyped-def]
+    """A ragas test set on two passages: retrieval can't go wrong, and the marks of hops aren't part of a text."""
+    mill, bridge = "Ann built the mill in 1820.", "Osric opened the bridge in 1904."
+    rows = [
+        {"user_input": "Who built the mill?", "reference": "Ann", "reference_contexts": [mill]},
+        {
+            "user_input": "Is the mill older than the bridge?",
+            "reference": "yes",
+            "reference_contexts": [f"<1-hop>\n\n{mill}", f"<2-hop>\n\n{bridge}"],
+        },
+    ]
+    questions = read_question_set([str(save("testset.jsonl", "".join(json.dumps(row) + "\n" for row in rows)))])
+    assert questions.passages["text"].to_list() == [mill, bridge]
+    result = run_checks(questions, CheckSettings(("round-trip",), "none"))
+    assert set(result.frame["verdict"]) == {"unknown"} and "2 passages" in result.frame["reason"][0]
+    assert any("every passage is relevant" in note for note in result.notes)
+
+
+@pytest.mark.parametrize(("known", "verdict"), [(1, "fail"), (2, "pass"), (3, "unknown")])
+def test_a_reader_who_needs_more_than_there_is_shows_nothing_about_each_passage(known: int, verdict: str) -> None:
+    """It answers once it has seen as many passages as ``known``; there are two."""
+
+    def reply(request: Request) -> ScriptedReply:
+        prompt = "\n".join(message.content for message in request.prompt.messages)
+        control = next((each for each in CONTROL_QUESTIONS if each.passage in prompt), None)
+        seen = sum(text in prompt for text in texts)
+        knows = f"Question: {control.answered}" in prompt if control else seen >= known
+        if isinstance(request, Choose):
+            return {label: (0.05 if knows else 0.95) if label == "NO-RESPONSE" else 0.001 for label in request.labels}
+        return "the mill" if knows else "NO-RESPONSE"
+
+    texts = ["Ann built the mill in 1820.", "Osric opened the bridge in 1904."]
+    passages = pl.DataFrame({"passage": ["a", "b"], "text": texts})
+    asked = QuestionSet((Question("q", "Which is older?", ("the mill",), ("a", "b")),), passages)
+    with Job(Scripted(reply), None) as job:
+        found = run_checks(asked, CheckSettings(("each-passage",), "none"), job).frame
+    assert found["verdict"].to_list() == [verdict], found
 
 
 def test_roles_go_to_different_models_where_there_are_several() -> None:

@@ -143,3 +143,11 @@ def test_the_hash_is_that_of_the_texts_and_not_of_their_order(folder: Path) -> N
     assert corpus_hash(frame) == corpus_hash(frame.reverse())
     changed = frame.with_columns(frame["text"].str.replace("Ann", "Anna"))
     assert corpus_hash(frame) != corpus_hash(changed)
+
+
+def test_without_a_document_the_error_says_what_was_left_out(tmp_path: Path) -> None:
+    (tmp_path / "a.docx").write_bytes(b"PK")
+    (tmp_path / "empty.md").write_bytes(b"")
+    with pytest.raises(InputError, match="no document with a text") as caught:
+        read_documents([tmp_path])
+    assert "(.docx 1)" in str(caught.value) and "'empty.md'" in str(caught.value)

@@ -40,7 +40,7 @@ from ragworth.errors import InputError
 from ragworth.evaluation.inputs import load_inputs
 from ragworth.formats import texts
 from ragworth.inputs.problems import Problems
-from tests.build.samples import careful_reader, write_corpus
+from tests.build.samples import TEXTS, careful_reader, write_corpus
 
 EVERY_TYPE = QuestionPlan(questions=32, drafts=1, types=dict.fromkeys(QUESTION_TYPES, 1), styles={"question": 1})
 
@@ -232,6 +232,22 @@ def labelled(spec: str | Path) -> Labels:
 
 def texts_of(frame: pl.DataFrame) -> list[str]:
     return frame["text"].to_list()
+
+
+def test_a_copy_of_a_passage_is_relevant_too(tmp_path: Path) -> None:
+    """The same document twice, under different titles: which copy a system finds makes no difference."""
+    for name in ("old mill.txt", "new mill.txt"):
+        (tmp_path / name).write_text(TEXTS["mill.md"].partition("\n")[2])
+    (tmp_path / "bridge.md").write_text(TEXTS["bridge.md"])
+    made = build_questions(prepare_corpus(read_documents([tmp_path]), EVERY_TYPE, clusters=1), settings(), BuildJobs())
+    write_collection(tmp_path / "out", made.drafts, made.corpus.passages, made.checks.frame, made.card, dense=False)
+    documents: dict[str, set[str]] = {}
+    for query, passage in labelled(tmp_path / "out" / "qrels.txt"):
+        documents.setdefault(query, set()).add(passage.split(":")[0])
+    mills = {"old%20mill.txt", "new%20mill.txt"}
+    assert {tuple(sorted(each & mills)) for each in documents.values()} == {(), tuple(sorted(mills))}
+    again = read_question_set([str(tmp_path / "out")]).questions
+    assert {each.id: len(each.relevant) for each in again} == {query: len(each) for query, each in documents.items()}
 
 
 def test_a_collection_is_a_workspace(corpus: Corpus, drafts: Drafts, written: Path, labels: Labels) -> None:

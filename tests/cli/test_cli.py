@@ -400,3 +400,15 @@ def test_the_gate_says_where_the_interval_includes_0(tmp_path: Path) -> None:
     assert result.exit_code == 3
     assert "its interval includes 0, because few queries differ" in result.stderr
     assert call("compare", "-q", *files, "--fail-if-worse", "nDCG@2", "--test", "bounded").exit_code == 0
+
+
+def test_a_gate_that_cannot_fail_says_so(tmp_path: Path) -> None:
+    for name, passage in (("old", "x"), ("new", "y")):
+        (tmp_path / f"{name}.run").write_text(f"q1 Q0 {passage} 1 9 {name}\nq2 Q0 {passage} 1 9 {name}\n")
+    files = [str(tmp_path / name) for name in ("qrels.txt", "old.run", "new.run")]
+    (tmp_path / "qrels.txt").write_text("q1 0 x 0\nq2 0 y 0\n")
+    result = call("compare", "-q", *files, "--fail-if-worse", "nDCG@2")
+    assert result.exit_code == 2 and "nDCG@2 can't decide" in result.stderr
+    (tmp_path / "qrels.txt").write_text("q1 0 x 1\nq2 0 x 1\n")
+    result = call("compare", "-q", *files, "--fail-if-worse", "nDCG@2")
+    assert result.exit_code == 0 and "no difference on 2 queries can be significant" in result.stderr

@@ -49,6 +49,15 @@ OTHERS = {
         "feedback_stats": {"correctness": {"avg": 1.0}},
         "session_name": "v1",
     },
+    "chat": {
+        "messages": [
+            {"role": "user", "content": "Who?"},
+            {"role": "assistant", "tool_calls": [{"id": "c"}]},
+            {"role": "tool", "content": '{"results": [{"id": "a", "text": "b"}]}'},
+        ],
+        "response": {"choices": [{"message": {"role": "assistant", "content": "Ann", "context": {"citations": []}}}]},
+        "expected": "Ann",
+    },
     "log": {"question": "Who?", "prediction": "Ines", "passages": [{"id": "a", "text": "b", "score": 1}], "correct": 1},
     "trec-rag": {
         "run_id": "r",

@@ -126,7 +126,7 @@ def test_a_column_of_other_words_is_no_grade(save: Save) -> None:
     loaded = load(save("log.csv", text))
     assert loaded.outcomes is None
     assert loaded.answers is not None
-    assert any("'human' was not read as a grade: it has 'history'" in note for note in loaded.answers.notes)
+    assert any("'label' was not read as a grade: it has 'history'" in note for note in loaded.answers.notes)
     with pytest.raises(FormatError, match="'history'"):
         load(save("log.csv", text), {"correct": "label"})
 
@@ -187,8 +187,10 @@ def test_a_grade_that_is_none_is_missing_and_another_word_an_error(save: Save) -
     loaded = answers_of(save, *graded)
     assert loaded.outcomes is not None and loaded.answers is not None
     assert loaded.outcomes.frame["value"].to_list() == [1.0, None]
-    assert any("1 record (line 2) without a grade 'human': it says 'n/a'" in note for note in loaded.answers.notes)
-    with pytest.raises(GradeError, match=r"log.jsonl, line 2: 'human' has 'splendid', which is no grade"):
+    assert any(
+        "1 record (line 2) without a grade 'human_label': it says 'n/a'" in note for note in loaded.answers.notes
+    )
+    with pytest.raises(GradeError, match=r"log.jsonl, line 2: 'human_label' has 'splendid', which is no grade"):
         answers_of(save, graded[0], asked("b", "y", human_label="splendid"))
 
 

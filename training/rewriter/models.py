@@ -50,7 +50,7 @@ def _batch_tokens(device: str) -> int:
 def _on_gpu(name: str, adapter: Adapter | None, device: str) -> Engine:
     """The weights of the embedded model in PyTorch, with the card of the embedded one otherwise."""
     from ragworth.llm.contract import Card
-    from ragworth.llm.hf import build_batch_budget
+    from ragworth.llm.local.torch_device import build_batch_budget
 
     path, dtype = weights_file(), _dtype(device)
     card = Card(

@@ -22,11 +22,11 @@ MAX_LISTED = 11
 TABLES = (".jsonl", ".ndjson", ".parquet", ".csv", ".tsv")
 
 
-def read_documents(paths: Iterable[str | Path], *, skip_bad_files: bool = False) -> Documents:
+def read_documents(paths: Iterable[str | Path], *, skip_bad_files: bool = False, advice: str = "") -> Documents:
     """Read documents (document, title, text). A file's id is its path inside the folder that was named.
 
     Hidden files and files of other kinds are left out, with a note that counts them. Files that can't be read are an
-    error that lists them, or, with ``skip_bad_files``, a note.
+    error that lists them, or, with ``skip_bad_files``, a note. ``advice`` is added to the remedy of that error.
     """
     rows: list[tuple[str, str, str]] = []
     frames: list[pl.DataFrame] = []
@@ -48,15 +48,15 @@ def read_documents(paths: Iterable[str | Path], *, skip_bad_files: bool = False)
                 except FormatError as error:
                     problems.append(error)
         else:
-            problems.append(FormatError("no such file or folder", file=str(path)))
+            raise FormatError("no such file or folder", file=str(path), remedy="check the path")
     if problems and not skip_bad_files:
-        raise _joined(problems)
+        raise _joined(problems, advice)
     notes += [f"left out: {error.file}: {error.found}" for error in problems]
     frames.insert(0, pl.DataFrame(rows, schema=SCHEMA, orient="row"))
     frame = pl.concat(frames)
     notes += _empty_notes(frame)
     frame = frame.filter(pl.col("text").str.strip_chars() != "")
-    _check(frame)
+    _check(frame, notes)
     return Documents(frame, (*notes, *_copy_notes(frame)))
 
 
@@ -109,16 +109,17 @@ def _read_file(path: Path) -> PlainText:
     try:
         found = READERS[path.suffix.lower()](data)
     except UnicodeDecodeError as error:
-        expected = "UTF-8 or UTF-16"
-        raise FormatError(f"byte {error.start:,} isn't {error.encoding}", file=str(path), expected=expected) from error
+        problem = f"byte {error.start:,} isn't {error.encoding}"
+        raise FormatError(problem, file=str(path), expected="UTF-8 or UTF-16", remedy="save it as UTF-8") from error
     except FormatError as error:
         raise error.copy(file=str(path)) from error
     return found if found.title else found._replace(title=path.stem.replace("-", " ").replace("_", " "))
 
 
-def _check(frame: pl.DataFrame) -> None:
+def _check(frame: pl.DataFrame, notes: list[str]) -> None:
     if not frame.height:
-        raise InputError("there is no document with a text", expected=f"files of {', '.join(READERS)}")
+        expected = f"a folder with files of {', '.join(READERS)}"
+        raise InputError("there is no document with a text", more=tuple(notes[:MAX_LISTED]), expected=expected)
     twice = frame["document"].filter(~frame["document"].is_first_distinct())
     if len(twice):
         raise InputError(
@@ -127,12 +128,12 @@ def _check(frame: pl.DataFrame) -> None:
         )
 
 
-def _joined(problems: list[FormatError]) -> FormatError:
+def _joined(problems: list[FormatError], advice: str) -> FormatError:
     """One error for all files that can't be read."""
     first, *rest = problems
     words = [f"{error.file}: {error.found}" for error in rest[:MAX_LISTED]]
     words += [f"… and {len(rest) - MAX_LISTED:,} more"] if len(rest) > MAX_LISTED else []
-    hint = first.remedy or "fix these files, or leave them out with --skip-bad-files"
+    hint = "; ".join(filter(None, (first.remedy or "fix these files", advice)))
     return first.copy(more=(*first.more, *words), remedy=hint)
 
 

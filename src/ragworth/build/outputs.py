@@ -28,7 +28,8 @@ def _lines(rows: Iterable[Mapping[str, Any]]) -> bytes:
 def _labels(kept: Sequence[Draft]) -> Iterator[tuple[str, str]]:
     for draft in kept:
         if draft.fields["answerable"]:
-            yield from ((draft.id, passage) for passage in draft.fields["passages"])
+            relevant = dict.fromkeys((*draft.fields["passages"], *draft.fields.get("copies", ())))
+            yield from ((draft.id, passage) for passage in relevant)
 
 
 def workspace_files(kept: Sequence[Draft], passages: pl.DataFrame, title: str, dense: bool) -> Files:

@@ -149,7 +149,7 @@ def pdf_file(data: bytes) -> PlainText:
     if empty == len(pages):
         raise FormatError(
             f"the PDF has no text on its {format_count(len(pages), 'page')}, so it is empty or scanned",
-            remedy="recognise its text (OCR), or leave it out with --skip-bad-files",
+            remedy="recognise its text (OCR)",
         )
     note = f"{empty:,} of {len(pages):,} pages have no text (scanned or empty)" if empty else ""
     joined = "\n\n".join(pages)

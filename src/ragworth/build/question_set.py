@@ -34,6 +34,13 @@ class Question:
     history: tuple[str, ...] = ()
     """The conversation before it."""
     rewrite: str = ""
+    copies: tuple[str, ...] = ()
+    """Other passages with the same text as one of ``passages``."""
+
+    @property
+    def relevant(self) -> tuple[str, ...]:
+        """Passages that answer it, and copies of them."""
+        return tuple(dict.fromkeys((*self.passages, *self.copies)))
 
     @property
     def standalone(self) -> str:
@@ -63,7 +70,7 @@ class QuestionSet:
         """The set as a collection, for retrieval and readers. Follow-ups are asked as they stand alone."""
         queries = [(each.id, each.standalone) for each in self.questions]
         answers = [(each.id, text) for each in self.questions for text in each.answers]
-        labels = [(each.id, passage, 1.0) for each in self.questions for passage in dict.fromkeys(each.passages)]
+        labels = [(each.id, passage, 1.0) for each in self.questions for passage in each.relevant]
         relevance = {"query": pl.String, "passage": pl.String, "value": pl.Float64}
         return Collection.of(
             queries=pl.DataFrame(queries, schema={"query": pl.String, "text": pl.String}, orient="row"),
@@ -86,6 +93,7 @@ def question_of(draft: Draft) -> Question:
         answerable,
         tuple(each["text"] for each in fields.get("history", ())),
         str(fields.get("rewrite", "")),
+        tuple(fields.get("copies", ())) if answerable else (),
     )
 
 

@@ -43,6 +43,7 @@ def command(**given: Any) -> None:
     """
     from dataclasses import replace
 
+    from ragworth.build.checks.reader import reader_flags
     from ragworth.build.checks.run import CheckSettings, plan_checks, run_checks
     from ragworth.build.question_set import read_question_set
 
@@ -63,15 +64,16 @@ def command(**given: Any) -> None:
             stack.enter_context(report_job(job, roles.calling))
         result = run_checks(questions, settings, reader, judge)
         write_rows(result.frame, given["output"])
-        print_notes(result.notes, roles.calling.quiet)
-        _print_findings(result, given["examples"])
+        flags = reader_flags(reader.card if reader is not None else None)
+        print_notes((*result.notes, *flags.values()), roles.calling.quiet)
+        _print_findings(result, given["examples"], flags)
 
 
-def _print_findings(result: Any, examples: int) -> None:
+def _print_findings(result: Any, examples: int, flags: Any) -> None:
     from ragworth.build.checks.summary import examples_table, flag_scores, summarise_checks, summary_table
 
     number = len(result.questions.questions)
-    print_table(f"Checks of {number:,} questions", summary_table(summarise_checks(result)))
+    print_table(f"Checks of {number:,} questions", summary_table(summarise_checks(result, flags)))
     if examples:
         print_table("Some of those that fail", examples_table(result, examples))
     scores = flag_scores(result, [question.id for question in result.questions.questions])

@@ -68,7 +68,8 @@ def command(**given: Any) -> None:
     output, also = Path(given["output"]), given["also"]
     FileRecord(output, remedy="move it away, or name another folder").refuse_foreign(collection_files(also))
     plan = _read_plan(given, roles)
-    read = read_documents(given["documents"], skip_bad_files=given["skip_bad_files"])
+    advice = "--skip-bad-files leaves out what can't be read"
+    read = read_documents(given["documents"], skip_bad_files=given["skip_bad_files"], advice=advice)
     by_meaning = given["cluster_by"] == "meaning"
     if by_meaning and roles.encoder == "none":
         raise click.UsageError("--cluster-by meaning needs an encoder, and --encoder is none")
@@ -144,7 +145,7 @@ def _print_result(built: Any, output: Path, quiet: bool) -> None:
     read = built.corpus.documents.notes  # they were printed when the documents were read
     print_notes(tuple(note for note in built.card.notes if note not in read), quiet)
     print_funnel(built.card)
-    print_table("Checks of all drafts", summary_table(summarise_checks(built.checks)))
+    print_table("Checks of all drafts", summary_table(summarise_checks(built.checks, built.flags)))
     scores = flag_scores(built.checks, [draft.id for draft in built.drafts.kept])
     print_table("Retrieval on the kept questions, with and without those that the round trip flags", scores)
     kept, planned = len(built.drafts.kept), built.card.settings["questions"]

@@ -224,6 +224,7 @@ def gate(result: Any, metrics: list[str], alpha: float) -> bool:
     """Whether any system is significantly worse than its baseline by one of the metrics; says which."""
     import polars as pl
 
+    from ragworth.errors import format_count
     from ragworth.report.render import format_p_value, printable
 
     failed = False
@@ -236,6 +237,13 @@ def gate(result: Any, metrics: list[str], alpha: float) -> bool:
             but = "; its interval includes 0, because few queries differ: --test bounded allows for that"
             click.echo(
                 f"worse: {printable(words)} (Holm p {format_p_value(row['p_holm'])}{but if doubt else ''})",
+                err=True,
+            )
+        few = (pl.col("metric") == metric) & (2 * 0.5 ** pl.col("n") >= alpha)
+        for row in result.differences.filter(few).iter_rows(named=True) if result.test == "randomisation" else ():
+            click.echo(
+                f"note: no difference on {format_count(row['n'], 'query', 'queries')} can be significant, so "
+                f"{printable(row['system'])} can't be found worse than {printable(row['baseline'])} by {metric}",
                 err=True,
             )
         partly = (pl.col("metric") == metric) & (pl.col("n") < pl.col("total"))

@@ -28,6 +28,7 @@ from ragworth.generation import answering
 from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM, AnsweringResult, shown_contexts
 from ragworth.graders import grading
 from ragworth.graders.grading import GRADERS
+from ragworth.metrics.engine import NOT_IN_RUN
 from ragworth.results import SINGLE_ANSWERS
 from ragworth.retrieval import Pipeline, retrieve
 from ragworth.scoring import metric_file_digests, passage_tokens, score
@@ -445,8 +446,8 @@ def run_score(state: EvaluationState) -> None:
             folder=state.space.folder,
             complete=not state.material.logged,
         )
-        # What came with the contexts was told with them.
-        notes = [note for note in found.notes if note not in state.contexts.notes]
+        # What came with the contexts was told with them, and so were the queries that a log lacks.
+        notes = [note for note in found.notes if note not in state.contexts.notes and not note.endswith(NOT_IN_RUN)]
         return StageResult({}, {"notes": notes}, tables={"scores": found})
 
     made = state.stage("score", key, make)

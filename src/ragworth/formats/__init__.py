@@ -63,6 +63,14 @@ def _guess_format(path: str, what: str) -> Format:
             file=path,
             expected=f"a path, or one of {', '.join(f'{name}:' for name in FORMATS.names())} before it",
         )
+    if suffix_of(path) == ".json" and os.path.isfile(path):  # noqa: PTH113
+        raise FormatError(
+            "this is JSON of no known format",
+            file=path,
+            expected="a TREC file, a table, or a log",
+            remedy="{query: {passage: number}}, as pytrec_eval and ranx have it, goes into Python's ragworth.score; "
+            "for the command line, write it as TREC or CSV",
+        )
     # Unlike pathlib's is_dir, isdir returns False for an invalid file name.
     folder = os.path.isdir(path)  # noqa: PTH112
     return FORMATS.get("beir" if folder and what in ("judgments", "load") else "trec")

@@ -35,6 +35,7 @@ FORMATS: Registry[Format] = Registry(
         "phoenix": "ragworth.formats.phoenix:FORMAT",
         "langfuse": "ragworth.formats.langfuse:FORMAT",
         "langsmith": "ragworth.formats.langsmith:FORMAT",
+        "chat": "ragworth.formats.chat:FORMAT",
         "log": "ragworth.formats.log:FORMAT",
     },
 )

@@ -57,14 +57,19 @@ def read_csv(
     rows = _parse_fast(data, names, separator) or _parse_by_row(path, data, names, separator)
     frame, bad = _convert_numbers(rows if numbers is None else _renumber(rows, numbers), required, words)
     if bad and not (skip_bad_lines and frame.height):
-        if all(each.found.startswith(NOT_UTF8) for each in bad):
-            raise bad_lines_error(path, bad, "UTF-8").copy(
-                remedy=f"save it as UTF-8, such as: iconv -f windows-1252 -t utf-8 {Path(path).name} > utf8.csv"
-            )
-        raise bad_lines_error(path, bad, f"{format_names(names)}, as in the header")
+        raise encoding_error(path, bad) or bad_lines_error(path, bad, f"{format_names(names)}, as in the header")
     if not frame.height:
         raise FormatError("no rows: the file is empty", file=str(path), expected="a header line and rows")
     return frame, bad
+
+
+def encoding_error(path: PathOrStr, bad: list[BadLine]) -> FormatError | None:
+    """The error for a file with another encoding; None if something else is wrong with a line."""
+    if not bad or not all(each.found.startswith(NOT_UTF8) for each in bad):
+        return None
+    return bad_lines_error(path, bad, "UTF-8").copy(
+        remedy=f"save it as UTF-8, such as: iconv -f windows-1252 -t utf-8 {Path(path).name} > utf8.csv"
+    )
 
 
 def read_text_csv(path: PathOrStr, data: bytes | None = None, *, partial: bool = False) -> CsvRows:

@@ -15,7 +15,9 @@ import json
 import math
 import re
 import tokenize
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, time
+from decimal import Decimal
 from typing import Any
 
 from ragworth.errors import FormatError, Hint, format_names, quote_short
@@ -42,10 +44,10 @@ FIELDS: dict[str, tuple[str, ...]] = {
         *("output", "result"),
     ),
     "accepted": (
-        *("answers", "accepted", "accepted_answers", "reference", "references", "reference_answer", "ground_truth"),
+        *("answers", "accepted", "accepted_answers", "reference", "reference_answer", "ground_truth"),
         *("ground_truths", "ground_truth_answer", "gt_answer", "gold_answer", "gold_answers", "golden_answer"),
         *("golden_answers", "expected_output", "expected_answer", "expected", "correct_answer", "ideal_answer"),
-        *("target", "gold", "label_answer"),
+        *("target", "gold", "label_answer", "references"),
     ),
     "relevant": ("reference_contexts", "gold_contexts", "ground_truth_contexts", "gold_passages", "evidence"),
     "relevant_ids": ("reference_context_ids", "gold_ids", "relevant_ids", "relevant_doc_ids"),
@@ -61,6 +63,8 @@ GRADE_FIELDS: dict[str, tuple[str, ...]] = {
 """Grades of answers, and what files call them."""
 
 BLANK_NOTE = "passages without any text are left out"
+LONG_TEXT = 30
+"""Characters from which a field of a passage may be its text."""
 
 SYNONYMS = {
     "query_id": "query",
@@ -77,13 +81,20 @@ SYNONYMS = {
 }
 """Other names that a mapping may use for our fields."""
 
-TEXT_KEYS = ("text", "content", "page_content", "contents", "document.content", "passage", "chunk", "segment", "body")
-ID_KEYS = ("doc_id", "id", "_id", "id_", "node_id", "passage_id", "docid", "docno", "chunk_id", "document.id")
+TEXT_KEYS = (
+    *("text", "content", "page_content", "contents", "document.content", "passage", "chunk", "segment", "body"),
+    *("snippet", "chunk_text", "passage_text"),
+)
+ID_KEYS = ("doc_id", "id", "_id", "id_", "node_id", "passage_id", "docid", "docno", "chunk_id", "document.id", "uuid")
 SCORE_KEYS = ("score", "similarity", "document.score")
 RELEVANCE_KEYS = ("relevance", "is_relevant", "relevant")
 # In what LangChain's dumpd writes (with "lc"), the id is the path of a class.
 WRAPPERS = ("node", "document", "doc", "kwargs", "init_parameters")
 """Keys of a passage that hold the passage itself, as in LlamaIndex's NodeWithScore."""
+
+STORED = ("_source", "payload", "entity", "properties", "metadata", "content")
+"""Keys under which vector stores and search engines keep the text of a hit: Elasticsearch, Qdrant, Milvus, Weaviate,
+Pinecone, Bedrock."""
 
 
 def check_columns(columns: Mapping[str, str] | None) -> dict[str, str]:
@@ -123,7 +134,7 @@ class FieldFinder:
         if mark not in self._keys:
             self.seen |= dict.fromkeys(mark)
             plain = {plain_name(key): key for key in reversed(mark)}
-            taken = set(self.columns.values())
+            taken = {column for field, column in self.columns.items() if field != "query"}  # a text may be the id, too
             found = {
                 field: key
                 for field, names in self.names.items()
@@ -132,6 +143,10 @@ class FieldFinder:
             }
             self._keys[mark] = found | self.columns
         return self._keys[mark]
+
+    def known_keys(self) -> Iterable[dict[str, str]]:
+        """The keys of the fields, for each set of keys that rows had."""
+        return self._keys.values()
 
     def get(self, row: Mapping[str, Any], field: str) -> Any:
         """The value of a field, or None. Names with dots lead into objects."""
@@ -211,6 +226,8 @@ def as_answer(value: Any, what: str = "answer") -> str | None:
         return None
     if isinstance(value, bool):
         return "Yes" if value else "No"
+    if isinstance(value, date | time | Decimal):  # of Parquet; a moment without a time is a day
+        return str(value).removesuffix(" 00:00:00")
     if isinstance(value, int | float):
         number = as_number(value, what)
         return str(int(number)) if number.is_integer() and abs(number) < 1e15 else str(value)
@@ -223,7 +240,7 @@ def as_texts(value: Any, what: str = "answer", *, cells: bool = False) -> list[s
     In cells of tables, a list may be written as JSON or as Python writes it.
     """
     value = parse_cell(value, what) if cells else _plain_value(value)
-    if value is None or isinstance(value, str | int | float):
+    if value is None or isinstance(value, str | int | float | date | time | Decimal):
         text = as_answer(value, what)
         return [text] if text else []
     if not isinstance(value, list | tuple):
@@ -303,10 +320,16 @@ def as_passage(item: Any, rank: int) -> LoggedPassage:
             return outer._replace(
                 **{name: value for name, value in inside._asdict().items() if getattr(outer, name) is None}
             )
+    for key in STORED:
+        if outer.text is None and (inner := as_row(row.get(key))) is not None:
+            stored = _own_fields(inner, rank)
+            outer = outer._replace(text=stored.text, id=outer.id if outer.id is not None else stored.id)
     if outer.text is None and isinstance(row.get("document"), str):
         outer = outer._replace(text=as_text(row["document"], f"text of passage {rank}"))
     if outer.text is None and outer.id is None and not _is_empty_search(row):
-        raise WrongLineError(f"passage {rank} has neither doc_id nor text")
+        raise WrongLineError(
+            f"passage {rank} has neither doc_id nor text; it has {format_names(list(map(str, row)), 8)}"
+        )
     return outer
 
 
@@ -346,9 +369,17 @@ def _given(value: Any) -> bool:
     return value is not None and not (isinstance(value, float) and math.isnan(value))
 
 
+def as_grades(value: Any, what: str) -> Grade | list[Grade]:
+    """A grade, or those of several judges in a list."""
+    value = _plain_value(value)
+    return [as_grade(each, what) for each in value] if isinstance(value, list | tuple) else as_grade(value, what)
+
+
 def as_grade(value: Any, what: str) -> Grade:
     """A grade: a number, true or false, or a word."""
     value = _plain_value(value)
+    if isinstance(value, Decimal):
+        value = float(value)
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     if isinstance(value, bool):
@@ -381,9 +412,10 @@ def as_name(value: Any, what: str, *, cells: bool = False) -> str | None:
 
 def read_record(row: Mapping[str, Any], finder: FieldFinder, place: int, *, cells: bool = False) -> LogRecord:
     """Convert a row that has one field for each thing."""
-    query = as_name(finder.get(row, "query"), "query_id", cells=cells)
-    question = finder.get(row, "question")
     keys = finder.keys(row)
+    named = finder.get(row, "query")
+    query = as_name(named, "query_id", cells=cells) if keys.get("query") != keys.get("question") else None
+    question = _inner_text(finder.get(row, "question"), "question")
     if query is None and question is None:
         what = " nor ".join(
             repr(keys.get(field, name)) for field, name in (("query", "query_id"), ("question", "query"))
@@ -393,19 +425,29 @@ def read_record(row: Mapping[str, Any], finder: FieldFinder, place: int, *, cell
     if query is None and question is not None and not question.strip():
         raise WrongLineError(f"the {keys['question']} is empty, and there is no id")
     grades = [name for name in {**keys, **finder.grades} if name not in FIELDS]
+    shown = parse_cell(finder.get(row, "passages"), "passage")
+    passages = as_passages(shown)
+    _note_other_text(shown, passages, finder)
     return LogRecord(
         place=place,
         query=query,
         question=question,
         system=as_name(finder.get(row, "system"), "system", cells=cells),
         repeat=as_repeat(finder.get(row, "repeat")),
-        passages=without_blank(
-            _with_ids(as_passages(finder.get(row, "passages")), finder.get(row, "passage_ids"), cells=cells), finder
-        ),
-        answer=as_answer(finder.get(row, "answer"), keys.get("answer", "answer")),
-        accepted=as_texts(finder.get(row, "accepted"), cells=cells),
+        passages=without_blank(_with_ids(passages, finder.get(row, "passage_ids"), cells=cells), finder),
+        answer=as_answer(_inner_text(finder.get(row, "answer"), "answer"), keys.get("answer", "answer")),
+        accepted=as_texts(_inner_text(finder.get(row, "accepted"), "answer"), cells=cells),
         relevant=read_relevant(row, finder, cells=cells),
-        outcomes={name: as_grade(finder.get(row, name), name) for name in grades},
+        outcomes={name: as_grades(finder.get(row, name), name) for name in grades},
+    )
+
+
+def _inner_text(value: Any, field: str) -> Any:
+    """The text in an object such as ``{"question": …}``; other values stay as they are."""
+    if not isinstance(value, Mapping):
+        return value
+    return next(
+        (value[name] for name in (*FIELDS[field], "text", "content") if isinstance(value.get(name), str)), value
     )
 
 
@@ -429,6 +471,18 @@ def without_blank(passages: list[LoggedPassage] | None, finder: FieldFinder) -> 
     if len(kept) < len(passages) and BLANK_NOTE not in finder.notes:
         finder.notes.append(BLANK_NOTE)
     return kept
+
+
+def _note_other_text(value: Any, passages: Sequence[LoggedPassage] | None, finder: FieldFinder) -> None:
+    """Note that passages have an id, no text under a known name, and something under another that may be the text."""
+    if not passages or any(each.text is not None for each in passages):
+        return
+    rows = [each for each in value if isinstance(each, Mapping)] if isinstance(value, list | tuple) else []
+    long = {key for row in rows for key, text in row.items() if isinstance(text, str) and len(text) >= LONG_TEXT}
+    names = [key for key in dict.fromkeys(key for row in rows for key in row) if key in long and key not in ID_KEYS]
+    note = f"passages have no text: {format_names(names)} isn't read as one; call it 'text' if it is"
+    if names and note not in finder.notes:
+        finder.notes.append(note)
 
 
 def _with_ids(passages: list[LoggedPassage] | None, ids: Any, *, cells: bool) -> list[LoggedPassage] | None:

@@ -18,7 +18,7 @@ from ragworth.formats.files import PathOrStr, create_file, open_file, run_name
 from ragworth.formats.rating_scale import check_ratings
 from ragworth.formats.spreadsheet import write_csv
 from ragworth.tables import Contexts, Judgments, Ratings, Table
-from ragworth.tables.coercion import ID_ALIASES
+from ragworth.tables.coercion import ID_ALIASES, find_id_column
 from ragworth.tables.ranking import Ties
 
 T = TypeVar("T", bound=Table)
@@ -53,7 +53,23 @@ def read_contexts(
         frame, notes = read_table(path, required=("score",), skip_bad_lines=skip_bad_lines)
     if not frame.height:
         raise FormatError("no rows: the file is empty", file=str(path), expected="a contexts table")
+    notes += _distance_note(frame, path)
     return Contexts(frame, system=system or run_name(path), ties=ties, source=str(path), notes=notes)
+
+
+def _distance_note(frame: pl.DataFrame, path: PathOrStr) -> tuple[str, ...]:
+    """A note if the scores of every query grow from row to row: those of a list that was written best first."""
+    keys = [name for kind in ("system", "query") if (name := find_id_column(frame, kind)) is not None]
+    if "rank" in frame.columns or "score" not in frame.columns or not frame["score"].dtype.is_numeric():
+        return ()
+    grows = pl.col("score").diff().drop_nulls()
+    found = frame.group_by(keys).agg((grows > 0).all().alias("grows"), pl.len()) if keys else frame.clear()
+    several = found.filter(pl.col("len") > 1) if keys else found
+    if several.height < 2 or not several["grows"].all():
+        return ()
+    return (
+        f"{path}: each query's first row has the lowest score, as if these were distances; higher scores come first",
+    )
 
 
 def _line_of(path: PathOrStr, frame: pl.DataFrame, row: int) -> int | None:

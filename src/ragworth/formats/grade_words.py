@@ -8,11 +8,21 @@ from typing import NamedTuple
 
 from ragworth.errors import FormatError, format_list
 
+TRUE_WORDS = (
+    *("true", "yes", "y", "✅", "✔", "✓", "👍", "wahr", "ja", "vrai", "oui", "verdadero", "sí", "vero", "sì"),
+    *("verdadeiro", "sim", "waar", "prawda", "tak", "истина", "да"),
+)
+FALSE_WORDS = (
+    *("false", "no", "n", "❌", "✗", "✘", "👎", "falsch", "nein", "faux", "non", "falso"),
+    *("não", "onwaar", "nee", "fałsz", "nie", "ложь", "нет"),
+)
+"""True and false in English, as signs, and as spreadsheets in other languages write them."""
+
 GRADE_WORDS: dict[str, tuple[str, ...]] = {
-    "correct": ("correct", "correct answer", "right", "true", "yes", "y", "pass", "passed", "c", "accurate", "good"),
+    "correct": ("correct", "correct answer", "right", "pass", "passed", "c", "accurate", "good", *TRUE_WORDS),
     "partially-correct": ("partially correct", "partially-correct", "partial", "partially_correct", "p"),
     "abstained": ("abstained", "abstain", "refused", "refusal", "no answer", "failed to answer", "unanswered"),
-    "wrong": ("wrong", "incorrect", "incorrect answer", "false", "no", "n", "fail", "failed", "i", "inaccurate", "bad"),
+    "wrong": ("wrong", "incorrect", "incorrect answer", "fail", "failed", "i", "inaccurate", "bad", *FALSE_WORDS),
 }
 GRADES = {word: grade for grade, words in GRADE_WORDS.items() for word in words}
 THREE_WAY = {"correct": 1.0, "partially-correct": 0.5, "abstained": 0.0, "wrong": -1.0}
@@ -21,7 +31,7 @@ THREE_WAY = {"correct": 1.0, "partially-correct": 0.5, "abstained": 0.0, "wrong"
 YES_OR_NO = {**THREE_WAY, "wrong": 0.0}
 """Values where the name of the grade is a question, such as: is the answer correct?"""
 YES_OR_NO_ASPECTS = frozenset(("correct", "is_correct", "correctness", "wrong", "abstained", "is_abstained"))
-TRUTH_WORDS = frozenset(("true", "false", "yes", "no", "y", "n"))
+TRUTH_WORDS = frozenset((*TRUE_WORDS, *FALSE_WORDS))
 GRADE_NAMES = frozenset(("grade", "label", "verdict", "annotation", "value"))
 """Names of grades. No elsewhere, such as for "helpful", is 0; in a grade it means wrong."""
 
@@ -40,6 +50,9 @@ MEAN_OF_WORDS = " (mean of grades in words)"
 """After the source of the mean of several grades in words that differ."""
 
 PERCENT = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*%")
+SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(\d+)")
+DECIMAL_COMMA = re.compile(r"([+-]?(?:0,\d+|\d+,\d{1,2}))(\s*%)?")
+"""Numbers as many spreadsheets write them. The comma of 1,000 may separate thousands."""
 Grade = float | bool | str | None
 
 
@@ -61,7 +74,7 @@ def read_grades(cells: Sequence[Grade], aspect: str | Sequence[str]) -> ReadGrad
     found = ReadGrades([], set(), [], [])
     names = [aspect] * len(cells) if isinstance(aspect, str) else aspect
     for number, (cell, name) in enumerate(zip(cells, names, strict=True)):
-        word = str(cell).strip().lower() if isinstance(cell, bool | str) else ""
+        word = str(cell).strip().rstrip("\ufe0f").lower() if isinstance(cell, bool | str) else ""
         if isinstance(cell, bool | str) and word in GRADES:
             found.words.add(number)
             found.values.append(_scale(name.lower(), word)[GRADES[word]])
@@ -80,6 +93,12 @@ def _scale(aspect: str, word: str) -> dict[str, float]:
 
 
 def _number(text: str) -> float | None:
+    """A number, a percentage or a share such as 4/5; the decimal sign may be a comma, and the minus a longer one."""
+    text = text.replace("−", "-")
+    if DECIMAL_COMMA.fullmatch(text):
+        text = text.replace(",", ".")
+    if (share := SHARE.fullmatch(text)) and 0 < float(share[2]) >= float(share[1]):
+        return float(share[1]) / float(share[2])
     if percent := PERCENT.fullmatch(text):
         return float(percent[1]) / 100
     try:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ragworth.formats.contract import FileSample
-from ragworth.formats.fields import FieldFinder, as_row
+from ragworth.formats.fields import FieldFinder, as_passages, as_row
+from ragworth.formats.grade_words import GRADES
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import LogFormat, Reject
-from ragworth.formats.rag_log import LogRecord
+from ragworth.formats.rag_log import LoggedPassage, LogRecord
 from ragworth.formats.traces import TraceStep, parse_json, trace_records
 from ragworth.formats.values import WrongLineError, as_dict, as_list
 
 KINDS = {"GENERATION": "LLM", "RETRIEVER": "RETRIEVER"}
 TRACE_SIGNS = ("sessionId", "session_id", "userId", "user_id", "projectId", "project_id", "htmlPath", "bookmarked")
+SEARCH = re.compile(r"search|vector|lookup|rerank|knowledge|\brag\b")
+"""In names of steps that may have found passages."""
+
 LISTS = ("documents", "docs", "results", "context", "contexts", "chunks", "passages", "nodes", "source_documents")
 
 
@@ -77,8 +82,11 @@ def _read_observation(row: Mapping[str, Any], trace: str, place: int) -> TraceSt
         raise WrongLineError(f"an observation of trace {trace!r} has no id")
     parent = row.get("parentObservationId") or row.get("parent_observation_id")
     kind, output = str(row.get("type") or "").upper(), parse_json(row.get("output"))
-    retrieves = kind == "RETRIEVER" or (kind == "SPAN" and "retriev" in str(row.get("name")).lower())
-    documents = _find_documents(output) if retrieves else None
+    name = str(row.get("name")).lower()
+    retrieves = kind == "RETRIEVER" or (kind == "SPAN" and "retriev" in name)
+    documents = _find_documents(output) if retrieves or (kind in ("SPAN", "TOOL") and SEARCH.search(name)) else None
+    if not retrieves and not _are_passages(documents):
+        documents = None
     return TraceStep(
         place,
         trace,
@@ -89,6 +97,14 @@ def _read_observation(row: Mapping[str, Any], trace: str, place: int) -> TraceSt
         output=output,
         documents=documents,
     )
+
+
+def _are_passages(documents: Any) -> bool:
+    """Whether what a search returned are passages with a text."""
+    try:
+        return all(each.text is not None for each in as_passages(documents) or [LoggedPassage(None)])
+    except WrongLineError:
+        return False
 
 
 def _find_documents(output: Any) -> Any:
@@ -107,9 +123,16 @@ def _read_scores(scores: Any) -> dict[str, list[Any]]:
     grades: dict[str, list[Any]] = {}
     for each in found:
         if each.get("name") and each.get("dataType") != "TEXT":
-            value = each.get("value")
-            grades.setdefault(str(each["name"]), []).append(each.get("stringValue") if value is None else value)
+            grades.setdefault(str(each["name"]), []).append(_score_value(each))
     return grades
+
+
+def _score_value(score: Mapping[str, Any]) -> Any:
+    """A number, or a word. A category without a configuration has the number 0, whatever its word."""
+    value, word = score.get("value"), score.get("stringValue")
+    if score.get("dataType") == "CATEGORICAL" and isinstance(word, str) and word.strip().lower() in GRADES:
+        return word
+    return value if value or (value is not None and score.get("dataType") != "CATEGORICAL") else word
 
 
 FORMAT = LogFormat(

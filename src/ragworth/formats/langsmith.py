@@ -20,7 +20,7 @@ from ragworth.formats.values import WrongLineError
 
 SIGNS = {"run_type", "trace_id", "dotted_order", "reference_example_id", "example_id", "session_id", "feedback_stats"}
 SIGNS |= {"reference_outputs", "reference_output", "targets", "retrieved_context", "reference"}
-REFERENCES = ("reference_outputs", "reference_output", "reference", "targets")
+REFERENCES = ("reference_outputs", "reference_output", "reference", "targets", "ground_truth", "expected")
 SYSTEMS = ("session_name", "project_name", "experiment", "experiment_name", "session_id")
 SPREAD = ("inputs.", "outputs.", "reference_outputs.", "feedback.")
 KINDS = {"retriever": "RETRIEVER", "llm": "LLM"}
@@ -33,7 +33,8 @@ SCORE_ENDING = "/score"
 def _recognise(sample: FileSample) -> bool:
     if any(column.startswith("inputs.") for column in sample.columns):
         return any(column.startswith("outputs.") for column in sample.columns)
-    return sample.has("inputs", "outputs") and sample.has_any(*SIGNS)
+    scored = any(column.endswith(SCORE_ENDING) for column in sample.columns)
+    return sample.has("inputs", "outputs") and (scored or sample.has_any(*SIGNS, *REFERENCES))
 
 
 def _parse(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRecord]:
@@ -47,7 +48,8 @@ def _parse(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRe
             reject(place, "not an object")
             continue
         try:
-            steps += _read_run(_gather(row), place)
+            for run in _with_inner_runs(_gather(row)):
+                steps += _read_run(run, place)
         except WrongLineError as error:
             reject(place, str(error))
     searched = {step.trace for step in steps if step.kind == "RETRIEVER" and not step.id.endswith(_OWN)}
@@ -65,6 +67,19 @@ def _gather(row: Mapping[str, Any]) -> dict[str, Any]:
         elif value not in (None, ""):
             gathered.setdefault(prefix[:-1], {})[name.removeprefix(prefix)] = parse_cell(value, name)
     return gathered
+
+
+def _with_inner_runs(row: Mapping[str, Any], trace: str = "", parent: str = "") -> Iterator[Mapping[str, Any]]:
+    """A run, and those in its ``child_runs``, however deep."""
+    trace = trace or str(row.get("trace_id") or row.get("id") or "")
+    known = {"trace_id": trace, "parent_run_id": parent} if parent else {}
+    run = {**row, **{name: value for name, value in known.items() if not row.get(name)}}
+    yield run
+    inner = row.get("child_runs")
+    for number, each in enumerate(inner if isinstance(inner, list) else []):
+        if isinstance(each, Mapping):
+            name = str(each.get("id") or f"{row.get('id')}/{number}")
+            yield from _with_inner_runs({**each, "id": name}, trace, str(row.get("id") or trace))
 
 
 def _read_run(row: Mapping[str, Any], place: int) -> Iterator[TraceStep]:

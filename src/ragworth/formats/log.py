@@ -7,7 +7,7 @@ from ragworth.formats.fields import FIELDS, GRADE_FIELDS, FieldFinder
 from ragworth.formats.log_format import LogFormat
 
 NAMES = FIELDS | GRADE_FIELDS
-TABLE_COLUMNS = {"passage", "passage_id", "doc_id", "docno", "docid", "corpus-id", "rank", "score", "aspect", "text"}
+TABLE_COLUMNS = {"passage", "passage_id", "doc_id", "docno", "docid", "corpus-id", "aspect", "text"}
 """Columns of our own tables."""
 
 

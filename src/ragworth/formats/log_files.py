@@ -13,7 +13,7 @@ from ragworth import parquet
 from ragworth.errors import BadLine, FormatError
 from ragworth.formats.columns import bad_lines_error, check_bad_lines
 from ragworth.formats.contract import FileSample
-from ragworth.formats.csv import read_text_csv
+from ragworth.formats.csv import encoding_error, read_text_csv
 from ragworth.formats.files import BOM, PathOrStr, open_file
 from ragworth.formats.frames import read_parquet
 from ragworth.formats.values import WrongLineError, read_values
@@ -138,7 +138,10 @@ def sample_file(path: PathOrStr) -> FileSample:
         data = stream.read(HEAD_BYTES).removeprefix(BOM)
         whole = not stream.read(1)
     if suffix in (".csv", ".tsv"):
-        table = read_text_csv(path, data if whole else data[: data.rfind(b"\n") + 1], partial=not whole).frame
+        text_rows = read_text_csv(path, data if whole else data[: data.rfind(b"\n") + 1], partial=not whole)
+        table = text_rows.frame
+        if not table.height and (error := encoding_error(path, text_rows.bad)) is not None:
+            raise error
         return _sample(str(path), "table", table.head(HEAD_ROWS).to_dicts(), table.columns)
     text = data.decode("utf-8", "replace").lstrip()
     if text[:1] not in ("{", "["):
@@ -222,7 +225,7 @@ def reject_row(rows: LogRows, bad: list[BadLine], place: int, found: str, *, ski
 def bad_rows_error(rows: LogRows, bad: list[BadLine], expected: str) -> FormatError:
     """The error for all rows that can't be used."""
     bad = sorted(bad, key=lambda each: each.line)
-    error = bad_lines_error(rows.source, bad, expected)
+    error = encoding_error(rows.source, bad) or bad_lines_error(rows.source, bad, expected)
     if rows.unit == "line":
         return error
     more = tuple(text.replace("line", rows.unit, 1) for text in error.more)

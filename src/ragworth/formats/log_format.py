@@ -25,12 +25,19 @@ from ragworth.formats.fields import (
 from ragworth.formats.files import PathOrStr, run_name
 from ragworth.formats.log_files import LogRows, bad_rows_error, read_log, reject_row, unpack_rows
 from ragworth.formats.rag_log import TWICE, LogBuilder, LogRecord
+from ragworth.formats.unused_columns import UnusedColumns
 from ragworth.formats.values import WrongLineError
 from ragworth.tables import Contexts
 from ragworth.tables.ranking import Ties
 
-SYSTEM_COLUMNS = ("model", "model_name", "llm", "method", "variant", "version", "config", "experiment", "approach")
+SYSTEM_COLUMNS = (
+    *("model", "model_name", "llm", "method", "variant", "version", "app_version", "config", "experiment", "approach"),
+    *("experiment_name", "provider", "retriever"),
+)
 """Names of columns that may name the systems."""
+
+REPEAT_COLUMNS = ("run", "run_id", "trial", "attempt", "iteration", "repetition", "replicate", "seed", "sample")
+"""Names of columns that may number the answers of a system to a question."""
 
 Reject = Callable[[int, str], None]
 """Reports a row that can't be used, by place and reason."""
@@ -40,14 +47,17 @@ Parser = Callable[[LogRows, FieldFinder, Reject], Iterator[LogRecord]]
 
 def parse_rows(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRecord]:
     """Make a record of each row."""
+    unused = UnusedColumns()
     for place, value in rows.values:
         try:
             row = as_row(value)
             if row is None:
                 raise WrongLineError(f"{type(value).__name__} instead of an object: {quote_short(value, 48)}")
+            unused.see(row, finder)
             yield read_record(row, finder, place, cells=rows.cells)
         except WrongLineError as error:
             reject(place, str(error))
+    finder.notes += unused.notes(finder)
 
 
 def _skipped_note(rows: LogRows, bad: list[BadLine]) -> tuple[str, ...]:
@@ -153,6 +163,9 @@ class LogFormat:
             why = f" except for {format_count(len(bad), 'bad ' + rows.unit)}" if bad else ""
             raise FormatError(f"no rows: the file is empty{why}", file=rows.source, expected=self.expected)
         finder.check_mapped(rows.source)
+        for keys in finder.known_keys():
+            builder.columns = {**builder.columns, **keys, **finder.grades}
+        builder.system_column = next((key for key in finder.seen if plain_name(key) in SYSTEM_COLUMNS), None)
         notes = (f"{rows.source}: {note}" if rows.source else note for note in finder.notes)
         return builder.build((*_skipped_note(rows, bad), *notes))
 
@@ -161,13 +174,16 @@ class LogFormat:
         if not bad or skip:
             return
         error = bad_rows_error(rows, bad, self.expected)
-        column = next((key for key in finder.seen if plain_name(key) in SYSTEM_COLUMNS), None)
-        if column is not None and any(TWICE in each.found for each in bad) and "system" not in finder.columns:
-            error = error.copy(
+        kinds = {"system": ("names the systems", SYSTEM_COLUMNS), "repeat": ("numbers the repeats", REPEAT_COLUMNS)}
+        for field_name, (does, names) in kinds.items():
+            column = next((key for key in finder.seen if plain_name(key) in names), None)
+            if column is None or field_name in finder.columns or not any(TWICE in each.found for each in bad):
+                continue
+            raise error.copy(
                 remedy=Hint(
-                    f"if {column!r} names the systems: --map {quote_argument(f'system={column}')}",
-                    f"if {column!r} names the systems, write under [columns]: system = {json.dumps(column)}",
-                    f"if {column!r} names the systems: columns={json.dumps({'system': column})}",
+                    f"if {column!r} {does}: --map {quote_argument(f'{field_name}={column}')}",
+                    f"if {column!r} {does}, write under [columns]: {field_name} = {json.dumps(column)}",
+                    f"if {column!r} {does}: columns={json.dumps({field_name: column})}",
                     option="columns",
                 )
             )

@@ -17,6 +17,7 @@ from ragworth.formats.csv import UNNAMED, read_text_csv
 from ragworth.formats.files import PathOrStr
 from ragworth.formats.frames import read_table
 from ragworth.formats.grade_words import (
+    DECIMAL_COMMA,
     IN_WORDS,
     MEAN_OF_WORDS,
     Grade,
@@ -84,6 +85,8 @@ def _plain_numbers(column: pl.Series) -> pl.Series | None:
     """The numbers of a column; None if it has anything else."""
     if column.dtype != pl.String:
         return column.cast(pl.Float64) if column.dtype.is_numeric() else None
+    if column.drop_nulls().str.contains(rf"^(?:{DECIMAL_COMMA.pattern}|[+-]?\d+)$").all():
+        column = column.str.replace(",", ".", literal=True)
     numbers = column.cast(pl.Float64, strict=False)
     return numbers if numbers.null_count() == column.null_count() < len(column) else None
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ragworth.formats.contract import FileSample
-from ragworth.formats.fields import FieldFinder, as_row, parse_cell
+from ragworth.formats.fields import FieldFinder, as_grade, as_row, parse_cell
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import LogFormat, Reject
 from ragworth.formats.openinference import flatten, make_step
@@ -15,6 +16,8 @@ from ragworth.formats.traces import TraceStep, trace_records
 from ragworth.formats.values import WrongLineError
 
 PREFIX = "attributes."
+EVALUATION = re.compile(r"eval\.(.+)\.(score|label)")
+"""Columns of evaluations: ``eval.QA Correctness.score``."""
 
 
 def _recognise(sample: FileSample) -> bool:
@@ -63,7 +66,7 @@ def _cell(name: str, value: Any) -> Any:
 
 def _read_span(flat: Mapping[str, Any], place: int) -> TraceStep:
     attributes = {name.removeprefix(PREFIX): value for name, value in flat.items() if name.startswith(PREFIX)}
-    return make_step(
+    step = make_step(
         place,
         flat.get("context.trace_id"),
         flat.get("context.span_id"),
@@ -71,6 +74,17 @@ def _read_span(flat: Mapping[str, Any], place: int) -> TraceStep:
         attributes,
         kind=flat.get("span_kind"),
     )
+    return step._replace(grades={**step.grades, **_evaluations(flat)})
+
+
+def _evaluations(flat: Mapping[str, Any]) -> dict[str, Any]:
+    """Evaluations of a span by name: the score, or else the label."""
+    found: dict[str, Any] = {}
+    for column, value in flat.items():
+        match = EVALUATION.fullmatch(column)
+        if match and value not in (None, "") and (match[2] == "score" or match[1] not in found):
+            found[match[1]] = as_grade(value, column)
+    return found
 
 
 FORMAT = LogFormat(

@@ -8,6 +8,7 @@ in different queries are made unique.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -36,10 +37,13 @@ NO_ANSWER = "no-answer"
 ERROR = "error"
 """Status of an answer that is the message of an error."""
 
-NO_ANSWER_TEXTS = frozenset(("nan", "NaN", "None", "null", "NULL", "<NA>"))
+SHEET_ERRORS = ("#N/A", "#REF!", "#VALUE!", "#NAME?", "#DIV/0!", "#NUM!", "#NULL!", "#SPILL!", "#CALC!", "#BLOCKED!")
+"""What spreadsheets show in place of a value."""
+
+NO_ANSWER_TEXTS = frozenset(("nan", "NaN", "None", "null", "NULL", "<NA>", "-", "–", "—", "[]", "{}", *SHEET_ERRORS))
 """How programs write a missing value as text."""
 
-NO_REFERENCE = frozenset(("N/A", "n/a", "nan", "NaN", "null", "NULL", "<NA>"))
+NO_REFERENCE = frozenset(("N/A", "n/a", "nan", "NaN", "null", "NULL", "<NA>", *SHEET_ERRORS))
 """How files write that there is no accepted answer. "None" may be one."""
 
 ERROR_TEXT = re.compile(
@@ -47,8 +51,21 @@ ERROR_TEXT = re.compile(
     r"|\[?(?:Error|ERROR|Exception)\b\]?\s*(?::|\d{3}\b)"
     r"|[\w.]*(?:API\w*|RateLimit|Timeout|Connection|HTTP\w*|InternalServer|Authentication|BadRequest)Error\b\s*[:(]"
     r"|(?:HTTP\S*\s+)?(?:429 Too Many|500 Internal|502 Bad|503 Service|504 Gateway|401 Unauth|403 Forbidden)"
+    r"|(?:[Aa]n (?:unexpected |internal )?error (?:has )?occurred|(?:The )?[Rr]equest timed out|Internal Server Error"
+    r"|Rate limit (?:reached|exceeded)|Gateway Time-?out)\s*(?:[.:!,(]|$|for\b|while\b|when\b)"
+    r"|(?:I(?:'|’| a)m )?[Ss]orry,? (?:but )?(?:I encountered an error|there was an error|something went wrong)"
+    r"|upstream (?:connect|request) (?:error|timeout)|\{\s*[\"']error[\"']\s*:"
 )
 """Beginnings of messages that programs write in place of an answer."""
+
+UNSURE_COLUMNS = frozenset(("label", "annotation"))
+"""Names of grades that may also be the names of classes or clusters."""
+
+RECORD_COLUMNS = frozenset(("run", "run_id", "runid"))
+"""Names of systems that may also be the names of single records."""
+
+MANY_SYSTEMS = 4
+"""Systems from which on one in each record is surely none."""
 
 TWICE = "occurs twice"
 
@@ -126,6 +143,10 @@ class LogBuilder:
     ) -> None:
         self.source, self.system, self.unit, self.strict = source, system, unit, strict
         self.grades = grades
+        self.columns: Mapping[str, str] = {}
+        """What the file calls the aspects."""
+        self.system_column: str | None = None
+        """A column that isn't read as the system, and may name it."""
         self.queries: dict[str, str] = {}
         self.accepted: dict[str, Sequence[str]] = {}
         self.texts: dict[str, str] = {}
@@ -160,7 +181,8 @@ class LogBuilder:
         if record.query is None and not record.question:
             raise WrongLineError("the record has neither a question nor the id of one")
         record = self._without_blanks(record)
-        system, query = record.system or self.system, record.query or text_id(plain_text(record.question or ""))
+        system = (record.system if self.strict else (record.system or "").strip()) or self.system
+        query = record.query or text_id(plain_text(record.question or ""))
         if (system, query, record.repeat) in self.seen:
             name = quote_short(record.question or query, 40) if record.query is None else quote_short(query, 24)
             raise WrongLineError(
@@ -213,7 +235,7 @@ class LogBuilder:
         if text in NO_ANSWER_TEXTS and text not in record.accepted:
             self.no_answers.setdefault(f"with the answer {text!r}", []).append(record.place)
             return None, record.status if record.status != TRUNCATED else ""
-        if ERROR_TEXT.match(text):
+        if ERROR_TEXT.match(text) and not any(ERROR_TEXT.match(each) for each in record.accepted):
             self.no_answers.setdefault("with an error message for an answer", []).append(record.place)
             return None, ERROR
         return record.answer, record.status
@@ -277,6 +299,10 @@ class LogBuilder:
         if not self.seen:
             raise FormatError("no rows: the file is empty", file=self.source)
         made = [*notes]
+        self._merge_systems(made)
+        self._merge_questions(made)
+        self._note_like_names(made)
+        self._note_repeated_texts(made)
         self._make_ids_unique(made)
         relevance = self._relevance(made)
         contexts = self._contexts(made)
@@ -285,7 +311,7 @@ class LogBuilder:
         if self.no_references:
             which = self._places(self.no_references)
             made.append(f"{self.source}: {which} with an accepted answer such as 'N/A'; read as none")
-        every = tuple(made)
+        every = tuple(note.removeprefix(": ") for note in made)  # data in memory has no name
         pairs = [(query, text) for query, texts in self.accepted.items() for text in texts]
         collection = Collection.of(
             queries={"query": list(self.queries), "text": list(self.queries.values())} if self.queries else None,
@@ -300,6 +326,102 @@ class LogBuilder:
         elif answers is not None:
             answers.notes = every
         return LoadedCollection(collection, contexts, answers, outcomes)
+
+    def _merge_systems(self, notes: list[str]) -> None:
+        """If every record has a ``run_id`` of its own, that names the record and not a system."""
+        column = self.columns.get("system", "")
+        systems = {system for system, _, _ in self.seen}
+        alone = {(query, repeat) for _, query, repeat in self.seen}
+        if column.lower() not in RECORD_COLUMNS or "system" in self.grades or len(systems) < MANY_SYSTEMS:
+            return
+        if len(systems) < len(self.seen) or len(alone) < len(self.seen):
+            return
+        self._rename(dict.fromkeys(systems, self.system), {})
+        notes.append(
+            f"{self.source}: {column!r} differs in every record, so it isn't read as the system; if it is: "
+            f"--map system={column}"
+        )
+
+    def _merge_questions(self, notes: list[str]) -> None:
+        """If systems have different ids for the same questions, as where ids number records, go by the texts."""
+        of_system: dict[str, set[str]] = {}
+        for system, query, _ in self.seen:
+            of_system.setdefault(system, set()).add(query)
+        every = set().union(*of_system.values())
+        apart = len(of_system) > 1 and sum(map(len, of_system.values())) == len(every)
+        if self.strict or not apart:
+            return
+        asked: dict[str, list[str]] = {}
+        for query, text in self.queries.items():
+            asked.setdefault(plain_text(text), []).append(query)
+        first = {query: queries[0] for queries in asked.values() for query in queries}
+        if len(asked) == len(self.queries) or not every <= set(first):
+            return
+        merged = {(system, first[query], repeat) for system, query, repeat in self.seen}
+        if len(merged) < len(self.seen) or not self._same_answers(asked.values()):
+            return
+        self._rename({}, first)
+        notes.append(
+            f"{self.source}: the systems have no ids of questions in common, but the same texts; questions go by these"
+        )
+
+    def _rename(self, systems: Mapping[str, str], queries: Mapping[str, str]) -> None:
+        """Give systems and queries other names. Of queries that get the same one, the first text stays."""
+
+        def named(system: str, query: str) -> tuple[str, str]:
+            return systems.get(system, system), queries.get(query, query)
+
+        self.seen = {(*named(system, query), repeat) for system, query, repeat in self.seen}
+        self.rows = [(*named(*row[:2]), *row[2:]) for row in self.rows]
+        self.other_hops = [(*named(*each[:2]), *each[2:]) for each in self.other_hops]
+        self.shown = {named(*key): shown for key, shown in self.shown.items()}
+        self.unrecorded = {named(*key): place for key, place in self.unrecorded.items()}
+        self.answers = [(*named(*each[:2]), *each[2:]) for each in self.answers]
+        self.outcomes = {(*named(*key[:2]), key[2]): values for key, values in self.outcomes.items()}
+        self.judged = {(row, queries.get(query, query)): value for (row, query), value in self.judged.items()}
+        texts, self.queries = self.queries, {}
+        for query, text in texts.items():
+            self.queries.setdefault(queries.get(query, query), text)
+        accepted, self.accepted = self.accepted, {}
+        for query, answers in accepted.items():
+            self.accepted.setdefault(queries.get(query, query), answers)
+        relevant, self.relevant = self.relevant, {}
+        for query, passages in relevant.items():
+            self.relevant.setdefault(queries.get(query, query), []).extend(passages)
+
+    def _same_answers(self, groups: Iterable[Sequence[str]]) -> bool:
+        """Whether questions of the same text have the same accepted answers, where they have any."""
+        known = (
+            [frozenset(map(plain_text, self.accepted[each])) for each in group if each in self.accepted]
+            for group in groups
+        )
+        return all(len(set(each)) <= 1 for each in known)
+
+    def _note_like_names(self, notes: list[str]) -> None:
+        """Note names of systems that differ only in case: they are different systems."""
+        named: dict[str, set[str]] = {}
+        for system, _, _ in self.seen:
+            named.setdefault(system.casefold(), set()).add(system)
+        notes += [
+            f"{self.source}: {format_list([quote_short(name, 24) for name in sorted(names)], 4)} are read as "
+            "different systems, though only the case of their names differs"
+            for names in named.values()
+            if len(names) > 1
+        ]
+
+    def _note_repeated_texts(self, notes: list[str]) -> None:
+        """Note that most questions have several ids in a system: they may be answers of several systems, or repeats."""
+        pairs = {(system, query) for system, query, _ in self.seen}
+        asked = Counter((system, self.queries.get(query, query).strip()) for system, query in pairs)
+        again = sum(number > 1 for number in asked.values())
+        if self.strict or 2 * again <= len(asked):
+            return
+        column = self.system_column or "COLUMN"
+        notes.append(
+            f"{self.source}: {format_count(again, 'question occurs', 'questions occur')} several times under different "
+            f"ids, each read as a question of its own; if these are answers of several systems: --map system={column}; "
+            "if they are repeats: --map query=question and --map repeat=COLUMN"
+        )
 
     def _make_ids_unique(self, notes: list[str]) -> None:
         """Give passages whose id has several texts an id of their own in each query."""
@@ -461,27 +583,34 @@ class LogBuilder:
         """Turn grades into numbers. A column without any grade is something else, and noted."""
         found = read_grades([value for value, _ in values], aspect)
         where = f"{self.source}: " if self.source else ""
+        name = self.columns.get(aspect, aspect)
+        known = [value for value in found.values if value is not None]
+        unsure = name.lower() in UNSURE_COLUMNS and aspect not in self.grades
+        if unsure and known and not found.unknown and not -1 <= min(known) <= max(known) <= 1:
+            notes.append(
+                f"{where}{name!r} was not read as a grade: its numbers from {min(known):g} to {max(known):g} may be "
+                f"classes; if they are grades: --map {aspect}={name}, or [columns]"
+            )
+            return None
         if found.unknown:
             few = format_list(list(dict.fromkeys(quote_short(values[i][0], 24) for i in found.unknown)), 3)
-            some = aspect in KNOWN_ASPECTS and any(value is not None for value in found.values)
+            some = aspect in KNOWN_ASPECTS and len(known) > (len(found.unknown) if unsure else 0)
             if some or aspect in self.grades:
                 first = values[found.unknown[0]]
                 raise GradeError(
-                    f"{aspect!r} has {few}, which is no grade",
+                    f"{name!r} has {few}, which is no grade",
                     file=self.source,
                     line=first[1] if self.unit == "line" else None,
                     more=(self._places(values[i][1] for i in found.unknown),),
                     expected=expected_grades(),
                     remedy="fix these grades, or leave them empty",
                 )
-            notes.append(
-                f"{where}{aspect!r} was not read as a grade: it has {few}, not numbers or words like 'correct'"
-            )
+            notes.append(f"{where}{name!r} was not read as a grade: it has {few}, not numbers or words like 'correct'")
             return None
         if found.missing:
             which = self._places(values[i][1] for i in found.missing)
             few = format_list(list(dict.fromkeys(quote_short(values[i][0], 24) for i in found.missing)), 3)
-            notes.append(f"{where}{which} without a grade {aspect!r}: it says {few}; missing, not wrong")
+            notes.append(f"{where}{which} without a grade {name!r}: it says {few}; missing, not wrong")
         return found
 
     def _places(self, places: Iterable[int]) -> str:
@@ -497,6 +626,7 @@ def _is_same(passage: LoggedPassage, name: str, text: str) -> bool:
     if passage.id == name:
         return True
     wanted = plain_text(passage.text or "")
+    text = text.removesuffix("…").removesuffix("...").rstrip()  # a log may cut passages
     if not wanted or not text:
         return False
     return wanted == text or (min(len(wanted), len(text)) >= MIN_CONTAINED and (wanted in text or text in wanted))

@@ -5,13 +5,15 @@ Numbers beside the fields of a sample are scores of ragas' metrics, and become o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ragworth.formats.contract import FileSample
 from ragworth.formats.fields import GRADE_FIELDS, FieldFinder, as_grade, plain_name
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import LogFormat, Reject, parse_rows
-from ragworth.formats.rag_log import LogRecord
+from ragworth.formats.rag_log import LoggedPassage, LogRecord
 from ragworth.formats.values import WrongLineError
 
 NAMES = {
@@ -27,6 +29,7 @@ NAMES = {
 }
 OTHERS = {"multi_responses", "rubrics", "rubric", "persona_name", "query_style", "query_length", "synthesizer_name"}
 OTHERS |= {"episode_done", "evolution_type", "metadata", "repeat", "unnamed:_0", "__index_level_0__"}
+HOP = re.compile(r"\A<\d+-hop>\s*")
 KNOWN = OTHERS | {name for names in (*NAMES.values(), *GRADE_FIELDS.values()) for name in names}
 
 
@@ -49,7 +52,13 @@ def _parse(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRe
                 finder.grades |= {name: name for name in scores if name not in finder.grades}
             yield place, row
 
-    yield from parse_rows(rows._replace(values=prepared()), finder, reject)
+    for record in parse_rows(rows._replace(values=prepared()), finder, reject):
+        yield replace(record, relevant=[_without_hop(each) for each in record.relevant])
+
+
+def _without_hop(passage: LoggedPassage) -> LoggedPassage:
+    """The passage as it was in the corpus: the writer of multi-hop questions puts ``<1-hop>`` in front."""
+    return passage if passage.text is None else passage._replace(text=HOP.sub("", passage.text))
 
 
 def _is_score(name: str, value: object) -> bool:

@@ -21,7 +21,7 @@ from ragworth.inputs.file_heads import CandidateFile, list_folder, read_head
 from ragworth.inputs.places import is_results
 from ragworth.inputs.problems import Problems
 from ragworth.inputs.recognition import DamagedFileError, RecognisedFile, recognise_file, recognise_records
-from ragworth.inputs.workspace_plan import WorkspacePlan, plan_workspace
+from ragworth.inputs.workspace_plan import BY_TEXT, WorkspacePlan, plan_workspace
 
 NO_PATHS = OutputPaths()
 
@@ -91,7 +91,9 @@ def _open_files(files: Sequence[Path], columns: Mapping[str, str] | None, output
     plan = plan_workspace(found, [])
     _check_columns(found, columns or {})
     if plan.unused:
-        raise InputError("not every file can be used", more=tuple(plan.unused), remedy="leave out those files")
+        mapped = any(BY_TEXT in each for each in plan.unused)
+        remedy = "map the ids, or leave out those files" if mapped else "leave out those files"
+        raise InputError("not every file can be used", more=tuple(plan.unused), remedy=remedy)
     _check_found(plan, files[0])
     names = [run_name(path) for path in files]
     home = f"{'-'.join(names[:3])}{'-etc' if len(names) > 3 else ''}-results"

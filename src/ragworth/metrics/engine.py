@@ -28,6 +28,9 @@ from ragworth.tables.duplicates import duplicate_rows
 LEFT_OUT = "left-out"
 """Status of a judged query that a system has no context for, if such queries are left out."""
 
+NOT_IN_RUN = "are not in the run and are left out"
+"""End of the note on such queries."""
+
 Metrics = str | Metric | Sequence[str | Metric]
 
 
@@ -304,8 +307,8 @@ class ScoringJob:
                     remedy="check that both belong to the same collection and use the same ids",
                 )
             if known < total:
-                fate = "count as empty contexts" if complete else "are left out"
-                notes.append((system, f"{total - known:,} of {total:,} {what} queries are not in the run and {fate}"))
+                fate = "are not in the run and count as empty contexts" if complete else NOT_IN_RUN
+                notes.append((system, f"{total - known:,} of {total:,} {what} queries {fate}"))
             if extra := len(asked) - known:
                 unknown = self.shown.query.filter(pl.Series(mine & (query < 0)))
                 queries = format_count(extra, "query", "queries")

@@ -27,13 +27,26 @@ _OTHERS = (
     "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre",
     "janeiro fevereiro marco abril maio junho julho agosto setembro outubro novembro dezembro",
     "januari februari maart april mei juni juli augustus september oktober november december",
+    "januari februari mars april maj juni juli augusti september oktober november december",
+    "januar februar marts april maj juni juli august september oktober november december",
+    "stycznia lutego marca kwietnia maja czerwca lipca sierpnia wrzesnia pazdziernika listopada grudnia",
+    "ledna unora brezna dubna kvetna cervna cervence srpna zari rijna listopadu prosince",
+    "ocak subat mart nisan mayis haziran temmuz agustos eylul ekim kasim aralik",
+    "января февраля марта апреля мая июня июля августа сентября октября ноября декабря",
+    "січня лютого березня квітня травня червня липня серпня вересня жовтня листопада грудня",
+    "ιανουαρίου φεβρουαρίου μαρτίου απριλίου μαΐου ιουνίου ιουλίου αυγούστου σεπτεμβρίου "
+    "οκτωβρίου νοεμβρίου δεκεμβρίου",
+    "يناير فبراير مارس ابريل مايو يونيو يوليو اغسطس سبتمبر اكتوبر نوفمبر ديسمبر",
+    "जनवरी फरवरी मार्च अप्रैल मई जून जुलाई अगस्त सितंबर अक्टूबर नवंबर दिसंबर",
 )
 
 MONTHS = {name: name for name in _ENGLISH} | {name[:3]: name for name in _ENGLISH} | {"sept": "september"}
 """English names of months and their abbreviations, recognized beside a day or a year."""
 
-FOREIGN_MONTHS = {name: english for names in _OTHERS for name, english in zip(names.split(), _ENGLISH, strict=True)}
-"""Names in German, French, Spanish, Italian, Portuguese and Dutch, without accents; only with day and year."""
+FOREIGN_MONTHS = {
+    name.casefold(): english for names in _OTHERS for name, english in zip(names.split(), _ENGLISH, strict=True)
+}
+"""Names in fifteen other languages, without accents, as they stand in dates; only with day and year."""
 
 NUMERIC_DATE = (
     r"(?<!\d)\d{4}(?:年|년\ ?)\d{1,2}(?:月|월\ ?)(?:\d{1,2}[日일])?"

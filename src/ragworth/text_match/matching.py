@@ -199,6 +199,9 @@ def _coarser_date(text: MatchableText, answer: MatchableText) -> bool:
     if not months or not said <= months or any(map(_day, text.words)) or _SLASH_DATE.search(text.raw):
         return False
     years = {word for word in text.words if _YEAR.fullmatch(word)}
+    pairs = zip(text.words[:-2], text.words[2:], strict=True)
+    if any(len(day) <= 2 and day.isdecimal() and year in years for day, year in pairs):
+        return False  # a date with the month in a language that isn't known
     return len(years) == 1 and years <= set(answer.words)
 
 

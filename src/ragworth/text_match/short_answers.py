@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple
 from ragworth.errors import InputError, quote_short
 from ragworth.text_match.citations import without_marks
 from ragworth.text_match.facts import QuestionFacts, TextFacts, judge_answer, read_answer, read_question
+from ragworth.text_match.foreign_numbers import with_digits
 from ragworth.text_match.overlap import require_accepted
 from ragworth.text_match.refusals import RefusalMatch, find_refusal
 
@@ -89,6 +90,16 @@ def grade_short_answer(
             return ShortAnswerGrade(
                 "undecided", f"has {quote_short(given)} only in a citation or as the number of an item"
             )
+    spelled, wanted = with_digits(text), [with_digits(answer) for answer in accepted]
+    if (spelled, wanted) != (text, [*accepted]):
+        in_digits = TextFacts(without_marks(spelled) or spelled)
+        for answer, original in zip(wanted, accepted, strict=True):
+            verdict = judge_answer(in_digits, answer, asked)
+            if verdict.kind == "given":
+                label: GradeLabel = "correct" if relevant_shown is not False else "partially-correct"
+                return ShortAnswerGrade(label, f"{verdict.why} {quote_short(original)}, with number words in digits")
+            if verdict.kind == "unclear":
+                return ShortAnswerGrade("undecided", verdict.why)
     return ShortAnswerGrade("wrong", against or f"gives none of the accepted answers ({len(accepted)})")
 
 

@@ -108,7 +108,7 @@ class TokenEncoder:
         download: bool = False,
     ) -> None:
         _require_packages()
-        from ragworth.llm.hf import resolve_device
+        from ragworth.llm.local.torch_device import resolve_device
 
         if batch < 1:
             raise ModelError(f"batch is {batch}", expected="1 or more")
@@ -132,7 +132,7 @@ class TokenEncoder:
     def _tokenizer(self) -> Any:
         from transformers import AutoTokenizer
 
-        from ragworth.llm.hf import silence_libraries
+        from ragworth.llm.local.torch_device import silence_libraries
 
         silence_libraries()
         try:
@@ -145,7 +145,7 @@ class TokenEncoder:
         import torch
         from transformers import AutoModel
 
-        from ragworth.llm.hf import silence_libraries
+        from ragworth.llm.local.torch_device import silence_libraries
 
         silence_libraries()
         try:

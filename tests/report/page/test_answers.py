@@ -84,3 +84,21 @@ def test_people_who_graded_one_system_alone_do_not_decide() -> None:
 def test_an_interval_that_leaves_out_0_without_a_significant_test_is_explained() -> None:
     found = overview({"grade": {"a": [1.0] * 20, "b": [1.0] * 15 + [-1.0] * 5}})
     assert "the interval leaves out 0, but the test doesn't confirm it: p = 0.06" in found.standings[1].sentence
+
+
+def test_correctness_on_a_scale_is_no_share() -> None:
+    found = overview({"correct": {"a": [4.0, 5.0] * 10, "b": [1.0, 2.0] * 10}})
+    assert found.headline == "a answers best: it has a mean correct of 4.500, significantly more than for b."
+
+
+def test_a_direction_that_is_assumed_is_said() -> None:
+    marks = {"a": [4.0, 5.0] * 10, "b": [1.0, 2.0] * 10}
+    assert overview({"schulnote": marks}).headline.endswith("if lower ones are, call it lower_schulnote.")
+    found = overview({"mistakes": marks})
+    assert found.headline == "b answers best: it has a mean mistakes of 1.500, significantly less than for a."
+    assert "taken to be better" not in overview({"faithfulness": marks}).headline
+
+
+def test_means_that_differ_by_rounding_are_the_same() -> None:
+    found = overview({"f1": {"a": [0.1, 0.2, 0.3] * 5, "b": [0.3, 0.1, 0.2] * 5}})
+    assert found.headline.startswith("a and b score the same") or found.headline.startswith("b and a score the same")

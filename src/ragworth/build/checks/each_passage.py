@@ -26,13 +26,16 @@ class NeedsEachPassage(Check):
     def readings(self, question: Question, evidence: Evidence) -> Sequence[Reading]:
         if question.answerable is False or not 2 <= len(question.passages) <= MAX_PASSAGES:
             return ()
-        return [Reading(question.id, rest) for rest in without_one(question.passages)]
+        return [Reading(question.id, some) for some in (question.passages, *without_one(question.passages))]
 
     def find(self, question: Question, evidence: Evidence) -> CheckFinding:
         if question.answerable is False or len(question.passages) < 2:
             return CheckFinding("n/a", None, "it has one passage at most")
         if len(question.passages) > MAX_PASSAGES:
             return CheckFinding("unknown", None, f"it has more than {MAX_PASSAGES} passages")
+        whole = evidence.read(Reading(question.id, question.passages))
+        if isinstance(whole, CheckFinding):
+            return whole
         lowest, doubt = 1.0, ""
         for left_out, rest in zip(question.passages, without_one(question.passages), strict=True):
             reply = evidence.read(Reading(question.id, rest))
@@ -44,7 +47,11 @@ class NeedsEachPassage(Check):
             if reply.grade == "correct":
                 return CheckFinding("fail", lowest, f"the reader answers it without {quote_short(left_out, 60)}")
             doubt = f"without {quote_short(left_out, 60)} the reader answers {quote_short(reply.answer or '', 40)}"
-        return CheckFinding("unknown", lowest, f"{doubt}: undecided") if doubt else CheckFinding("pass", lowest)
+        if doubt:
+            return CheckFinding("unknown", lowest, f"{doubt}: undecided")
+        if not whole.answers or whole.grade in ("abstained", "wrong"):
+            return CheckFinding("unknown", lowest, "the reader doesn't answer it from all of its passages either")
+        return CheckFinding("pass", lowest)
 
 
 def without_one(passages: tuple[str, ...]) -> list[tuple[str, ...]]:

@@ -152,6 +152,17 @@ def check_fitness(controls: Sequence[ReaderReply | NoValue]) -> tuple[list[str],
     return [facts], None
 
 
+def reader_flags(card: Card | None) -> dict[str, str]:
+    """Checks that only flag with this reader, with the reason: they would drop good questions."""
+    if card is None or card.backend != "embedded":
+        return {}
+    return {
+        "answerable": "the embedded reader declines on many questions that people can answer, and knows little by "
+        "itself: the check answerable is a flag here, closed-book passes nearly everything, and unanswerable questions "
+        "need a second look"
+    }
+
+
 def _declines(text: str, template: Template) -> bool:
     return text.upper().startswith(declining_label(template).upper()) or find_refusal(text) is not None
 

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from ragworth.build.checks.contract import Check, CheckFinding, Evidence
 from ragworth.build.question_set import Question
+from ragworth.errors import format_count
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,11 @@ class RoundTrip(Check):
             return CheckFinding("unknown", None, "no passage is relevant to it")
         if not evidence.retrieved:
             return CheckFinding("unknown", None, "; ".join(evidence.missing.values()) or "no retriever is available")
-        wanted = set(question.passages)
+        number = evidence.questions.passages.height
+        if number <= self.k:
+            reason = f"the collection has {format_count(number, 'passage')}, so the top {self.k} finds them all"
+            return CheckFinding("unknown", None, reason)
+        wanted = set(question.relevant)
         lost = [
             name for name, found in evidence.retrieved.items() if not wanted & set(found.get(question.id, ())[: self.k])
         ]

@@ -141,6 +141,14 @@ def plan_checks(questions: QuestionSet, settings: CheckSettings, reader: Job | N
     return plan_task(task, needed_readings(evidence, settings.checks), reader)
 
 
+def _easy_note(questions: QuestionSet, contexts: Contexts | None) -> list[str]:
+    """A warning if retrieval had nothing to go wrong with, as in a dataset that has only the relevant passages."""
+    relevant = {id for question in questions.questions for id in question.relevant}
+    if contexts is None or not questions.passages["passage"].is_in(list(relevant)).all():
+        return []
+    return ["every passage is relevant to a question, so retrieval is easier here than among all of your passages"]
+
+
 def run_checks(
     questions: QuestionSet, settings: CheckSettings, reader: Job | None = None, judge: Job | None = None
 ) -> CheckResult:
@@ -160,6 +168,7 @@ def run_checks(
     elif wanted:
         skipped = ", ".join(check.name for check in settings.checks if check.asks_reader)
         notes.append(f"no reader was asked, so these checks say nothing: {skipped}")
+    notes += _easy_note(questions, contexts)
     evidence = Evidence(questions, replies, evidence.retrieved, evidence.missing, settings.encoder)
     ids = [question.id for question in questions.questions]
     found = [

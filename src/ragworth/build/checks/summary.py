@@ -60,7 +60,8 @@ class CheckSummary(NamedTuple):
         return Share(self.failed / number, most / number, low, high)
 
 
-def summarise_checks(result: CheckResult) -> list[CheckSummary]:
+def summarise_checks(result: CheckResult, flags: Collection[str] = ()) -> list[CheckSummary]:
+    """A summary of each check. ``flags``: those that only flag here, besides those that always do."""
     counts = {(c, v): n for c, v, n in result.frame.group_by("check", "verdict").len().iter_rows()}
     names = result.frame["check"].unique(maintain_order=True).to_list()
     return [
@@ -70,7 +71,7 @@ def summarise_checks(result: CheckResult) -> list[CheckSummary]:
             counts.get((name, "fail"), 0),
             counts.get((name, "unknown"), 0),
             counts.get((name, "n/a"), 0),
-            CHECKS.get(name).flag,
+            CHECKS.get(name).flag or name in flags,
         )
         for name in names
     ]

@@ -21,6 +21,7 @@ from ragworth.build.drafts import Drafts
 from ragworth.collection import Collection
 from ragworth.errors import InputError
 from ragworth.formats.files import create_file
+from ragworth.storage.private import PART_NAME
 from ragworth.tables import Ratings
 from ragworth.token_counter import WORDS
 
@@ -56,7 +57,8 @@ def check_folder(folder: str | Path) -> None:
     if place.exists() and not place.is_dir():
         raise InputError("this is a file", file=str(folder), expected="a folder to write to")
     ours = _is_ours(place)
-    others = [each.name for each in place.iterdir() if "sqlite" not in each.name] if place.is_dir() else []
+    names = [each.name for each in place.iterdir()] if place.is_dir() else []
+    others = [name for name in names if "sqlite" not in name and not PART_NAME.fullmatch(name)]
     if others and not ours:
         raise InputError(
             "the folder holds other files", file=str(folder), expected="a new folder, or one of ragworth build crux"

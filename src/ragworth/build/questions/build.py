@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import polars as pl
 
 from ragworth.build.budget import stop_if_spent
 from ragworth.build.card import CollectionCard, funnel_facts, model_facts, prompt_versions
-from ragworth.build.checks.reader import Reader
+from ragworth.build.checks.reader import Reader, reader_flags
 from ragworth.build.checks.run import CheckResult, CheckSettings, plan_checks, run_checks
 from ragworth.build.checks.summary import apply_checks, check_facts, summarise_checks, unknown_note
 from ragworth.build.clusters import Clusters
 from ragworth.build.documents import corpus_hash
-from ragworth.build.drafts import Drafts
+from ragworth.build.drafts import Draft, Drafts
 from ragworth.build.question_set import from_drafts
 from ragworth.build.questions.contract import QuestionSlot, QuestionWriter, SourceText
 from ragworth.build.questions.model_writer import ModelWriter
 from ragworth.build.questions.plan import QuestionPlan, allocate, plan_clusters, plan_slots
 from ragworth.build.questions.rules import RuleWriter
-from ragworth.build.questions.sources import PassageSources
+from ragworth.build.questions.sources import PassageSources, repeated_passages
 from ragworth.build.roles import shared_role_warnings
 from ragworth.calls.job import Job
 from ragworth.calls.programs import Forecast
@@ -43,6 +43,8 @@ class Corpus:
     passages: pl.DataFrame
     """passage, text (with the title of the document in front), document."""
     sources: Mapping[str, SourceText]
+    copies: Mapping[str, tuple[str, ...]]
+    """Passages whose text occurs again: the others."""
     clusters: Clusters
     slots: list[QuestionSlot]
 
@@ -71,6 +73,8 @@ class BuiltQuestions:
     drafts: Drafts
     checks: CheckResult
     card: CollectionCard
+    flags: Mapping[str, str]
+    """Checks that only flagged in this build, with the reason."""
 
 
 def prepare_corpus(
@@ -91,7 +95,7 @@ def prepare_corpus(
     found = plan_clusters(documents.frame, plan.seed, clusters, encoder)
     slots = plan_slots(plan, documents.frame, passages, found)
     shown = passages.select("passage", "text", "document")
-    return Corpus(documents, shown, PassageSources(passages), found, slots)
+    return Corpus(documents, shown, PassageSources(passages), repeated_passages(passages), found, slots)
 
 
 def choose_writer(jobs: BuildJobs, settings: BuildSettings) -> QuestionWriter:
@@ -113,14 +117,23 @@ def build_questions(corpus: Corpus, settings: BuildSettings, jobs: BuildJobs) ->
     `JobStopped` if a budget ends a stage: questions that nobody could check must not look checked.
     """
     writer = choose_writer(jobs, settings)
-    drafts = Drafts(writer.write(corpus.slots, corpus.sources, jobs.writer))
+    written = writer.write(corpus.slots, corpus.sources, jobs.writer)
+    drafts = Drafts(_with_copies(draft, corpus.copies) for draft in written)
     stop_if_spent(jobs.writer)
     result = run_checks(from_drafts(drafts, corpus.passages), settings.checks, jobs.reader, jobs.judge)
     stop_if_spent(jobs.reader, jobs.judge)
     flags = lenient_checks(jobs)
     result = apply_checks(drafts, result, flags, drop_unknown=settings.drop_unknown)
     select_planned(drafts, settings.plan)
-    return BuiltQuestions(corpus, drafts, result, _card(corpus, drafts, result, settings, jobs, writer, flags))
+    card = _card(corpus, drafts, result, settings, jobs, writer, flags)
+    return BuiltQuestions(corpus, drafts, result, card, flags)
+
+
+def _with_copies(draft: Draft, copies: Mapping[str, tuple[str, ...]]) -> Draft:
+    """The draft with the passages that have the same text as its own: they answer its question as well."""
+    given = draft.fields.get("passages") or ()
+    same = {id for passage in given for id in copies.get(passage, ())}.difference(given)
+    return replace(draft, fields={**draft.fields, "copies": sorted(same)}) if same else draft
 
 
 def lenient_checks(jobs: BuildJobs) -> dict[str, str]:
@@ -131,12 +144,7 @@ def lenient_checks(jobs: BuildJobs) -> dict[str, str]:
             "rules wrote the questions: they repeat the words of their passages, which favours retrieval by words; "
             "the check copied is a flag here"
         )
-    if jobs.reader is not None and jobs.reader.card.backend == "embedded":
-        found["answerable"] = (
-            "the embedded reader declines on many questions that people can answer; the check answerable is a flag "
-            "here, and unanswerable questions need a second look"
-        )
-    return found
+    return found | reader_flags(jobs.reader.card if jobs.reader is not None else None)
 
 
 def select_planned(drafts: Drafts, plan: QuestionPlan) -> None:
@@ -193,7 +201,7 @@ def _card(
         seeds={"plan": settings.plan.seed},
         settings=settings.plan.describe() | {"clusters": corpus.clusters.names},
         **funnel_facts(drafts, ["no-fact", "unparsable", *result.frame["check"].unique(maintain_order=True)]),
-        checks=check_facts(summarise_checks(result)),
+        checks=check_facts(summarise_checks(result, flags)),
         license=settings.license,
         notes=[*notes, *([note] if note else [])],
     )

@@ -51,6 +51,17 @@ class PassageSources(Mapping[str, SourceText]):
             yield from (_source(*row) for row in part.iter_rows())
 
 
+def repeated_passages(passages: pl.DataFrame) -> dict[str, tuple[str, ...]]:
+    """Passages whose text occurs again, whatever the titles of their documents, each with the others."""
+    body = pl.col("text").str.strip_prefix(pl.col("document_title") + "\n")
+    parts = [part.select(body.hash(seed=0).alias("body")) for part in passages.iter_slices(BATCH)]
+    if not parts:
+        return {}
+    bodies = pl.concat(parts).with_columns(passages["passage"])
+    groups = bodies.filter(pl.col("body").is_duplicated()).group_by("body", maintain_order=True).agg("passage")
+    return {id: tuple(each for each in same if each != id) for same in groups["passage"].to_list() for id in same}
+
+
 class _SourceValues(ValuesView[SourceText]):
     _mapping: PassageSources
 

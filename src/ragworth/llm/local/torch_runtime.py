@@ -11,13 +11,14 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from transformers import DynamicCache
 
 from ragworth.errors import ModelError
 from ragworth.llm.local.float8 import Float8Linear, to_float8
+from ragworth.llm.local.int8_torch import to_int8
 from ragworth.llm.local.runtime import NextTokens, RowLogprobs, SamplingDraw, TokenRow
 
 MAX_LOGITS = 1 << 26
@@ -31,7 +32,7 @@ ATTENTION = "ragworth-causal"
 
 
 MAX_DISTANCE = 0.5
-"""Mean total variation distance of next-token distributions in float8 from which they are wrong."""
+"""Mean total variation distance of next-token distributions in 8 bits from which they are wrong."""
 
 ROTATION = "apply_rotary_pos_emb"
 """Function that rotates queries and keys by their position, in the transformers library's module of a family."""
@@ -53,11 +54,13 @@ class SharedPrefix(DynamicCache):
 class TorchRuntime:
     """A loaded causal language model.
 
-    ``float8`` multiplies in 8 bits. ``compiled`` lets PyTorch fuse the small steps of each layer: slower to start,
-    faster on a GPU.
+    ``rounding`` is how it multiplies in 8 bits: ``float8``, or ``int8`` as the embedded models do. ``compiled`` lets
+    PyTorch fuse the small steps of each layer: slower to start, faster on a GPU.
     """
 
-    def __init__(self, model: Any, name: str, *, float8: bool = False, compiled: bool = False) -> None:
+    def __init__(
+        self, model: Any, name: str, *, rounding: Literal["", "float8", "int8"] = "", compiled: bool = False
+    ) -> None:
         self.name = name
         self.context: int | None = getattr(model.config.get_text_config(), "max_position_embeddings", None)
         self._model = model.eval()
@@ -69,12 +72,20 @@ class TorchRuntime:
         if self._device.type == "cuda" and _attends_to_all(model):
             _register_attention()
             model.set_attn_implementation(ATTENTION)
-        self._rotation = _compile(self._body) if compiled and not float8 else None
+        self._rotation = _compile(self._body) if compiled and not rounding else None
         self._check()
-        if float8:
-            to_float8(self._body)
+        if rounding:
+            self._round(rounding)
             self._rotation = _compile(self._body) if compiled else None
-            self._check_float8()
+            self._check_rounding(rounding)
+
+    def _round(self, rounding: str) -> None:
+        if rounding == "float8":
+            to_float8(self._body)
+        else:
+            to_int8(self._model)
+            self._model.to(self._device)
+            self._head = self._model.get_output_embeddings()
 
     @torch.inference_mode()
     def prefix(self, ids: Sequence[int]) -> SharedPrefix:
@@ -179,14 +190,14 @@ class TorchRuntime:
             )
 
     @torch.inference_mode()
-    def _check_float8(self) -> None:
+    def _check_rounding(self, rounding: str) -> None:
         """Compare the distributions in 8 bits with those before: rounding changes them a little, an error entirely."""
         with _torch_errors():
             found = self._logits(self._hidden(self._few)[0]).log_softmax(-1)
         distance = float((found.exp() - self._plain.exp()).abs().sum(-1).mean() / 2)
         if not distance < MAX_DISTANCE:
             raise ModelError(
-                f"in float8, this model's distributions differ from its own by {distance:.2f} (total variation)",
+                f"in {rounding}, this model's distributions differ from its own by {distance:.2f} (total variation)",
                 expected=f"less than {MAX_DISTANCE}",
                 remedy="dtype=bfloat16",
             )

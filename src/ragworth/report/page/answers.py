@@ -9,7 +9,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ragworth.answer_outcomes import HUMAN, SHARES, UNIT, main_outcome, outcome_direction, outcome_scores, outcome_type
+from ragworth.answer_outcomes import (
+    HUMAN,
+    SHARES,
+    UNIT,
+    is_surely_better_if_higher,
+    main_outcome,
+    outcome_direction,
+    outcome_scores,
+    outcome_type,
+)
 from ragworth.comparison import Comparison, compare, is_different, score_matrices, summarise
 from ragworth.errors import format_count, format_list
 from ragworth.generation.writer import ORACLE_SYSTEM
@@ -27,6 +36,9 @@ from ragworth.report.page.rankings import (
 from ragworth.report.wording import signed
 from ragworth.results import Results
 from ragworth.tables import Scores
+
+ROUNDING = 1e-12
+"""Means that differ by less are the same number."""
 
 
 @dataclass(frozen=True)
@@ -142,10 +154,13 @@ def _is_shown(name: str) -> bool:
 
 
 def _is_share(name: str, values: Any) -> bool:
-    known = outcome_type(name)
-    if known is not None and known.bounds != UNIT:
+    kind = outcome_type(name)
+    if kind is not None and kind.bounds != UNIT:
         return False
-    return name.rpartition("-")[2] in SHARES or bool((np.isnan(values) | (values == 0) | (values == 1)).all())
+    known = ~np.isnan(values)
+    if not ((values[known] >= 0) & (values[known] <= 1)).all():
+        return False  # a scale of its own, such as 1 to 5
+    return name.rpartition("-")[2] in SHARES or bool(np.isin(values[known], (0, 1)).all())
 
 
 def _comparison(
@@ -203,7 +218,7 @@ def _notes(
             "The systems have grades for different questions. Each mean is over the system's own questions. "
             "Systems are ordered by the questions that all of them have; differences are over those that both have."
         )
-    if outcome_type(main) is None and HUMAN not in main and len(ranking.order) > 1:
+    if outcome_type(main) is None and outcome_direction(main) > 0 and HUMAN not in main and len(ranking.order) > 1:
         notes.append(f"Higher values of {main} are taken to be better.")
     if lower := [name for name in names if outcome_type(name) is None and outcome_direction(name) < 0]:
         notes.append(f"Lower values of {format_list(lower, 6)} are taken to be better, because of their names.")
@@ -333,6 +348,10 @@ class _Sentences:
         if shared is not None and not shared.n and len(ranked) > 1:
             return f"The systems can't be ranked: no question has a value of {self.main} for all of them."
         words = self._leader(ranked)
+        if len(ranked) > 1 and outcome_direction(self.main) > 0 and not is_surely_better_if_higher(self.main):
+            words += (
+                f" Higher values of {self.main} are taken to be better; if lower ones are, call it lower_{self.main}."
+            )
         if shared is not None and shared.n < shared.total and len(ranked) > 1:
             every = "both" if len(ranked) == 2 else "all of them"
             words += f" This is over the {shared.n:,} of {shared.total:,} questions that have a grade for {every}."
@@ -349,14 +368,16 @@ class _Sentences:
             span = interval_words(self.means[best].low, self.means[best].high, self.share)
             return f"{best}: {self.verdict(best)}{f' ({span})' if span else ''}."
         rows = {other: self.ranking.difference(other, best) for other in others}
-        equal = [other for other, row in rows.items() if row is not None and row["difference"] == 0]
+        gaps = {other: row["difference"] for other, row in rows.items() if row is not None}
+        equal = [other for other, gap in gaps.items() if gap is not None and abs(gap) < ROUNDING]
         if len(equal) == len(others):
             return f"{_join_names([best, *equal])} score the same: {self.verdict(best, several=True)}."
         behind = [other for other, row in rows.items() if row is not None and is_different(row, ALPHA)]
         level = [other for other in others if other not in behind]
         if not level:
             than = behind[0] if len(behind) == 1 else "every other system"
-            return f"{best} answers best: {self.verdict(best)}, significantly more than for {than}."
+            more = "more" if outcome_direction(self.main) > 0 else "less"
+            return f"{best} answers best: {self.verdict(best)}, significantly {more} than for {than}."
         if not behind:
             other = level[0] if len(level) == 1 else "any other system"
             return f"{best} leads: {self.verdict(best)}. But it is not significantly better than {other}."

@@ -158,7 +158,7 @@ def _require_sparse(folder: Path) -> None:
 
 def _open_model(kind: Any, folder: Path) -> Any:
     """Load a model of the library from its folder only, without log messages."""
-    from ragworth.llm.hf import silence_libraries
+    from ragworth.llm.local.torch_device import silence_libraries
 
     silence_libraries()
     logging.getLogger("sentence_transformers").setLevel(logging.ERROR)

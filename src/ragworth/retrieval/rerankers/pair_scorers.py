@@ -99,7 +99,7 @@ class PairScorer:
         import torch
         import transformers
 
-        from ragworth.llm.hf import resolve_device, silence_libraries
+        from ragworth.llm.local.torch_device import resolve_device, silence_libraries
 
         silence_libraries()
         self.check()

@@ -60,7 +60,8 @@ def find_base(spec: str) -> BaseFiles:
 
 def load_base(base: BaseFiles) -> TrainableModel:
     """Load a base model in single precision."""
-    from ragworth.llm.hf import build_prompt_encoder, load_folder, silence_libraries
+    from ragworth.llm.hf import build_prompt_encoder, load_folder
+    from ragworth.llm.local.torch_device import silence_libraries
 
     silence_libraries()
     if base.path.is_file():

@@ -87,8 +87,9 @@ def reader_note(view: ReportView) -> str:
     """What can't be concluded where the reader judged relevance itself."""
     own, shown = view.survey.reader_judged, view.survey.shown
     n, total = sum(own.values()), sum(shown(system) for system in own)
+    which = f"Whether {n:,} of the {total:,} passages shown mislead" if n < total else "Which passages mislead"
     return (
-        f"Which passages mislead {READER_REASON} ({n:,} of {total:,} shown). A model that finds a passage irrelevant "
+        f"{which} {READER_REASON}. A model that finds a passage irrelevant "
         "doesn't answer from it, so it never seems to be misled. For the same reason UDCG shows here how readily the "
         "model answers, not whether it should. To measure both, add relevance labels or accepted answers, or let "
         "another model judge relevance."

@@ -91,6 +91,13 @@ def sizes(run: Run) -> Shown:
     yield "", str(table(head, [row[:5] for row in found.rows], "rllrr"))
 
 
+@figure("python benchmarks/injections.py embedded plain", seconds=300, needs=MODEL)
+def attacks(run: Run) -> Shown:
+    found = run.table("python benchmarks/injections.py embedded plain")
+    head = ("attack", "its word in the answer", "p moved", "mean change of p, as the attacker wants")
+    yield "", str(table(head, found.rows, "lrrr"))
+
+
 @figure("python benchmarks/models.py --prompts 32", seconds=200, needs=(CLOCK, MODEL))
 def speed(run: Run) -> Shown:
     found = run.table(f"python benchmarks/models.py --prompts {run.pick('32', '2')}")

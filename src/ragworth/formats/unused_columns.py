@@ -1,0 +1,121 @@
+"""Notes on what the fields of a log leave out: columns that none took, and passages that may be joined in one text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ragworth.errors import format_names
+from ragworth.formats.fields import FieldFinder, plain_name, quote_argument
+from ragworth.formats.grade_words import GRADES
+
+SEEN_ROWS = 500
+"""Rows whose values are looked at."""
+
+TITLES = {"answer": "the answer", "accepted": "the accepted answer", "passages": "the passages"}
+NO_GRADE = re.compile(
+    r"(^|_)(ids?|index|idx|number|num|no|count|rank|page|line|row|fold|seed|temperature|turn|step|year|date|time|"
+    r"timestamp|ts|created|updated|latency|duration|elapsed|runtime|seconds|ms|costs?|price|tokens?|length|len|size|"
+    r"words|chars|k|version|port|start|end|unnamed:|level)(_|$)"
+)
+"""Names of numbers that say nothing of an answer's quality."""
+
+JOINED = re.compile(
+    r"\n[ \t]*(?:-{3,}|={3,}|\*{3,}|#{3,})[ \t]*\n|\|\|\||<sep>|\[SEP\]|\n[ \t]*\n[ \t]*\S|"
+    r"(?:^|\n)[ \t]*\[?(?:Document|Passage|Doc|Source) ?\d"
+)
+"""What programs write between passages that they put into one text."""
+
+
+class UnusedColumns:
+    """Collects the values of columns that a finder doesn't use."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.values: dict[str, list[Any]] = {}
+        self.systems: set[str] = set()
+        self.joined = 0
+
+    def see(self, row: Mapping[str, Any], finder: FieldFinder) -> None:
+        """Look at a row."""
+        self.rows += 1
+        if self.rows > SEEN_ROWS:
+            return
+        self.systems.add(str(finder.get(row, "system")))
+        shown = finder.get(row, "passages")
+        self.joined += isinstance(shown, str) and JOINED.search(shown) is not None and not shown.startswith(("[", "{"))
+        used = {*finder.keys(row).values(), *finder.grades.values()}
+        for name, value in row.items():
+            if name in used or value is None:
+                continue
+            inner = {f"{name}.{key}": each for key, each in value.items()} if isinstance(value, Mapping) else {}
+            for path, each in (inner or {str(name): value}).items():
+                if each is not None and not (isinstance(each, str) and not each) and path not in used:
+                    self.values.setdefault(path, []).append(each)
+
+    def notes(self, finder: FieldFinder) -> list[str]:
+        """What users should know about these columns."""
+        found: dict[str, str] = {}
+        for keys in finder.known_keys():
+            found |= keys
+        grades = [name for name, values in self.values.items() if _may_be_grades(name, values)]
+        notes = [
+            note
+            for field in TITLES
+            if field in found and field not in finder.columns
+            for note in self._others(field, found, finder, grades)
+        ]
+        for field in ("passages", "accepted"):
+            names = [name for name in self.values if plain_name(name.rpartition(".")[2]) in finder.names.get(field, ())]
+            if names and "." in names[0] and field not in found:
+                notes.append(
+                    f"{names[0]!r} isn't used; if it is {TITLES[field]}: --map {field}={names[0]}, or [columns]"
+                )
+        if plain_name(found.get("accepted", "")) == "references" and "passages" not in found:
+            notes.append(
+                "'references' are read as accepted answers; if they are the passages: --map passages=references, "
+                "or [columns]"
+            )
+        if plain_name(found.get("system", "")) in ("run", "run_id") and all(
+            re.fullmatch(r"\d{1,3}", name) for name in self.systems
+        ):
+            notes.append(
+                f"{found['system']!r} is read as the system, and has numbers; if it numbers the answers of a system to "
+                f"a question: --map {quote_argument('repeat=' + found['system'])}"
+            )
+        if 2 * self.joined > min(self.rows, SEEN_ROWS):
+            notes.append(
+                f"{found['passages']!r} is one text in each record, and read as one passage; if several are "
+                "joined in it, write them as a list"
+            )
+        if grades:
+            notes.append(
+                f"{format_names(grades, 4)} not used; if a column has grades, say so: --map NAME=COLUMN, or [columns]"
+            )
+        return notes
+
+    def _others(self, field: str, found: Mapping[str, str], finder: FieldFinder, grades: list[str]) -> list[str]:
+        """The note on columns that are called like a field, where another column has it."""
+        names = [name for name in self.values if plain_name(name) in finder.names[field] and name not in grades]
+        if not names:
+            return []
+        title = f"{found[field]!r} is read as {TITLES[field]}, and {format_names(names, 4)} not at all"
+        if field == "answer" and "accepted" not in found:
+            return [f"{title}; if that is the accepted answer: --map {quote_argument(f'accepted={names[0]}')}"]
+        if names == ["references"] and "passages" not in found:
+            return [f"{title}; if these are the passages: --map passages=references"]
+        return [f"{title}; to change that: --map {quote_argument(f'{field}={names[0]}')}"]
+
+
+def _may_be_grades(name: str, values: list[Any]) -> bool:
+    """Whether all values are numbers, yes or no, or words such as pass, and they differ."""
+    if NO_GRADE.search(plain_name(name)) or len({str(value) for value in values}) < 2:
+        return False
+    return all(isinstance(value, bool | int | float) or _is_grade_text(value) for value in values)
+
+
+def _is_grade_text(value: Any) -> bool:
+    return isinstance(value, str) and (
+        value.strip().lower() in GRADES or re.fullmatch(r"[+-]?\d{1,3}([.,]\d+)?\s*%?", value.strip()) is not None
+    )

@@ -1,0 +1,147 @@
+"""Write number words of other languages in digits: zwölf, vingt et un, двадцать один, 十二, 3万.
+
+The grader does so only where an answer would otherwise be wrong, because a word of one language may be another word
+elsewhere. Words that are also English ("elf", "once", "due") are left alone, and so is "one", which is mostly an
+article.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import cache
+
+_TO_TWENTY = {
+    "de": "zwei drei vier fünf sechs sieben acht neun zehn - zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn "
+    "achtzehn neunzehn zwanzig",
+    "nl": "twee drie vier vijf zes zeven acht negen tien - twaalf dertien veertien vijftien zestien zeventien "
+    "achttien negentien twintig",
+    "fr": "deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize dix-sept dix-huit "
+    "dix-neuf vingt",
+    "es": "dos tres cuatro cinco seis siete ocho nueve diez - doce trece catorce quince dieciséis diecisiete "
+    "dieciocho diecinueve veinte",
+    "it": "- tre quattro cinque - sette otto nove dieci undici dodici tredici quattordici quindici sedici "
+    "diciassette diciotto diciannove venti",
+    "pt": "dois três quatro cinco seis sete oito nove dez onze doze treze catorze quinze dezesseis dezessete dezoito "
+    "dezenove vinte",
+    "pl": "dwa trzy cztery pięć sześć siedem osiem dziewięć dziesięć jedenaście dwanaście trzynaście czternaście "
+    "piętnaście szesnaście siedemnaście osiemnaście dziewiętnaście dwadzieścia",
+    "tr": "iki üç dört beş altı yedi sekiz dokuz - on_bir on_iki on_üç on_dört on_beş on_altı on_yedi on_sekiz "
+    "on_dokuz yirmi",
+    "ru": "два три четыре пять шесть семь восемь девять десять одиннадцать двенадцать тринадцать четырнадцать "
+    "пятнадцать шестнадцать семнадцать восемнадцать девятнадцать двадцать",
+    "ar": "اثنان ثلاثة أربعة خمسة ستة سبعة ثمانية تسعة عشرة أحد_عشر اثنا_عشر ثلاثة_عشر أربعة_عشر خمسة_عشر ستة_عشر "
+    "سبعة_عشر ثمانية_عشر تسعة_عشر عشرون",
+    "hi": "दो तीन चार पाँच छह सात आठ नौ दस ग्यारह बारह तेरह चौदह पंद्रह सोलह सत्रह अठारह उन्नीस बीस",
+}
+"""Two to twenty; a dash where the word is an English one as well."""
+
+_TENS = {
+    "de": "dreißig vierzig fünfzig sechzig siebzig achtzig neunzig",
+    "nl": "dertig veertig vijftig zestig zeventig tachtig negentig",
+    "fr": "trente quarante cinquante soixante soixante-dix quatre-vingts quatre-vingt-dix",
+    "es": "treinta cuarenta cincuenta sesenta setenta ochenta noventa",
+    "it": "trenta quaranta cinquanta sessanta settanta ottanta novanta",
+    "pt": "trinta quarenta cinquenta sessenta setenta oitenta noventa",
+    "pl": "trzydzieści czterdzieści pięćdziesiąt sześćdziesiąt siedemdziesiąt osiemdziesiąt dziewięćdziesiąt",
+    "tr": "otuz kırk elli altmış yetmiş seksen doksan",
+    "ru": "тридцать сорок пятьдесят шестьдесят семьдесят восемьдесят девяносто",
+}
+_ONE = {"de": "ein", "nl": "een", "fr": "un", "es": "uno", "pt": "um", "pl": "jeden", "tr": "bir", "ru": "один"}
+_BETWEEN = {"fr": "-", "es": " y ", "pt": " e "}
+"""Between tens and units; a blank elsewhere. German and Dutch put the units first, in one word."""
+
+_OTHERS = {
+    "100": "hundert|einhundert|honderd|cien|cento|сто|yüz|sto",
+    "1000": "tausend|eintausend|duizend|mil|тысяча",
+    "2000": "zweitausend",
+    "21": "vingt et un",
+    "71": "soixante et onze",
+    "81": "quatre-vingt-un",
+}
+_SCALES = {
+    "million": "millionen|millones|millón|milioni|milione|milhões|milhão|miljoen|milion|miliony|milionów|milyon|"
+    "миллион|миллиона|миллионов|млн",
+    "billion": "milliarden?|milliards?|miliardi|miliardo|miljard|miliard|miliardy|miliardów|milyar|"
+    "миллиард|миллиарда|миллиардов|млрд",
+}
+_ONE_OF_THEM = r"(?:eine?|une?|uno?|um|een|один)"
+_KANJI = {sign: value for value, sign in enumerate("〇一二三四五六七八九")}
+_KANJI_TENS = {"十": 10, "百": 100, "千": 1000}
+_KANJI_SCALES = {"万": 10**4, "億": 10**8, "亿": 10**8}
+_COUNTERS = "人个個名位本枚年月日歳岁階层層冊册回次匹台円元点度時时分秒つ倍週周種种件章巻卷"
+_KANJI_NUMBER = re.compile(
+    rf"(?<![\u4e00-\u9fff])([\d.]*[〇一二三四五六七八九十百千万億亿]+)(?=[{_COUNTERS}]|[^\u4e00-\u9fff]|$)"
+)
+_FRACTIONS = {"½": "0.5", "¼": "0.25", "¾": "0.75"}
+
+
+def with_digits(text: str) -> str:
+    """The text with number words of other languages in digits."""
+    words, spelled = _patterns()
+    text = words.sub(
+        lambda match: match[0] if match[0].isupper() else spelled[_plain(match[0])], unicodedata.normalize("NFC", text)
+    )  # "DOS" is no two
+    for english, names in _SCALES.items():
+        text = re.sub(rf"(?i)\b{_ONE_OF_THEM} (?=(?:{names})\b)", "1 ", text)
+        text = re.sub(rf"(?i)(?<=\d )(?:{names})\b\.?", english, text)
+    text = re.sub(r"(?i)\b(?:a|one) dozen\b", "12", text)
+    text = re.sub(r"\b(\d{1,2}) Uhr\b", r"\1:00", text)
+    for sign, number in _FRACTIONS.items():
+        text = re.sub(rf"(?<!\d){sign}", number, text)
+    return _KANJI_NUMBER.sub(_read_kanji, text)
+
+
+def _plain(word: str) -> str:
+    return " ".join(word.lower().split())
+
+
+@cache
+def _patterns() -> tuple[re.Pattern[str], dict[str, str]]:
+    """An expression for all words, and the digits of each."""
+    spelled = {word: value for value, words in _OTHERS.items() for word in words.split("|")}
+    for language, names in _TO_TWENTY.items():
+        small = {value: name.replace("_", " ") for value, name in enumerate(names.split(), 2)}
+        tens = {20: small[20]} | dict(zip(range(30, 100, 10), _TENS.get(language, "").split(), strict=False))
+        units = {value: name for value, name in small.items() if value < 10} | (
+            {1: _ONE[language]} if language in _ONE else {}
+        )
+        spelled |= {name: str(value) for value, name in (small | tens).items() if name != "-"}
+        for ten, name in tens.items():
+            spelled |= {_joined(language, name, unit): str(ten + value) for value, unit in units.items() if unit != "-"}
+        if language == "fr":
+            spelled |= {f"soixante-{small[value]}": str(60 + value) for value in range(12, 20)}
+            spelled |= {f"quatre-vingt-{small[value]}": str(80 + value) for value in range(2, 20)}
+        if language == "es":
+            spelled |= {f"veinti{name}": str(20 + value) for value, name in units.items()}
+    spelled = {_plain(word): value for word, value in spelled.items()}
+    longest = sorted(spelled, key=len, reverse=True)
+    choice = "|".join(re.escape(word).replace(r"\ ", r"\s+") for word in longest)
+    return re.compile(rf"(?i)(?<![\w-])(?:{choice})(?![\w-]|\.?\s*\d)"), spelled  # "Sept. 5" is no seven
+
+
+def _joined(language: str, ten: str, unit: str) -> str:
+    if language == "de":
+        return f"{unit}und{ten}"
+    if language == "nl":
+        return f"{unit}{'ën' if unit.endswith('e') else 'en'}{ten}"
+    if language == "it":
+        return f"{ten[:-1] if unit[0] in 'uo' else ten}{'tré' if unit == 'tre' else unit}"
+    return f"{ten}{_BETWEEN.get(language, ' ')}{unit}"
+
+
+def _read_kanji(match: re.Match[str]) -> str:
+    """The number that a run of digits and Chinese numerals stands for."""
+    head = re.match(r"[\d.]+", match[1])
+    rest = match[1][head.end() :] if head else match[1]
+    if head and (head[0].count(".") > 1 or head[0].endswith(".")):
+        return match[1]
+    total, section, unit = 0.0, 0.0, float(head[0]) if head else 0.0
+    for sign in rest:
+        if sign in _KANJI:
+            unit = 10 * unit + _KANJI[sign]
+        elif sign in _KANJI_TENS:
+            section, unit = section + (unit or 1) * _KANJI_TENS[sign], 0.0
+        else:
+            total, section, unit = total + (section + unit) * _KANJI_SCALES[sign], 0.0, 0.0
+    return f"{total + section + unit:.0f}"

@@ -1,0 +1,335 @@
+"""Logs of shapes that people have and no library's documentation shows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from ragworth import evaluate
+from ragworth.errors import FormatError, InputError
+from ragworth.formats import load, read_contexts, read_judgments
+from ragworth.formats.outcomes import read as read_outcomes
+
+Save = Callable[[str, str | bytes], Path]
+MILL = {"question": "Who built the mill?", "response": "Ann", "expected": "Ann"}
+
+
+def as_lines(*rows: dict[str, Any]) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+@pytest.mark.parametrize(
+    "hit",
+    [
+        {"_id": "d1", "_score": 3.2, "_source": {"text": "Ann built it."}},  # Elasticsearch
+        {"id": "d1", "score": 0.3, "metadata": {"text": "Ann built it."}},  # Pinecone
+        {"id": "d1", "payload": {"text": "Ann built it."}},  # Qdrant
+        {"uuid": "d1", "properties": {"content": "Ann built it."}},  # Weaviate
+        {"id": "d1", "content": {"text": "Ann built it."}, "metadata": {"source": "a.pdf"}},  # Bedrock
+        {"id": "d1", "snippet": "Ann built it."},  # Cohere
+    ],
+)
+def test_hits_of_search_engines_keep_their_text(hit: dict[str, Any], save: Save) -> None:
+    passages = load(save("log.jsonl", as_lines({**MILL, "contexts": [hit]}))).collection.passages
+    assert passages.rows() == [("d1", "Ann built it.")]
+
+
+def test_a_text_under_an_unknown_name_is_noted(save: Save) -> None:
+    hit = {"id": "d1", "inhalt": "Ann built the mill at Arden in 1820."}
+    contexts = load(save("log.jsonl", as_lines({**MILL, "contexts": [hit]}))).contexts
+    assert contexts is not None and "inhalt isn't read as one" in contexts.notes[0]
+    with pytest.raises(FormatError, match="neither doc_id nor text; it has inhalt"):
+        load(save("log.jsonl", as_lines({**MILL, "contexts": [{"inhalt": "Ann"}]})))
+
+
+def test_a_passage_that_the_log_cut_is_the_reference(save: Save) -> None:
+    text = "Ann built the mill at Arden in 1820, with her own hands."
+    shown = {"a": text, "b": text[:40] + "…"}
+    rows = [{**MILL, "system": name, "contexts": [each], "reference_contexts": [text]} for name, each in shown.items()]
+    relevance = load(save("log.jsonl", as_lines(*rows))).collection.relevance
+    assert relevance is not None and relevance.frame.height == 2
+
+
+def test_runs_inside_a_run_of_langsmith(save: Save) -> None:
+    found = {"page_content": "Ann built it.", "metadata": {}}
+    retriever = {"run_type": "retriever", "inputs": {"query": "mill"}, "outputs": {"documents": [found]}}
+    chain = {"id": "c", "run_type": "chain", "inputs": {}, "outputs": {}, "child_runs": [retriever]}
+    run = {"id": "t", "run_type": "chain", "inputs": {"question": "Who?"}, "outputs": {"answer": "Ann"}}
+    log = load(save("runs.jsonl", as_lines({**run, "child_runs": [chain]})))
+    assert log.collection.passages["text"].to_list() == ["Ann built it."]
+    assert log.answers is not None and log.answers.frame["text"].to_list() == ["Ann"]
+
+
+def test_a_category_of_langfuse_is_its_word(save: Save) -> None:
+    def trace(number: int, word: str) -> dict[str, Any]:
+        score = {"name": "correctness", "dataType": "CATEGORICAL", "value": 0, "stringValue": word}
+        return {"id": f"t{number}", "input": f"Who {number}?", "output": "Ann", "observations": [], "scores": [score]}
+
+    outcomes = load(save("traces.jsonl", as_lines(trace(1, "correct"), trace(2, "incorrect")))).outcomes
+    assert outcomes is not None and outcomes.frame["value"].to_list() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("more", "note"),
+    [
+        ({"judge_a": 1, "latency_ms": 12}, "judge_a not used"),
+        ({"verdict_text": "pass"}, "verdict_text not used"),
+        ({"ground_truth": "Bob"}, "'ground_truth' is read as the accepted answer, and expected not at all"),
+        ({"answer": "Ann"}, "'response' is read as the answer, and answer not at all"),
+        ({"references": ["Ann built it."]}, "--map passages=references"),
+    ],
+)
+def test_columns_that_are_not_used_are_noted(more: dict[str, Any], note: str, save: Save) -> None:
+    other = {**more, "judge_a": 0, "verdict_text": "fail", "latency_ms": 40}
+    rows = [MILL | more, MILL | {"question": "Who else?"} | {name: other.get(name, more[name]) for name in more}]
+    answers = load(save("log.jsonl", as_lines(*rows))).answers
+    assert answers is not None and len(answers.notes) == 1 and note in answers.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("grade", "value"),
+    [
+        ("0,8", 0.8),
+        ("−1", -1.0),
+        ("4/5", 0.8),
+        ("✅", 1.0),
+        ("❌", -1.0),
+        ("FALSCH", -1.0),
+        ([1, 0, 0, 1], 0.5),
+        ("75,5 %", 0.755),
+    ],
+)
+def test_grades_of_spreadsheets_and_of_several_judges(grade: Any, value: float, save: Save) -> None:
+    outcomes = load(save("log.jsonl", as_lines({**MILL, "grade": grade}))).outcomes
+    assert outcomes is not None and outcomes.frame["value"][0] == pytest.approx(value)
+
+
+def test_a_column_of_numbers_with_a_decimal_comma_is_an_outcome(save: Save) -> None:
+    outcomes = read_outcomes(save("grades.csv", "system;query;faithfulness\na;q1;0,8\na;q2;1\n"))
+    assert outcomes.frame["value"].to_list() == pytest.approx([0.8, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [
+        ("#REF!", "no-answer"),
+        ("Request timed out.", "error"),
+        ("An error occurred: 500", "error"),
+        ('{"error": {"message": "Rate limit"}}', "error"),
+        ("Rate limit exceeded errors go away after a minute.", "ok"),
+    ],
+)
+def test_errors_in_place_of_an_answer(answer: str, status: str, save: Save) -> None:
+    answers = load(save("log.jsonl", as_lines(MILL | {"question": "Who?"}, MILL | {"response": answer}))).answers
+    assert answers is not None and answers.frame["status"][1] == status
+
+
+def test_an_error_that_is_asked_for_is_an_answer(save: Save) -> None:
+    text = "500 Internal Server Error"
+    answers = load(save("log.jsonl", as_lines(MILL | {"response": text, "expected": text}))).answers
+    assert answers is not None and answers.frame["status"].to_list() == ["ok"]
+
+
+def test_dates_and_decimals_in_parquet(tmp_path: Path) -> None:
+    day, cost = date(1912, 5, 3), Decimal("1.50")
+    frame = pl.DataFrame({"question": ["When?", "When exactly?"], "response": [day, day], "reference": [day, day]})
+    frame.write_parquet(tmp_path / "days.parquet")
+    frame = pl.DataFrame({"question": ["How much?"], "response": [cost], "reference": [cost], "grade": [cost]})
+    frame.write_parquet(tmp_path / "costs.parquet")
+    days, costs = load(tmp_path / "days.parquet").answers, load(tmp_path / "costs.parquet")
+    assert days is not None and days.frame["text"][0] == "1912-05-03"
+    assert costs.answers is not None and costs.answers.frame["text"][0] == "1.50"
+    assert costs.outcomes is not None and costs.outcomes.frame["value"].to_list() == [1.5]
+
+
+def test_a_log_in_another_encoding(save: Save) -> None:
+    text = "question;response;expected\nWho?;Ann;Ann\nWo?;Café;Café\n"
+    with pytest.raises(FormatError, match=r"line 3: not UTF-8(.|\n)*iconv"):
+        load(save("log.csv", text.encode("cp1252")))
+
+
+def test_a_score_beside_an_answer_is_no_run(save: Save) -> None:
+    answers = load(save("log.jsonl", as_lines({"question": "Who?", "response": "Ann", "score": 80}))).answers
+    assert answers is not None and answers.frame.height == 1
+
+
+def test_labels_that_may_be_classes_are_no_grades_unless_mapped(save: Save) -> None:
+    rows = [MILL | {"question": f"Who {i}?", "label": i} for i in range(4)]
+    path = save("log.jsonl", as_lines(*rows))
+    log = load(path)
+    assert log.outcomes is None and log.answers is not None
+    assert "'label' was not read as a grade: its numbers from 0 to 3" in log.answers.notes[0]
+    mapped = load(path, {"human": "label"}).outcomes
+    assert mapped is not None and mapped.frame["value"].to_list() == [0, 1, 2, 3]
+
+
+def test_class_names_among_which_is_a_grade_word(save: Save) -> None:
+    names = ["billing", "shipping", "right"]
+    log = load(save("log.jsonl", as_lines(*(MILL | {"question": f"Who {name}?", "label": name} for name in names))))
+    assert log.outcomes is None
+
+
+def test_repeats_and_systems_under_other_names(save: Save) -> None:
+    with pytest.raises(FormatError, match="if 'trial' numbers the repeats"):
+        load(save("log.jsonl", as_lines(MILL | {"trial": 1}, MILL | {"trial": 2})))
+    log = load(save("log.jsonl", as_lines(MILL | {"run": 1}, MILL | {"run": 2})))
+    assert log.answers is not None and "--map repeat=run" in log.answers.notes[0]
+    answers = load(save("log.jsonl", as_lines(MILL | {"system": "GPT-4 "}, MILL | {"system": "gpt-4"}))).answers
+    assert answers is not None and answers.frame["system"].to_list() == ["GPT-4", "gpt-4"]
+    assert "'GPT-4', 'gpt-4' are read as different systems" in answers.notes[0]
+
+
+def test_scores_that_may_be_distances_and_dicts_in_json(save: Save) -> None:
+    rows = "".join(f"q{i},d{j},0.{j}\n" for i in range(3) for j in range(1, 4))
+    assert "as if these were distances" in read_contexts(save("run.csv", f"query,passage,score\n{rows}")).notes[0]
+    for read in (read_contexts, read_judgments):
+        with pytest.raises(FormatError, match="goes into Python's"):
+            read(save("run.json", '{"q1": {"d1": 1}}'))
+
+
+def test_passages_joined_in_one_text_are_noted(save: Save) -> None:
+    contexts = load(save("log.jsonl", as_lines(MILL | {"context": "Ann built it.\n\n---\n\nBob did not."}))).contexts
+    assert contexts is not None and "write them as a list" in contexts.notes[0]
+    contexts = load(save("log.jsonl", as_lines(MILL | {"context": "Ann built it."}))).contexts
+    assert contexts is not None and not contexts.notes
+
+
+def test_ids_that_number_records_do_not_part_the_systems(save: Save) -> None:
+    rows = [
+        MILL | {"id": f"{name}{i}", "question": f"Who {i}?", "system": name, "contexts": [{"id": "d", "text": f"{i}"}]}
+        for name in "ab"
+        for i in range(3)
+    ]
+    log = load(save("log.jsonl", as_lines(*rows)))
+    assert log.collection.queries["query"].to_list() == ["a0", "a1", "a2"]
+    assert log.contexts is not None and log.contexts.frame["query"].n_unique() == 3
+    assert log.answers is not None and log.answers.frame["query"].to_list() == ["a0", "a1", "a2"] * 2
+    assert any("questions go by these" in note for note in log.contexts.notes)
+    assert load(save("log.jsonl", as_lines(*rows)), {"query": "question"}).collection.queries.height == 3
+
+
+def test_other_ids_in_another_log_are_an_error_that_says_how_to_map_them(tmp_path: Path) -> None:
+    paths = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+    for path in paths:
+        path.write_text(as_lines(MILL | {"id": path.stem}))
+    with pytest.raises(InputError, match=r"--map query=question"):
+        evaluate(paths)
+    found = evaluate(paths, columns={"query": "question"})
+    assert found.results is not None and found.results.outcomes is not None
+    assert found.results.outcomes.frame["query"].n_unique() == 1
+
+
+def test_a_run_id_of_every_record_is_no_system(save: Save) -> None:
+    rows = [MILL | {"question": f"Who {i}?", "run_id": f"r{i}", "contexts": ["Ann"], "grade": 1} for i in range(4)]
+    path = save("log.jsonl", as_lines(*rows))
+    log = load(path)
+    assert log.answers is not None and set(log.answers.frame["system"]) == {"log"}
+    assert log.contexts is not None and "'run_id' differs in every record" in log.contexts.notes[0]
+    assert log.outcomes is not None and set(log.outcomes.frame["system"]) == {"log"}
+    assert load(path, {"system": "run_id"}).answers.frame["system"].n_unique() == 4  # type: ignore[union-attr]
+
+
+def test_evaluations_of_phoenix_spans(save: Save) -> None:
+    span = {"context.trace_id": "t", "context.span_id": "s", "span_kind": "CHAIN", "attributes.input.value": "Who?"}
+    rated = {
+        "attributes.output.value": "Ann",
+        "eval.QA.label": "correct",
+        "eval.QA.score": 1.0,
+        "eval.Tone.label": "good",
+    }
+    outcomes = load(save("spans.jsonl", as_lines({**span, **rated}))).outcomes
+    assert outcomes is not None and dict(outcomes.frame.select("aspect", "value").rows()) == {"QA": 1.0, "Tone": 1.0}
+
+
+def test_a_search_of_langfuse_that_is_not_called_retriever(save: Save) -> None:
+    def trace(output: Any) -> dict[str, Any]:
+        search = {"id": "o", "type": "SPAN", "name": "vector-search", "input": "mill", "output": output}
+        return {"id": "t", "input": "Who?", "output": "Ann", "observations": [search]}
+
+    found = load(save("traces.jsonl", as_lines(trace({"chunks": [{"content": "Ann built it."}]}))))
+    assert found.collection.passages["text"].to_list() == ["Ann built it."]
+    assert load(save("traces.jsonl", as_lines(trace([1, 2])))).contexts is None
+
+
+def test_an_evaluation_table_of_mlflow_with_a_ground_truth(save: Save) -> None:
+    text = "inputs,ground_truth,outputs,answer_correctness/v1/score\nWho?,Ann,Bob,1\n"
+    log = load(save("eval_results_table.csv", text))
+    assert log.collection.answers["text"].to_list() == ["Ann"] and log.outcomes is not None
+
+
+FOUND = [{"file_id": "f", "text": "Ann built it."}, {"file_id": "f", "text": "In 1820."}]
+
+
+@pytest.mark.parametrize(
+    ("row", "passages"),
+    [
+        (
+            {
+                "messages": [
+                    {"role": "user", "content": "Who?"},
+                    {"role": "assistant", "content": None, "tool_calls": [{"id": "c"}]},
+                    {"role": "tool", "content": json.dumps([{"id": "d", "text": "Ann built it."}])},
+                    {"role": "tool", "content": "In 1820."},
+                    {"role": "assistant", "content": "Ann"},
+                ]
+            },
+            ["Ann built it.", "In 1820."],
+        ),
+        (
+            {
+                "input": "Who?",
+                "output": [
+                    {"type": "file_search_call", "results": FOUND},
+                    {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Ann"}]},
+                ],
+            },
+            ["Ann built it.", "In 1820."],
+        ),
+        (
+            {
+                "question": "Who?",
+                "response": {
+                    "choices": [
+                        {
+                            "message": {
+                                "role": "assistant",
+                                "content": "Ann",
+                                "context": {"citations": [{"content": "Ann built it.", "chunk_id": "0"}]},
+                            }
+                        }
+                    ]
+                },
+            },
+            ["Ann built it."],
+        ),
+    ],
+)
+def test_logs_of_chat_models(row: dict[str, Any], passages: list[str], save: Save) -> None:
+    log = load(save("chat.jsonl", as_lines({"id": "resp_1", **row})))
+    assert log.collection.queries["text"].to_list() == ["Who?"]
+    assert log.collection.passages["text"].to_list() == passages
+    assert log.answers is not None and log.answers.frame["text"].to_list() == ["Ann"]
+
+
+def test_questions_and_answers_in_objects(save: Save) -> None:
+    row = {"input": {"question": "Who?"}, "output": {"answer": "Ann"}, "expected": {"answer": "Ann"}}
+    more = [{"scores": {"Factuality": i}, "metadata": {"contexts": ["Ann built it."]}} for i in (0, 1)]
+    rows = [row | more[0], row | more[1] | {"input": {"question": "Who else?"}}]
+    log = load(save("log.jsonl", as_lines(*rows)))
+    assert log.answers is not None and log.answers.frame["text"].to_list() == ["Ann", "Ann"]
+    assert log.collection.queries["text"].to_list() == ["Who?", "Who else?"]
+    assert "--map passages=metadata.contexts" in log.answers.notes[0]
+    assert "scores.Factuality not used" in log.answers.notes[1]
+
+
+def test_questions_under_several_ids_in_one_system_are_noted(save: Save) -> None:
+    rows = [MILL | {"id": f"{name}{i}", "question": f"Who {i}?", "model": name} for name in "ab" for i in range(2)]
+    answers = load(save("log.jsonl", as_lines(*rows))).answers
+    assert answers is not None and "--map system=model" in answers.notes[0]
