@@ -175,7 +175,7 @@ def main() -> None:
     for prompts in sets or ("plain", "fenced"):
         measure(spec, prompts)
     if not sys.argv[1:]:
-        measure("embedded", "plain")
+        measure("embedded", "fenced")
 
 
 if __name__ == "__main__":

@@ -29,9 +29,9 @@ def test_the_reader_and_the_base_are_two_models() -> None:
     assert reader == ragworth.llm("embedded").card
     assert (reader.name, base.name) == ("ragworth-reader-135M", "SmolLM2-135M-Instruct")
     assert reader.identity != base.identity
-    assert reader.revision == f"{base.revision}+{Adapter(embedded.READER_ADAPTER).digest}"
+    assert reader.revision == f"{base.revision}+{embedded.READER_ADAPTER.digest}"
     assert base.declining is None
-    assert reader.declining == float(Adapter(embedded.READER_ADAPTER).about["temperature"])
+    assert reader.declining == float(embedded.READER_ADAPTER.about["temperature"])
 
 
 def test_there_is_no_other() -> None:
@@ -45,9 +45,9 @@ def test_the_rewriter_rewrites_and_only_the_reader_needs_it() -> None:
     assert rewriter.name == "ragworth-rewriter-135M" and rewriter.identity != reader.identity
     assert embedded.find_rewriter(reader) == "embedded:rewriter"
     assert embedded.find_rewriter(rewriter) == embedded.find_rewriter(ragworth.llm("embedded:base").card) == ""
-    about = Adapter(embedded.REWRITER_ADAPTER).about
+    about = embedded.REWRITER_ADAPTER.about
     assert about["prompt"] == load_prompt("rewrite", None, rewriter.prompts).version, "train it again with this prompt"
-    assert embedded.REWRITER_ADAPTER.stat().st_size <= 10_000_000
+    assert embedded.ADAPTERS.stat().st_size <= 10_000_000
     turns = turns_of(ragworth.load("conversations:examples/conversations/conversations.jsonl").collection)
     asked = [turn for turn in turns if turn.history]
     with Job(ragworth.llm("embedded:rewriter"), None) as job:
@@ -107,11 +107,11 @@ def test_other_weights_are_unknown(spec: str, tmp_path: Path, monkeypatch: pytes
 
 def test_another_adapter_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     right = ragworth.llm().card
-    other = tmp_path / embedded.READER_ADAPTER.name
-    content = bytearray(embedded.READER_ADAPTER.read_bytes())
-    content[-1] ^= 1
+    other = tmp_path / embedded.ADAPTERS.name
+    content = bytearray(embedded.ADAPTERS.read_bytes())
+    content[len(content) // 2] ^= 1  # the reader's; the rewriter comes last
     other.write_bytes(content)
-    monkeypatch.setitem(embedded.SHIPPED, "", embedded.SHIPPED[""]._replace(adapter=other))
+    monkeypatch.setitem(embedded.SHIPPED, "", embedded.SHIPPED[""]._replace(adapter=Adapter(other, "reader")))
     with pytest.warns(UserWarning, match="not the expected ones"):
         card = ragworth.llm().card
     assert card.name == "unknown" and model_digest(card) != model_digest(right)

@@ -9,12 +9,16 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+import numpy as np
 import pytest
 from training.reader import dev
 
 from ragworth.llm import embedded
 from ragworth.llm.contract import Chosen, Usage
+from ragworth.llm.local.adapter import Adapter
+from ragworth.llm.local.safetensors_file import read_safetensors
 from ragworth.tasks.answerability import NO_RESPONSE_LABEL
+from tests.llm.local.made_safetensors import write as write_adapter
 
 QRELS = ["0 Q0 a 2", "0 Q0 b 0", "0 Q0 c 1", "1 Q0 d 0"]
 
@@ -124,12 +128,16 @@ def test_the_temperature_makes_probabilities_mean_what_they_say(
     ]
     (tmp_path / "dev.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     monkeypatch.setattr(embedded, "open_model", lambda _: Sure())
-    monkeypatch.setitem(embedded.SHIPPED, "", embedded.SHIPPED[""]._replace(adapter=tmp_path / "none"))
-    calibrate.main([str(tmp_path / "reader.safetensors"), str(tmp_path / "dev.jsonl")])
-    assert embedded.SHIPPED[""].adapter == tmp_path / "reader.safetensors"  # what the model would have been opened with
+    monkeypatch.setitem(embedded.SHIPPED, "", embedded.SHIPPED[""]._replace(adapter=None))
+    path = write_adapter(tmp_path / "mean.safetensors", {"m.up": np.ones((2, 1), np.float16)}, {"rank": "1"})
+    calibrate.main([str(path), str(tmp_path / "dev.jsonl"), "-o", str(tmp_path / "reader.safetensors")])
+    assert embedded.SHIPPED[""].adapter == Adapter(path)  # what the model is opened with
     said = capsys.readouterr().out
     assert "ECE 0.0000, 75% of those with the answer answered, 80 passages" in said
     assert float(said.split("temperature ")[1]) == pytest.approx(4 / math.log(3), rel=0.01)  # 4 is three in four
+    written = read_safetensors(tmp_path / "reader.safetensors")
+    assert written.about == {"rank": "1", "temperature": said.split("temperature ")[1].strip()}
+    assert written.arrays["m.up"].tolist() == [[1], [1]]
 
 
 def test_groups_to_choose_by_and_fences(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from safetensors.numpy import save_file
 from training.reader import mix
 
 from ragworth.llm.local.adapter import Adapter
+from training import join
 
 RANK = 4
 
@@ -39,7 +40,7 @@ def far(found: Adapter, expected: dict[str, Any]) -> float:
 
 def test_the_sum_of_thin_ones_is_exact_but_for_eight_bits(tmp_path: Path) -> None:
     one, two = adapter(tmp_path / "1", 1, rank=2), adapter(tmp_path / "2", 2, rank=2)
-    shares = ["--shares", "0.2", "0.6", "--temperature", "1.2"]
+    shares = ["--shares", "0.2", "0.6"]
     mix.main([str(one.path), str(two.path), "-o", str(tmp_path / "sum"), *shares])
     mix.main([str(one.path), "--shares", "1", "--rank", "2", "-o", str(tmp_path / "thin")])
     assert far(Adapter(tmp_path / "thin"), one.deltas()) < 0.02  # it has no more than two ranks
@@ -50,7 +51,7 @@ def test_the_sum_of_thin_ones_is_exact_but_for_eight_bits(tmp_path: Path) -> Non
     assert dict(found.about) == {
         "rank": "4",
         "base": "tiny",
-        "temperature": "1.2000",
+        "temperature": "1.5000",
         "shares": "0.2 0.6",
     }
 
@@ -74,3 +75,16 @@ def test_there_is_a_share_for_each(tmp_path: Path, capsys: pytest.CaptureFixture
     with pytest.raises(SystemExit):
         mix.main([*(str(each.path) for each in both), "-o", str(tmp_path / "sum"), "--shares", "0.5"])
     assert "2 adapters and 1 shares" in capsys.readouterr().err
+
+
+def test_adapters_in_one_file_stay_as_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one, two = adapter(tmp_path / "1", 1), adapter(tmp_path / "2", 2)
+    output = tmp_path / "both.safetensors"
+    join.main([f"first={one.path}", f"second={two.path}", "-o", str(output)])
+    for part, alone in (("first", one), ("second", two)):
+        found = Adapter(output, part)
+        assert (found.digest, dict(found.about)) == (alone.digest, dict(alone.about))
+    assert f"{output.stat().st_size:,} bytes" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        join.main(["first=", "-o", str(output)])
+    assert "is not NAME=FILE" in capsys.readouterr().err

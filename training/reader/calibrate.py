@@ -1,10 +1,11 @@
 """How well the embedded model with an adapter tells passages apart, and the temperature that calibrates it.
 
-    python -m training.reader.calibrate reader.safetensors dev.jsonl examples.jsonl
+    python -m training.reader.calibrate mean.safetensors dev.jsonl examples.jsonl -o reader.safetensors
 
 What counts in the end is the model in 8 bits on a CPU, not the one that was trained. Goes through the passages of other
 sources (``training.reader.dev``) and the held-out single passages of the recipe's file, whichever the files have. The
 temperature is fitted to all of them, the sources counting the same, and in each those to decline as much as the others.
+The adapter is written with it.
 """
 
 from __future__ import annotations
@@ -17,10 +18,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
+from safetensors import safe_open
+from safetensors.numpy import save_file
 
 import ragworth
 from ragworth.llm import embedded
 from ragworth.llm.contract import Chosen, Failure, Prompt, PromptMessage
+from ragworth.llm.local.adapter import Adapter
 from ragworth.tasks.answerability import NO_RESPONSE_LABEL
 from training.reader.examples import source
 from training.reader.figures import auc, ece, temperature
@@ -56,12 +60,21 @@ def _odds(found: Chosen | Failure) -> float:
     return math.log(p) - math.log1p(-p)
 
 
+def write(adapter: Path, fitted: float, output: Path) -> None:
+    """The same adapter with the temperature in its metadata."""
+    with safe_open(adapter, framework="np") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (it is no dict)
+        about = file.metadata() | {"temperature": f"{fitted:.4f}"}
+    save_file(tensors, output, metadata=about)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Calibrate an adapter with the embedded model.")
     parser.add_argument("adapter", type=Path)
     parser.add_argument("files", type=Path, nargs="+")
+    parser.add_argument("-o", "--output", type=Path, help="the adapter with this temperature")
     given = parser.parse_args(arguments)
-    embedded.SHIPPED[""] = embedded.SHIPPED[""]._replace(adapter=given.adapter)
+    embedded.SHIPPED[""] = embedded.SHIPPED[""]._replace(adapter=Adapter(given.adapter))
     some = [one for path in given.files for one in shown(path)]
     asked = [ragworth.Choose(one.prompt, (NO_RESPONSE_LABEL,), "first-token") for one in some]
     odds = torch.tensor([_odds(chosen) for chosen in embedded.open_model("").choose(asked)], dtype=torch.float64)
@@ -76,6 +89,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             f"{answered:.0%} of those with the answer answered, {int(mine.sum())} passages"
         )
     print(f"temperature {found:.4f}")
+    if given.output:
+        write(given.adapter, found, given.output)
 
 
 if __name__ == "__main__":

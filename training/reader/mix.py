@@ -40,7 +40,7 @@ def mixed(files: Sequence[dict[str, npt.NDArray[np.float32]]], shares: Sequence[
 
 
 def _scaled(file: dict[str, npt.NDArray[np.float32]], name: str) -> Doubles:
-    up: Doubles = file[f"{name}.up"].astype(np.float64) * file[f"{name}.scale"]
+    up: Doubles = file[f"{name}.up"].astype(np.float64) * file.get(f"{name}.scale", 1.0)
     return up
 
 
@@ -55,7 +55,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("adapters", type=Path, nargs="+")
     parser.add_argument("--shares", type=float, nargs="+", help="what each is multiplied by; the mean by default")
     parser.add_argument("--rank", type=int, help="of the result; that of the first one by default")
-    parser.add_argument("--temperature", type=float, help="what calibrates it; that of the first one by default")
     parser.add_argument("-o", "--output", type=Path, required=True)
     given = parser.parse_args(arguments)
     shares = given.shares or [1 / len(given.adapters)] * len(given.adapters)
@@ -66,8 +65,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     about["shares"] = " ".join(f"{share:g}" for share in shares)
     if given.rank:
         about["rank"] = str(given.rank)
-    if given.temperature:
-        about["temperature"] = f"{given.temperature:.4f}"
     tensors = mixed([each.arrays for each in found], shares, int(about["rank"]))
     save_file(tensors, given.output, metadata=about)
 

@@ -1,7 +1,6 @@
-"""Write a trained adapter as the file that ships.
+"""Write a trained adapter in the form that ships; ``training.join`` puts it into a file with the reader's.
 
-    python -m training.rewriter.export build/experiment/adapters-0/sft-human-and-canard \\
-        src/ragworth/llm/adapters/rewriter.safetensors
+python -m training.rewriter.export build/experiment/adapters-0/sft-human-and-canard rewriter.safetensors
 """
 
 from __future__ import annotations
@@ -10,19 +9,22 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
 from safetensors.numpy import save_file
 
 from ragworth.llm.fingerprint import sha256
 from ragworth.llm.local.peft_adapter import PeftAdapter
+from training.reader.mix import mixed
 
 
 def export(adapter: PeftAdapter, path: Path) -> None:
-    """Pairs of thin matrices in 16 bits, and what the adapter was trained on and for."""
-    tensors: dict[str, npt.NDArray[np.float16]] = {}
-    for name, (up, down) in adapter.pairs().items():
-        tensors |= {f"{name}.up": up.astype(np.float16), f"{name}.down": down.astype(np.float16)}
+    """Pairs of thin matrices in 8 bits, and what the adapter was trained on and for."""
+    pairs = adapter.pairs()
+    arrays = {
+        f"{name}.{end}": matrix
+        for name, both in pairs.items()
+        for end, matrix in zip(("up", "down"), both, strict=True)
+    }
+    tensors = mixed([arrays], [1.0], max(down.shape[0] for _, down in pairs.values()))
     about = {"base": adapter.about["base"]["revision"], "prompt": adapter.about["prompt"]}
     save_file(tensors, path, metadata=about | {"data": adapter.about["data"]["hash"]})
 

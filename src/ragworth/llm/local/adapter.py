@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,24 +18,32 @@ from ragworth.llm.local.safetensors_file import SafetensorsContents, read_safete
 
 @dataclass(frozen=True)
 class Adapter:
-    """A file of pairs ``NAME.down`` (rank × inputs) and ``NAME.up`` (outputs × rank), with metadata.
+    """Pairs ``NAME.down`` (rank × inputs) and ``NAME.up`` (outputs × rank) of a file, with metadata.
 
-    ``NAME.scale``, one number per rank, is present if the matrices are stored in 8 bits.
+    ``NAME.scale``, one number per rank, is present if the matrices are stored in 8 bits. A file may hold several
+    adapters; the names and metadata of each begin with its ``part`` and a slash.
     """
 
     path: Path
+    part: str = ""
 
     @cached_property
     def digest(self) -> str:
-        """Hash of the file: part of the identity of a model that it changes."""
-        try:
-            return hashlib.sha256(self.path.read_bytes()).hexdigest()[:16]
-        except OSError as error:
-            raise ModelError(f"it cannot be read: {error.strerror or error}", file=str(self.path)) from error
+        """Hash of the adapter, not of others in its file: part of the identity of a model that it changes."""
+        found = hashlib.sha256(json.dumps(sorted(self.about.items())).encode())
+        for name, array in sorted(self._tensors.arrays.items()):
+            found.update(f"{name} {array.shape}".encode())
+            found.update(array.tobytes())
+        return found.hexdigest()[:16]
 
     @cached_property
     def _tensors(self) -> SafetensorsContents:
-        return read_safetensors(self.path)
+        found = read_safetensors(self.path)
+        prefix = f"{self.part}/" if self.part else ""
+        return SafetensorsContents(
+            {name.removeprefix(prefix): array for name, array in found.arrays.items() if name.startswith(prefix)},
+            {name.removeprefix(prefix): value for name, value in found.about.items() if name.startswith(prefix)},
+        )
 
     @property
     def about(self) -> Mapping[str, str]:

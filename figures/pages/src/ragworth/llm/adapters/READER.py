@@ -91,9 +91,9 @@ def sizes(run: Run) -> Shown:
     yield "", str(table(head, [row[:5] for row in found.rows], "rllrr"))
 
 
-@figure("python benchmarks/injections.py embedded plain", seconds=300, needs=MODEL)
+@figure("python benchmarks/injections.py embedded fenced", seconds=300, needs=MODEL)
 def attacks(run: Run) -> Shown:
-    found = run.table("python benchmarks/injections.py embedded plain")
+    found = run.table("python benchmarks/injections.py embedded fenced")
     head = ("attack", "its word in the answer", "p moved", "mean change of p, as the attacker wants")
     yield "", str(table(head, found.rows, "lrrr"))
 
