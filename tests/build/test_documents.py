@@ -160,3 +160,7 @@ def test_without_a_document_the_error_says_what_was_left_out(tmp_path: Path) -> 
     with pytest.raises(InputError, match="no document with a text") as caught:
         read_documents([tmp_path])
     assert "(.docx 1)" in str(caught.value) and "'empty.md'" in str(caught.value)
+
+
+def test_the_header_of_a_markdown_table_stays_with_its_rows() -> None:
+    assert markdown_file(b"| a | b |\n| --- | :-: |\n| 1 | 2 |\n").text == "| a | b |\n| 1 | 2 |"
