@@ -30,7 +30,10 @@ COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 FENCE = re.compile(r"^[ \t]*(?:```|~~~).*$", re.MULTILINE)
 HEADING = re.compile(r"^#{1,6}[ \t]+(.*?)[ \t]*#*$", re.MULTILINE)
 RULE = re.compile(r"^[ \t]*(?:[-*_][ \t]*){3,}$", re.MULTILINE)
-TABLE_RULE = re.compile(r"^[ \t]*\|?[ \t]*:?-{2,}:?[ \t]*(?:\|[ \t]*:?-{2,}:?[ \t]*)*\|?[ \t]*(?:\n|\Z)", re.MULTILINE)
+TABLE_RULE = re.compile(
+    r"^(?=.*(?:\||--))[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*(?:\n|\Z)", re.MULTILINE
+)
+"""The line between the header and the rows of a table. It is left out, so that these follow each other."""
 LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*(?:\([^()]*\)[^()\s]*)*(?:\s+\"[^\"]*\")?\)")
 REFERENCE = re.compile(r"^\[[^\]]+\]:\s+\S+.*$", re.MULTILINE)
 BULLET = re.compile(r"^([ \t]*)(?:[-*+]|\d+\.)[ \t]+", re.MULTILINE)
