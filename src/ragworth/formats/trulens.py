@@ -117,10 +117,11 @@ def _read_feedback(row: Mapping[str, Any], finder: FieldFinder) -> dict[str, Gra
         if about or name in finder.grades.values() or value == "" or not isinstance(value, str | int | float):
             continue
         grade = as_grade(value, name)
-        number = isinstance(grade, int | float) and not isinstance(grade, bool)
-        if f"{name}{CALLS}" in row or name in costed or (number and 0 <= float(grade) <= 1 and names_quality(name)):
+        number = grade if isinstance(grade, int | float) and not isinstance(grade, bool) else None
+        named = number is not None and 0 <= number <= 1 and names_quality(name)
+        if f"{name}{CALLS}" in row or name in costed or named:
             grades[name] = grade
-        elif number and (note := UNKNOWN.format(repr(name), quote_argument(name))) not in finder.notes:
+        elif number is not None and (note := UNKNOWN.format(repr(name), quote_argument(name))) not in finder.notes:
             finder.notes.append(note)
     return grades
 
