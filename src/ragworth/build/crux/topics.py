@@ -55,8 +55,8 @@ def read_topics(path: str | Path) -> Topics:
       ``models/CLUSTER.*``. Several summaries of a cluster are joined.
     - Folders: one per topic, with documents of any kind that `read_documents` reads, and ``summary.txt``.
 
-    Documents without a text and files of other kinds are left out, with a note. A topic without a document or summary is an error. A blank in
-    the id of a topic becomes ``%20``, since ids with blanks can't be written to TREC files.
+    Documents without a text and files of other kinds are left out, with a note. A topic without a document or summary
+    is an error. A blank in the id of a topic becomes ``%20``, since ids with blanks can't be written to TREC files.
     """
     place = Path(path)
     notes: list[str] = []
