@@ -159,9 +159,15 @@ class CoverageBySystem:
             why = next(iter(self.orders.values())).reason
             return f"{where}systems can't be ranked by the coverage of their answers: {why}."
         some = {key: one for key, one in known.items() if key[1] == "coverage"} or known
-        (metric, of), one = max(some.items(), key=lambda item: round(item[1].value or 0.0, 12))
+        sure = {key: one for key, one in some.items() if (one.low or 0.0) > 0}
+        (metric, of), one = max((sure or some).items(), key=lambda item: round(item[1].value or 0.0, 12))
         verdict = f"{metric} ranks the systems most like the {of} of their answers does"
-        if one.low is None or one.low <= 0:
+        verdict += (
+            ", of the measures that reliably do"
+            if one.value != max(each.value or 0.0 for each in some.values())
+            else ""
+        )
+        if not sure:
             verdict = f"no measure reliably ranks the systems as the {of} of their answers does; {metric} comes closest"
         over = f"{format_count(one.counts['systems'], 'system')} and {count_queries(one.n)}"
         return f"{where}{verdict}, Kendall τ-b {with_interval(one)} over {over}."
