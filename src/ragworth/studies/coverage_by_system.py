@@ -162,16 +162,13 @@ class CoverageBySystem:
             return f"{where}systems can't be ranked by the coverage of their answers: {why}."
         some = {key: one for key, one in known.items() if key[1] == "coverage"} or known
         sure = {key: one for key, one in some.items() if (one.low or 0.0) > 0}
-        values = {key: round(one.value or 0.0, 12) for key, one in (sure or some).items()}
-        best = [key for key, value in values.items() if value == max(values.values())]
+        values = {key: round(one.value or 0.0, 12) for key, one in some.items()}
+        top = max(values[key] for key in sure or some)
+        best = [key for key in sure or some if values[key] == top]
         one, of, s = known[best[0]], best[0][1], "s" if len(best) == 1 else ""
         metrics = format_list([metric for metric, _ in best], 20)
         verdict = f"{metrics} rank{s} the systems most like the {of} of their answers does"
-        verdict += (
-            ", of the measures that reliably do"
-            if one.value != max(each.value or 0.0 for each in some.values())
-            else ""
-        )
+        verdict += ", of the measures that reliably do" if top < max(values.values()) else ""
         if not sure:
             verdict = (
                 f"no measure reliably ranks the systems as the {of} of their answers does; {metrics} come{s} closest"
