@@ -351,8 +351,8 @@ def _best(known: pl.DataFrame) -> tuple[pl.DataFrame, str]:
     some = sure if sure.height else enough
     top = some.filter(pl.col("correlation") == pl.max("correlation"))
     surest = bool(top["correlation"][0] < enough["correlation"].max())
-    how = {"sure": bool(sure.height), "surest": surest}
-    return top, best_words(top["metric"].to_list(), how="the outcome best", **how)
+    names = top["metric"].to_list()
+    return top, best_words(names, sure=bool(sure.height), how="the outcome best", surest=surest)
 
 
 def _at(table: pl.DataFrame, system: str, place: str) -> pl.DataFrame:
