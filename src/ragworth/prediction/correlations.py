@@ -126,7 +126,9 @@ class Prediction:
                 return f"no metric reliably predicts the outcome; {name} comes closest, {figures}"
             other = self.within[reliable[0]]
             surest = f"{self.rows.metrics[reliable[0]]} predicts the outcome best of those that reliably do"
-            return f"{surest}: {measure} {with_interval(other)} over {other.n:,} of {total}; {name} is higher, {figures}"
+            return (
+                f"{surest}: {measure} {with_interval(other)} over {other.n:,} of {total}; {name} is higher, {figures}"
+            )
         told: dict[str, list[str]] = {"worse": [], "same": [], "better": []}
         for a, b, one in self.compared:
             if a == self.best and one.value is not None:
