@@ -364,7 +364,7 @@ def test_judging_and_grading_with_the_embedded_model(folder: Path) -> None:
     judging(folder)
     contexts = folder / "contexts.jsonl"
     lines = contexts.read_text(encoding="utf-8").splitlines(keepends=True)
-    some = [line for line in lines if json.loads(line)["query_id"] in ("q1", "q2")]
+    some = [line for line in lines if json.loads(line)["query_id"] == "q1"]
     contexts.write_text("".join(some), encoding="utf-8")
     for line in JUDGING.text.splitlines():
         run(line)

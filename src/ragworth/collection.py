@@ -37,8 +37,12 @@ def _text_table(kind: str, data: Data, source: str, *, unique: bool = True) -> p
     """Check a table of (id, text) whose id column is named ``kind``."""
     frame = coercion.to_frame(data, source=source)
     ids = coercion.id_column(frame, kind, table=f"{kind} texts", source=source)
-    if "text" not in frame.columns or (frame["text"].dtype != pl.String and frame.height):
+    if "text" not in frame.columns:
         raise TableError(f"{kind} texts need a 'text' column", expected=f"{kind}, text", file=source)
+    if frame.height and frame["text"].dtype != pl.String:
+        remedy = "one row for each text: .explode('text')" if frame["text"].dtype == pl.List else "cast it to text"
+        problem = f"column 'text' of the {kind} texts holds {frame['text'].dtype} values"
+        raise TableError(problem, expected="text", remedy=remedy, file=source)
     texts = pl.DataFrame([ids, frame["text"].cast(pl.String)])
     if texts["text"].null_count():
         row = texts["text"].is_null().arg_true()[0]

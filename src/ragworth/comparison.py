@@ -32,6 +32,9 @@ Floats = npt.NDArray[np.float64]
 MIN_RESAMPLES = 100
 """Minimum number of resamples for a meaningful interval."""
 
+MAX_INTERVAL_RESAMPLES = 100_000
+"""Resamples of an interval, however many a test needs: more don't change what is printed of it."""
+
 
 @runtime_checkable
 class HasScores(Protocol):
@@ -481,6 +484,7 @@ def compare(
     test: of the mean difference: randomisation, t, wilcoxon, sign, bootstrap or bounded. ``bounded`` keeps its level
         even if two systems have equal means but very different distributions, and needs metrics with a finite range.
     family: scope of Holm's correction: the systems compared by one metric, or all comparisons.
+    resamples: of the test, and up to 100,000 of the intervals.
     changes: how many of the queries that changed most to list.
     conversations: the conversation of each query that is a turn (`ragworth.conversations.conversation_ids`). Intervals
         and tests then draw whole conversations, because their turns aren't independent. Results know theirs.
@@ -504,10 +508,10 @@ def compare(
     if pairs is None:
         pairs = _pairs(systems, baseline, matched, all_pairs=all_pairs)
     rows: list[dict[str, object]] = []
-    changed: list[pl.DataFrame] = []
+    changed = [pl.DataFrame(schema=CHANGES_SCHEMA)]
     compared = [(m, here) for m in score_matrices(scores) if (here := [pair for pair in pairs if m.has(*pair)])]
     columns = (_difference_columns(matrix, here, test, known) for matrix, here in compared)
-    found = _with_intervals(columns, level=level, resamples=resamples, seed=seed)
+    found = _with_intervals(columns, level=level, resamples=min(resamples, MAX_INTERVAL_RESAMPLES), seed=seed)
     for (matrix, here), ((_, pair_differences, bounds, clusters), interval) in zip(compared, found, strict=True):
         column = matrix.columns()
         how: dict[str, Any] = {"resamples": resamples, "seed": seed, "bounds": bounds}
@@ -539,7 +543,8 @@ def compare(
                     "conversations": clusters.numbers[i],
                 }
             )
-            changed.append(_largest_changes(matrix, a, b, column, changes))
+            if changes:
+                changed.append(_largest_changes(matrix, a, b, column, changes))
     if not rows:
         raise InputError("no metric was computed for at least two systems", expected="the same metrics for all systems")
     return Comparison(_add_holm(rows, family), pl.concat(changed), test, level, resamples, seed)
@@ -612,6 +617,12 @@ DIFFERENCE_SCHEMA: dict[str, type[pl.DataType]] = {
 }
 
 
+CHANGES_SCHEMA: dict[str, type[pl.DataType]] = {
+    **dict.fromkeys(("metric", "baseline", "system", "query"), pl.String),
+    **dict.fromkeys(("before", "after", "difference"), pl.Float64),
+}
+
+
 def _add_holm(rows: list[dict[str, object]], family: str) -> pl.DataFrame:
     """Add Holm's p-values to the rows."""
     frame = _with_conversations(pl.DataFrame(rows, schema=DIFFERENCE_SCHEMA))
@@ -638,7 +649,7 @@ def _largest_changes(matrix: ScoreMatrix, a: str, b: str, column: dict[str, Floa
             "after": column[b][largest],
             "difference": difference[largest],
         },
-        schema_overrides=dict.fromkeys(names, pl.String),
+        schema=CHANGES_SCHEMA,
     )
 
 

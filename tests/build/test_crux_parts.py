@@ -15,7 +15,7 @@ from ragworth.build.crux.labels import answered_subquestions, document_relevance
 from ragworth.build.crux.pieces import cut, pieces
 from ragworth.build.crux.statistics import label_statistics, rating_statistics, summary_coverage
 from ragworth.build.crux.topics import Topic, read_topics
-from ragworth.errors import InputError, RagworthError
+from ragworth.errors import FormatError, InputError, RagworthError
 from tests.conftest import Save
 
 MULTI_NEWS = {"document": "First story. NEWLINE_CHAR More. ||||| Second story. |||||", "summary": "– Two stories."}
@@ -55,6 +55,32 @@ def test_a_duc_folder(save: Save, tmp_path: Path) -> None:
     (topic,) = read_topics(tmp_path).topics
     assert (topic.id, topic.summary) == ("d30001t", "One.\n\nTwo.")
     assert [" ".join(text.split()) for text in topic.documents] == ["A story about 1 < 2.", "Plain café"]
+
+
+def test_a_duc_folder_gives_each_cluster_its_own_summary(save: Save, tmp_path: Path) -> None:
+    """The name of the first cluster begins that of the second."""
+    for name in ("energy1", "energy10"):
+        save(f"docs/{name}/a", f"Text of {name}.")
+        save(f"models/{name}.txt", f"\ufeffSummary of {name}.")
+    save("docs/energy1/.DS_Store", b"\0\0Bud1")
+    save("models/water.txt", "Nobody's.")
+    found = read_topics(tmp_path)
+    assert found.topics == [Topic(n, (f"Text of {n}.",), f"Summary of {n}.") for n in ("energy1", "energy10")]
+    assert "1 file left out, without a folder of that name in docs/ ('water.txt')" in found.notes[0]
+    save("docs/energy1/b", b"%PDF-1.4 \xff")
+    with pytest.raises(FormatError, match="isn't a text file"):
+        read_topics(tmp_path)
+
+
+def test_what_a_topic_folder_leaves_out_is_noted(save: Save, tmp_path: Path) -> None:
+    for name, text in (("one.txt", "The storm."), ("two.docx", b"PK"), ("three.txt", ""), ("summary.txt", "Storm.")):
+        save(f"harbour/{name}", text)
+    save("stray.txt", "Lost.")
+    notes = " ".join(read_topics(tmp_path).notes)
+    assert all(words in notes for words in ("'stray.txt'", ".docx 1", "'three.txt'"))
+    save("harbour/summary.md", "Storm.")
+    with pytest.raises(FormatError, match=r"both summary.txt and summary.md"):
+        read_topics(tmp_path)
 
 
 def test_a_folder_for_each_topic(save: Save, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ragworth.build.documents import corpus_hash, read_documents
-from ragworth.build.plain_text import html_file, markdown_file, pdf_file, text_file
+from ragworth.build.plain_text import html_file, join_lines, markdown_file, pdf_file, text_file
 from ragworth.errors import FormatError, InputError
 
 
@@ -82,6 +82,13 @@ def test_a_head_that_is_never_closed_hides_nothing() -> None:
 def test_a_pdf_has_its_text_layer() -> None:
     pytest.importorskip("pypdf")
     assert "Ann built the mill" in pdf_file(small_pdf("Ann built the mill in 1820.")).text
+
+
+def test_a_pdf_keeps_the_rows_of_tables_and_joins_divided_words() -> None:
+    page = "The lock was rebuilt after the groß-\nen flood had broken both of the outer\nGates. All of it is steel.\n"
+    table = "Vessel Fee\nBarge 120 EUR\nYacht 35 EUR"
+    joined = "The lock was rebuilt after the großen flood had broken both of the outer Gates. All of it is steel.\n"
+    assert join_lines(page + table) == joined + table + "\n"
 
 
 def test_a_pdf_says_what_it_lacks() -> None:
@@ -160,3 +167,7 @@ def test_without_a_document_the_error_says_what_was_left_out(tmp_path: Path) -> 
     with pytest.raises(InputError, match="no document with a text") as caught:
         read_documents([tmp_path])
     assert "(.docx 1)" in str(caught.value) and "'empty.md'" in str(caught.value)
+
+
+def test_the_header_of_a_markdown_table_stays_with_its_rows() -> None:
+    assert markdown_file(b"| a | b |\n| --- | :-: |\n| 1 | 2 |\n").text == "| a | b |\n| 1 | 2 |"

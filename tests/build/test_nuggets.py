@@ -174,9 +174,19 @@ def test_files_are_read_back(tmp_path: Path) -> None:
     assert first["run_id"] == "s" and first["nuggets"][0]["assignment"] == "support"
 
 
+TWICE = '{"qid": "q", "nuggets": []}\n{"qid": "q", "nuggets": []}'
+
+
 @pytest.mark.parametrize(
     "line",
-    ['{"nuggets": []}', '{"qid": "q", "nuggets": [{"text": "a", "importance": "great"}]}', '{"qid": "q"}', "[]", ""],
+    [
+        '{"nuggets": []}',
+        '{"qid": "q", "nuggets": [{"text": "a", "importance": "great"}]}',
+        '{"qid": "q"}',
+        "[]",
+        "",
+        TWICE,
+    ],
 )
 def test_other_lines_are_refused_with_file_and_line(save: Save, line: str) -> None:
     with pytest.raises(FormatError, match=r"n\.jsonl"):

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from ragworth import Contexts, Judgments, formats
 from ragworth.build import pooling
-from ragworth.build.pooling import estimate_relevant, merge_judgments, pool_contexts, unjudged_items
+from ragworth.build.pooling import estimate_relevant, merge_judgments, pool_contexts, scale_notes, unjudged_items
 from ragworth.cli import main
 from ragworth.stats.capture_recapture import chao2, chapman
 from tests.conftest import Save
@@ -55,6 +55,14 @@ def test_a_few_rows_at_a_time_give_the_same_pool(rows: int, monkeypatch: pytest.
     assert counts.select("query", "pooled", "judged").rows() == [
         (f"q{n}", size, size) for n in range(6) for size in [sum(query == f"q{n}" for query, _ in pairs)]
     ]
+
+
+def test_binary_and_graded_labels_in_one_file_are_noted() -> None:
+    graded = Judgments(pl.DataFrame({"query": ["q"], "passage": ["a"], "value": [3.0]}))
+    assert "--graded" in scale_notes(graded, 1)[0] and "leave out --graded" in scale_notes(judged("a"), 3)[0]
+    assert not scale_notes(graded, 3) and not scale_notes(judged("a"), 1) and not scale_notes(None, 3)
+    level = CliRunner().invoke(main, ["build", "pool", "a.run", "-o", "out", "--level", "2"])
+    assert level.exit_code == 2 and "add --graded" in level.output
 
 
 def test_only_what_has_no_label_is_judged() -> None:

@@ -73,6 +73,17 @@ def test_a_row_that_makes_no_sense_is_an_error_with_its_number(
         read_review(tmp_path / "review.csv", collection)
 
 
+def test_a_review_without_verdicts_and_a_collection_without_questions_are_errors(
+    collection: Path, tmp_path: Path
+) -> None:
+    write_sample(draw_sample(collection, 3).drop("sound"), tmp_path / "review.csv")
+    with pytest.raises(FormatError, match="no column 'sound'"):
+        read_review(tmp_path / "review.csv", collection)
+    Drafts([Draft("a!", "request", "a", {"text": "Write a report."})]).write(collection / "drafts.jsonl")
+    with pytest.raises(FormatError, match="build questions"):
+        draw_sample(collection, 3)
+
+
 def test_the_commands(collection: Path, tmp_path: Path) -> None:
     runner, path = CliRunner(), tmp_path / "review.csv"
     drawn = runner.invoke(main, ["build", "sample", str(collection), "-n", "4", "-o", str(path)])

@@ -261,6 +261,7 @@ def test_prompts_and_variables_of_promptfoo(save: Save) -> None:
         ([{"type": "equals", "value": "{{who}}"}, {"type": "not-equals", "value": "Bob"}], ["Ann"]),
         ([{"type": "contains", "value": "Ann"}, {"type": "contains", "value": "1820"}], []),
         ([{"type": "icontains-any", "value": ["Ann", "Anne"]}], ["Ann", "Anne"]),
+        ([{"type": "equals", "value": 1820}, {"type": "equals", "value": 0}], ["1820", "0"]),
         ([{"type": "factuality", "value": "file://a.txt"}, {"type": "javascript", "value": "true"}], []),
     ],
 )
@@ -327,6 +328,7 @@ def test_evaluation_tables_of_mlflow(save: Save) -> None:
     assert shown(loaded) == {("log", MILL): [(BUILT, None)]}
     assert (accepted(loaded), grades(loaded)["safety"]) == (["Ann"], [1.0])
     assert "expected facts are not read" in notes(read(save, [{**row, "trace": None}]))
+    assert accepted(read(save, [{**row, "trace": None, "expectations": "Bob"}])) == ["Bob"]
 
 
 def test_records_of_trulens(save: Save) -> None:
@@ -350,6 +352,16 @@ def test_a_table_of_trulens_without_recorded_calls(save: Save) -> None:
     assert shown(loaded) == {("log", MILL): [(BUILT, None), (LIES, None)]}
     assert [row[2:4] for row in answers(loaded)] == [(0, "Ann"), (1, "Bob")]
     assert grades(loaded) == {"Context Relevance": [0.5]}
+
+
+def test_a_table_of_trulens_without_calls(save: Save) -> None:
+    """Feedback has a cost, or a name that says what it is; other numbers are none unless mapped."""
+    row = {"record_id": "r1", "input": MILL, "output": "Ann", "record_json": "{}", "Groundedness": 0.5, "ours": 0.25}
+    row |= {"ours feedback cost in USD": 0.001, "customer": 4711, "shelf": 1, "answer_score": 80}
+    loaded = read(save, [row])
+    assert grades(loaded) == {"Groundedness": [0.5], "ours": [0.25]}
+    assert "'shelf' isn't known as feedback; if it is, say so: --map NAME=shelf" in notes(loaded)
+    assert grades(load(save("log.json", json.dumps([row])), columns={"grade": "shelf"}))["grade"] == [1.0]
 
 
 def document(text: str, score: float) -> dict[str, Any]:
@@ -501,6 +513,21 @@ def test_grounded_answers_of_vertex(save: Save) -> None:
     loaded = read(save, [{"question": MILL, **cut}])
     assert [row[2:] for row in answers(loaded)] == [(0, "Ann", "truncated"), (1, "Ann", "ok")]
     assert shown(loaded) == {("log", MILL): [(BUILT, None)]}
+
+
+def test_failed_requests_of_several_models_of_vertex(save: Save) -> None:
+    """They belong to the only model that has no answer, or to none."""
+    request = VERTEX["request"]
+    failed = {"request": request, "status": "500", "response": {}}
+    other = VERTEX | {"response": {**VERTEX["response"], "modelVersion": "pro"}}  # type: ignore[dict-item]
+    elsewhere = other | {"request": {"contents": [{"role": "user", "parts": [{"text": TOWN}]}]}}
+    loaded = read(save, [VERTEX, failed, elsewhere])
+    assert {row[0]: row[4] for row in answers(loaded) if row[1] == MILL} == {"gemini-2.5-flash": "ok", "pro": "error"}
+    loaded = read(save, [VERTEX, other, failed])
+    assert {row[0] for row in answers(loaded)} == {"gemini-2.5-flash", "pro"}
+    assert "1 failed request doesn't say which model failed" in notes(loaded)
+    blocked = failed | {"status": "", "response": {"modelVersion": "pro", "promptFeedback": {"blockReason": "SAFETY"}}}
+    assert [row[0] for row in answers(read(save, [VERTEX, blocked]))] == ["gemini-2.5-flash", "pro"]
 
 
 def test_evaluation_tables_of_vertex(save: Save) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import polars as pl
 import pytest
 from click.testing import CliRunner
 
@@ -91,6 +92,11 @@ def test_all_bad_lines_are_in_one_error_with_the_column_of_the_systems(tmp_path:
     with pytest.raises(FormatError, match="line 2: this is not JSON") as caught:
         open_source([path])
     assert "line 3" in caught.value.more[0]
+
+
+def test_a_frame_without_rows_is_said_to_be_empty() -> None:
+    with pytest.raises(InputError, match="this DataFrame has no rows"):
+        ragworth.evaluate(pl.DataFrame({"question": [], "answer": []}))
 
 
 def test_an_empty_list_is_said_to_be_empty() -> None:

@@ -13,7 +13,9 @@ from ragworth.annotators import ANNOTATORS
 from ragworth.llm.contract import Model
 
 pytestmark = [pytest.mark.real, pytest.mark.model]
-SHORT: dict[str, dict[str, Any]] = {"downstream": {"length": 16}, "confidence": {"length": 16}}
+LENGTH = 6
+"""Tokens of an answer: enough to have one."""
+SHORT: dict[str, dict[str, Any]] = {"downstream": {"length": LENGTH}, "confidence": {"length": LENGTH}}
 
 
 @pytest.fixture(scope="module")
@@ -38,12 +40,12 @@ def test_every_kind_of_judgment_then_answers_and_grades(name: str, data: Path, m
         found = ragworth.annotate(kind, contexts, texts, model, store=store, **SHORT.get(kind, {}))
         assert found.frame["value"].is_not_null().all(), kind
         assert set(found.frame["status"]) == {"ok"}, kind
-    answers = ragworth.answer(contexts, texts, model, store=store, without=True, oracle=True, length=16)
+    answers = ragworth.answer(contexts, texts, model, store=store, without=True, oracle=True, length=LENGTH)
     assert set(answers.table.frame["system"]) == {"run", "(none)", "(oracle)"}
     for kind in ("deterministic", "text"):
         graded = ragworth.grade(kind, answers, texts)
         assert graded.table.frame.filter(pl.col("status") == "ok").height > 0
-    again = ragworth.answer(contexts, texts, model, store=store, without=True, oracle=True, length=16)
+    again = ragworth.answer(contexts, texts, model, store=store, without=True, oracle=True, length=LENGTH)
     assert again.table == answers.table
 
 

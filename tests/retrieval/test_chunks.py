@@ -54,6 +54,25 @@ def test_what_always_holds(text: str, by: Any, size: int, data: st.DataObject, p
         assert not mine["text"].str.contains(r"\n[^\S\n]*\n").any()
 
 
+def test_a_passage_inside_a_table_has_its_header() -> None:
+    """Not one that begins with the table, nor after it; each table has its own."""
+    text = "Prices here:\n\n| mill | price |\n| Ann | 20 |\n| Bob | 30 |\n\n"
+    text += "year | floods\n1820 | two\n1821 | none\nEnd of it."
+    made = chunk({"id": ["d"], "title": ["Mills"], "text": [text]}, "words", 5, titles="front", name="s")
+    assert made.frame["text"].to_list() == [
+        "Mills\nPrices here:\n\n| mill |",
+        "Mills\nprice |\n| Ann |",
+        "Mills\n| mill | price |\n20 |\n| Bob |",
+        "Mills\n| mill | price |\n30 |\n\nyear | floods",
+        "Mills\nyear | floods\n1820 | two\n1821 |",
+        "Mills\nyear | floods\nnone\nEnd of it.",
+    ]
+    found = [origin(passage) for passage in made.frame["passage"]]
+    assert [each and each.of(text, "Mills") for each in found] == made.frame["text"].to_list()
+    assert [each and each.headed for each in found] == [False, False, True, True, True, True]
+    assert in_chunking(made.frame["passage"], "s").all()
+
+
 @given(st.text(st.characters(codec="utf-8") | st.sampled_from("a \n\x1c\x85\u0301\u200d")), UNITS, st.booleans())
 @example("One two.\n\n\u0301Three four.", "sentences", True)
 @example("One two.\n\n\x1cThree four.", "words", True)

@@ -59,6 +59,8 @@ def test_no_candidate_and_no_history_are_errors() -> None:
         made.check_turns([Turn("q", "c", 1, "Who?")])
     with pytest.raises(InputError, match="there are no conversations"):
         made.check_turns([])
+    with pytest.raises(InputError, match="ends with the turn itself"):
+        made.check_turns([Turn("q", "c", 2, "Who?", (Message("user", "When?"), Message("user", "Who?")))])
 
 
 def test_given_rewrites_of_unknown_turns_are_refused() -> None:

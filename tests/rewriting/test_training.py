@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,7 +14,7 @@ import polars as pl
 import pytest
 
 from ragworth.conversations import turns_of
-from ragworth.errors import InputError, ModelError
+from ragworth.errors import InputError, ModelError, RagworthError
 from ragworth.generation.rewriter import render_turn
 from ragworth.llm import llm
 from ragworth.llm.contract import Score, Scored, ScoringModel
@@ -218,6 +219,8 @@ def test_bad_settings_are_refused_together() -> None:
     assert "epochs is 0" in words
     assert "a learning rate is 0.0" in words
     assert "no multiple of micro_batch" in words
+    with pytest.raises(InputError, match="batch is 0"):
+        TrainingSettings(batch=0)
     with pytest.raises(InputError, match="no held-out conversations to choose one by"):
         TrainingSettings(held_out=0.0)
 
@@ -237,3 +240,9 @@ def test_empty_and_equal_rewrites_are_not_trained_on(tmp_path: Path) -> None:
 def test_nothing_to_train_on_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is nothing to train on"):
         training_run(tmp_path / "out", tmp_path, best=None, pairs=None).plan()
+
+
+@pytest.mark.parametrize("base", ["scripted:b", "hf:nowhere"])
+def test_a_plan_refuses_a_base_that_cannot_be_trained(tmp_path: Path, base: str) -> None:
+    with pytest.raises(RagworthError, match=r"base model is 'scripted:b'|nowhere"):
+        replace(training_run(tmp_path / "out", tmp_path), base=base).plan()

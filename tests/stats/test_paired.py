@@ -98,6 +98,14 @@ def test_randomisation_by_sampling_agrees_with_the_exact_value() -> None:
     assert randomisation_test(d, resamples=4000, seed=1) != exact
 
 
+def test_many_resamples_are_drawn_only_as_far_as_needed() -> None:
+    rng = np.random.default_rng(2)
+    equal, clear = rng.normal(0.1, 1, 60), rng.normal(2, 1, 60)
+    few = randomisation_test(equal, resamples=100_000)
+    assert randomisation_test(equal, resamples=10**9) == pytest.approx(few, rel=0.1)
+    assert randomisation_test(clear, resamples=10**9) == pytest.approx(1e-9)
+
+
 @pytest.mark.parametrize("name", TESTS)
 def test_no_difference_at_all_gives_1(name: str) -> None:
     assert TESTS[name](np.zeros(20)) == 1.0

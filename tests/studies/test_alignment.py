@@ -22,7 +22,7 @@ from ragworth.results import Results
 from ragworth.retrieval.candidates import Candidates
 from ragworth.retrieval.context_sampling import draw_contexts
 from ragworth.score_rows import ScoreRows
-from ragworth.stats.estimate import Resampling
+from ragworth.stats.estimate import Estimate, Resampling
 from ragworth.studies.run import plan_study
 from ragworth.tables import Outcomes, Scores
 from tests.studies import planted
@@ -516,3 +516,10 @@ def test_few_queries_and_outcomes_without_a_direction_are_no_advice(tmp_path: Pa
     for kind in ("top-k", "context-size"):
         said = ragworth.study(kind, [tmp_path / "results"], keep=False).findings.sentences
         assert any("With 4 queries this is only a hint." in each for each in said)
+
+
+def test_a_sure_metric_below_an_unsure_one_is_named() -> None:
+    some = predict(["P@5", "R@5"], np.zeros((2, 2)), np.zeros(2), ["q", "q"], ["a", "b"])
+    some.__dict__["within"] = [Estimate(0.5, -0.1, 0.9, n=30), Estimate(0.4, 0.2, 0.6, n=30)]
+    assert some.sentence().startswith("R@5 predicts the outcome best of those that reliably do: Spearman ρ 0.40")
+    assert some.sentence().endswith("P@5 is higher, Spearman ρ 0.50 [−0.10, 0.90] over 30 of 30 queries.")

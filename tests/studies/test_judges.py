@@ -322,3 +322,16 @@ def test_decisions_do_not_count_in_the_agreement_of_all(tmp_path: Path, opened: 
     first, second = ({shown.name: shown.frame for shown in each.tables} for each in found)
     assert second["together"]["value"].to_list() == pytest.approx(first["together"]["value"].to_list())
     assert (first["pairs"].height, second["pairs"].height) == (1, 3)
+
+
+def test_a_constant_judge_and_another_scale_are_named(tmp_path: Path) -> None:
+    truth = [0, 1, 0, 1, 1, 0, 0, 1]
+    judges = {"person": truth, "lenient": [1] * 8, "graded": [3 * each for each in truth]}
+    place = table(tmp_path / "all.csv", rows_of(judges))
+    found = ragworth.study("judges", place, **QUICK).findings
+    pairs = next(shown.frame for shown in found.tables if shown.name == "pairs")
+    why = {(row["first"], row["second"]): row["why"] for row in pairs.to_dicts()}
+    assert why["person", "lenient"].startswith("lenient gave every item the same label")
+    assert any("person, lenient go up to 1, others up to 3" in note for note in found.notes)
+    with pytest.raises(InputError, match="named twice"):
+        ragworth.study("judges", [place, place], **QUICK)

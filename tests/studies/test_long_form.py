@@ -154,7 +154,9 @@ def test_contexts_and_answers_cover_what_the_texts_say(tmp_path: Path, made: lis
     ranks = {(row["context"], row["answer"]): row for row in found.findings.tables[1].frame.to_dicts()}
     assert ranks["Cov", "coverage"]["τ-b"] == pytest.approx(1) and ranks["Cov", "coverage"]["systems"] == 4
     assert found.findings.left_out.rows() == [("facts", "no sub-questions", 1)]
-    assert "Cov ranks the systems most" in found.findings.sentences[0]
+    assert "Cov, Den rank the systems most" in found.findings.sentences[0]
+    highest = max((row for name, row in rows.items() if name[0] != "("), key=lambda row: row["coverage of the answer"])
+    assert f"The highest coverage of the answer is that of {highest['system']}," in found.findings.sentences[1]
 
 
 @pytest.mark.slow

@@ -24,6 +24,7 @@ from ragworth.results import Results
 from ragworth.stats.bins import bin_values
 from ragworth.studies.contract import Case
 from ragworth.studies.run import StudyResult, plan_study
+from ragworth.studies.top_k import _best
 from tests.studies.conftest import Opened
 from tests.studies.planted import alike, contexts, expected, grades
 from tests.tiers import slow
@@ -355,3 +356,17 @@ def test_a_part_without_contexts_is_said_to_be_empty(tmp_path: Path, opened: Ope
     place = collection(tmp_path / "w", queries=12, relevant=1)  # no context is smaller than that
     said = ragworth.study("top-k", place, keep=False, **QUICK).findings.sentences
     assert said[0] == "Narrow contexts (K < N_p): there are none."
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([("P", 1.0, None, 40), ("R", 0.9, 0.8, 40)], "P ranks the contexts exactly as the outcome does"),
+        ([("P", 1.0, None, 10), ("R", 0.9, 0.8, 40)], "R predicts the outcome best"),
+        ([("P", 0.9, -0.1, 40), ("R", 0.4, 0.1, 40)], "R predicts the outcome best of those that reliably do"),
+        ([("P", 0.9, -0.1, 40), ("R", 0.4, None, 40)], "no metric reliably predicts the outcome; P comes closest"),
+    ],
+)
+def test_the_best_metric_has_enough_contexts_and_is_sure(rows: list[tuple[Any, ...]], words: str) -> None:
+    schema = {"metric": pl.String, "correlation": pl.Float64, "low": pl.Float64, "contexts": pl.Int64}
+    assert _best(pl.DataFrame(rows, schema=schema, orient="row"))[1] == words

@@ -16,6 +16,8 @@ import ragworth
 from ragworth.errors import InputError
 from ragworth.llm.contract import Choose, Generate, Request, Score, Trace
 from ragworth.llm.scripted import ScriptedReply
+from ragworth.stats.estimate import Estimate
+from ragworth.studies.confidences import best_measure
 from ragworth.studies.run import StudyResult, plan_study
 from ragworth.studies.win_rate import WinRate
 from ragworth.tables import Judgments
@@ -333,3 +335,12 @@ def test_what_cannot_be_studied_is_refused(tmp_path: Path, opened: Opened) -> No
     ragworth.study("layouts", place, models="embedded,other", size=3, output=tmp_path / "layouts")
     with pytest.raises(InputError, match="no passage has a confidence"):
         ragworth.study("win-rate", tmp_path / "layouts" / "cases" / "01")
+
+
+def test_a_sure_confidence_below_an_unsure_one_is_named() -> None:
+    few = Estimate(1.0, p_holm=0.5, counts={"wins": 2, "losses": 0})
+    many = Estimate(0.8, p_holm=0.001, counts={"wins": 80, "losses": 20})
+    found = best_measure({"PPL": few, "Entropy": many}, ("wins", "losses"), 0.05, "recognise", "it")
+    assert found == ("Entropy recognises it best of those that reliably do", "Entropy")
+    found = best_measure({"PPL": few}, ("wins", "losses"), 0.05, "recognise", "it")
+    assert found == ("no confidence reliably recognises it; PPL comes closest", "PPL")

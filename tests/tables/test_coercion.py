@@ -10,8 +10,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ragworth import Contexts, Judgments, Ratings
+from ragworth import Collection, Contexts, Judgments, Ratings
 from ragworth.errors import MissingExtraError, TableError
+from ragworth.inputs.arguments import to_contexts
 
 COLUMNS: dict[str, list[Any]] = {
     "query": ["q1", "q1", "q2"],
@@ -97,6 +98,29 @@ def test_pyterrier_results() -> None:
     ]
     qrels = pandas.DataFrame({"qid": ["1"], "docno": ["d55"], "label": [2], "iteration": ["0"]})
     assert Judgments(qrels).frame.rows() == [("1", "d55", "relevance", 2.0, "ok", "given")]
+
+
+def test_the_index_of_pandas_has_columns() -> None:
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(COLUMNS)
+    assert Contexts(table.set_index("query")).frame.rows() == EXPECTED
+    assert Contexts(table.set_index(["query", "passage"])).frame.rows() == EXPECTED
+    assert Contexts(table.set_index("query", drop=False)).frame.rows() == EXPECTED
+
+
+def test_hugging_face() -> None:
+    datasets = pytest.importorskip("datasets")
+    table = datasets.Dataset.from_dict(COLUMNS)
+    assert Contexts(table).frame.rows() == EXPECTED
+    assert to_contexts(table).frame.rows() == EXPECTED
+    with pytest.raises(TableError, match=r"splits train, test(?s:.*)data\['train'\]"):
+        Contexts(datasets.DatasetDict({"train": table, "test": table}))
+
+
+@pytest.mark.parametrize(("texts", "words"), [([5], "cast it to text"), ([["a", "b"]], "explode")])
+def test_texts_of_other_types_are_named(texts: list[Any], words: str) -> None:
+    with pytest.raises(TableError, match=rf"column 'text' of the query texts holds(?s:.*){words}"):
+        Collection.of(answers=pl.DataFrame({"query": ["1"], "text": texts}))
 
 
 def test_pandas_gaps() -> None:

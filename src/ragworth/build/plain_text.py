@@ -23,6 +23,8 @@ CELLS = frozenset({"td", "th"})
 CELL_END = " | "
 MAX_CELL = 300
 """Characters up to which the text of a table's cell is put on one line. Longer ones are the layout of a page."""
+SHORTEST_WRAPPED = 30
+"""Characters of a PDF's line from which on the next line may continue its sentence with a capital letter."""
 PARAGRAPHS = BLOCKS - {"br", "td", "th", "tr", "li", "dt", "dd"}
 
 FRONT_MATTER = re.compile(r"\A---[ \t]*\n.*?\n---[ \t]*\n", re.DOTALL)
@@ -30,7 +32,10 @@ COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 FENCE = re.compile(r"^[ \t]*(?:```|~~~).*$", re.MULTILINE)
 HEADING = re.compile(r"^#{1,6}[ \t]+(.*?)[ \t]*#*$", re.MULTILINE)
 RULE = re.compile(r"^[ \t]*(?:[-*_][ \t]*){3,}$", re.MULTILINE)
-TABLE_RULE = re.compile(r"^[ \t]*\|?[ \t]*:?-{2,}:?[ \t]*(?:\|[ \t]*:?-{2,}:?[ \t]*)*\|?[ \t]*$", re.MULTILINE)
+TABLE_RULE = re.compile(
+    r"^(?=.*(?:\||--))[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*(?:\n|\Z)", re.MULTILINE
+)
+"""The line between the header and the rows of a table. It is left out, so that these follow each other."""
 LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*(?:\([^()]*\)[^()\s]*)*(?:\s+\"[^\"]*\")?\)")
 REFERENCE = re.compile(r"^\[[^\]]+\]:\s+\S+.*$", re.MULTILINE)
 BULLET = re.compile(r"^([ \t]*)(?:[-*+]|\d+\.)[ \t]+", re.MULTILINE)
@@ -178,9 +183,23 @@ def pdf_file(data: bytes) -> PlainText:
             remedy="recognise its text (OCR)",
         )
     note = f"{empty:,} of {len(pages):,} pages have no text (scanned or empty)" if empty else ""
-    joined = "\n\n".join(pages)
-    unbroken = re.sub(r"(?<=[a-z])-\n(?=[a-z])", "", joined)  # a word divided at the end of a line
-    return PlainText(title.strip(), tidy(re.sub(r"(?<![.!?:\n])\n(?=[^\n])", " ", unbroken)), note)
+    return PlainText(title.strip(), tidy(join_lines("\n\n".join(pages))), note)
+
+
+def join_lines(text: str) -> str:
+    """The text of a PDF with its wrapped lines joined. Short lines stay: headings and the rows of tables."""
+    lines = [line.rstrip() for line in text.split("\n")]
+    shortest = max(SHORTEST_WRAPPED, max(map(len, lines)) / 2)
+    joined = ""
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        begins_small = following[:1].islower()
+        if begins_small and line[-1:] in ("-", "\xad") and line[-2:-1].islower():
+            joined += line[:-1]  # a word divided at the end of a line
+        elif begins_small or (line and following and line[-1] not in ".!?:" and len(line) >= shortest):
+            joined += f"{line} "
+        else:
+            joined += f"{line}\n"
+    return joined
 
 
 READERS: dict[str, Callable[[bytes], PlainText]] = {

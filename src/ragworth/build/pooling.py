@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from ragworth.annotators.contract import AnnotationItem
-from ragworth.errors import InputError
+from ragworth.errors import InputError, format_count
 from ragworth.stats.capture_recapture import chao2, chapman
 from ragworth.stats.estimate import Estimate
 from ragworth.tables import OK, Contexts, Judgments
@@ -70,6 +70,17 @@ def unjudged_items(pool: Pool, judgments: Judgments | None) -> list[AnnotationIt
     names: dict[str, str] = {}  # the id of a query is one object in all of its items
     pairs = left.select("query", "passage").iter_rows()
     return [AnnotationItem(names.setdefault(query, query), passage) for query, passage in pairs]
+
+
+def scale_notes(given: Judgments | None, highest: int) -> tuple[str, ...]:
+    """Say if binary and graded labels get into one file, since metrics such as nDCG read both as grades."""
+    known = None if given is None else given.of("relevance").filter(pl.col("status") == OK)
+    top = 0.0 if known is None else max(known["value"], default=0.0)
+    if not top or (top > 1) == (highest > 1):
+        return ()
+    remedy = "add --graded" if top > 1 else "leave out --graded"
+    scales = f"the given labels go up to {top:g} and the new ones to {highest}"
+    return (f"{scales}, which metrics such as nDCG read as one scale; {remedy} for equal scales",)
 
 
 def merge_judgments(given: Judgments | None, new: Judgments) -> Judgments:
@@ -161,7 +172,7 @@ def _estimate(
     caught: list[int], unjudged: int, systems: int, pair: tuple[int, int, int] | None, level: float
 ) -> tuple[Estimate, str]:
     if unjudged:
-        return Estimate(n=len(caught), reason=f"{unjudged:,} pooled passages are unjudged"), ""
+        return Estimate(n=len(caught), reason=f"{format_count(unjudged, 'pooled passage')} unjudged"), ""
     if systems < 2:
         return Estimate(n=len(caught), reason="one system says nothing about what it missed"), ""
     if systems == 2:

@@ -67,6 +67,9 @@ def draw_sample(collection: str | Path, number: int, seed: int = 0) -> pl.DataFr
     kept = _drafts(folder).kept
     if not kept:
         raise FormatError("no question was kept, so there is nothing to review", file=str(folder))
+    if any("question" not in draft.fields for draft in kept):
+        remedy = "build questions with ragworth build questions, or have ratings labelled with ragworth label"
+        raise FormatError("its drafts aren't questions with passages", file=str(folder), remedy=remedy)
     texts, _ = read_texts(folder / "passages.jsonl", kind="passage", skip_bad_lines=False)
     passages = dict(texts.select("passage", "text").iter_rows())
     chosen = random.Random(f"{seed} review").sample(kept, min(number, len(kept)))
@@ -105,6 +108,8 @@ def read_review(path: str | Path, collection: str | Path) -> Review:
     comments: list[str] = []
     seen: Counter[str] = Counter()
     blank = 0
+    if rows and not any("sound" in row for row in rows):
+        raise _row_error(path, 1, "there is no column 'sound'")
     for number, row in enumerate(rows, 1):
         id, word = _cell(row, "id"), _cell(row, "sound").casefold()
         if id not in drafts:

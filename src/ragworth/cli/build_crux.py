@@ -103,12 +103,12 @@ def crux_command(
         same = (judge, judge_option) == (writer, writer_option)
         second = first if same else _open(stack, judge, judge_option, calling)
         chain = CruxChain(found.topics[:limit], first, second, options, prompts)
+        same_note = ("the writer also judges its own texts; name another judge with -J",) if same else ()
+        print_notes((*found.notes, *same_note), calling.quiet)
         if calling.dry_run:
             for stage in chain.plan():
                 click.echo(str(stage))
             return
-        same_note = ("the writer also judges its own texts; name another judge with -J",) if same else ()
-        print_notes((*found.notes, *same_note), calling.quiet)
         for job in dict.fromkeys((first, second)):
             print_capabilities(job.card, calling)
         try:

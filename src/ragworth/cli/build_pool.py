@@ -56,12 +56,19 @@ def pool_command(
         --system "dense=dense % 20" -q qrels.txt --graded -M openai:NAME@URL --max-cost 5 --price 0.15/0.60 -o pooled
     """
     from ragworth.annotators.annotation import build_annotator
-    from ragworth.build.pooling import pool_contexts, unjudged_items
+    from ragworth.build.pooling import pool_contexts, scale_notes, unjudged_items
+    from ragworth.errors import format_count
     from ragworth.tasks.contract import plan_task, run_task
     from ragworth.tasks.query_sample import sample_by_query
 
     calling = CallOptions(**{name: given.pop(name) for name in CallOptions.__dataclass_fields__})
     wanted = take_collection_options(given)
+    highest = 3 if graded else 1
+    if level > highest:
+        raise click.BadParameter(
+            f"{level:g} is above every new label, which {'are 0 to 3' if graded else 'are 0 or 1; add --graded'}.",
+            param_hint="--level",
+        )
     found = read_collection(wanted)
     contexts = _pooled_contexts(found, systems, wanted.k or DEPTH)
     pool = pool_contexts(contexts, wanted.k or DEPTH)
@@ -71,12 +78,13 @@ def pool_command(
         asked = stack.enter_context(closing(open_named_model(model, settings)))
         job = stack.enter_context(open_job(asked, calling, None))
         annotator = build_annotator("relevance", job.card, found.collection, prompts, {"graded": graded})
-        click.echo(f"{pool.frame.height:,} pooled passages of {len(pool.systems)} systems, {len(items):,} to judge")
+        pooled, of = format_count(pool.frame.height, "pooled passage"), format_count(len(pool.systems), "system")
+        click.echo(f"{pooled} of {of}, {len(items):,} to judge")
+        print_notes((*found.notes, *scale_notes(found.collection.relevance, highest)), calling.quiet)
         if calling.dry_run:
             click.echo(str(plan_task(annotator, items, job)))
             return
         print_capabilities(job.card, calling)
-        print_notes(found.notes, calling.quiet)
         with report_job(job, calling):
             result = run_task(annotator, items, job)
             _write(Path(output), pool, contexts, found.collection.relevance, result, level)

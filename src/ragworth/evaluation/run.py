@@ -28,6 +28,7 @@ from ragworth.html_table import html_table
 from ragworth.inputs.sources import answer_anew, open_source, plan_records
 from ragworth.report import page
 from ragworth.results import Results
+from ragworth.tables.coercion import package_of, to_frame
 
 
 @dataclass(frozen=True)
@@ -143,6 +144,10 @@ def _open(
         return (data if results is None else replace(data, results=str(Path(results).absolute()))), None
     if listed or isinstance(data, str | Path):
         return open_source(data if listed else [data], columns, paths).workspace, None
+    if package_of(data) == "datasets" and isinstance(data, Mapping):
+        to_frame(data)  # refuses a DatasetDict, and says which datasets it has
+    if not isinstance(data, list | tuple) and hasattr(data, "__len__") and not len(data):
+        raise InputError(f"this {type(data).__name__} has no rows", expected="a row for each question")
     records = formats.load_records(data, columns, source="records")
     home = Path(results or "ragworth-results").absolute()
     return plan_records(

@@ -60,6 +60,12 @@ def direction_of_name(name: str) -> Direction:
     return 0 if turned or not NEUTRAL_ENDS.isdisjoint(words[-1:]) or not NEUTRAL_WORDS.isdisjoint(words) else 1
 
 
+def names_quality(name: str) -> bool:
+    """Whether a word in a name says how good or bad something is, other than by time or money."""
+    words = [word for word in words_of_name(name) if word not in SPENT_WORDS]
+    return any(pattern.fullmatch(word) for word in words for pattern in (GOOD_WORD, BAD_WORD, QUALITY_WORD))
+
+
 def name_with_direction(name: str, better: Literal[1, -1]) -> str:
     """The name of a grade whose direction is known, with ``higher_`` or ``lower_`` if its words say otherwise."""
     return name if direction_of_name(name) == better else f"{'higher' if better == 1 else 'lower'}_{name}"

@@ -131,11 +131,16 @@ def _find_question(value: Any) -> str | None:
 
 
 def _find_references(row: Mapping[str, Any], assessments: list[dict[str, Any]], finder: FieldFinder) -> Any:
-    """The expected response: of a trace, of a row, or in a column of its own. Expected facts are parts of an answer."""
+    """The expected response: of a trace, of a row, or in a column of its own. Expected facts are parts of an answer.
+
+    Expectations that are a plain text are the expected response.
+    """
     expected = {str(each.get("assessment_name") or each.get("name")): each.get("expectation") for each in assessments}
     values = {name: each["value"] for name, each in expected.items() if isinstance(each, Mapping) and "value" in each}
     columns = {name.removesuffix("/value"): each for name, each in row.items()}
-    places = (values, as_row(parse_json(row.get("expectations"))) or {}, columns)
+    given = parse_json(row.get("expectations"))
+    plain = {"expected_response": given} if isinstance(given, str) and given.strip()[:1] not in ("", "{", "[") else {}
+    places = (values, as_row(given) or plain, columns)
     found = next((each for place in places if (each := find_field(place, "accepted", REFERENCES)) is not None), None)
     if found is None and any("expected_facts" in place for place in places) and FACTS not in finder.notes:
         finder.notes.append(FACTS)

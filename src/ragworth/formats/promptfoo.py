@@ -14,7 +14,7 @@ from typing import Any
 from ragworth.collection import plain_text, text_id
 from ragworth.errors import format_count, quote_short
 from ragworth.formats.contract import FileSample
-from ragworth.formats.fields import FIELDS, FieldFinder, as_grades, as_row, plain_name
+from ragworth.formats.fields import FIELDS, FieldFinder, as_answer, as_grades, as_row, plain_name
 from ragworth.formats.grade_names import name_with_direction
 from ragworth.formats.grade_words import Grade
 from ragworth.formats.log_format import LogFormat
@@ -136,11 +136,11 @@ def _find_references(variables: Mapping[str, Any], assertions: list[dict[str, An
     if len(parts) > 1 and not whole and PARTS not in finder.notes:
         finder.notes.append(PARTS)
     values = whole or (parts if len(parts) == 1 else [])
-    texts = [text for value in values for text in (value if isinstance(value, list) else [value])]
+    texts = [each for value in values for each in (value if isinstance(value, list) else [value])]
     filled = (
         VARIABLE.sub(lambda match: str(variables.get(match[1], match[0])), text)
-        for text in texts
-        if isinstance(text, str)
+        for value in texts
+        if not isinstance(value, Mapping | list) and (text := as_answer(value))
     )
     return list(dict.fromkeys(text for text in filled if "{{" not in text and "://" not in text)) or None
 

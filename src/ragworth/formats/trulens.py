@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ragworth.formats.contract import FileSample
-from ragworth.formats.fields import FIELDS, FieldFinder, as_grade, as_passages, as_row, plain_name
+from ragworth.formats.fields import FIELDS, FieldFinder, as_grade, as_passages, as_row, plain_name, quote_argument
+from ragworth.formats.grade_names import names_quality
 from ragworth.formats.grade_words import Grade
 from ragworth.formats.log_format import LogFormat
 from ragworth.formats.tool_rows import find_field
@@ -29,6 +30,7 @@ STORED = ("record_json", "app_json", "cost_json", "perf_json", "num_events")
 """Columns that only TruLens has."""
 
 COST = re.compile(r" feedback cost in \w+$")
+UNKNOWN = "{} isn't known as feedback; if it is, say so: --map NAME={}, or [columns]"
 RETRIEVAL = re.compile(r"retriev|relevant_documents|similarity_search|\bsearch\b")
 """In names of methods that return passages."""
 
@@ -107,15 +109,20 @@ def _graded_contexts(row: Mapping[str, Any], root: TraceStep) -> Iterator[TraceS
 
 
 def _read_feedback(row: Mapping[str, Any], finder: FieldFinder) -> dict[str, Grade]:
-    """Columns of feedback: those whose calls are there, or all numbers that aren't about the record, nor mapped."""
+    """Columns of feedback: those whose calls or costs are there, or numbers from 0 to 1 whose name says so."""
     grades: dict[str, Grade] = {}
+    costed = {COST.sub("", name) for name in row if COST.search(name)}
     for name, value in row.items():
         about = plain_name(name) in OTHERS or name.endswith(CALLS) or COST.search(name)
         if about or name in finder.grades.values() or value == "" or not isinstance(value, str | int | float):
             continue
         grade = as_grade(value, name)
-        if f"{name}{CALLS}" in row or (isinstance(grade, int | float) and not isinstance(grade, bool)):
+        number = grade if isinstance(grade, int | float) and not isinstance(grade, bool) else None
+        named = number is not None and 0 <= number <= 1 and names_quality(name)
+        if f"{name}{CALLS}" in row or name in costed or named:
             grades[name] = grade
+        elif number is not None and (note := UNKNOWN.format(repr(name), quote_argument(name))) not in finder.notes:
+            finder.notes.append(note)
     return grades
 
 

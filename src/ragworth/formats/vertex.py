@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ragworth.errors import format_count
 from ragworth.formats.chat import EARLIER
 from ragworth.formats.contract import FileSample
 from ragworth.formats.fields import FIELDS, FieldFinder, as_grade, as_row
@@ -76,14 +77,40 @@ def _read(row: Mapping[str, Any], place: int, finder: FieldFinder) -> Iterator[T
         blocked = find_field(as_row(row.get("response")) or row, "feedback", ("prompt_feedback",))
         if not row.get("status") and blocked is None:  # batch prediction says in its status why it failed
             raise WrongLineError("no response with candidates")
-        yield ToolRow(place, fields, status=ERROR)
+        yield ToolRow(place, fields, _find_model(as_row(row.get("response")) or row, request), status=ERROR)
         return
-    system = find_field(response, "system", ("model_version",))
+    system = _find_model(response, request)
     for candidate in objects(response["candidates"]):
         text = _join_parts(candidate.get("content"))
         cut = find_field(candidate, "status", ("finish_reason",)) == "MAX_TOKENS"
         answer = {"candidates": text, "grounding_chunks": _read_chunks(candidate)}
-        yield ToolRow(place, fields | answer, None if system is None else str(system), status=TRUNCATED if cut else "")
+        yield ToolRow(place, fields | answer, system, status=TRUNCATED if cut else "")
+
+
+def _find_model(response: Mapping[str, Any], request: Mapping[str, Any]) -> str | None:
+    found = (find_field(each, "system", (name,)) for each, name in ((response, "model_version"), (request, "model")))
+    return next((str(each) for each in found if each), None)
+
+
+def _name_failed(rows: list[ToolRow], finder: FieldFinder) -> list[ToolRow]:
+    """Give failed requests of several models to the only one that has no answer to the question, or leave them out."""
+    systems = {row.system for row in rows if row.system}
+    if len(systems) < 2 or "system" in finder.columns:
+        return rows
+    answered: dict[str, set[str | None]] = {}
+    for row in rows:
+        answered.setdefault(str(row.fields["contents"]), set()).add(row.system)
+    named: list[ToolRow] = []
+    for row in rows:
+        missing = systems - answered[str(row.fields["contents"])]
+        if row.system or row.status != ERROR:
+            named.append(row)
+        elif len(missing) == 1:
+            named.append(row._replace(system=next(iter(missing))))
+    if left_out := len(rows) - len(named):
+        which = format_count(left_out, "failed request doesn't", "failed requests don't")
+        finder.notes.append(f"{which} say which model failed, and {'is' if left_out == 1 else 'are'} left out")
+    return named
 
 
 def _join_parts(content: Any) -> str | None:
@@ -129,5 +156,5 @@ FORMAT = LogFormat(
     expected='{"request": {"contents": […]}, "response": {"candidates": […]}}, or prompt, response, METRIC/score',
     names=NAMES,
     recognise=_recognise,
-    parse=tool_parser(_read),
+    parse=tool_parser(_read, _name_failed),
 ).format()

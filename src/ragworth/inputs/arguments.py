@@ -12,6 +12,7 @@ from ragworth import formats
 from ragworth.errors import TableError
 from ragworth.inputs.runs import read_run
 from ragworth.tables import Contexts, Judgments, Ratings, Table
+from ragworth.tables.coercion import package_of
 
 T = TypeVar("T", bound=Table)
 
@@ -70,7 +71,7 @@ def _to_table(kind: type[T], name: str, data: Any, read: Callable[[str | Path], 
     if isinstance(data, str | Path):
         return read(data)
     tabular = isinstance(data, Mapping | Sequence | pl.DataFrame | pl.LazyFrame) and not isinstance(data, bytes)
-    foreign = type(data).__module__.partition(".")[0] == "pandas" or hasattr(data, "__arrow_c_stream__")
+    foreign = package_of(data) in ("pandas", "datasets") or hasattr(data, "__arrow_c_stream__")
     named_tuple = isinstance(data, tuple) and hasattr(data, "_fields")
     if isinstance(data, Table) or named_tuple or not (tabular or foreign):
         forms, found = FORMS[kind], type(data).__name__

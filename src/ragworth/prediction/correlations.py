@@ -121,7 +121,14 @@ class Prediction:
             words = "the metrics go against the outcome: contexts that they rate higher lead to worse answers"
             return f"{words}; least so {name}, {figures}"
         if best.low is None or best.low <= 0:
-            return f"no metric reliably predicts the outcome; {name} comes closest, {figures}"
+            reliable = [at for at in self.order if (self.within[at].low or 0.0) > 0]
+            if not reliable:
+                return f"no metric reliably predicts the outcome; {name} comes closest, {figures}"
+            other = self.within[reliable[0]]
+            surest = f"{self.rows.metrics[reliable[0]]} predicts the outcome best of those that reliably do"
+            return (
+                f"{surest}: {measure} {with_interval(other)} over {other.n:,} of {total}; {name} is higher, {figures}"
+            )
         told: dict[str, list[str]] = {"worse": [], "same": [], "better": []}
         for a, b, one in self.compared:
             if a == self.best and one.value is not None:

@@ -50,10 +50,15 @@ def best_words(
     verb: str = "predict",
     how: str = "best",
     none: str = "no metric reliably predicts the outcome",
+    surest: bool = False,
 ) -> str:
-    """Who predicts best, or comes closest if it isn't sure that any does."""
+    """Who predicts best, or comes closest if it isn't sure that any does.
+
+    ``surest``: others are higher, but not sure.
+    """
     who, s = format_list(names, 20), "s" if len(names) == 1 else ""
-    return f"{who} {verb}{s} {how}" if sure else f"{none}; {who} come{s} closest"
+    among = " of those that reliably do" if surest else ""
+    return f"{who} {verb}{s} {how}{among}" if sure else f"{none}; {who} come{s} closest"
 
 
 def p_words(p: float | None) -> str:

@@ -1,14 +1,16 @@
 """Split documents into passages whose ids say where they come from.
 
 ``DOC:120-240`` is the characters 120 to 240 of the text of document DOC, counted from 0 like in Python, with the end
-excluded. A suffix ``+title`` means that the title precedes it on its own line, and ``@NAME`` names its chunking if a
-collection contains several. Such an id leads back to the exact text, whatever settings produced it.
+excluded. A suffix ``+title`` means that the title precedes it on its own line, ``+header`` the same of the header of
+the table in which it begins, and ``@NAME`` names its chunking if a collection contains several. Such an id leads back
+to the exact text, whatever settings produced it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Literal, NamedTuple
@@ -28,8 +30,12 @@ DEFAULT_SIZES = {"words": 200, "tokens": 256, "sentences": 5}
 TITLES = ("apart", "front")
 CHUNKING_NAME = re.compile(r"[\w.-]+")
 CHUNK_ID = re.compile(
-    r"(?P<document>.+):(?P<start>[0-9]+)-(?P<end>[0-9]+)(?P<titled>\+title)?(?:@(?P<name>[\w.-]+))?", re.S
+    r"(?P<document>.+):(?P<start>[0-9]+)-(?P<end>[0-9]+)(?P<titled>\+title)?(?P<headed>\+header)?(?:@(?P<name>[\w.-]+))?",
+    re.S,
 )
+MAX_HEADER = 300
+"""Characters up to which the first row of a table is repeated."""
+
 BLANK_LINE = re.compile(r"\n[^\S\n]*\n\s*")
 BATCH_ROWS = 1 << 12
 """Documents split at a time, which bounds memory."""
@@ -52,14 +58,53 @@ class Origin(NamedTuple):
     end: int
     titled: bool = False
     name: str = ""
+    headed: bool = False
 
     def __str__(self) -> str:
-        title, name = "+title" * self.titled, f"@{self.name}" if self.name else ""
-        return f"{self.document}:{self.start}-{self.end}{title}{name}"
+        title, header, name = "+title" * self.titled, "+header" * self.headed, f"@{self.name}" if self.name else ""
+        return f"{self.document}:{self.start}-{self.end}{title}{header}{name}"
 
     def of(self, text: str, title: str = "") -> str:
         """Extract the passage from the text (and title) of its document."""
-        return (f"{title}\n" if self.titled else "") + text[self.start : self.end]
+        return self.under(_header_at(find_tables(text), self.start) if self.headed else "", text, title)
+
+    def under(self, header: str, text: str, title: str) -> str:
+        """The same with a header that is known."""
+        front = [title] * self.titled + [header] * self.headed
+        return "\n".join([*front, text[self.start : self.end]])
+
+
+class TextTable(NamedTuple):
+    """Where the second and later rows of a table begin and end, and its first row."""
+
+    start: int
+    end: int
+    header: str
+
+
+def find_tables(text: str) -> list[TextTable]:
+    """Tables in Markdown, or with " | " between cells: lines in a row with equally many bars."""
+    found: list[TextTable] = []
+    if "|" not in text:
+        return found
+    at = bars = 0
+    first = ""
+    for line in text.split("\n"):
+        end, row = at + len(line), line.strip()
+        if not row.count("|") or row.count("|") != bars:
+            bars, first = row.count("|"), row
+        elif found and found[-1].end == at - 1:
+            found[-1] = found[-1]._replace(end=end)
+        elif len(first) <= MAX_HEADER:
+            found.append(TextTable(at, end, first))
+        at = end + 1
+    return found
+
+
+def _header_at(tables: Sequence[TextTable], at: int) -> str:
+    """The header of the table in which a position is; empty if it is in none, or in its first row."""
+    place = bisect_right(tables, at, key=lambda table: table.start) - 1
+    return tables[place].header if place >= 0 and at < tables[place].end else ""
 
 
 def origin(passage: str) -> Origin | None:
@@ -67,13 +112,13 @@ def origin(passage: str) -> Origin | None:
     found = CHUNK_ID.fullmatch(passage)
     if found is None:
         return None
-    titled, name = found["titled"] is not None, found["name"] or ""
-    return Origin(found["document"], int(found["start"]), int(found["end"]), titled, name)
+    titled, headed, name = found["titled"] is not None, found["headed"] is not None, found["name"] or ""
+    return Origin(found["document"], int(found["start"]), int(found["end"]), titled, name, headed)
 
 
 def in_chunking(passages: pl.Series, name: str) -> pl.Series:
     """Which passages belong to the chunking of this name, by their ids, like `origin` for many at once."""
-    return passages.str.contains(rf"(?s).:[0-9]+-[0-9]+(?:\+title)?@{re.escape(name)}$")
+    return passages.str.contains(rf"(?s).:[0-9]+-[0-9]+(?:\+title)?(?:\+header)?@{re.escape(name)}$")
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +164,8 @@ def chunk(
         tokenizers library. By default, words and punctuation marks.
     name: name of this chunking if a collection contains several; it becomes part of the ids.
 
-    A blank document gives no passage, and is counted in a note.
+    A passage that begins inside a table, in Markdown or with " | " between cells, has the table's first row in front,
+    which doesn't count. A blank document gives no passage, and is counted in a note.
     """
     how = _check_options(by, size, overlap, titles, tokenizer, name)
     file = isinstance(documents, str | PathLike)
@@ -133,10 +179,11 @@ def chunk(
         rows: list[tuple[str, str, str, int, int, str]] = []
         for (document, title, text), units in zip(part.iter_rows(), cut(texts), strict=True):
             front = bool(title) and titles == "front"
-            before = len(rows)
+            before, in_text = len(rows), find_tables(text)
             for start, end in _spans(text, units, how, overlap, paragraphs):
-                place = Origin(document, start, end, front, name)
-                rows.append((str(place), place.of(text, title), document, start, end, title))
+                header = _header_at(in_text, start)
+                place = Origin(document, start, end, front, name, bool(header))
+                rows.append((str(place), place.under(header, text, title), document, start, end, title))
             empty += [document] * (len(rows) == before)
         made.append(pl.DataFrame(rows, schema=SCHEMA, orient="row"))
     notes = list(read.notes)

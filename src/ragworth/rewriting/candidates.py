@@ -10,7 +10,7 @@ from typing import NamedTuple
 import polars as pl
 
 from ragworth.collection import Collection, plain_text
-from ragworth.conversations import Turn
+from ragworth.conversations import Message, Turn
 from ragworth.errors import InputError, MissingInputError, format_count, format_list, give_input, quote_short
 from ragworth.generation.turn_baselines import BASELINES, add_history_terms
 from ragworth.rewriting.tables import CANDIDATES
@@ -60,6 +60,13 @@ def check_turns(turns: Sequence[Turn], *, first: bool = False) -> list[Turn]:
             f"none of {format_count(len(turns), 'turn')} has a history",
             expected="turns that follow others",
             remedy="give each turn what was said before it, in 'history'",
+        )
+    repeats = sum(bool(turn.history) and turn.history[-1] == Message("user", turn.question) for turn in kept)
+    if 2 * repeats > len(kept):
+        raise InputError(
+            f"the history of {repeats:,} of {format_count(len(kept), 'turn')} ends with the turn itself",
+            expected="what was said before the turn",
+            remedy="leave the turn's own question out of 'history'",
         )
     return kept
 

@@ -33,6 +33,8 @@ Test = Literal["randomisation", "t", "wilcoxon", "sign", "bootstrap", "bounded"]
 
 CHUNK = 1 << 22
 """Random bytes drawn at a time."""
+ENOUGH_RESAMPLES, ENOUGH_EXTREME = 100_000, 100
+"""Resamples after which a randomisation test stops if so many were as extreme as the data: p is known well enough."""
 COLUMNS = 128
 """Comparisons resampled at a time."""
 SMALLEST = float(np.finfo(np.float64).tiny)
@@ -49,7 +51,8 @@ def randomisation_test(differences: Floats, *, resamples: int = 10_000, seed: in
     """Fisher's randomisation test of the mean: random sign flips of the differences.
 
     If there are no more possible flips than ``resamples``, all are tried and p is exact. For more than
-    :data:`LARGE` differences, p is that of the limit.
+    :data:`LARGE` differences, p is that of the limit. Of more than :data:`ENOUGH_RESAMPLES`, only as many are drawn as
+    it takes, and none if Hoeffding's inequality says that p is below what they can show.
     """
     moved = _nonzero(differences)
     n = len(moved)
@@ -62,6 +65,8 @@ def randomisation_test(differences: Floats, *, resamples: int = 10_000, seed: in
         return float((np.abs(signs @ moved) >= observed).mean())
     if n > LARGE:
         return sign_flip_p(moved, resamples, seed)
+    if resamples > ENOUGH_RESAMPLES and 2 * np.exp(-(observed**2) / 2 / (moved**2).sum()) < 1 / (resamples + 1):
+        return 1 / (resamples + 1)
     rng = np.random.default_rng(seed)
     extreme = 0
     tables = _byte_sums(moved)
@@ -73,6 +78,8 @@ def randomisation_test(differences: Floats, *, resamples: int = 10_000, seed: in
         for table, flips in zip(tables, np.ascontiguousarray(drawn.T), strict=True):
             flipped += table.take(flips, mode="clip")  # a byte is always inside, so there is nothing to check
         extreme += int((np.abs(moved.sum() - 2.0 * flipped) >= observed).sum())
+        if low + len(drawn) >= ENOUGH_RESAMPLES and extreme >= ENOUGH_EXTREME:
+            return (extreme + 1) / (low + len(drawn) + 1)
     return (extreme + 1) / (resamples + 1)
 
 

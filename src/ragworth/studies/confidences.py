@@ -53,13 +53,15 @@ def best_measure(
     None if no measure has a value.
     """
     values = {n: round(one.value, 12) for n, one in found.items() if one.value is not None and n != RELEVANCE}
-    best = [name for name, value in values.items() if value == max(values.values())]
-    if not best:
+    if not values:
         return None
     more, less = counts
-    good = [n for n in best if found[n].counts[more] > found[n].counts[less] and found[n].is_significant(alpha)]
+    sure = [n for n in values if found[n].counts[more] > found[n].counts[less] and found[n].is_significant(alpha)]
+    highest, top = max(values.values()), max(values[name] for name in sure or values)
+    good, best = ([name for name in some if values[name] == top] for some in (sure, values))
     none = f"no confidence reliably {verb}s {thing}"
-    words = best_words(good or best, sure=bool(good), verb=verb, how=f"{thing} best", none=none)
+    how, surest = f"{thing} best", top < highest
+    words = best_words(good or best, sure=bool(good), verb=verb, how=how, none=none, surest=surest)
     return words, max(good or best, key=lambda name: found[name].p_holm or 0.0)
 
 

@@ -302,9 +302,12 @@ class SizedCase:
         if not ranked:
             yield f"{where}no metric has a correlation with the outcome."
             return
-        best, first = _alike(ranked, "sizes", "mean"), ranked[0]
-        one = self.predictions.mean(over, first["metric"])
-        what = best_words([row["metric"] for row in best], sure=one.low is not None and one.low > 0)
+        means = {row["metric"]: self.predictions.mean(over, row["metric"]) for row in ranked}
+        sure = [row for row in ranked if (means[row["metric"]].low or 0.0) > 0]
+        best = _alike(sure or ranked, "sizes", "mean")
+        first, surest = best[0], bool(sure) and sure[0] is not ranked[0]
+        one = means[first["metric"]]
+        what = best_words([row["metric"] for row in best], sure=bool(sure), surest=surest)
         unit = count_queries(one.n) if over == "queries" else format_count(one.n, "system")
         measure = MEASURE_NAMES[self.study.measure]
         figure = f"{measure} {with_interval(one)} over {unit}"

@@ -26,6 +26,7 @@ from ragworth.tables.grids import matrix
 
 THRESHOLDS = (1.0, 2.0, 3.0, 4.0, 5.0)
 ANSWERS = {"coverage": "coverage of the answer", "density": "density of the answer"}
+OUTCOMES = {words: name for name, words in ANSWERS.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +80,8 @@ class CoverageBySystem:
         found = {}
         for name, values in {**self.contexts, **answers}.items():
             grid = matrix(values, list(self.roles), self.common)
-            means = mean_estimates(grid, self.plan, value_bounds(name), self.case.clusters(self.common))
+            bounds = value_bounds(OUTCOMES.get(name, name))
+            means = mean_estimates(grid, self.plan, bounds, self.case.clusters(self.common))
             found[name] = dict(zip(self.roles, means, strict=True))
         return found
 
@@ -159,10 +161,18 @@ class CoverageBySystem:
             why = next(iter(self.orders.values())).reason
             return f"{where}systems can't be ranked by the coverage of their answers: {why}."
         some = {key: one for key, one in known.items() if key[1] == "coverage"} or known
-        (metric, of), one = max(some.items(), key=lambda item: round(item[1].value or 0.0, 12))
-        verdict = f"{metric} ranks the systems most like the {of} of their answers does"
-        if one.low is None or one.low <= 0:
-            verdict = f"no measure reliably ranks the systems as the {of} of their answers does; {metric} comes closest"
+        sure = {key: one for key, one in some.items() if (one.low or 0.0) > 0}
+        values = {key: round(one.value or 0.0, 12) for key, one in some.items()}
+        top = max(values[key] for key in sure or some)
+        best = [key for key in sure or some if values[key] == top]
+        one, of, s = known[best[0]], best[0][1], "s" if len(best) == 1 else ""
+        metrics = format_list([metric for metric, _ in best], 20)
+        verdict = f"{metrics} rank{s} the systems most like the {of} of their answers does"
+        verdict += ", of the measures that reliably do" if top < max(values.values()) else ""
+        if not sure:
+            verdict = (
+                f"no measure reliably ranks the systems as the {of} of their answers does; {metrics} come{s} closest"
+            )
         over = f"{format_count(one.counts['systems'], 'system')} and {count_queries(one.n)}"
         return f"{where}{verdict}, Kendall τ-b {with_interval(one)} over {over}."
 
@@ -174,7 +184,9 @@ class CoverageBySystem:
             return ""
         best = max(mine, key=lambda arm: mine[arm])
         same = len(mine) > 1 and max(mine.values()) == min(mine.values())
-        first = f"all systems have the same {words}," if same else f"{self.systems[best]} has the highest {words},"
+        first = (
+            f"all systems have the same {words}," if same else f"the highest {words} is that of {self.systems[best]},"
+        )
         there = {arm: role for arm, role in self.bounds.items() if arm in means}
         bounds = format_list([f"the {role} {arm} {signed(means[arm].value or 0.0)}" for arm, role in there.items()])
         return f"{first} {signed(mine[best])} {between(means[best].interval)}{f'; {bounds}' if bounds else ''}."

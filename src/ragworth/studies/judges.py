@@ -236,6 +236,7 @@ class Panel(JudgedItems):
             page.add(name, case, [{"aspect": self.aspect, **row} for row in mine])
         if len(self.independent) < len(self.judges):
             page.note(case, f"{self.head}{judge_files.ADJUDICATED} doesn't count in the agreement of all judges")
+        page.note(case, self.scale_note())
         lone = int((self.known.sum(axis=1) < 2).sum())
         page.leave_out(case, {f"{self.aspect}: fewer than two judgments": lone}, "items")
         if self.reference is not None and self.positive is None:
@@ -244,6 +245,17 @@ class Panel(JudgedItems):
             why = why if self.ordered else f"nothing says which of {labels} means yes; name it (--yes)"
             page.note(case, f"{self.head}there is no precision and recall, since {why}")
         self.draw(page, case, number)
+
+    def scale_note(self) -> str:
+        """A note if some judges use 0 and 1 only and others higher values; empty if not."""
+        tops = {judge: self.values[self.known[:, at], at].max(initial=0.0) for at, judge in enumerate(self.judges)}
+        binary, highest = [judge for judge, top in tops.items() if top == 1], max(tops.values())
+        if self.labels or not binary or highest <= 1:
+            return ""
+        return (
+            f"{self.head}the values of {format_list(binary, 3)} go up to 1, others up to {highest:g}: if their "
+            "scales differ, compare them by Spearman's ρ, precision and recall; κ and α mean nothing then"
+        )
 
     def who(self) -> Iterator[Row]:
         for at, judge in enumerate(self.judges):
@@ -259,8 +271,15 @@ class Panel(JudgedItems):
             row: Row = {"first": self.judges[one.first], "second": self.judges[one.second], "items": one.kappa.n}
             row |= {"one of them missing": one.kappa.n_left_out, "equal": one.equal}
             row |= _ends("κ", one.kappa) | _ends("κ quadratic", one.weighted) | _ends("Spearman ρ", one.rank)
-            rows.append(row | {"why": "; ".join(dict.fromkeys(filter(None, (one.kappa.reason, one.rank.reason))))})
+            reasons = self._constant(one.first, one.second) or (one.kappa.reason, one.rank.reason)
+            rows.append(row | {"why": "; ".join(dict.fromkeys(filter(None, reasons)))})
         return rows
+
+    def _constant(self, first: int, second: int) -> tuple[str, ...]:
+        """Which of two judges gives the same value to all the items that both judged, so that ρ has no value."""
+        both = self.known[:, first] & self.known[:, second]
+        flat = [self.judges[at] for at in (first, second) if len(np.unique(self.values[both, at])) == 1]
+        return (f"{' and '.join(flat)} gave every item the same label, so chance agrees as often",) if flat else ()
 
     @cached_property
     def together(self) -> list[Row]:

@@ -81,6 +81,8 @@ def study(
     where = [Path(each) for each in ([places] if isinstance(places, str | Path) else places)]
     if not where:
         raise InputError("there is nothing to study", expected="one or more workspaces, or folders of results")
+    if twice := [str(each) for number, each in enumerate(where) if each.resolve() in map(Path.resolve, where[:number])]:
+        raise InputError(f"{twice[0]} is named twice", expected="each workspace, folder or file once")
     # All that can be refused is refused before anything is spent: every place is read first.
     given = [asked.read(place) for place in where]
     kind = asked.study.kind

@@ -22,7 +22,7 @@ from ragworth.fitting.context_pools import PARTS, PooledContexts, Segment
 from ragworth.fitting.parameter_choice import CorrelationOptions
 from ragworth.metrics.cutoffs import bare_name
 from ragworth.metrics.parsing import parse, try_parse
-from ragworth.prediction.correlations import Prediction
+from ragworth.prediction.correlations import FEW, Prediction
 from ragworth.report.study.page import Row, StudyPage, TableText, columns
 from ragworth.report.study.table_charts import heat_figure
 from ragworth.report.wording import MEASURE_NAMES, best_words, count_queries, few_queries_hint, signed, with_interval
@@ -283,10 +283,9 @@ class TopK(Study):
             if not known.height:
                 yield f"{words}: no metric has a correlation with the outcome."
                 continue
-            top = known.filter(pl.col("correlation") == pl.max("correlation"))
+            top, verdict = _best(known)
             best = top.row(0, named=True)
             one = Estimate(best["correlation"], best["low"], best["high"])
-            verdict = best_words(top["metric"].to_list(), sure=(one.low or 0.0) > 0, how="the outcome best")
             tuned = " with α chosen on the same contexts," if self.alpha == "best" else ""
             n = f"{format_count(best['contexts'], 'context')} of {count_queries(best['queries'])}"
             sure = [
@@ -335,6 +334,25 @@ class TopK(Study):
             caption = f"Difference of their {words} with the outcome: above 0, {first} predicts better."
             spec = heat_figure(part, "system", RATIO, "difference", "difference", numeric=True)
             page.draw(f"difference-{number}", f"{first} minus {second}", caption, spec, case)
+
+
+def _best(known: pl.DataFrame) -> tuple[pl.DataFrame, str]:
+    """The rows of the metrics that predict the outcome best, and that in words.
+
+    What a metric says of fewer than half of the contexts is no reason to prefer it. A perfect correlation has no
+    interval.
+    """
+    enough = known.filter(pl.col("contexts") >= FEW * pl.max("contexts"))
+    perfect = enough.filter(pl.col("correlation") == 1)
+    if perfect.height:
+        who, s = format_list(perfect["metric"].to_list(), 20), "s" if perfect.height == 1 else ""
+        return perfect, f"{who} rank{s} the contexts exactly as the outcome does"
+    sure = enough.filter(pl.col("low") > 0)
+    some = sure if sure.height else enough
+    top = some.filter(pl.col("correlation") == pl.max("correlation"))
+    surest = bool(top["correlation"][0] < enough["correlation"].max())
+    names = top["metric"].to_list()
+    return top, best_words(names, sure=bool(sure.height), how="the outcome best", surest=surest)
 
 
 def _at(table: pl.DataFrame, system: str, place: str) -> pl.DataFrame:

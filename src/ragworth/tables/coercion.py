@@ -37,12 +37,14 @@ def to_frame(data: Data, *, source: str = "", nested: tuple[str, str, str] | Non
         return data.collect()
     if isinstance(data, pl.DataFrame):
         return data
+    if package_of(data) == "datasets":
+        return _from_hugging_face(data, source)
     try:
         if isinstance(data, Mapping):
             return _from_dict(data, nested)
         if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
             return _from_rows(data)
-        if type(data).__module__.partition(".")[0] == "pandas":
+        if package_of(data) == "pandas":
             return _from_pandas(data)
         if hasattr(data, "__arrow_c_stream__"):
             return pl.DataFrame(data)
@@ -66,6 +68,11 @@ def to_frame(data: Data, *, source: str = "", nested: tuple[str, str, str] | Non
 
 POLARS_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 """Errors that Polars raises on data it can't store; a panic is not an ``Exception``."""
+
+
+def package_of(data: object) -> str:
+    """The package that defines the type of ``data``."""
+    return type(data).__module__.partition(".")[0]
 
 
 def _type_name(data: object) -> str:
@@ -113,11 +120,27 @@ def _to_series(name: object, values: Any) -> pl.Series:
     return pl.Series(name, values, dtype=pl.Object)  # an error later, if the column is one of ours
 
 
+def _from_hugging_face(data: Any, source: str) -> Frame:
+    """Convert a ``Dataset``. A ``DatasetDict`` has several of them."""
+    if hasattr(data, "to_polars"):
+        return pl.DataFrame(data.to_polars())
+    splits = list(data) if isinstance(data, Mapping) else []
+    named = f"give one of them: data[{splits[0]!r}]" if splits else "give a Dataset: Dataset.from_list(list(data))"
+    raise TableError(
+        f"this {_type_name(data)} has the splits {format_names(splits)}" if splits else f"this is {_type_name(data)}",
+        expected="a Dataset",
+        remedy=named,
+        file=source,
+    )
+
+
 def _from_pandas(data: Any) -> Frame:
+    """Convert a data frame, with the columns that are its index (``set_index``)."""
     if not hasattr(data, "columns"):
         raise TypeError(f"it is a {_type_name(data)}, not a data frame")
     try:
-        return pl.from_pandas(data)
+        names = data.index.names
+        return pl.from_pandas(data if None in names or set(names) & set(data.columns) else data.reset_index())
     except ImportError as error:
         raise MissingExtraError("pyarrow", "pandas", "reading a pandas data frame") from error
     except Exception as error:  # pyarrow's errors, which can't be named without importing it
@@ -137,7 +160,7 @@ def id_column(frame: Frame, name: str, *, table: str, source: str) -> pl.Series:
     if column is None:
         raise TableError(
             f"{with_article(table)} table needs {with_article(repr(name))} column; this one has "
-            f"{format_names(frame.columns)}",
+            f"{format_names(frame.columns) or 'no columns'}",
             expected=" or ".join(ID_ALIASES[name]),
             remedy="rename the column (to read a TREC file, pass trec:PATH)",
             file=source,

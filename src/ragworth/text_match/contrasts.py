@@ -10,8 +10,10 @@ from collections.abc import Collection, Sequence
 
 from ragworth.text_match.dates import TextPiece
 from ragworth.text_match.directions import NEGATIONS
-from ragworth.text_match.matching import AND, LITTLE_WORDS, stem_of
+from ragworth.text_match.lists import AND, with_plain_joints
+from ragworth.text_match.matching import LITTLE_WORDS, is_list, stem_of
 from ragworth.text_match.opposites import has_opposite
+from ragworth.text_match.overlap import SCRIPTS_WITHOUT_SPACES
 from ragworth.text_match.plurals import singular
 from ragworth.text_match.spelling import fold_accents
 
@@ -20,6 +22,7 @@ _PIVOTS = ("than", "not")
 _JOINS = re.compile(rf"\s(?:{AND})\s")
 _OR = frozenset(("or", "oder", "ou", "o", "eller", "или"))
 _LIST = re.compile(rf",?\s+(?:{AND})\s+|\s*[,;&]\s*")
+_WORD = re.compile(rf"[{SCRIPTS_WITHOUT_SPACES}]|[^\W{SCRIPTS_WITHOUT_SPACES}]+")
 _INITIALS = re.compile(r"((?:\b[A-Z]\.?\s?)+)(?<=[.\s])\s?([A-Z][a-z]\w+)")
 _AT_LEAST = frozenset(("least", "minimum", "more", "over", "above", "greater", "exceed", "exceeding"))
 _AT_MOST = frozenset(("most", "maximum", "less", "fewer", "under", "below"))
@@ -126,10 +129,11 @@ def _sides(text: ComparedText, pivot: str) -> tuple[set[str], set[str]]:
 
 def _lacks_listed(answer: ComparedText, text: ComparedText) -> bool:
     """Whether a part of a list is missing: "flour and sugar" for "flour, sugar and eggs"."""
-    items = _LIST.split(answer.raw)
-    if len(items) < 2 or not _JOINS.search(answer.raw) or _OR.intersection(answer.words):
+    raw = with_plain_joints(answer.raw)
+    items = _LIST.split(raw)
+    if len(items) < 2 or not (_JOINS.search(raw) or is_list(answer.raw)) or _OR.intersection(answer.words):
         return False
-    parts = [{stem_of(singular(word)) for word in re.findall(r"\w+", fold_accents(part).lower())} for part in items]
+    parts = [{stem_of(singular(word)) for word in _WORD.findall(fold_accents(part).lower())} for part in items]
     for place, part in enumerate(parts):
         others = set().union(*parts[:place], *parts[place + 1 :])
         own = {stem for stem in part - others if _is_content(stem)} & set(answer.stems)

@@ -22,9 +22,11 @@ from ragworth.text_match.dates import TextPiece
 from ragworth.text_match.denials import is_denied, is_set_apart
 from ragworth.text_match.directions import DIRECTIONS, NEGATIONS
 from ragworth.text_match.identifiers import find_other_identifier
+from ragworth.text_match.lists import AND, with_plain_joints
 from ragworth.text_match.matching import (
     LITTLE_WORDS,
     MatchableText,
+    has_listed,
     is_character,
     match_answer,
     matchable_from,
@@ -35,7 +37,7 @@ from ragworth.text_match.polarity import StatedPolarity, read_polarity, text_pol
 from ragworth.text_match.quantities import Quantity, QuestionHints, read_hints, read_quantities
 from ragworth.text_match.quantity_match import QuantityFinding, compare, find_quantities
 from ragworth.text_match.short_forms import may_be_short_form
-from ragworth.text_match.spelling import clock_reading, comma_readings, read_pieces
+from ragworth.text_match.spelling import clock_reading, comma_readings, midnight_is_unclear, read_pieces
 
 FactKind = Literal["given", "contradicted", "unclear", "absent"]
 
@@ -247,6 +249,8 @@ def _find_doubt(text: TextFacts, wanted: TextFacts, findings: Sequence[QuantityF
     """Why a text that has the numbers or words of an answer may not give it."""
     if any(_is_alternative(text, each) for each in findings):
         return f"has {quote_short(wanted.raw)} as one of several"
+    if midnight_is_unclear(text.raw, wanted.raw):
+        return f"has 12 o'clock of noon or midnight for {quote_short(wanted.raw)}"
     if any(_bounds_opposed(text, wanted, each) for each in findings):
         return f"has the opposite bound of {quote_short(wanted.raw)}"
     if wanted.matchable.line not in text.matchable.line and _names_reversed(text, wanted):
@@ -294,6 +298,8 @@ def _judge_facts(
         return FactVerdict("unclear", f"may say {quote_short(wanted.raw)} in other words")
     if facts and shared and not findings:
         return FactVerdict("unclear", f"has some words of {quote_short(wanted.raw)}")
+    if has_listed(text.matchable, wanted.raw, any):
+        return FactVerdict("unclear", f"has only a part of {quote_short(wanted.raw)}")
     return FactVerdict("absent")
 
 
@@ -357,13 +363,14 @@ def _is_alternative(text: TextFacts, finding: QuantityFinding) -> bool:
     return False
 
 
+_JOINT = re.compile(rf"\b(?:{AND})\b|,")
 _NAME = re.compile(r"(?:[A-Z][\w'’-]+ ?)+")
 
 
 def _names_reversed(text: TextFacts, wanted: TextFacts) -> bool:
     """Whether two names that the answer does not merely list stand in the other order."""
     names = [found.group().split()[-1] for found in _NAME.finditer(wanted.raw)]
-    if len(names) != 2 or names[0] == names[1] or re.search(r"\band\b|,", wanted.raw):
+    if len(names) != 2 or names[0] == names[1] or _JOINT.search(with_plain_joints(wanted.raw)):
         return False
     first, second = (text.raw.find(name) for name in names)
     return 0 <= second < first

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from ragworth.text_match.dates import MONTHS, TextPiece, tokens_with_dates
 from ragworth.text_match.foreign_numbers import with_digits
+from ragworth.text_match.lists import AND, with_plain_joints
 from ragworth.text_match.numerals import ROMAN
 from ragworth.text_match.overlap import SCRIPTS_WITHOUT_SPACES
 from ragworth.text_match.plurals import singular
@@ -53,8 +54,6 @@ _UMLAUT = re.compile("[äöüßÄÖÜ]")
 _DIGRAPHS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
 _MONARCH = re.compile(r"\b([A-Z][a-z]+) ([IVX]+)\b")
 _NAMED_MONARCH = re.compile(r"\b([A-Z][a-z]+) the ([A-Z][a-z]*(?:st|nd|rd|th|First|Second|Third))\b")
-AND = "and|und|sowie|et|y|e|ed|og|och|oraz|и|ve"
-"""Words that join the last item of a list. Dutch "en" is not among them: it means "in" elsewhere."""
 _ITEM_ENDS = re.compile(rf",|\b(?:{AND})\b|&", re.IGNORECASE)
 _LAST_ITEM = re.compile(rf"\b(?:{AND})\b|&", re.IGNORECASE)
 _OR = re.compile(r"\bor\b|;", re.IGNORECASE)
@@ -173,7 +172,7 @@ def _spellings(answer: str) -> Iterator[str]:
     if _OR.search(bare):
         yield from _OR.split(bare)
     before, comma, _ = bare.partition(",")
-    if comma and not re.search(r"\d", bare) and not _is_list(bare):
+    if comma and not re.search(r"\d", bare) and not is_list(bare):
         yield before
     words = bare.split()
     while len(words) > 1 and words[0].strip(".,~").lower() in _LEADING:
@@ -221,8 +220,10 @@ def _first_and_last(text: MatchableText, answer: MatchableText) -> bool:
 def _contains_most(text: MatchableText, answer: MatchableText) -> bool:
     """Two thirds of the answer's words, including all its numbers and a word of each item of a list, close together."""
     wanted = {stem_of(word) for word in answer.words if word not in LITTLE_WORDS}
-    if len(wanted) < 2 or any(map(is_character, wanted)):
+    if len(wanted) < 2:
         return False
+    if any(map(is_character, wanted)):
+        return has_listed(text, answer.raw, all)
     numbers = {word for word in wanted if _numeric(word)}
     items = [item & wanted for item in _list_items(answer.raw) if item & wanted]
     need = max(2, math.ceil(MIN_WORD_SHARE * len(wanted)))
@@ -237,18 +238,26 @@ def _contains_most(text: MatchableText, answer: MatchableText) -> bool:
     return False
 
 
-def _is_list(answer: str) -> bool:
+def is_list(answer: str) -> bool:
     """Whether an answer has several items: "red, green, blue", but not "Cambridge, Massachusetts, USA"."""
-    after = answer.partition(",")[2].strip()
-    return _LAST_ITEM.search(after) is not None or ("," in after and after[:1].islower())
+    after = with_plain_joints(answer).partition(",")[2].strip()
+    return _LAST_ITEM.search(after) is not None or ("," in after and after[:1].isalpha() and not after[:1].isupper())
 
 
 @lru_cache(maxsize=8192)
 def _list_items(answer: str) -> tuple[frozenset[str], ...]:
     """The stems of each item of a list: "red, green and blue"; nothing if an answer is no list."""
-    if not _is_list(answer):
+    if not is_list(answer):
         return ()
-    return tuple(frozenset(map(stem_of, to_matchable(item).words)) for item in _ITEM_ENDS.split(answer))
+    return tuple(
+        frozenset(map(stem_of, to_matchable(item).words)) for item in _ITEM_ENDS.split(with_plain_joints(answer))
+    )
+
+
+def has_listed(text: MatchableText, answer: str, how_many: Callable[[Iterable[bool]], bool]) -> bool:
+    """Whether a text has all, or any, items of a list in a script without blanks, in whatever order."""
+    items = with_plain_joints(answer).split(" and ")
+    return len(items) > 1 and how_many(to_matchable(item).line in text.line for item in items if item)
 
 
 def _is_part(text: MatchableText, answer: MatchableText) -> bool:

@@ -134,6 +134,19 @@ def clock_reading(text: str) -> str | None:
     return other if other != text else None
 
 
+def midnight_is_unclear(text: str, answer: str) -> bool:
+    """Whether one has 12:15 a.m., which is 0:15, and the other 12:15, which may be after noon."""
+    ours, theirs = (
+        {(each[2], (each[3] or "").lower()) for each in _CLOCK.finditer(one) if each[1] == "12"}
+        for one in (text, answer)
+    )
+    return any(
+        (minute, "") in other - one and half == "a"
+        for one, other in ((ours, theirs), (theirs, ours))
+        for minute, half in one - other
+    )
+
+
 def _other_clock(found: re.Match[str]) -> str:
     """A time in the other notation. "9:30" may be of either; one with a leading zero or after noon is of 24 hours."""
     hour, minute, half = int(found[1]), found[2], (found[3] or "").lower()

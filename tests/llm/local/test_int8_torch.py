@@ -47,12 +47,7 @@ def test_probabilities_are_those_of_the_graph(tmp_path: Path, monkeypatch: pytes
 def test_the_reader_on_another_device_judges_and_answers_the_same() -> None:
     """``cpu:0`` is PyTorch, which does there what it does on a GPU."""
     passage = "The mill on the Oule was built by Ann Hale in 1712."
-    questions = (
-        "Who built the mill?",
-        "When was the mill built?",
-        "Who owns the ferry?",
-        "What is the tower's height?",
-    )
+    questions = ("Who built the mill?", "Who owns the ferry?")
     prompts = [ragworth.prompt("abstention", "plain").render({"query": q, "passage": passage}) for q in questions]
     asked = [Choose(prompt, (NO_RESPONSE_LABEL,), "first-token") for prompt in prompts]
     graph: Any = ragworth.llm()
@@ -60,8 +55,8 @@ def test_the_reader_on_another_device_judges_and_answers_the_same() -> None:
     assert graph.card == other.card
     expected, found = ([one.probabilities[0] for one in model.choose(asked)] for model in (graph, other))
     np.testing.assert_allclose(found, expected, atol=0.1)
-    assert [p > 0.5 for p in found] == [False, False, True, True]
-    said = [[one.outputs[0].text for one in model.generate([Generate(prompts[0], 8)])] for model in (graph, other)]
+    assert [p > 0.5 for p in found] == [False, True]
+    said = [[one.outputs[0].text for one in model.generate([Generate(prompts[0], 4)])] for model in (graph, other)]
     assert said[0] == said[1]
 
 

@@ -17,9 +17,10 @@ from ragworth.comparison import compare
 from ragworth.report import page
 from ragworth.report.document import Figure
 from ragworth.report.page import curves, explorer
+from ragworth.report.page.groups import SystemGroups
 from ragworth.report.page.overview import _sentence
 from ragworth.report.page.prediction import outcome_predictions
-from ragworth.report.page.rankings import MetricMean
+from ragworth.report.page.rankings import MetricMean, Ranking
 from ragworth.report.page.sections.answers import outcome_table
 from ragworth.report.page.sections.verdict import leaderboard as leaderboard_table
 from ragworth.report.renderers.html import render_block
@@ -211,15 +212,19 @@ def test_the_terminal_says_where_means_are_from_fewer_queries() -> None:
     assert not any(" of " in value for value in table["nDCG@3"])
 
 
+def ranking(row: dict[str, Any]) -> Ranking:
+    return Ranking("m", ["a", "b"], {("a", "b"): row}, SystemGroups({}, True), 1, 10_000)
+
+
 def test_a_difference_that_all_pairs_together_hide_is_not_said_to_be_too_small_to_show() -> None:
     means = {name: {"m": MetricMean(0.5, 0.4, 0.6, 8, 8, "")} for name in ("a", "b")}
     row = {"difference": 0.158, "low": 0.1, "high": 0.2, "p": 0.0078, "p_holm": 0.078, "detectable": 0.033, "n": 8}
-    hidden = _sentence("m", "a", "b", means, {("a", "b"): row})
+    hidden = _sentence("m", "a", "b", means, ranking(row))
     assert "is not significantly different from a by m once all 1 pairs are compared: difference 0.16" in hidden
     assert "would be detected" not in hidden
     unsure = row | {"p": 0.3, "p_holm": 0.3}
-    assert _sentence("m", "a", "b", means, {("a", "b"): unsure}).endswith("but the test doesn't confirm it: p = 0.3")
-    small = _sentence("m", "a", "b", means, {("a", "b"): unsure | {"low": -0.1}})
+    assert _sentence("m", "a", "b", means, ranking(unsure)).endswith("but the test doesn't confirm it: p = 0.3")
+    small = _sentence("m", "a", "b", means, ranking(unsure | {"low": -0.1}))
     assert small.endswith("with 8 queries like these, a difference of 0.033 would be detected")
 
 
@@ -235,11 +240,11 @@ def test_no_difference_is_claimed_where_its_interval_includes_0(up: int) -> None
     means = {name: {"m": MetricMean(0.5, 0.4, 0.6, 20, 20, "")} for name in ("a", "b")}
     ends = sorted((up * -0.01, up * 0.12))
     row = {"difference": up * 0.05, "low": ends[0], "high": ends[1], "p": 0.031, "p_holm": 0.031, "detectable": 0.1}
-    said = _sentence("m", "a", "b", means, {("a", "b"): row | {"n": 20}})
+    said = _sentence("m", "a", "b", means, ranking(row | {"n": 20}))
     assert said.startswith("is not clearly different from a by m: difference ")
     assert "includes 0" in said
     assert "0.031" in said
-    clear = _sentence("m", "a", "b", means, {("a", "b"): row | {"n": 20, "low": up * 0.01, "high": up * 0.12}})
+    clear = _sentence("m", "a", "b", means, ranking(row | {"n": 20, "low": up * 0.01, "high": up * 0.12}))
     assert clear.startswith(f"{'beats' if up > 0 else 'trails'} a by 0.05 m, 95 % interval")
 
 

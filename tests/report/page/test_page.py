@@ -21,6 +21,7 @@ pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
 
 import ragworth
+from ragworth.comparison import summarise
 from ragworth.errors import FormatError, InputError, MissingExtraError
 from ragworth.report import page
 from ragworth.report.charts.names import shorten_names
@@ -30,8 +31,10 @@ from ragworth.report.page import explorer
 from ragworth.report.page.costs import total_cost
 from ragworth.report.page.groups import group_systems
 from ragworth.report.page.prediction import outcome_predictions
+from ragworth.report.page.rankings import MAX_PAIRED, rank_systems, read_means
 from ragworth.report.renderers.html import bundle_vega, vega_bundle
 from ragworth.report.renderers.pack import source_hash, unpack_json
+from ragworth.tables import Scores
 from tests.report.page import odd_samples, samples
 
 Report = Callable[[str], Path]
@@ -94,10 +97,26 @@ def test_two_systems_share_a_letter_exactly_when_they_do_not_differ() -> None:
         names = [f"s{i}" for i in range(7)]
         pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
         different = {pair for pair in pairs if rng.random() < 0.4}
-        groups, lettered = group_systems(names, different)
-        assert lettered
+        groups = group_systems(names, different)
+        assert groups.lettered
         for a, b in pairs:
-            assert bool(set(groups[a]) & set(groups[b])) == ((a, b) not in different)
+            assert bool(set(groups.of[a]) & set(groups.of[b])) == ((a, b) not in different)
+
+
+def test_many_systems_are_compared_with_the_best_and_the_baseline() -> None:
+    """p is corrected for all pairs, because the best is chosen by the same values: of equal systems, none differs."""
+    rng = np.random.default_rng(0)
+    names = [f"s{i}" for i in range(MAX_PAIRED + 2)]
+    rows = [(name, f"q{q}", "AP", 0.2 * rng.random() + 0.6 * (name == "s7")) for name in names for q in range(40)]
+    for given, differing in ((rows, set(names) - {"s7"}), ([row for row in rows if row[0] != "s7"], set())):
+        scores = Scores(pl.DataFrame(given, schema=["system", "query", "metric", "value"], orient="row"))
+        found = rank_systems(scores, read_means(summarise(scores)), "AP", 0, baseline="s3")
+        if differing:
+            assert len(found.versus) == 2 * len(names) - 3
+            assert found.tested == "121 of all 1,891 pairs, each system with s7 and s3"
+            assert found.difference("s9", "s3") is not None and found.difference("s9", "s4") is None
+            assert found.groups.of["s7"] == "≈" and "different from s7, the best" in found.groups.words
+        assert {name for name, group in found.groups.of.items() if group == "≠"} == differing
 
 
 @pytest.mark.slow

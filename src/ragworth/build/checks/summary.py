@@ -166,9 +166,10 @@ def flag_scores(result: CheckResult, kept: Sequence[str]) -> pl.DataFrame:
     groups = {"all": [id for id in kept if id in labelled]}
     groups["without flagged"] = [id for id in groups["all"] if id not in flagged]
     for name, ids in groups.items():
-        if not ids:
+        contexts = result.contexts.having("query", ids)
+        if not contexts.frame.height:  # no question shares a word with a passage
             continue
-        scores = score(result.contexts.having("query", ids), relevance.having("query", ids), METRICS)
+        scores = score(contexts, relevance.having("query", ids), METRICS)
         good = scores.frame.filter(pl.col("status") == OK)
         means = good.group_by("system", "metric").agg(pl.col("value").mean(), pl.len()).sort("system", "metric")
         table = {(system, metric): value for system, metric, value, _ in means.iter_rows()}

@@ -55,23 +55,22 @@ def read_topics(path: str | Path) -> Topics:
       ``models/CLUSTER.*``. Several summaries of a cluster are joined.
     - Folders: one per topic, with documents of any kind that `read_documents` reads, and ``summary.txt``.
 
-    Documents without a text are left out, with a note. A topic without a document or summary is an error. A blank in
-    the id of a topic becomes ``%20``, since ids with blanks can't be written to TREC files.
+    Documents without a text and files of other kinds are left out, with a note. A topic without a document or summary
+    is an error. A blank in the id of a topic becomes ``%20``, since ids with blanks can't be written to TREC files.
     """
     place = Path(path)
+    notes: list[str] = []
     if place.is_dir():
-        found = list(
-            _duc_folder(place) if (place / "docs").is_dir() and (place / "models").is_dir() else _folders(place)
-        )
-        expected = FOLDER
+        duc = (place / "docs").is_dir() and (place / "models").is_dir()
+        found, expected = list((_duc_folder if duc else _folders)(place, notes)), FOLDER
     elif place.name.removesuffix(".gz").endswith(".src"):
         found, expected = list(_aligned_lines(place)), "as many lines in the .tgt file"
     else:
         found, expected = list(_rows(place)), ROW
-    return _checked(found, str(path), expected)
+    return _checked(found, str(path), expected, notes)
 
 
-def _checked(topics: list[Topic], path: str, expected: str) -> Topics:
+def _checked(topics: list[Topic], path: str, expected: str, notes: list[str]) -> Topics:
     if not topics:
         raise FormatError("there are no topics", file=path, expected=expected)
     blank = sum(not text.strip() for topic in topics for text in topic.documents)
@@ -93,8 +92,8 @@ def _checked(topics: list[Topic], path: str, expected: str) -> Topics:
     if len(set(ids)) < len(ids):
         twice = next(name for number, name in enumerate(ids) if name in ids[:number])
         raise FormatError(f"the topic {quote_short(twice)} occurs twice", file=path, expected="each topic once")
-    notes = (f"{format_count(blank, 'document')} without a text left out",) if blank else ()
-    return Topics(kept, notes)
+    notes += [f"{format_count(blank, 'document')} without a text left out"] if blank else []
+    return Topics(kept, tuple(notes))
 
 
 def _rows(path: Path) -> Iterator[Topic]:
@@ -151,13 +150,35 @@ def _aligned_lines(source: Path) -> Iterator[Topic]:
         yield Topic(f"{name}-{number}", tuple(_split(texts[0])), _plain_summary(texts[1]))
 
 
-def _duc_folder(folder: Path) -> Iterator[Topic]:
-    models = sorted(each for each in (folder / "models").iterdir() if each.is_file())
-    for cluster in sorted(each for each in (folder / "docs").iterdir() if each.is_dir()):
+def _duc_folder(folder: Path, notes: list[str]) -> Iterator[Topic]:
+    clusters = {each.name: each for each in _visible(folder / "docs") if each.is_dir()}
+    summaries: dict[str, list[str]] = {name: [] for name in clusters}
+    strays = []
+    for model in _visible_files(folder / "models"):
         # The cluster d30001t has the summaries D30001.M.100.T.A, D30001.M.100.T.B and so on.
-        summaries = [each for each in models if cluster.name.casefold().startswith(each.name.split(".")[0].casefold())]
-        texts = [text for file in sorted(cluster.iterdir()) if file.is_file() for text in _sgml_texts(_text(file))]
-        yield Topic(cluster.name, tuple(texts), "\n\n".join(_without_tags(_text(file)) for file in summaries))
+        stem = model.name.split(".")[0].casefold()
+        names = [name for name in clusters if name.casefold() == stem]
+        names = names or [name for name in clusters if re.fullmatch(re.escape(stem) + "[a-z]", name.casefold())]
+        for name in names:
+            summaries[name].append(_without_tags(_text(model)))
+        strays += [] if names else [model.name]
+    notes += _stray_notes(folder / "models", strays, "without a folder of that name in docs/")
+    for name, cluster in clusters.items():
+        texts = [text for file in _visible_files(cluster) for text in _sgml_texts(_text(file))]
+        yield Topic(name, tuple(texts), "\n\n".join(summaries[name]))
+
+
+def _visible(folder: Path) -> list[Path]:
+    return sorted(each for each in folder.iterdir() if not each.name.startswith("."))
+
+
+def _visible_files(folder: Path) -> list[Path]:
+    return [each for each in _visible(folder) if each.is_file()]
+
+
+def _stray_notes(folder: Path, names: list[str], why: str) -> list[str]:
+    few = format_list([quote_short(name, 40) for name in names], 3)
+    return [f"{folder}: {format_count(len(names), 'file')} left out, {why} ({few})"] if names else []
 
 
 def _sgml_texts(text: str) -> list[str]:
@@ -173,16 +194,24 @@ def _without_tags(text: str) -> str:
 def _text(path: Path) -> str:
     with open_file(path) as stream:
         data: bytes = stream.read()
+    if data.startswith(b"%PDF-") or b"\0" in data:
+        remedy = "save it as text, or make one folder per topic with documents and summary.txt"
+        raise FormatError("this isn't a text file", file=str(path), expected="plain text or SGML", remedy=remedy)
     try:
-        return data.decode()
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError:
         return data.decode("latin-1")  # the files of DUC are older than UTF-8
 
 
-def _folders(folder: Path) -> Iterator[Topic]:
-    for topic in sorted(each for each in folder.iterdir() if each.is_dir() and not each.name.startswith(".")):
-        summary = next((topic / name for name in SUMMARY_FILES if (topic / name).is_file()), None)
-        if summary is None:
-            raise FormatError(f"no {' or '.join(SUMMARY_FILES)}", file=str(topic), expected=FOLDER)
-        found = read_documents([topic]).frame.filter(pl.col("document") != summary.name)
-        yield Topic(topic.name, tuple(found["text"].to_list()), _text(summary))
+def _folders(folder: Path, notes: list[str]) -> Iterator[Topic]:
+    strays = [each.name for each in _visible_files(folder)]
+    notes += _stray_notes(folder, strays, "outside the folders of topics")
+    for topic in (each for each in _visible(folder) if each.is_dir()):
+        summaries = [name for name in SUMMARY_FILES if (topic / name).is_file()]
+        if len(summaries) != 1:
+            problem = f"both {' and '.join(summaries)}" if summaries else f"no {' or '.join(SUMMARY_FILES)}"
+            raise FormatError(problem, file=str(topic), expected=FOLDER, remedy="keep one summary for each topic")
+        read = read_documents([topic])
+        notes += [note if note.startswith(str(topic)) else f"{topic}: {note}" for note in read.notes]
+        found = read.frame.filter(pl.col("document") != summaries[0])
+        yield Topic(topic.name, tuple(found["text"].to_list()), _text(topic / summaries[0]))

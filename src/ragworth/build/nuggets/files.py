@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
-from ragworth.errors import BadLine, FormatError
+from ragworth.errors import BadLine, FormatError, quote_short
 from ragworth.formats.columns import bad_lines_error
 from ragworth.formats.files import create_file
 from ragworth.formats.jsonl import read_objects
@@ -46,10 +46,13 @@ class AssignedAnswer(NamedTuple):
 
 
 def read_nuggets(path: str | Path) -> list[NuggetList]:
-    return [
-        NuggetList(query, text, tuple(nugget for nugget, _ in some))
-        for _, query, text, some in _read(path, NUGGETS, assigned=False)
-    ]
+    lists: dict[str, NuggetList] = {}
+    for _, query, text, some in _read(path, NUGGETS, assigned=False):
+        if query in lists:
+            remedy = "join its nuggets in one line"
+            raise FormatError(f"two lines have the qid {quote_short(query)}", file=str(path), remedy=remedy)
+        lists[query] = NuggetList(query, text, tuple(nugget for nugget, _ in some))
+    return list(lists.values())
 
 
 def read_assignments(path: str | Path) -> list[AssignedAnswer]:

@@ -33,6 +33,7 @@ from ragworth.report.page.rankings import (
     chosen_baseline,
     rank_systems,
     read_means,
+    wanted_baseline,
 )
 from ragworth.report.wording import signed
 from ragworth.results import Results
@@ -96,7 +97,7 @@ def build_answers(results: Results, seed: int) -> AnswerOverview | None:
     summary = summarise(scores, level=LEVEL, resamples=RESAMPLES, seed=seed, conversations=turns)
     means = _of_all_questions(read_means(summary), scores)
     shares = frozenset(matrix.metric for matrix in score_matrices(scores) if _is_share(matrix.metric, matrix.values))
-    ranking = rank_systems(scores, means, main, seed, conversations=turns)
+    ranking = rank_systems(scores, means, main, seed, baseline=wanted_baseline(results.manifest), conversations=turns)
     rivals = [system for system in ranking.order if system != ORACLE_SYSTEM] or ranking.order
     baseline = chosen_baseline(results.manifest, rivals)
     written = _Sentences(ranking, means, main, main in shares)
@@ -380,8 +381,8 @@ class _Sentences:
         """The same of several systems whose means are equal, ahead of others."""
 
         def is_behind(other: str) -> bool:
-            rows = [self.ranking.difference(other, one) for one in best]
-            return all(row is not None and is_different(row, ALPHA) for row in rows)
+            rows = [row for one in best if (row := self.ranking.difference(other, one)) is not None]
+            return bool(rows) and all(is_different(row, ALPHA) for row in rows)
 
         behind, level = [one for one in others if is_behind(one)], [one for one in others if not is_behind(one)]
         words = f"{_join_names(best)} lead with the same score: {self.verdict(best[0], several=True)}."

@@ -18,10 +18,14 @@ class SystemGroups(NamedTuple):
 
     of: dict[str, str]
     lettered: bool
+    best: str = ""
+    """The system that the others were compared with, if not every two were compared."""
 
     @property
     def words(self) -> str:
         """How to read it."""
+        if self.best:
+            return f"≈: not significantly different from {self.best}, the best; {ALONE}: significantly different"
         if self.lettered:
             return "Systems that share a letter are not significantly different"
         return f"A system is not significantly different from those at the places after ≈ ({ALONE}: differs from all)"
@@ -40,6 +44,12 @@ def group_systems(order: Sequence[str], different: set[tuple[str, str]]) -> Syst
     parts.sort(key=lambda group: sorted(place[system] for system in group))
     letters = {system: "".join(_letter(i) for i, part in enumerate(parts) if system in part) for system in order}
     return SystemGroups(letters, True)
+
+
+def group_by_best(order: Sequence[str], different: set[tuple[str, str]]) -> SystemGroups:
+    """Which of many systems are not significantly different from the best, the first."""
+    best = order[0] if order else ""
+    return SystemGroups({each: ALONE if (best, each) in different else "≈" for each in order}, False, best)
 
 
 def _largest_groups(

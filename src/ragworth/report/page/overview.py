@@ -19,9 +19,11 @@ from ragworth.report.page.rankings import (
     RESAMPLES,
     TEST,
     MetricMean,
+    Ranking,
     chosen_baseline,
     rank_systems,
     read_means,
+    wanted_baseline,
 )
 from ragworth.report.page.survey import Survey
 from ragworth.report.render import format_p_value
@@ -71,7 +73,8 @@ class Overview:
     queries: int
     baseline: str
     test: str
-    pairs: int
+    tested: str
+    """Which pairs were compared."""
     resamples: int
     seed: int
     conversations: int | None = None
@@ -103,7 +106,7 @@ def build_overview(results: Results, known: Survey, metrics: Sequence[str] | Non
     turns = results.conversations
     summary = summarise(scores, level=LEVEL, resamples=RESAMPLES, seed=seed, conversations=turns)
     means = read_means(summary, results.contexts.systems)
-    ranking = rank_systems(scores, means, main, seed, conversations=turns)
+    ranking = rank_systems(scores, means, main, seed, baseline=wanted_baseline(results.manifest), conversations=turns)
     baseline = chosen_baseline(results.manifest, ranking.order)
     standings = [
         _standing(
@@ -112,7 +115,7 @@ def build_overview(results: Results, known: Survey, metrics: Sequence[str] | Non
             system,
             means[system],
             ranking.groups.of.get(system, "–"),
-            "shows no passages" if system in bare else _sentence(main, baseline, system, means, ranking.versus),
+            "shows no passages" if system in bare else _sentence(main, baseline, system, means, ranking),
         )
         for system in ranking.order
     ]
@@ -125,7 +128,7 @@ def build_overview(results: Results, known: Survey, metrics: Sequence[str] | Non
         len(known.queries),
         baseline,
         TEST,
-        ranking.pairs,
+        ranking.tested,
         ranking.resamples,
         seed,
         None if labels is None else len(set(labels)),
@@ -146,15 +149,15 @@ def _sentence(
     baseline: str,
     system: str,
     means: Mapping[str, Mapping[str, MetricMean]],
-    versus: Mapping[tuple[str, str], Mapping[str, Any]],
+    ranking: Ranking,
 ) -> str:
     """What a system is worth, against the one that it is compared with."""
     mine = means[system].get(main)
     if mine is None or mine.mean is None:
         return f"has no value of {main}"
-    row = versus.get((baseline, system))
+    row = ranking.versus.get((baseline, system))
     sign = 1 if row is not None else -1
-    row = row if row is not None else versus.get((system, baseline))
+    row = row if row is not None else ranking.versus.get((system, baseline))
     if row is None:
         span, digits = _interval_words(mine.low, mine.high, mine.n, mine.conversations)
         return f"has a mean {main} of {signed(mine.mean, digits)}, {span}"
@@ -164,7 +167,7 @@ def _sentence(
     ends = (None, None) if row["low"] is None else sorted((sign * row["low"], sign * row["high"]))
     span, digits = _interval_words(ends[0], ends[1], row["n"], row.get("conversations"))
     if row["p_holm"] >= ALPHA:
-        every = f" once all {len(versus)} pairs are compared" if row["p"] < ALPHA else ""
+        every = f" {ranking.corrected}" if row["p"] < ALPHA else ""
         words = (
             f"is not significantly different from {baseline} by {main}{every}: "
             f"difference {signed(difference, digits)}, {span}"

@@ -1,4 +1,4 @@
-"""Systems ordered by one metric or outcome: means with intervals, all pairwise comparisons, and groups."""
+"""Systems ordered by one metric or outcome: means with intervals, pairwise comparisons, and groups."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ import numpy as np
 import polars as pl
 
 from ragworth.comparison import compare, higher_is_better, is_different, missing_interval, score_matrices
-from ragworth.report.page.groups import SystemGroups, group_systems
+from ragworth.errors import format_count
+from ragworth.generation.writer import ORACLE_SYSTEM
+from ragworth.report.page.groups import SystemGroups, group_by_best, group_systems
 from ragworth.report.wording import signed
 from ragworth.stats.clustered import FEWEST_CLUSTERS
-from ragworth.stats.paired import Test
+from ragworth.stats.paired import Test, holm
 from ragworth.tables import Scores
 
 LEVEL, ALPHA = 0.95, 0.05
@@ -20,6 +22,9 @@ RESAMPLES = 2000
 """Of intervals of means."""
 
 TEST: Test = "randomisation"
+
+MAX_PAIRED = 60
+"""Systems up to which every two are compared. More are compared with the best one and the baseline."""
 
 DRAWN_TURNS = (
     "Intervals and tests draw whole conversations, because the turns of one aren't independent; "
@@ -81,7 +86,8 @@ class Ranking(NamedTuple):
     Attributes
     ----------
     order: the systems, best first; those with few values, and then those without any, last.
-    versus: the comparison of every two systems, by their names.
+    versus: the comparison of every two systems, by their names; of many systems, of each with few others.
+    pairs: how many pairs p-values are corrected for: all, even if not all are compared.
     shared: what systems were ordered by if they have values for different queries; None if all have the same.
     """
 
@@ -92,6 +98,22 @@ class Ranking(NamedTuple):
     pairs: int
     resamples: int
     shared: SharedMeans | None = None
+
+    @property
+    def corrected(self) -> str:
+        """What makes a p-value larger than that of a pair alone."""
+        if len(self.order) <= MAX_PAIRED:
+            return f"once all {len(self.versus)} pairs are compared"
+        return f"once corrected for all {self.pairs:,} pairs"
+
+    @property
+    def tested(self) -> str:
+        """Which pairs were compared."""
+        every = f"all {format_count(self.pairs, 'pair')}"
+        if len(self.order) <= MAX_PAIRED:
+            return every
+        others = dict.fromkeys(baseline for baseline, _ in self.versus)
+        return f"{len(self.versus):,} of {every}, each system with {' and '.join(others)}"
 
     def difference(self, baseline: str, system: str) -> dict[str, Any] | None:
         """The comparison of a system with another one: difference, low and high are system − baseline."""
@@ -104,9 +126,12 @@ class Ranking(NamedTuple):
         return {**row, **turned, "low": ends[0], "high": ends[1]}
 
 
-def rank_systems(scores: Scores, means: Means, metric: str, seed: int, **testing: Any) -> Ranking:
+def rank_systems(
+    scores: Scores, means: Means, metric: str, seed: int, *, baseline: object = None, **testing: Any
+) -> Ranking:
     """Order systems by the mean of a metric, and group those that are not significantly different.
 
+    More than :data:`MAX_PAIRED` are only compared with the best one, the best apart from the oracle, and ``baseline``.
     ``testing`` are arguments of `compare`.
     """
     up = 1 if higher_is_better(metric) else -1
@@ -121,14 +146,29 @@ def rank_systems(scores: Scores, means: Means, metric: str, seed: int, **testing
     pairs = len(order) * (len(order) - 1) // 2
     # Enough resamples for a small p-value to survive the correction over all pairs.
     given: dict[str, Any] = {"level": LEVEL, "resamples": max(10_000, 40 * pairs), "test": TEST} | testing
+    alpha, valued = 1 - given["level"], [system for system in order if known.get(system) is not None]
     versus: dict[tuple[str, str], Mapping[str, Any]] = {}
     if len(one.distinct("system")) > 1:
-        for row in compare(one, all_pairs=True, seed=seed, changes=0, **given).differences.iter_rows(named=True):
-            versus[row["baseline"], row["system"]] = row
-    valued = [system for system in order if known.get(system) is not None]
-    alpha = 1 - given["level"]
-    groups = group_systems(valued, {pair for pair, row in versus.items() if is_different(row, alpha)})
+        if len(order) <= MAX_PAIRED:
+            found = compare(one, all_pairs=True, seed=seed, changes=0, **given).differences
+        else:
+            chosen = _pairs_with_best(valued, baseline)
+            found = compare(one, pairs=chosen, seed=seed, changes=0, **given).differences
+            # The best is chosen by the same values, so p is corrected as if every two had been compared.
+            p = np.append(found["p"].fill_null(float("nan")).to_numpy(), np.ones(pairs - found.height))
+            found = found.with_columns(pl.Series("p_holm", holm(p)[: found.height]).fill_nan(None))
+        versus = {(row["baseline"], row["system"]): row for row in found.iter_rows(named=True)}
+    different = {pair for pair, row in versus.items() if is_different(row, alpha)}
+    groups = group_systems(valued, different) if len(order) <= MAX_PAIRED else group_by_best(valued, different)
     return Ranking(metric, order, versus, groups, pairs, given["resamples"], shared)
+
+
+def _pairs_with_best(order: Sequence[str], baseline: object) -> list[tuple[str, str]]:
+    """Each system with the best one, the best apart from the oracle, and the baseline if it is one of them."""
+    rival = next((system for system in order if system != ORACLE_SYSTEM), order[0])
+    others = dict.fromkeys([order[0], rival, *(system for system in order if system == baseline)])
+    found = [(other, system) for other in others for system in order if system != other]
+    return list({frozenset(pair): pair for pair in reversed(found)}.values())[::-1]
 
 
 def _shared_means(scores: Scores) -> SharedMeans | None:
@@ -156,7 +196,12 @@ def evaluation_settings(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
+def wanted_baseline(manifest: Mapping[str, Any]) -> object:
+    """The system that the settings name as the baseline."""
+    return evaluation_settings(manifest).get("baseline")
+
+
 def chosen_baseline(manifest: Mapping[str, Any], order: Sequence[str]) -> str:
     """The system that others are compared with: that of the settings, else the best."""
-    wanted = evaluation_settings(manifest).get("baseline")
+    wanted = wanted_baseline(manifest)
     return wanted if isinstance(wanted, str) and wanted in order else order[0]

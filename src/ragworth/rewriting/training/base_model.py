@@ -44,8 +44,8 @@ def require_training() -> None:
             raise MissingExtraError(package, "train", "training a rewriter")
 
 
-def find_base(spec: str) -> BaseFiles:
-    """Find a base model by its written form, without loading it."""
+def base_path(spec: str) -> Path:
+    """Where a base model is, by its written form; a model that can't be trained, or isn't there, is an error."""
     if spec == EMBEDDED_BASE:
         path: Path | None = weights_file()
     else:
@@ -55,7 +55,13 @@ def find_base(spec: str) -> BaseFiles:
             f"the base model is {spec!r}",
             expected=f"hf:FOLDER with a model of the transformers library, or {EMBEDDED_BASE}",
         )
-    return BaseFiles(spec, path.resolve(), fingerprint(path))
+    return path.resolve()
+
+
+def find_base(spec: str) -> BaseFiles:
+    """Find a base model by its written form, without loading it."""
+    path = base_path(spec)
+    return BaseFiles(spec, path, fingerprint(path))
 
 
 def load_base(base: BaseFiles) -> TrainableModel:

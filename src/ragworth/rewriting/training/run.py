@@ -24,7 +24,7 @@ from ragworth.llm.adapter_folder import ABOUT, CONFIG, WEIGHTS, is_adapter_folde
 from ragworth.llm.local.peft_adapter import PeftAdapter
 from ragworth.prompts import load_prompt
 from ragworth.rewriting.split import Split, split_by_conversation
-from ragworth.rewriting.training.base_model import BaseFiles, find_base, load_base, require_training
+from ragworth.rewriting.training.base_model import BaseFiles, base_path, find_base, load_base, require_training
 from ragworth.rewriting.training.examples import EncodedExamples, ExampleEncoder, require_examples
 from ragworth.rewriting.training.kept_adapter import write_json
 from ragworth.rewriting.training.settings import TrainingSettings
@@ -150,7 +150,9 @@ class TrainingRun:
             PeftAdapter(self.start).check_base(self.base_files.revision)
         names = tuple(f"{kind} at {rate:g}" for kind, rates in self.stages.items() for rate in rates)
         sft, dpo = (0 if table is None else table.height for table in (self.best, self.pairs))
-        return TrainingPlan(self.split, sft, dpo, names)
+        plan = TrainingPlan(self.split, sft, dpo, names)
+        base_path(self.base)
+        return plan
 
     def _check_texts(self) -> None:
         """Refuse empty rewrites before a model is loaded."""

@@ -49,7 +49,7 @@ class TrainingSettings:
         problems += [] if math.isfinite(self.beta) and self.beta > 0 else [f"beta is {self.beta}"]
         if not self.sft_rates or not self.dpo_rates:
             problems.append("there is no learning rate")
-        if self.batch % min(self.micro_batch, self.batch):
+        if min(self.micro_batch, self.batch) > 0 and self.batch % min(self.micro_batch, self.batch):
             problems.append(f"batch is {self.batch}, which is no multiple of micro_batch, {self.micro_batch}")
         if not self.held_out and max(len(self.sft_rates), len(self.dpo_rates)) > 1:
             problems.append("there are several learning rates, and no held-out conversations to choose one by")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ragworth.errors import format_count
 from ragworth.report import summary_tables
 from ragworth.report.document import (
     Cell,
@@ -71,7 +70,7 @@ def _note(found: AnswerOverview) -> str:
     if found.comparison is None:
         return words
     return (
-        f"{words} {found.ranking.groups.words} by {found.main}: paired {TEST} tests of all "
-        f"{format_count(found.ranking.pairs, 'pair')} ({found.ranking.resamples:,} resamples), Holm's correction, 5 % "
+        f"{words} {found.ranking.groups.words} by {found.main}: paired {TEST} tests of "
+        f"{found.ranking.tested} ({found.ranking.resamples:,} resamples), Holm's correction, 5 % "
         "level. For the other outcomes, Holm's correction is over the systems compared."
     )

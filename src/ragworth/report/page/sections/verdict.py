@@ -150,7 +150,7 @@ def comparison_note(view: Overview) -> str:
         return f"In brackets the 95 % interval of the mean over queries (seed {view.seed}).{drawn}"
     return (
         f"In brackets the 95 % interval of the mean over queries.{drawn} {view.groups.words} "
-        f"by {view.main}: paired {view.test} tests of all {format_count(view.pairs, 'pair')} ({view.resamples:,} "
+        f"by {view.main}: paired {view.test} tests of {view.tested} ({view.resamples:,} "
         f"resamples, seed {view.seed}), Holm's correction, 5 % level. n of N: queries that have a value; "
         "passages that were judged."
     )
