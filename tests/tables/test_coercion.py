@@ -108,6 +108,7 @@ def test_the_index_of_pandas_has_columns() -> None:
     assert Contexts(table.set_index("query", drop=False)).frame.rows() == EXPECTED
 
 
+@pytest.mark.torch
 def test_hugging_face() -> None:
     datasets = pytest.importorskip("datasets")
     table = datasets.Dataset.from_dict(COLUMNS)
