@@ -89,6 +89,9 @@ def test_a_pdf_keeps_the_rows_of_tables_and_joins_divided_words() -> None:
     table = "Vessel Fee\nBarge 120 EUR\nYacht 35 EUR"
     joined = "The lock was rebuilt after the großen flood had broken both of the outer Gates. All of it is steel.\n"
     assert join_lines(page + table) == joined + table + "\n"
+    wrapped = "It was rebuilt after the great flood in\nArden by the county."
+    assert join_lines("\n".join([*[wrapped] * 9, "x" * 300, "", "iron"])).count("in Arden") == 9
+    assert join_lines("An end.\n\niron").startswith("An end.\n\niron")
 
 
 def test_a_pdf_says_what_it_lacks() -> None:

@@ -119,6 +119,12 @@ def test_mistakes_are_found_before_a_model_is_asked() -> None:
     assert "history-terms needs passages" in no_passages.output
 
 
+def test_conversations_of_another_layout_are_told_what_is_expected() -> None:
+    Path("talk.jsonl").write_text(json.dumps({"id": "1", "dialogue": [{"who": "a", "said": "hi"}], "topic": "x"}))
+    said = rewrite("candidates", "-c", "talk.jsonl", "-p", "passages.jsonl", "-o", "c.jsonl", code=2).output
+    assert '"history": [{"role": "user"' in said and "[columns]" not in said
+
+
 def test_the_budget_is_that_of_all_arms_together() -> None:
     arms = ("--arm", "m=scripted:says.json", "--arm", "o=scripted:other.json", "-o", "res", "--store", "calls.sqlite")
     stopped = CliRunner().invoke(main, ["rewrite", "evaluate", *LABELLED, *arms, "--max-calls", "12"])

@@ -50,6 +50,7 @@ def test_data_frames_and_columns() -> None:
     assert texts(load_records(pl.DataFrame(as_text))) == EXPECTED
     assert texts(load_records(pl.DataFrame(as_text).to_arrow())) == EXPECTED
     assert texts(load_records(columns)) == EXPECTED
+    assert texts(load(pl.DataFrame(as_text))) == texts(load(ROWS)) == EXPECTED
     pd = pytest.importorskip("pandas")
     assert texts(load_records(pd.DataFrame(ROWS))) == EXPECTED
 

@@ -362,6 +362,7 @@ def test_a_table_of_trulens_without_calls(save: Save) -> None:
     assert grades(loaded) == {"Groundedness": [0.5], "ours": [0.25]}
     assert "'shelf' isn't known as feedback; if it is, say so: --map NAME=shelf" in notes(loaded)
     assert grades(load(save("log.json", json.dumps([row])), columns={"grade": "shelf"}))["grade"] == [1.0]
+    assert "answer_score" not in grades(read(save, [row, row | {"record_id": "r2", "answer_score": 1}]))
 
 
 def document(text: str, score: float) -> dict[str, Any]:
@@ -516,7 +517,7 @@ def test_grounded_answers_of_vertex(save: Save) -> None:
 
 
 def test_failed_requests_of_several_models_of_vertex(save: Save) -> None:
-    """They belong to the only model that has no answer, or to none."""
+    """They belong to the models that have no answer, or to none."""
     request = VERTEX["request"]
     failed = {"request": request, "status": "500", "response": {}}
     other = VERTEX | {"response": {**VERTEX["response"], "modelVersion": "pro"}}  # type: ignore[dict-item]
@@ -526,6 +527,9 @@ def test_failed_requests_of_several_models_of_vertex(save: Save) -> None:
     loaded = read(save, [VERTEX, other, failed])
     assert {row[0] for row in answers(loaded)} == {"gemini-2.5-flash", "pro"}
     assert "1 failed request doesn't say which model failed" in notes(loaded)
+    both = [failed | {"request": elsewhere["request"]}] * 2
+    failing = {row[0] for row in answers(read(save, [VERTEX, other, *both])) if row[1] == TOWN}
+    assert failing == {"gemini-2.5-flash", "pro"}
     blocked = failed | {"status": "", "response": {"modelVersion": "pro", "promptFeedback": {"blockReason": "SAFETY"}}}
     assert [row[0] for row in answers(read(save, [VERTEX, blocked]))] == ["gemini-2.5-flash", "pro"]
 

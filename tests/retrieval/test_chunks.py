@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import ragworth
 from ragworth.errors import FormatError, InputError, TableError
-from ragworth.retrieval.chunks import BLANK_LINE, Origin, chunk, in_chunking, origin
+from ragworth.retrieval.chunks import BLANK_LINE, Origin, TextTable, chunk, find_tables, in_chunking, origin
 from ragworth.text_match.sentences import sentence_starts
 from ragworth.token_counter import WORD_PATTERN
 
@@ -71,6 +71,18 @@ def test_a_passage_inside_a_table_has_its_header() -> None:
     assert [each and each.of(text, "Mills") for each in found] == made.frame["text"].to_list()
     assert [each and each.headed for each in found] == [False, False, True, True, True, True]
     assert in_chunking(made.frame["passage"], "s").all()
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["name: str | None", "x = a | b", "P(A|B) is known", "y = a || b", "ls | sort", "| 'left'", "Here | there."],
+)
+def test_bars_in_code_and_texts_are_no_table(line: str) -> None:
+    assert not find_tables("\n".join([line] * 3))
+
+
+def test_a_row_that_lacks_cells_ends_no_table() -> None:
+    assert find_tables("a | b | c\n1 | 2 | 3\n4 | 5\n6 | 7 | 8") == [TextTable(10, 35, "a | b | c")]
 
 
 @given(st.text(st.characters(codec="utf-8") | st.sampled_from("a \n\x1c\x85\u0301\u200d")), UNITS, st.booleans())

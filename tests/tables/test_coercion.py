@@ -106,8 +106,10 @@ def test_the_index_of_pandas_has_columns() -> None:
     assert Contexts(table.set_index("query")).frame.rows() == EXPECTED
     assert Contexts(table.set_index(["query", "passage"])).frame.rows() == EXPECTED
     assert Contexts(table.set_index("query", drop=False)).frame.rows() == EXPECTED
+    assert Contexts(table.set_index(["query", pandas.RangeIndex(3)])).frame.rows() == EXPECTED
 
 
+@pytest.mark.torch
 def test_hugging_face() -> None:
     datasets = pytest.importorskip("datasets")
     table = datasets.Dataset.from_dict(COLUMNS)

@@ -189,10 +189,11 @@ def pdf_file(data: bytes) -> PlainText:
 def join_lines(text: str) -> str:
     """The text of a PDF with its wrapped lines joined. Short lines stay: headings and the rows of tables."""
     lines = [line.rstrip() for line in text.split("\n")]
-    shortest = max(SHORTEST_WRAPPED, max(map(len, lines)) / 2)
+    usual = sorted(map(len, lines))[len(lines) * 9 // 10]  # a few lines may be much longer
+    shortest = max(SHORTEST_WRAPPED, usual / 2)
     joined = ""
     for line, following in zip(lines, [*lines[1:], ""], strict=True):
-        begins_small = following[:1].islower()
+        begins_small = bool(line) and following[:1].islower()
         if begins_small and line[-1:] in ("-", "\xad") and line[-2:-1].islower():
             joined += line[:-1]  # a word divided at the end of a line
         elif begins_small or (line and following and line[-1] not in ".!?:" and len(line) >= shortest):

@@ -9,6 +9,7 @@ import click
 
 from ragworth.cli.collection_options import CollectionOptions, read_collection
 from ragworth.cli.model_options import CallOptions
+from ragworth.errors import FormatError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -52,7 +53,15 @@ def take_conversations(given: dict[str, Any]) -> tuple[Any, int | None]:
     known = {name: given.pop(name) for name in names}
     empty: dict[str, Any] = {"queries": None, "subquestions": None, "ratings": None, "runs": (), "k": None}
     empty |= {"limit": None, "sample": None, "sample_seed": 0}
-    return read_collection(CollectionOptions(**known, **empty)), given.pop("limit")
+    try:
+        return read_collection(CollectionOptions(**known, **empty)), given.pop("limit")
+    except FormatError as error:
+        if error.hint.option != "columns":
+            raise
+        from ragworth.formats.conversations import EXPECTED
+
+        # Columns of logs can be mapped; those of conversations can't.
+        raise error.copy(expected=EXPECTED, remedy="") from error
 
 
 def take_calls(given: dict[str, Any]) -> CallOptions:

@@ -100,12 +100,14 @@ def read_ratings(spec: str | Path, *, skip_bad_lines: bool = False) -> Ratings:
 
 
 def load(
-    spec: str | Path, columns: Mapping[str, str] | None = None, *, skip_bad_lines: bool = False
+    spec: str | Path | Any, columns: Mapping[str, str] | None = None, *, skip_bad_lines: bool = False
 ) -> LoadedCollection:
-    """Read a collection, and the contexts, answers and grades in the same file.
+    """Read a collection, and the contexts, answers and grades in the same file, data frame or list of dicts.
 
     ``columns`` maps our names of fields (question, answer, passages, …) to those of the file.
     """
+    if not isinstance(spec, (str, os.PathLike)):
+        return load_records(spec, columns)
     chosen, path = _choose(spec, "load", columns)
     more: dict[str, Any] = {} if columns is None else {"columns": columns}
     if more and chosen.load_rows is None:

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ragworth.formats.contract import FileSample
 from ragworth.formats.fields import FIELDS, FieldFinder, as_grade, as_passages, as_row, plain_name, quote_argument
 from ragworth.formats.grade_names import names_quality
 from ragworth.formats.grade_words import Grade
-from ragworth.formats.log_format import LogFormat
+from ragworth.formats.log_files import LogRows
+from ragworth.formats.log_format import LogFormat, Reject
+from ragworth.formats.log_record import LogRecord
 from ragworth.formats.tool_rows import find_field
 from ragworth.formats.traces import TraceStep, parse_json, trace_parser
 from ragworth.formats.values import WrongLineError, objects
@@ -121,9 +124,20 @@ def _read_feedback(row: Mapping[str, Any], finder: FieldFinder) -> dict[str, Gra
         named = number is not None and 0 <= number <= 1 and names_quality(name)
         if f"{name}{CALLS}" in row or name in costed or named:
             grades[name] = grade
-        elif number is not None and (note := UNKNOWN.format(repr(name), quote_argument(name))) not in finder.notes:
+        elif number is not None and (note := _unknown_note(name)) not in finder.notes:
             finder.notes.append(note)
     return grades
+
+
+def _unknown_note(name: str) -> str:
+    return UNKNOWN.format(repr(name), quote_argument(name))
+
+
+def _parse(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRecord]:
+    """Make a record of each row. A column that isn't feedback in one row is feedback in none."""
+    for record in list(trace_parser(_read)(rows, finder, reject)):
+        known = {name: each for name, each in record.outcomes.items() if _unknown_note(name) not in finder.notes}
+        yield replace(record, outcomes=known)
 
 
 FORMAT = LogFormat(
@@ -132,5 +146,5 @@ FORMAT = LogFormat(
     expected="record_id, app_name, input, output, record_json, columns of feedback; or main_input, main_output, calls",
     names={"query": ("record_id",), "question": ("input", "main_input"), "answer": ("output", "main_output")},
     recognise=_recognise,
-    parse=trace_parser(_read),
+    parse=_parse,
 ).format()

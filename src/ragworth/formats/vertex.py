@@ -7,6 +7,7 @@ and no text.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import cycle
 from typing import Any
 
 from ragworth.errors import format_count
@@ -93,24 +94,35 @@ def _find_model(response: Mapping[str, Any], request: Mapping[str, Any]) -> str 
 
 
 def _name_failed(rows: list[ToolRow], finder: FieldFinder) -> list[ToolRow]:
-    """Give failed requests of several models to the only one that has no answer to the question, or leave them out."""
+    """Give failed requests of several models to those that have no answer to the question.
+
+    They are left out if it isn't clear to which: to one model all, to several one each.
+    """
     systems = {row.system for row in rows if row.system}
     if len(systems) < 2 or "system" in finder.columns:
         return rows
-    answered: dict[str, set[str | None]] = {}
+    asked: dict[str, list[ToolRow]] = {}
     for row in rows:
-        answered.setdefault(str(row.fields["contents"]), set()).add(row.system)
+        asked.setdefault(str(row.fields["contents"]), []).append(row)
+    owners: dict[str, Iterator[str]] = {}
+    for question, mine in asked.items():
+        missing = sorted(systems - {row.system for row in mine})
+        if len(missing) in (1, sum(_is_unnamed(row) for row in mine)):
+            owners[question] = cycle(missing)
     named: list[ToolRow] = []
     for row in rows:
-        missing = systems - answered[str(row.fields["contents"])]
-        if row.system or row.status != ERROR:
+        if not _is_unnamed(row):
             named.append(row)
-        elif len(missing) == 1:
-            named.append(row._replace(system=next(iter(missing))))
+        elif (names := owners.get(str(row.fields["contents"]))) is not None:
+            named.append(row._replace(system=next(names)))
     if left_out := len(rows) - len(named):
         which = format_count(left_out, "failed request doesn't", "failed requests don't")
         finder.notes.append(f"{which} say which model failed, and {'is' if left_out == 1 else 'are'} left out")
     return named
+
+
+def _is_unnamed(row: ToolRow) -> bool:
+    return not row.system and row.status == ERROR
 
 
 def _join_parts(content: Any) -> str | None:

@@ -74,12 +74,15 @@ class Prediction:
         queries is no reason to prefer it.
         """
         names, values = self.rows.metrics, [one.value if one.value is not None else -2.0 for one in self.within]
-        enough = FEW * max((one.n for one in self.within), default=0)
 
         def place(at: int) -> tuple[bool, float, bool, int]:
-            return self.within[at].n < enough, -round(values[at], 12), not names[at].startswith(MAIN), at
+            return not self.has_enough(at), -round(values[at], 12), not names[at].startswith(MAIN), at
 
         return sorted(range(len(names)), key=place)
+
+    def has_enough(self, at: int) -> bool:
+        """Whether a metric has a correlation for enough of the queries to be preferred."""
+        return self.within[at].n >= FEW * max(one.n for one in self.within)
 
     @property
     def best(self) -> int:
@@ -121,13 +124,14 @@ class Prediction:
             words = "the metrics go against the outcome: contexts that they rate higher lead to worse answers"
             return f"{words}; least so {name}, {figures}"
         if best.low is None or best.low <= 0:
-            reliable = [at for at in self.order if (self.within[at].low or 0.0) > 0]
+            reliable = [at for at in self.order if (self.within[at].low or 0.0) > 0 and self.has_enough(at)]
             if not reliable:
                 return f"no metric reliably predicts the outcome; {name} comes closest, {figures}"
             other = self.within[reliable[0]]
             surest = f"{self.rows.metrics[reliable[0]]} predicts the outcome best of those that reliably do"
             return (
                 f"{surest}: {measure} {with_interval(other)} over {other.n:,} of {total}; {name} is higher, {figures}"
+                f"{few_queries_hint(other.n)}"
             )
         told: dict[str, list[str]] = {"worse": [], "same": [], "better": []}
         for a, b, one in self.compared:

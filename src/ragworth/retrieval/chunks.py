@@ -35,6 +35,13 @@ CHUNK_ID = re.compile(
 )
 MAX_HEADER = 300
 """Characters up to which the first row of a table is repeated."""
+BAR = re.compile(r"(?<!\\)\|")
+SPACED_BAR = re.compile(r"(?<!\S)\|(?!\S)")
+NO_HEADER = re.compile(
+    r"^[$>] |[;{}.!?:,]$|->|\s\W{0,2}=\s"
+    r"|\| (?:None|null|undefined|grep|sort|uniq|head|tail|wc|awk|sed|xargs|less|tee|jq)\b"
+)
+"""In a first line without bars at both ends: of a program, a command or a text, and of no table."""
 
 BLANK_LINE = re.compile(r"\n[^\S\n]*\n\s*")
 BATCH_ROWS = 1 << 12
@@ -83,7 +90,7 @@ class TextTable(NamedTuple):
 
 
 def find_tables(text: str) -> list[TextTable]:
-    """Tables in Markdown, or with " | " between cells: lines in a row with equally many bars."""
+    """Tables in Markdown, or with " | " between cells: successive lines with bars, equally many in two of them."""
     found: list[TextTable] = []
     if "|" not in text:
         return found
@@ -91,14 +98,28 @@ def find_tables(text: str) -> list[TextTable]:
     first = ""
     for line in text.split("\n"):
         end, row = at + len(line), line.strip()
-        if not row.count("|") or row.count("|") != bars:
-            bars, first = row.count("|"), row
-        elif found and found[-1].end == at - 1:
+        before, bars = bars, _count_bars(row)
+        if bars and found and found[-1].end == at - 1:  # a row may lack cells
             found[-1] = found[-1]._replace(end=end)
-        elif len(first) <= MAX_HEADER:
+        elif not bars or bars != before:
+            first = row
+        elif len(first) <= MAX_HEADER and (_is_framed(first) or not NO_HEADER.search(first)):
             found.append(TextTable(at, end, first))
         at = end + 1
     return found
+
+
+def _count_bars(row: str) -> int:
+    """The bars between the cells of a row; 0 if a line is none, as in "P(A|B)", "a || b" and "| one"."""
+    bars = len(BAR.findall(row))
+    if _is_framed(row):
+        return bars
+    cells = bars + 1 - row.startswith("|") - row.endswith("|")
+    return bars if cells > 1 and bars == len(SPACED_BAR.findall(row)) else 0
+
+
+def _is_framed(row: str) -> bool:
+    return len(row) > 1 and row[0] == row[-1] == "|"
 
 
 def _header_at(tables: Sequence[TextTable], at: int) -> str:

@@ -279,7 +279,8 @@ class Panel(JudgedItems):
         """Which of two judges gives the same value to all the items that both judged, so that ρ has no value."""
         both = self.known[:, first] & self.known[:, second]
         flat = [self.judges[at] for at in (first, second) if len(np.unique(self.values[both, at])) == 1]
-        return (f"{' and '.join(flat)} gave every item the same label, so chance agrees as often",) if flat else ()
+        why = f"{' and '.join(flat)} gave every item the same label, so chance agrees as often"
+        return (why,) if flat and both.sum() > 1 else ()
 
     @cached_property
     def together(self) -> list[Row]:

@@ -139,8 +139,8 @@ def _from_pandas(data: Any) -> Frame:
     if not hasattr(data, "columns"):
         raise TypeError(f"it is a {_type_name(data)}, not a data frame")
     try:
-        names = data.index.names
-        return pl.from_pandas(data if None in names or set(names) & set(data.columns) else data.reset_index())
+        named = [at for at, name in enumerate(data.index.names) if name is not None and name not in data.columns]
+        return pl.from_pandas(data.reset_index(level=named) if named else data)
     except ImportError as error:
         raise MissingExtraError("pyarrow", "pandas", "reading a pandas data frame") from error
     except Exception as error:  # pyarrow's errors, which can't be named without importing it

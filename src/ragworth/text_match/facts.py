@@ -250,7 +250,7 @@ def _find_doubt(text: TextFacts, wanted: TextFacts, findings: Sequence[QuantityF
     if any(_is_alternative(text, each) for each in findings):
         return f"has {quote_short(wanted.raw)} as one of several"
     if midnight_is_unclear(text.raw, wanted.raw):
-        return f"has 12 o'clock of noon or midnight for {quote_short(wanted.raw)}"
+        return f"has the time of {quote_short(wanted.raw)}, but one of them may be after noon"
     if any(_bounds_opposed(text, wanted, each) for each in findings):
         return f"has the opposite bound of {quote_short(wanted.raw)}"
     if wanted.matchable.line not in text.matchable.line and _names_reversed(text, wanted):

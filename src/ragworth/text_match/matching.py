@@ -57,6 +57,7 @@ _NAMED_MONARCH = re.compile(r"\b([A-Z][a-z]+) the ([A-Z][a-z]*(?:st|nd|rd|th|Fir
 _ITEM_ENDS = re.compile(rf",|\b(?:{AND})\b|&", re.IGNORECASE)
 _LAST_ITEM = re.compile(rf"\b(?:{AND})\b|&", re.IGNORECASE)
 _OR = re.compile(r"\bor\b|;", re.IGNORECASE)
+_STARTS_WITH_ARTICLE = re.compile(r"(?:an?|the)\b", re.IGNORECASE)
 
 
 _HANGUL = "\uac00-\ud7af"
@@ -239,9 +240,16 @@ def _contains_most(text: MatchableText, answer: MatchableText) -> bool:
 
 
 def is_list(answer: str) -> bool:
-    """Whether an answer has several items: "red, green, blue", but not "Cambridge, Massachusetts, USA"."""
-    after = with_plain_joints(answer).partition(",")[2].strip()
-    return _LAST_ITEM.search(after) is not None or ("," in after and after[:1].isalpha() and not after[:1].isupper())
+    """Whether an answer has several items: "red, green, blue", but not "Cambridge, Massachusetts, USA".
+
+    Nor "Einstein, a physicist, born in Ulm".
+    """
+    first, _, after = with_plain_joints(answer).partition(",")
+    after = after.strip()
+    if _LAST_ITEM.search(after):
+        return True
+    described = _STARTS_WITH_ARTICLE.match(after) and not _STARTS_WITH_ARTICLE.match(first)
+    return "," in after and after[:1].isalpha() and not after[:1].isupper() and not described
 
 
 @lru_cache(maxsize=8192)
@@ -257,7 +265,15 @@ def _list_items(answer: str) -> tuple[frozenset[str], ...]:
 def has_listed(text: MatchableText, answer: str, how_many: Callable[[Iterable[bool]], bool]) -> bool:
     """Whether a text has all, or any, items of a list in a script without blanks, in whatever order."""
     items = with_plain_joints(answer).split(" and ")
-    return len(items) > 1 and how_many(to_matchable(item).line in text.line for item in items if item)
+    return len(items) > 1 and how_many(_has_item(text, to_matchable(item)) for item in items if item)
+
+
+def _has_item(text: MatchableText, item: MatchableText) -> bool:
+    """Whether a text has an item of a list. One of a single character is a part of many words: 人 in 人工智能."""
+    if len(item.words) > 1 or not any(map(is_character, item.words)):
+        return item.line in text.line
+    beside = f"[{SCRIPTS_WITHOUT_SPACES}]"
+    return re.search(f"(?<!{beside}){item.words[0]}(?!{beside})", with_plain_joints(text.raw)) is not None
 
 
 def _is_part(text: MatchableText, answer: MatchableText) -> bool:

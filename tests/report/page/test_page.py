@@ -117,6 +117,9 @@ def test_many_systems_are_compared_with_the_best_and_the_baseline() -> None:
             assert found.difference("s9", "s3") is not None and found.difference("s9", "s4") is None
             assert found.groups.of["s7"] == "≈" and "different from s7, the best" in found.groups.words
         assert {name for name, group in found.groups.of.items() if group == "≠"} == differing
+    only = pl.when(pl.col("system") == "s3")
+    few = Scores(scores.frame.with_columns(only.then("value"), only.then("status").otherwise(pl.lit("unjudged"))))
+    assert len(rank_systems(few, read_means(summarise(few)), "AP", 0).versus) == len(names) - 2
 
 
 @pytest.mark.slow

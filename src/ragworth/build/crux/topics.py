@@ -210,7 +210,7 @@ def _folders(folder: Path, notes: list[str]) -> Iterator[Topic]:
         summaries = [name for name in SUMMARY_FILES if (topic / name).is_file()]
         if len(summaries) != 1:
             problem = f"both {' and '.join(summaries)}" if summaries else f"no {' or '.join(SUMMARY_FILES)}"
-            raise FormatError(problem, file=str(topic), expected=FOLDER, remedy="keep one summary for each topic")
+            raise FormatError(problem, file=str(topic), expected=FOLDER, remedy="give each topic one summary")
         read = read_documents([topic])
         notes += [note if note.startswith(str(topic)) else f"{topic}: {note}" for note in read.notes]
         found = read.frame.filter(pl.col("document") != summaries[0])

@@ -328,7 +328,7 @@ class _Sentences:
             facts.append("the test alone finds a difference, but too few answers differ to rely on it")
         elif row["p"] < ALPHA:
             facts.append(
-                f"p is below 0.05 for this pair alone, but not after correcting for {self.ranking.pairs} pairs"
+                f"p is below 0.05 for this pair alone, but not after correcting for {self.ranking.pairs:,} pairs"
             )
         elif row["low"] is not None and row["low"] * row["high"] > 0:
             facts.append(f"the interval leaves out 0, but the test doesn't confirm it: p = {row['p']:.2g}")

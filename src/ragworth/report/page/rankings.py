@@ -112,8 +112,9 @@ class Ranking(NamedTuple):
         every = f"all {format_count(self.pairs, 'pair')}"
         if len(self.order) <= MAX_PAIRED:
             return every
-        others = dict.fromkeys(baseline for baseline, _ in self.versus)
-        return f"{len(self.versus):,} of {every}, each system with {' and '.join(others)}"
+        others = list(dict.fromkeys(baseline for baseline, _ in self.versus))
+        names = " and ".join(filter(None, (", ".join(others[:-1]), *others[-1:])))
+        return f"{len(self.versus):,} of {every}, each system with {names}"
 
     def difference(self, baseline: str, system: str) -> dict[str, Any] | None:
         """The comparison of a system with another one: difference, low and high are system − baseline."""
@@ -152,7 +153,7 @@ def rank_systems(
         if len(order) <= MAX_PAIRED:
             found = compare(one, all_pairs=True, seed=seed, changes=0, **given).differences
         else:
-            chosen = _pairs_with_best(valued, baseline)
+            chosen = _pairs_with_best(order, baseline)
             found = compare(one, pairs=chosen, seed=seed, changes=0, **given).differences
             # The best is chosen by the same values, so p is corrected as if every two had been compared.
             p = np.append(found["p"].fill_null(float("nan")).to_numpy(), np.ones(pairs - found.height))
