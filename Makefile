@@ -40,7 +40,7 @@ QUICK := -n auto --dist worksteal --hypothesis-profile quick -m "not ($(OTHERS))
 demo: .venv/evaluate
 	$(BIN)/ragworth evaluate examples/demo
 
-# What a contributor runs: no PyTorch, model, server, browser or real data; three and a half minutes on 2 cores.
+# What a contributor runs: no PyTorch, model, server, browser or real data; under 3 minutes on 2 cores.
 test: .venv/test
 	$(BIN)/pytest $(QUICK) $(OPTIONS)
 

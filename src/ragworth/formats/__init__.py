@@ -108,7 +108,7 @@ def load(
     """
     if not isinstance(spec, (str, os.PathLike)):
         return load_records(spec, columns)
-    chosen, path = _choose(spec, "load", columns)
+    chosen, path = _choose(str(spec), "load", columns)
     more: dict[str, Any] = {} if columns is None else {"columns": columns}
     if more and chosen.load_rows is None:
         raise FormatError(
