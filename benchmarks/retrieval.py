@@ -207,9 +207,7 @@ def vaswani(data: Path, folder: Path) -> None:
         print(f"{what}: {done:,} of {total:,}", file=sys.stderr, flush=True)
 
     folder.mkdir(parents=True, exist_ok=True)
-    setting = StepContext.of(
-        collection, cache=folder / "cache", store=folder / "calls.sqlite", prompts="plain", told=told
-    )
+    setting = StepContext.of(collection, cache=folder / "cache", store=folder / "calls.sqlite", told=told)
     made = retrieve(SYSTEMS, setting)
     for name in SYSTEMS:
         write(made.only(name), folder / f"{name}.run")
