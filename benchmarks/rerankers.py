@@ -50,6 +50,8 @@ qrels = "qrels.txt"
 use = ["nDCG@5", "nDCG@10", "nDCG@1"]
 baseline = "bm25"
 
+[paths]
+prompts = "plain"
 """
 
 SYSTEMS = {
