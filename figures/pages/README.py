@@ -47,7 +47,6 @@ def demonstration(run: Run) -> Shown:
     yield "answers", str(sum(counts.values()))
     yield "correct", str(counts["correct"])
     yield "misled", str(found.diagnosis("misled by a distractor", "bm25").n)
-    yield "unused", str(found.diagnosis("relevant, but unused by the model", "bm25").n)
     for name in ("UDCG@5", "nDCG@5"):
         rho, low, high = found.predicts(name)
         yield name[:4].lower(), f"{rho:.2f}"

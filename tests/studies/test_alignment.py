@@ -525,7 +525,8 @@ def test_a_sure_metric_below_an_unsure_one_is_named() -> None:
     assert some.sentence().endswith("P@5 is higher, Spearman ρ 0.50 [−0.10, 0.90] over 30 of 30 queries.")
 
 
-def test_a_sure_metric_of_few_queries_is_not_named() -> None:
+def test_a_sure_metric_of_few_queries_is_named_as_such() -> None:
     some = predict(["P@5", "R@5"], np.zeros((2, 2)), np.zeros(2), ["q", "q"], ["a", "b"])
     some.__dict__["within"] = [Estimate(0.5, -0.1, 0.9, n=30), Estimate(0.9, 0.8, 1.0, n=6)]
     assert some.sentence().startswith("no metric reliably predicts the outcome; P@5 comes closest")
+    assert " R@5 predicts it, 0.90 [0.80, 1.00], in the 6 queries in which it has a correlation; " in some.sentence()

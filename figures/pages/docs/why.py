@@ -39,9 +39,8 @@ def demonstration(run: Run) -> Shown:
         yield kind, judged.get(kind, none)[1]
     lacking = found.diagnosis("nothing relevant retrieved", "bm25")
     yield "relevant", f"{lacking.of - lacking.n} of {lacking.of}"
-    yield "unused", str(found.diagnosis("relevant, but unused by the model", "bm25").n)
+    yield "unused", str(found.diagnosis("relevant, but unused by the model", "oracle").n)
     yield "misled", str(found.diagnosis("misled by a distractor", "bm25").n)
-    yield "oracle-abstained", found.share("oracle", "abstained")
     for name in ("UDCG@5", "nDCG@5"):
         rho, low, high = found.predicts(name)
         yield name[:4].lower(), f"{rho:.2f}"

@@ -122,11 +122,11 @@ class Prediction:
         figures = f"{measure} {with_interval(best)} over {best.n:,} of {total}."
         if best.high is not None and best.high < 0:
             words = "the metrics go against the outcome: contexts that they rate higher lead to worse answers"
-            return f"{words}; least so {name}, {figures}"
+            return f"{words}; least so {name}, {figures}{self._of_few()}"
         if best.low is None or best.low <= 0:
             reliable = [at for at in self.order if (self.within[at].low or 0.0) > 0 and self.has_enough(at)]
             if not reliable:
-                return f"no metric reliably predicts the outcome; {name} comes closest, {figures}"
+                return f"no metric reliably predicts the outcome; {name} comes closest, {figures}{self._of_few()}"
             other = self.within[reliable[0]]
             surest = f"{self.rows.metrics[reliable[0]]} predicts the outcome best of those that reliably do"
             return (
@@ -147,6 +147,17 @@ class Prediction:
         if told["better"]:
             words += f" On the queries that both have, it is behind {format_list(told['better'], 20)}."
         return words + few_queries_hint(best.n)
+
+    def _of_few(self) -> str:
+        """The highest metric that reliably predicts the outcome where it has a correlation, which is in few queries."""
+        for at in self.order:
+            one = self.within[at]
+            if not self.has_enough(at) and (one.low or 0.0) > 0:
+                return (
+                    f" {self.rows.metrics[at]} predicts it, {with_interval(one)}, in the {count_queries(one.n)} in which "
+                    "it has a correlation; in the others, its value or the outcome is the same for all contexts."
+                )
+        return ""
 
 
 def average_rows(every: Sequence[Prediction]) -> Iterator[dict[str, object]]:
