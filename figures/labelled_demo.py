@@ -29,7 +29,7 @@ def labelled_demo(run: Run) -> Path:
     folder = run.copy("examples/demo", "labelling/demo")
     for name in ("labels", "human", "all-labels"):
         shutil.rmtree(folder / name, ignore_errors=True)
-    run.forget(folder)
+    run.forget(folder.parent)
     evaluated(run, folder, run.pick("", "--limit 12"))
     return folder
 

@@ -49,8 +49,10 @@ class Run:
         return self.outputs[key]
 
     def forget(self, folder: Path) -> None:
-        """Run commands about a folder again, because it changed."""
-        self.outputs = {words: said for words, said in self.outputs.items() if str(folder) not in words}
+        """Run commands about a folder or in it again, because it changed."""
+        about = str(folder)
+        kept = [words for words in self.outputs if not any(word.startswith(about) for word in words)]
+        self.outputs = {words: self.outputs[words] for words in kept}
 
     def tables(self, command: str, cwd: Path = ROOT) -> list[Table]:
         """The Markdown tables that a command prints."""

@@ -7,7 +7,7 @@ from figures.declare import BROWSER, CLOCK, MODEL, PEERS, Picture, Shown, figure
 from figures.demo import SHOWS, demo
 from figures.pictures import screenshot
 from figures.running import ROOT, Run
-from figures.studies import spanned, study
+from figures.studies import study
 from figures.tables import table
 
 DEMO = ROOT / "examples" / "demo"
@@ -63,11 +63,8 @@ def report(run: Run) -> Shown:
 @figure("ragworth study alignment examples/demo", seconds=400, needs=MODEL)
 def alignment(run: Run) -> Shown:
     found = study(run, f"alignment {run.copy('examples/demo', 'demo')} {run.pick('', '--limit 14')}")
-    rows = found.tables["alignment"]
-    best, values = rows[0], {row["metric"].partition("@")[0]: row["correlation"] for row in rows}
-    yield "best", best["metric"]
-    yield "rho", spanned(best, "correlation")
-    yield "queries", f"{best['queries']} of {best['queries'] + best['left out']}"
+    values = {row["metric"].partition("@")[0]: row["correlation"] for row in found.tables["alignment"]}
+    yield "sentence", found.sentences[0]
     others = [values[name] for name in ("P", "R", "nDCG(ideal=retrieved)", "RR")]
     yield "others", f"{min(others):.2f} to {max(others):.2f}".replace("-", "−")
     yield "constant", str(found.row("alignment", metric="Distraction@5")["left out"])

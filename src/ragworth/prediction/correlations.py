@@ -26,8 +26,9 @@ from ragworth.stats.within_query import query_correlations, within_query_correla
 MAIN = "UDCG"
 """Of metrics that predict equally well, it comes first; and it is always compared with nDCG."""
 
-FEW = 0.5
-"""A metric isn't the best if fewer than this share of the queries have a correlation with it."""
+FEW = 0.8
+"""A metric isn't the best if it has a correlation for less than this share of the queries that another one has: where
+it is the same for all contexts, it predicts nothing."""
 
 
 @dataclass(frozen=True, eq=False)

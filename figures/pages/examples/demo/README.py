@@ -18,7 +18,6 @@ def first(run: Run) -> Shown:
     found = demo(run)
     yield "correct", listed(found, "correct")
     yield "wrong", listed(found, "wrong")
-    yield "declined", found.share("oracle", "abstained")
     yield "asked", str(sum(stage.get("calls", 0) + stage.get("stored", 0) for stage in found.stages.values()))
 
 
