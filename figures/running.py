@@ -50,8 +50,7 @@ class Run:
 
     def forget(self, folder: Path) -> None:
         """Run commands about a folder or in it again, because it changed."""
-        about = str(folder)
-        kept = [words for words in self.outputs if not any(word.startswith(about) for word in words)]
+        kept = [words for words in self.outputs if not any(Path(word).is_relative_to(folder) for word in words)]
         self.outputs = {words: self.outputs[words] for words in kept}
 
     def tables(self, command: str, cwd: Path = ROOT) -> list[Table]:

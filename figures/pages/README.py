@@ -7,7 +7,7 @@ from figures.declare import BROWSER, CLOCK, MODEL, PEERS, Picture, Shown, figure
 from figures.demo import SHOWS, demo
 from figures.pictures import screenshot
 from figures.running import ROOT, Run
-from figures.studies import study
+from figures.studies import spanned, study
 from figures.tables import table
 
 DEMO = ROOT / "examples" / "demo"
@@ -67,7 +67,9 @@ def alignment(run: Run) -> Shown:
     yield "sentence", found.sentences[0]
     others = [values[name] for name in ("P", "R", "nDCG(ideal=retrieved)", "RR")]
     yield "others", f"{min(others):.2f} to {max(others):.2f}".replace("-", "−")
-    yield "constant", str(found.row("alignment", metric="Distraction@5")["left out"])
+    distraction = found.row("alignment", metric="Distraction@5")
+    yield "distraction", spanned(distraction, "correlation")
+    yield "constant", str(distraction["left out"])
 
 
 @figure("python benchmarks/scoring.py", seconds=300, needs=(CLOCK, PEERS))

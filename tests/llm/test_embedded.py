@@ -47,7 +47,7 @@ def test_the_rewriter_rewrites_and_only_the_reader_needs_it() -> None:
     assert embedded.find_rewriter(rewriter) == embedded.find_rewriter(ragworth.llm("embedded:base").card) == ""
     about = embedded.REWRITER_ADAPTER.about
     assert about["prompt"] == load_prompt("rewrite", None, rewriter.prompts).version, "train it again with this prompt"
-    assert embedded.ADAPTERS.stat().st_size <= 10_000_000
+    assert embedded.ADAPTER_FILE.stat().st_size <= 10_000_000
     turns = turns_of(ragworth.load("conversations:examples/conversations/conversations.jsonl").collection)
     asked = [turn for turn in turns if turn.history]
     with Job(ragworth.llm("embedded:rewriter"), None) as job:
@@ -107,8 +107,8 @@ def test_other_weights_are_unknown(spec: str, tmp_path: Path, monkeypatch: pytes
 
 def test_another_adapter_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     right = ragworth.llm().card
-    other = tmp_path / embedded.ADAPTERS.name
-    content = bytearray(embedded.ADAPTERS.read_bytes())
+    other = tmp_path / embedded.ADAPTER_FILE.name
+    content = bytearray(embedded.ADAPTER_FILE.read_bytes())
     content[len(content) // 2] ^= 1  # the reader's; the rewriter comes last
     other.write_bytes(content)
     monkeypatch.setitem(embedded.SHIPPED, "", embedded.SHIPPED[""]._replace(adapter=Adapter(other, "reader")))

@@ -529,4 +529,14 @@ def test_a_sure_metric_of_few_queries_is_named_as_such() -> None:
     some = predict(["P@5", "R@5"], np.zeros((2, 2)), np.zeros(2), ["q", "q"], ["a", "b"])
     some.__dict__["within"] = [Estimate(0.5, -0.1, 0.9, n=30), Estimate(0.9, 0.8, 1.0, n=6)]
     assert some.sentence().startswith("no metric reliably predicts the outcome; P@5 comes closest")
+    assert some.sentence().endswith("its value or the outcome is the same for all contexts.")
     assert " R@5 predicts it, 0.90 [0.80, 1.00], in the 6 queries in which it has a correlation; " in some.sentence()
+
+
+def test_a_metric_that_is_constant_in_many_queries_is_not_recommended() -> None:
+    some = predict(["Distraction@5", "UDCG@5"], np.zeros((2, 2)), np.zeros(2), ["q", "q"], ["a", "b"])
+    some.__dict__["within"] = [Estimate(0.63, 0.52, 0.73, n=21), Estimate(0.59, 0.39, 0.73, n=34)]
+    assert some.order == [1, 0]
+    some.__dict__["within"][1] = Estimate(-0.59, -0.73, -0.39, n=34)
+    assert "go against the outcome" in some.sentence()
+    assert " Distraction@5 predicts it, 0.63 [0.52, 0.73], in the 21 queries" in some.sentence()

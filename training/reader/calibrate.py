@@ -60,11 +60,11 @@ def _odds(found: Chosen | Failure) -> float:
     return math.log(p) - math.log1p(-p)
 
 
-def write(adapter: Path, fitted: float, output: Path) -> None:
+def write_calibrated(adapter: Path, fitted: float, output: Path) -> None:
     """The same adapter with the temperature in its metadata."""
     with safe_open(adapter, framework="np") as file:
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (it is no dict)
-        about = file.metadata() | {"temperature": f"{fitted:.4f}"}
+        about = (file.metadata() or {}) | {"temperature": f"{fitted:.4f}"}
     save_file(tensors, output, metadata=about)
 
 
@@ -90,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         )
     print(f"temperature {found:.4f}")
     if given.output:
-        write(given.adapter, found, given.output)
+        write_calibrated(given.adapter, found, given.output)
 
 
 if __name__ == "__main__":

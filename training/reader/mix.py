@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if len(shares) != len(given.adapters):
         parser.error(f"{len(given.adapters)} adapters and {len(shares)} shares")
     found = [read_safetensors(path) for path in given.adapters]
-    about = {name: value for name, value in found[0].about.items() if name not in ("seed", "fewer")}
+    about = {name: value for name, value in found[0].about.items() if name not in ("seed", "fewer", "temperature")}
     about["shares"] = " ".join(f"{share:g}" for share in shares)
     if given.rank:
         about["rank"] = str(given.rank)

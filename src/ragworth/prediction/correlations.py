@@ -26,9 +26,9 @@ from ragworth.stats.within_query import query_correlations, within_query_correla
 MAIN = "UDCG"
 """Of metrics that predict equally well, it comes first; and it is always compared with nDCG."""
 
-FEW = 0.8
-"""A metric isn't the best if it has a correlation for less than this share of the queries that another one has: where
-it is the same for all contexts, it predicts nothing."""
+MIN_SHARE_OF_QUERIES = 0.8
+"""The best metric has a correlation in at least this share of the queries in which any metric has one: where it is the
+same for all contexts, it predicts nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ class Prediction:
 
     def has_enough(self, at: int) -> bool:
         """Whether a metric has a correlation for enough of the queries to be preferred."""
-        return self.within[at].n >= FEW * max(one.n for one in self.within)
+        return self.within[at].n >= MIN_SHARE_OF_QUERIES * max(one.n for one in self.within)
 
     @property
     def best(self) -> int:
@@ -123,11 +123,12 @@ class Prediction:
         figures = f"{measure} {with_interval(best)} over {best.n:,} of {total}."
         if best.high is not None and best.high < 0:
             words = "the metrics go against the outcome: contexts that they rate higher lead to worse answers"
-            return f"{words}; least so {name}, {figures}{self._of_few()}"
+            return f"{words}; least so {name}, {figures}{self._reliable_in_few_queries()}"
         if best.low is None or best.low <= 0:
             reliable = [at for at in self.order if (self.within[at].low or 0.0) > 0 and self.has_enough(at)]
             if not reliable:
-                return f"no metric reliably predicts the outcome; {name} comes closest, {figures}{self._of_few()}"
+                words = f"no metric reliably predicts the outcome; {name} comes closest, {figures}"
+                return words + self._reliable_in_few_queries()
             other = self.within[reliable[0]]
             surest = f"{self.rows.metrics[reliable[0]]} predicts the outcome best of those that reliably do"
             return (
@@ -149,15 +150,14 @@ class Prediction:
             words += f" On the queries that both have, it is behind {format_list(told['better'], 20)}."
         return words + few_queries_hint(best.n)
 
-    def _of_few(self) -> str:
+    def _reliable_in_few_queries(self) -> str:
         """The highest metric that reliably predicts the outcome where it has a correlation, which is in few queries."""
         for at in self.order:
             one = self.within[at]
             if not self.has_enough(at) and (one.low or 0.0) > 0:
-                return (
-                    f" {self.rows.metrics[at]} predicts it, {with_interval(one)}, in the {count_queries(one.n)} in which "
-                    "it has a correlation; in the others, its value or the outcome is the same for all contexts."
-                )
+                words = f" {self.rows.metrics[at]} predicts it, {with_interval(one)}, in the {count_queries(one.n)}"
+                why = "in the others, its value or the outcome is the same for all contexts"
+                return f"{words} in which it has a correlation; {why}."
         return ""
 
 

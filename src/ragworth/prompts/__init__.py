@@ -31,9 +31,8 @@ A section ``[reply]`` before the messages declares how the reply is read, if the
     stop: STOP
     length: 200
 
-There are three sets of prompts. Those in ``fenced`` mark passages and answers with fences. Those in ``plain`` don't:
-the embedded reader was trained on them and is used with nothing else. Those in ``papers`` have the format of the
-prompts in the papers that ragworth's methods come from.
+There are three sets of prompts. Those in ``fenced`` mark passages and answers with fences. Those in ``plain`` don't.
+Those in ``papers`` have the format of the prompts in the papers that ragworth's methods come from.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from ragworth.fitting.context_pools import PARTS, PooledContexts, Segment
 from ragworth.fitting.parameter_choice import CorrelationOptions
 from ragworth.metrics.cutoffs import bare_name
 from ragworth.metrics.parsing import parse, try_parse
-from ragworth.prediction.correlations import FEW, Prediction
+from ragworth.prediction.correlations import MIN_SHARE_OF_QUERIES, Prediction
 from ragworth.report.study.page import Row, StudyPage, TableText, columns
 from ragworth.report.study.table_charts import heat_figure
 from ragworth.report.wording import MEASURE_NAMES, best_words, count_queries, few_queries_hint, signed, with_interval
@@ -342,7 +342,7 @@ def _best(known: pl.DataFrame) -> tuple[pl.DataFrame, str]:
     What a metric says of fewer than half of the contexts is no reason to prefer it. A perfect correlation has no
     interval.
     """
-    enough = known.filter(pl.col("contexts") >= FEW * pl.max("contexts"))
+    enough = known.filter(pl.col("contexts") >= MIN_SHARE_OF_QUERIES * pl.max("contexts"))
     perfect = enough.filter(pl.col("correlation") == 1)
     if perfect.height:
         who, s = format_list(perfect["metric"].to_list(), 20), "s" if perfect.height == 1 else ""

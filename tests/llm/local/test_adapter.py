@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ragworth.errors import MissingExtraError, ModelError
-from ragworth.llm.embedded import ADAPTERS, READER_ADAPTER, REWRITER_ADAPTER
+from ragworth.llm.embedded import ADAPTER_FILE, READER_ADAPTER, REWRITER_ADAPTER
 from ragworth.llm.local.adapter import Adapter
 from ragworth.llm.local.safetensors_file import read_safetensors
 from tests.llm.local.made_safetensors import packed, write
@@ -39,7 +39,7 @@ def test_arrays_are_read_in_single_precision_with_the_metadata(tmp_path: Path) -
 def test_without_the_package_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ragworth.llm.local.safetensors_file.find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"ragworth\[embedded\]"):
-        read_safetensors(ADAPTERS)
+        read_safetensors(ADAPTER_FILE)
 
 
 def fact(**other: Any) -> dict[str, Any]:
@@ -153,10 +153,10 @@ def test_pairs_that_do_not_fit_are_refused(tmp_path: Path, shape: tuple[int, ...
 
 def test_the_adapters_that_ship() -> None:
     """Seven matrices in each of 30 layers, each as two thin ones in 8 bits, and their scale."""
-    assert ADAPTERS.stat().st_size <= 10_000_000
+    assert ADAPTER_FILE.stat().st_size <= 10_000_000
     assert 0.5 < float(READER_ADAPTER.about["temperature"]) < 3
     assert 0.5 <= sum(map(float, READER_ADAPTER.about["shares"].split())) <= 1
-    found = read_safetensors(ADAPTERS).arrays
+    found = read_safetensors(ADAPTER_FILE).arrays
     assert all(np.isfinite(array).all() for array in found.values())
     assert len(found) == 2 * 7 * 30 * 3
     for part, rank in (("reader", 24), ("rewriter", 8)):

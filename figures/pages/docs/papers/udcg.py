@@ -85,7 +85,7 @@ def alignment(run: Run) -> Shown:
     rows.append(("UDCG − nDCG, averaged", "0.10", spanned(gap, "correlation"), ""))
     yield "table", str(table(("metric", "published", "RGB", "multi-hop"), rows, "llll"))
     sure = gap["low"] is not None and gap["low"] > 0
-    words = "So it does here, averaged over both." if sure else "Here the averaged difference isn't significant."
+    words = "Here it does so on average over both." if sure else "Here the averaged difference isn't significant."
     yield "verdict", words
 
 

@@ -27,17 +27,26 @@ class Adapter:
     path: Path
     part: str = ""
 
-    @cached_property
+    @property
     def digest(self) -> str:
         """Hash of the adapter, not of others in its file: part of the identity of a model that it changes."""
-        found = hashlib.sha256(json.dumps(sorted(self.about.items())).encode())
-        for name, array in sorted(self._tensors.arrays.items()):
-            found.update(f"{name} {array.shape}".encode())
-            found.update(array.tobytes())
-        return found.hexdigest()[:16]
+        return self._identity[0]
+
+    @property
+    def about(self) -> Mapping[str, str]:
+        return self._identity[1]
 
     @cached_property
-    def _tensors(self) -> SafetensorsContents:
+    def _identity(self) -> tuple[str, Mapping[str, str]]:
+        """Digest and metadata, without keeping the matrices in memory."""
+        contents = self._read()
+        found = hashlib.sha256(json.dumps(sorted(contents.about.items())).encode())
+        for name, array in sorted(contents.arrays.items()):
+            found.update(f"{name} {array.shape}".encode())
+            found.update(array.tobytes())
+        return found.hexdigest()[:16], contents.about
+
+    def _read(self) -> SafetensorsContents:
         found = read_safetensors(self.path)
         prefix = f"{self.part}/" if self.part else ""
         return SafetensorsContents(
@@ -45,22 +54,18 @@ class Adapter:
             {name.removeprefix(prefix): value for name, value in found.about.items() if name.startswith(prefix)},
         )
 
-    @property
-    def about(self) -> Mapping[str, str]:
-        return self._tensors.about
-
     def deltas(self) -> dict[str, Floats]:
         """The difference added to each matrix, by its name in the transformers library."""
-        arrays = self._tensors.arrays
+        arrays = self._read().arrays
         names = sorted(name.removesuffix(".down") for name in arrays if name.endswith(".down"))
         scales = {name for name in arrays if name.endswith(".scale")}
         pairs = {f"{name}.{part}" for name in names for part in ("down", "up")}
         if not names or set(arrays) - scales != pairs or not scales <= {f"{name}.scale" for name in names}:
-            raise ModelError("it is not an adapter", file=str(self.path), expected="pairs of NAME.down and NAME.up")
-        return {f"{name}.weight": self._product(name) for name in names}
+            what = f"it has no adapter {self.part!r}" if self.part else "it is not an adapter"
+            raise ModelError(what, file=str(self.path), expected="pairs of NAME.down and NAME.up")
+        return {f"{name}.weight": self._product(arrays, name) for name in names}
 
-    def _product(self, name: str) -> Floats:
-        arrays = self._tensors.arrays
+    def _product(self, arrays: Mapping[str, Floats], name: str) -> Floats:
         up, down, scale = arrays[f"{name}.up"], arrays[f"{name}.down"], arrays.get(f"{name}.scale")
         fits = up.ndim == down.ndim == 2 and up.shape[1] == down.shape[0]
         if not fits or (scale is not None and scale.shape != down.shape[:1]):
