@@ -154,3 +154,15 @@ def test_a_page_that_is_generated_as_a_whole_is_compared_as_a_whole(tmp_path: Pa
     for figure in whole:
         made = computed(figure, Run(tmp_path))
         assert all(isinstance(shown, Page) and name.startswith("docs/") for name, shown in made.items())
+
+
+def test_commands_about_a_folder_or_in_it_are_forgotten(tmp_path: Path) -> None:
+    run = Run(tmp_path)
+    about, inside, other = (
+        ("ragworth", f"{tmp_path}/demo/a", "."),
+        ("ls", f"{tmp_path}/demo"),
+        ("ls", f"{tmp_path}/demo-all"),
+    )
+    run.outputs = dict.fromkeys((about, inside, other), "")
+    run.forget(tmp_path / "demo")
+    assert list(run.outputs) == [other]

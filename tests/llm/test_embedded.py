@@ -43,6 +43,7 @@ def test_there_is_no_other() -> None:
 def test_the_rewriter_rewrites_and_only_the_reader_needs_it() -> None:
     reader, rewriter = ragworth.llm().card, ragworth.llm("embedded:rewriter").card
     assert rewriter.name == "ragworth-rewriter-135M" and rewriter.identity != reader.identity
+    assert reader.prompts == rewriter.prompts == "fenced"
     assert embedded.find_rewriter(reader) == "embedded:rewriter"
     assert embedded.find_rewriter(rewriter) == embedded.find_rewriter(ragworth.llm("embedded:base").card) == ""
     about = embedded.REWRITER_ADAPTER.about

@@ -133,7 +133,7 @@ def test_a_file_can_hold_several(tmp_path: Path) -> None:
     assert (first.digest, dict(first.about)) == (alone.digest, {"temperature": "1.5"})
     assert second.digest != first.digest and dict(second.about) == {"prompt": "x"}
     np.testing.assert_array_equal(second.deltas()["m.weight"], 2 * first.deltas()["m.weight"])
-    with pytest.raises(ModelError, match="it is not an adapter"):
+    with pytest.raises(ModelError, match="it has no adapter 'c'"):
         Adapter(path, "c").deltas()
 
 
