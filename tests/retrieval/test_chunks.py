@@ -264,7 +264,8 @@ def test_settings_that_cannot_be(settings: dict[str, Any], words: str) -> None:
 def test_documents_that_cannot_be() -> None:
     for data, words in (
         ({"document": ["a", "a"], "text": ["x", "y"]}, "row 2: the document 'a' occurs twice"),
-        ({"document": ["a"], "text": [None]}, "row 1: the document 'a' has no text"),
+        ({"document": ["a", "b"], "text": [None, "x"]}, "row 1: the document 'a' has no text"),
+        ({"document": ["a"], "text": [None]}, "column 'text' of the document texts is null in every row"),
         ({"text": ["x"]}, "documents need an id and a text"),
         ({"document": ["a"], "text": [5]}, "the column 'text' has Int64 values"),
         ({"document": [""], "text": ["x"]}, "id is empty"),
