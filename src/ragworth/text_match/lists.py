@@ -13,7 +13,7 @@ from functools import lru_cache
 AND = "and|und|sowie|et|y|e|ed|og|och|oraz|és|și|şi|ve|и|і|й|та|και|및|그리고|و"
 """Words that join the last item of a list."""
 
-_MAYBE_AND = re.compile(r"(?<=[^\W\d_]) (en|i|ja|a) (?=[^\W\d_])")
+_MAYBE_AND = re.compile(r"(?<=[^\W\d_]|\.) (en|i|ja|a) (?=[^\W\d_])")
 
 _ARTICLES = r"\b(?:el|la|los|las|le|les|un|una|une|du|del|des|il|gli)\b"
 _ELSEWHERE = {
@@ -26,7 +26,7 @@ _ELSEWHERE = {
 _NAME = r"[^\W\d_a-z]\w+"
 _NOT_CZECH = re.compile(
     rf"^(?!.*[ěščřžůťďňľĺŕýíĚŠČŘŽŮŤĎŇĽÝÍ])(?!(?:{_NAME}, )*{_NAME} a {_NAME}$)|[ñãõçàèìòùâêîöüőű]|{_ARTICLES}"
-    r"|\b(?:is|was|are|were|the|of|as|in|by|for|to|at|on|from|with|not)\b",
+    r"|(?i:\b(?:is|was|are|were|be|the|of|as|in|by|for|to|at|on|from|with|not|just|such|what|like|once|half|only)\b)",
     re.DOTALL,
 )
 """Signs that "a" doesn't join items, as in Czech and Slovak: no letter of these, unless only names are joined."""
@@ -34,7 +34,7 @@ _OTHER_WORD = {word: re.compile(signs, re.IGNORECASE) for word, signs in _ELSEWH
 _CZECH_QUESTION = re.compile(
     r"[ěřůťďňľĺŕ]|\b(?:jak|jaké|co|čo|kdo|kto|kde|ktoré|které|aký|ako|sú|jsou)\b", re.IGNORECASE
 )
-_CZECH_AND = re.compile(r"(?<=[^\W\d_]) a (?=[^\W\d_])")
+_CZECH_AND = re.compile(r"(?<=[^\W\d_]|\.) a (?=[^\W\d_])")
 
 _IDEOGRAPH = "[\u30a0-\u30ff\u3400-\u9fff]"
 _ITEM = f"{_IDEOGRAPH}{{2}}"
