@@ -39,16 +39,12 @@ def _text_table(kind: str, data: Data, source: str, *, unique: bool = True) -> p
     ids = coercion.id_column(frame, kind, table=f"{kind} texts", source=source)
     if "text" not in frame.columns:
         raise TableError(f"{kind} texts need a 'text' column", expected=f"{kind}, text", file=source)
-    if frame.height and frame["text"].dtype != pl.String:
+    if frame.height and frame["text"].dtype not in (pl.String, pl.Null):
         remedy = "one row for each text: .explode('text')" if frame["text"].dtype == pl.List else "cast it to text"
         problem = f"column 'text' of the {kind} texts holds {frame['text'].dtype} values"
         raise TableError(problem, expected="text", remedy=remedy, file=source)
+    coercion.check_texts(frame["text"], ids, kind, source=source)
     texts = pl.DataFrame([ids, frame["text"].cast(pl.String)])
-    if texts["text"].null_count():
-        row = texts["text"].is_null().arg_true()[0]
-        raise TableError(
-            f"row {row + 1}: {kind} {quote_short(ids[row])} has no text", expected="text in every row", file=source
-        )
     duplicates = duplicate_rows(texts, [kind])
     if unique and len(duplicates):
         raise TableError(

@@ -79,6 +79,21 @@ def test_output_without_nuggets_is_a_status_and_none_is_a_value() -> None:
     assert empty.lists[0].nuggets == () and "no nugget" in empty.notes[-1]
 
 
+def test_an_empty_passage_is_left_out_and_not_its_query() -> None:
+    texts = TextLookup(
+        Collection.of(
+            queries={"query": ["q"], "text": ["Who built the mill?"]},
+            passages={"passage": ["a", "b", "c"], "text": ["Ann built it.", " ", "It was built in 1901."]},
+        )
+    )
+    with Job(Scripted(reply)) as job:
+        creator = NuggetCreator(job.card, texts, window=1, windows=2)
+        some = run_task(creator, [NuggetItem("q", ("a", "b", "c"))], job)
+        none = run_task(creator, [NuggetItem("q", ("b",))], job)
+    assert (some.lists, some.notes) == ([LIST], ("1 empty passage left out",))
+    assert (none.lists, none.frame["status"].to_list()) == ([], ["empty-passage"])
+
+
 def test_an_importance_that_fails_is_unknown_and_not_okay() -> None:
     result = create(lambda r: Failure("refused", "x", retry=False) if isinstance(r, Choose) else reply(r))
     assert [nugget.importance for nugget in result.lists[0].nuggets] == [""]

@@ -27,7 +27,7 @@ def row(**fields: Any) -> dict[str, Any]:
 GOOD = row(user_input="When?", response="1958")
 BAD: dict[str, tuple[Any, str]] = {
     "no question": (row(user_input=...), "no question"),
-    "question is null": (row(user_input=None), "no question"),
+    "question is null": (row(user_input=None), "no question: 'user_input' is null"),
     "question is empty": (row(user_input=" "), "is empty"),
     "question is a number": (row(user_input=5), "not text"),
     "a conversation": (row(user_input=[{"content": "hi", "type": "human"}]), "a conversation"),

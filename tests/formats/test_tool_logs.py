@@ -414,6 +414,10 @@ def test_evaluations_of_haystack(save: Save) -> None:
     [
         ({"hits": {"total": {}, "hits": [{"_id": "a", "_score": 3.0, "_source": {"text": BUILT}}]}}, 3.0),
         ({"matches": [{"id": "a", "score": 0.9, "metadata": {"text": BUILT}}], "namespace": ""}, 0.9),
+        ({"matches": [{"id": "a", "score": 0.9, "metadata": {"text": BUILT}}], "metric": "euclidean"}, -0.9),
+        ({"matches": [{"id": "a", "score": 0.9, "metadata": {"text": BUILT}}], "metric": "cosine"}, 0.9),
+        ({"result": {"points": [{"id": 7, "score": 0.9, "payload": {"text": BUILT}}], "distance": "Euclid"}}, -0.9),
+        ({"hits": [{"id": 7, "distance": 0.9, "entity": {"text": BUILT}}], "metric_type": "IP"}, 0.9),
         ({"result": {"points": [{"id": 7, "score": 0.9, "payload": {"text": BUILT}}]}, "status": "ok"}, 0.9),
         ({"result": [{"id": 7, "score": 0.9, "payload": {"text": BUILT}}], "status": "ok"}, 0.9),
         ({"data": {"Get": {"Mill": [{"content": BUILT, "_additional": {"id": "a", "distance": 0.2}}]}}}, -0.2),
@@ -435,6 +439,17 @@ def test_responses_of_vector_stores(response: Any, score: float | None, save: Sa
         assert answers(loaded) == [("log", MILL, 0, "Ann", "ok")]
     loaded = read(save, [{"question": MILL, "prediction": "Ann", "retrieved_documents": response}])
     assert [text for text, _ in shown(loaded)["log", MILL]] == [BUILT]
+
+
+def test_euclidean_distances_of_pinecone(save: Save) -> None:
+    """The metric may stand beside the response. Without it, growing scores are noted."""
+    matches = [{"id": name, "score": score, "metadata": {"text": name}} for name, score in (("a", 0.1), ("b", 0.4))]
+    row = {"query": MILL, "results": {"matches": matches}}
+    loaded = read(save, [row | {"metric": "euclidean"}])
+    assert [score for _, score in shown(loaded)["log", MILL]] == pytest.approx([-0.1, -0.4])
+    assert loaded.contexts is not None and not loaded.contexts.notes
+    unnamed = read(save, [row]).contexts
+    assert unnamed is not None and unnamed.notes[0].endswith("these scores may be distances")
 
 
 def test_several_queries_of_chroma(save: Save) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
 import json
+import multiprocessing
 import os
 import shutil
+import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +20,8 @@ import pytest
 import ragworth
 from ragworth.errors import ModelError
 from ragworth.llm.contract import Choose, Failure, Generate, Prompt, Score
+from ragworth.llm.serving import EngineSettings
+from ragworth.llm.sglang import SglangEngine
 from tests.llm import engine_fakes
 from tests.llm.local import tiny
 
@@ -159,6 +166,35 @@ def test_nothing_is_reported_and_an_engine_is_stopped(folder: Path, monkeypatch:
     model.choose([Choose(CHATS[0], ("a", "b"))])
     model.close()
     assert engine_fakes.Engine.closed
+
+
+class StartingEngine:
+    """An engine that starts a process, and would stop all of them, as SGLang's."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.child = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(60,))
+        self.child.start()
+        atexit.register(self.shutdown)
+
+    def shutdown(self) -> None:
+        raise AssertionError("it would stop the processes of others")
+
+
+def test_only_the_processes_of_sglang_are_stopped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "sglang", SimpleNamespace(Engine=StartingEngine))
+    earlier = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(60,))
+    earlier.start()
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
+        try:
+            engine = SglangEngine(EngineSettings(tmp_path, "float32", 512, 1, 0.5, ()))
+            engine.close()
+            engine.close()
+            assert not engine._engine.child.is_alive()
+            assert earlier.is_alive() and other.poll() is None
+        finally:
+            other.kill()
+            earlier.kill()
+            earlier.join()
 
 
 @pytest.mark.parametrize("engine", ENGINES)

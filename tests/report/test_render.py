@@ -78,3 +78,14 @@ def test_the_ending_decides_the_look(tmp_path: Path) -> None:
     assert (tmp_path / "x.tex").read_bytes() == b"x"
     with pytest.raises(FormatError, match="cannot be written"):
         save_bytes(b"x", tmp_path / "no" / "x.tex")
+
+
+def test_long_names_are_short_and_distinct_in_text_only() -> None:
+    names = ["x" * 300, "x" * 299 + "y", "x" * 150 + "y" + "x" * 149, "x" * 150 + "yy" + "x" * 148, "bm25"]
+    frame = pl.DataFrame({"system": [*names, f"{names[0]} − bm25"], "note": ["n" * 90] * 6, names[0]: [1] * 6})
+    head, _, *rows = render(frame, "text").decode().splitlines()
+    shown = [row.partition("  ")[0] for row in rows]
+    assert len(set(shown)) == 6 and max(map(len, shown)) <= 60 + len(" − bm25")
+    assert shown[4] == "bm25" and shown[5] == f"{shown[0]} − bm25" and "…" in shown[0]
+    assert len(head.split()[-1]) == 60 and "n" * 90 in rows[0]
+    assert names[0] in render(frame, "markdown").decode()

@@ -75,10 +75,31 @@ def test_a_passage_inside_a_table_has_its_header() -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["name: str | None", "x = a | b", "P(A|B) is known", "y = a || b", "ls | sort", "| 'left'", "Here | there."],
+    [
+        "name: str | None",
+        "x = a | b",
+        "P(A|B) is known",
+        "y = a || b",
+        "ls | sort",
+        "| 'left'",
+        "Here | there.",
+        "|x| + |y|",
+        "|x + y|≤|x|+|y|",
+        "|x| is the modulus of |y|",
+        "the set {x | x > 0} is open",
+    ],
 )
 def test_bars_in_code_and_texts_are_no_table(line: str) -> None:
     assert not find_tables("\n".join([line] * 3))
+
+
+def test_tables_without_a_blank_line_between_them_have_their_own_headers() -> None:
+    text = "| a | b |\n|---|---|\n| 1 | 2 |\n| - | - |\n| c | d |\n|---|---|\n| 3 | 4 |"
+    assert [(table.header, text[table.start : table.end][-9:]) for table in find_tables(text)] == [
+        ("| a | b |", "| - | - |"),
+        ("| c | d |", "| 3 | 4 |"),
+    ]
+    assert [table.header for table in find_tables("a | b\n---|---\n1 | 2\n3 | 4")] == ["a | b"]
 
 
 def test_a_row_that_lacks_cells_ends_no_table() -> None:
@@ -243,7 +264,8 @@ def test_settings_that_cannot_be(settings: dict[str, Any], words: str) -> None:
 def test_documents_that_cannot_be() -> None:
     for data, words in (
         ({"document": ["a", "a"], "text": ["x", "y"]}, "row 2: the document 'a' occurs twice"),
-        ({"document": ["a"], "text": [None]}, "row 1: the document 'a' has no text"),
+        ({"document": ["a", "b"], "text": [None, "x"]}, "row 1: the document 'a' has no text"),
+        ({"document": ["a"], "text": [None]}, "column 'text' of the document texts is null in every row"),
         ({"text": ["x"]}, "documents need an id and a text"),
         ({"document": ["a"], "text": [5]}, "the column 'text' has Int64 values"),
         ({"document": [""], "text": ["x"]}, "id is empty"),

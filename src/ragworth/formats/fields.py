@@ -439,10 +439,9 @@ def read_record(row: Mapping[str, Any], finder: FieldFinder, place: int, *, cell
     query = as_name(named, "query_id", cells=cells) if keys.get("query") != keys.get("question") else None
     question = _inner_text(finder.get(row, "question"), "question")
     if query is None and question is None:
-        what = " nor ".join(
-            repr(keys.get(field, name)) for field, name in (("query", "query_id"), ("question", "query"))
-        )
-        raise WrongLineError(f"no question: there is neither {what}")
+        if "question" in keys:
+            raise WrongLineError(f"no question: {keys['question']!r} is null")
+        raise WrongLineError(f"no question: there is neither {keys.get('query', 'query_id')!r} nor 'query'")
     question = None if question is None else as_text(question, keys.get("question", "question"))
     if query is None and question is not None and not question.strip():
         raise WrongLineError(f"the {keys['question']} is empty, and there is no id")

@@ -457,6 +457,7 @@ class LogBuilder:
             frame = frame.hstack(more)
         empty = [key for key, (start, end) in self.shown.items() if start == end] + list(self.unrecorded)
         contexts = Contexts(frame, source=self.source, empty=empty)
+        notes += [f"{self.source}: {note}" for note in contexts.notes]
         if contexts.hops is not None and self.other_hops:
             again = pl.DataFrame(self.other_hops, schema=contexts.hops.schema, orient="row")
             contexts.hops = pl.concat([contexts.hops, again])

@@ -1,7 +1,8 @@
 """Take the hits out of responses of vector stores, search engines and retrieval services.
 
 Hits are in the order of the response. Scores are better if higher: the distances of Chroma, Weaviate and pgvector are
-negated. Milvus calls distances and similarities ``distance``, and Vertex AI calls both ``score``; these are left out.
+negated, and so are the scores of responses that name a metric which is a distance (``"metric": "euclidean"``). Milvus
+calls distances and similarities ``distance``, and Vertex AI calls both ``score``; without a metric, these are left out.
 """
 
 from __future__ import annotations
@@ -14,6 +15,11 @@ LISTS = ("matches", "points", "objects", "retrievalResults", "result", "hits")
 
 PATHS = (("hits", "hits"), ("result", "points"), ("retrievedResults", "retrievalResults"), ("contexts", "contexts"))
 """Lists of hits inside an object: of Elasticsearch and OpenSearch, Qdrant, Bedrock, and Vertex AI."""
+
+METRIC_KEYS = ("metric", "metric_type", "distance")
+"""Fields of a response that may name the metric: of Pinecone, Milvus and Qdrant."""
+DISTANCES = {"euclidean", "euclid", "l2", "l2_squared", "squared_euclidean", "manhattan", "l1", "hamming", "jaccard"}
+SIMILARITIES = {"cosine", "dotproduct", "dot", "dot_product", "ip", "inner_product"}
 
 CHROMA = ("ids", "documents", "distances", "metadatas", "embeddings", "uris", "data", "included")
 SIGNS = {"_source", "payload", "properties", "_additional", "metadata", "content", "score", "_score", "distance"}
@@ -33,7 +39,14 @@ def find_hits(response: Any, *, empty: bool = False) -> list[Any] | None:
     classes = _follow(response, ("data", "Get"))  # Weaviate's GraphQL
     lists = [*(response.get(name) for name in LISTS), *(_follow(response, path) for path in PATHS)]
     lists += list(classes.values()) if isinstance(classes, Mapping) else []
-    return next((_without_doubtful_scores(each) for each in lists if _are_hits(each, empty)), None)
+    return next((_with_sure_scores(each, _metric_of(response)) for each in lists if _are_hits(each, empty)), None)
+
+
+def _metric_of(response: Mapping[str, Any]) -> str:
+    """The metric that a response names, as in ``"metric": "euclidean"``; empty if it names none that is known."""
+    places = [response, *(each for each in response.values() if isinstance(each, Mapping))]
+    named = (str(place.get(key)).lower() for place in places for key in METRIC_KEYS)
+    return next((name for name in named if name in DISTANCES | SIMILARITIES), "")
 
 
 def _follow(value: Any, path: tuple[str, ...]) -> Any:
@@ -48,11 +61,22 @@ def _are_hits(value: Any, empty: bool) -> bool:
     return all(isinstance(hit, Mapping) and SIGNS & set(hit) and "role" not in hit for hit in value)  # no messages
 
 
-def _without_doubtful_scores(hits: list[Any]) -> list[Any]:
-    """Hits without the scores of which nothing says which way they are better."""
+def _with_sure_scores(hits: list[Any], metric: str) -> list[Any]:
+    """Hits with scores that are better if higher, without those of which nothing says which way they are better."""
+    if metric:
+        return [_with_score(hit, -1 if metric in DISTANCES else 1) for hit in hits]
     doubtful = {"entity": "distance", "sourceUri": "score", "source_uri": "score"}
     dropped = next((score for sign, score in doubtful.items() if hits and sign in hits[0]), "")
     return [{name: each for name, each in hit.items() if name != dropped} for hit in hits]
+
+
+def _with_score(hit: Mapping[str, Any], sign: int) -> Mapping[str, Any]:
+    """A hit with its score or distance times a sign; Milvus calls its scores ``distance``."""
+    field = "distance" if "entity" in hit else "score"
+    value = hit.get(field)
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return hit
+    return {name: each for name, each in hit.items() if name != "distance"} | {"score": sign * value}
 
 
 def is_chroma(response: Any) -> bool:

@@ -13,7 +13,7 @@ from ragworth.errors import format_names
 from ragworth.formats.contract import FileSample
 from ragworth.formats.fields import FIELDS, FieldFinder, plain_name
 from ragworth.formats.log_format import LogFormat
-from ragworth.formats.search_hits import CHROMA, LISTS, chroma_hits, find_hits, is_chroma
+from ragworth.formats.search_hits import CHROMA, LISTS, METRIC_KEYS, chroma_hits, find_hits, is_chroma
 from ragworth.formats.tool_rows import ToolRow, find_field, tool_parser
 from ragworth.formats.values import WrongLineError
 
@@ -48,6 +48,8 @@ def _read(row: Mapping[str, Any], place: int, finder: FieldFinder) -> Iterator[T
         raise WrongLineError(f"several responses, in {format_names(names)}; write one in each row, and its 'system'")
     (name,) = names
     response = row[name] if name else row
+    if name and isinstance(response, Mapping):  # the metric may stand beside it
+        response = {key: row[key] for key in METRIC_KEYS if key in row} | dict(response)
     answered = chroma_hits(response) if is_chroma(response) else [find_hits(response, empty=True)]
     found = find_field(row, "question", QUESTIONS)
     questions = found if isinstance(found, list) else [found]

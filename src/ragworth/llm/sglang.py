@@ -5,8 +5,12 @@ It samples without a seed.
 
 from __future__ import annotations
 
+import atexit
+import multiprocessing
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 from ragworth.errors import ModelError
@@ -25,6 +29,7 @@ class SglangEngine:
         import sglang
 
         self._ends = list(settings.ends)
+        others = set(multiprocessing.active_children())
         self._engine: Any = sglang.Engine(
             model_path=str(settings.folder),
             dtype=settings.dtype,
@@ -35,6 +40,11 @@ class SglangEngine:
             trust_remote_code=False,
             log_level="error",
         )
+        self._children = [child for child in multiprocessing.active_children() if child not in others]
+        # SGLang stops all processes that this one has started, at its end too.
+        if self._children:
+            atexit.unregister(self._engine.shutdown)
+            atexit.register(self.close)
 
     def score_next(self, prompts: Sequence[list[int]], wanted: Sequence[list[int]]) -> list[list[float]]:
         outputs = self._ask(
@@ -83,12 +93,30 @@ class SglangEngine:
         return texts
 
     def close(self) -> None:
-        """Stop the engine. SGLang stops all processes that this one has started, not only its own."""
-        self._engine.shutdown()
+        """Stop the processes that were started with the engine; if none is known, SGLang stops all of this one."""
+        if not self._children:
+            self._engine.shutdown()
+        for child in self._children:
+            _kill_tree(child)
+        atexit.unregister(self.close)
 
     def _ask(self, rows: Sequence[list[int]], parameters: Any, **more: Any) -> list[dict[str, Any]]:
         outputs = self._engine.generate(input_ids=list(rows), sampling_params=parameters, return_logprob=True, **more)
         return [one["meta_info"] for one in outputs]
+
+
+def _kill_tree(child: BaseProcess) -> None:
+    """Kill a process and those that it has started."""
+    import psutil  # which SGLang needs
+
+    started: list[Any] = []
+    with suppress(psutil.NoSuchProcess):
+        started = psutil.Process(child.pid).children(recursive=True)
+    child.kill()
+    child.join()
+    for each in started:
+        with suppress(psutil.NoSuchProcess):
+            each.kill()
 
 
 def _is_changed(request: Generate) -> bool:

@@ -18,6 +18,7 @@ import polars as pl
 
 from ragworth.errors import FormatError, format_cell
 from ragworth.formats.spreadsheet import write_csv
+from ragworth.report.long_names import shorten_cells
 
 Look = Literal["text", "csv", "json", "markdown", "latex", "parquet"]
 ENDINGS: dict[str, Look] = {
@@ -66,7 +67,8 @@ def text_table(frame: pl.DataFrame) -> str:
 
 
 def text_grid(rows: Sequence[Sequence[str]], right: Sequence[bool]) -> str:
-    """Rows of texts, the first being the head, as aligned columns."""
+    """Rows of texts, the first being the head, as aligned columns. Very long names of systems are shortened."""
+    rows = shorten_cells(rows)
     widths = [max(_width(row[i]) for row in rows) for i in range(len(right))]
     lines = []
     for row in rows:

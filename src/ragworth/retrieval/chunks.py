@@ -37,6 +37,11 @@ MAX_HEADER = 300
 """Characters up to which the first row of a table is repeated."""
 BAR = re.compile(r"(?<!\\)\|")
 SPACED_BAR = re.compile(r"(?<!\S)\|(?!\S)")
+RULE = re.compile(r"\|?(?:\s*:?-{3,}:?\s*\|)+(?:\s*:?-{3,}:?\s*)?")
+"""The line between the header and the rows of a Markdown table."""
+BRACKETS = re.compile(r"\([^()]*\)|\[[^][]*\]|\{[^{}]*\}")
+MAGNITUDES = re.compile(r"(?:\|\S(?:[^|]*\S)?\|(?: [^|\s](?:[^|]*[^|\s])? |[+=<>≤≥≠·×]))+\|\S(?:[^|]*\S)?\|")
+"""Bars around terms, and something between these: "|x| + |y|"."""
 NO_HEADER = re.compile(
     r"^[$>] |[;{}.!?:,]$|->|\s\W{0,2}=\s"
     r"|\| (?:None|null|undefined|grep|sort|uniq|head|tail|wc|awk|sed|xargs|less|tee|jq)\b"
@@ -90,36 +95,44 @@ class TextTable(NamedTuple):
 
 
 def find_tables(text: str) -> list[TextTable]:
-    """Tables in Markdown, or with " | " between cells: successive lines with bars, equally many in two of them."""
+    """Tables in Markdown, or with " | " between cells: successive lines with bars, equally many in two of them.
+
+    The row before a later line of dashes is the header of another table.
+    """
     found: list[TextTable] = []
     if "|" not in text:
         return found
     at = bars = 0
-    first = ""
+    first = above = ""
     for line in text.split("\n"):
         end, row = at + len(line), line.strip()
         before, bars = bars, _count_bars(row)
-        if bars and found and found[-1].end == at - 1:  # a row may lack cells
+        inside = bars > 0 and bool(found) and found[-1].end == at - 1
+        if inside and bars == before and RULE.fullmatch(row) and found[-1].start < at - 1 - len(above):
+            found[-1] = found[-1]._replace(end=at - 2 - len(above))
+            inside, first = False, above.strip()
+        if inside:  # a row may lack cells
             found[-1] = found[-1]._replace(end=end)
         elif not bars or bars != before:
             first = row
         elif len(first) <= MAX_HEADER and (_is_framed(first) or not NO_HEADER.search(first)):
             found.append(TextTable(at, end, first))
-        at = end + 1
+        at, above = end + 1, line
     return found
 
 
 def _count_bars(row: str) -> int:
-    """The bars between the cells of a row; 0 if a line is none, as in "P(A|B)", "a || b" and "| one"."""
+    """The bars between the cells of a row; 0 if a line is none, as in "P(A | B)", "|x| + |y|", "a || b" and "| one"."""
+    if _is_framed(row) or RULE.fullmatch(row):
+        return len(BAR.findall(row))
+    row = BRACKETS.sub("", row)
     bars = len(BAR.findall(row))
-    if _is_framed(row):
-        return bars
     cells = bars + 1 - row.startswith("|") - row.endswith("|")
     return bars if cells > 1 and bars == len(SPACED_BAR.findall(row)) else 0
 
 
 def _is_framed(row: str) -> bool:
-    return len(row) > 1 and row[0] == row[-1] == "|"
+    return len(row) > 1 and row[0] == row[-1] == "|" and not MAGNITUDES.fullmatch(row)
 
 
 def _header_at(tables: Sequence[TextTable], at: int) -> str:

@@ -76,11 +76,7 @@ def coerce_documents(data: Data, source: str = "") -> pl.DataFrame:
     for column, words in ((frame["text"], "text"), (title, "title")):
         if column.dtype not in (pl.String, pl.Null):
             raise TableError(f"the column {words!r} has {column.dtype} values", expected="texts", file=source)
-    if frame["text"].null_count():
-        row = frame["text"].is_null().arg_true()[0]
-        raise TableError(
-            f"row {row + 1}: the document {quote_short(ids[row])} has no text", expected="a text", file=source
-        )
+    coercion.check_texts(frame["text"], ids, "document", source=source)
     duplicates = (~ids.is_first_distinct()).arg_true()
     if len(duplicates):
         raise TableError(

@@ -191,6 +191,25 @@ def text_ids(ids: pl.Series, *, source: str) -> pl.Series:
     return text
 
 
+def check_texts(column: pl.Series, ids: pl.Series, what: str, *, source: str) -> None:
+    """Reject nulls in a column of texts. ``what`` has the ``ids``: passage, document."""
+    rows = column.is_null().arg_true()
+    if len(column) and len(rows) == len(column):
+        raise TableError(
+            f"column {column.name!r} of the {what} texts is null in every row",
+            expected="text in every row",
+            remedy=f"fill the column, or rename the one that has the texts to {column.name!r}",
+            file=source,
+        )
+    if len(rows):
+        raise TableError(
+            f"row {rows[0] + 1}: the {what} {quote_short(ids[int(rows[0])])} has no text",
+            expected="text in every row",
+            remedy=f"fill column {column.name!r}, or drop the row",
+            file=source,
+        )
+
+
 def to_numbers(column: pl.Series, *, source: str, kind: pl.DataType | type[pl.DataType] = pl.Float64) -> pl.Series:
     """Convert ``column`` to numbers. Text that isn't a number is an error; missing values stay missing."""
     if column.dtype == kind:

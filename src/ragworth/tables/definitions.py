@@ -128,7 +128,8 @@ class Contexts(Table):
         self.notes = notes
         if {"rank", "score"} <= set(frame.columns) and (rising := count_rising(rows["score"], self.starts)):
             where = f"in {format_count(rising, 'context')}, a passage scores higher than one that is ranked before it"
-            self.notes += (f"{where}: ranks are the order",)
+            distances = "" if count_rising(-rows["score"], self.starts) else "; these scores may be distances"
+            self.notes += (f"{where}: ranks are the order{distances}",)
         if isinstance(data, Mapping) and any(isinstance(items, Mapping) and not items for items in data.values()):
             bare = [query for query, items in data.items() if not items]
             ids = coercion.to_frame({"query": bare}, source=source)["query"]

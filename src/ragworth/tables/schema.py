@@ -179,7 +179,12 @@ def _value_column(
         if name in table.nullable and (text or column.dtype == pl.Null):
             return column.cast(pl.String)
         if len(column) and (not text or column.null_count()):
-            raise TableError(f"column {name!r} must hold text in every row", expected="text", file=source)
+            raise TableError(
+                f"column {name!r} must hold text in every row",
+                expected="text",
+                remedy="cast it to text" if column.null_count() < len(column) and not text else "fill it: it has nulls",
+                file=source,
+            )
         return column.cast(pl.String)
     numbers = coercion.to_numbers(column, source=source, kind=kind)
     odd = (~numbers.cast(pl.Float64).is_finite()).fill_null(False).arg_true()

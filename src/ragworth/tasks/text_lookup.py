@@ -55,6 +55,11 @@ class TextLookup:
             raise NoValue(EMPTY_PASSAGE, f"the text of the passage {passage!r} is empty")
         return text
 
+    def is_empty(self, passage: str) -> bool:
+        """Whether the text of a passage is known and empty."""
+        text = self._passages.get(passage)
+        return text is not None and not text.strip()
+
     def answers(self, query: str) -> tuple[str, ...]:
         """Return the accepted answers of a query; raises if there are none."""
         found = self.known_answers(query)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from ragworth.text_match.dates import TextPiece
 from ragworth.text_match.directions import NEGATIONS
@@ -15,7 +15,7 @@ from ragworth.text_match.matching import LITTLE_WORDS, is_list, stem_of
 from ragworth.text_match.opposites import has_opposite
 from ragworth.text_match.overlap import SCRIPTS_WITHOUT_SPACES
 from ragworth.text_match.plurals import singular
-from ragworth.text_match.spelling import fold_accents
+from ragworth.text_match.spelling import fold_accents, read_pieces
 
 _ENDS = frozenset(".;!?\n")
 _PIVOTS = ("than", "not")
@@ -23,6 +23,7 @@ _JOINS = re.compile(rf"\s(?:{AND})\s")
 _OR = frozenset(("or", "oder", "ou", "o", "eller", "или"))
 _LIST = re.compile(rf",?\s+(?:{AND})\s+|\s*[,;&]\s*")
 _WORD = re.compile(rf"[{SCRIPTS_WITHOUT_SPACES}]|[^\W{SCRIPTS_WITHOUT_SPACES}]+")
+_HANGUL = re.compile("[\uac00-\ud7a3]")
 _INITIALS = re.compile(r"((?:\b[A-Z]\.?\s?)+)(?<=[.\s])\s?([A-Z][a-z]\w+)")
 _AT_LEAST = frozenset(("least", "minimum", "more", "over", "above", "greater", "exceed", "exceeding"))
 _AT_MOST = frozenset(("most", "maximum", "less", "fewer", "under", "below"))
@@ -134,12 +135,26 @@ def _lacks_listed(answer: ComparedText, text: ComparedText) -> bool:
     if len(items) < 2 or not (_JOINS.search(raw) or is_list(answer.raw)) or _OR.intersection(answer.words):
         return False
     parts = [{stem_of(singular(word)) for word in _WORD.findall(fold_accents(part).lower())} for part in items]
+    known, said = _plain_stems(answer), _plain_stems(text)
     for place, part in enumerate(parts):
         others = set().union(*parts[:place], *parts[place + 1 :])
-        own = {stem for stem in part - others if _is_content(stem)} & set(answer.stems)
-        if own and own.isdisjoint(text.stems):
+        own = {stem for stem in part - others if _is_content(stem)} & set(known)
+        if own and own.isdisjoint(said) and not any(map(_with_particle(own), said)):
             return True
     return False
+
+
+def _plain_stems(text: ComparedText) -> list[str]:
+    """The stems of a text without an attached "and"."""
+    return (
+        ComparedText(text.raw, read_pieces(with_plain_joints(text.raw))).stems if not text.raw.isascii() else text.stems
+    )
+
+
+def _with_particle(stems: Collection[str]) -> Callable[[str], bool]:
+    """Whether a word begins with one of these in Korean, which attaches particles to it."""
+    korean = tuple(stem for stem in stems if _HANGUL.match(stem))
+    return lambda word: word.startswith(korean)
 
 
 def _initials_differ(answer: ComparedText, text: ComparedText) -> bool:

@@ -17,12 +17,13 @@ from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple
 
 from ragworth.errors import quote_short
+from ragworth.text_match.clock_times import clock_reading, half_is_unclear
 from ragworth.text_match.contrasts import ComparedText, bounds_opposed, find_contrast
 from ragworth.text_match.dates import TextPiece
 from ragworth.text_match.denials import is_denied, is_set_apart
 from ragworth.text_match.directions import DIRECTIONS, NEGATIONS
 from ragworth.text_match.identifiers import find_other_identifier
-from ragworth.text_match.lists import AND, with_plain_joints
+from ragworth.text_match.lists import AND, may_be_czech_list, with_plain_joints
 from ragworth.text_match.matching import (
     LITTLE_WORDS,
     MatchableText,
@@ -37,7 +38,7 @@ from ragworth.text_match.polarity import StatedPolarity, read_polarity, text_pol
 from ragworth.text_match.quantities import Quantity, QuestionHints, read_hints, read_quantities
 from ragworth.text_match.quantity_match import QuantityFinding, compare, find_quantities
 from ragworth.text_match.short_forms import may_be_short_form
-from ragworth.text_match.spelling import clock_reading, comma_readings, midnight_is_unclear, read_pieces
+from ragworth.text_match.spelling import comma_readings, read_pieces
 
 FactKind = Literal["given", "contradicted", "unclear", "absent"]
 
@@ -224,12 +225,13 @@ def _judge_match(
     verbatim = how in ("contains", "contains another form of")
     if against is not None and (not verbatim or not any(each.status in ("given", "coarse") for each in findings)):
         return FactVerdict("contradicted", _other_quantity(wanted, text, against))
-    if how == "is a part of" and any(each.status == "missing" for each in findings):
+    lacking = any(each.status == "missing" for each in findings) or may_be_czech_list(wanted.raw, question.raw)
+    if how == "is a part of" and lacking:
         return FactVerdict("unclear", f"has only a part of {quote_short(wanted.raw)}")
     if _swapped(text, wanted, findings):
         kind: FactKind = "unclear" if wanted.is_long else "contradicted"
         return FactVerdict(kind, f"has the numbers of {quote_short(wanted.raw)} for other things")
-    doubt = _find_denial(text, wanted, question) or _find_doubt(text, wanted, findings)
+    doubt = _find_denial(text, wanted, question) or _find_doubt(text, wanted, findings, question)
     if not doubt and how != "contains":
         doubt = _find_contrast(text, wanted, question)
     return FactVerdict("unclear", doubt) if doubt else FactVerdict("given", how)
@@ -245,12 +247,14 @@ def _find_denial(text: TextFacts, wanted: TextFacts, question: QuestionFacts) ->
     return ""
 
 
-def _find_doubt(text: TextFacts, wanted: TextFacts, findings: Sequence[QuantityFinding]) -> str:
+def _find_doubt(
+    text: TextFacts, wanted: TextFacts, findings: Sequence[QuantityFinding], question: QuestionFacts
+) -> str:
     """Why a text that has the numbers or words of an answer may not give it."""
     if any(_is_alternative(text, each) for each in findings):
         return f"has {quote_short(wanted.raw)} as one of several"
-    if midnight_is_unclear(text.raw, wanted.raw):
-        return f"has the time of {quote_short(wanted.raw)}, but one of them may be after noon"
+    if half_is_unclear(text.raw, wanted.raw, question.raw):
+        return f"has the time of {quote_short(wanted.raw)}, but one of them may be in the other half of the day"
     if any(_bounds_opposed(text, wanted, each) for each in findings):
         return f"has the opposite bound of {quote_short(wanted.raw)}"
     if wanted.matchable.line not in text.matchable.line and _names_reversed(text, wanted):
@@ -284,7 +288,7 @@ def _judge_facts(
         if against is not None:
             return FactVerdict("contradicted", _other_quantity(wanted, text, against))
         if needed and not missed:
-            return _judge_given(text, wanted, findings, shared)
+            return _judge_given(text, wanted, findings, shared, question)
         if missed and shared == 1 and len(facts) > 1 and all(_counts_parts(each.wanted, wanted) for each in missed):
             return FactVerdict("given", "has the facts of")
         if missed and len(missed) < len(needed):
@@ -303,12 +307,14 @@ def _judge_facts(
     return FactVerdict("absent")
 
 
-def _judge_given(text: TextFacts, wanted: TextFacts, findings: Sequence[QuantityFinding], shared: float) -> FactVerdict:
+def _judge_given(
+    text: TextFacts, wanted: TextFacts, findings: Sequence[QuantityFinding], shared: float, question: QuestionFacts
+) -> FactVerdict:
     """All quantities are given: are they said of the same things?"""
     if _swapped(text, wanted, findings):
         kind: FactKind = "unclear" if wanted.is_long else "contradicted"
         return FactVerdict(kind, f"has the numbers of {quote_short(wanted.raw)} for other things")
-    doubt = _find_doubt(text, wanted, findings)
+    doubt = _find_doubt(text, wanted, findings, question)
     if doubt:
         return FactVerdict("unclear", doubt)
     if shared < (MIN_LABEL_SHARE if not wanted.is_long or len(findings) > 1 else MIN_FACT_SHARE):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ragworth.text_match.dates import MONTHS, TextPiece, tokens_with_dates
 from ragworth.text_match.foreign_numbers import with_digits
-from ragworth.text_match.lists import AND, with_plain_joints
+from ragworth.text_match.lists import AND, has_attached_joint, with_plain_joints
 from ragworth.text_match.numerals import ROMAN
 from ragworth.text_match.overlap import SCRIPTS_WITHOUT_SPACES
 from ragworth.text_match.plurals import singular
@@ -223,7 +223,7 @@ def _contains_most(text: MatchableText, answer: MatchableText) -> bool:
     wanted = {stem_of(word) for word in answer.words if word not in LITTLE_WORDS}
     if len(wanted) < 2:
         return False
-    if any(map(is_character, wanted)):
+    if any(map(is_character, wanted)) or has_attached_joint(answer.raw):
         return has_listed(text, answer.raw, all)
     numbers = {word for word in wanted if _numeric(word)}
     items = [item & wanted for item in _list_items(answer.raw) if item & wanted]
@@ -263,15 +263,19 @@ def _list_items(answer: str) -> tuple[frozenset[str], ...]:
 
 
 def has_listed(text: MatchableText, answer: str, how_many: Callable[[Iterable[bool]], bool]) -> bool:
-    """Whether a text has all, or any, items of a list in a script without blanks, in whatever order."""
+    """Whether a text has all, or any, items of a list in whatever order, also where nothing separates words."""
     items = with_plain_joints(answer).split(" and ")
-    return len(items) > 1 and how_many(_has_item(text, to_matchable(item)) for item in items if item)
+    if len(items) < 2:
+        return False
+    plain = with_plain_joints(text.raw)
+    said = to_matchable(plain) if plain != text.raw else text
+    return how_many(_has_item(said, to_matchable(item)) for item in items if item)
 
 
 def _has_item(text: MatchableText, item: MatchableText) -> bool:
     """Whether a text has an item of a list. One of a single character is a part of many words: 人 in 人工智能."""
     if len(item.words) > 1 or not any(map(is_character, item.words)):
-        return item.line in text.line
+        return item.line in text.line or (bool(item.words) and _contains_attached(text, item))
     beside = f"[{SCRIPTS_WITHOUT_SPACES}]"
     return re.search(f"(?<!{beside}){item.words[0]}(?!{beside})", with_plain_joints(text.raw)) is not None
 

@@ -67,7 +67,8 @@ def grade_short_answer(
     # "None" and the like may be answers, too: they are graded like any other. So is what is said with regret.
     graded = declined is None or regretted
     usable = accepted if graded else [answer for answer in accepted if find_refusal(answer, phrases)]
-    plain = without_marks(text) or text
+    same = any(text.strip() == answer.strip() for answer in accepted)
+    plain = text if same else without_marks(text) or text
     facts, asked = TextFacts(plain), read_question(question)
     unclear, against = "", ""
     for answer in usable:

@@ -40,7 +40,6 @@ _GROUPS = r"\d{1,3}(?:,\d{3})+(?!\d)|\d{1,3}(?:[ \u00a0\u2009\u202f]\d{3})+(?!\d
 _YEAR = r"(?:1\d{3}|20\d{2})(?!\d)"
 # After a day or a year: "May 5,1987", "in 1987,12 people"; but "1987,50 €".
 _DATE_COMMA = rf"(?:[1-9]|[12]\d|3[01]),{_YEAR}|{_YEAR},\d{{1,2}}(?!\d|\s?[%€$£¥₹])"
-_CLOCK = re.compile(r"(?<![\d:.,])(\d{1,2}):([0-5]\d)(?![\d:])(?:\s?([ap])\.?\s?m\b\.?)?", re.IGNORECASE)
 # Between two numbers, or within one: "2,7".
 _UNSURE_COMMA = re.compile(r"(?<![\d.,$€£¥₹])(\d+),(\d{1,2}|\d{4,})(?![\d.,]*\d|\s?[%€$£¥₹])")
 
@@ -126,35 +125,6 @@ def read_pieces(text: str) -> list[TextPiece]:
 def comma_readings(text: str) -> list[str]:
     """A text with its commas between digits as separators, and as decimal ones, if they may be both."""
     return [_UNSURE_COMMA.sub(mark, text) for mark in (r"\1, \2", r"\1.\2")] if _UNSURE_COMMA.search(text) else []
-
-
-def clock_reading(text: str) -> str | None:
-    """A text with its times of day in the other notation: 09:30 and 9:30 a.m. None if it has none that is sure."""
-    other = _CLOCK.sub(_other_clock, text)
-    return other if other != text else None
-
-
-def midnight_is_unclear(text: str, answer: str) -> bool:
-    """Whether one has 12:15 a.m., which is 0:15, and the other 12:15, which may be after noon."""
-    ours, theirs = (
-        {(each[2], (each[3] or "").lower()) for each in _CLOCK.finditer(one) if each[1] == "12"}
-        for one in (text, answer)
-    )
-    return any(
-        (minute, "") in other - one and half == "a"
-        for one, other in ((ours, theirs), (theirs, ours))
-        for minute, half in one - other
-    )
-
-
-def _other_clock(found: re.Match[str]) -> str:
-    """A time in the other notation. "9:30" may be of either; one with a leading zero or after noon is of 24 hours."""
-    hour, minute, half = int(found[1]), found[2], (found[3] or "").lower()
-    if half and 1 <= hour <= 12:
-        return f"{hour % 12 + (12 if half == 'p' else 0):02d}:{minute}"
-    if not half and hour < 24 and (found[1][0] == "0" or hour > 12):
-        return f"{hour % 12 or 12}:{minute} {'p' if hour >= 12 else 'a'}.m."
-    return found[0]
 
 
 def _spell_powers(text: str) -> str:

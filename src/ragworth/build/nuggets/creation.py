@@ -15,6 +15,7 @@ from ragworth import prompts
 from ragworth.build.crux.writing import tagged_texts
 from ragworth.build.nuggets.files import Nugget, NuggetList
 from ragworth.calls.programs import NoValue, Program, combine_programs, require_response
+from ragworth.errors import format_count
 from ragworth.llm.contract import Card, Generate, Generated
 from ragworth.prompts.template import Template
 from ragworth.tables import OK
@@ -22,7 +23,7 @@ from ragworth.tasks.contract import Task
 from ragworth.tasks.findings import CUT, describe_source, frame_from_rows, missing_notes
 from ragworth.tasks.labels import TRUNCATED, UNPARSABLE, LabelResult, LabelScale, ask_label, choose_label_method
 from ragworth.tasks.options import option, validate_options
-from ragworth.tasks.text_lookup import TextLookup
+from ragworth.tasks.text_lookup import EMPTY_PASSAGE, TextLookup
 
 IMPORTANCE = LabelScale(("vital", "okay"), (1.0, 0.5))
 TOKENS = 60
@@ -93,7 +94,9 @@ class NuggetCreator(Task[NuggetItem, CreatedNuggets, NuggetResult]):
 
     def program(self, item: NuggetItem) -> Program[CreatedNuggets]:
         query = self.texts.query(item.query)
-        shown = item.passages[: self.window * self.windows]
+        shown = self._with_text(item)[: self.window * self.windows]
+        if item.passages and not shown:
+            raise NoValue(EMPTY_PASSAGE, f"all passages of the query {item.query!r} are empty")
         texts: tuple[str, ...] = ()
         for start in range(0, len(shown), self.window):
             passages = [{"text": self.texts.passage(name)} for name in shown[start : start + self.window]]
@@ -103,6 +106,9 @@ class NuggetCreator(Task[NuggetItem, CreatedNuggets, NuggetResult]):
             texts = self._updated(require_response(outcome, Generated))
         labels = yield from combine_programs([self._importance(query, text) for text in texts])
         return CreatedNuggets(texts, tuple(labels))
+
+    def _with_text(self, item: NuggetItem) -> tuple[str, ...]:
+        return tuple(name for name in item.passages if not self.texts.is_empty(name))
 
     def _updated(self, response: Generated) -> tuple[str, ...]:
         output = response.outputs[0]
@@ -142,7 +148,10 @@ class NuggetCreator(Task[NuggetItem, CreatedNuggets, NuggetResult]):
         frame = frame_from_rows(rows, SCHEMA)
         empty = sum(not each.nuggets for each in lists)
         notes: tuple[str, ...] = (f"{empty:,} queries have no nugget in their passages",) if empty else ()
-        skipped = sum(len(item.passages) > self.window * self.windows for item in items)
+        shown = [self._with_text(item) for item in items]
+        blank = sum(len(item.passages) - len(some) for item, some in zip(items, shown, strict=True))
+        notes += (f"{format_count(blank, 'empty passage')} left out",) if blank else ()
+        skipped = sum(len(some) > self.window * self.windows for some in shown)
         notes += (f"{skipped:,} queries have more than {self.window * self.windows} passages",) if skipped else ()
         return NuggetResult(lists, frame, (*missing_notes(frame, "nugget"), *notes))
 
