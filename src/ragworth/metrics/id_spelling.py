@@ -39,11 +39,13 @@ def passage_hint(shown: pl.DataFrame, judged: pl.DataFrame, what: str) -> str:
 def _hint(unknown: pl.DataFrame, known: pl.DataFrame, what: str, one: str, several: str) -> str:
     frames = [frame.with_columns(SPELLING) for frame in (unknown, known)]
     keys = [name for name in unknown.columns if name != "id"]
-    same = frames[0].join(frames[1], on=[*keys, "key"], maintain_order="left").unique([*keys, "id"], maintain_order=True)
+    pairs = frames[0].join(frames[1], on=[*keys, "key"], maintain_order="left")
+    same = pairs.unique([*keys, "id"], maintain_order=True)
     if not same.height:
         return ""
     mine, theirs = (quote_short(each, 24) for each in same.select("id", "id_right").row(0))
+    differ = "differs" if same.height == 1 else "differ"
     return (
-        f"{format_count(same.height, one, several)} {'differs' if same.height == 1 else 'differ'} from {what} ones only "
+        f"{format_count(same.height, one, several)} {differ} from {what} ones only "
         f"in leading zeros, spaces, case, a final .0 or Unicode form ({mine} and {theirs}); write the ids the same way"
     )
