@@ -19,7 +19,7 @@ from ragworth.metrics.block_builder import BlockBuilder, KnownTruth, ShownContex
 from ragworth.metrics.blocks import Block, Floats
 from ragworth.metrics.declaration import UNIVERSES, Metric, format_number
 from ragworth.metrics.ground_truth import ASPECT_SCALES, aspect_values, judged_values, query_numbers, rating_matrices
-from ragworth.metrics.id_spelling import MAX_PASSAGES, passage_hint, query_hint
+from ragworth.metrics.id_spelling import MAX_PASSAGES, passage_hint, spelling_hint
 from ragworth.metrics.parsing import parse
 from ragworth.metrics.reader_judgments import READER_JUDGED, READER_REASON, reader_judged
 from ragworth.metrics.sets import CUT_RANKING
@@ -322,7 +322,7 @@ class ScoringJob:
             asked = self.shown.query.filter(pl.Series(mine))
             known = int((query[mine] >= 0).sum())
             if known == 0:
-                hint = query_hint(asked, self.queries, what)
+                hint = spelling_hint(asked, self.queries, what)
                 raise TableError(
                     f"{system}: none of its {format_count(len(asked), 'query', 'queries')} is {what}",
                     more=(
@@ -339,7 +339,7 @@ class ScoringJob:
                 unknown = self.shown.query.filter(pl.Series(mine & (query < 0)))
                 queries = format_count(extra, "query", "queries")
                 notes.append((system, f"{queries} not {what} and so not scored ({_first_ids(unknown)})"))
-                if hint := query_hint(unknown, self.queries.filter(~self.queries.is_in(asked.implode())), what):
+                if hint := spelling_hint(unknown, self.queries.filter(~self.queries.is_in(asked.implode())), what):
                     notes.append((system, hint))
             unmatched = (
                 cells is not None and cells.bounds[i] == cells.bounds[i + 1] and bool(self.shown.size[mine].any())

@@ -20,9 +20,9 @@ SPELLING = (
 )
 
 
-def query_hint(unknown: pl.Series, known: pl.Series, what: str) -> str:
-    """Say how many unknown queries are known ones in another spelling; empty if none is."""
-    return _hint(unknown.rename("id").to_frame(), known.rename("id").to_frame(), what, "query", "queries")
+def spelling_hint(unknown: pl.Series, known: pl.Series, what: str, noun: tuple[str, str] = ("query", "queries")) -> str:
+    """Say how many unknown ids are known ones in another spelling; empty if none is."""
+    return _hint(unknown.rename("id").to_frame(), known.rename("id").to_frame(), what, *noun)
 
 
 def passage_hint(shown: pl.DataFrame, judged: pl.DataFrame, what: str) -> str:
