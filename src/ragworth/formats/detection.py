@@ -16,13 +16,25 @@ from ragworth.formats.log import NAMES
 from ragworth.formats.log_files import sample_file
 
 WORDS = {
-    "accepted": ("gold", "truth", "reference", "expected", "target", "correct", "ideal", "label"),
-    "question": ("question", "query", "prompt", "user", "input", "utterance", "frage", "q"),
-    "passages": ("context", "passage", "chunk", "retriev", "doc", "source", "snippet", "evidence", "hits", "search"),
-    "answer": ("answer", "response", "output", "predict", "completion", "generat", "reply", "antwort", "model", "llm"),
+    "accepted": (
+        *("gold", "truth", "reference", "expected", "target", "correct", "ideal", "label"),
+        *("referenz", "erwartet", "attendu", "esperad"),
+    ),
+    "question": ("question", "query", "prompt", "user", "input", "utterance", "frage", "pregunta", "domanda", "q"),
+    "passages": (
+        *("context", "passage", "chunk", "retriev", "doc", "source", "snippet", "evidence", "hits", "search"),
+        *("kontext", "contesto"),
+    ),
+    "answer": (
+        *("answer", "response", "output", "predict", "completion", "generat", "reply", "assistant"),
+        *("antwort", "réponse", "reponse", "respuesta", "risposta", "model", "llm"),
+    ),
     "query": ("id", "number", "key"),
 }
 """Words in the names of columns that hint at a field, the most telling first."""
+
+SYSTEM_NAMES = {"model", "model_name", "llm", "modell", "modèle", "modele", "modelo", "modello", "version", "variant"}
+"""Names of columns that tell systems apart, where none has a known name."""
 
 _NUMBERS = re.compile(r"(?:^|[_./ ])(?:ids?|scores?|stats|time)$")
 """Ends of the names of columns that hold no text."""
@@ -118,11 +130,14 @@ def guess_columns(sample: FileSample) -> dict[str, str]:
     known = {field: column for field, column in found.items() if field in FIELDS}
     free = [column for column in _all_columns(sample) if column not in found.values()]  # a grade is no answer
     free = [column for column in free if not _NUMBERS.search(plain_name(column))]
+    systems = [column for column in free if plain_name(column).rpartition(".")[2] in SYSTEM_NAMES]
+    free = [column for column in free if column not in systems]
+    known = {**({"system": systems[0]} if systems else {}), **known}
     for field in ("accepted", "passages", "question", "answer", "query"):
         if field not in known and (column := _guess_column(field, free, sample)):
             known[field] = column
             free.remove(column)
-    wanted = [field for field in ("question", "answer", "passages", "accepted") if field in known]
+    wanted = [field for field in ("question", "answer", "passages", "accepted", "system") if field in known]
     mapping: dict[str, str] = {field: known[field] for field in wanted}
     if "question" not in mapping:
         mapping = {"question": "COLUMN", **mapping}
