@@ -21,6 +21,9 @@ NO_GRADE = re.compile(
 )
 """Names of numbers that say nothing of an answer's quality."""
 
+CONVERSATION = re.compile(r"(conversation|session|dialog(ue)?|thread|chat)(_?(id|uuid|key|no|number))?")
+"""Names of what several turns share."""
+
 JOINED = re.compile(
     r"\n[ \t]*(?:-{3,}|={3,}|\*{3,}|#{3,})[ \t]*\n|\|\|\||<sep>|\[SEP\]|\n[ \t]*\n[ \t]*\S|"
     r"(?:^|\n)[ \t]*\[?(?:Document|Passage|Doc|Source) ?\d"
@@ -88,11 +91,21 @@ class UnusedColumns:
                 f"{found['passages']!r} is one text in each record, and read as one passage; if several are "
                 "joined in it, write them as a list"
             )
+        for name in self._conversations():
+            notes.append(
+                f"{name!r} isn't used: if it names conversations, their turns count as independent questions, and are "
+                "asked without what was said before; docs/howto/conversations.md says how to write conversations"
+            )
         if grades:
             notes.append(
                 f"{format_names(grades, 4)} not used; if a column has grades, say so: --map NAME=COLUMN, or [columns]"
             )
         return notes
+
+    def _conversations(self) -> list[str]:
+        """The first column with the name of a conversation that several records of a system share."""
+        named = {name: each for name, each in self.values.items() if CONVERSATION.fullmatch(plain_name(name))}
+        return [name for name, each in named.items() if len(set(map(str, each))) * len(self.systems) < len(each)][:1]
 
     def _others(self, field: str, found: Mapping[str, str], finder: FieldFinder, grades: list[str]) -> list[str]:
         """The note on columns that are called like a field, where another column has it."""
