@@ -231,9 +231,10 @@ def summarise(
     """Mean of each metric for each system, with an interval over queries.
 
     Returns metric, system, mean, low, high, n (queries with a value), total (queries of all systems) and missing (why
-    the others have none, with counts; :data:`ABSENT` if they have no row). A mean of no values is null. The interval is null for fewer than two values, and if nearly all
-    values are equal and the metric has no finite range. ``data`` and ``conversations`` are as in :func:`compare`; if
-    queries share conversations, the column conversations counts those with a value.
+    the others have none, with counts; :data:`ABSENT` if they have no row). A mean of no values is null. The interval
+    is null for fewer than two values, and if nearly all values are equal and the metric has no finite range. ``data``
+    and ``conversations`` are as in :func:`compare`; if queries share conversations, the column conversations counts
+    those with a value.
     """
     _check_arguments(level, resamples, seed)
     known = conversations_of(data) if conversations is None else conversations
