@@ -212,6 +212,13 @@ def test_turns_of_conversations_that_count_as_independent_are_noted(save: Save) 
     assert answers is not None and not answers.notes
 
 
+def test_a_column_that_may_name_the_systems_is_noted(save: Save) -> None:
+    rows = [MILL | {"question": f"Who built mill {n}?", "model": ("old", "new")[n % 2]} for n in range(4)]
+    answers = load(save("log.jsonl", as_lines(*rows))).answers
+    assert answers is not None and answers.notes[0].endswith("if it names systems: --map system=model")
+    assert load(save("log.jsonl", as_lines(*rows)), {"system": "model"}).answers.notes == ()  # type: ignore[union-attr]
+
+
 def test_passages_joined_in_one_text_are_noted(save: Save) -> None:
     contexts = load(save("log.jsonl", as_lines(MILL | {"context": "Ann built it.\n\n---\n\nBob did not."}))).contexts
     assert contexts is not None and "write them as a list" in contexts.notes[0]

@@ -10,7 +10,7 @@ import re
 from ragworth.errors import FormatError, Hint, format_names
 from ragworth.formats.catalog import FORMATS
 from ragworth.formats.contract import FileSample, Format
-from ragworth.formats.fields import FIELDS, FieldFinder, plain_name, quote_argument
+from ragworth.formats.fields import FIELDS, SYSTEM_COLUMNS, FieldFinder, plain_name, quote_argument
 from ragworth.formats.files import PathOrStr
 from ragworth.formats.log import NAMES
 from ragworth.formats.log_files import sample_file
@@ -32,9 +32,6 @@ WORDS = {
     "query": ("id", "number", "key"),
 }
 """Words in the names of columns that hint at a field, the most telling first."""
-
-SYSTEM_NAMES = {"model", "model_name", "llm", "modell", "modèle", "modele", "modelo", "modello", "version", "variant"}
-"""Names of columns that tell systems apart, where none has a known name."""
 
 _NUMBERS = re.compile(r"(?:^|[_./ ])(?:ids?|scores?|stats|time)$")
 """Ends of the names of columns that hold no text."""
@@ -130,7 +127,7 @@ def guess_columns(sample: FileSample) -> dict[str, str]:
     known = {field: column for field, column in found.items() if field in FIELDS}
     free = [column for column in _all_columns(sample) if column not in found.values()]  # a grade is no answer
     free = [column for column in free if not _NUMBERS.search(plain_name(column))]
-    systems = [column for column in free if plain_name(column).rpartition(".")[2] in SYSTEM_NAMES]
+    systems = [column for column in free if plain_name(column).rpartition(".")[2] in SYSTEM_COLUMNS]
     free = [column for column in free if column not in systems]
     known = {**({"system": systems[0]} if systems else {}), **known}
     for field in ("accepted", "passages", "question", "answer", "query"):

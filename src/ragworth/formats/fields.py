@@ -64,6 +64,12 @@ GRADE_FIELDS: dict[str, tuple[str, ...]] = {
 }
 """Grades of answers, and what files call them."""
 
+SYSTEM_COLUMNS = (
+    *("model", "model_name", "llm", "method", "variant", "version", "app_version", "config", "experiment", "approach"),
+    *("experiment_name", "provider", "retriever", "modell", "modèle", "modelo", "modello"),
+)
+"""Names of columns that may name the systems."""
+
 BLANK_NOTE = "passages without any text are left out"
 LONG_TEXT = 30
 """Characters from which a field of a passage may be its text."""
