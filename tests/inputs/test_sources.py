@@ -133,6 +133,14 @@ def test_mapped_passages_inside_objects_with_scores_as_text(tmp_path: Path) -> N
     assert contexts is not None and contexts.frame["score"].to_list() == [0.5]
 
 
+def test_texts_without_a_header_are_known_by_the_name_of_their_file(tmp_path: Path) -> None:
+    (tmp_path / "queries.tsv").write_text("q1\tWho built the mill?\nq2\tWho built the dam?\n")
+    (tmp_path / "collection.tsv").write_text("d1\tAnn built the mill.\nd2\tBob built the dam.\n")
+    (tmp_path / "bm25.run").write_text("q1 Q0 d1 1 2.0 x\nq2 Q0 d2 1 2.0 x\n")
+    (tmp_path / "qrels.txt").write_text("q1 0 d1 1\nq2 0 d2 1\n")
+    assert "collection: 2 queries, 2 passages, 2 relevance labels" in check(tmp_path)
+
+
 def test_a_frame_without_rows_is_said_to_be_empty() -> None:
     with pytest.raises(InputError, match="this DataFrame has no rows"):
         ragworth.evaluate(pl.DataFrame({"question": [], "answer": []}))
