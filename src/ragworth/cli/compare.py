@@ -128,7 +128,7 @@ MANY_METRICS = 5
 """Number of metrics from which a note says that p isn't corrected for them."""
 
 
-def _difference_notes(differences: Any, family: str) -> list[str]:
+def _difference_notes(differences: Any, family: str) -> tuple[str, ...]:
     """Note systems without a common query, and p-values that aren't corrected for many metrics."""
     notes = []
     for row in differences.filter(differences["n"] == 0).iter_rows(named=True):
@@ -139,7 +139,7 @@ def _difference_notes(differences: Any, family: str) -> list[str]:
             f"p isn't corrected for the {len(metrics):,} metrics, and of so many, some are below 0.05 by chance alone; "
             "--family all corrects for them"
         )
-    return notes
+    return tuple(notes)
 
 
 class _Inputs(NamedTuple):

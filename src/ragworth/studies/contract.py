@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import polars as pl
 
 from ragworth.conversations import cluster_labels, cluster_notes
-from ragworth.errors import InputError, format_count
+from ragworth.errors import InputError
 from ragworth.report.study.page import StudyPage, TableText
 from ragworth.results import Results
-from ragworth.score_rows import GRADE
+from ragworth.score_rows import half_grade_notes
 from ragworth.stats.estimate import Resampling
 from ragworth.tasks.options import option, options_of, validate_options
 
@@ -179,8 +179,8 @@ class Study:
         for case in cases:
             page.leave_out(case, case.left_out)
             page.note(case, *cluster_notes(case.results.conversations))
-            if self.predicts:
-                page.note(case, *half_grade_notes(case, getattr(self, "outcome", None)))
+            if self.predicts and case.is_designed:
+                page.note(case, *half_grade_notes(case.results, getattr(self, "outcome", None)))
             self.examine(case, page)
         self.finish(page)
         return page.findings()
@@ -211,31 +211,6 @@ class Study:
             return [f"Protocol {self.protocol}: the design of {self.design.paper}. Still different: {left}."]
         first = next(iter(self.published), "")
         return [f"Protocol ours. {self.why_ours} --protocol {first} runs the published design."] if first else []
-
-
-HALF_SHARE = 0.1
-"""Share of half grades from which a study says where they come from."""
-
-
-def half_grade_notes(case: Case, outcome: str | None) -> list[str]:
-    """Note grades that depend on relevance labels, which metrics of relevance read as well.
-
-    A correct answer counts as half if no relevant passage was shown. So such metrics agree with the grades of a model
-    that ignores its passages.
-    """
-    outcomes = case.results.outcomes
-    if not case.is_designed or outcomes is None or outcome not in (None, GRADE):
-        return []
-    grades = outcomes.frame.filter((pl.col("aspect") == GRADE) & pl.col("value").is_not_null())["value"]
-    half = int((grades == 0.5).sum())
-    if half < HALF_SHARE * max(len(grades), 1):
-        return []
-    return [
-        f"{half:,} of {format_count(len(grades), 'answer')} are correct although no relevant passage was shown, and "
-        "count as half because of the labels. Metrics of relevance read the same labels, so this part of their "
-        "correlation says nothing of the answers; with partial = false for the grader under [grades], such answers are "
-        "correct"
-    ]
 
 
 @dataclass(frozen=True)
