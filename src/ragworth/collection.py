@@ -167,21 +167,23 @@ class Collection:
         return notes
 
     def doubtful_text_notes(self) -> list[str]:
-        """Note passages without words, and questions that differ only in case or spaces but count as several."""
+        """Note passages without words, and questions that differ only in spelling but count as several."""
         notes: list[str] = []
         words = pl.col("text").str.strip_chars()
         blank = self.passages.filter(words == "")["passage"]
         if n := len(blank):
             passages = format_count(self.passages.height, "passage")
             notes.append(f"{n:,} of {passages} {'has' if n == 1 else 'have'} an empty text ({_first_texts(blank)})")
-        key = words.str.replace_all(r"\s+", " ").str.to_lowercase()
+        plain = words.str.normalize("NFKC").str.replace_all("[’‘`´]", "'").str.replace_all("[“”„«»]", '"')
+        key = plain.str.replace_all("[‐‑–—]", "-").str.replace_all(r"\s+", " ").str.to_lowercase()
         alone = self.queries.join(self.turns, on="query", how="anti")  # turns may well repeat: "Why?"
         texts = alone.select("text", key=key).unique(maintain_order=True)
         again = texts.filter(~pl.col("key").is_first_distinct())["text"]
         if n := len(again):
             differ, count = ("differs", "counts") if n == 1 else ("differ", "count")
             questions, few = format_count(n, "question"), _first_texts(again, 60)
-            notes.append(f"{questions} {differ} from another only in case or spaces, and {count} as different ({few})")
+            only = "only in case, spaces, quotes or dashes"
+            notes.append(f"{questions} {differ} from another {only}, and {count} as different ({few})")
         return notes
 
     def unknown(self, contexts: Contexts) -> tuple[str, ...]:
@@ -250,8 +252,8 @@ def merge_collections(parts: Sequence[Collection]) -> Collection:
             texts |= {kind: frames[0]} if frames else {}
             continue
         every = pl.concat(frames).unique(maintain_order=True)
-        if kind == "queries":  # blanks don't make another question
-            blank = every["text"].str.replace_all(r"\s+", " ").str.strip_chars()
+        if kind == "queries":  # blanks and forms of Unicode don't make another question
+            blank = every["text"].str.normalize("NFC").str.replace_all(r"\s+", " ").str.strip_chars()
             every = every.filter(pl.struct("query", blank.alias("plain")).is_first_distinct())
         duplicates = duplicate_rows(every, keys)
         if len(duplicates):

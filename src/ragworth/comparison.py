@@ -216,6 +216,10 @@ def value_bounds(metric: str, values: Floats | None = None) -> Bounds | None:
     return (0.0, 1.0) if binary else None
 
 
+ABSENT = "absent"
+"""Status of a query that other systems have a row for, and this one hasn't."""
+
+
 def summarise(
     data: Comparable,
     *,
@@ -226,10 +230,11 @@ def summarise(
 ) -> pl.DataFrame:
     """Mean of each metric for each system, with an interval over queries.
 
-    Returns metric, system, mean, low, high, n (queries with a value), total (queries) and missing (why the others have
-    none, with counts). A mean of no values is null. The interval is null for fewer than two values, and if nearly all
-    values are equal and the metric has no finite range. ``data`` and ``conversations`` are as in :func:`compare`; if
-    queries share conversations, the column conversations counts those with a value.
+    Returns metric, system, mean, low, high, n (queries with a value), total (queries of all systems) and missing (why
+    the others have none, with counts; :data:`ABSENT` if they have no row). A mean of no values is null. The interval
+    is null for fewer than two values, and if nearly all values are equal and the metric has no finite range. ``data``
+    and ``conversations`` are as in :func:`compare`; if queries share conversations, the column conversations counts
+    those with a value.
     """
     _check_arguments(level, resamples, seed)
     known = conversations_of(data) if conversations is None else conversations
@@ -251,11 +256,12 @@ def summarise(
                     "high": _none_if_nan(interval.high[i]),
                     "n": n,
                     "conversations": clusters.numbers[i],
+                    "total": len(matrix.queries),
                 }
             )
     counts = pl.concat([_counts(part) for part in scores.parts])
     counts = counts.group_by("metric", "system", maintain_order=True).agg(
-        pl.col("total").sum(), pl.col("missing").explode(empty_as_null=False)
+        pl.col("rows").sum(), pl.col("missing").explode(empty_as_null=False)
     )
     schema = {
         "metric": pl.String,
@@ -265,9 +271,11 @@ def summarise(
         "high": pl.Float64,
         "n": pl.Int64,
         "conversations": pl.Int64,
+        "total": pl.Int64,
     }
     frame = pl.DataFrame(rows, schema=schema).join(counts, on=["metric", "system"], maintain_order="left")
-    frame = _with_conversations(frame)
+    absent = pl.lit(ABSENT).repeat_by(pl.col("total") - pl.col("rows"))
+    frame = _with_conversations(frame.with_columns(pl.concat_list("missing", absent)).drop("rows"))
     return frame.with_columns(pl.col("missing").map_elements(_missing_reasons, return_dtype=pl.String))
 
 
@@ -342,7 +350,7 @@ def _with_conversations(frame: pl.DataFrame) -> pl.DataFrame:
 def _counts(part: pl.DataFrame) -> pl.DataFrame:
     """Number of rows by metric and system, and the statuses of rows without a value."""
     return part.group_by("metric", "system", maintain_order=True).agg(
-        pl.len().cast(pl.Int64).alias("total"), pl.col("status").filter(pl.col("status") != OK).alias("missing")
+        pl.len().cast(pl.Int64).alias("rows"), pl.col("status").filter(pl.col("status") != OK).alias("missing")
     )
 
 

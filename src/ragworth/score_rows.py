@@ -28,6 +28,10 @@ DIGITS = 12
 """Sums of the same passages in another order differ by rounding; a rank correlation would see an order in that."""
 
 
+HALF_SHARE = 0.1
+"""Share of half grades from which a note says where they come from."""
+
+
 class ScoreRows(NamedTuple):
     """One row for each context that has an outcome.
 
@@ -128,6 +132,27 @@ def rows_of(results: Results, wanted: str | None = None, metrics: Sequence[str] 
         _lost(every.filter(pl.col("status") != OK)),
         None if labels is None else np.array(labels, dtype=np.int64),
     )
+
+
+def half_grade_notes(results: Results, outcome: str | None = None) -> list[str]:
+    """Note grades of a study's contexts that depend on relevance labels, which metrics of relevance read as well.
+
+    A correct answer counts as half if no relevant passage was shown. So such metrics agree with the grades of a model
+    that ignores its passages.
+    """
+    if results.outcomes is None or outcome not in (None, GRADE):
+        return []
+    every = results.outcomes.frame
+    grades = every.filter((pl.col("aspect") == GRADE) & pl.col("value").is_not_null())["value"]
+    half = int((grades == 0.5).sum())
+    if half < HALF_SHARE * max(len(grades), 1):
+        return []
+    return [
+        f"{half:,} of {format_count(len(grades), 'answer')} are correct although no relevant passage was shown, and "
+        "count as half because of the labels. Metrics of relevance read the same labels, so this part of their "
+        "correlation says nothing of the answers; with partial = false for the grader under [grades], such answers are "
+        "correct"
+    ]
 
 
 def _numbered(names: Sequence[str]) -> npt.NDArray[np.int64]:

@@ -52,6 +52,21 @@ def test_a_table_of_outcomes_is_compared_and_gates(tmp_path: Path, ending: str) 
     assert call("compare", path, "-b", "closed-book", "--fail-if-worse", "correct").exit_code == 0
 
 
+def test_scores_in_csv_with_queries_that_a_system_lacks(tmp_path: Path) -> None:
+    def table(rows: list[tuple[str, int, str, float]]) -> Path:
+        frame = pl.DataFrame(rows, schema=["system", "query", "metric", "value"], orient="row")
+        return save(frame.with_columns(query=pl.format("q{}", "query")), tmp_path / "scores.csv")
+
+    half = [("a", i, "quality", i / 40) for i in range(40)] + [("b", i, "quality", 0.5) for i in range(20)]
+    found = call("compare", table(half))
+    assert found.exit_code == 0 and "20 of 40  20 absent" in found.stdout
+    apart = [("ab"[i % 2], i, "quality", i / 40) for i in range(40)]
+    assert "b and a can't be compared by quality: no query has both" in call("compare", table(apart)).stderr
+    many = [(s, i, f"m{j}", i / 40 + 0.1 * (s == "b")) for s in "ab" for i in range(20) for j in range(5)]
+    assert "p isn't corrected for the 5 metrics" in call("compare", table(many)).stderr
+    assert "p isn't corrected" not in call("compare", table(many), "--family", "all").stderr
+
+
 def test_a_gate_on_wrong_answers_goes_the_other_way(tmp_path: Path) -> None:
     path = save(grades({"old": 50, "new": 20}), tmp_path / "o.csv")
     assert call("compare", path, "--fail-if-worse", "wrong").exit_code == 3

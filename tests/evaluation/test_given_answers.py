@@ -210,6 +210,30 @@ def test_a_log_and_a_file_of_answers_do_not_replace_each_other(folder: Path, mod
         evaluate(folder, until="grade")
 
 
+def test_ids_in_another_spelling_are_noted_and_names_of_systems_are_an_error(tmp_path: Path) -> None:
+    def write(systems: tuple[str, ...], query: str, accepted: str) -> None:
+        for name in ("old", "new"):
+            (tmp_path / f"{name}.run").write_text("".join(f"q{n} Q0 d{n} 1 1.0 x\n" for n in range(3)))
+        (tmp_path / "qrels.txt").write_text("".join(f"q{n} 0 d{n} 1\n" for n in range(3)))
+        rows = [(system, query.format(n) if n else "q0", f"Ann{n}") for system in systems for n in range(3)]
+        pl.DataFrame(rows, schema=["system", "query", "text"], orient="row").write_csv(tmp_path / "answers.csv")
+        golds = [(accepted.format(n) if n else "q0", f"Ann{n}") for n in range(3)]
+        pl.DataFrame(golds, schema=["query", "text"], orient="row").write_csv(tmp_path / "accepted.csv")
+
+    def notes() -> str:
+        made = evaluate(tmp_path, until="retrieve")
+        return " ".join(note for stage in made.stages for note in stage.get("notes", ()))
+
+    write(("old",), "q{}", "Q{}")
+    assert "accepted answers: 2 queries differ from evaluated ones only in" in notes()
+    assert "no answers of 'new': only the other systems are compared by answers" in notes()
+    write(("old", "New"), "q{}", "q{}")
+    with pytest.raises(InputError, match=r"answers: 1 system differs .* \('New' and 'new'\)"):
+        notes()
+    write(("old", "new"), "q0{}", "q{}")
+    assert "answers of new: 2 queries differ from evaluated ones only in" in notes()
+
+
 def test_a_sample_is_drawn_by_the_seed(folder: Path, models: Models) -> None:
     first = evaluate(folder, sample=3, until="retrieve")
     assert "3 of 6 queries, drawn at random (seed 0)" in first.stages[0]["notes"]

@@ -223,6 +223,7 @@ def test_qrels_in_chunks(size: int, save: Save, monkeypatch: pytest.MonkeyPatch)
         ((0.9, 0.9, 0.1), ""),
         ((0.1, 0.5, 0.9), "as if these were distances"),
         ((1, 1, 1), "are all equal"),
+        ((0.9, 0.1, 0.5), "contradict the ranks in 2 of the first 2 queries"),
     ],
 )
 def test_scores_that_contradict_the_ranks_are_noted(scores: tuple[float, ...], found: str, save: Save) -> None:

@@ -204,6 +204,21 @@ def test_scores_that_may_be_distances_and_dicts_in_json(save: Save) -> None:
             read(save("run.json", '{"q1": {"d1": 1}}'))
 
 
+def test_turns_of_conversations_that_count_as_independent_are_noted(save: Save) -> None:
+    rows = [MILL | {"question": f"Who built mill {n}?", "session_id": n // 2} for n in range(4)]
+    answers = load(save("log.jsonl", as_lines(*rows))).answers
+    assert answers is not None and "'session_id' isn't used" in answers.notes[0]
+    answers = load(save("log.jsonl", as_lines(*(row | {"session_id": n} for n, row in enumerate(rows))))).answers
+    assert answers is not None and not answers.notes
+
+
+def test_a_column_that_may_name_the_systems_is_noted(save: Save) -> None:
+    rows = [MILL | {"question": f"Who built mill {n}?", "model": ("old", "new")[n % 2]} for n in range(4)]
+    answers = load(save("log.jsonl", as_lines(*rows))).answers
+    assert answers is not None and answers.notes[0].endswith("if it names systems: --map system=model")
+    assert load(save("log.jsonl", as_lines(*rows)), {"system": "model"}).answers.notes == ()  # type: ignore[union-attr]
+
+
 def test_passages_joined_in_one_text_are_noted(save: Save) -> None:
     contexts = load(save("log.jsonl", as_lines(MILL | {"context": "Ann built it.\n\n---\n\nBob did not."}))).contexts
     assert contexts is not None and "write them as a list" in contexts.notes[0]

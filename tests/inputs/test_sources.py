@@ -94,6 +94,53 @@ def test_all_bad_lines_are_in_one_error_with_the_column_of_the_systems(tmp_path:
     assert "line 3" in caught.value.more[0]
 
 
+def test_a_log_with_mistakes_is_never_taken_for_accepted_answers(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    row = {"id": "q0", "question": "Who?", "answer": "Bob", "contexts": ["Ann did."], "ground_truths": ["Ann"]}
+    path.write_text("".join(json.dumps({**row, "model": model}) + "\n" for model in ("a", "b")))
+    with pytest.raises(FormatError, match=r"line 2: query 'q0' occurs twice") as caught:
+        open_source([path])
+    assert "system=model" in caught.value.hint.command
+
+
+@pytest.mark.parametrize(
+    ("row", "mapping"),
+    [
+        (
+            {"session": 1, "user": "Who?", "assistant": "Ann", "documents": ["a"], "expected": "Ann", "model": "m"},
+            "question=user --map answer=assistant --map passages=documents --map accepted=expected --map system=model",
+        ),
+        (
+            {"question": "Qui ?", "réponse": "Ann", "contextes": ["a"], "réponse_attendue": "Ann", "modèle": "m"},
+            "question=question --map answer=réponse --map passages=contextes --map accepted=réponse_attendue "
+            "--map system=modèle",
+        ),
+    ],
+)
+def test_a_mapping_to_start_from(row: dict[str, object], mapping: str, tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text(json.dumps(row) + "\n")
+    with pytest.raises(FormatError) as caught:
+        open_source([path])
+    assert mapping in caught.value.hint.command
+
+
+def test_mapped_passages_inside_objects_with_scores_as_text(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    hits = [{"chunk": {"content": "Ann did."}, "score": "0.5"}]
+    path.write_text(json.dumps({"in": {"text": "Who?"}, "found": {"hits": hits}, "out": "Ann"}) + "\n")
+    contexts = ragworth.load(path, {"question": "in.text", "passages": "found.hits", "answer": "out"}).contexts
+    assert contexts is not None and contexts.frame["score"].to_list() == [0.5]
+
+
+def test_texts_without_a_header_are_known_by_the_name_of_their_file(tmp_path: Path) -> None:
+    (tmp_path / "queries.tsv").write_text("q1\tWho built the mill?\nq2\tWho built the dam?\n")
+    (tmp_path / "collection.tsv").write_text("d1\tAnn built the mill.\nd2\tBob built the dam.\n")
+    (tmp_path / "bm25.run").write_text("q1 Q0 d1 1 2.0 x\nq2 Q0 d2 1 2.0 x\n")
+    (tmp_path / "qrels.txt").write_text("q1 0 d1 1\nq2 0 d2 1\n")
+    assert "collection: 2 queries, 2 passages, 2 relevance labels" in check(tmp_path)
+
+
 def test_a_frame_without_rows_is_said_to_be_empty() -> None:
     with pytest.raises(InputError, match="this DataFrame has no rows"):
         ragworth.evaluate(pl.DataFrame({"question": [], "answer": []}))

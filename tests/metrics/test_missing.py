@@ -356,6 +356,14 @@ def test_ids_that_differ_only_in_zeros_spaces_or_case_are_noted() -> None:
         ragworth.score({"7": {"a": 1.0}}, {"007": {"a": 1}}, "P@1")
 
 
+def test_passages_whose_ids_are_spelt_otherwise_are_noted() -> None:
+    labels = {"q": {"d1": 1, "doc é": 1, "5": 1, "d2": 0}}
+    run = {"q": {"d2": 5.0, "D1": 4.0, "doc e\u0301": 3.0, "5.0": 2.0, "other": 1.0}}
+    (note,) = ragworth.score(run, labels, "P@5").notes
+    assert note.startswith("run: 3 passages differ from judged ones only in") and "('D1' and 'd1')" in note
+    assert ragworth.score({"q": {"d1": 2.0, "D1": 1.0}}, labels, "P@5").notes == ()  # both exist
+
+
 def test_passages_without_a_label_that_count_as_misleading_are_noted() -> None:
     known = judged({"a": 1.0}, {"a": 0.2, "b": 0.1})
     notes = ragworth.score(shown(A="ab"), known, ["UDCG", "Utility", "UDCG@1"]).notes

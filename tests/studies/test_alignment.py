@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from scipy import stats
 import ragworth
 from ragworth.errors import InputError
 from ragworth.formats.theta import Theta
+from ragworth.llm.contract import Generate, Request
+from ragworth.llm.scripted import ScriptedReply
 from ragworth.prediction.correlations import Prediction
 from ragworth.report.page.prediction import outcome_predictions
 from ragworth.results import Results
@@ -192,6 +195,20 @@ def test_a_reader_that_never_changes_its_mind_is_told(tmp_path: Path, opened: Op
     assert found.findings.sentences == ("No metric has a correlation with the outcome: no query has a correlation.",)
     assert found.findings.left_out["queries"].sum() == 6
     assert found.findings.tables[0].frame["correlation"].null_count() == found.findings.tables[0].frame.height
+
+
+def test_grades_that_come_from_the_labels_are_told(tmp_path: Path, opened: Opened) -> None:
+    class KnowsAll(Reader):
+        def __call__(self, request: Request) -> ScriptedReply:
+            asked = re.search(r"q0*(\d+)", request.prompt.messages[-1].content)
+            return f"right{asked[1]}" if isinstance(request, Generate) and asked else super().__call__(request)
+
+    opened.reader = KnowsAll()
+    found = ragworth.study("alignment", collection(tmp_path / "w", queries=6), keep=False).findings
+    assert any("30 of 60 answers are correct although no relevant passage was shown" in note for note in found.notes)
+    opened.reader = Reader()
+    found = ragworth.study("alignment", collection(tmp_path / "v", queries=6), keep=False).findings
+    assert not any("no relevant passage was shown" in note for note in found.notes)
 
 
 def test_what_is_lacking_is_refused_before_anything_is_asked(tmp_path: Path, opened: Opened) -> None:

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from ragworth import Collection, Judgments, Ratings
-from ragworth.collection import text_id
+from ragworth.collection import merge_collections, text_id
 from ragworth.errors import TableError
 
 QUERIES = {"query": ["q1", "q2"], "text": ["why?", "who?"]}
@@ -146,5 +146,11 @@ def test_empty_texts_and_questions_that_differ_in_case_or_spaces_are_noted() -> 
     )
     assert collection.doubtful_text_notes() == [
         "5 of 6 passages have an empty text ('p1', 'p2', 'p3' and 2 more)",
-        "1 question differs from another only in case or spaces, and counts as different ('who  was it? ')",
+        "1 question differs from another only in case, spaces, quotes or dashes, and counts as different "
+        "('who  was it? ')",
     ]
+
+
+def test_forms_of_unicode_do_not_make_another_question() -> None:
+    parts = [Collection.of(queries={"query": ["q"], "text": [text]}) for text in ("Für wen?", "Fu\u0308r  wen?")]
+    assert merge_collections(parts).queries["text"].to_list() == ["Für wen?"]

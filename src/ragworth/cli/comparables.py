@@ -55,15 +55,14 @@ def _read_table(path: str, skip_bad_lines: bool) -> Any | None:
     if not path.removesuffix(".gz").removesuffix(".zst").lower().endswith(TABLE_ENDINGS):
         return None
     try:
-        frame, notes = read_table(path, words=outcomes.GRADE_COLUMNS, skip_bad_lines=skip_bad_lines)
+        frame, _ = read_table(path, words=outcomes.GRADE_COLUMNS, skip_bad_lines=skip_bad_lines)
     except RagworthError:
         return None  # the reader of runs says what is wrong
     if find_id_column(frame, "passage") is not None or find_id_column(frame, "query") is None:
         return None
     if "metric" in frame.columns and "aspect" not in frame.columns:
-        scores = Scores(frame, source=path)
-        scores.notes = notes
-        return scores
+        frame, notes = read_table(path, skip_bad_lines=skip_bad_lines)  # values are numbers, never words
+        return Scores(frame, source=path, notes=notes)
     return outcomes.read(path, skip_bad_lines=skip_bad_lines)
 
 

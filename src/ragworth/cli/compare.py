@@ -101,6 +101,7 @@ def command(
         changes=changes,
         **testing,
     )
+    print_notes(_difference_notes(result.differences, family), quiet)
     summary = _with_groups(comparison.summarise(scores, **facts, conversations=conversations), scores, testing)
     resampled = (
         f", {result.resamples:,} resamples, seed {seed}" if test in ("randomisation", "bootstrap", "bounded") else ""
@@ -121,6 +122,24 @@ def command(
     lacking = not given["incomplete"] and lacks_values(result, gates)
     if gate(result, gates, 1 - level) or lacking:
         raise SystemExit(WORSE)
+
+
+MANY_METRICS = 5
+"""Number of metrics from which a note says that p isn't corrected for them."""
+
+
+def _difference_notes(differences: Any, family: str) -> tuple[str, ...]:
+    """Note systems without a common query, and p-values that aren't corrected for many metrics."""
+    notes = []
+    for row in differences.filter(differences["n"] == 0).iter_rows(named=True):
+        notes.append(f"{row['system']} and {row['baseline']} can't be compared by {row['metric']}: no query has both")
+    metrics = differences["metric"].unique(maintain_order=True).to_list()
+    if family == "metric" and len(metrics) >= MANY_METRICS and bool((differences["p_holm"] < 0.05).any()):
+        notes.append(
+            f"p isn't corrected for the {len(metrics):,} metrics, and of so many, some are below 0.05 by chance alone; "
+            "--family all corrects for them"
+        )
+    return tuple(notes)
 
 
 class _Inputs(NamedTuple):

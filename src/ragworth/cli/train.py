@@ -292,6 +292,7 @@ def _read(cases: tuple[str, ...], others: tuple[str, ...]) -> tuple[list[Any], l
     from ragworth.fitting import FittingTables
     from ragworth.inputs.problems import Problems
     from ragworth.results import Results
+    from ragworth.score_rows import half_grade_notes
 
     _check_apart(cases, others)
     reading = Problems()
@@ -299,8 +300,10 @@ def _read(cases: tuple[str, ...], others: tuple[str, ...]) -> tuple[list[Any], l
     read = [reading.of(partial(Results.read, _folder(path))) for path in paths]
     reading.done()
     names = _number_names([_name(path, results) for path, results in zip(paths, read, strict=True)])
-    turns = [note for each in read if each is not None for note in independence_notes(each.conversations)]
-    print_notes(tuple(dict.fromkeys(turns)), False)
+    found = [each for each in read if each is not None]
+    notes = [note for each in found for note in independence_notes(each.conversations)]
+    notes += [note for each in found if each.manifest.get("study") for note in half_grade_notes(each)]
+    print_notes(tuple(dict.fromkeys(notes)), False)
     tables = [FittingTables.of(results, name) for results, name in zip(read, names, strict=True) if results is not None]
     return tables[: len(cases)], tables[len(cases) :]
 

@@ -65,7 +65,8 @@ def missing_answer_notes(
     if answers is not None:
         known = answers.frame.group_by("system", maintain_order=True).agg(pl.col("query").unique())
         for system, answered in known.iter_rows():
-            lacking = [query for query in queries if query not in set(answered)]
+            has = set(answered)
+            lacking = [query for query in queries if query not in has]
             if lacking:
                 few = format_list([quote_short(questions.get(query, query), 40) for query in lacking], 3)
                 number = f"{len(lacking):,} of {format_count(len(queries), 'query', 'queries')}"

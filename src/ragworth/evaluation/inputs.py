@@ -26,6 +26,7 @@ from ragworth.inputs.conflicts import JudgmentSource, check_no_conflicts, merge_
 from ragworth.inputs.problems import Problems
 from ragworth.inputs.reader import CollectionFiles, FileReader
 from ragworth.inputs.runs import queries_of, rename_system, systems_of
+from ragworth.metrics.id_spelling import spelling_hint
 from ragworth.retrieval import Pipeline, StepContext
 from ragworth.retrieval.steps.given_run import Run
 from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings
@@ -220,6 +221,10 @@ def load_inputs(
         <= {name for log in systems.logs if log.contexts is not None for name in log.contexts.systems},
     )
     notes += missing_answer_notes(material.answers, queries, texts.queries.select("query", "text"))
+    if material.answers is not None and (space.answers is None or file is not None):
+        answered = material.answers.table.distinct("system")
+        if silent := [quote_short(name, 24) for name in systems.names if name not in answered]:
+            notes.append(f"no answers of {format_list(silent, 3)}: only the other systems are compared by answers")
     if systems.bare and systems.made:
         few = format_list([quote_short(name, 24) for name in systems.bare], 3)
         notes.append(f"the data doesn't say what {few} showed: metrics of passages leave it out")
@@ -392,6 +397,10 @@ class EvaluationScope:
     def collection(self, whole: Collection) -> Collection:
         """The collection with these queries, and with all passages."""
         relevance, ratings = whole.relevance, whole.ratings
+        self._note_spelling(whole.answers, "accepted answers")
+        self._note_spelling(whole.subquestions, "sub-questions")
+        if relevance is not None:
+            self._note_spelling(relevance.frame, "relevance labels")
         return replace(
             whole,
             queries=self.queried(whole.queries),
@@ -419,7 +428,13 @@ class EvaluationScope:
         strange = frame.filter(~pl.col("system").is_in(known))["system"].unique(maintain_order=True).to_list()
         few = format_list([quote_short(name, 24) for name in strange], 3)
         mine = self.queried(frame.filter(pl.col("system").is_in(known)))
+        if len(mine) + frame.filter(~pl.col("system").is_in(known)).height < frame.height:
+            for part in frame.partition_by("system", maintain_order=True):
+                self._note_spelling(part, f"{what} of {part['system'][0]}")
         if strange and mine.height:
+            lacking = pl.Series([name for name in known if name not in set(mine["system"])], dtype=pl.String)
+            if hint := spelling_hint(pl.Series(strange), lacking, "evaluated", ("system", "systems")):
+                self.problems.say(f"{what}: {hint}", "name systems alike in all files", *path)
             self.notes.append(
                 f"{what} of {format_count(len(strange), 'system')} are left out, not being evaluated ({few})"
             )
@@ -428,3 +443,10 @@ class EvaluationScope:
             found = f"no {what} are of a system and a query that are evaluated"
             self.problems.say(found, f"name systems alike: there {few or 'as here'}, here {names}", *path)
         return mine
+
+    def _note_spelling(self, frame: pl.DataFrame, what: str) -> None:
+        """Note rows that are left out because their queries are spelt otherwise than those evaluated."""
+        theirs, mine = frame["query"].unique(maintain_order=True), pl.Series(list(self.queries), dtype=pl.String)
+        unknown, lacking = theirs.filter(~theirs.is_in(self._ids)), mine.filter(~mine.is_in(theirs.implode()))
+        if len(unknown) and (hint := spelling_hint(unknown, lacking, "evaluated")):
+            self.notes.append(f"{what}: {hint}")

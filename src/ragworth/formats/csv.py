@@ -117,7 +117,15 @@ def _read_header(path: PathOrStr, data: bytes) -> tuple[list[str], str]:
     try:
         names = [name.strip() for name in next(csv.reader([header.decode("utf-8")], delimiter=separator, strict=True))]
     except (UnicodeDecodeError, csv.Error) as error:
-        raise FormatError("the header is not UTF-8 text", file=str(path), line=1, expected="column names") from error
+        remedy = "save it as UTF-8, or convert it: iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW"
+        found = "the header is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else f"the header: {error}"
+        raise FormatError(
+            found,
+            file=str(path),
+            line=1,
+            expected="column names",
+            remedy=remedy if isinstance(error, UnicodeDecodeError) else "",
+        ) from error
     if names[0] == "" and len(names) > 1:
         names[0] = UNNAMED  # pandas writes its index so
     if len(set(names)) < len(names) or "" in names:

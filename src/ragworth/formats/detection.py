@@ -10,16 +10,25 @@ import re
 from ragworth.errors import FormatError, Hint, format_names
 from ragworth.formats.catalog import FORMATS
 from ragworth.formats.contract import FileSample, Format
-from ragworth.formats.fields import FIELDS, FieldFinder, plain_name, quote_argument
+from ragworth.formats.fields import FIELDS, SYSTEM_COLUMNS, FieldFinder, plain_name, quote_argument
 from ragworth.formats.files import PathOrStr
 from ragworth.formats.log import NAMES
 from ragworth.formats.log_files import sample_file
 
 WORDS = {
-    "accepted": ("gold", "truth", "reference", "expected", "target", "correct", "ideal", "label"),
-    "question": ("question", "query", "prompt", "user", "input", "utterance", "frage", "q"),
-    "passages": ("context", "passage", "chunk", "retriev", "doc", "source", "snippet", "evidence", "hits", "search"),
-    "answer": ("answer", "response", "output", "predict", "completion", "generat", "reply", "antwort", "model", "llm"),
+    "accepted": (
+        *("gold", "truth", "reference", "expected", "target", "correct", "ideal", "label"),
+        *("referenz", "erwartet", "attendu", "esperad"),
+    ),
+    "question": ("question", "query", "prompt", "user", "input", "utterance", "frage", "pregunta", "domanda", "q"),
+    "passages": (
+        *("context", "passage", "chunk", "retriev", "doc", "source", "snippet", "evidence", "hits", "search"),
+        *("kontext", "contesto"),
+    ),
+    "answer": (
+        *("answer", "response", "output", "predict", "completion", "generat", "reply", "assistant"),
+        *("antwort", "réponse", "reponse", "respuesta", "risposta", "model", "llm"),
+    ),
     "query": ("id", "number", "key"),
 }
 """Words in the names of columns that hint at a field, the most telling first."""
@@ -118,11 +127,14 @@ def guess_columns(sample: FileSample) -> dict[str, str]:
     known = {field: column for field, column in found.items() if field in FIELDS}
     free = [column for column in _all_columns(sample) if column not in found.values()]  # a grade is no answer
     free = [column for column in free if not _NUMBERS.search(plain_name(column))]
+    systems = [column for column in free if plain_name(column).rpartition(".")[2] in SYSTEM_COLUMNS]
+    free = [column for column in free if column not in systems]
+    known = {**({"system": systems[0]} if systems else {}), **known}
     for field in ("accepted", "passages", "question", "answer", "query"):
         if field not in known and (column := _guess_column(field, free, sample)):
             known[field] = column
             free.remove(column)
-    wanted = [field for field in ("question", "answer", "passages", "accepted") if field in known]
+    wanted = [field for field in ("question", "answer", "passages", "accepted", "system") if field in known]
     mapping: dict[str, str] = {field: known[field] for field in wanted}
     if "question" not in mapping:
         mapping = {"question": "COLUMN", **mapping}

@@ -64,6 +64,12 @@ GRADE_FIELDS: dict[str, tuple[str, ...]] = {
 }
 """Grades of answers, and what files call them."""
 
+SYSTEM_COLUMNS = (
+    *("model", "model_name", "llm", "method", "variant", "version", "app_version", "config", "experiment", "approach"),
+    *("experiment_name", "provider", "retriever", "modell", "modèle", "modelo", "modello"),
+)
+"""Names of columns that may name the systems."""
+
 BLANK_NOTE = "passages without any text are left out"
 LONG_TEXT = 30
 """Characters from which a field of a passage may be its text."""
@@ -91,7 +97,7 @@ ID_KEYS = ("doc_id", "id", "_id", "id_", "node_id", "passage_id", "docid", "docn
 SCORE_KEYS = ("score", "_score", "similarity", "document.score", "certainty")
 RELEVANCE_KEYS = ("relevance", "is_relevant", "relevant")
 # In what LangChain's dumpd writes (with "lc"), the id is the path of a class.
-WRAPPERS = ("node", "document", "doc", "kwargs", "init_parameters")
+WRAPPERS = ("node", "document", "doc", "chunk", "passage", "kwargs", "init_parameters")
 """Keys of a passage that hold the passage itself, as in LlamaIndex's NodeWithScore."""
 
 STORED = ("_source", "payload", "entity", "properties", "metadata", "content")
@@ -364,10 +370,16 @@ def _own_fields(row: Mapping[str, Any], rank: int) -> LoggedPassage:
     return LoggedPassage(
         None if text is None else as_text(text, f"text of passage {rank}"),
         None if name is None else as_id(name, "doc_id"),
-        _minus_distance(row) if score is None else as_number(score, f"score of passage {rank}"),
-        None if relevance is None else as_number(relevance, f"relevance of passage {rank}"),
+        _minus_distance(row) if score is None else _as_score(score, f"score of passage {rank}"),
+        None if relevance is None else _as_score(relevance, f"relevance of passage {rank}"),
         *_found_by(row, rank),
     )
+
+
+def _as_score(value: Any, what: str) -> float:
+    """A number, which may be written as text."""
+    number = as_grade(value, what)
+    return as_number(value if number is None else number, what)
 
 
 def _minus_distance(row: Mapping[str, Any]) -> float | None:

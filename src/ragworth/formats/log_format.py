@@ -14,6 +14,7 @@ from ragworth.formats.columns import skipped_note
 from ragworth.formats.contract import FileSample, Format, LoadedCollection
 from ragworth.formats.fields import (
     GRADE_FIELDS,
+    SYSTEM_COLUMNS,
     FieldFinder,
     Names,
     as_passage,
@@ -30,12 +31,6 @@ from ragworth.formats.unused_columns import UnusedColumns
 from ragworth.formats.values import WrongLineError
 from ragworth.tables import Contexts
 from ragworth.tables.ranking import Ties
-
-SYSTEM_COLUMNS = (
-    *("model", "model_name", "llm", "method", "variant", "version", "app_version", "config", "experiment", "approach"),
-    *("experiment_name", "provider", "retriever"),
-)
-"""Names of columns that may name the systems."""
 
 REPEAT_COLUMNS = ("run", "run_id", "trial", "attempt", "iteration", "repetition", "replicate", "seed", "sample")
 """Names of columns that may number the answers of a system to a question."""

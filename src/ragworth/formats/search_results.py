@@ -41,6 +41,9 @@ def _find_responses(row: Mapping[str, Any], *, empty: bool = False) -> list[str]
 
 
 def _read(row: Mapping[str, Any], place: int, finder: FieldFinder) -> Iterator[ToolRow]:
+    if "passages" in finder.columns:
+        yield ToolRow(place, dict(row))
+        return
     names = _find_responses(row) or _find_responses(row, empty=True)
     if not names:
         raise WrongLineError("no hits of a vector store or search engine")

@@ -56,7 +56,7 @@ def read(path: PathOrStr, kind: CollectionPart, *, skip_bad_lines: bool = False)
         return loaded.collection
     name = str(path).lower().removesuffix(".gz").removesuffix(".zst")
     single = {"queries": "query", "passages": "passage"}.get(kind)
-    if single and name.endswith(".tsv") and _lacks_header(path):
+    if single and name.endswith(".tsv") and lacks_header(path):
         frame, notes = _read_pairs(path, single, skip_bad_lines)
     elif not name.endswith((".jsonl", ".ndjson")):
         if not name.endswith((".csv", ".tsv", ".parquet")):
@@ -83,7 +83,7 @@ def conversation_format(path: PathOrStr) -> Format | None:
     return found if found is not None and found.name in CONVERSATION_FORMATS else None
 
 
-def _lacks_header(path: PathOrStr) -> bool:
+def lacks_header(path: PathOrStr) -> bool:
     """Whether the first line is an id and a text, and not the names of columns."""
     _, first = next(read_lines(path), (0, b""))
     fields = [field.strip().lower() for field in first.decode("utf-8", "replace").split("\t")]

@@ -105,7 +105,7 @@ def read_run(
 
 
 def _unlike_ranks(path: PathOrStr) -> str:
-    """A note if at the beginning of a run the scores don't give the order of the ranks: distances, or all equal."""
+    """A note if at the beginning of a run the scores don't give the order of the ranks."""
     if not Path(path).is_file():
         return ""
     with open_file(path) as stream:
@@ -121,6 +121,9 @@ def _unlike_ranks(path: PathOrStr) -> str:
         return f"the scores of a query's passages are all equal, so their ids decide the order; {ignored}"
     if scores and all(each == sorted(each) and each[0] < each[-1] for each in scores):
         return f"the first ranks have the lowest scores, as if these were distances; {ignored}"
+    if mixed := sum(each != sorted(each, reverse=True) for each in scores):
+        queries = f"{mixed:,} of the first {format_count(len(scores), 'query', 'queries')}"
+        return f"the scores contradict the ranks in {queries}, and decide the order; {ignored}"
     return ""
 
 

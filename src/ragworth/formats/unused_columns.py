@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ragworth.errors import format_names
-from ragworth.formats.fields import FIELDS, FieldFinder, plain_name, quote_argument
+from ragworth.formats.fields import FIELDS, SYSTEM_COLUMNS, FieldFinder, plain_name, quote_argument
 from ragworth.formats.grade_words import GRADES
 
 SEEN_ROWS = 500
@@ -20,6 +20,9 @@ NO_GRADE = re.compile(
     r"words|chars|k|version|port|start|end|unnamed:|level)(_|$)"
 )
 """Names of numbers that say nothing of an answer's quality."""
+
+CONVERSATION = re.compile(r"(conversation|session|dialog(ue)?|thread|chat)(_?(id|uuid|key|no|number))?")
+"""Names of what several turns share."""
 
 JOINED = re.compile(
     r"\n[ \t]*(?:-{3,}|={3,}|\*{3,}|#{3,})[ \t]*\n|\|\|\||<sep>|\[SEP\]|\n[ \t]*\n[ \t]*\S|"
@@ -88,11 +91,33 @@ class UnusedColumns:
                 f"{found['passages']!r} is one text in each record, and read as one passage; if several are "
                 "joined in it, write them as a list"
             )
+        if "system" not in found:
+            notes += self._system_notes()
+        for name in self._conversations():
+            notes.append(
+                f"{name!r} isn't used: if it names conversations, their turns count as independent questions, and are "
+                "asked without what was said before; docs/howto/conversations.md says how to write conversations"
+            )
         if grades:
             notes.append(
                 f"{format_names(grades, 4)} not used; if a column has grades, say so: --map NAME=COLUMN, or [columns]"
             )
         return notes
+
+    def _system_notes(self) -> list[str]:
+        """The note on a column that may name several systems, which are read as one."""
+        for name, values in self.values.items():
+            different = dict.fromkeys(map(str, values))
+            if plain_name(name) in SYSTEM_COLUMNS and 1 < len(different) <= len(values) / 2:
+                few = format_names(list(different), 4)
+                mapping = quote_argument(f"system={name}")
+                return [f"{name!r} ({few}) isn't used: all is read as one system; if it names systems: --map {mapping}"]
+        return []
+
+    def _conversations(self) -> list[str]:
+        """The first column with the name of a conversation that several records of a system share."""
+        named = {name: each for name, each in self.values.items() if CONVERSATION.fullmatch(plain_name(name))}
+        return [name for name, each in named.items() if len(set(map(str, each))) * len(self.systems) < len(each)][:1]
 
     def _others(self, field: str, found: Mapping[str, str], finder: FieldFinder, grades: list[str]) -> list[str]:
         """The note on columns that are called like a field, where another column has it."""

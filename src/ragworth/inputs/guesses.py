@@ -72,6 +72,8 @@ def guess_kinds(head: FileHead) -> list[Guess]:
         raise FormatError("it is empty" if head.whole else "its first line is too long to be looked at")
     if (guess := _guess_trec(head, [line.split() for line in rows])) is not None:
         return [guess]
+    if (guess := _guess_pairs(head, lines)) is not None:
+        return [guess]
     if head.file.plain.endswith(TABLE_SUFFIXES):
         frame, _ = read_table(head.sample, words=outcomes.GRADE_COLUMNS, skip_bad_lines=True)
         return [_guess_by_columns(head, "table", set(frame.columns), frame)]
@@ -111,6 +113,16 @@ def _guess_trec(head: FileHead, rows: list[list[bytes]]) -> Guess | None:
         return Guess("ratings", "trec")
     doubt = "its second column may number sub-questions; taken as relevance labels" if len(different) > 1 else ""
     return Guess("qrels", "trec", doubt)
+
+
+def _guess_pairs(head: FileHead, lines: list[bytes]) -> Guess | None:
+    """Texts of queries or passages, by the name of a file with an id and a text on each line and no header."""
+    kind: FileKind | None = "queries" if _name_contains(head, QUERY_WORDS) else None
+    kind = kind or ("passages" if _name_contains(head, PASSAGE_WORDS) else None)
+    if kind is None or not head.file.plain.endswith(".tsv") or any(line.count(b"\t") != 1 for line in lines[:-1]):
+        return None
+    doubt = f"it has no header; taken as ids and texts of {kind}, for its name"
+    return Guess(kind, "table", doubt) if texts.lacks_header(head.sample) else None
 
 
 def _guess_by_columns(head: FileHead, form: FileForm, columns: set[str], frame: pl.DataFrame | None) -> Guess:

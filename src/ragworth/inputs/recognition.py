@@ -67,10 +67,15 @@ def recognise_file(head: FileHead, columns: Mapping[str, str] | None = None) -> 
     columns = applicable_columns(head.file.path, columns or {}) or None
     try:
         form = find_log_format(head.file.path)
-        if form is not None and form.name != "jsonl":  # which may also be texts
-            return [_read_log(head, form.name, columns)]
     except FormatError as error:
         unknown = error
+    if form is not None and form.name != "jsonl":  # which may also be texts
+        try:
+            return [_read_log(head, form.name, columns)]
+        except FormatError as error:
+            if not columns and not isinstance(error, NothingLoggedError):
+                raise
+            unknown = error
     if columns and unknown is not None:
         return [_read_log(head, "log", columns)]
     try:
@@ -98,9 +103,9 @@ def _read_log(head: FileHead, form: str, columns: Mapping[str, str] | None) -> R
     sample = head.sample if lines else head.file.path
     log = formats.load(f"{form}:{sample}", columns, skip_bad_lines=lines and not head.whole)
     if not systems_of(log):
-        raise FormatError("it has no contexts and no answers")
+        raise NothingLoggedError("it has no contexts and no answers")
     if log.answers is None and log.outcomes is None and not _shown(log).height:
-        raise FormatError("nothing was retrieved in it")
+        raise NothingLoggedError("nothing was retrieved in it")
     spec = _path_spec(head, "log", form)
     return RecognisedFile(
         head.file.name, "log", spec, _shown(log), head.whole or not lines, log.collection, "", log, columns
@@ -114,6 +119,10 @@ def recognise_records(log: LoadedCollection) -> RecognisedFile:
 
 def _shown(log: LoadedCollection) -> pl.DataFrame:
     return log.contexts.frame if log.contexts is not None else pl.DataFrame(schema=Contexts.schema)
+
+
+class NothingLoggedError(FormatError):
+    """A file in the format of a log without what systems did, such as questions with accepted answers."""
 
 
 class DamagedFileError(FormatError):

@@ -101,6 +101,15 @@ class ShownContexts(NamedTuple):
             }
         )
 
+    def head(self, system: int, rows: int) -> pl.DataFrame:
+        """Query and passage of one system's first contexts, with about so many rows."""
+        contexts = np.flatnonzero(self.system == system)
+        sizes = np.diff(self.starts)[contexts]
+        contexts = contexts[: np.searchsorted(np.cumsum(sizes), rows) + 1]
+        query = self.query.gather(np.repeat(contexts, sizes[: len(contexts)]))
+        passage = self.passage.gather(ranking.rows_of_groups(self.starts, contexts))
+        return pl.DataFrame({"query": query, "passage": passage})
+
     def _select_rows(self, rows: Ints) -> ShownContexts:
         """Keep some rows, given in order, of the same contexts."""
         starts = np.searchsorted(rows, self.starts).astype(np.int64)

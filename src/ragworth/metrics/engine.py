@@ -19,6 +19,7 @@ from ragworth.metrics.block_builder import BlockBuilder, KnownTruth, ShownContex
 from ragworth.metrics.blocks import Block, Floats
 from ragworth.metrics.declaration import UNIVERSES, Metric, format_number
 from ragworth.metrics.ground_truth import ASPECT_SCALES, aspect_values, judged_values, query_numbers, rating_matrices
+from ragworth.metrics.id_spelling import MAX_PASSAGES, passage_hint, spelling_hint
 from ragworth.metrics.parsing import parse
 from ragworth.metrics.reader_judgments import READER_JUDGED, READER_REASON, reader_judged
 from ragworth.metrics.sets import CUT_RANKING
@@ -287,6 +288,7 @@ class ScoringJob:
         assert truth is not None  # needs were checked
         self.shown, self.metrics, self.universe = shown, metrics, universe
         self.unlabelled: dict[tuple[str, str], _Unlabelled] = {}
+        self.judged = truth.select("query", "passage")
         self.queries = truth["query"].unique(maintain_order=True)
         needs = {need for metric in metrics for need in metric.needs}
         self.known = KnownTruth(
@@ -320,7 +322,7 @@ class ScoringJob:
             asked = self.shown.query.filter(pl.Series(mine))
             known = int((query[mine] >= 0).sum())
             if known == 0:
-                hint = _spelling_hint(asked, self.queries, what)
+                hint = spelling_hint(asked, self.queries, what)
                 raise TableError(
                     f"{system}: none of its {format_count(len(asked), 'query', 'queries')} is {what}",
                     more=(
@@ -337,18 +339,16 @@ class ScoringJob:
                 unknown = self.shown.query.filter(pl.Series(mine & (query < 0)))
                 queries = format_count(extra, "query", "queries")
                 notes.append((system, f"{queries} not {what} and so not scored ({_first_ids(unknown)})"))
-                if hint := _spelling_hint(unknown, self.queries.filter(~self.queries.is_in(asked.implode())), what):
+                if hint := spelling_hint(unknown, self.queries.filter(~self.queries.is_in(asked.implode())), what):
                     notes.append((system, hint))
             unmatched = (
                 cells is not None and cells.bounds[i] == cells.bounds[i + 1] and bool(self.shown.size[mine].any())
             )
-            if unmatched and not self.blocks.any_known(i, self.universe):
-                notes.append(
-                    (
-                        system,
-                        f"none of the passages it shows is {what}; check that passage ids are written the same way",
-                    )
-                )
+            if hint := passage_hint(self.shown.head(i, MAX_PASSAGES), self.judged, what):
+                notes.append((system, hint))
+            elif unmatched and not self.blocks.any_known(i, self.universe):
+                words = f"none of the passages it shows is {what}; check that passage ids are written the same way"
+                notes.append((system, words))
         return [*_merge_notes(notes), *self._without_relevant(), *self._thresholds()]
 
     def _without_relevant(self) -> list[str]:
@@ -461,20 +461,6 @@ def _merge_notes(told: list[tuple[str, str]]) -> list[str]:
     for system, words in told:
         about.setdefault(words, []).append(system)
     return [f"{format_list(systems, 3)}: {words}" for words, systems in about.items()]
-
-
-def _spelling_hint(unknown: pl.Series, known: pl.Series, what: str) -> str:
-    """Say how many unknown ids are known ones in another spelling; empty if none is."""
-    key = pl.col("id").str.strip_chars().str.to_lowercase().str.strip_chars_start("0")
-    frames = [ids.rename("id").to_frame().with_columns(key.alias("key")) for ids in (unknown, known)]
-    same = frames[0].join(frames[1], on="key", maintain_order="left").unique("id", maintain_order=True)
-    if not same.height:
-        return ""
-    mine, theirs = (quote_short(each, 24) for each in same.select("id", "id_right").row(0))
-    return (
-        f"{format_count(same.height, 'query', 'queries')} {'differs' if same.height == 1 else 'differ'} from {what} "
-        f"ones only in leading zeros, spaces or case ({mine} and {theirs}); write the ids the same way"
-    )
 
 
 def _first_ids(ids: pl.Series) -> str:

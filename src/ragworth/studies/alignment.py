@@ -47,6 +47,7 @@ class Alignment(PoolStudy):
 
     kind: ClassVar[str] = "alignment"
     title: ClassVar[str] = "which metric predicts what the model makes of a context"
+    predicts: ClassVar[bool] = True
     question: ClassVar[str] = "Alignment: which metric predicts the answers?"
     published: ClassVar[Mapping[str, Published]] = {
         "paper": Published(

@@ -68,6 +68,7 @@ class ContextSize(PoolStudy):
 
     kind: ClassVar[str] = "context-size"
     title: ClassVar[str] = "whether metrics keep predicting the answers when more is shown"
+    predicts: ClassVar[bool] = True
     question: ClassVar[str] = "Context size: do metrics keep predicting the answers when more is shown?"
     published: ClassVar[Mapping[str, Published]] = {
         "paper": Published(

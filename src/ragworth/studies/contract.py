@@ -20,6 +20,7 @@ from ragworth.conversations import cluster_labels, cluster_notes
 from ragworth.errors import InputError
 from ragworth.report.study.page import StudyPage, TableText
 from ragworth.results import Results
+from ragworth.score_rows import half_grade_notes
 from ragworth.stats.estimate import Resampling
 from ragworth.tasks.options import option, options_of, validate_options
 
@@ -125,6 +126,8 @@ class Study:
     """Whether it needs relevance labels."""
     needs_relevant: ClassVar[bool] = True
     """Whether it can only use queries with a relevant passage."""
+    predicts: ClassVar[bool] = False
+    """Whether it asks how well metrics predict the outcome."""
 
     def __post_init__(self) -> None:
         validate_options(self, self.kind)
@@ -176,6 +179,8 @@ class Study:
         for case in cases:
             page.leave_out(case, case.left_out)
             page.note(case, *cluster_notes(case.results.conversations))
+            if self.predicts and case.is_designed:
+                page.note(case, *half_grade_notes(case.results, getattr(self, "outcome", None)))
             self.examine(case, page)
         self.finish(page)
         return page.findings()

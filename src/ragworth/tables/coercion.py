@@ -22,7 +22,7 @@ Data = Any
 
 ID_ALIASES: dict[str, tuple[str, ...]] = {
     "system": ("system_id", "run_id", "system", "run"),
-    "query": ("query_id", "qid", "query-id", "topic_id", "query"),
+    "query": ("query_id", "qid", "q_id", "query-id", "topic_id", "query"),
     "passage": ("passage_id", "doc_id", "docno", "docid", "corpus-id", "passage"),
     "subquestion": ("subquestion_id", "sub_question_id", "subtopic", "subquestion", "question_id"),
 }
