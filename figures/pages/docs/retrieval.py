@@ -122,7 +122,7 @@ def hybrid(run: Run) -> Shown:
     options = f"-q {qrels} -m nDCG@10 -m AP {runs} --quiet -f json"
     said = json.loads(run.output(f"ragworth compare -b bm25 {options}"))
     means = {(row["metric"], row["system"]): row["mean"] for row in json.loads(run.output(f"ragworth score {options}"))}
-    apart = {(row["metric"], row["system"]): row for row in said}
+    apart = {(row["metric"], row["system"]): row for row in said["differences"]}
     rows = [
         (title, *cells("nDCG@10", system, means, apart), *cells("AP", system, means, apart))
         for system, title in HYBRIDS.items()
