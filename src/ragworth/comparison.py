@@ -216,7 +216,7 @@ def value_bounds(metric: str, values: Floats | None = None) -> Bounds | None:
     return (0.0, 1.0) if binary else None
 
 
-ABSENT = "absent"
+ABSENT = "not in its data"
 """Status of a query that other systems have a row for, and this one hasn't."""
 
 
@@ -355,7 +355,7 @@ def _counts(part: pl.DataFrame) -> pl.DataFrame:
 
 
 def _missing_reasons(statuses: pl.Series) -> str:
-    return ", ".join(f"{row[1]} {row[0]}" for row in statuses.value_counts(sort=True).iter_rows())
+    return ", ".join(f"{row[1]:,} {row[0]}" for row in statuses.value_counts(sort=True).iter_rows())
 
 
 def _none_if_nan(value: float) -> float | None:

@@ -27,7 +27,6 @@ NO_GRADES_REMEDY = "see why the answers have no grades: outcomes.parquet, column
 DIGITS = 12
 """Sums of the same passages in another order differ by rounding; a rank correlation would see an order in that."""
 
-
 HALF_SHARE = 0.1
 """Share of half grades from which a note says where they come from."""
 
@@ -140,15 +139,15 @@ def half_grade_notes(results: Results, outcome: str | None = None) -> list[str]:
     A correct answer counts as half if no relevant passage was shown. So such metrics agree with the grades of a model
     that ignores its passages.
     """
-    if results.outcomes is None or outcome not in (None, GRADE):
+    every = results.said_of_answers(GRADE)
+    if every is None or "label" not in every.columns or outcome not in (None, GRADE):
         return []
-    every = results.outcomes.frame
-    grades = every.filter((pl.col("aspect") == GRADE) & pl.col("value").is_not_null())["value"]
-    half = int((grades == 0.5).sum())
-    if half < HALF_SHARE * max(len(grades), 1):
+    labels = every["label"].drop_nulls()
+    half = int((labels == "partially-correct").sum())
+    if half < HALF_SHARE * max(len(labels), 1):
         return []
     return [
-        f"{half:,} of {format_count(len(grades), 'answer')} are correct although no relevant passage was shown, and "
+        f"{half:,} of {format_count(len(labels), 'answer')} are correct although no relevant passage was shown, and "
         "count as half because of the labels. Metrics of relevance read the same labels, so this part of their "
         "correlation says nothing of the answers; with partial = false for the grader under [grades], such answers are "
         "correct"

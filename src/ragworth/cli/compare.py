@@ -130,13 +130,19 @@ MANY_METRICS = 5
 
 def _difference_notes(differences: Any, family: str) -> tuple[str, ...]:
     """Note systems without a common query, and p-values that aren't corrected for many metrics."""
+    from ragworth.errors import format_list
+
     notes = []
-    for row in differences.filter(differences["n"] == 0).iter_rows(named=True):
-        notes.append(f"{row['system']} and {row['baseline']} can't be compared by {row['metric']}: no query has both")
+    empty = differences.filter(differences["n"] == 0).group_by("metric", "baseline", maintain_order=True).agg("system")
+    for metric, baseline, systems in empty.iter_rows():
+        notes.append(
+            f"no query has a value of {metric} for both {baseline} and {format_list(systems, 5)}, so they can't be "
+            "compared; score them on the same queries"
+        )
     metrics = differences["metric"].unique(maintain_order=True).to_list()
     if family == "metric" and len(metrics) >= MANY_METRICS and bool((differences["p_holm"] < 0.05).any()):
         notes.append(
-            f"p isn't corrected for the {len(metrics):,} metrics, and of so many, some are below 0.05 by chance alone; "
+            f"p isn't corrected for the {len(metrics):,} metrics; of so many, some may be below 0.05 by chance: "
             "--family all corrects for them"
         )
     return tuple(notes)

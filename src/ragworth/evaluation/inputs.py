@@ -429,10 +429,12 @@ class EvaluationScope:
         few = format_list([quote_short(name, 24) for name in strange], 3)
         mine = self.queried(frame.filter(pl.col("system").is_in(known)))
         if len(mine) + frame.filter(~pl.col("system").is_in(known)).height < frame.height:
-            for part in frame.partition_by("system", maintain_order=True):
+            pairs = frame.filter(pl.col("system").is_in(known)).select("system", "query").unique(maintain_order=True)
+            for part in pairs.partition_by("system", maintain_order=True):
                 self._note_spelling(part, f"{what} of {part['system'][0]}")
         if strange and mine.height:
-            lacking = pl.Series([name for name in known if name not in set(mine["system"])], dtype=pl.String)
+            has = set(mine["system"].unique())
+            lacking = pl.Series([name for name in known if name not in has], dtype=pl.String)
             if hint := spelling_hint(pl.Series(strange), lacking, "evaluated", ("system", "systems")):
                 self.problems.say(f"{what}: {hint}", "name systems alike in all files", *path)
             self.notes.append(

@@ -93,9 +93,12 @@ class SglangEngine:
         return texts
 
     def close(self) -> None:
-        """Stop the processes that were started with the engine; if none is known, SGLang stops all of this one."""
+        """Stop the processes that were started with the engine; if none is known, all that this one has started."""
         if not self._children:
             self._engine.shutdown()
+        watchdog = getattr(getattr(self._engine, "tokenizer_manager", None), "_subprocess_watchdog", None)
+        if self._children and watchdog is not None:
+            watchdog.stop()  # or it would end this program, too, when it finds them dead
         for child in self._children:
             _kill_tree(child)
         atexit.unregister(self.close)
@@ -110,8 +113,9 @@ def _kill_tree(child: BaseProcess) -> None:
     import psutil  # which SGLang needs
 
     started: list[Any] = []
-    with suppress(psutil.NoSuchProcess):
-        started = psutil.Process(child.pid).children(recursive=True)
+    if child.is_alive():  # the number of a dead one may be another process's by now
+        with suppress(psutil.NoSuchProcess):
+            started = psutil.Process(child.pid).children(recursive=True)
     child.kill()
     child.join()
     for each in started:

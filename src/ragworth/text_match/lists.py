@@ -23,16 +23,15 @@ _ELSEWHERE = {
     r"|\b(?:war|part|chapter|volume|book|act|phase|type|class|stage|section|article) i\b",
 }
 """Signs that a word which may join items is another one: French or Spanish "en"; Swedish, Italian or English "i"."""
-_NAME = r"[^\W\d_a-z]\w+"
 _NOT_CZECH = re.compile(
-    rf"^(?!.*[ěščřžůťďňľĺŕýíĚŠČŘŽŮŤĎŇĽÝÍ])(?!(?:{_NAME}, )*{_NAME} a {_NAME}$)|[ñãõçàèìòùâêîöüőű]|{_ARTICLES}"
+    rf"^(?!.*[ěščřžůťďňľĺŕýíĚŠČŘŽŮŤĎŇĽÝÍ])|[ñãõçàèìòùâêîöüőű]|{_ARTICLES}"
     r"|(?i:\b(?:is|was|are|were|be|the|of|as|in|by|for|to|at|on|from|with|not|just|such|what|like|once|half|only)\b)",
     re.DOTALL,
 )
-"""Signs that "a" doesn't join items, as in Czech and Slovak: no letter of these, unless only names are joined."""
+"""Signs that "a" doesn't join items, as in Czech and Slovak: no letter of these."""
 _OTHER_WORD = {word: re.compile(signs, re.IGNORECASE) for word, signs in _ELSEWHERE.items()} | {"a": _NOT_CZECH}
 _CZECH_QUESTION = re.compile(
-    r"[ěřůťďňľĺŕ]|\b(?:jak|jaké|co|čo|kdo|kto|kde|ktoré|které|aký|ako|sú|jsou)\b", re.IGNORECASE
+    r"[ěřůťďňľĺŕ]|(?<![-\w])(?:jak|jaké|co|čo|kdo|kto|kde|ktoré|které|aký|ako|sú|jsou)(?![-.\w])", re.IGNORECASE
 )
 _CZECH_AND = re.compile(r"(?<=[^\W\d_]|\.) a (?=[^\W\d_])")
 
@@ -54,8 +53,8 @@ _COMMA = re.compile("[，،]")
 
 _HANGUL = "[\uac00-\ud7a3]"
 _KOREAN_JOINTS = re.compile(f"(?<={_HANGUL})(?:([와과]) +(?=[\uac00-\ud7a3A-Za-z\\d])| ?[,·ㆍ] ?(?={_HANGUL}))")
-_KOREAN_WORD = re.compile(rf"(?<!{_HANGUL})(?:결|학|안|성|통|전|일|공|문)과$")
-"""Words that end in 과: 결과 is "result"."""
+_KOREAN_WORD = re.compile(rf"(?:(?<!{_HANGUL})(?:결|학|안|성|통|전|일|공|문|경|인|간)|[문년인신])과$")
+"""Words that end in 과: 결과 is "result", 정신과 "psychiatry"."""
 _ARABIC_LETTER = "[\u0621-\u064a]"
 # Words that begin with و, which is no "and" there: ministry, Washington, state, father.
 _ARABIC_WORDS = (

@@ -20,7 +20,7 @@ from ragworth.answer_outcomes import (
     outcome_scores,
     outcome_type,
 )
-from ragworth.comparison import Comparison, compare, is_different, score_matrices, summarise
+from ragworth.comparison import ABSENT, Comparison, compare, is_different, score_matrices, summarise
 from ragworth.errors import format_count, format_list
 from ragworth.generation.writer import ORACLE_SYSTEM
 from ragworth.report.page.rankings import (
@@ -146,8 +146,10 @@ def _of_all_questions(
     for system, mine in means.items():
         found[system] = {}
         for name, mean in mine.items():
-            lacking = f"{total - mean.total:,} not in its data" if mean.total < total else ""
-            words = ", ".join(filter(None, (mean.missing, lacking)))
+            reasons = dict(reversed(each.split(" ", 1)) for each in filter(None, mean.missing.split(", ")))
+            absent = total - mean.total + int(reasons.pop(ABSENT, "0").replace(",", ""))
+            lacking = {ABSENT: f"{absent:,}"} if absent else {}
+            words = ", ".join(f"{count} {reason}" for reason, count in (reasons | lacking).items())
             found[system][name] = mean._replace(total=total, missing=words)
     return found
 
