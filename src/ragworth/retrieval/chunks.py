@@ -40,7 +40,9 @@ SPACED_BAR = re.compile(r"(?<!\S)\|(?!\S)")
 RULE = re.compile(r"\|?(?:\s*:?-{3,}:?\s*\|)+(?:\s*:?-{3,}:?\s*)?")
 """The line between the header and the rows of a Markdown table."""
 BRACKETS = re.compile(r"\([^()]*\)|\[[^][]*\]|\{[^{}]*\}")
-MAGNITUDES = re.compile(r"(?:\|\S(?:[^|]*\S)?\|(?: (?=[^\W\d_A-Z]|[^\w\s])[^|\s](?:[^|]*[^|\s])? |[+=<>≤≥≠·×]))+\|\S(?:[^|]*\S)?\|")
+MAGNITUDES = re.compile(
+    r"(?:\|\S(?:[^|]*\S)?\|(?: (?=[^\W\d_A-Z]|[^\w\s])[^|\s](?:[^|]*[^|\s])? |[+=<>≤≥≠·×]))+\|\S(?:[^|]*\S)?\|"
+)
 """Bars around terms, and a sign or a word in lower case between these: "|x| + |y|"."""
 NO_HEADER = re.compile(
     r"^[$>] |[;{}.!?:,]$|->|\s\W{0,2}=\s"
