@@ -451,8 +451,13 @@ def test_euclidean_distances_of_pinecone(save: Save) -> None:
     relevance = [match | {"score": 1 - match["score"], "distance": match["score"]} for match in matches]
     loaded = read(save, [{"query": MILL, "results": {"matches": relevance}, "metric": "l2"}])
     assert [score for _, score in shown(loaded)["log", MILL]] == pytest.approx([0.9, 0.6])
-    unnamed = read(save, [row]).contexts
-    assert unnamed is not None and unnamed.notes[0].endswith("these scores may be distances")
+    rows = [row | {"query": f"{MILL} {n}"} for n in range(31)]
+    unnamed, two = read(save, rows[:3]).contexts, read(save, rows[:2]).contexts
+    assert unnamed is not None and unnamed.notes[0].endswith("file counts; these scores may be distances")
+    assert two is not None and two.notes[0].endswith("one before it: the order of the file counts")
+    others = [each | {"results": {"matches": matches[::-1]}} for each in rows[3:]]
+    few = read(save, rows[:3] + others).contexts
+    assert few is not None and not few.notes
 
 
 def test_several_queries_of_chroma(save: Save) -> None:

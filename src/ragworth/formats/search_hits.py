@@ -2,7 +2,8 @@
 
 Hits are in the order of the response. Scores are better if higher: the distances of Chroma, Weaviate and pgvector are
 negated, and so are the scores of responses that name a metric which is a distance (``"metric": "euclidean"``), unless
-they fall with the rank, as relevance computed from a distance does. Milvus calls distances and similarities ``distance``, and Vertex AI calls both ``score``; without a metric, these are left out.
+they fall with the rank, as relevance computed from a distance does. Milvus calls distances and similarities
+``distance``, and Vertex AI calls both ``score``; without a metric, these are left out.
 """
 
 from __future__ import annotations
