@@ -448,7 +448,7 @@ def test_euclidean_distances_of_pinecone(save: Save) -> None:
     loaded = read(save, [row | {"metric": "euclidean"}])
     assert [score for _, score in shown(loaded)["log", MILL]] == pytest.approx([-0.1, -0.4])
     assert loaded.contexts is not None and not loaded.contexts.notes
-    relevance = [match | {"score": 1 - match["score"], "distance": match["score"]} for match in matches]
+    relevance = [match | {"score": 0.9 - 0.3 * n, "distance": match["score"]} for n, match in enumerate(matches)]
     loaded = read(save, [{"query": MILL, "results": {"matches": relevance}, "metric": "l2"}])
     assert [score for _, score in shown(loaded)["log", MILL]] == pytest.approx([0.9, 0.6])
     rows = [row | {"query": f"{MILL} {n}"} for n in range(31)]
