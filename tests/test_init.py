@@ -308,7 +308,7 @@ def test_tables_of_texts_judgments_answers_and_outcomes(put: Put, tmp_path: Path
     assert (space.judged, space.graded) == (("more.csv",), ("outcomes.csv",))
     assert space.answers == config.AnswerConfig(file="answers.csv")
     assert set(space.judgments) == {"ratings"}
-    assert any("gold.csv" in line and "for its name" in line for line in plan.assumed)
+    assert any("gold.csv" in line and "because of its name" in line for line in plan.assumed)
     assert any(line.startswith("strange.csv (outcomes of answers): it is of 'b'") for line in plan.unused)
 
 

@@ -23,6 +23,12 @@ TurnForm = Literal["conversation", "rewrite", "turn"]
 """What the reader is asked in a conversation; see `ragworth.conversations.asked_question`."""
 
 
+PLAIN_SIGNS = {**dict.fromkeys("’‘`´", "'"), **dict.fromkeys("“”„«»", '"'), **dict.fromkeys("‐‑–—", "-")}
+"""Quotes and dashes, and how keyboards write them."""
+
+DECOMPOSED = r"[\p{M}\x{1100}-\x{11FF}]"
+"""Marks and parts of Korean syllables, which NFC joins with the letters before them."""
+
 JOIN_ROWS = 1 << 21
 """Rows of a large table that are joined at a time."""
 
@@ -174,10 +180,13 @@ class Collection:
         if n := len(blank):
             passages = format_count(self.passages.height, "passage")
             notes.append(f"{n:,} of {passages} {'has' if n == 1 else 'have'} an empty text ({_first_texts(blank)})")
-        plain = words.str.normalize("NFKC").str.replace_all("[’‘`´]", "'").str.replace_all("[“”„«»]", '"')
-        key = plain.str.replace_all("[‐‑–—]", "-").str.replace_all(r"\s+", " ").str.to_lowercase()
+        composed = (
+            pl.when(words.str.contains(DECOMPOSED)).then(words).str.normalize("NFC")
+        )  # slow, so only where needed
+        plain = pl.coalesce(composed, words).str.replace_many(PLAIN_SIGNS)
+        key = plain.str.replace_all(r"\s{2,}|[^\S ]", " ").str.to_lowercase()
         alone = self.queries.join(self.turns, on="query", how="anti")  # turns may well repeat: "Why?"
-        texts = alone.select("text", key=key).unique(maintain_order=True)
+        texts = alone.select("text", key=key).unique("text", maintain_order=True)
         again = texts.filter(~pl.col("key").is_first_distinct())["text"]
         if n := len(again):
             differ, count = ("differs", "counts") if n == 1 else ("differ", "count")

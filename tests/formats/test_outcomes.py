@@ -73,11 +73,13 @@ def test_a_label_that_is_no_grade_is_an_error_with_its_line(tmp_path: Path) -> N
 
 def test_a_label_that_says_nothing_is_missing_and_noted(tmp_path: Path) -> None:
     path = tmp_path / "labels.csv"
-    path.write_text("system,query,human_label,confidence\na,1,correct,3\na,2,unsure,1\nb,1,n/a,1\nb,2,,1\n")
+    path.write_text(
+        "system,query,human_label,confidence,version\na,1,correct,3,1\na,2,unsure,1,2\nb,1,n/a,1,1\nb,2,,1,2\n"
+    )
     assert rows(path) == [("a", "1", "human", 1.0)]
     said, empty, beside = sorted(outcomes.read(path).notes, key=len, reverse=True)
     assert "2 rows without a 'human_label' (lines 3, 4): it says 'unsure', 'n/a'; missing, not wrong" in said
-    assert "confidence" in empty + beside and "1 empty cell in 'human_label'" in empty + beside
+    assert "confidence, version" in empty + beside and "1 empty cell in 'human_label'" in empty + beside
 
 
 def test_the_simplest_table_of_labels_has_people_s(tmp_path: Path) -> None:

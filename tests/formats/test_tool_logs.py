@@ -448,8 +448,16 @@ def test_euclidean_distances_of_pinecone(save: Save) -> None:
     loaded = read(save, [row | {"metric": "euclidean"}])
     assert [score for _, score in shown(loaded)["log", MILL]] == pytest.approx([-0.1, -0.4])
     assert loaded.contexts is not None and not loaded.contexts.notes
-    unnamed = read(save, [row]).contexts
-    assert unnamed is not None and unnamed.notes[0].endswith("these scores may be distances")
+    relevance = [match | {"score": 0.9 - 0.3 * n, "distance": match["score"]} for n, match in enumerate(matches)]
+    loaded = read(save, [{"query": MILL, "results": {"matches": relevance}, "metric": "l2"}])
+    assert [score for _, score in shown(loaded)["log", MILL]] == pytest.approx([0.9, 0.6])
+    rows = [row | {"query": f"{MILL} {n}"} for n in range(31)]
+    unnamed, two = read(save, rows[:3]).contexts, read(save, rows[:2]).contexts
+    assert unnamed is not None and unnamed.notes[0].endswith("file counts; these scores may be distances")
+    assert two is not None and two.notes[0].endswith("one before it: the order of the file counts")
+    others = [each | {"results": {"matches": matches[::-1]}} for each in rows[3:]]
+    few = read(save, rows[:3] + others).contexts
+    assert few is not None and not few.notes
 
 
 def test_several_queries_of_chroma(save: Save) -> None:

@@ -233,6 +233,16 @@ def test_scores_that_contradict_the_ranks_are_noted(scores: tuple[float, ...], f
     assert all(found in note and "awk '{$5 = -$4; print}' FILE" in note for note in run.notes)
 
 
+@pytest.mark.parametrize("ranks", [(1, 2, 2, 3), (1, 2, 3, 3)])
+def test_equal_ranks_contradict_no_scores(ranks: tuple[int, ...], save: Save) -> None:
+    falling, rising = (
+        read_run(save("a.run", "".join(f"q1 Q0 d{i} {rank} {sign * i} x\n" for i, rank in enumerate(ranks))))
+        for sign in (-1, 1)
+    )
+    assert not falling.notes
+    assert "distances" in rising.notes[0]
+
+
 def test_several_systems_in_one_run_are_noted(save: Save) -> None:
     first, second = "q1 Q0 d1 1 2.0 bm25\n", "q1 Q0 d{} 2 1.0 dense\n"
     assert read_run(save("a.run", first + first.replace("q1", "q2"))).notes == ()

@@ -205,11 +205,29 @@ def test_scores_that_may_be_distances_and_dicts_in_json(save: Save) -> None:
 
 
 def test_turns_of_conversations_that_count_as_independent_are_noted(save: Save) -> None:
-    rows = [MILL | {"question": f"Who built mill {n}?", "session_id": n // 2} for n in range(4)]
+    rows = [MILL | {"question": f"Who built mill {n}?", "session_id": n // 2} for n in range(6)]
     answers = load(save("log.jsonl", as_lines(*rows))).answers
     assert answers is not None and "'session_id' isn't used" in answers.notes[0]
-    answers = load(save("log.jsonl", as_lines(*(row | {"session_id": n} for n, row in enumerate(rows))))).answers
-    assert answers is not None and not answers.notes
+    for values in (range(6), ["run-2024"] * 6, [True, False] * 3):
+        alone = [row | {"session_id": value, "chat": value} for row, value in zip(rows, values, strict=True)]
+        answers = load(save("log.jsonl", as_lines(*alone))).answers
+        assert answers is not None and not answers.notes
+
+
+def test_versions_and_sessions_are_no_outcomes(save: Save) -> None:
+    rows = [
+        {
+            "question": f"Who {n}?",
+            "contexts": ["a"],
+            "answer": "Ann",
+            "version": str(n),
+            "session": n,
+            "faithfulness": n,
+        }
+        for n in range(3)
+    ]
+    outcomes = load(save("log.jsonl", as_lines(*rows))).outcomes
+    assert outcomes is not None and outcomes.distinct("aspect") == ["faithfulness"]
 
 
 def test_a_column_that_may_name_the_systems_is_noted(save: Save) -> None:

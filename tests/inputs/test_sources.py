@@ -13,6 +13,8 @@ import ragworth
 from ragworth.cli import main
 from ragworth.errors import FormatError, InputError
 from ragworth.formats.grade_words import GradeError
+from ragworth.inputs.file_heads import CandidateFile, read_head
+from ragworth.inputs.guesses import UnknownKindError, guess_kinds
 from ragworth.inputs.sources import open_source
 
 QUESTIONS = {"q0": "Who built the mill?", "q1": "Who built the dam?"}
@@ -139,6 +141,29 @@ def test_texts_without_a_header_are_known_by_the_name_of_their_file(tmp_path: Pa
     (tmp_path / "bm25.run").write_text("q1 Q0 d1 1 2.0 x\nq2 Q0 d2 1 2.0 x\n")
     (tmp_path / "qrels.txt").write_text("q1 0 d1 1\nq2 0 d2 1\n")
     assert "collection: 2 queries, 2 passages, 2 relevance labels" in check(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("queries.dev.tsv", "queries"),
+        ("topics2019.tsv", "queries"),
+        ("docs.tsv", "passages"),
+        ("query_answers.tsv", ""),
+        ("query_passages.tsv", ""),
+        ("relevant_docs.tsv", ""),
+        ("docking.tsv", ""),
+    ],
+)
+def test_only_whole_words_in_the_name_of_a_file_say_what_its_texts_are(name: str, kind: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("q1\tAnn built it.\nq2\tBob built it.\n")
+    head = read_head(CandidateFile(tmp_path / name, name), tmp_path)
+    assert head is not None
+    if kind:
+        assert [guess.kind for guess in guess_kinds(head)] == [kind]
+    else:
+        with pytest.raises(UnknownKindError):
+            guess_kinds(head)
 
 
 def test_a_frame_without_rows_is_said_to_be_empty() -> None:

@@ -362,6 +362,9 @@ def test_passages_whose_ids_are_spelt_otherwise_are_noted() -> None:
     (note,) = ragworth.score(run, labels, "P@5").notes
     assert note.startswith("run: 3 passages differ from judged ones only in") and "('D1' and 'd1')" in note
     assert ragworth.score({"q": {"d1": 2.0, "D1": 1.0}}, labels, "P@5").notes == ()  # both exist
+    titles = {"q1": {"EBay": 1}, "q2": {"eBay": 1, "x²": 1, "v1": 1}}
+    run = {"q1": {"eBay": 1.0}, "q2": {"eBay": 3.0, "x2": 2.0, "v1.0": 1.0}}
+    assert ragworth.score(run, titles, "P@5").notes == ()  # different titles
 
 
 def test_passages_without_a_label_that_count_as_misleading_are_noted() -> None:

@@ -93,6 +93,12 @@ def test_bars_in_code_and_texts_are_no_table(line: str) -> None:
     assert not find_tables("\n".join([line] * 3))
 
 
+@pytest.mark.parametrize("header", ["|Name| Age |City|", "|name| age |city|"])
+def test_uneven_spaces_around_cells_leave_a_table(header: str) -> None:
+    (table,) = find_tables(f"{header}\n|---|---|---|\n|Bob| 3 |Rome|\n|Ann| 4 |Bari|")
+    assert table.header == header
+
+
 def test_tables_without_a_blank_line_between_them_have_their_own_headers() -> None:
     text = "| a | b |\n|---|---|\n| 1 | 2 |\n| - | - |\n| c | d |\n|---|---|\n| 3 | 4 |"
     assert [(table.header, text[table.start : table.end][-9:]) for table in find_tables(text)] == [

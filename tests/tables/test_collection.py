@@ -139,7 +139,7 @@ def test_text_ids() -> None:
 
 
 def test_empty_texts_and_questions_that_differ_in_case_or_spaces_are_noted() -> None:
-    texts = ["Who was it?", "who  was it? ", "Who was she?", "Who was she?"]
+    texts = ["Who was it?", "who  was it? ", "Who was she?", "Who was she?", "What is 5²?", "What is 52?"]
     collection = Collection.of(
         queries=[{"query": f"q{at}", "text": text} for at, text in enumerate(texts)],
         passages=[{"passage": f"p{at}", "text": "  " if at else "text"} for at in range(6)],
@@ -149,6 +149,9 @@ def test_empty_texts_and_questions_that_differ_in_case_or_spaces_are_noted() -> 
         "1 question differs from another only in case, spaces, quotes or dashes, and counts as different "
         "('who  was it? ')",
     ]
+    texts = ["Is “Für” – ‘so’?", "is \"Fu\u0308r\" -\u00a0'so'?"]
+    notes = Collection.of(queries={"query": ["q1", "q2"], "text": texts}).doubtful_text_notes()
+    assert len(notes) == 1 and notes[0].startswith("1 question differs")
 
 
 def test_forms_of_unicode_do_not_make_another_question() -> None:

@@ -186,5 +186,7 @@ def test_ranks_are_the_order_and_scores_that_say_otherwise_are_noted() -> None:
     stale = {"query": ["a", "a", "b", "b"], "passage": ["x", "y", "x", "y"], "rank": [1, 2, 1, 2]}
     found = Contexts({**stale, "score": [1, 2, 9, 8]})
     assert found.frame["passage"].to_list() == ["x", "y", "x", "y"]
-    assert len(found.notes) == 1 and found.notes[0].startswith("in 1 context, a passage scores higher than one that is")
+    assert len(found.notes) == 1 and found.notes[0].startswith(
+        "in 1 context, a passage scores higher than one before it"
+    )
     assert not Contexts({**stale, "score": [2, 2, 1, 0.5]}).notes

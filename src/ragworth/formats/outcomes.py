@@ -14,6 +14,7 @@ import polars as pl
 from ragworth.collection import plain_text, text_id
 from ragworth.errors import FormatError, format_count, format_list, format_names, quote_short
 from ragworth.formats.csv import UNNAMED, read_text_csv
+from ragworth.formats.fields import SYSTEM_COLUMNS
 from ragworth.formats.files import PathOrStr
 from ragworth.formats.frames import read_table
 from ragworth.formats.grade_words import (
@@ -42,7 +43,7 @@ GRADE_COLUMNS = (*LABEL_COLUMNS, HUMAN, "grade", "correct", "is_correct", "corre
 """Names of columns whose words may be grades; others have comments."""
 
 SIDE_COLUMNS = ("annotator", "rater", "confidence", "minutes", "seconds", "time", "duration", "comment", "comments")
-"""Numbers beside a grade that say nothing about the answer; so do columns that end in ``_id``."""
+"""Numbers beside a grade that say nothing about the answer; so do names of systems and columns that end in ``_id``."""
 
 QUESTION_COLUMNS = ("question", "question_text", "query_text", "user_input", "user_query")
 """Names of columns that have the text of a question, where there is no id."""
@@ -208,7 +209,7 @@ class _Reader:
 
 
 def _says_nothing(name: str) -> bool:
-    return name.lower() in SIDE_COLUMNS or name.lower().endswith("_id")
+    return name.lower() in (*SIDE_COLUMNS, *SYSTEM_COLUMNS) or name.lower().endswith("_id")
 
 
 def _few_numbers(numbers: Sequence[int]) -> str:

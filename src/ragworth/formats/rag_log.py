@@ -26,6 +26,7 @@ from ragworth.formats.reference_passages import find_references
 from ragworth.formats.values import WrongLineError, as_text
 from ragworth.tables import OK, Answers, Contexts, Judgments
 from ragworth.tables.definitions import TRUNCATED
+from ragworth.tables.ranking import rising_notes
 
 NO_ANSWER = "no-answer"
 """Status of an answer that the log does not have."""
@@ -35,6 +36,9 @@ RECORD_COLUMNS = frozenset(("run", "run_id", "runid"))
 
 MANY_SYSTEMS = 4
 """Systems from which on one in each record is surely none."""
+
+MIN_RISING_SHARE = 0.1
+"""Share of the contexts whose scores contradict the order of their passages, from which on that is noted."""
 
 TWICE = "occurs twice"
 
@@ -457,7 +461,10 @@ class LogBuilder:
             frame = frame.hstack(more)
         empty = [key for key, (start, end) in self.shown.items() if start == end] + list(self.unrecorded)
         contexts = Contexts(frame, source=self.source, empty=empty)
-        notes += [f"{self.source}: {note}" for note in contexts.notes]
+        assert contexts.starts is not None
+        scores = contexts.frame["score"]
+        rising = rising_notes(scores, contexts.starts, "the order of the file counts", min_share=MIN_RISING_SHARE)
+        notes += [f"{self.source}: {note}" for note in rising]
         if contexts.hops is not None and self.other_hops:
             again = pl.DataFrame(self.other_hops, schema=contexts.hops.schema, orient="row")
             contexts.hops = pl.concat([contexts.hops, again])

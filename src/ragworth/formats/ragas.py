@@ -14,6 +14,7 @@ from ragworth.formats.fields import FIELDS, GRADE_FIELDS, FieldFinder, as_grade,
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import LogFormat, Reject, parse_rows
 from ragworth.formats.log_record import LoggedPassage, LogRecord
+from ragworth.formats.unused_columns import says_no_grade
 from ragworth.formats.values import WrongLineError
 
 NAMES = {
@@ -64,7 +65,7 @@ def _without_hop(passage: LoggedPassage) -> LoggedPassage:
 
 
 def _is_score(name: str, value: object) -> bool:
-    if plain_name(name) in KNOWN or isinstance(value, bool):
+    if plain_name(name) in KNOWN or says_no_grade(name) or isinstance(value, bool):
         return False
     try:
         return isinstance(as_grade(value, name), float | int)

@@ -1,8 +1,9 @@
 """Take the hits out of responses of vector stores, search engines and retrieval services.
 
 Hits are in the order of the response. Scores are better if higher: the distances of Chroma, Weaviate and pgvector are
-negated, and so are the scores of responses that name a metric which is a distance (``"metric": "euclidean"``). Milvus
-calls distances and similarities ``distance``, and Vertex AI calls both ``score``; without a metric, these are left out.
+negated, and so are the scores of responses that name a metric which is a distance (``"metric": "euclidean"``), unless
+they fall with the rank, as relevance computed from a distance does. Milvus calls distances and similarities
+``distance``, and Vertex AI calls both ``score``; without a metric, these are left out.
 """
 
 from __future__ import annotations
@@ -64,19 +65,27 @@ def _are_hits(value: Any, empty: bool) -> bool:
 def _with_sure_scores(hits: list[Any], metric: str) -> list[Any]:
     """Hits with scores that are better if higher, without those of which nothing says which way they are better."""
     if metric:
-        return [_with_score(hit, -1 if metric in DISTANCES else 1) for hit in hits]
+        scores = [score for hit in hits if (score := _score_of(hit)) is not None]
+        falling = scores == sorted(scores, reverse=True) and len(set(scores)) > 1
+        sign = -1 if metric in DISTANCES and not falling else 1
+        return [_with_score(hit, sign) for hit in hits]
     doubtful = {"entity": "distance", "sourceUri": "score", "source_uri": "score"}
     dropped = next((score for sign, score in doubtful.items() if hits and sign in hits[0]), "")
     return [{name: each for name, each in hit.items() if name != dropped} for hit in hits]
 
 
+def _score_of(hit: Mapping[str, Any]) -> float | None:
+    """The score of a hit, if it is a number; Milvus calls it ``distance``."""
+    score = hit.get("distance" if "entity" in hit else "score")
+    return score if isinstance(score, int | float) and not isinstance(score, bool) else None
+
+
 def _with_score(hit: Mapping[str, Any], sign: int) -> Mapping[str, Any]:
-    """A hit with its score or distance times a sign; Milvus calls its scores ``distance``."""
-    field = "distance" if "entity" in hit else "score"
-    value = hit.get(field)
-    if not isinstance(value, int | float) or isinstance(value, bool):
+    """A hit with its score times a sign."""
+    score = _score_of(hit)
+    if score is None:
         return hit
-    return {name: each for name, each in hit.items() if name != "distance"} | {"score": sign * value}
+    return {name: each for name, each in hit.items() if name != "distance"} | {"score": sign * score}
 
 
 def is_chroma(response: Any) -> bool:

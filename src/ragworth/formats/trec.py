@@ -115,15 +115,17 @@ def _unlike_ranks(path: PathOrStr) -> str:
         query, _, _, rank, score, _ = parts if len(parts := line.split()) == len(RUN.columns) else [b""] * 6
         if query and not query.startswith(b"#") and NUMBER.fullmatch(rank) and NUMBER.fullmatch(score):
             ranked.setdefault(query, []).append((float(rank), float(score)))
-    scores = [[score for _, score in sorted(rows)] for rows in ranked.values() if len({rank for rank, _ in rows}) > 2]
+    queries = [rows for rows in ranked.values() if len({rank for rank, _ in rows}) > 2]
+    ascending = [[score for _, score in sorted(rows)] for rows in queries]  # among equal ranks, too
+    descending = [[score for _, score in sorted(rows, key=lambda row: (row[0], -row[1]))] for rows in queries]
     ignored = f"the ranks are ignored, as by trec_eval; to go by them: {BY_RANK_COMMAND}"
-    if scores and all(len(set(each)) == 1 for each in scores):
+    if queries and all(len(set(each)) == 1 for each in ascending):
         return f"the scores of a query's passages are all equal, so their ids decide the order; {ignored}"
-    if scores and all(each == sorted(each) and each[0] < each[-1] for each in scores):
+    if queries and all(each == sorted(each) and each[0] < each[-1] for each in ascending):
         return f"the first ranks have the lowest scores, as if these were distances; {ignored}"
-    if mixed := sum(each != sorted(each, reverse=True) for each in scores):
-        queries = f"{mixed:,} of the first {format_count(len(scores), 'query', 'queries')}"
-        return f"the scores contradict the ranks in {queries}, and decide the order; {ignored}"
+    if mixed := sum(each != sorted(each, reverse=True) for each in descending):
+        where = f"{mixed:,} of the first {format_count(len(queries), 'query', 'queries')}"
+        return f"the scores contradict the ranks in {where}, and decide the order; {ignored}"
     return ""
 
 

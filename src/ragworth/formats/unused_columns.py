@@ -15,9 +15,9 @@ SEEN_ROWS = 500
 
 TITLES = {"answer": "the answer", "accepted": "the accepted answer", "passages": "the passages"}
 NO_GRADE = re.compile(
-    r"(^|_)(ids?|index|idx|number|num|no|count|rank|page|line|row|fold|seed|temperature|turn|step|year|date|time|"
+    r"(^|_)(ids?|index|idx|number|num|no$|count|rank|page|line|row|fold|seed|temperature|turn|step|year|date|time|"
     r"timestamp|ts|created|updated|latency|duration|elapsed|runtime|seconds|ms|costs?|price|tokens?|length|len|size|"
-    r"words|chars|k|version|port|start|end|unnamed:|level)(_|$)"
+    r"words|chars|(?<!at_)k|version|port|start|end|unnamed:|level)(_|$)"
 )
 """Names of numbers that say nothing of an answer's quality."""
 
@@ -95,8 +95,8 @@ class UnusedColumns:
             notes += self._system_notes()
         for name in self._conversations():
             notes.append(
-                f"{name!r} isn't used: if it names conversations, their turns count as independent questions, and are "
-                "asked without what was said before; docs/howto/conversations.md says how to write conversations"
+                f"{name!r} isn't used: if it names conversations, their turns count as independent questions; to keep "
+                "them together, write conversations (docs/howto/conversations.md)"
             )
         if grades:
             notes.append(
@@ -115,9 +115,10 @@ class UnusedColumns:
         return []
 
     def _conversations(self) -> list[str]:
-        """The first column with the name of a conversation that several records of a system share."""
+        """The first column that names more than two conversations, which several records of a system share."""
         named = {name: each for name, each in self.values.items() if CONVERSATION.fullmatch(plain_name(name))}
-        return [name for name, each in named.items() if len(set(map(str, each))) * len(self.systems) < len(each)][:1]
+        counts = {name: len(set(map(str, each))) for name, each in named.items()}
+        return [name for name, n in counts.items() if n > 2 and n * len(self.systems) < len(named[name])][:1]
 
     def _others(self, field: str, found: Mapping[str, str], finder: FieldFinder, grades: list[str]) -> list[str]:
         """The note on columns that are called like a field, where another column has it."""
@@ -140,9 +141,15 @@ def _names(field: str, finder: FieldFinder) -> set[str]:
     return {*finder.names.get(field, ()), *FIELDS[field]}
 
 
+def says_no_grade(name: str) -> bool:
+    """Whether a column has the name of a system, a conversation or a number that says nothing of an answer."""
+    plain = plain_name(name)
+    return plain in SYSTEM_COLUMNS or bool(CONVERSATION.fullmatch(plain) or NO_GRADE.search(plain))
+
+
 def _may_be_grades(name: str, values: list[Any]) -> bool:
     """Whether all values are numbers, yes or no, or words such as pass, and they differ."""
-    if NO_GRADE.search(plain_name(name)) or len({str(value) for value in values}) < 2:
+    if says_no_grade(name) or len({str(value) for value in values}) < 2:
         return False
     return all(isinstance(value, bool | int | float) or _is_grade_text(value) for value in values)
 

@@ -33,6 +33,15 @@ RATING_WORDS = ("rating", "subtopic", "sub-topic", "sub_topic", "diversity", "in
 ANSWER_WORDS = ("answer", "gold", "accepted", "reference")
 QUERY_WORDS = ("quer", "question", "topic")
 PASSAGE_WORDS = ("corpus", "passage", "doc", "collection", "chunk", "paragraph", "article")
+QUERY_NAME, PASSAGE_NAME, OTHER_NAME = (
+    re.compile(rf"(?<![a-z])(?:{words})(?![a-z])")
+    for words in (
+        "quer(?:y|ies)|questions?|topics?",
+        "collection|corpus|passages?|doc(?:ument)?s?|chunks?|paragraphs?|articles?",
+        "(?:answer|judg|relevan)[a-z]*|q?rels?|gold|accepted|ids?|pairs?|triples?",
+    )
+)
+"""Words in the names of files without a header: of texts of queries, of texts of passages, and of neither."""
 SHORT_TEXT = 200
 """Texts with fewer characters, on average, are queries where nothing else tells."""
 
@@ -117,11 +126,14 @@ def _guess_trec(head: FileHead, rows: list[list[bytes]]) -> Guess | None:
 
 def _guess_pairs(head: FileHead, lines: list[bytes]) -> Guess | None:
     """Texts of queries or passages, by the name of a file with an id and a text on each line and no header."""
-    kind: FileKind | None = "queries" if _name_contains(head, QUERY_WORDS) else None
-    kind = kind or ("passages" if _name_contains(head, PASSAGE_WORDS) else None)
-    if kind is None or not head.file.plain.endswith(".tsv") or any(line.count(b"\t") != 1 for line in lines[:-1]):
+    name = Path(head.file.plain).name
+    queries, passages, others = (words.search(name) for words in (QUERY_NAME, PASSAGE_NAME, OTHER_NAME))
+    if others or bool(queries) == bool(passages) or not name.endswith(".tsv"):
         return None
-    doubt = f"it has no header; taken as ids and texts of {kind}, for its name"
+    if any(line.count(b"\t") != 1 for line in lines[:-1]):
+        return None
+    kind: FileKind = "queries" if queries else "passages"
+    doubt = f"it has no header; taken as ids and texts of {kind}, because of its name"
     return Guess(kind, "table", doubt) if texts.lacks_header(head.sample) else None
 
 
@@ -164,7 +176,7 @@ def _guess_by_ids(head: FileHead, form: FileForm, query: bool, frame: pl.DataFra
     if ids.n_unique() < len(ids):
         return Guess("answers", form)
     if _name_contains(head, ANSWER_WORDS):
-        return Guess("answers", form, "it has queries and texts; taken as accepted answers, for its name")
+        return Guess("answers", form, "it has queries and texts; taken as accepted answers, because of its name")
     return Guess("queries", form)
 
 

@@ -11,11 +11,11 @@ MAX_PASSAGES = 50_000
 
 SPELLING = (
     pl.col("id")
-    .str.normalize("NFKC")
+    .str.normalize("NFC")
     .str.strip_chars()
     .str.to_lowercase()
     .str.replace_all(r"(^|[^0-9.])0+([0-9])", "$1$2")
-    .str.replace(r"\.0$", "")
+    .str.replace(r"^([0-9]+)\.0$", "$1")
     .alias("key")
 )
 
@@ -28,11 +28,10 @@ def spelling_hint(unknown: pl.Series, known: pl.Series, what: str, noun: tuple[s
 def passage_hint(shown: pl.DataFrame, judged: pl.DataFrame, what: str) -> str:
     """Say how many passages without a judgment have one in another spelling; empty if none has.
 
-    Both tables have query and passage. Only judged passages that aren't shown can be misspelt.
+    Both tables have query and passage. An id that both have, be it for other queries, isn't misspelt.
     """
-    pair = ["query", "passage"]
-    near = judged.select(pair).join(shown.select("query").unique(), on="query", how="semi").unique()
-    unknown, missed = shown.join(near, on=pair, how="anti"), near.join(shown, on=pair, how="anti")
+    near = judged.select("query", "passage").join(shown.select("query").unique(), on="query", how="semi").unique()
+    unknown, missed = shown.join(judged, on="passage", how="anti"), near.join(shown, on="passage", how="anti")
     return _hint(unknown.rename({"passage": "id"}), missed.rename({"passage": "id"}), what, "passage", "passages")
 
 

@@ -21,13 +21,13 @@ def shorten_cells(rows: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
     short = elide_names([*head, *parts])
     if not short:
         return rows
-    whole = [[short.get(title, title) for title in head]]
+    shortened = [[short.get(title, title) for title in head]]
     for row in others:
-        made = list(row)
+        cells = list(row)
         for place in places:
-            made[place] = MINUS.join(short.get(part, part) for part in row[place].split(MINUS))
-        whole.append(made)
-    return whole
+            cells[place] = MINUS.join(short.get(part, part) for part in row[place].split(MINUS))
+        shortened.append(cells)
+    return shortened
 
 
 def elide_names(names: Iterable[str]) -> dict[str, str]:
@@ -40,16 +40,16 @@ def elide_names(names: Iterable[str]) -> dict[str, str]:
 
 def _elide(names: Sequence[str], at: int | None) -> dict[str, str]:
     """Sorted names without their middle; ``at`` is where the first and the last of them differ."""
-    made: dict[str, str] = {}
+    shortened: dict[str, str] = {}
     groups: dict[str, list[str]] = {}
     for name in names:
         kept = "…" if at is None else f"…{name[at - END // 2 : at + END // 2]}…"
-        made[name] = f"{name[: LONGEST - END - len(kept)]}{kept}{name[-END:]}"
-        groups.setdefault(made[name], []).append(name)
+        shortened[name] = f"{name[: LONGEST - END - len(kept)]}{kept}{name[-END:]}"
+        groups.setdefault(shortened[name], []).append(name)
     for group in groups.values():
         if len(group) > 1:
-            made |= _elide(group, _first_difference(group[0], group[-1]))
-    return made
+            shortened |= _elide(group, _first_difference(group[0], group[-1]))
+    return shortened
 
 
 def _first_difference(one: str, other: str) -> int:

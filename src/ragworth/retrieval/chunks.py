@@ -40,8 +40,10 @@ SPACED_BAR = re.compile(r"(?<!\S)\|(?!\S)")
 RULE = re.compile(r"\|?(?:\s*:?-{3,}:?\s*\|)+(?:\s*:?-{3,}:?\s*)?")
 """The line between the header and the rows of a Markdown table."""
 BRACKETS = re.compile(r"\([^()]*\)|\[[^][]*\]|\{[^{}]*\}")
-MAGNITUDES = re.compile(r"(?:\|\S(?:[^|]*\S)?\|(?: [^|\s](?:[^|]*[^|\s])? |[+=<>≤≥≠·×]))+\|\S(?:[^|]*\S)?\|")
-"""Bars around terms, and something between these: "|x| + |y|"."""
+MAGNITUDES = re.compile(
+    r"(?:\|\S(?:[^|]*\S)?\|(?: (?=[^\W\d_A-Z]|[^\w\s])[^|\s](?:[^|]*[^|\s])? |[+=<>≤≥≠·×]))+\|\S(?:[^|]*\S)?\|"
+)
+"""Bars around terms, and a sign or a word in lower case between these: "|x| + |y|"."""
 NO_HEADER = re.compile(
     r"^[$>] |[;{}.!?:,]$|->|\s\W{0,2}=\s"
     r"|\| (?:None|null|undefined|grep|sort|uniq|head|tail|wc|awk|sed|xargs|less|tee|jq)\b"
@@ -107,6 +109,8 @@ def find_tables(text: str) -> list[TextTable]:
     for line in text.split("\n"):
         end, row = at + len(line), line.strip()
         before, bars = bars, _count_bars(row)
+        if bars and RULE.fullmatch(row) and len(BAR.findall(above)) == bars:  # above it is a header, whatever it has
+            before, first = bars, above.strip()
         inside = bars > 0 and bool(found) and found[-1].end == at - 1
         if inside and bars == before and RULE.fullmatch(row) and found[-1].start < at - 1 - len(above):
             found[-1] = found[-1]._replace(end=at - 2 - len(above))
@@ -123,6 +127,8 @@ def find_tables(text: str) -> list[TextTable]:
 
 def _count_bars(row: str) -> int:
     """The bars between the cells of a row; 0 if a line is none, as in "P(A | B)", "|x| + |y|", "a || b" and "| one"."""
+    if "|" not in row:
+        return 0
     if _is_framed(row) or RULE.fullmatch(row):
         return len(BAR.findall(row))
     row = BRACKETS.sub("", row)

@@ -30,7 +30,7 @@ from ragworth.errors import TableError, format_count, format_names, quote_short
 from ragworth.tables import coercion
 from ragworth.tables.coercion import Data
 from ragworth.tables.parts import only_value, with_constant_text
-from ragworth.tables.ranking import Ints, Ties, count_rising, order_contexts
+from ragworth.tables.ranking import Ints, Ties, order_contexts, rising_notes
 from ragworth.tables.schema import OK as OK
 from ragworth.tables.schema import Table as Table
 from ragworth.tables.schema import check_key
@@ -126,10 +126,8 @@ class Contexts(Table):
         rows, self.starts = order_contexts(pl.DataFrame(columns), ties=ties, source=source)
         self.frame = (rows if name is None else with_constant_text(rows, "system", name)).select(list(self.schema))
         self.notes = notes
-        if {"rank", "score"} <= set(frame.columns) and (rising := count_rising(rows["score"], self.starts)):
-            where = f"in {format_count(rising, 'context')}, a passage scores higher than one that is ranked before it"
-            distances = "" if count_rising(-rows["score"], self.starts) else "; these scores may be distances"
-            self.notes += (f"{where}: ranks are the order{distances}",)
+        if {"rank", "score"} <= set(frame.columns):
+            self.notes += rising_notes(rows["score"], self.starts, "ranks are the order")
         if isinstance(data, Mapping) and any(isinstance(items, Mapping) and not items for items in data.values()):
             bare = [query for query, items in data.items() if not items]
             ids = coercion.to_frame({"query": bare}, source=source)["query"]

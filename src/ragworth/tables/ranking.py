@@ -30,6 +30,8 @@ HASH_SEED = 2026
 BLOCK_ROWS = 1 << 19
 """Rows per block where temporary arrays would otherwise be as long as the table."""
 
+MIN_DISTANCES = 3
+"""Contexts with rising scores from which on these may be distances."""
 
 LONG_GROUPS = 50
 """Rows in a group from which on groups are sorted one by one, instead of all together."""
@@ -272,7 +274,18 @@ def order_contexts(frame: pl.DataFrame, *, ties: Ties, source: str = "") -> Orde
     return OrderedContexts(frame, groups.starts)
 
 
-def count_rising(scores: pl.Series, starts: Ints) -> int:
+def rising_notes(scores: pl.Series, starts: Ints, order: str, *, min_share: float = 0.0) -> tuple[str, ...]:
+    """A note if scores rise within at least this share of the contexts; ``order`` says what counts instead."""
+    rising = _count_rising(scores, starts)
+    if not rising or rising < min_share * (len(starts) - 1):
+        return ()
+    may_be_distances = rising >= MIN_DISTANCES and not _count_rising(-scores, starts)
+    distances = "; these scores may be distances" if may_be_distances else ""
+    contexts = format_count(rising, "context")
+    return (f"in {contexts}, a passage scores higher than one before it: {order}{distances}",)
+
+
+def _count_rising(scores: pl.Series, starts: Ints) -> int:
     """Number of contexts in which a score is higher than the one before it."""
     values = scores.to_numpy()
     rising = np.flatnonzero(values[1:] > values[:-1]) + 1
