@@ -307,7 +307,7 @@ def test_the_demos_table_is_that_of_its_retrieval(page: str, column: int, demo: 
 def test_readme_and_explanation_tell_the_same_of_the_demo() -> None:
     readme = rows((ROOT / "README.md").read_text(encoding="utf-8"), (2, 3, 4, 5), r"\s*\|\s*")
     why = rows((ROOT / "docs" / "why.md").read_text(encoding="utf-8"), (2, 3, 4, 6), r"\s*\|\s*")
-    assert readme["adversary"][1] == "0.475"
+    assert {"oracle", "bm25", "reordered", "random", "adversary"} <= set(readme)
     assert all(why[system] == numbers for system, numbers in readme.items())
 
 
