@@ -146,7 +146,8 @@ def _of_all_questions(
     for system, mine in means.items():
         found[system] = {}
         for name, mean in mine.items():
-            reasons = dict(reversed(each.split(" ", 1)) for each in filter(None, mean.missing.split(", ")))
+            parts = (each.partition(" ") for each in mean.missing.split(", ") if each)
+            reasons = {reason: count for count, _, reason in parts}
             absent = total - mean.total + int(reasons.pop(ABSENT, "0").replace(",", ""))
             lacking = {ABSENT: f"{absent:,}"} if absent else {}
             words = ", ".join(f"{count} {reason}" for reason, count in (reasons | lacking).items())
