@@ -180,9 +180,8 @@ class Collection:
         if n := len(blank):
             passages = format_count(self.passages.height, "passage")
             notes.append(f"{n:,} of {passages} {'has' if n == 1 else 'have'} an empty text ({_first_texts(blank)})")
-        composed = (
-            pl.when(words.str.contains(DECOMPOSED)).then(words).str.normalize("NFC")
-        )  # slow, so only where needed
+        # Normalising is slow, so only where needed.
+        composed = pl.when(words.str.contains(DECOMPOSED)).then(words).str.normalize("NFC")
         plain = pl.coalesce(composed, words).str.replace_many(PLAIN_SIGNS)
         key = plain.str.replace_all(r"\s{2,}|[^\S ]", " ").str.to_lowercase()
         alone = self.queries.join(self.turns, on="query", how="anti")  # turns may well repeat: "Why?"

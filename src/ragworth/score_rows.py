@@ -140,14 +140,14 @@ def half_grade_notes(results: Results, outcome: str | None = None) -> list[str]:
     that ignores its passages.
     """
     every = results.said_of_answers(GRADE)
-    if every is None or "label" not in every.columns or outcome not in (None, GRADE):
+    if every is None or "relevant_shown" not in every.columns or outcome not in (None, GRADE):
         return []
-    labels = every["label"].drop_nulls()
-    half = int((labels == "partially-correct").sum())
-    if half < HALF_SHARE * max(len(labels), 1):
+    graded = every.filter(pl.col("label").is_not_null())
+    half = graded.filter((pl.col("label") == "partially-correct") & ~pl.col("relevant_shown")).height
+    if half < HALF_SHARE * max(graded.height, 1):
         return []
     return [
-        f"{half:,} of {format_count(len(labels), 'answer')} are correct although no relevant passage was shown, and "
+        f"{half:,} of {format_count(graded.height, 'answer')} are correct although no relevant passage was shown, and "
         "count as half because of the labels. Metrics of relevance read the same labels, so this part of their "
         "correlation says nothing of the answers; with partial = false for the grader under [grades], such answers are "
         "correct"

@@ -96,12 +96,13 @@ class SglangEngine:
         """Stop the processes that were started with the engine; if none is known, all that this one has started."""
         if not self._children:
             self._engine.shutdown()
+            return
+        atexit.unregister(self.close)
         watchdog = getattr(getattr(self._engine, "tokenizer_manager", None), "_subprocess_watchdog", None)
-        if self._children and watchdog is not None:
+        if watchdog is not None:
             watchdog.stop()  # or it would end this program, too, when it finds them dead
         for child in self._children:
             _kill_tree(child)
-        atexit.unregister(self.close)
 
     def _ask(self, rows: Sequence[list[int]], parameters: Any, **more: Any) -> list[dict[str, Any]]:
         outputs = self._engine.generate(input_ids=list(rows), sampling_params=parameters, return_logprob=True, **more)

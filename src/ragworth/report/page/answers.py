@@ -20,7 +20,7 @@ from ragworth.answer_outcomes import (
     outcome_scores,
     outcome_type,
 )
-from ragworth.comparison import ABSENT, Comparison, compare, is_different, score_matrices, summarise
+from ragworth.comparison import Comparison, compare, is_different, score_matrices, summarise
 from ragworth.errors import format_count, format_list
 from ragworth.generation.writer import ORACLE_SYSTEM
 from ragworth.report.page.rankings import (
@@ -140,17 +140,14 @@ def _covering(scores: Scores) -> list[str]:
 def _of_all_questions(
     means: Mapping[str, Mapping[str, MetricMean]], scores: Scores
 ) -> dict[str, dict[str, MetricMean]]:
-    """Means with the number of all questions as N: a question that a system's data lack is missing, too."""
+    """Means with the number of all questions as N: a question without such an outcome is missing, too."""
     total = len(scores.distinct("query"))
     found: dict[str, dict[str, MetricMean]] = {}
     for system, mine in means.items():
         found[system] = {}
         for name, mean in mine.items():
-            parts = (each.partition(" ") for each in mean.missing.split(", ") if each)
-            reasons = {reason: count for count, _, reason in parts}
-            absent = total - mean.total + int(reasons.pop(ABSENT, "0").replace(",", ""))
-            lacking = {ABSENT: f"{absent:,}"} if absent else {}
-            words = ", ".join(f"{count} {reason}" for reason, count in (reasons | lacking).items())
+            lacking = f"{total - mean.total:,} in no system's data" if mean.total < total else ""
+            words = ", ".join(filter(None, (mean.missing, lacking)))
             found[system][name] = mean._replace(total=total, missing=words)
     return found
 
