@@ -40,14 +40,14 @@ def command(
     ragworth score --qrels qrels.txt --judgments abstention.csv -m UDCG@5 --per-query bm25.run -o scores.csv
     ragworth score --collection exam:dl19.jsonl.gz -m nDCG@10 -m 'Cov(eta=4)@10' --correlate systems
     """
-    from ragworth import comparison
-    from ragworth.report import summary_tables
-
     if per_query and correlate:
         raise click.UsageError("--per-query and --correlate are two different tables; ask for one of them")
     look = chosen_look(look, output, level)
     scores, conversations = score_inputs(ScoringOptions(**given))
     print_notes(scores.notes, quiet)
+    from ragworth import comparison
+    from ragworth.report import summary_tables
+
     if per_query:
         emit([OutputTable("scores", "", scores.frame, scores.frame)], look, output)
         return

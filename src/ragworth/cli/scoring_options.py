@@ -128,17 +128,20 @@ def read_scoring_inputs(
     given: ScoringOptions, also: Sequence[Callable[[], Any]] = ()
 ) -> tuple[ScoringInputs, list[Any]]:
     """Read everything, and what else is to be read with it; all that cannot be read is told together."""
-    from ragworth import formats
-    from ragworth.conversations import conversation_ids
     from ragworth.inputs.problems import Problems
     from ragworth.inputs.reader import FileReader
+
+    skip, problems = given.skip_bad_lines, Problems()
+    reading = FileReader(problems, ties=given.ties, skip_bad_lines=skip)  # type: ignore[arg-type]
+    reading.start(given.runs)
+    # The rest of the program loads while threads read the runs.
+    from ragworth import comparison, formats  # noqa: F401
+    from ragworth.conversations import conversation_ids
     from ragworth.metrics.engine import Tokens
     from ragworth.scoring import split_metrics
     from ragworth.tables import Contexts
 
     metrics = given.metrics or ("nDCG@10",)
-    skip, problems = given.skip_bad_lines, Problems()
-    reading = FileReader(problems, ties=given.ties, skip_bad_lines=skip)  # type: ignore[arg-type]
     ours, _ = problems.of(lambda: split_metrics(metrics)) or ([], [])
     loaded = reading.of(given.collection, formats.load) if given.collection else None
     runs = [log.contexts for log in reading.runs(given.runs) if log.contexts is not None]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import islice
 from typing import Literal, NamedTuple
 
@@ -26,9 +27,9 @@ from ragworth.formats.files import (
     count_lines,
     normalize_newlines,
     numbered_lines,
-    prefetch,
     read_chunks,
 )
+from ragworth.threads import map_threads
 
 NUMBER = re.compile(rb"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf(?:inity)?)", re.IGNORECASE)
 
@@ -119,10 +120,8 @@ def read_columns(
     comments = CommentLines()
     last_fields: dict[bytes, None] = {}
     before = 0
-    for chunk, clean in prefetch((chunk, _clean_rows(chunk, len(layout.columns))) for chunk in read_chunks(path)):
-        fast = _parse_fast(clean, layout) if clean is not None else None
+    for chunk, fast, every_line in map_threads(partial(_parse_chunk, layout=layout), read_chunks(path)):
         frame, wrong = _parse_by_line(chunk, layout, before, path)[:2] if fast is None else (fast, [])
-        every_line = clean is not None and clean.every_line
         comments += CommentLines() if every_line else _find_comments(chunk, layout)
         if wrong and not bad and not any(each.height for each in (*frames, frame)):
             _check_kind(path, numbered_lines(chunk, before), layout, unlike)
@@ -227,6 +226,23 @@ def skipped_note(path: PathOrStr, bad: list[BadLine]) -> tuple[str, ...]:
         return ()
     few = "; ".join(str(b) for b in bad[:3])
     return (f"{path}: {format_count(len(bad), 'bad line')} skipped ({few}{'; …' if len(bad) > 3 else ''})",)
+
+
+class ParsedChunk(NamedTuple):
+    """A chunk and its rows; None if it needs the slow path."""
+
+    chunk: bytes
+    frame: pl.DataFrame | None
+    every_line: bool
+    """Whether every line is a row."""
+
+
+def _parse_chunk(chunk: bytes, layout: Layout) -> ParsedChunk:
+    """Parse a chunk with Polars if it can be read that way."""
+    clean = _clean_rows(chunk, len(layout.columns))
+    if clean is None:
+        return ParsedChunk(chunk, None, every_line=False)
+    return ParsedChunk(chunk, _parse_fast(clean, layout), clean.every_line)
 
 
 class CleanRows(NamedTuple):

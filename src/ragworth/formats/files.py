@@ -7,11 +7,9 @@ import os
 import re
 import zlib
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
-from io import BufferedReader, FileIO
 from pathlib import Path
-from typing import IO, TypeVar, cast
+from typing import IO, cast
 
 import numpy as np
 
@@ -30,7 +28,6 @@ BOM = b"\xef\xbb\xbf"
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 PathOrStr = str | Path
-T = TypeVar("T")
 
 
 class EncodingError(FormatError):
@@ -78,54 +75,36 @@ def _not_found_message(path: PathOrStr) -> str:
 
 def read_chunks(path: PathOrStr) -> Iterator[bytes]:
     """Read a file in chunks of about :data:`CHUNK` bytes that end at a line end, without byte-order mark."""
-    most, before = max_line(), 0
+    most, position, pending = max_line(), 0, b""
     with open_file(path) as stream:
-        buffer, have, first = bytearray(_buffer_size(stream)), 0, True
         while True:
-            got = cast(BufferedReader, stream).readinto(memoryview(buffer)[have:])
-            have += got
-            if got and have < len(buffer):
+            block = stream.read(CHUNK)
+            cut = _last_line_end(block) if block else 0
+            if block and not cut:  # a line goes on
+                pending += block
+                block, pending, cut = pending, b"", _last_line_end(pending)
+            if block and not cut:
+                if len(block) >= most:
+                    raise _long_line(path, most, position)
+                pending = block
                 continue
-            cut = _last_line_end(buffer, have) if got else have
-            if cut:
-                chunk = bytes(memoryview(buffer)[:cut])
-                if cut > most:
-                    _check_lines(chunk, most, before, path)
-                yield chunk.removeprefix(BOM) if first else chunk
-                first = False
-                before += count_lines(chunk)
-            if not got:
+            chunk = block if cut == len(block) and not pending else b"".join((pending, memoryview(block)[:cut]))
+            pending = block[cut:]
+            chunk = chunk if position else chunk.removeprefix(BOM)
+            if len(chunk) > most:
+                _check_lines(chunk, most, position, path)
+            if chunk:
+                yield chunk
+            position += len(chunk)
+            if not block:
                 return
-            if not cut:  # a line fills the buffer
-                if have >= most:
-                    raise _long_line(path, most, before + 1)
-                buffer += bytes(len(buffer))
-            buffer[: have - cut] = buffer[cut:have]
-            have -= cut
 
 
-def _buffer_size(stream: IO[bytes]) -> int:
-    """Bytes to read at a time: no more than a small file has, and one to notice its end."""
-    plain = isinstance(stream, BufferedReader) and isinstance(stream.raw, FileIO)
-    size = os.fstat(stream.fileno()).st_size if plain else 0  # also 0 for a pipe
-    return min(CHUNK, size + 1) if size else CHUNK
-
-
-def _last_line_end(buffer: bytearray, have: int) -> int:
-    """Return the end of the last line in a buffer."""
-    end = buffer.rfind(b"\n", 0, have) + 1
+def _last_line_end(block: bytes) -> int:
+    """The end of the last line in a block; 0 if none ends there."""
+    end = block.rfind(b"\n") + 1
     # A carriage return at the very end may be half of a line end.
-    return end or buffer.rfind(b"\r", 0, have - 1) + 1
-
-
-def prefetch(items: Iterator[T]) -> Iterator[T]:
-    """Yield the items, computing the next one in another thread while this one is used."""
-    done = object()
-    with ThreadPoolExecutor(max_workers=1) as worker:
-        waiting = worker.submit(next, items, done)
-        while (item := waiting.result()) is not done:
-            waiting = worker.submit(next, items, done)
-            yield cast(T, item)
+    return end or block.rfind(b"\r", 0, -1) + 1
 
 
 def read_lines(path: PathOrStr) -> Iterator[tuple[int, bytes]]:
@@ -169,24 +148,35 @@ def count_lines(chunk: bytes) -> int:
     return ends + (not chunk.endswith((b"\n", b"\r")) and chunk != b"")
 
 
-def _check_lines(chunk: bytes, most: int, before: int, path: PathOrStr) -> None:
-    """Reject a chunk with a line that is too long."""
+def _check_lines(chunk: bytes, most: int, position: int, path: PathOrStr) -> None:
+    """Reject a chunk with a line that is too long; ``position`` bytes precede the chunk."""
     data = np.frombuffer(chunk, dtype=np.uint8)
     ends = np.flatnonzero((data == ord("\n")) | (data == ord("\r")))
     long = np.flatnonzero(np.diff(ends, prepend=-1, append=len(data)) > most + 1)
     if len(long):
         start = int(ends[long[0] - 1]) + 1 if long[0] else 0
-        raise _long_line(path, most, before + count_lines(chunk[:start]) + 1)
+        raise _long_line(path, most, position, chunk[:start])
 
 
-def _long_line(path: PathOrStr, most: int, number: int) -> FormatError:
+def _long_line(path: PathOrStr, most: int, position: int, before: bytes = b"") -> FormatError:
+    """The error for a line after chunks of ``position`` bytes and the lines ``before`` it."""
+    known = Path(path).is_file()  # a pipe can't be read again
     return FormatError(
         f"this line is longer than {most:,} bytes",
         file=str(path),
-        line=number,
+        line=_count_lines_to(path, position) + count_lines(before) + 1 if known else None,
         remedy="check that this is a text file; if it is, set the environment variable RAGWORTH_MAX_LINE to a larger "
         "number of bytes, such as 1G",
     )
+
+
+def _count_lines_to(path: PathOrStr, position: int) -> int:
+    """Number of lines in the first chunks of a file, which have ``position`` bytes in all."""
+    lines, chunks = 0, read_chunks(path)
+    while position > 0:
+        chunk = next(chunks)
+        lines, position = lines + count_lines(chunk), position - len(chunk)
+    return lines
 
 
 def run_name(path: PathOrStr) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -68,6 +68,7 @@ class FileReader:
         self.mapped: set[str] = set()
         """The columns of logs that the user names."""
         self._runs: dict[str, LoadedCollection | None] = {}
+        self._started: dict[str, Future[LoadedCollection]] = {}
 
     def of(self, text: str, read: Callable[..., T], *path: str) -> T | None:
         """Return what ``read`` makes of a file that the key at ``path`` names."""
@@ -84,19 +85,27 @@ class FileReader:
             self._runs[text] = self.of(text, self._reader(text), *path)
         return self._runs[text]
 
+    def start(self, texts: Sequence[str]) -> None:
+        """Begin to read runs, two at a time: the parser doesn't keep all cores busy with one small file."""
+        pool = ThreadPoolExecutor(max_workers=PARALLEL_FILES)
+        for text in texts:
+            if text not in self._started:
+                read = partial(self._reader(text), self.locate(text), skip_bad_lines=self.skip_bad_lines)
+                self._started[text] = pool.submit(read)
+        pool.shutdown(wait=False)
+
     def runs(self, texts: Sequence[str]) -> list[LoadedCollection]:
-        """The runs that can be read, two at a time: the parser doesn't keep all cores busy with one small file."""
-        with ThreadPoolExecutor(max_workers=PARALLEL_FILES) as pool:
-            read = {text: self._reader(text) for text in texts if text not in self._runs}
-            waiting = {
-                text: pool.submit(read[text], self.locate(text), skip_bad_lines=self.skip_bad_lines) for text in read
-            }
-            try:
-                for text, future in waiting.items():
+        """The runs that can be read."""
+        self.start(texts)
+        try:
+            for text in texts:
+                if text not in self._runs:
+                    future = self._started[text]
                     self._runs[text] = self.of(text, lambda *_, mine=future, **__: mine.result())
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        except BaseException:
+            for waiting in self._started.values():
+                waiting.cancel()
+            raise
         return [log for text in texts if (log := self._runs[text]) is not None]
 
     def _reader(self, text: str) -> Callable[..., LoadedCollection]:

@@ -19,6 +19,7 @@ from ragworth.metrics.blocks import Block, Bools, Floats, Ints, RelevantPool, Sm
 from ragworth.metrics.ground_truth import JudgedValues, RatingMatrices, build_truth, query_numbers
 from ragworth.metrics.lookup import PassageLookup
 from ragworth.tables import Contexts, ranking
+from ragworth.threads import map_threads
 
 MAX_CELLS = 1 << 20
 """Cells (queries × depth) per block: large enough to amortise calls, small enough for the cache."""
@@ -101,14 +102,16 @@ class ShownContexts(NamedTuple):
             }
         )
 
-    def head(self, system: int, rows: int) -> pl.DataFrame:
-        """Query and passage of one system's first contexts, with about so many rows."""
-        contexts = np.flatnonzero(self.system == system)
+    def top(self, system: int, rows: int) -> pl.DataFrame:
+        """Query and passage of the first ranks of one system's contexts, with so many rows at most."""
+        contexts = np.flatnonzero(self.system == system)[:rows]
         sizes = np.diff(self.starts)[contexts]
-        contexts = contexts[: np.searchsorted(np.cumsum(sizes), rows) + 1]
-        query = self.query.gather(np.repeat(contexts, sizes[: len(contexts)]))
-        passage = self.passage.gather(ranking.rows_of_groups(self.starts, contexts))
-        return pl.DataFrame({"query": query, "passage": passage})
+        sizes = np.minimum(sizes, rows // max(len(contexts), 1))
+        ends = np.cumsum(sizes)
+        at = np.arange(sizes.sum()) + np.repeat(self.starts[contexts] - (ends - sizes), sizes)
+        return pl.DataFrame(
+            {"query": self.query.gather(np.repeat(contexts, sizes)), "passage": self.passage.gather(at)}
+        )
 
     def _select_rows(self, rows: Ints) -> ShownContexts:
         """Keep some rows, given in order, of the same contexts."""
@@ -229,9 +232,9 @@ class BlockBuilder:
     def _find(self, lookup: PassageLookup, by_query: bool = True) -> JudgedCells:
         """Find the shown passages, down to the depth needed, that are in the lookup."""
         shown = self.shown
-        found = np.empty((3, len(shown.passage)), dtype=np.int32)  # memory that isn't written to isn't used
-        count = 0
-        for low, high in ranking.group_ranges(shown.starts):
+
+        def find(contexts: tuple[int, int]) -> SmallInts:
+            low, high = contexts
             begin, end = int(shown.starts[low]), int(shown.starts[high])
             rank = shown.rank.slice(begin, end - begin).to_numpy()
             passage = shown.passage.slice(begin, end - begin)
@@ -244,10 +247,10 @@ class BlockBuilder:
             numbers = self.query[low:high] if by_query else np.zeros(high - low, dtype=np.int64)
             there = lookup.find(numbers, passage, sizes)
             context = np.searchsorted(np.cumsum(sizes), there.asked, side="right") + low
-            for column, each in zip(found, (context, rank[there.asked], there.row), strict=True):
-                column[count : count + len(each)] = each
-            count += len(there.row)
-        cells = found[:, :count]
+            return np.array([context, rank[there.asked], there.row], dtype=np.int32)
+
+        found = list(map_threads(find, ranking.group_ranges(shown.starts)))
+        cells = np.concatenate([np.empty((3, 0), dtype=np.int32), *found], axis=1)
         numbers = np.arange(len(shown.systems) + 1)
         if not _ascends(shown.system) or not _ascends(cells[0]):
             system = shown.system[cells[0]]

@@ -344,7 +344,7 @@ class ScoringJob:
             unmatched = (
                 cells is not None and cells.bounds[i] == cells.bounds[i + 1] and bool(self.shown.size[mine].any())
             )
-            if hint := passage_hint(self.shown.head(i, MAX_PASSAGES), self.judged, what):
+            if hint := passage_hint(self.shown.top(i, MAX_PASSAGES // len(self.shown.systems)), self.judged, what):
                 notes.append((system, hint))
             elif unmatched and not self.blocks.any_known(i, self.universe):
                 words = f"none of the passages it shows is {what}; check that passage ids are written the same way"

@@ -13,6 +13,7 @@ from ragworth.stats.large_samples import LARGE, bootstrap_quantiles
 from ragworth.stats.range_intervals import FEWEST, Bounds, direct_interval
 from ragworth.stats.resampling import ConfidenceInterval
 from ragworth.stats.student import expanded_tail, student_quantile
+from ragworth.threads import map_threads
 
 Floats = npt.NDArray[np.float64]
 
@@ -48,17 +49,20 @@ def bootstrap_means(values: Floats, resamples: int, seed: int) -> Floats:
     there = ~np.isnan(values)
     filled = np.where(there, values, 0.0)
     whole = bool(there.all())
-    means = np.empty((resamples, columns))
     step = max(1, CHUNK // max(n, 1))
-    for low in range(0, resamples, step):
-        high = min(low + step, resamples)
-        drawn = rng.integers(0, n, size=(high - low, n), dtype=np.int32)
-        drawn += (np.arange(high - low, dtype=np.int32) * n)[:, None]
-        counts = np.bincount(drawn.ravel(), minlength=(high - low) * n).reshape(high - low, n).astype(np.float64)
+    sizes = (min(step, resamples - low) for low in range(0, resamples, step))
+
+    def average(drawn: npt.NDArray[np.int32]) -> Floats:
+        some = len(drawn)
+        drawn += (np.arange(some, dtype=np.int32) * n)[:, None]
+        counts = np.bincount(drawn.ravel(), minlength=some * n).reshape(some, n).astype(np.float64)
         total = n if whole else counts @ there.astype(np.float64)
         with np.errstate(invalid="ignore"):
-            means[low:high] = counts @ filled / total
-    return means
+            return np.asarray(counts @ filled / total)
+
+    # This thread draws, in a fixed order, and others count.
+    drawn = (rng.integers(0, n, size=(some, n), dtype=np.int32) for some in sizes)
+    return np.concatenate([np.empty((0, columns)), *map_threads(average, drawn)])
 
 
 def mean_intervals(

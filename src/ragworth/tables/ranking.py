@@ -16,6 +16,7 @@ import polars as pl
 
 from ragworth.errors import TableError, format_count, quote_short
 from ragworth.tables.parts import only_value
+from ragworth.threads import map_threads
 
 Ties = Literal["float64", "float32"]
 Ints = npt.NDArray[np.int64]
@@ -68,15 +69,16 @@ def group_rows(frame: pl.DataFrame, by: list[str]) -> RowGroups:
     starts = _changes(frame.select(by))
     scattered = len(starts) > n / 2  # then taking all rows is faster than gathering the first of each run
     heads = frame.select(by) if scattered else frame.select(by)[starts]
-    first = heads.with_row_index("at").select(pl.col("at").min().over(by)).to_series().to_numpy()
-    new = first == np.arange(len(first))
-    if np.count_nonzero(new) == len(starts):
+    groups = heads.with_row_index("run").group_by(by, maintain_order=True).agg("run")["run"]
+    if len(groups) == len(starts):
         return RowGroups(None, np.append(starts, n))
-    starts = np.arange(n) if scattered else starts
-    block_group = (np.cumsum(new) - 1)[first]
-    per_row = np.repeat(block_group, np.diff(np.append(starts, n)))
-    order = np.argsort(per_row.astype(np.min_scalar_type(per_row.max())), kind="stable")  # small numbers sort faster
-    return RowGroups(order, np.concatenate([[0], np.cumsum(np.bincount(per_row))]))
+    runs = groups.explode().to_numpy().astype(np.int64)
+    bounds = np.concatenate([[0], np.cumsum(groups.list.len().to_numpy(), dtype=np.int64)])
+    if scattered:
+        return RowGroups(runs, bounds)
+    starts = np.append(starts, n)
+    ends = np.concatenate([[0], np.cumsum((starts[1:] - starts[:-1])[runs])])
+    return RowGroups(rows_of_groups(starts, runs), ends[bounds])
 
 
 def _changes(frame: pl.DataFrame) -> Ints:
@@ -85,11 +87,15 @@ def _changes(frame: pl.DataFrame) -> Ints:
     new[:1] = True
     if frame.height > BLOCK_ROWS:
         frame = frame.select(name for name in frame.columns if only_value(frame, name) is None)
-    for low in range(1, frame.height, BLOCK_ROWS):
+
+    def compare(low: int) -> None:
         # Slice one row more than the block, then take columns: comparing shifted slices of a chunked column would copy
         # it, and taking a whole constant column would materialize it.
         for column in frame.slice(low - 1, BLOCK_ROWS + 1).rechunk():
             new[low : low + BLOCK_ROWS] |= (column.slice(1) != column.slice(0, len(column) - 1)).to_numpy()
+
+    for _ in map_threads(compare, range(1, frame.height, BLOCK_ROWS)):
+        pass
     return np.flatnonzero(new)
 
 
@@ -115,22 +121,26 @@ class RowMove(NamedTuple):
         moved, chunks = column.gather(self.source), column.get_chunks()
         bounds = np.cumsum([0, *(len(chunk) for chunk in chunks)])
         at = np.searchsorted(self.target, bounds)
-        return pl.concat(
-            chunk if first == last else chunk.scatter(self.target[first:last] - begin, moved[first:last])
-            for chunk, begin, first, last in zip(chunks, bounds[:-1], at[:-1], at[1:], strict=True)
-        )
+
+        def change(i: int) -> pl.Series:
+            mine = slice(at[i], at[i + 1])
+            return chunks[i].scatter(self.target[mine] - bounds[i], moved[mine]) if at[i] < at[i + 1] else chunks[i]
+
+        return pl.concat(map_threads(change, range(len(chunks))))
 
 
-def sort_by_score(starts: Ints, passages: pl.Series, scores: npt.NDArray[np.float64], ties: Ties) -> RowMove:
+STAY = RowMove(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+
+
+def sort_by_score(groups: RowGroups, passages: pl.Series, scores: npt.NDArray[np.float64], ties: Ties) -> RowMove:
     """Return the moves that sort each group like trec_eval: score descending, then passage id descending.
 
-    ``ties="float32"`` compares scores in single precision, like trec_eval 9 and earlier, so scores that differ only
-    beyond its 24 bits are tied.
+    The scores are in grouped order, the passages are not. ``ties="float32"`` compares scores in single precision, like
+    trec_eval 9 and earlier, so scores that differ only beyond its 24 bits are tied.
     """
-    n = len(passages)
-    stay = RowMove(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+    n, starts = len(passages), groups.starts
     if n == 0:
-        return stay
+        return STAY
     with np.errstate(over="ignore"):  # scores too large for single precision become infinite
         ranked = scores.astype(np.float32).astype(np.float64) if ties == "float32" else scores
     inside = np.ones(n, dtype=bool)  # the previous row is in the same group
@@ -141,7 +151,7 @@ def sort_by_score(starts: Ints, passages: pl.Series, scores: npt.NDArray[np.floa
         order = _sort_groups(starts, np.unique(np.searchsorted(starts, rising, side="right") - 1), ranked)
         ranked = ranked[order]
     tied = np.flatnonzero((ranked[1:] == ranked[:-1]) & inside[1:]) + 1
-    swaps = _break_ties(order, tied, passages) if len(tied) else stay
+    swaps = _break_ties(groups, order, tied, passages) if len(tied) else STAY
     if order is None:
         return swaps
     order[swaps.target] = order[swaps.source]
@@ -162,12 +172,13 @@ def _sort_groups(starts: Ints, which: Ints, scores: npt.NDArray[np.float64]) -> 
     return order
 
 
-def _break_ties(order: Ints | None, tied: Ints, passages: pl.Series) -> RowMove:
+def _break_ties(groups: RowGroups, order: Ints | None, tied: Ints, passages: pl.Series) -> RowMove:
     """Order each run of equal scores by passage id descending; ``tied`` rows tie with the one before."""
     heads = tied[np.append(True, np.diff(tied) > 1)] - 1
     rows = np.union1d(tied, heads)
     run = np.cumsum(np.isin(rows, heads, assume_unique=True))
-    ids = passages.gather(rows if order is None else order[rows])
+    at = rows if order is None else order[rows]
+    ids = passages.gather(at if groups.order is None else groups.order[at])
     sequence = (
         pl.DataFrame({"run": run, "id": ids})
         .with_row_index("at")
@@ -213,8 +224,9 @@ def group_ranges(starts: Ints) -> Iterator[tuple[int, int]]:
 
 def duplicate_passages(passages: pl.Series, starts: Ints) -> Ints:
     """Rows, in grouped order, whose passage id occurred in an earlier row of the same group."""
-    found = [np.empty(0, dtype=np.int64)]
-    for low, high in group_ranges(starts):
+
+    def find(groups: tuple[int, int]) -> Ints:
+        low, high = groups
         begin, end = int(starts[low]), int(starts[high])
         sizes = np.diff(starts[low : high + 1])
         ids = passages.slice(begin, end - begin)
@@ -223,13 +235,14 @@ def duplicate_passages(passages: pl.Series, starts: Ints) -> Ints:
         ordered = np.sort(key.reshape(len(sizes), -1) if (sizes == sizes[0]).all() else key[None], axis=1)
         twice = ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]]
         if not len(twice):
-            continue
+            return np.empty(0, dtype=np.int64)
         rows = np.flatnonzero(np.isin(key, twice))
         numbers = np.repeat(np.arange(low, high), sizes)[rows]
         pairs = pl.DataFrame({"number": numbers, "passage": ids.gather(rows)})
         first = pairs.select(pl.struct(pl.all()).is_first_distinct()).to_series().to_numpy()
-        found.append(rows[~first] + begin)
-    return np.concatenate(found)
+        return np.asarray(rows[~first] + begin)
+
+    return np.concatenate([np.empty(0, dtype=np.int64), *map_threads(find, group_ranges(starts))])
 
 
 class OrderedContexts(NamedTuple):
@@ -245,19 +258,15 @@ def order_contexts(frame: pl.DataFrame, *, ties: Ties, source: str = "") -> Orde
     ``frame`` has query, passage, score, and optionally system and rank, all already checked.
     """
     groups = group_rows(frame, [name for name in ("system", "query") if name in frame.columns])
-    if groups.order is not None:
-        # A column in one piece is gathered several times as fast.
-        frame = pl.DataFrame([column.rechunk().gather(groups.order) for column in frame])
-        groups = RowGroups(None, groups.starts)
-    by_rank = "rank" in frame.columns
-    if not by_rank or not _ranks_ascend(frame["rank"], groups.starts):
-        scores = -frame["rank"].cast(pl.Float64).to_numpy() if by_rank else frame["score"].to_numpy()
-        move = sort_by_score(groups.starts, frame["passage"], scores, ties)
-        # Rows move only within their group, which has one system and query.
-        moved = [name for name in frame.columns if name not in ("system", "query")]
-        frame = frame.with_columns(move.apply(frame[name]) for name in moved)
-        if by_rank:
-            _check_ranks(frame, groups, source)
+    by_rank, move = "rank" in frame.columns, STAY
+    place = _gather(frame["rank" if by_rank else "score"], groups.order)
+    sort = not by_rank or not _ranks_ascend(place, groups.starts)
+    if sort:
+        scores = -place.cast(pl.Float64).to_numpy() if by_rank else place.to_numpy()
+        move = sort_by_score(groups, frame["passage"], scores, ties)
+    frame = _move_rows(frame, groups, move)
+    if by_rank and sort:
+        _check_ranks(frame, groups, source)
     duplicates = duplicate_passages(frame["passage"], groups.starts)
     if len(duplicates):
         row = frame.row(int(duplicates[0]), named=True)
@@ -272,6 +281,26 @@ def order_contexts(frame: pl.DataFrame, *, ties: Ties, source: str = "") -> Orde
         ranks = pl.Series("rank", positions_in_groups(groups), dtype=pl.UInt32)
         frame = frame.with_columns(_in_chunks_of(frame["passage"], ranks))
     return OrderedContexts(frame, groups.starts)
+
+
+def _gather(column: pl.Series, rows: Ints | None) -> pl.Series:
+    """Rows of a column, or all of it. In one piece, it is gathered several times as fast."""
+    return column if rows is None else column.rechunk().gather(rows)
+
+
+def _move_rows(frame: pl.DataFrame, groups: RowGroups, move: RowMove) -> pl.DataFrame:
+    """Bring the rows of each group together, and move some within their group, which has one system and query."""
+    within = [name for name in frame.columns if name not in ("system", "query")]
+    if groups.order is None:
+        return frame.with_columns(move.apply(frame[name]) for name in within)
+    order = groups.order.copy()
+    order[move.target] = groups.order[move.source]
+    heads = groups.order[groups.starts[:-1]]
+
+    def gather(column: pl.Series) -> pl.Series:
+        return _gather(column, order) if column.name in within else column.gather(np.repeat(heads, groups.sizes))
+
+    return pl.DataFrame(list(map_threads(gather, frame.get_columns())))
 
 
 def rising_notes(scores: pl.Series, starts: Ints, order: str, *, min_share: float = 0.0) -> tuple[str, ...]:
