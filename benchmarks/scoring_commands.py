@@ -108,18 +108,36 @@ def trec_eval(qrels: Path, runs: Sequence[Path]) -> list[list[str]]:
     return [["trec_eval", *measures, str(qrels), str(run)] for run in runs]
 
 
+READ_ONLY = """
+import sys, polars
+for path in sys.argv[1:]:
+    if path.endswith(".parquet"):
+        polars.read_parquet(path)
+        continue
+    columns = {name: polars.Float64 if name == "score" else polars.String for name in ("q", "a", "p", "r", "score", "t")}
+    polars.read_csv(path, separator=" ", has_header=False, quote_char=None, schema=columns, columns=[0, 2, 4])
+"""
+
+
+def polars_alone(qrels: Path, runs: Sequence[Path]) -> list[list[str]]:
+    """Reads query, passage and score of the runs, and does nothing with them."""
+    return [[sys.executable, "-c", READ_ONLY, *map(str, runs)]]
+
+
 def list_tasks(run: Path, qrels: Path, before: Path | None) -> Iterator[Task]:
     """All tasks, with those of one name next to each other."""
-    peers: dict[str, Callable[[Path, Sequence[Path]], list[list[str]]]] = {"pytrec_eval": pytrec_eval}
+    peers: dict[str, Callable[[Path, Sequence[Path]], list[list[str]]]] = {"Polars alone": polars_alone}
+    peers |= {"pytrec_eval": pytrec_eval}
     peers |= {"trec_eval": trec_eval} if shutil.which("trec_eval") else {}
     small, labels = make_small(run.parent / "small")
     with ProcessPoolExecutor(1) as other:  # the kernel counts the memory of a parent as that of its children
         variants = other.submit(make_variants, run).result()
     large, twenty = "score, from text", f"score, {SMALL_RUNS} small runs"
+    packed = run.with_suffix(".parquet")
     start = [sys.executable, "-m", "ragworth"]
     commands = {
         large: ragworth("score", qrels, [run]),
-        "score, from Parquet": ragworth("score", qrels, [run.with_suffix(".parquet")]),
+        "score, from Parquet": ragworth("score", qrels, [packed]),
         "score, from text, 100 resamples": ragworth("score", qrels, [run], "--resamples", "100"),
         **{f"score, {name}": ragworth("score", qrels, [path]) for name, path in variants.items()},
         twenty: ragworth("score", labels, small),
@@ -131,6 +149,8 @@ def list_tasks(run: Path, qrels: Path, before: Path | None) -> Iterator[Task]:
         yield Task(name, "now", given)
         if before is not None:
             yield Task(name, "before", given, before)
+        if name == "score, from Parquet":
+            yield Task(name, "Polars alone", polars_alone(qrels, [packed]))
         for peer, make in peers.items() if name in (large, twenty) else ():
             yield Task(name, peer, make(*((qrels, [run]) if name == large else (labels, small))))
 

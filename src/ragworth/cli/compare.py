@@ -83,14 +83,14 @@ def command(
     ragworth compare results --fail-if-worse correct
     ragworth compare old=main/results new=branch/results -m correct
     """
-    from ragworth import comparison
-    from ragworth.report import summary_tables
-
     if baseline and all_pairs:
         raise click.UsageError("--all-pairs compares every two systems and has no --baseline")
     look = chosen_look(look, output, level)
     (scores, pairs), gates, conversations = _read(given, fail_if_worse)
     print_notes(scores.notes, quiet)
+    from ragworth import comparison
+    from ragworth.report import summary_tables
+
     facts: dict[str, Any] = {"level": level, "resamples": resamples or 10_000, "seed": seed}
     testing: dict[str, Any] = {"test": test, "family": family, **facts, "conversations": conversations}
     result = comparison.compare(
