@@ -114,7 +114,8 @@ for path in sys.argv[1:]:
     if path.endswith(".parquet"):
         polars.read_parquet(path)
         continue
-    columns = {name: polars.Float64 if name == "score" else polars.String for name in ("q", "a", "p", "r", "score", "t")}
+    text, number = polars.String, polars.Float64
+    columns = {"query": text, "Q0": text, "passage": text, "rank": text, "score": number, "tag": text}
     polars.read_csv(path, separator=" ", has_header=False, quote_char=None, schema=columns, columns=[0, 2, 4])
 """
 
