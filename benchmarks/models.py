@@ -15,7 +15,7 @@ import math
 import random
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -25,6 +25,8 @@ from ragworth.llm.local.engine import LOCAL_ABILITIES, Engine
 from ragworth.llm.local.loaded import LoadedModel
 from ragworth.llm.local.prompt_encoding import PromptEncoder
 
+Decode = Callable[[list[list[int]]], Any]
+"""Reads rows and returns what extends them."""
 PREFIX, SHORTEST, LONGEST = 58, 200, 250
 STEPS = 8
 MEMORY_RATE = 4.8e12
@@ -107,30 +109,47 @@ def ours(model: Engine, rows: list[list[int]]) -> list[float]:
     return [answer.probabilities[0] for answer in answers if isinstance(answer, Chosen)]
 
 
-def generated(runtime: Any, rows: list[list[int]], weights: int) -> str:
-    """Answers written side by side: a step against the time that reading all weights and keys takes."""
+def generated(decode: Decode, rows: list[list[int]], weights: int) -> Iterator[tuple[int, float, float]]:
+    """Answers written side by side: rows, seconds of a step, and those that reading all weights and keys takes."""
     import torch
 
     from ragworth.llm.local.runtime import SamplingDraw
 
-    lines = [
-        "| rows at a time | ms a step | tokens/s | if memory were the limit: tokens/s |\n| ---: | ---: | ---: | ---: |"
-    ]
     for size in (1, 32, 128, 512):
         draws = [SamplingDraw(0.0, 1.0, 0.5)] * size
-        state = runtime.decode(rows[:size])
+        state = decode(rows[:size])
         picked = state.pick(draws)
 
         def write() -> None:
             for _ in range(STEPS):
                 state.step(picked.ids, range(size))  # noqa: B023
+                state.pick(draws)  # noqa: B023
             torch.cuda.synchronize()
 
         seconds = timed(write, 2) / STEPS
         kept = sum(layer.keys.nbytes + layer.values.nbytes for layer in state._cache.layers)
-        limit = (weights + kept) / MEMORY_RATE
-        lines.append(f"| {size} | {1000 * seconds:.1f} | {size / seconds:.0f} | {size / limit:.0f} |")
-    return "\n".join(lines)
+        yield size, seconds, (weights + kept) / MEMORY_RATE
+
+
+def written(decode: Decode, rows: list[list[int]]) -> float:
+    """Tokens a second of answers that end after 20 to 200 tokens; the second time, when all is compiled."""
+    import torch
+
+    from ragworth.llm.local.runtime import SamplingDraw
+
+    ends = [random.Random(row).randrange(20, 200) for row in range(len(rows))]
+
+    def write() -> None:
+        state, left = decode(rows), list(range(len(rows)))
+        picked = state.pick([SamplingDraw(0.0, 1.0, 0.5)] * len(left))
+        for step in range(max(ends)):
+            keep = [at for at, row in enumerate(left) if ends[row] > step]
+            state.step([picked.ids[at] for at in keep], keep)
+            left = [left[at] for at in keep]
+            picked = state.pick([SamplingDraw(0.0, 1.0, 0.5)] * len(left))
+        torch.cuda.synchronize()
+
+    return sum(ends) / timed(write, 1)
 
 
 def on_gpu(number: int) -> None:
@@ -138,6 +157,7 @@ def on_gpu(number: int) -> None:
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
+    from ragworth.llm.local.torch_decoding import TorchDecoding
     from ragworth.llm.local.torch_runtime import TorchRuntime
 
     shape = LlamaConfig(
@@ -180,10 +200,16 @@ def on_gpu(number: int) -> None:
         lines.append((name, timed(partial(in_batches, model, rows, "cuda", size), 2) / number, read))
     writer = PromptEncoder(Numbers(), None, (), frozenset())
     expected = in_batches(model, few, "cuda", 64)
-    made = None
+    answers = []
     for dtype, compiled in (("bfloat16", False), ("bfloat16", True), ("float8", True)):
         runtime = TorchRuntime(model, dtype, rounding="float8" if dtype == "float8" else "", compiled=compiled)
-        made = made or generated(runtime, rows, 2 * weights)
+        ways: dict[str, Decode] = {"steps recorded": runtime.decode}
+        ways |= {} if compiled else {"steps as they come": partial(TorchDecoding, runtime, prefix=None)}
+        for way, decode in ways.items():
+            name = f"{dtype}{', compiled' if compiled else ''}, {way}"
+            read_all = weights * (1 if dtype == "float8" else 2)
+            answers += [(name, *found) for found in generated(decode, rows, read_all)]
+            print(f"{name}: {written(decode, rows[:256]):.0f} tokens/s in 256 answers of 20 to 200 tokens")
         loaded = LoadedModel(runtime, writer, BatchBudget(32768, 1024))
         for share in (False, True):
             mine = engine(loaded, share)
@@ -192,7 +218,10 @@ def on_gpu(number: int) -> None:
             got = ours(mine, few)
             worst = max(abs(math.log(a / b)) for a, b in zip(got, expected, strict=True))
             print(f"{name}: log-probabilities within {worst:.2f} of the plain way's (bfloat16)")
-    print(f"\n{made}")
+    print("\n| way | rows at a time | ms a step | tokens/s | if memory were the limit: tokens/s |")
+    print("| --- | ---: | ---: | ---: | ---: |")
+    for name, size, seconds, limit in answers:
+        print(f"| {name} | {size} | {1000 * seconds:.1f} | {size / seconds:.0f} | {size / limit:.0f} |")
     print("\n| way | prompts/s | times the plain way | share of the matrix rate |\n| --- | --- | --- | --- |")
     for name, seconds, tokens in lines:
         used = 2 * weights * tokens / number / seconds / rate

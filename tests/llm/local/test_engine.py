@@ -165,7 +165,7 @@ def test_samples_follow_the_distribution(folder: Path) -> None:
 def test_both_ways_to_pick_a_token_pick_the_same() -> None:
     from ragworth.llm.local.logits import pick_token
     from ragworth.llm.local.runtime import SamplingDraw
-    from ragworth.llm.local.torch_runtime import _pick
+    from ragworth.llm.local.torch_decoding import _pick
 
     rng = np.random.default_rng(0)
     logits = rng.normal(scale=3, size=(200, 50)).astype(np.float32)
@@ -503,3 +503,34 @@ def test_families_of_models_agree_with_their_own_forward(family: str, more: dict
                 assert value == pytest.approx(logs[-1, token], abs=1e-5)
                 ids.append(token)
             state.step(step.ids, [0, 1, 2])
+
+
+@pytest.mark.parametrize("family", ["Llama", "Qwen2", "Qwen3", "Granite", "Phi3"])
+def test_recorded_steps_give_the_same_as_plain_ones(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import transformers
+
+    from ragworth.llm.local import torch_decoding, torch_runtime
+
+    torch.manual_seed(2)
+    shape = {"vocab_size": 120, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "pad_token_id": 0}
+    heads = {"num_attention_heads": 4, "num_key_value_heads": 2, "initializer_range": 0.2}
+    config = getattr(transformers, f"{family}Config")(**shape, **heads)
+    model = getattr(transformers, f"{family}ForCausalLM")(config).eval()
+    runtime = TorchRuntime(model, "float32")
+    torch_runtime._register_attention()  # as on a GPU, where the steps are recorded as well
+    model.set_attn_implementation(torch_runtime.ATTENTION)
+    monkeypatch.setattr(torch_decoding, "ROOM", 3)
+    monkeypatch.setattr(torch_decoding, "ALIGNMENT", 2)
+    assert runtime._can_record()
+    rng = random.Random(1)
+    prefix = runtime.prefix([rng.randrange(120) for _ in range(5)])
+    rows = [[rng.randrange(120) for _ in range(length)] for length in (9, 3, 14, 1, 6)]
+    for shared in (None, prefix):
+        plain = torch_decoding.TorchDecoding(runtime, rows, shared)
+        recorded = torch_decoding.RecordedDecoding(runtime, rows, shared)
+        # Rows end: one, which stays in the recording; then so many that it is made again; the room ends in between.
+        for keep in ([0, 1, 2, 3, 4], [0, 1, 3, 4], *[[0, 1, 2, 3]] * 6, [1, 3], *[[0, 1]] * 4, [1]):
+            ids = [rng.randrange(120) for _ in keep]
+            plain.step(ids, keep)
+            recorded.step(ids, keep)
+            assert torch.allclose(plain.hidden, recorded.hidden, atol=1e-4), keep

@@ -1,0 +1,256 @@
+"""Extend rows token by token with decoders of the transformers library, on a GPU as recorded steps."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import torch
+from transformers import DynamicCache
+
+from ragworth.llm.local.runtime import NextTokens, SamplingDraw
+
+if TYPE_CHECKING:
+    from ragworth.llm.local.torch_runtime import SharedPrefix, TorchRuntime
+
+BFLOAT16_WARNING = r"(?is).*\b(bf16|bfloat16)"
+"""PyTorch's warnings about CPUs without bfloat16 instructions."""
+
+ROOM = 128
+"""Tokens for which a recorded step has room, at least, before it is recorded again."""
+
+ALIGNMENT = 64
+"""Lengths are multiples of this, which fast kernels require of masks."""
+
+
+class TorchDecoding:
+    """Rows being extended.
+
+    Prompts are padded at the end, and the padding is masked from then on. A model with a sliding window would lose part
+    of it to the padding, so its prompts are padded in front, including the prefix.
+    """
+
+    @torch.inference_mode()
+    def __init__(
+        self,
+        runtime: TorchRuntime,
+        rows: Sequence[list[int]],
+        prefix: SharedPrefix | None,
+        *,
+        padded_in_front: bool = False,
+    ) -> None:
+        self._runtime = runtime
+        self._cache = DynamicCache(config=runtime._model.config)
+        with torch_errors():
+            if padded_in_front:
+                self._read_padded_in_front([[*(prefix.ids if prefix else []), *row] for row in rows])
+            else:
+                self._read_padded_at_the_end(rows, prefix)
+
+    def _read_padded_at_the_end(self, rows: Sequence[list[int]], prefix: SharedPrefix | None) -> None:
+        device = self._runtime._device
+        before = 0
+        if prefix is not None:
+            before = int(prefix.get_seq_length())
+            for number, layer in enumerate(prefix.layers):
+                keys, values = (kept.expand(len(rows), -1, -1, -1) for kept in (layer.keys, layer.values))
+                self._cache.update(keys, values, number)
+        ids = self._runtime._ids(rows)
+        hidden = self._runtime._hidden(ids, self._cache)
+        lengths = torch.tensor([len(row) for row in rows], device=device)
+        self.hidden = hidden[torch.arange(len(rows), device=device), lengths - 1]
+        self._positions = lengths + before
+        seen = torch.arange(ids.shape[1], device=device)[None] < lengths[:, None]
+        self._mask = torch.cat([seen.new_ones(len(rows), before), seen], dim=1)
+
+    def _read_padded_in_front(self, rows: Sequence[list[int]]) -> None:
+        device, longest = self._runtime._device, max(len(row) for row in rows)
+        ids = torch.tensor([[0] * (longest - len(row)) + row for row in rows], device=device)
+        self._positions = torch.tensor([len(row) for row in rows], device=device)
+        self._mask = torch.arange(longest, device=device)[None] >= longest - self._positions[:, None]
+        places = (self._mask.long().cumsum(-1) - 1).clamp(min=0)
+        hidden = self._runtime._hidden(ids, self._cache, attention_mask=self._mask.long(), position_ids=places)
+        self.hidden = hidden[:, -1]
+
+    @torch.inference_mode()
+    def pick(self, draws: Sequence[SamplingDraw]) -> NextTokens:
+        """Pick a token for every row; log-probability and entropy are those of the unmodified distribution."""
+        ids, logs, chaos = [], [], []
+        start = 0
+        with torch_errors():
+            for hidden in self.hidden.split(self._runtime._chunk):
+                logits = self._runtime._logits(hidden)
+                total = logits.logsumexp(-1, keepdim=True)
+                picked = _pick(logits, draws[start : start + len(hidden)])
+                ids.append(picked)
+                logs.append((logits.gather(1, picked[:, None]) - total)[:, 0])
+                chaos.append(row_entropies(logits, total))
+                start += len(hidden)
+        return NextTokens(torch.cat(ids).tolist(), torch.cat(logs).tolist(), torch.cat(chaos).tolist())
+
+    @torch.inference_mode()
+    def step(self, ids: Sequence[int], keep: Sequence[int]) -> None:
+        """Extend the rows that continue, and drop the others."""
+        with torch_errors():
+            if len(keep) < len(self._mask):
+                index = torch.tensor(keep, device=self._mask.device)
+                self._cache.batch_select_indices(index)
+                self._mask, self._positions = self._mask[index], self._positions[index]
+            self._mask = torch.cat([self._mask, self._mask.new_ones(len(keep), 1)], dim=1)
+            new = torch.tensor(ids, device=self._mask.device)[:, None]
+            self.hidden = self._runtime._hidden(
+                new, self._cache, attention_mask=self._mask.long(), position_ids=self._positions[:, None]
+            )[:, 0]
+            self._positions = self._positions + 1
+
+
+class FixedKeys(DynamicCache):
+    """Keys and values in memory that stays where it is, with room for more tokens; ``place`` is the next one's."""
+
+    place: torch.Tensor
+
+    def take(self, cache: DynamicCache, rows: torch.Tensor, used: int, room: int) -> None:
+        """Take over these rows of a cache and the tokens used, layer by layer: at most one layer is there twice."""
+        self.place = torch.tensor([used], device=rows.device)
+        self.layers = cache.layers
+        for layer in self.layers:
+            layer.keys, layer.values = (
+                torch.cat([kept[rows, :, :used], kept.new_zeros(len(rows), kept.shape[1], room, kept.shape[3])], dim=2)
+                for kept in (layer.keys, layer.values)
+            )
+
+    def update(
+        self, key_states: torch.Tensor, value_states: torch.Tensor, layer_idx: int, *args: Any, **kwargs: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        layer = self.layers[layer_idx]
+        keys = layer.keys.index_copy_(2, self.place, key_states)
+        return keys, layer.values.index_copy_(2, self.place, value_states)
+
+
+class Recording:
+    """One step of some rows: a CUDA graph, and the memory that it reads and writes."""
+
+    def __init__(self, runtime: TorchRuntime, keys: FixedKeys, mask: torch.Tensor, positions: torch.Tensor) -> None:
+        rows, length = mask.shape
+        self.mask, self.positions, self.left = mask[:, None, None], positions[:, None], length - int(keys.place)
+        self._runtime, self._keys = runtime, keys
+        self._ids = torch.zeros(rows, 1, dtype=torch.long, device=mask.device)
+        self._columns = torch.arange(length, device=mask.device)
+        self._graph = self._record() if mask.is_cuda else None
+
+    def replay(self, ids: torch.Tensor) -> torch.Tensor:
+        """Extend each row by a token; returns the hidden states, which the next replay overwrites."""
+        self._ids.copy_(ids[:, None])
+        self.left -= 1
+        if self._graph is None:
+            self._compute()
+        else:
+            self._graph.replay()
+        return self._hidden
+
+    def _compute(self) -> None:
+        self.mask |= self._columns == self._keys.place
+        self._hidden = self._runtime._hidden(
+            self._ids, self._keys, attention_mask=self.mask, position_ids=self.positions
+        )[:, 0]
+        self._keys.place += 1
+        self.positions += 1
+
+    def _record(self) -> torch.cuda.CUDAGraph:
+        """Compute once to compile and to load kernels, and once to record, then undo what that changed."""
+        changed = (self.mask, self.positions, self._keys.place)
+        before = [each.clone() for each in changed]
+        other = torch.cuda.Stream()
+        other.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(other):
+            self._compute()
+        torch.cuda.current_stream().wait_stream(other)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            self._compute()
+        for each, old in zip(changed, before, strict=True):
+            each.copy_(old)
+        return graph
+
+
+class RecordedDecoding(TorchDecoding):
+    """Rows being extended by a step that the GPU replays as a whole.
+
+    Launching the hundreds of kernels of a step one by one takes longer than they run. A recording has fixed memory:
+    rows that ended stay in it until half of them have, and when its room is used up, the step is recorded again.
+    """
+
+    _recording: Recording | None = None
+    _rows: torch.Tensor
+    """Where in the recording each row is."""
+
+    @torch.inference_mode()
+    def step(self, ids: Sequence[int], keep: Sequence[int]) -> None:
+        """Extend the rows that continue."""
+        with torch_errors():
+            device = self._mask.device
+            kept = torch.tensor(keep, device=device)
+            self._rows = kept if self._recording is None else self._rows[kept]
+            if self._recording is None or not self._recording.left or 2 * len(keep) <= len(self._recording.mask):
+                self._recording = self._record()
+                self._rows = torch.arange(len(keep), device=device)
+            given = torch.zeros(len(self._recording.mask), dtype=torch.long, device=device)
+            given[self._rows] = torch.tensor(ids, device=device)
+            self.hidden = self._recording.replay(given)[self._rows]
+
+    def _record(self) -> Recording:
+        """Record a step of the rows that are left, with room for more tokens."""
+        rows, old = self._rows, self._recording
+        if old is not None:
+            self._mask, self._positions, self._recording = old.mask[:, 0, 0], old.positions[:, 0], None
+        used = self._mask.shape[1] - (0 if old is None else old.left)
+        del old  # its memory is needed
+        room = ROOM + -(used + ROOM) % ALIGNMENT
+        mask = torch.cat([self._mask[rows, :used], self._mask.new_zeros(len(rows), room)], dim=1)
+        keys = FixedKeys(config=self._runtime._model.config)
+        keys.take(self._cache, rows, used, room)
+        self._cache = keys
+        return Recording(self._runtime, keys, mask, self._positions[rows])
+
+
+def row_entropies(logits: torch.Tensor, total: torch.Tensor) -> torch.Tensor:
+    """Entropy in nats of each row of logits; a token of probability 0 adds nothing."""
+    logs = logits - total
+    return -torch.where(logs > -1e4, logs.exp() * logs, 0.0).sum(-1)
+
+
+def _pick(logits: torch.Tensor, draws: Sequence[SamplingDraw]) -> torch.Tensor:
+    """For each row: greedy, or where the uniform number falls among the tokens in descending order of probability."""
+    greedy = logits.argmax(-1)
+    if all(draw.temperature <= 0 for draw in draws):
+        return greedy
+    heat, nucleus, uniform = torch.tensor(draws, device=logits.device, dtype=logits.dtype).T[..., None]
+    drawn = heat > 0
+    probabilities, order = (logits / torch.where(drawn, heat, 1.0)).softmax(-1).sort(descending=True, stable=True)
+    reached = probabilities.cumsum(-1)
+    # The smallest set with probability top_p: all tokens whose predecessors sum to less.
+    last = (reached - probabilities < nucleus).sum(-1, keepdim=True) - 1
+    place = torch.searchsorted(reached, uniform * reached.gather(1, last), right=True)
+    return torch.where(drawn[:, 0], order.gather(1, torch.minimum(place, last))[:, 0], greedy)
+
+
+@contextmanager
+def torch_errors() -> Iterator[None]:
+    """Run PyTorch quietly, and turn its out-of-memory errors into MemoryError.
+
+    On a CPU without bfloat16 instructions, PyTorch warns that it falls back to slower kernels. The results are right,
+    and users who chose bfloat16 can do nothing about it.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=BFLOAT16_WARNING, category=UserWarning)
+            yield
+    except torch.OutOfMemoryError as error:
+        torch.cuda.empty_cache()
+        raise MemoryError(str(error)) from error
+    except RuntimeError as error:
+        if "not enough memory" in str(error) or "can't allocate memory" in str(error):
+            raise MemoryError(str(error)) from error
+        raise
