@@ -133,7 +133,15 @@ def test_a_column_of_numbers_with_a_decimal_comma_is_an_outcome(save: Save) -> N
         ("Request timed out.", "error"),
         ("An error occurred: 500", "error"),
         ('{"error": {"message": "Rate limit"}}', "error"),
+        ("Error code: 429 - {'error': {'message': 'Rate limit reached'}}", "error"),
+        ("HTTPSConnectionPool(host='api.example.org', port=443): Read timed out. (read timeout=60)", "error"),
+        ("requests.exceptions.ReadTimeout: 60 s", "error"),
+        ("<html>\n<head><title>504 Gateway Time-out</title></head></html>", "error"),
+        ("Er is een fout opgetreden.", "error"),
+        ("エラーが発生しました。", "error"),
         ("Rate limit exceeded errors go away after a minute.", "ok"),
+        ("Error analysis is a branch of mathematics.", "ok"),
+        ("Connection errors are rare.", "ok"),
     ],
 )
 def test_errors_in_place_of_an_answer(answer: str, status: str, save: Save) -> None:
