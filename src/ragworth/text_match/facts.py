@@ -267,7 +267,10 @@ def _find_other_noun(
     words = (*text.matchable.words, "")
     followed = [after for word, after in pairwise(words) if word == first]
     known = {*map(stem_of, rest), *question.stems}
+    measured = any(each.wanted.units for each in findings)
     if any(not after[:1].isalpha() or after in LITTLE_WORDS or stem_of(after) in known for after in followed):
+        return ""
+    if not measured and not _COUNTS_ANYTHING.isdisjoint(followed):
         return ""
     if any(stem_of(word) in text.stems for word in rest):
         return ""
@@ -405,6 +408,7 @@ def _is_alternative(text: TextFacts, finding: QuantityFinding) -> bool:
     return False
 
 
+_COUNTS_ANYTHING = frozenset(("time", "total", "altogether", "overall"))
 _YEAR = re.compile(r"(?:1\d{3}|20\d{2})(?!\d)")
 _JOINT = re.compile(rf"\b(?:{AND})\b|,")
 _NAME = re.compile(r"(?:[A-Z][\w'’-]+ ?)+")
