@@ -103,6 +103,19 @@ def test_columns_that_are_not_used_are_noted(more: dict[str, Any], note: str, sa
     assert answers is not None and len(answers.notes) == 1 and note in answers.notes[0]
 
 
+def test_verdicts_in_unknown_words_are_noted(save: Save) -> None:
+    rows = [MILL | {"question": f"Who {n}?", "thumbs": "up" if n % 2 else "down", "tier": "up"} for n in range(6)]
+    answers = load(save("log.jsonl", as_lines(*rows))).answers
+    assert answers is not None and [note for note in answers.notes if "'thumbs' (down, up) isn't used" in note]
+
+
+def test_the_scores_of_ragas_are_in_the_order_of_the_file(save: Save) -> None:
+    names = [f"score_{n}" for n in (3, 1, 4, 5, 9, 2, 6)]
+    row = {"user_input": "Who?", "retrieved_contexts": ["Ann"], "response": "Ann"} | dict.fromkeys(names, 0.5)
+    outcomes = load(save("ragas.jsonl", as_lines(row))).outcomes
+    assert outcomes is not None and outcomes.distinct("aspect") == names
+
+
 @pytest.mark.parametrize(
     ("grade", "value"),
     [

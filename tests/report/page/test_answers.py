@@ -81,6 +81,13 @@ def test_few_questions_are_only_a_hint() -> None:
     assert "hint" not in overview({"grade": {"a": [1.0] * 6, "b": [-1.0] * 6}}).headline
 
 
+def test_other_grades_that_contradict_the_verdict_are_named() -> None:
+    high, low = [4.0, 5.0] * 10, [1.0, 2.0] * 10
+    found = overview({"stars": {"a": high, "b": low}, "csat": {"a": low, "b": high}, "pace": {"a": high, "b": low}})
+    assert found.headline.startswith("a answers best")
+    assert found.headline.endswith("By csat, b is significantly better than a.")
+
+
 def test_wrong_answers_are_told_from_declined_ones() -> None:
     found = overview({"grade": {"a": [-1.0] * 20, "b": [0.0] * 20}})
     assert found.headline.endswith("a gives wrong answers significantly more often than b, by 100 points.")

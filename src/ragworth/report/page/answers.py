@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from ragworth.answer_outcomes import (
+    GRADE,
     HUMAN,
     SHARES,
     UNIT,
@@ -110,7 +111,7 @@ def build_answers(results: Results, seed: int) -> AnswerOverview | None:
         main,
         names,
         shares,
-        f"{written.headline(rivals)}{_wrong_answers(comparison, main, rivals) if comparison is not None else ''}",
+        f"{written.headline(rivals)}{_against(comparison, main, rivals) if comparison is not None else ''}",
         standings,
         ranking,
         baseline,
@@ -180,6 +181,32 @@ def _comparison(
     over_all = pl.col("system").replace_strict(corrected, default=None, return_dtype=pl.Float64)
     return found._replace(
         differences=found.differences.with_columns(p_holm=pl.when(main).then(over_all).otherwise("p_holm"))
+    )
+
+
+def _against(comparison: Comparison, main: str, systems: Sequence[str]) -> str:
+    """What speaks against the verdict by the main outcome, as sentences after it."""
+    return _wrong_answers(comparison, main, systems) + _better_by_others(comparison, main, systems)
+
+
+def _better_by_others(comparison: Comparison, main: str, systems: Sequence[str]) -> str:
+    """Who is significantly better than the first system by other outcomes, corrected for their number, too."""
+    grader, hyphen, last = main.rpartition("-")
+    family = (*SHARES, GRADE)  # they all come from one grade
+    own = {main, *(f"{grader}{hyphen}{name}" for name in family if last in family)}
+    rows = [row for row in comparison.differences.iter_rows(named=True) if row["metric"] not in own]
+    level = ALPHA / max(1, len({row["metric"] for row in rows}))
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        direction = outcome_direction(row["metric"])
+        if not direction or not {row["system"], row["baseline"]} <= set(systems) or not is_different(row, level):
+            continue
+        better, worse = (row["system"], row["baseline"])[:: 1 if direction * row["difference"] > 0 else -1]
+        if worse == systems[0]:
+            found.setdefault(better, []).append(row["metric"])
+    return "".join(
+        f" By {_join_names(names)}, {better} is significantly better than {systems[0]}."
+        for better, names in list(found.items())[:2]
     )
 
 
