@@ -110,6 +110,9 @@ def _recognise(file: CandidateFile, scratch: Path, columns: Mapping[str, str] | 
     if not file.path.is_file():
         found = "this is a folder" if file.path.is_dir() else "there is no such file or folder"
         remedy = "name one folder, or files" if file.path.is_dir() else "check the path"
+        prefix, colon, rest = str(file.path).partition(":")
+        if colon and Path(rest).exists():
+            remedy = f"write {rest}: what it is is found out; a ragworth.toml may say {prefix}:PATH"
         raise InputError(found, file=str(file.path), remedy=remedy)
     try:
         head = read_head(file, scratch)
