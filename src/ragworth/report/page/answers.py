@@ -36,7 +36,7 @@ from ragworth.report.page.rankings import (
     read_means,
     wanted_baseline,
 )
-from ragworth.report.wording import signed
+from ragworth.report.wording import digits_beside_zero, signed
 from ragworth.results import Results
 from ragworth.tables import Scores
 
@@ -276,9 +276,12 @@ def interval_words(low: float | None, high: float | None, share: bool, *, points
     """An interval in words; empty if there is none."""
     if low is None or high is None:
         return ""
-    digits = 0 if high - low >= 0.02 else 1
-    ends = [signed(100 * end, digits) if share else signed(end, 3) for end in (low, high)]
-    return f"{100 * LEVEL:g} % interval {ends[0]} to {ends[1]}{(' points' if points else ' %') if share else ''}"
+    ends = [100 * end if share else end for end in (low, high)]
+    digits = (0 if high - low >= 0.02 else 1) if share else 3
+    if points:
+        digits = digits_beside_zero(*ends, digits)
+    words = [signed(end, digits) for end in ends]
+    return f"{100 * LEVEL:g} % interval {words[0]} to {words[1]}{(' points' if points else ' %') if share else ''}"
 
 
 class _Sentences:
