@@ -279,7 +279,7 @@ def interval_words(low: float | None, high: float | None, share: bool, *, points
     ends = [100 * end if share else end for end in (low, high)]
     digits = (0 if high - low >= 0.02 else 1) if share else 3
     if points:
-        digits = digits_beside_zero(*ends, digits)
+        digits = digits_beside_zero(ends[0], ends[1], digits)
     words = [signed(end, digits) for end in ends]
     return f"{100 * LEVEL:g} % interval {words[0]} to {words[1]}{(' points' if points else ' %') if share else ''}"
 
