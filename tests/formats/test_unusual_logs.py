@@ -163,6 +163,13 @@ def test_errors_in_place_of_an_answer(answer: str, status: str, save: Save) -> N
 
 
 def test_an_error_that_is_asked_for_is_an_answer(save: Save) -> None:
+    asked = MILL | {
+        "question": "Wat betekent foutmelding E7?",
+        "response": "Er is een fout opgetreden.",
+        "expected": "x",
+    }
+    found = load(save("fout.jsonl", as_lines(asked))).answers
+    assert found is not None and found.frame["status"].to_list() == ["ok"]
     text = "500 Internal Server Error"
     answers = load(save("log.jsonl", as_lines(MILL | {"response": text, "expected": text}))).answers
     assert answers is not None and answers.frame["status"].to_list() == ["ok"]

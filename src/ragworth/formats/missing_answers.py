@@ -41,7 +41,10 @@ ERROR_TEXT = re.compile(
 )
 """Beginnings of messages that programs write in place of an answer."""
 
-ABOUT_ERRORS = re.compile(r"(?i)errors?\b|exceptions?\b|traceback|status code|http|rate limit|time-?out|\b[45]\d\d\b")
+ABOUT_ERRORS = re.compile(
+    r"(?i)errors?\b|exceptions?\b|traceback|status code|http|rate limit|time-?out|\b[45]\d\d\b"
+    r"|fehler|\bfout|erreur|errore\b|\berros?\b|błąd|błęd|ошибк|エラー|错误|오류"
+)
 """In questions whose answer may be about an error."""
 
 
