@@ -164,7 +164,7 @@ def test_errors_in_place_of_an_answer(answer: str, status: str, save: Save) -> N
 
 def test_an_error_that_is_asked_for_is_an_answer(save: Save) -> None:
     asked = MILL | {
-        "question": "Wat betekent foutmelding E7?",
+        "question": "Wat is foutmelding E7?",
         "response": "Er is een fout opgetreden.",
         "expected": "x",
     }
