@@ -109,7 +109,7 @@ def read_run(
 
 def _with_header_hint(error: FormatError, path: PathOrStr) -> FormatError:
     """The error with advice for lines of three fields, as in runs of MS MARCO; otherwise as it was."""
-    if error.line is None:  # nothing is wrong with a line
+    if error.line is None or not Path(path).is_file():  # a pipe can be read once
         return error
     with open_file(path) as stream:
         fields = stream.readline(RANK_SAMPLE).decode("utf-8", "replace").split()
