@@ -152,7 +152,7 @@ def score(
     Parameters
     ----------
     contexts: what the systems show: the path of a run or log, a :class:`Contexts` table, or several of them; a data
-        frame with scores or ranks; or a dict ``{query: {passage: score}}``.
+        frame with scores or ranks; or a dict ``{query: {passage: score}}``, or ``{system: {query: {passage: score}}}``.
     judgments: relevance, abstention, downstream, …: a path, a :class:`Judgments` table, or several of them; a data
         frame; or a dict ``{query: {passage: relevance}}``.
     metrics: written forms, such as ``["nDCG@10", "UDCG(gamma=0.33)@5"]``; with ir_measures installed, also

@@ -35,6 +35,12 @@ def test_scores_on_the_terminal_equal_the_library() -> None:
     assert line.endswith("40 of 40")
 
 
+def test_a_second_file_for_an_option_that_takes_one_is_an_error() -> None:
+    result = call("annotate", "abstention", RUNS[0], "-p", "a.jsonl", "--passages=b.jsonl")
+    assert result.exit_code == 2 and "-p is given 2 times, and takes one value" in result.stderr
+    assert call("score", "-q", QRELS, "-q", QRELS.replace(".txt", ".none"), RUNS[0]).stderr.startswith("ragworth:")
+
+
 @pytest.mark.parametrize("look", ["csv", "json", "markdown", "latex", "text"])
 def test_every_look_holds_the_same_numbers(look: str) -> None:
     result = call("score", "-q", QRELS, "-m", "P@5", RUNS[0], "-f", look)

@@ -18,6 +18,7 @@ from ragworth import Collection, Contexts
 from ragworth.collection import text_id
 from ragworth.errors import FormatError, RagworthError
 from ragworth.formats import load, read_contexts, write
+from ragworth.formats.missing_answers import NO_REFERENCE
 from tests.strategies import examples
 
 Save = Callable[[str, str | bytes], Path]
@@ -209,6 +210,9 @@ NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=5)
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=12)
 
 
+ACCEPTED = TEXTS.filter(lambda text: text.strip() not in NO_REFERENCE)  # "NULL" says that there is none
+
+
 @st.composite
 def collections(draw: st.DrawFn) -> tuple[Contexts, Collection]:
     """Contexts without gaps, some with scores, and texts for some of what they hold."""
@@ -225,7 +229,7 @@ def collections(draw: st.DrawFn) -> tuple[Contexts, Collection]:
     collection = Collection.of(
         queries={"query": sorted(queries), "text": [draw(TEXTS) for _ in queries]},
         passages={"passage": sorted(passages_with), "text": [draw(TEXTS) for _ in passages_with]},
-        answers={"query": sorted(queries), "text": [draw(TEXTS) for _ in queries]},
+        answers={"query": sorted(queries), "text": [draw(ACCEPTED) for _ in queries]},
     )
     return contexts, collection
 

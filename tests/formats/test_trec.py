@@ -11,7 +11,7 @@ import pytest
 from backports import zstd
 
 from ragworth import Contexts
-from ragworth.errors import FormatError
+from ragworth.errors import FormatError, InputError
 from ragworth.formats import files, read_contexts, read_judgments, read_ratings
 from ragworth.formats.trec import read_qrels, read_run
 
@@ -255,3 +255,19 @@ def test_several_systems_in_one_run_are_noted(save: Save) -> None:
         assert "the tags differ ('bm25', 'd" in note
     with pytest.raises(FormatError, match="split it if it holds several"):
         read_run(save("c.run", first + second.format(1)))
+
+
+@pytest.mark.parametrize("name", ["run.tsv", "run.txt"])
+@pytest.mark.parametrize("query", ["1", "1083"])  # a column that occurs twice, and one that doesn't
+def test_runs_of_ms_marco_need_a_header_that_the_error_tells(name: str, query: str, save: Save) -> None:
+    lines = f"{query}\tD7\t1\n{query}\tD9\t2\n"
+    with pytest.raises(InputError, match=r"put a header in front: \(printf 'query\\tpassage\\trank\\n'"):
+        read_contexts(save(name, lines))
+    rows = read_contexts(save("new.tsv", f"query\tpassage\trank\n{lines}")).frame
+    assert rows["passage"].to_list() == ["D7", "D9"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf16_without_a_mark(encoding: str, save: Save) -> None:
+    with pytest.raises(FormatError, match=f"(?i)this is UTF-16 text(.|\n)*iconv -f {encoding.replace('-', '-?')}"):
+        read_contexts(save("run.txt", PLAIN.encode(encoding)))

@@ -103,6 +103,19 @@ def test_columns_that_are_not_used_are_noted(more: dict[str, Any], note: str, sa
     assert answers is not None and len(answers.notes) == 1 and note in answers.notes[0]
 
 
+def test_verdicts_in_unknown_words_are_noted(save: Save) -> None:
+    rows = [MILL | {"question": f"Who {n}?", "thumbs": "up" if n % 2 else "down", "tier": "up"} for n in range(6)]
+    answers = load(save("log.jsonl", as_lines(*rows))).answers
+    assert answers is not None and [note for note in answers.notes if "'thumbs' (down, up) isn't used" in note]
+
+
+def test_the_scores_of_ragas_are_in_the_order_of_the_file(save: Save) -> None:
+    names = [f"score_{n}" for n in (3, 1, 4, 5, 9, 2, 6)]
+    row = {"user_input": "Who?", "retrieved_contexts": ["Ann"], "response": "Ann"} | dict.fromkeys(names, 0.5)
+    outcomes = load(save("ragas.jsonl", as_lines(row))).outcomes
+    assert outcomes is not None and outcomes.distinct("aspect") == names
+
+
 @pytest.mark.parametrize(
     ("grade", "value"),
     [
@@ -133,7 +146,15 @@ def test_a_column_of_numbers_with_a_decimal_comma_is_an_outcome(save: Save) -> N
         ("Request timed out.", "error"),
         ("An error occurred: 500", "error"),
         ('{"error": {"message": "Rate limit"}}', "error"),
+        ("Error code: 429 - {'error': {'message': 'Rate limit reached'}}", "error"),
+        ("HTTPSConnectionPool(host='api.example.org', port=443): Read timed out. (read timeout=60)", "error"),
+        ("requests.exceptions.ReadTimeout: 60 s", "error"),
+        ("<html>\n<head><title>504 Gateway Time-out</title></head></html>", "error"),
+        ("Er is een fout opgetreden.", "error"),
+        ("エラーが発生しました。", "error"),
         ("Rate limit exceeded errors go away after a minute.", "ok"),
+        ("Error analysis is a branch of mathematics.", "ok"),
+        ("Connection errors are rare.", "ok"),
     ],
 )
 def test_errors_in_place_of_an_answer(answer: str, status: str, save: Save) -> None:
@@ -142,6 +163,13 @@ def test_errors_in_place_of_an_answer(answer: str, status: str, save: Save) -> N
 
 
 def test_an_error_that_is_asked_for_is_an_answer(save: Save) -> None:
+    asked = MILL | {
+        "question": "Wat is foutmelding E7?",
+        "response": "Er is een fout opgetreden.",
+        "expected": "x",
+    }
+    found = load(save("fout.jsonl", as_lines(asked))).answers
+    assert found is not None and found.frame["status"].to_list() == ["ok"]
     text = "500 Internal Server Error"
     answers = load(save("log.jsonl", as_lines(MILL | {"response": text, "expected": text}))).answers
     assert answers is not None and answers.frame["status"].to_list() == ["ok"]

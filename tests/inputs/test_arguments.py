@@ -11,6 +11,7 @@ import pytest
 import ragworth
 from ragworth.errors import FormatError, TableError
 from ragworth.formats.contract import LoadedCollection
+from ragworth.inputs import arguments
 
 RUN = "q1 Q0 d1 1 2.0 t\nq1 Q0 d2 2 1.0 t\n"
 QRELS = "q1 0 d2 1\n"
@@ -72,3 +73,8 @@ def test_judgments_of_a_wrong_type(folder: Path) -> None:
 def test_a_path_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="no such file"):
         ragworth.score(tmp_path / "nowhere.run", {"q1": {"d1": 1}})
+
+
+def test_runs_of_several_systems_in_one_dict() -> None:
+    contexts = arguments.to_contexts({"a": {"q1": {"d1": 2.0, "d2": 3.0}}, "b": {"q1": {"d1": 1.0}}})
+    assert contexts.frame.select("system", "passage").rows() == [("a", "d2"), ("a", "d1"), ("b", "d1")]

@@ -174,3 +174,13 @@ def test_a_frame_without_rows_is_said_to_be_empty() -> None:
 def test_an_empty_list_is_said_to_be_empty() -> None:
     with pytest.raises(InputError, match="the list is empty"):
         ragworth.evaluate([])
+
+
+def test_files_named_twice_and_parts_of_one_log(tmp_path: Path) -> None:
+    first, second = tmp_path / "monday.jsonl", tmp_path / "tuesday.jsonl"
+    for path in (first, second):
+        path.write_text(json.dumps({"question": f"Who on {path.stem}?", "response": "Ann", "reference": "Ann"}) + "\n")
+    with pytest.raises(InputError, match="named twice"):
+        open_source([first, tmp_path / "." / "monday.jsonl"])
+    with pytest.raises(InputError, match="parts of one log, join them"):
+        open_source([first, second])

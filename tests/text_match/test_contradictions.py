@@ -205,3 +205,80 @@ def test_true_and_false_say_yes_and_no(accepted: str, answer: str, label: str) -
 @pytest.mark.parametrize("answer", ["Das steht nicht in den Dokumenten.", "No encontré esa información."])
 def test_refusals_in_german_and_spanish(answer: str) -> None:
     assert grade_short_answer(answer, ["München"]).label == "abstained"
+
+
+NOT_GIVEN = [
+    ("Which colours?", "red; green; blue", "red; green; yellow"),
+    ("What torque?", "45 lb-ft", "45 Nm"),
+    ("What speed?", "5 Gbps", "5 Mbps"),
+    ("What speed?", "5 Mb/s", "5 MB/s"),
+    ("Ile kosztuje?", "300 €", "300 zł"),
+    ("Quanto custa?", "R$ 300", "$ 300"),
+    ("Hoe lang?", "20 weken", "20 dagen"),
+    ("どのくらい？", "20週間", "20日"),
+    ("How much?", "2 tsp", "2 tbsp"),
+    ("What current?", "12 A", "12 V"),
+    ("Which vitamin?", "vitamin A", "vitamin K"),
+    ("Which blood type?", "blood type AB", "blood type A"),
+    ("Is it covered?", "Yes", "Yes, it is covered. Actually no, it is not covered."),
+    ("Is het gedekt?", "Ja", "Ja, dat is gedekt. Of nee, toch niet."),
+    ("含まれますか？", "はい", "はい。いいえ、違います。"),
+    ("What torque?", "45 Nm", "It is 45 Nm. Sorry, I meant 54 Nm."),
+    ("Which city?", "Paris", "It could be Paris or Lyon."),
+    ("How long?", "15 minutes", "10-15 minutes"),
+    ("How heavy?", "at least 5 kg", "5 kg or less"),
+    ("Jak długo?", "najwyżej 10 dni", "co najmniej 10 dni"),
+    ("どのくらい？", "10日以下", "10日以上"),
+    ("Does it?", "It includes roaming.", "It does not include roaming."),
+    ("Which nut?", "peanuts", "no peanuts"),
+    ("Met wat?", "eieren", "zonder eieren"),
+    ("What is in it?", "gluten", "gluten-free"),
+    ("対応？", "対応", "非対応"),
+    ("Quando?", "um mês antes da renovação", "um mês depois da renovação"),
+    ("いつ？", "更新日の1か月前", "更新日の1か月後"),
+    ("When?", "Christmas", "the day after Christmas"),
+    ("Ile?", "300 miliardów", "300 milionów"),
+]
+
+
+@pytest.mark.parametrize(CASE, NOT_GIVEN)
+def test_other_units_bounds_and_corrections_are_not_correct(question: str, accepted: str, answer: str) -> None:
+    assert grade_short_answer(answer, [accepted], question=question).label in ("wrong", "undecided")
+
+
+@pytest.mark.parametrize(
+    CASE,
+    [
+        ("What speed?", "5 Gbps", "5000 Mbps"),
+        ("Hoe lang?", "14 dagen", "2 weken"),
+        ("Quanto custa?", "300 reais", "R$ 300"),
+        ("What share?", "1/4", "one quarter"),
+        ("Which war?", "World War II", "the Second World War"),
+        ("Which vitamin?", "Vitamin A", "It is vitamin A."),
+        ("Which song?", "With a Little Help", "With A Little Help"),
+        ("Is it covered?", "Yes", "Yes. No extra fee applies."),
+        ("How many?", "291 episodes", "There are 291 in total."),
+        ("Which city?", "Paris", "There is no doubt: Paris."),
+    ],
+)
+def test_the_same_in_other_units_and_words(question: str, accepted: str, answer: str) -> None:
+    assert grade_short_answer(answer, [accepted], question=question).label == "correct"
+
+
+@pytest.mark.parametrize(
+    CASE,
+    [
+        ("Who?", "European Union Aviation Safety Agency", "EASA"),
+        ("What?", "deoxyribonucleic acid", "DNA"),
+        ("When?", "5 March 2021", "5/3/21"),
+        ("いつ？", "2021-03-05", "令和3年3月5日"),
+        ("Which country?", "Germany", "ドイツ"),
+    ],
+)
+def test_short_forms_and_other_scripts_are_undecided(question: str, accepted: str, answer: str) -> None:
+    assert grade_short_answer(answer, [accepted], question=question).label == "undecided"
+
+
+def test_another_acronym_or_date_is_wrong() -> None:
+    assert grade_short_answer("FAA", ["European Union Aviation Safety Agency"]).label == "wrong"
+    assert grade_short_answer("6/4/21", ["5 March 2021"]).label == "wrong"

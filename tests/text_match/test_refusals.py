@@ -214,3 +214,33 @@ def test_time_grows_with_the_length(piece: str) -> None:
     start = time.perf_counter()
     find_refusal(piece * (20_000 // len(piece)))
     assert time.perf_counter() - start < 5
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The manuals do not state it.",
+        "Your contract doesn't mention this.",
+        "There is nothing about this in the leaflet.",
+        "The retrieved chunks don't cover this question.",
+        "De polisvoorwaarden vermelden dit niet.",
+        "Instrukcja nie podaje tej wartości.",
+        "O manual não informa o valor.",
+        "マニュアルには書かれていません。",
+    ],
+)
+def test_manuals_and_contracts_that_do_not_say(text: str) -> None:
+    assert find_refusal(text) is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The policy does not cover floods.",
+        "The manual does not specify 45 Nm but 54 Nm.",
+        "The warranty doesn't say 2 years; it says 3 years.",
+        "De verzekering dekt dit niet.",
+    ],
+)
+def test_what_a_contract_excludes_is_an_answer(text: str) -> None:
+    assert find_refusal(text) is None

@@ -44,6 +44,9 @@ COMMANDS = {
 }
 
 
+ONE_FILE = frozenset(("collection", "queries", "passages", "answers", "subquestions", "ratings", "qrels", "judgments"))
+"""Options that name data."""
+
 REMOTE = "ragworth.remote"
 """Where the context has what the arguments name in object stores."""
 
@@ -104,7 +107,10 @@ class LazyGroup(click.Group):
 
             remote = ctx.meta[REMOTE] = RemoteArguments()
             args = remote.localise(args)
-        return super().resolve_command(ctx, args)
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None:
+            _check_repeated(command, ctx, rest)
+        return name, command, rest
 
     def _invoke(self, ctx: click.Context) -> Any:
         try:
@@ -129,6 +135,20 @@ class LazyGroup(click.Group):
         if command is None or not isinstance(error, InputError) or not (option := error.hint.option):
             return str(error)
         return str(error) if _has_option(command, ctx, option) else error.message(error.hint.workspace)
+
+
+def _check_repeated(command: click.Command, ctx: click.Context, args: list[str]) -> None:
+    """Refuse a second file for an option that takes one: the first would be ignored without a word."""
+    if isinstance(command, click.Group):
+        inner = command.get_command(ctx, args[0]) if args else None
+        return _check_repeated(inner, ctx, args[1:]) if inner is not None else None
+    given = [text.partition("=")[0] for text in args[: args.index("--") if "--" in args else None]]
+    for option in command.params:
+        if isinstance(option, click.Option) and option.name in ONE_FILE and not option.multiple:
+            names = [name for name in given if name in option.opts]
+            if len(names) > 1:
+                raise click.UsageError(f"{names[0]} is given {len(names)} times, and takes one value", ctx)
+    return None
 
 
 def _has_option(command: click.Command, ctx: click.Context, name: str) -> bool:

@@ -20,7 +20,7 @@ from ragworth.errors import BadLine, FormatError, format_count, format_names, qu
 from ragworth.formats.columns import NUMBER, bad_lines_error, check_bad_lines
 from ragworth.formats.files import PathOrStr, normalize_newlines, read_chunks
 from ragworth.tables import Judgments
-from ragworth.tables.coercion import ID_ALIASES, find_id_column
+from ragworth.tables.coercion import ID_ALIASES, find_id_column, header_hint
 
 NUMBER_COLUMNS = {"score", "rank", "value", "rating", "tokens", "repeat"}
 """Columns of numbers; empty cells are allowed."""
@@ -134,7 +134,8 @@ def _read_header(path: PathOrStr, data: bytes) -> tuple[list[str], str]:
             file=str(path),
             line=1,
             expected="a header with each column once",
-            remedy="give each column a name of its own, or let the tool that wrote the file export JSON; "
+            remedy=header_hint(names)
+            or "give each column a name of its own, or let the tool that wrote the file export JSON; "
             f"if this is a TREC file without a header, write trec:{path}",
         )
     return names, separator

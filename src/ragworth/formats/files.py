@@ -26,6 +26,9 @@ BLOCK_BYTES = 1 << 17
 
 BOM = b"\xef\xbb\xbf"
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+UTF16_SAMPLE = 16
+UTF16_LETTERS = 4
+"""Letters with a zero byte each from which a text without a mark is UTF-16."""
 
 PathOrStr = str | Path
 
@@ -39,12 +42,12 @@ def open_file(path: PathOrStr) -> Iterator[IO[bytes]]:
     """Open a file, decompressing it if its first bytes say so."""
     try:
         with Path(path).open("rb") as raw:
-            if raw.peek(2)[:2] in UTF16_MARKS:
+            if encoding := _utf16(raw.peek(UTF16_SAMPLE)[:UTF16_SAMPLE]):
                 raise EncodingError(
                     "this is UTF-16 text",
                     file=str(path),
                     expected="UTF-8",
-                    remedy="save it as UTF-8, or convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW",
+                    remedy=f"save it as UTF-8, or convert it: iconv -f {encoding} -t UTF-8 FILE > NEW",
                 )
             with open_decompressed(raw, str(path)) as stream:
                 yield stream
@@ -64,6 +67,21 @@ def open_file(path: PathOrStr) -> Iterator[IO[bytes]]:
         ) from error
     except OSError as error:
         raise FormatError(f"cannot be read: {error.strerror or error}", file=str(path)) from error
+
+
+def _utf16(head: bytes) -> str:
+    """The kind of UTF-16 that a file begins with, also without a mark: plain letters and zeros in turn; "" if none."""
+    if head[:2] in UTF16_MARKS:
+        return "UTF-16"
+    even, odd = head[::2], head[1::2]
+    for encoding, letters, zeros in (("UTF-16LE", even, odd), ("UTF-16BE", odd, even)):
+        if (
+            len(zeros) >= UTF16_LETTERS
+            and not any(zeros)
+            and all(32 <= one < 127 or one in b"\t\r\n" for one in letters)
+        ):
+            return encoding
+    return ""
 
 
 def _not_found_message(path: PathOrStr) -> str:

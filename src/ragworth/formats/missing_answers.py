@@ -13,7 +13,9 @@ ERROR = "error"
 SHEET_ERRORS = ("#N/A", "#REF!", "#VALUE!", "#NAME?", "#DIV/0!", "#NUM!", "#NULL!", "#SPILL!", "#CALC!", "#BLOCKED!")
 """What spreadsheets show in place of a value."""
 
-NO_ANSWER_TEXTS = frozenset(("nan", "NaN", "None", "null", "NULL", "<NA>", "-", "–", "—", "[]", "{}", *SHEET_ERRORS))
+NO_ANSWER_TEXTS = frozenset(
+    ("nan", "NaN", "None", "null", "NULL", "<NA>", "-", "–", "—", "[]", "{}", "[object Object]", *SHEET_ERRORS)
+)
 """How programs write a missing value as text."""
 
 NO_REFERENCE = frozenset(("N/A", "n/a", "nan", "NaN", "null", "NULL", "<NA>", *SHEET_ERRORS))
@@ -21,17 +23,28 @@ NO_REFERENCE = frozenset(("N/A", "n/a", "nan", "NaN", "null", "NULL", "<NA>", *S
 
 ERROR_TEXT = re.compile(
     r"Traceback \(most recent call last\)"
-    r"|\[?(?:Error|ERROR|Exception)\b\]?\s*(?::|\d{3}\b)"
-    r"|[\w.]*(?:API\w*|RateLimit|Timeout|Connection|HTTP\w*|InternalServer|Authentication|BadRequest)Error\b\s*[:(]"
+    r"|\[?(?:Error|ERROR|Exception)\b\]?\s*(?::|\d{3}\b|code: \d{3}\b|$)|\[(?:Error|ERROR)\]"
+    r"|(?:\w+\.)*[A-Z]\w*(?:Error|Exception|Timeout)\b\s*(?:[:(]|$)|HTTPS?ConnectionPool\("
     r"|(?:HTTP\S*\s+)?(?:429 Too Many|500 Internal|502 Bad|503 Service|504 Gateway|401 Unauth|403 Forbidden)"
+    r"|<(?:!DOCTYPE html|html)\b[\s\S]{0,400}?<title>\s*[45]\d\d\b|Request failed with status code \d{3}\b"
     r"|(?:[Aa]n (?:unexpected |internal )?error (?:has )?occurred|(?:The )?[Rr]equest timed out|Internal Server Error"
-    r"|Rate limit (?:reached|exceeded)|Gateway Time-?out)\s*(?:[.:!,(]|$|for\b|while\b|when\b)"
-    r"|(?:I(?:'|’| a)m )?[Ss]orry,? (?:but )?(?:I encountered an error|there was an error|something went wrong)"
+    r"|Rate limit (?:reached|exceeded)|Gateway Time-?out|Service Unavailable|Max retries exceeded"
+    r"|Connection (?:error|refused|reset|timed out)|The server had an error)"
+    r"\s*(?:[.:!,(]|$|for\b|while\b|when\b|with\b|by peer\b)"
+    r"|(?:(?:I(?:'|’| a)m )?[Ss]orry,? (?:but )?(?:I encountered an error|there was an error|something went wrong)"
+    r"|(?:[Oo]ops[,!]? )?[Ss]omething went wrong)\b|This model(?:'|’)s maximum context length is \d"
     r"|upstream (?:connect|request) (?:error|timeout)|\{\s*[\"']error[\"']\s*:"
+    r"|(?:Es ist ein (?:\w+ )?Fehler aufgetreten|Er is een (?:\w+ )?fout opgetreden"
+    r"|Une erreur (?:\w+ )?(?:s(?:'|’)est produite|est survenue)|(?:Se ha producido|Ha ocurrido|Ocurrió) un error"
+    r"|Si è verificato un errore|Ocorreu um erro|Wystąpił (?:\w+ )?błąd|Произошла (?:\w+ )?ошибка)\b"
+    r"|エラーが発生しました|(?:发生|出现)(?:了)?错误|오류가 발생했습니다",
 )
 """Beginnings of messages that programs write in place of an answer."""
 
-ABOUT_ERRORS = re.compile(r"(?i)errors?\b|exceptions?\b|traceback|status code|http|rate limit|time-?out|\b[45]\d\d\b")
+ABOUT_ERRORS = re.compile(
+    r"(?i)errors?\b|exceptions?\b|traceback|status code|http|rate limit|time-?out|\b[45]\d\d\b"
+    r"|fehler|\bfout|erreur|errore\b|\berros?\b|błąd|błęd|ошибк|エラー|错误|오류"
+)
 """In questions whose answer may be about an error."""
 
 

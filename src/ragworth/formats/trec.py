@@ -21,6 +21,7 @@ from ragworth.formats.contract import FileSample, Format
 from ragworth.formats.files import PathOrStr, create_file, open_file, read_lines, run_name, split_lines
 from ragworth.formats.rating_scale import check_ratings
 from ragworth.tables import OK, Contexts, Judgments, Ratings, ranking
+from ragworth.tables.coercion import header_hint
 from ragworth.tables.parts import with_constant_text
 from ragworth.tables.ranking import DuplicatePassageError, Ties, order_contexts
 
@@ -82,9 +83,11 @@ def read_run(
     ties: precision in which scores are compared: ``float64`` like trec_eval 10, ``float32`` like 9 and earlier.
     skip_bad_lines: skip bad lines and duplicate passages of a query, and count them in ``notes``.
     """
-    frame, bad, comments, tags = read_columns(
-        path, TAGGED_RUN if by_tag else RUN, skip_bad_lines=skip_bad_lines, unlike=(QRELS,)
-    )
+    layout = TAGGED_RUN if by_tag else RUN
+    try:
+        frame, bad, comments, tags = read_columns(path, layout, skip_bad_lines=skip_bad_lines, unlike=(QRELS,))
+    except FormatError as error:
+        raise _with_header_hint(error, path) from error
     several = "" if by_tag or not tags else _several_tags(tags)
     if by_tag:
         frame = frame.rename({"tag": "system"})
@@ -102,6 +105,16 @@ def read_run(
     contexts = Contexts.trusted(rows, (*skipped_note(path, bad), *comments.note(path), *notes))
     contexts.starts = ordered.starts
     return contexts
+
+
+def _with_header_hint(error: FormatError, path: PathOrStr) -> FormatError:
+    """The error with advice for lines of three fields, as in runs of MS MARCO; otherwise as it was."""
+    if error.line is None or not Path(path).is_file():  # a pipe can be read once
+        return error
+    with open_file(path) as stream:
+        fields = stream.readline(RANK_SAMPLE).decode("utf-8", "replace").split()
+    hint = header_hint(fields)
+    return error.copy(remedy=hint) if hint else error
 
 
 def _unlike_ranks(path: PathOrStr) -> str:
@@ -214,7 +227,10 @@ def _line_numbers(path: PathOrStr, bad: list[BadLine], rows: ranking.Ints) -> li
 
 def read_qrels(path: PathOrStr, *, skip_bad_lines: bool = False) -> Judgments:
     """Read TREC qrels as relevance judgments, including real-valued and negative ones."""
-    frame, bad, comments, _ = read_columns(path, QRELS, skip_bad_lines=skip_bad_lines, unlike=(RUN,))
+    try:
+        frame, bad, comments, _ = read_columns(path, QRELS, skip_bad_lines=skip_bad_lines, unlike=(RUN,))
+    except FormatError as error:
+        raise _with_header_hint(error, path) from error
     frame, bad = _drop_duplicates(path, frame, bad, ["query"], skip_bad_lines, SUBTOPIC_HINT)
     return Judgments.trusted(
         frame.select(

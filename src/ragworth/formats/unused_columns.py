@@ -21,6 +21,15 @@ NO_GRADE = re.compile(
 )
 """Names of numbers that say nothing of an answer's quality."""
 
+VERDICT = re.compile(
+    r"verdict|thumbs?|vote|rating|rated|feedback|review$|judge?ment|quality|grade|score|result$|outcome|assessment|"
+    r"satisf|resolved|beoordeling|ocena|nota|avalia|bewertung|urteil|評価|判定"
+)
+"""Names of columns that may say in words how good an answer is."""
+
+MAX_WORDS = 6
+"""Most different words of such a column."""
+
 CONVERSATION = re.compile(r"(conversation|session|dialog(ue)?|thread|chat)(_?(id|uuid|key|no|number))?")
 """Names of what several turns share."""
 
@@ -102,6 +111,13 @@ class UnusedColumns:
             notes.append(
                 f"{format_names(grades, 4)} not used; if a column has grades, say so: --map NAME=COLUMN, or [columns]"
             )
+        for name, values in self.values.items():
+            if name not in grades and _may_be_verdicts(name, values):
+                words = format_names(sorted({str(value).strip() for value in values}), 4)
+                notes.append(
+                    f"{name!r} ({words}) isn't used; if it grades the answers, write numbers, or words such as correct "
+                    f"and wrong, and say so: --map {quote_argument(f'{name}={name}')}, or [columns]"
+                )
         return notes
 
     def _system_notes(self) -> list[str]:
@@ -152,6 +168,13 @@ def _may_be_grades(name: str, values: list[Any]) -> bool:
     if says_no_grade(name) or len({str(value) for value in values}) < 2:
         return False
     return all(isinstance(value, bool | int | float) or _is_grade_text(value) for value in values)
+
+
+def _may_be_verdicts(name: str, values: list[Any]) -> bool:
+    """Whether a column is called like a verdict, and has a few words that occur again and again: up, down."""
+    different = {str(value).strip() for value in values}
+    few = 1 < len(different) <= MAX_WORDS and 2 * len(different) <= len(values)
+    return few and VERDICT.search(plain_name(name)) is not None and all(isinstance(value, str) for value in values)
 
 
 def _is_grade_text(value: Any) -> bool:

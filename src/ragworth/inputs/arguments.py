@@ -26,7 +26,8 @@ class TableForms(NamedTuple):
 
 FORMS: dict[type[Table], TableForms] = {
     Contexts: TableForms(
-        "the path of a run, Contexts, a data frame with query, passage and score or rank, or {query: {passage: score}}",
+        "the path of a run, Contexts, a data frame with query, passage and score or rank, or "
+        "{query: {passage: score}}, also for each system",
         "read_contexts",
     ),
     Judgments: TableForms(
@@ -43,7 +44,26 @@ def to_contexts(data: Any) -> Contexts:
     """Contexts from a table, from a path or several, or from data."""
     if isinstance(data, list | tuple) and data and all(isinstance(each, str | Path | Contexts) for each in data):
         return Contexts.concat([to_contexts(each) for each in data])
+    if _is_of_systems(data):
+        rows = [
+            {"system": str(system), "query": query, "passage": passage, "score": score}
+            for system, queries in data.items()
+            for query, passages in queries.items()
+            for passage, score in passages.items()
+        ]
+        return Contexts(rows)
     return _to_table(Contexts, "contexts", data, _read_contexts)
+
+
+def _is_of_systems(data: Any) -> bool:
+    """Whether data is ``{system: {query: {passage: score}}}``."""
+    if (
+        not isinstance(data, Mapping)
+        or not data
+        or not all(isinstance(each, Mapping) and each for each in data.values())
+    ):
+        return False
+    return all(isinstance(each, Mapping) for queries in data.values() for each in queries.values())
 
 
 def to_judgments(data: Any) -> Judgments | None:

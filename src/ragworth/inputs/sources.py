@@ -21,7 +21,7 @@ from ragworth.inputs.file_heads import CandidateFile, list_folder, read_head
 from ragworth.inputs.places import is_results
 from ragworth.inputs.problems import Problems
 from ragworth.inputs.recognition import DamagedFileError, RecognisedFile, recognise_file, recognise_records
-from ragworth.inputs.workspace_plan import BY_TEXT, WorkspacePlan, plan_workspace
+from ragworth.inputs.workspace_plan import BY_TEXT, OTHER_QUERIES, WorkspacePlan, plan_workspace
 
 NO_PATHS = OutputPaths()
 
@@ -82,6 +82,9 @@ def plan_records(records: LoadedCollection, settings: Mapping[str, Any], output:
 def _open_files(files: Sequence[Path], columns: Mapping[str, str] | None, output: OutputPaths) -> Source:
     """Files of any kind, each of which must be understood. Results go to NAME-results beside the first."""
     folder = Path(commonpath([path.absolute().parent for path in files]))
+    places = [path.resolve() for path in files]
+    if twice := next((path for path, place in zip(files, places, strict=True) if places.count(place) > 1), None):
+        raise InputError("this file is named twice", file=str(twice), remedy="name each file once")
     problems, found = Problems(), []
     with tempfile.TemporaryDirectory(prefix="ragworth-") as place:
         for path in files:
@@ -93,6 +96,8 @@ def _open_files(files: Sequence[Path], columns: Mapping[str, str] | None, output
     if plan.unused:
         mapped = any(BY_TEXT in each for each in plan.unused)
         remedy = "map the ids, or leave out those files" if mapped else "leave out those files"
+        if any(OTHER_QUERIES in each for each in plan.unused) and not mapped:
+            remedy += ", or evaluate them alone; if they are parts of one log, join them in one file"
         raise InputError("not every file can be used", more=tuple(plan.unused), remedy=remedy)
     _check_found(plan, files[0])
     names = [run_name(path) for path in files]
@@ -110,6 +115,9 @@ def _recognise(file: CandidateFile, scratch: Path, columns: Mapping[str, str] | 
     if not file.path.is_file():
         found = "this is a folder" if file.path.is_dir() else "there is no such file or folder"
         remedy = "name one folder, or files" if file.path.is_dir() else "check the path"
+        prefix, colon, rest = str(file.path).partition(":")
+        if colon and Path(rest).exists():
+            remedy = f"write {rest}: what it is is found out; a ragworth.toml may say {prefix}:PATH"
         raise InputError(found, file=str(file.path), remedy=remedy)
     try:
         head = read_head(file, scratch)

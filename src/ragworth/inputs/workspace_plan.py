@@ -57,6 +57,7 @@ class WorkspacePlan:
         self.tables.setdefault(table, {})[key] = value
 
 
+OTHER_QUERIES = "none of its queries is among those that are evaluated"
 BY_TEXT = ": to go by their texts, map the ids to them, such as --map query=question"
 
 
@@ -104,7 +105,7 @@ class _WorkspacePlanner:
         """Whether a file is about the queries of this evaluation and contradicts no text; else it is left out."""
         mine = each.queries if each.whole else set()
         if self.queries is not None and mine and not self.queries & mine:
-            self._leave(each, f"none of its queries is among those that are evaluated{self._same_texts(each)}")
+            self._leave(each, f"{OTHER_QUERIES}{self._same_texts(each)}")
             return False
         try:
             self.texts = merge_collections([self.texts, each.texts])

@@ -22,6 +22,16 @@ def count_queries(number: int) -> str:
     return format_count(number, "query", "queries")
 
 
+MAX_DIGITS = 6
+
+
+def digits_beside_zero(low: float, high: float, digits: int) -> int:
+    """Digits that show that an interval leaves out 0 if it does: −0.0004, not −0.000."""
+    while low * high > 0 and digits < MAX_DIGITS and 0 in (round(low, digits), round(high, digits)):
+        digits += 1
+    return digits
+
+
 def signed(value: float, digits: int = 2) -> str:
     """A number with a real minus sign, and none before a zero."""
     made = f"{value:.{digits}f}".replace("-", "−")

@@ -6,6 +6,7 @@ whole-number ids to text, and rejects anything it would have to guess.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -154,6 +155,16 @@ def find_id_column(frame: Frame, name: str) -> str | None:
     return next((alias for alias in ID_ALIASES[name] if alias in frame.columns), None)
 
 
+def header_hint(fields: Sequence[str]) -> str:
+    """What to do with a line of query, passage and rank without a header, as in runs of MS MARCO; empty for others."""
+    if len(fields) != 3 or not re.fullmatch(r"-?\d+", fields[2]):
+        return ""
+    return (
+        "if these are query, passage and rank, put a header in front: "
+        "(printf 'query\\tpassage\\trank\\n'; cat FILE) > NEW.tsv; for labels, write relevance instead of rank"
+    )
+
+
 def id_column(frame: Frame, name: str, *, table: str, source: str) -> pl.Series:
     """Return the ids called ``name`` as text, with none missing or empty."""
     column = find_id_column(frame, name)
@@ -162,7 +173,7 @@ def id_column(frame: Frame, name: str, *, table: str, source: str) -> pl.Series:
             f"{with_article(table)} table needs {with_article(repr(name))} column; this one has "
             f"{format_names(frame.columns) or 'no columns'}",
             expected=" or ".join(ID_ALIASES[name]),
-            remedy="rename the column (to read a TREC file, pass trec:PATH)",
+            remedy=header_hint(frame.columns) or "rename the column (to read a TREC file, pass trec:PATH)",
             file=source,
         )
     return text_ids(frame[column], source=source).alias(name)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
+from itertools import pairwise
 
 from ragworth.text_match.dates import TextPiece
 from ragworth.text_match.directions import NEGATIONS
@@ -25,8 +26,17 @@ _LIST = re.compile(rf",?\s+(?:{AND})\s+|\s*[,;&]\s*")
 _WORD = re.compile(rf"[{SCRIPTS_WITHOUT_SPACES}]|[^\W{SCRIPTS_WITHOUT_SPACES}]+")
 _HANGUL = re.compile("[\uac00-\ud7a3]")
 _INITIALS = re.compile(r"((?:\b[A-Z]\.?\s?)+)(?<=[.\s])\s?([A-Z][a-z]\w+)")
-_AT_LEAST = frozenset(("least", "minimum", "more", "over", "above", "greater", "exceed", "exceeding"))
-_AT_MOST = frozenset(("most", "maximum", "less", "fewer", "under", "below"))
+_AT_LEAST_TEXT = """
+least minimum min more over above greater exceed exceeding ≥ > mindestens wenigstens minimal minstens minimaal tenminste
+au_moins al_menos pelo_menos almeno minimo najmniej minimalnie
+"""
+_AT_MOST_TEXT = """
+most maximum max less fewer under below ≤ < up_to hochstens maximal hoogstens maximaal au_plus como_mucho maximo massimo
+najwyzej maksymalnie
+"""
+_BOUNDS = dict.fromkeys(_AT_LEAST_TEXT.split(), 1) | dict.fromkeys(_AT_MOST_TEXT.split(), -1)
+"""Words before a number, without accents: 1 if it is a lower bound, −1 if it is an upper one."""
+_LATER_BOUNDS = {"or_more": 1, "or_above": 1, "以_上": 1, "or_less": -1, "or_fewer": -1, "以_下": -1, "未_満": -1}
 _BOUND_DISTANCE = 3
 _MIN_STATEMENT = 4
 _RATIO = re.compile(r"(?<![\d:.,–-])(\d{1,3})\s?[:–-]\s?(\d{1,3})(?![\d:–-])")
@@ -81,15 +91,26 @@ def find_contrast(answer: ComparedText, text: ComparedText, question: Collection
     return ""
 
 
-def bounds_opposed(answer: Sequence[str], at: int, text: Sequence[str], text_at: int) -> bool:
+def bounds_opposed(
+    answer: Sequence[str], place: tuple[int, int], text: Sequence[str], text_place: tuple[int, int]
+) -> bool:
     """Whether one number is a lower bound and the other an upper one: "at least 5" and "at most 5"."""
-    return _bound(answer, at) * _bound(text, text_at) < 0
+    return _bound(answer, *place) * _bound(text, *text_place) < 0
 
 
-def _bound(words: Sequence[str], at: int) -> int:
-    before = words[max(0, at - _BOUND_DISTANCE) : at]
-    sign = next((1 if word in _AT_LEAST else -1 for word in reversed(before) if word in _AT_LEAST | _AT_MOST), 0)
+def _bound(words: Sequence[str], start: int, end: int) -> int:
+    before = words[max(0, start - _BOUND_DISTANCE) : start]
+    names = [name for at, word in enumerate(before) for name in (word, "_".join(before[at : at + 2]))]
+    sign = next((_BOUNDS[name] for name in reversed(names) if name in _BOUNDS), 0)
+    later = map("_".join, pairwise(words[end : end + _BOUND_DISTANCE + 1]))
+    sign = sign or next((_LATER_BOUNDS[name] for name in later if name in _LATER_BOUNDS), 0)
     return -sign if NEGATIONS.intersection(before) else sign
+
+
+def says_opposite(answer: ComparedText, text: ComparedText) -> bool:
+    """Whether the closest sentence of a text has the opposite of a word that it lacks: "after" for "before"."""
+    content = {stem for stem in answer.stems if _is_content(stem)}
+    return _opposed(answer, text.closest_sentences(content))
 
 
 def _is_content(stem: str) -> bool:
@@ -108,7 +129,7 @@ def _negations_differ(answer: ComparedText, near: Sequence[str], question: Colle
     if not NEGATIONS.isdisjoint(answer.words):
         return NEGATIONS.isdisjoint(near)
     shared = [place for place, word in enumerate(near) if stem_of(word) in answer.stems and _is_content(word)]
-    return bool(shared) and not NEGATIONS.isdisjoint(near[shared[0] : shared[-1]])
+    return bool(shared) and not NEGATIONS.isdisjoint(near[max(0, shared[0] - 1) : shared[-1]])
 
 
 def _swapped_sides(answer: ComparedText, text: ComparedText) -> bool:
@@ -132,6 +153,8 @@ def _lacks_listed(answer: ComparedText, text: ComparedText) -> bool:
     """Whether a part of a list is missing: "flour and sugar" for "flour, sugar and eggs"."""
     raw = with_plain_joints(answer.raw)
     items = _LIST.split(raw)
+    if ";" in raw and not _has_one_or_all(raw, text):
+        return True
     if len(items) < 2 or not (_JOINS.search(raw) or is_list(answer.raw)) or _OR.intersection(answer.words):
         return False
     parts = [{stem_of(singular(word)) for word in _WORD.findall(fold_accents(part).lower())} for part in items]
@@ -142,6 +165,14 @@ def _lacks_listed(answer: ComparedText, text: ComparedText) -> bool:
         if own and own.isdisjoint(said) and not any(map(_with_particle(own), said)):
             return True
     return False
+
+
+def _has_one_or_all(raw: str, text: ComparedText) -> bool:
+    """Whether a text has at most one of the items between semicolons, which may be alternatives, or all of them."""
+    said = f" {' '.join(text.words)} "
+    items = [ComparedText(item, read_pieces(item)).words for item in raw.split(";") if item.strip()]
+    given = [f" {' '.join(words)} " in said for words in items if words]
+    return sum(given) <= 1 or all(given)
 
 
 def _plain_stems(text: ComparedText) -> list[str]:
@@ -187,16 +218,18 @@ def _replaced(answer: ComparedText, text: ComparedText, question: Collection[str
                 continue
             places = [place for place, each in enumerate(text.stems) if each == answer.stems[beside]]
             others = [_beside(text, place, -step) for place in places]
-            if others and all(_is_other(text, each, answer.words[at], known, named=named) for each in others):
+            if others and all(_is_other(text, each, answer.pieces[at], known, named=named) for each in others):
                 return True
     return False
 
 
-def _is_other(text: ComparedText, at: int | None, name: str, known: Collection[str], *, named: bool) -> bool:
+def _is_other(text: ComparedText, at: int | None, name: TextPiece, known: Collection[str], *, named: bool) -> bool:
     if at is None or text.stems[at] in known or not _is_content(text.stems[at]):
         return False
-    other_name = text.pieces[at].raw[:1].isupper()
-    return (other_name or not named) and not _abbreviates(*sorted((name, text.words[at]), key=len))
+    other = text.pieces[at]
+    labels = all(each.raw.isupper() and each.raw.isalpha() for each in (name, other))  # "AB" and "A"
+    short, long = sorted((singular(name.value), text.words[at]), key=len)
+    return (other.raw[:1].isupper() or not named) and (labels or not _abbreviates(short, long))
 
 
 def _abbreviates(short: str, word: str) -> bool:

@@ -10,13 +10,25 @@ DENIAL_REACH = 50
 
 _STEM = 6
 _LINK = r"(?:a |an |the |in |on |by |from |after )?$"
-_DENIES = re.compile(rf"(?:\b(?:not|never|rather than|instead of|unlike)|\w+n['’]t)\s+(?:\w+\s+){{0,2}}?{_LINK}")
+_DENIES = re.compile(
+    rf"(?:\b(?:not|never|rather than|instead of|unlike)|\w+n['’]t)\s+(?:\w+\s+){{0,2}}?{_LINK}"
+    r"|\b(?:no|without(?: any)?|non|ohne|zonder|sans|sem|senza|bez)[ -]$|[非未無无不]$"
+)
 _SETS_APART = re.compile(
     r"\b(?:except(?: for| in)?|excluding|other than|apart from|aside from|but not|used to be|formerly|previously|"
     r"no longer|(?:up|down|rose|fell|rising|falling|increased|decreased)(?: [^.;]{0,30})? from|"
     r"(?:all|any\w*|every\w*|none|nobody|nothing|no one)(?: [^.;]{0,20})? but|compared (?:with|to)|versus|vs\.?)\s+"
     rf"(?:about |approximately |around |roughly )?{_LINK}"
+    r"|\b(?:day|night|week|month|year)s? (?:after|before) (?:the )?$|\b(?:half(?: of)?|twice|double|triple) (?:the )?$"
 )
+_TAKES_BACK = re.compile(
+    r"(?i)[.!?…;—–-]\s*(?:(?:oh|oops|hm+|well|no|wait|sorry|apologies)\b[,.!]?\s+){0,2}"
+    r"(?:correction\b|i meant?\b|scratch that\b|on second thought|let me correct|my mistake|actually,? (?:no\b|it\b)|"
+    r"wait,? (?:no\b|it\b)|correctie\b|korrektur\b|sprostowanie\b|correção\b|corrección\b|rectification\b|correzione\b)"
+    r"|\?\s*no\b|訂正"
+)
+_OFFERS = re.compile(r"(?i)\b(?:either|could be|may be|might be|possibly|perhaps|maybe)\b[^.;!?]{0,40}$")
+_OR_BEFORE, _OR_AFTER = re.compile(r"(?i)\bor (?:\w+ ){0,2}$"), re.compile(r"(?i),? or\b|,[^.;!?]{1,60}\bor\b")
 _ONLY = re.compile(
     r"\bnot\s+(?:only|just|merely|until|unlike|least)\b|\b(?:nicht (?:nur|allein|zuletzt)|pas seulement|no s[oó]lo|"
     r"no solamente|non solo|não (?:só|apenas)|niet alleen|не только|nie tylko)\b"
@@ -37,7 +49,7 @@ _DENIED_AFTER_ELSEWHERE = re.compile(
     r"\s*(?:(?:では|じゃ|で)(?:ない|ありません|なく|なかった|ございません)|[이가은는]?\s*(?:아니|아닙|아닌)|değil|नहीं)"
 )
 _DENIED_AFTER = re.compile(
-    r"\s*,?\s*(?:is|was|are|were|has|have|had|did|does|do|can|could|will|would)"
+    r"-(?:free|exempt|less)\b|\s*,?\s*(?:is|was|are|were|has|have|had|did|does|do|can|could|will|would)"
     r"(?:n['’]t|\s+(?:not|never|no longer))\b(?!\s+(?:only|just|merely))"
 )
 
@@ -54,6 +66,24 @@ def is_set_apart(text: str, answer: str, question: str) -> bool:
     before = [_SETS_APART.search(said[max(0, start - DENIAL_REACH) : start]) for start, _ in _places(text, answer)]
     # A question for the exception or the former state is answered by it.
     return bool(before) and all(found is not None and found.group()[:_STEM] not in asked for found in before)
+
+
+def is_taken_back(text: str, answer: str) -> bool:
+    """Whether a correction follows the last place of an answer: "Paris. Correction: it is Lyon."."""
+    ends = [end for _, end in _places(text, answer)]
+    return bool(ends) and _TAKES_BACK.search(text, ends[-1]) is not None
+
+
+def is_offered(text: str, answer: str) -> bool:
+    """Whether an answer is only one of several in every place: "either Paris or Lyon"."""
+    places = list(_places(text, answer))
+    return bool(places) and all(_offered_at(text, start, end) for start, end in places)
+
+
+def _offered_at(text: str, start: int, end: int) -> bool:
+    before = text[max(0, start - DENIAL_REACH) : start]
+    offered = _OFFERS.search(before) is not None
+    return offered and (_OR_BEFORE.search(before) is not None or _OR_AFTER.match(text, end) is not None)
 
 
 def _places(text: str, answer: str) -> Iterator[tuple[int, int]]:

@@ -14,13 +14,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from ragworth.errors import quote_short
 from ragworth.text_match.clock_times import clock_reading, half_is_unclear
-from ragworth.text_match.contrasts import ComparedText, bounds_opposed, find_contrast
-from ragworth.text_match.dates import TextPiece
-from ragworth.text_match.denials import is_denied, is_set_apart
+from ragworth.text_match.contrasts import ComparedText, bounds_opposed, find_contrast, says_opposite
+from ragworth.text_match.dates import TextPiece, year_readings
+from ragworth.text_match.denials import is_denied, is_offered, is_set_apart, is_taken_back
 from ragworth.text_match.directions import DIRECTIONS, NEGATIONS
 from ragworth.text_match.identifiers import find_other_identifier
 from ragworth.text_match.lists import AND, may_be_czech_list, with_plain_joints
@@ -39,6 +40,7 @@ from ragworth.text_match.quantities import Quantity, QuestionHints, read_hints, 
 from ragworth.text_match.quantity_match import QuantityFinding, compare, find_quantities
 from ragworth.text_match.short_forms import may_be_short_form
 from ragworth.text_match.spelling import comma_readings, read_pieces
+from ragworth.text_match.units import units_differ_in_case
 
 FactKind = Literal["given", "contradicted", "unclear", "absent"]
 
@@ -158,7 +160,9 @@ def judge_answer(text: TextFacts, answer: str, question: QuestionFacts) -> FactV
     """Whether a text gives one accepted answer."""
     verdict = _judge(text, answer, question)
     if verdict.kind in ("absent", "contradicted") and _given_in_another_reading(text, answer, question):
-        return FactVerdict("unclear", f"may give {quote_short(answer)}: a comma separates numbers, or is a decimal one")
+        return FactVerdict(
+            "unclear", f"may give {quote_short(answer)}: a comma or a date in digits may be read otherwise"
+        )
     clock = clock_reading(answer) if verdict.kind in ("absent", "unclear") else None
     if clock is not None and _judge(text, clock, question).kind == "given":
         return FactVerdict("given", f"has {quote_short(clock)}, which is")
@@ -168,9 +172,9 @@ def judge_answer(text: TextFacts, answer: str, question: QuestionFacts) -> FactV
 
 
 def _given_in_another_reading(text: TextFacts, answer: str, question: QuestionFacts) -> bool:
-    """Whether a text gives an answer if a comma between digits, "2,7", is read otherwise in one of them."""
-    pairs = [(TextFacts(one), answer) for one in comma_readings(text.raw)]
-    pairs += [(text, one) for one in comma_readings(answer)]
+    """Whether a text gives an answer if a comma between digits, "2,7", or a date is read otherwise in one of them."""
+    pairs = [(TextFacts(one), answer) for one in (*comma_readings(text.raw), *year_readings(text.raw))]
+    pairs += [(text, one) for one in (*comma_readings(answer), *year_readings(answer))]
     return any(_judge(one, wanted, question).kind in ("given", "unclear") for one, wanted in pairs)
 
 
@@ -201,7 +205,7 @@ def _judge_polarity(
     text: TextFacts, wanted: TextFacts, polarity: StatedPolarity, question: QuestionFacts
 ) -> FactVerdict:
     said = text_polarity(text.raw, question.raw, polarity.rest)
-    if said is None and len(wanted.matchable.words) > 1 and wanted.matchable.line in text.matchable.line:
+    if said is None and polarity.rest and wanted.matchable.line in text.matchable.line:
         said = polarity.positive
     word = "yes" if polarity.positive else "no"
     if said is None:
@@ -232,6 +236,8 @@ def _judge_match(
         kind: FactKind = "unclear" if wanted.is_long else "contradicted"
         return FactVerdict(kind, f"has the numbers of {quote_short(wanted.raw)} for other things")
     doubt = _find_denial(text, wanted, question) or _find_doubt(text, wanted, findings, question)
+    if not doubt and how == "contains the number of":
+        doubt = _find_other_noun(text, wanted, findings, question)
     if not doubt and how != "contains":
         doubt = _find_contrast(text, wanted, question)
     return FactVerdict("unclear", doubt) if doubt else FactVerdict("given", how)
@@ -244,7 +250,31 @@ def _find_denial(text: TextFacts, wanted: TextFacts, question: QuestionFacts) ->
         return f"denies {quote_short(wanted.raw)}, or seems to"
     if is_set_apart(text.raw, wanted.raw, question.raw):
         return f"has {quote_short(wanted.raw)} as an exception, or to compare"
+    if is_taken_back(text.raw, wanted.raw):
+        return f"has {quote_short(wanted.raw)}, and may take it back"
+    if is_offered(text.raw, wanted.raw):
+        return f"has {quote_short(wanted.raw)} as one of several"
     return ""
+
+
+def _find_other_noun(
+    text: TextFacts, wanted: TextFacts, findings: Sequence[QuantityFinding], question: QuestionFacts
+) -> str:
+    """Why a number that is followed by another word than the accepted one may count or measure something else."""
+    if any(each.match and each.match.units and each.wanted.units for each in findings) or _YEAR.match(wanted.raw):
+        return ""
+    first, *rest = wanted.matchable.words
+    words = (*text.matchable.words, "")
+    followed = [after for word, after in pairwise(words) if word == first]
+    known = {*map(stem_of, rest), *question.stems}
+    measured = any(each.wanted.units for each in findings)
+    if any(not after[:1].isalpha() or after in LITTLE_WORDS or stem_of(after) in known for after in followed):
+        return ""
+    if not measured and not _COUNTS_ANYTHING.isdisjoint(followed):
+        return ""
+    if any(stem_of(word) in text.stems for word in rest):
+        return ""
+    return f"has the number of {quote_short(wanted.raw)} with another word"
 
 
 def _find_doubt(
@@ -253,6 +283,10 @@ def _find_doubt(
     """Why a text that has the numbers or words of an answer may not give it."""
     if any(_is_alternative(text, each) for each in findings):
         return f"has {quote_short(wanted.raw)} as one of several"
+    if any(each.status == "coarse" and each.match and each.match.high is not None for each in findings):
+        return f"has a range for {quote_short(wanted.raw)}"
+    if units_differ_in_case(text.raw, wanted.raw):
+        return f"has the unit of {quote_short(wanted.raw)} in other letters"
     if half_is_unclear(text.raw, wanted.raw, question.raw):
         return f"has the time of {quote_short(wanted.raw)}, but one of them may be in the other half of the day"
     if any(_bounds_opposed(text, wanted, each) for each in findings):
@@ -269,7 +303,10 @@ def _find_contrast(text: TextFacts, wanted: TextFacts, question: QuestionFacts) 
 
 def _bounds_opposed(text: TextFacts, wanted: TextFacts, finding: QuantityFinding) -> bool:
     said = finding.match
-    return said is not None and bounds_opposed(wanted.tokens, finding.wanted.start, text.tokens, said.start)
+    asked = finding.wanted
+    return said is not None and bounds_opposed(
+        wanted.tokens, (asked.start, asked.end), text.tokens, (said.start, said.end)
+    )
 
 
 def _judge_facts(
@@ -315,6 +352,8 @@ def _judge_given(
         kind: FactKind = "unclear" if wanted.is_long else "contradicted"
         return FactVerdict(kind, f"has the numbers of {quote_short(wanted.raw)} for other things")
     doubt = _find_doubt(text, wanted, findings, question)
+    if not doubt and says_opposite(wanted.compared, text.compared):
+        doubt = f"says the opposite of {quote_short(wanted.raw)}"
     if doubt:
         return FactVerdict("unclear", doubt)
     if shared < (MIN_LABEL_SHARE if not wanted.is_long or len(findings) > 1 else MIN_FACT_SHARE):
@@ -369,6 +408,8 @@ def _is_alternative(text: TextFacts, finding: QuantityFinding) -> bool:
     return False
 
 
+_COUNTS_ANYTHING = frozenset(("time", "total", "altogether", "overall"))
+_YEAR = re.compile(r"(?:1\d{3}|20\d{2})(?!\d)")
 _JOINT = re.compile(rf"\b(?:{AND})\b|,")
 _NAME = re.compile(r"(?:[A-Z][\w'’-]+ ?)+")
 

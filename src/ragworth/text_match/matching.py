@@ -54,6 +54,13 @@ _UMLAUT = re.compile("[äöüßÄÖÜ]")
 _DIGRAPHS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
 _MONARCH = re.compile(r"\b([A-Z][a-z]+) ([IVX]+)\b")
 _NAMED_MONARCH = re.compile(r"\b([A-Z][a-z]+) the ([A-Z][a-z]*(?:st|nd|rd|th|First|Second|Third))\b")
+_OTHER_WAR = {
+    "first world war": "world war 1",
+    "second world war": "world war 2",
+    **dict.fromkeys(("world war i", "world war 1", "world war one"), "first world war"),
+    **dict.fromkeys(("world war ii", "world war 2", "world war two"), "second world war"),
+}
+_WAR = re.compile(rf"(?i)\b(?:{'|'.join(_OTHER_WAR)})\b")
 _ITEM_ENDS = re.compile(rf",|\b(?:{AND})\b|&", re.IGNORECASE)
 _LAST_ITEM = re.compile(rf"\b(?:{AND})\b|&", re.IGNORECASE)
 _OR = re.compile(r"\bor\b|;", re.IGNORECASE)
@@ -92,8 +99,19 @@ def to_matchable(text: str) -> MatchableText:
 def matchable_from(text: str, pieces: Sequence[TextPiece]) -> MatchableText:
     """The same of a text whose pieces are known."""
     tokens = tuple(tokens_with_dates(pieces))
-    words = tuple(singular(token) for token in tokens if token not in _ARTICLES) or tokens
+    labels = iter([_is_label(pieces, at) for at, piece in enumerate(pieces) if piece.value == "a"])
+    words = tuple(
+        singular(token) for token in tokens if token not in _ARTICLES or (token == "a" and next(labels, False))
+    )
+    words = words or tokens
     return MatchableText(text, words, f" {' '.join(words)} ")
+
+
+def _is_label(pieces: Sequence[TextPiece], at: int) -> bool:
+    """Whether an "A" is a letter and no article: "hepatitis A", "12 A"; not in titles and capitals."""
+    if pieces[at].raw != "A" or not at or pieces[at - 1].kind not in ("word", "number"):
+        return False
+    return at + 1 == len(pieces) or not pieces[at + 1].raw[:1].isupper()
 
 
 _matchable_answer = lru_cache(maxsize=8192)(to_matchable)
@@ -168,6 +186,8 @@ def _spellings(answer: str) -> Iterator[str]:
         yield _MONARCH.sub(lambda found: f"{found[1]} {ROMAN.get(found[2].lower(), found[2])}th", bare)
     if _NAMED_MONARCH.search(bare):
         yield _NAMED_MONARCH.sub(lambda found: f"{found[1]} {canonical_words(found[2])[0].removesuffix('th')}", bare)
+    if _WAR.search(bare):
+        yield _WAR.sub(lambda found: _OTHER_WAR[found.group().lower()], bare)
     if bare != answer:
         yield bare
     if _OR.search(bare):

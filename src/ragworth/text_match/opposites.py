@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from ragworth.text_match.directions import DIRECTIONS
+from ragworth.text_match.plurals import singular
 
 # Each line: words on one side of the bar are opposites of those on the other.
 _TABLE = """
@@ -49,6 +50,18 @@ all every | none
 upper | lower
 inner inside | outer outside
 male | female
+vor vorher | nach nachher danach
+voor | na
+avant | apres
+antes | despues depois apos
+prima | dopo
+przed | po
+前 | 後
+左 | 右
+links | rechts
+gauche | droite
+izquierda esquerda | derecha direita
+lewo lewa lewy | prawo prawa prawy
 """
 _PREFIXES = ("in", "im", "un", "dis", "non", "ir", "il")
 _STEM = 6
@@ -63,7 +76,8 @@ def _read_table() -> dict[str, frozenset[str]]:
             opposites.setdefault(word, set()).update(other)
         for word in other:
             opposites.setdefault(word, set()).update(one)
-    return {word: frozenset(others) for word, others in opposites.items()}
+    # Words of texts come without what may be a plural.
+    return {singular(word): frozenset(map(singular, others)) for word, others in opposites.items()}
 
 
 _OPPOSITES = _read_table()

@@ -26,12 +26,13 @@ _STOP = r"(?=\s*(?:$|[^\w\s'’])|\s+(?:it|they|he|she|there|this|that|we|i|the)
 _LEAD = r"^\W*(?:(?:the |my |final |short )*answer(?: is)?\W+)?"
 _LEADS_YES = re.compile(rf"(?i){_LEAD}(?:(?:{_YES}){_STOP}|(?:{_SURE})(?!\s+not)\b)")
 _LEADS_NO = re.compile(rf"(?i){_LEAD}(?:(?:{_NO}){_STOP}|(?:{_DENIAL})\b)")
-_SAYS_YES = re.compile(
-    r"(?i)(?:[.!?:\n*\"]\W*|\b(?:so|is|therefore|thus|hence)\W+)(?:yes|true)(?=\W*(?:[,.;!?\n*\"]|$))"
-)
-_SAYS_NO = re.compile(
-    r"(?i)(?:[.!?:\n*\"]\W*|\b(?:so|is|therefore|thus|hence)\W+)(?:no|false)(?=\W*(?:[,.;!?\n*\"]|$))"
-)
+_LATER = r"(?i)(?:[.!?:\n*\"]\W*|\b(?:so|is|therefore|thus|hence)\W+)"
+_SAYS_YES = re.compile(rf"{_LATER}(?:yes|true)(?=\W*(?:[,.;!?\n*\"]|$))")
+_SAYS_NO = re.compile(rf"{_LATER}(?:no|false)(?=\W*(?:[,.;!?\n*\"]|$))")
+# After a yes or no, the other one at the beginning of a sentence, behind two words at most: "Or actually, no."
+_RETRACTS = r"(?i)[.!?…。！？\n]\W*(?:\w+[,:]?\s+){0,2}?"
+_RETRACTS_YES = re.compile(rf"{_RETRACTS}(?:{_NO})(?=\W*(?:[,.;!?、。\n]|$))")
+_RETRACTS_NO = re.compile(rf"{_RETRACTS}(?:{_YES})(?=\W*(?:[,.;!?、。\n]|$))")
 _ASKS = re.compile(
     r"(?i)(?:^|[.,;:!?]\s+)(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|may|might|must)\b"
 )
@@ -95,7 +96,8 @@ def text_polarity(text: str, question: str, statement: str) -> bool | None:
     positive, negative = _LEADS_YES.match(text) is not None, _LEADS_NO.match(text) is not None
     stated = restated_polarity(text, (question if _ASKS.search(question) else "") if question else statement)
     if positive != negative:
-        contradicted = (_SAYS_NO if positive else _SAYS_YES).search(text) is not None
+        others = (_SAYS_NO, _RETRACTS_YES) if positive else (_SAYS_YES, _RETRACTS_NO)
+        contradicted = any(other.search(text) for other in others)
         return None if contradicted or (stated is not None and stated != positive) else positive
     positive, negative = _SAYS_YES.search(text) is not None, _SAYS_NO.search(text) is not None
     if positive != negative:

@@ -205,6 +205,8 @@ class _QuantityReader:
             return first / part, 2
         if self._is_one_part(at):
             return 1 / float(self.pieces[at + 1].value), 2
+        if self.pieces[at].raw.lower() == "one" and self._at(at + 1) in ("half", "quarter") and self._ends_part(at + 1):
+            return _PARTS[self._at(at + 1)], 2
         if self.words[at + 1 : at + 4] == ["and", "a", "half"]:
             return first + 0.5, 4
         quotient = self._quotient(at)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 _NONE = re.compile(r"(?i)\W*(?:0|zero|none|no[ -]?one|nobody|nothing)\W*")
 _SAYS_NONE = re.compile(r"(?i)\b(?:no|none|zero|no[ -]?one|nobody|nothing|never|without|not any|n['’]t any)\b")
 _ACRONYM = re.compile(r"\b(?:[A-Z]\.?){2,6}(?!\w)")
 _WORD = re.compile(r"\w+")
 _INFLECTING = re.compile("[\u0370-\u03ff\u0400-\u052f]+")  # Greek and Cyrillic
-_MIN_STEM, _MAX_ENDING = 4, 3
+_MIN_STEM, _MAX_ENDING, _MIN_ACRONYM = 4, 3, 3
 _SKIPPED = frozenset(("of", "the", "and", "for", "in", "de"))
 
 
@@ -19,9 +20,43 @@ def may_be_short_form(text: str, answer: str) -> bool:
         return _SAYS_NONE.search(text) is not None
     if _has_stems(text, answer):
         return True
+    if _scripts_differ(text, answer):
+        return True
     acronyms = {_letters(found.group()) for found in _ACRONYM.finditer(text)}
     short = _ACRONYM.fullmatch(answer.strip())
-    return _initials(answer) in acronyms or (short is not None and _letters(short.group()) in _initials(text))
+    if short is not None and _letters(short.group()) in _initials(text):
+        return True
+    return _initials(answer) in acronyms or any(_may_abbreviate(each, answer) for each in acronyms)
+
+
+def _may_abbreviate(acronym: str, answer: str) -> bool:
+    """Whether an acronym begins like an answer of several words, and takes its letters from it in sequence.
+
+    "EASA" may be the "European Union Aviation Safety Agency", "DNA" "deoxyribonucleic acid", "USA" the "United States".
+    """
+    words = [word for word in _WORD.findall(answer.casefold()) if word not in _SKIPPED]
+    letters = acronym.casefold()
+    if len(words) < 2 or len(letters) < _MIN_ACRONYM or letters[0] != words[0][0]:
+        return False
+    initials = "".join(word[0] for word in words)
+    if letters.startswith(initials) or _in_sequence(letters, initials):
+        return True
+    return _in_sequence(initials, letters) and _in_sequence(letters, "".join(words))
+
+
+def _in_sequence(letters: str, text: str) -> bool:
+    rest = iter(text)
+    return all(letter in rest for letter in letters)
+
+
+def _scripts_differ(text: str, answer: str) -> bool:
+    """Whether one has only Latin letters and the other none, so that they may say the same in two languages."""
+    said, wanted = _are_latin(text), _are_latin(answer)
+    return len(said) == len(wanted) == 1 and said != wanted
+
+
+def _are_latin(text: str) -> set[bool]:
+    return {"LATIN" in unicodedata.name(letter, "") for letter in text if letter.isalpha()}
 
 
 def _has_stems(text: str, answer: str) -> bool:

@@ -67,6 +67,19 @@ _PIECE = re.compile(
 _BRACKETED_MONEY = re.compile(r"(?:(?<=\s)|^)(?=\(?[$€£¥])\(?([$€£¥]) ?\(? ?(\d[\d,.]*) ?\)")
 # A minus before a currency sign belongs to the number: -$5.
 _MINUS_MONEY = re.compile(r"(?<![^\s(])[-−] ?([$€£¥]) ?(?=[\d.])")
+_LETTERED_DOLLAR = re.compile(r"(?<!\w)(R|AU?|CA?|HK|NZ|NT|S)\$(?=\s?\d)")
+_DOLLARS = {
+    "R": "BRL",
+    "A": "AUD",
+    "AU": "AUD",
+    "C": "CAD",
+    "CA": "CAD",
+    "HK": "HKD",
+    "NZ": "NZD",
+    "NT": "TWD",
+    "S": "SGD",
+}
+"""Currencies that are written with a letter and a dollar sign: R$ 300."""
 _VERSION_LETTER = re.compile(r"(?<![\w.])[vV](?=\d+\.\d)")
 """The letter before a version: v2.3.1."""
 _POWER = re.compile(
@@ -117,7 +130,7 @@ def canonical_words(text: str) -> tuple[str, ...]:
 
 def read_pieces(text: str) -> list[TextPiece]:
     """The words, numbers and marks of a text in sequence, with numbers normalized."""
-    bare = _VERSION_LETTER.sub("", text)
+    bare = _LETTERED_DOLLAR.sub(lambda found: f"{_DOLLARS[found[1]]} ", _VERSION_LETTER.sub("", text))
     folded = _MINUS_MONEY.sub(r"\1-", _BRACKETED_MONEY.sub(r"-\1\2", fold_accents(_spell_powers(bare))))
     return list(_read_numbers(list(_pieces(folded))))
 

@@ -6,6 +6,7 @@ several readings ("pounds" are money or mass); two quantities are comparable if 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -54,6 +55,9 @@ volume 1      l, litre, liter
 volume 1e3    m3, m³, cubic metre, cubic meter
 volume 1e12   km3, km³, cubic kilometre, cubic kilometer
 volume 3.785412 gallon, gal
+volume 0.236588 cup
+volume 0.015  tbsp, tablespoon, eetlepel, esslöffel
+volume 0.005  tsp, teaspoon, theelepel, teelöffel
 mass 1e-9     μg, ug, mcg, microgram
 mass 1e-6     mg, milligram
 mass 1e-3     g, gram, gramme
@@ -67,10 +71,10 @@ time 1e-3     ms, millisecond
 time 1        s, sec, second
 time 60       min, minute
 time 3600     h, hr, hrs, hour
-time 86400    day
-time 604800   week
-time 2629800  month
-time 31557600 year, yr, yrs
+time 86400    day, tag, tage, tagen, dag, dagen, jour, dia, giorno, giorni, dzien, dni
+time 604800   week, woche, wochen, weken, semaine, semana, settimana, settimane, tydzien, tygodnie, tygodni
+time 2629800  month, monat, monate, monaten, maand, maanden, mois, mes, mese, mesi, miesiac, miesiace, miesiecy
+time 31557600 year, yr, yrs, jahr, jahre, jahren, jaar, jaren, annee, ano, anno, anni, lata, lat
 time 315576000 decade
 time 3155760000 century
 speed 1       m/s, metre per second, meter per second
@@ -107,8 +111,15 @@ voltage 1e3   kv, kilovolt
 current 1     amp, ampere
 charge 1      c, coulomb
 force 1       newton
+torque 1      nm, newton metre, newton meter
+torque 1.355818 lb ft, ft lb, lbf ft, ft lbf, foot pound, pound foot
+torque 0.112985 lb in, in lb, lbf in, in lbf, inch pound, pound inch
 density 1     kg/m3, kg/m³
 density 1e3   g/cm3, g/cm³, g/ml, kg/l, gram per cubic centimetre, gram per cubic centimeter
+rate 1        bps, bit/s
+rate 1e3      kbp, kbps, kbit/s
+rate 1e6      mbp, mbps, mbit/s
+rate 1e9      gbp, gbps, gbit/s
 data 1        byte
 data 1e3      kb, kilobyte, kilobase
 data 1e6      mb, megabyte, megabase
@@ -126,6 +137,17 @@ money:jpy 1   yen, jpy
 money:chf 1   chf, swiss franc, franc
 money:cny 1   cny, rmb, yuan, renminbi
 money:inr 1   inr, rupee
+money:pln 1   pln, zl, zloty, zlote, zlotych
+money:brl 1   brl, reai, reais
+money:aud 1   aud, australian dollar
+money:cad 1   cad, canadian dollar
+money:hkd 1   hkd
+money:nzd 1   nzd
+money:sgd 1   sgd
+money:twd 1   twd
+money:nok 1   nok, norwegian krone
+money:dkk 1   dkk, danish krone
+money:czk 1   czk
 money:sek 1   sek, swedish krona, krona, kronor
 money:usd 0.01 cent
 money:eur 0.01 cent
@@ -133,6 +155,8 @@ count 1e3     k, тыс, тысяча, тысячи, тысяч, tsd, tausend, d
 count 1e6     m, mn, mln, mio, millionen, millones, milione, milioni, milhao, milhoe, millions
 count 1e6     miljoen, milyon, млн, миллион, миллиона, миллионов
 count 1e9     b, bn, mrd, milliarde, milliarden, milliard, miliardo, miliardi, mld
+count 1e6     milion, miliony, milionow
+count 1e9     miliard, miliardy, miliardow, bilhao, bilhoe
 count 1e9     miljard, milyar, млрд, миллиард, миллиарда, миллиардов
 count 1e12    tn
 """
@@ -166,6 +190,15 @@ UNITS = _read_table()
 
 MAGNITUDES = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 """Magnitudes that a question asks for: "in USD millions"."""
+
+
+_CASED = re.compile(r"\d\s?([mM](?:W|V|J|Pa|Hz|Wh)|[MGTk](?:b|B)(?:ps|/s)?)\b")
+
+
+def units_differ_in_case(text: str, answer: str) -> bool:
+    """Whether units mean something else in capitals: 5 mW and 5 MW, 5 Mb/s and 5 MB/s."""
+    ours, theirs = set(_CASED.findall(answer)), set(_CASED.findall(text))
+    return any(unit not in theirs and unit.lower() in {other.lower() for other in theirs} for unit in ours)
 
 
 def find_unit(tokens: Sequence[str], start: int) -> tuple[tuple[Unit, ...], int]:

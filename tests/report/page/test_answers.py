@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from ragworth.report.page.answers import AnswerOverview, build_answers
+from ragworth.report.page.answers import AnswerOverview, build_answers, interval_words
 from ragworth.tables import OK, Outcomes
 from tests.report.page.small_samples import GRADES, results
 
@@ -79,6 +79,18 @@ def test_few_questions_are_only_a_hint() -> None:
         "With 5 questions this is only a hint."
     )
     assert "hint" not in overview({"grade": {"a": [1.0] * 6, "b": [-1.0] * 6}}).headline
+
+
+def test_the_interval_of_a_difference_shows_that_it_leaves_out_0() -> None:
+    assert interval_words(-0.43, -0.004, True, points=True) == "95 % interval −43.0 to −0.4 points"
+    assert interval_words(-0.43, 0.004, True, points=True) == "95 % interval −43 to 0 points"
+
+
+def test_other_grades_that_contradict_the_verdict_are_named() -> None:
+    high, low = [4.0, 5.0] * 10, [1.0, 2.0] * 10
+    found = overview({"stars": {"a": high, "b": low}, "csat": {"a": low, "b": high}, "pace": {"a": high, "b": low}})
+    assert found.headline.startswith("a answers best")
+    assert found.headline.endswith("By csat, b is significantly better than a.")
 
 
 def test_wrong_answers_are_told_from_declined_ones() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from ragworth.answer_outcomes import (
+    GRADE,
     HUMAN,
     SHARES,
     UNIT,
@@ -35,7 +36,7 @@ from ragworth.report.page.rankings import (
     read_means,
     wanted_baseline,
 )
-from ragworth.report.wording import signed
+from ragworth.report.wording import digits_beside_zero, signed
 from ragworth.results import Results
 from ragworth.tables import Scores
 
@@ -110,7 +111,7 @@ def build_answers(results: Results, seed: int) -> AnswerOverview | None:
         main,
         names,
         shares,
-        f"{written.headline(rivals)}{_wrong_answers(comparison, main, rivals) if comparison is not None else ''}",
+        f"{written.headline(rivals)}{_against(comparison, main, rivals) if comparison is not None else ''}",
         standings,
         ranking,
         baseline,
@@ -183,6 +184,32 @@ def _comparison(
     )
 
 
+def _against(comparison: Comparison, main: str, systems: Sequence[str]) -> str:
+    """What speaks against the verdict by the main outcome, as sentences after it."""
+    return _wrong_answers(comparison, main, systems) + _better_by_others(comparison, main, systems)
+
+
+def _better_by_others(comparison: Comparison, main: str, systems: Sequence[str]) -> str:
+    """Who is significantly better than the first system by other outcomes, corrected for their number, too."""
+    grader, hyphen, last = main.rpartition("-")
+    family = (*SHARES, GRADE)  # they all come from one grade
+    own = {main, *(f"{grader}{hyphen}{name}" for name in family if last in family)}
+    rows = [row for row in comparison.differences.iter_rows(named=True) if row["metric"] not in own]
+    level = ALPHA / max(1, len({row["metric"] for row in rows}))
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        direction = outcome_direction(row["metric"])
+        if not direction or not {row["system"], row["baseline"]} <= set(systems) or not is_different(row, level):
+            continue
+        better, worse = (row["system"], row["baseline"])[:: 1 if direction * row["difference"] > 0 else -1]
+        if worse == systems[0]:
+            found.setdefault(better, []).append(row["metric"])
+    return "".join(
+        f" By {_join_names(names)}, {better} is significantly better than {systems[0]}."
+        for better, names in list(found.items())[:2]
+    )
+
+
 def _wrong_answers(comparison: Comparison, main: str, systems: Sequence[str]) -> str:
     """Who gives wrong answers more often without having fewer correct ones, as a sentence after the verdict by these.
 
@@ -249,9 +276,12 @@ def interval_words(low: float | None, high: float | None, share: bool, *, points
     """An interval in words; empty if there is none."""
     if low is None or high is None:
         return ""
-    digits = 0 if high - low >= 0.02 else 1
-    ends = [signed(100 * end, digits) if share else signed(end, 3) for end in (low, high)]
-    return f"{100 * LEVEL:g} % interval {ends[0]} to {ends[1]}{(' points' if points else ' %') if share else ''}"
+    ends = [100 * end if share else end for end in (low, high)]
+    digits = (0 if high - low >= 0.02 else 1) if share else 3
+    if points:
+        digits = digits_beside_zero(ends[0], ends[1], digits)
+    words = [signed(end, digits) for end in ends]
+    return f"{100 * LEVEL:g} % interval {words[0]} to {words[1]}{(' points' if points else ' %') if share else ''}"
 
 
 class _Sentences:

@@ -27,7 +27,7 @@ from ragworth.report.page.rankings import (
 )
 from ragworth.report.page.survey import Survey
 from ragworth.report.render import format_p_value
-from ragworth.report.wording import signed
+from ragworth.report.wording import digits_beside_zero, signed
 from ragworth.results import Results
 from ragworth.stats.clustered import FEW_CLUSTERS, FEWEST_CLUSTERS
 from ragworth.stats.range_intervals import TOO_FEW
@@ -140,7 +140,7 @@ def _interval_words(low: float | None, high: float | None, n: int, conversations
     if low is None or high is None:
         few = conversations is not None and conversations < FEWEST_CLUSTERS
         return "no interval from one query" if n < 2 else FEW_CLUSTERS if few else TOO_FEW, 2
-    digits = 2 if high - low >= 0.05 else 3
+    digits = digits_beside_zero(low, high, 2 if high - low >= 0.05 else 3)
     return f"{100 * LEVEL:g} % interval {signed(low, digits)} to {signed(high, digits)}", digits
 
 

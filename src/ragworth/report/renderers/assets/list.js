@@ -44,14 +44,17 @@ function orderBy() {
 
 const hasFinding = (query, bit, systems) => systems.some((system) => index.found[system][query] & (1 << bit));
 
+// Without case and accents: who types numero finds número.
+const plain = (text) => text.toLowerCase().normalize('NFD').replace(/\p{Mn}/gu, '');
+
 function select() {
-  const words = state.search.toLowerCase().split(/\s+/).filter(Boolean);
+  const words = plain(state.search).split(/\s+/).filter(Boolean);
   const bit = state.finding ? Object.keys(index.findings).indexOf(state.finding) : -1;
   const systems = state.system === '' ? index.systems.map((_, i) => i) : [Number(state.system)];
   const { key, down } = orderBy();
   const kept = [];
   for (let query = 0; query < index.queries.length; query += 1) {
-    const text = `${index.queries[query]} ${index.texts[query] || ''}`.toLowerCase();
+    const text = plain(`${index.queries[query]} ${index.texts[query] || ''}`);
     if (words.every((word) => text.includes(word)) && (bit < 0 || hasFinding(query, bit, systems))) kept.push([query, key(query)]);
   }
   // What has no value comes last, whichever way the order goes.
