@@ -238,6 +238,8 @@ NOT_GIVEN = [
     ("いつ？", "更新日の1か月前", "更新日の1か月後"),
     ("When?", "Christmas", "the day after Christmas"),
     ("Ile?", "300 miliardów", "300 milionów"),
+    ("How much?", "US$ 500", "A$ 500"),
+    ("How many patients took part?", "120 patients", "It took 120 hours."),
 ]
 
 
@@ -259,6 +261,25 @@ def test_other_units_bounds_and_corrections_are_not_correct(question: str, accep
         ("Is it covered?", "Yes", "Yes. No extra fee applies."),
         ("How many?", "291 episodes", "There are 291 in total."),
         ("Which city?", "Paris", "There is no doubt: Paris."),
+        ("Which city?", "Paris", "Paris. Actually, it has been the capital since 987."),
+        ("Where does it flow?", "Paris", "Paris. Is it the longest river? No."),
+        ("Which symphony?", "5", "It is Symphony No 5."),
+        ("Onde fica?", "Brasil", "Fica no Brasil."),
+        ("What should be avoided?", "alcohol", "Take it with no alcohol."),
+        ("After which holiday?", "Christmas", "It's the day after Christmas."),
+        ("How can one pay?", "by card", "Payment may be made by card or in cash."),
+        ("What dose?", "500 mg", "500 mg 3 times a day"),
+        ("What dose?", "5 mg", "5mg once daily"),
+        ("How many patients took part?", "120 patients", "120 people took part."),
+        ("How much in Canada?", "$500", "C$500"),
+        ("How much?", "R$ 300", "300 reais"),
+        ("How much?", "300 NOK", "300 Norwegian kroner"),
+        ("What speed?", "100 Mbps", "100 megabits per second"),
+        ("How many calories?", "250 calories", "250 kcal"),
+        ("Which shares?", "Class A", "Class A Common Stock"),
+        ("Which segments?", "three segments: Cloud; Devices; Services", "Cloud, devices, and services"),
+        ("Does the contract state a date?", "No", "The contract does not state a date."),
+        ("What does the contract not state?", "the delivery date", "The contract does not state the delivery date."),
     ],
 )
 def test_the_same_in_other_units_and_words(question: str, accepted: str, answer: str) -> None:

@@ -24,6 +24,7 @@ _JOINS = re.compile(rf"\s(?:{AND})\s")
 _OR = frozenset(("or", "oder", "ou", "o", "eller", "или"))
 _LIST = re.compile(rf",?\s+(?:{AND})\s+|\s*[,;&]\s*")
 _WORD = re.compile(rf"[{SCRIPTS_WITHOUT_SPACES}]|[^\W{SCRIPTS_WITHOUT_SPACES}]+")
+_LABEL = re.compile(r"^[^;]*:\s+")  # what is listed: "three colours: red; green; blue"
 _HANGUL = re.compile("[\uac00-\ud7a3]")
 _INITIALS = re.compile(r"((?:\b[A-Z]\.?\s?)+)(?<=[.\s])\s?([A-Z][a-z]\w+)")
 _AT_LEAST_TEXT = """
@@ -170,7 +171,8 @@ def _lacks_listed(answer: ComparedText, text: ComparedText) -> bool:
 def _has_one_or_all(raw: str, text: ComparedText) -> bool:
     """Whether a text has at most one of the items between semicolons, which may be alternatives, or all of them."""
     said = f" {' '.join(text.words)} "
-    items = [ComparedText(item, read_pieces(item)).words for item in raw.split(";") if item.strip()]
+    listed = _LABEL.sub("", raw).split(";")
+    items = [ComparedText(item, read_pieces(item)).words for item in listed if item.strip()]
     given = [f" {' '.join(words)} " in said for words in items if words]
     return sum(given) <= 1 or all(given)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ragworth.text_match.languages import identify_language
+
 DENIAL_REACH = 50
 """Characters before an answer in which a word that denies it may stand."""
 
@@ -12,23 +14,31 @@ _STEM = 6
 _LINK = r"(?:a |an |the |in |on |by |from |after )?$"
 _DENIES = re.compile(
     rf"(?:\b(?:not|never|rather than|instead of|unlike)|\w+n['’]t)\s+(?:\w+\s+){{0,2}}?{_LINK}"
-    r"|\b(?:no|without(?: any)?|non|ohne|zonder|sans|sem|senza|bez)[ -]$|[非未無无不]$"
+    r"|\b(?:without(?: any)?|non|ohne|zonder|sans|sem|senza|bez)[ -]$|[非未無无不]$"
 )
+_NO = re.compile(r"\bno[ -]$")
 _SETS_APART = re.compile(
     r"\b(?:except(?: for| in)?|excluding|other than|apart from|aside from|but not|used to be|formerly|previously|"
     r"no longer|(?:up|down|rose|fell|rising|falling|increased|decreased)(?: [^.;]{0,30})? from|"
     r"(?:all|any\w*|every\w*|none|nobody|nothing|no one)(?: [^.;]{0,20})? but|compared (?:with|to)|versus|vs\.?)\s+"
     rf"(?:about |approximately |around |roughly )?{_LINK}"
-    r"|\b(?:day|night|week|month|year)s? (?:after|before) (?:the )?$|\b(?:half(?: of)?|twice|double|triple) (?:the )?$"
+    r"|\b(?:day|night|week|month|year)s? (after|before) (?:the )?$|\b(half|twice|double|triple) (?:of )?(?:the )?$"
 )
 _TAKES_BACK = re.compile(
     r"(?i)[.!?…;—–-]\s*(?:(?:oh|oops|hm+|well|no|wait|sorry|apologies)\b[,.!]?\s+){0,2}"
-    r"(?:correction\b|i meant?\b|scratch that\b|on second thought|let me correct|my mistake|actually,? (?:no\b|it\b)|"
-    r"wait,? (?:no\b|it\b)|correctie\b|korrektur\b|sprostowanie\b|correção\b|corrección\b|rectification\b|correzione\b)"
-    r"|\?\s*no\b|訂正"
+    r"(?:correction\b|i meant?\b|scratch that\b|on second thought|let me correct|my mistake|"
+    r"actually,? (?:no\b|it(?:['’]s| is| was)\b)|wait,? (?:no\b|it\b)|"
+    r"correctie\b|korrektur\b|sprostowanie\b|correção\b|corrección\b|rectification\b|correzione\b)"
+    r"|訂正"
 )
-_OFFERS = re.compile(r"(?i)\b(?:either|could be|may be|might be|possibly|perhaps|maybe)\b[^.;!?]{0,40}$")
-_OR_BEFORE, _OR_AFTER = re.compile(r"(?i)\bor (?:\w+ ){0,2}$"), re.compile(r"(?i),? or\b|,[^.;!?]{1,60}\bor\b")
+_ASKED = re.compile(r"(?i)[^.;!?]*\?\s*no\b")
+_OFFERS = (
+    r"(?i)\b(?:either|could be|may be|might be|possibly|perhaps|maybe)\s+"
+    r"(?:(?:a|an|the|in|on|at|by|from|to|for|with)\s+){0,2}"
+)
+_OFFERS_FIRST = re.compile(rf"{_OFFERS}(?:[^.;!?]{{1,40}},\s+)?$")
+_OFFERS_LAST = re.compile(rf"{_OFFERS}[^.;!?]{{1,40}}\bor\s+(?:\w+\s+){{0,2}}$")
+_OR_AFTER = re.compile(r"(?i),? or\b|,[^.;!?]{1,60}\bor\b")
 _ONLY = re.compile(
     r"\bnot\s+(?:only|just|merely|until|unlike|least)\b|\b(?:nicht (?:nur|allein|zuletzt)|pas seulement|no s[oó]lo|"
     r"no solamente|non solo|não (?:só|apenas)|niet alleen|не только|nie tylko)\b"
@@ -54,10 +64,10 @@ _DENIED_AFTER = re.compile(
 )
 
 
-def is_denied(text: str, answer: str) -> bool:
+def is_denied(text: str, answer: str, question: str) -> bool:
     """Whether a text denies an answer in every place where it stands verbatim."""
-    said, places = text.lower(), list(_places(text, answer))
-    return bool(places) and all(_denied_at(said, start, end) for start, end in places)
+    said, asked, places = text.lower(), question.lower(), list(_places(text, answer))
+    return bool(places) and all(_denied_at(said, start, end, asked) for start, end in places)
 
 
 def is_set_apart(text: str, answer: str, question: str) -> bool:
@@ -65,13 +75,15 @@ def is_set_apart(text: str, answer: str, question: str) -> bool:
     said, asked = text.lower(), question.lower()
     before = [_SETS_APART.search(said[max(0, start - DENIAL_REACH) : start]) for start, _ in _places(text, answer)]
     # A question for the exception or the former state is answered by it.
-    return bool(before) and all(found is not None and found.group()[:_STEM] not in asked for found in before)
+    return bool(before) and all(
+        found is not None and found[found.lastindex or 0][:_STEM] not in asked for found in before
+    )
 
 
 def is_taken_back(text: str, answer: str) -> bool:
     """Whether a correction follows the last place of an answer: "Paris. Correction: it is Lyon."."""
     ends = [end for _, end in _places(text, answer)]
-    return bool(ends) and _TAKES_BACK.search(text, ends[-1]) is not None
+    return bool(ends) and bool(_TAKES_BACK.search(text, ends[-1]) or _ASKED.match(text, ends[-1]))
 
 
 def is_offered(text: str, answer: str) -> bool:
@@ -82,8 +94,8 @@ def is_offered(text: str, answer: str) -> bool:
 
 def _offered_at(text: str, start: int, end: int) -> bool:
     before = text[max(0, start - DENIAL_REACH) : start]
-    offered = _OFFERS.search(before) is not None
-    return offered and (_OR_BEFORE.search(before) is not None or _OR_AFTER.match(text, end) is not None)
+    first = _OFFERS_FIRST.search(before) is not None and _OR_AFTER.match(text, end) is not None
+    return first or _OFFERS_LAST.search(before) is not None
 
 
 def _places(text: str, answer: str) -> Iterator[tuple[int, int]]:
@@ -94,9 +106,11 @@ def _places(text: str, answer: str) -> Iterator[tuple[int, int]]:
         place = said.find(wanted, place + 1)
 
 
-def _denied_at(said: str, start: int, end: int) -> bool:
+def _denied_at(said: str, start: int, end: int, asked: str) -> bool:
     before = said[max(0, start - DENIAL_REACH) : start]
     if _DENIED_AFTER.match(said, end) or _DENIED_AFTER_ELSEWHERE.match(said, end):
         return True
+    if _NO.search(before) and not said[start].isdigit():  # "no 5" is number 5
+        return identify_language(f"{asked} {said}") != "Portuguese"  # there, "no" is "in the"
     denied = _DENIES.search(before) or _DENIES_ELSEWHERE.search(before)
     return denied is not None and _ONLY.search(before) is None

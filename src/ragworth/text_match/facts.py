@@ -40,7 +40,7 @@ from ragworth.text_match.quantities import Quantity, QuestionHints, read_hints, 
 from ragworth.text_match.quantity_match import QuantityFinding, compare, find_quantities
 from ragworth.text_match.short_forms import may_be_short_form
 from ragworth.text_match.spelling import comma_readings, read_pieces
-from ragworth.text_match.units import units_differ_in_case
+from ragworth.text_match.units import UNITS, units_differ_in_case
 
 FactKind = Literal["given", "contradicted", "unclear", "absent"]
 
@@ -61,6 +61,8 @@ _EMPTY_TEXT = """
 a an the about around approximately roughly nearly almost over under than more less least most up some total year time
 between through there has have had will would been also because due mainly
 """
+_ABSENCE_TEXT = "avoid avoided lack lacks missing omit omitted exclude excluded exempt free banned"
+_ABSENCE = frozenset(_ABSENCE_TEXT.split())
 _NO_FACTS = frozenset(_EMPTY_TEXT.split()) | LITTLE_WORDS | DIRECTIONS.keys()
 
 
@@ -117,11 +119,15 @@ class TextFacts:
     def words(self) -> list[str]:
         """The words that are not part of a quantity."""
         inside = {place for each in self.quantities for place in range(each.start, each.end)}
+        inside |= {each.start - 1 for each in self.quantities if each.start and self._is_currency(each.start - 1)}
         return [
             singular(piece.value)
             for place, piece in enumerate(self.pieces)
             if place not in inside and piece.kind != "break"
         ]
+
+    def _is_currency(self, place: int) -> bool:
+        return any(unit.is_money for unit in UNITS.get(self.pieces[place].value, ()))
 
     @cached_property
     def is_long(self) -> bool:
@@ -150,7 +156,8 @@ class QuestionFacts(TextFacts):
 
     @cached_property
     def denies(self) -> bool:
-        return not NEGATIONS.isdisjoint(self.tokens)
+        """Whether it asks for what is not: "what is not covered", "what to avoid"."""
+        return not (NEGATIONS | _ABSENCE).isdisjoint(self.tokens)
 
 
 read_question = lru_cache(maxsize=8192)(QuestionFacts)
@@ -246,7 +253,7 @@ def _judge_match(
 def _find_denial(text: TextFacts, wanted: TextFacts, question: QuestionFacts) -> str:
     if question.denies:
         return ""
-    if is_denied(text.raw, wanted.raw) and not NEGATIONS.intersection(wanted.tokens):
+    if is_denied(text.raw, wanted.raw, question.raw) and not NEGATIONS.intersection(wanted.tokens):
         return f"denies {quote_short(wanted.raw)}, or seems to"
     if is_set_apart(text.raw, wanted.raw, question.raw):
         return f"has {quote_short(wanted.raw)} as an exception, or to compare"
@@ -271,6 +278,10 @@ def _find_other_noun(
     if any(not after[:1].isalpha() or after in LITTLE_WORDS or stem_of(after) in known for after in followed):
         return ""
     if not measured and not _COUNTS_ANYTHING.isdisjoint(followed):
+        return ""
+    # Who is asked for the number of patients may count participants, but not hours.
+    asked = any(stem_of(word) in question.stems for word in rest)
+    if asked and not measured and UNITS.keys().isdisjoint(followed):
         return ""
     if any(stem_of(word) in text.stems for word in rest):
         return ""

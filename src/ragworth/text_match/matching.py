@@ -27,6 +27,9 @@ MIN_WORD_SHARE = 2 / 3
 """Share of an answer's words that must occur if not all do: "Taylor Momsen" for "Taylor Michel Momsen"."""
 
 _ARTICLES = frozenset(("a", "an", "the"))
+_LETTERED_TEXT = "appendix class exhibit grade group hepatitis level part plan serie series tier type vitamin"
+_LETTERED = frozenset(_LETTERED_TEXT.split())
+"""Words that a letter may follow as a name."""
 _LITTLE_TEXT = """
 of in on at by to for and or with from as is was were be it its his her their he she they that this which who into
 than not no yes
@@ -108,10 +111,11 @@ def matchable_from(text: str, pieces: Sequence[TextPiece]) -> MatchableText:
 
 
 def _is_label(pieces: Sequence[TextPiece], at: int) -> bool:
-    """Whether an "A" is a letter and no article: "hepatitis A", "12 A"; not in titles and capitals."""
+    """Whether an "A" is a letter and no article: "hepatitis A", "12 A"; in titles only after "Class" and the like."""
     if pieces[at].raw != "A" or not at or pieces[at - 1].kind not in ("word", "number"):
         return False
-    return at + 1 == len(pieces) or not pieces[at + 1].raw[:1].isupper()
+    titled = at + 1 < len(pieces) and pieces[at + 1].raw[:1].isupper()
+    return not titled or pieces[at - 1].value in _LETTERED
 
 
 _matchable_answer = lru_cache(maxsize=8192)(to_matchable)

@@ -171,7 +171,8 @@ class _QuantityReader:
         """The unit behind a number, or the currency before it; where it ends; and a magnitude ("$5m")."""
         units, width = self._fitting_unit(end)
         before, before_width = find_unit(self.words, at - 1) if at else ((), 0)
-        money = tuple(unit for unit in before if unit.is_money) if before_width == 1 else ()
+        before = readings_as_written(before, self.pieces[at - 1].raw) if before_width == 1 else ()
+        money = tuple(unit for unit in before if unit.is_money)
         counts = [unit for unit in units if unit.dimension == "count"]
         if counts:
             following, more = self._fitting_unit(end + width)
@@ -263,7 +264,7 @@ class _QuantityReader:
             return first._replace(high=second.value, end=second.end) if close else None
         if first.kind != "number" or second.kind != "number" or first.high is not None or second.high is not None:
             return None
-        if not self._is_joint(first, between):
+        if not self._is_joint(first, between) or (not between and self._measures_other(first, second)):
             return None
         factor = 1.0
         if second.scaled and not first.scaled:
@@ -286,6 +287,12 @@ class _QuantityReader:
         if between == ["to"]:
             return "from" not in before
         return not between or (len(between) == 1 and between[0] in _DASHES)
+
+    @staticmethod
+    def _measures_other(first: Quantity, second: Quantity) -> bool:
+        """Whether a number has a unit that the next one lacks: "500 mg 3 times a day", but not "$5-7"."""
+        one, two = ({unit.dimension for unit in each.units} for each in (first, second))
+        return bool(one) and not one & two and not first.units[0].is_money
 
     def _compound(self, first: Quantity, second: Quantity, between: list[str]) -> Quantity | None:
         if between not in ([], [","], ["and"], [",", "and"], ["'"], ["’"]) or first.kind != second.kind:

@@ -16,13 +16,20 @@ from typing import Literal, NamedTuple
 
 from ragworth.errors import InputError, quote_short
 from ragworth.text_match.citations import without_marks
+from ragworth.text_match.directions import NEGATIONS
 from ragworth.text_match.facts import QuestionFacts, TextFacts, judge_answer, read_answer, read_question
 from ragworth.text_match.foreign_numbers import with_digits
+from ragworth.text_match.matching import LITTLE_WORDS, stem_of
 from ragworth.text_match.overlap import require_accepted
+from ragworth.text_match.plurals import singular
 from ragworth.text_match.refusals import RefusalMatch, find_refusal
+from ragworth.text_match.spelling import canonical_words
 
 _NOTHING = ("none", "nil", "null", "na")
 """Labels that decline as an answer, and may be what is asked for as an accepted one."""
+
+_DECLINING = LITTLE_WORDS | NEGATIONS | {"a", "an", "the", "do", "does", "did", "any", "about", "anything"}
+"""Words of phrases that decline, besides what declines and what it doesn't do: "contract", "state"."""
 
 _SCALED = re.compile(r"\d[百千万億亿]")
 """Digits with a Chinese numeral that multiplies them: 3 isn't in 3万."""
@@ -64,12 +71,13 @@ def grade_short_answer(
     if rightly is not None:
         return ShortAnswerGrade("correct", f"declines as {quote_short(rightly)}")
     regretted = declined is not None and declined.language == "regret"
+    asked = read_question(question)
     # "None" and the like may be answers, too: they are graded like any other. So is what is said with regret.
-    graded = declined is None or regretted
+    graded = declined is None or regretted or _is_asked(declined, asked, accepted)
     usable = accepted if graded else [answer for answer in accepted if find_refusal(answer, phrases)]
     same = any(text.strip() == answer.strip() for answer in accepted)
     plain = text if same else without_marks(text) or text
-    facts, asked = TextFacts(plain), read_question(question)
+    facts = TextFacts(plain)
     unclear, against = "", ""
     for answer in usable:
         verdict = judge_answer(facts, answer, asked)
@@ -139,6 +147,13 @@ def _accepted_refusal(accepted: Sequence[str], phrases: Sequence[str]) -> str | 
         ),
         None,
     )
+
+
+def _is_asked(declined: RefusalMatch, question: QuestionFacts, accepted: Sequence[str]) -> bool:
+    """Whether what seems to decline may be asked for: "does not state a date" if the contract may or may not."""
+    words = [word for word in canonical_words(declined.phrase) if word not in _DECLINING]
+    known = bool(words) and all(stem_of(singular(word)) in question.stems for word in words)
+    return known and (question.denies or any(read_answer(answer).polarity is not None for answer in accepted))
 
 
 def _mentions(text: TextFacts, answer: str, question: QuestionFacts, declined: RefusalMatch) -> bool:

@@ -67,7 +67,7 @@ _PIECE = re.compile(
 _BRACKETED_MONEY = re.compile(r"(?:(?<=\s)|^)(?=\(?[$€£¥])\(?([$€£¥]) ?\(? ?(\d[\d,.]*) ?\)")
 # A minus before a currency sign belongs to the number: -$5.
 _MINUS_MONEY = re.compile(r"(?<![^\s(])[-−] ?([$€£¥]) ?(?=[\d.])")
-_LETTERED_DOLLAR = re.compile(r"(?<!\w)(R|AU?|CA?|HK|NZ|NT|S)\$(?=\s?\d)")
+_LETTERED_DOLLAR = re.compile(r"(?<!\w)(R|AU?|CA?|HK|NZ|NT|S|US)\$(?=\s?\d)")
 _DOLLARS = {
     "R": "BRL",
     "A": "AUD",
@@ -78,6 +78,7 @@ _DOLLARS = {
     "NZ": "NZD",
     "NT": "TWD",
     "S": "SGD",
+    "US": "USD",
 }
 """Currencies that are written with a letter and a dollar sign: R$ 300."""
 _VERSION_LETTER = re.compile(r"(?<![\w.])[vV](?=\d+\.\d)")

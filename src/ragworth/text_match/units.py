@@ -91,8 +91,8 @@ energy 1e3    kj, kilojoule
 energy 1e6    mj, megajoule
 energy 3.6e6  kwh, kilowatt hour
 energy 3.6e9  mwh, megawatt hour
-energy 4.184  cal, calorie
-energy 4184   kcal, kilocalorie
+energy 4.184  cal, calorie, calory
+energy 4184   kcal, kilocalorie, kilocalory, calorie, calory
 frequency 1   hz, hertz
 frequency 1e3 khz, kilohertz
 frequency 1e6 mhz, megahertz
@@ -111,15 +111,15 @@ voltage 1e3   kv, kilovolt
 current 1     amp, ampere
 charge 1      c, coulomb
 force 1       newton
-torque 1      nm, newton metre, newton meter
+torque 1      nm, n · m, newton metre, newton meter
 torque 1.355818 lb ft, ft lb, lbf ft, ft lbf, foot pound, pound foot
 torque 0.112985 lb in, in lb, lbf in, in lbf, inch pound, pound inch
 density 1     kg/m3, kg/m³
 density 1e3   g/cm3, g/cm³, g/ml, kg/l, gram per cubic centimetre, gram per cubic centimeter
 rate 1        bps, bit/s
-rate 1e3      kbp, kbps, kbit/s
-rate 1e6      mbp, mbps, mbit/s
-rate 1e9      gbp, gbps, gbit/s
+rate 1e3      kbp, kbps, kbit/s, kilobit per second
+rate 1e6      mbp, mbps, mbit/s, megabit per second
+rate 1e9      gbp, gbps, gbit/s, gigabit per second
 data 1        byte
 data 1e3      kb, kilobyte, kilobase
 data 1e6      mb, megabyte, megabase
@@ -139,16 +139,16 @@ money:cny 1   cny, rmb, yuan, renminbi
 money:inr 1   inr, rupee
 money:pln 1   pln, zl, zloty, zlote, zlotych
 money:brl 1   brl, reai, reais
-money:aud 1   aud, australian dollar
-money:cad 1   cad, canadian dollar
-money:hkd 1   hkd
-money:nzd 1   nzd
-money:sgd 1   sgd
-money:twd 1   twd
-money:nok 1   nok, norwegian krone
-money:dkk 1   dkk, danish krone
+money:aud 1   aud, australian dollar, dollar
+money:cad 1   cad, canadian dollar, dollar
+money:hkd 1   hkd, hong kong dollar, dollar
+money:nzd 1   nzd, new zealand dollar, dollar
+money:sgd 1   sgd, singapore dollar, dollar
+money:twd 1   twd, taiwan dollar, dollar
+money:nok 1   nok, norwegian krone, norwegian kroner
+money:dkk 1   dkk, danish krone, danish kroner
 money:czk 1   czk
-money:sek 1   sek, swedish krona, krona, kronor
+money:sek 1   sek, swedish krona, swedish kronor, krona, kronor
 money:usd 0.01 cent
 money:eur 0.01 cent
 count 1e3     k, тыс, тысяча, тысячи, тысяч, tsd, tausend, duizend
@@ -211,7 +211,9 @@ def find_unit(tokens: Sequence[str], start: int) -> tuple[tuple[Unit, ...], int]
 
 
 def readings_as_written(units: tuple[Unit, ...], raw: str) -> tuple[Unit, ...]:
-    """The readings that a name of one letter has as it is written: 5 V, 5 m, 5M; none for "5 v" or "5 A"."""
+    """The readings that a name has as it is written: 5 V, 5 m, 5M; none for "5 v" or "5 A"; USD is no other dollar."""
+    if raw.lower() == "usd":
+        return tuple(unit for unit in units if unit.dimension == f"{MONEY}:usd")
     if len(raw) > 1 or not raw.isalpha():
         return units
     if raw in "MBK":
