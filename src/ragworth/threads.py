@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from itertools import chain, islice
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 import polars as pl
 
@@ -18,21 +19,38 @@ MAX_THREADS = 4
 
 
 def map_threads(function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-    """Yield ``function(item)`` in order. Threads work on the items ahead; a single item needs none."""
+    """Yield ``function(item)`` in order. Threads work on the items ahead; a single item needs none.
+
+    An error of the items comes in their order, too: after the results of those before.
+    """
     threads = min(MAX_THREADS, pl.thread_pool_size())
-    items = iter(items)
-    first = list(islice(items, 2))
-    if threads < 2 or len(first) < 2:
-        yield from map(function, chain(first, items))
+    calls = _calls(function, items)
+    first = list(islice(calls, 2))
+    single, calls = len(first) < 2, chain(first, calls)
+    del first  # items may be large
+    if threads < 2 or single:
+        yield from (call() for call in calls)
         return
     with ThreadPoolExecutor(threads) as pool:
         waiting: deque[Future[R]] = deque()
         try:
-            for item in chain(first, items):
-                waiting.append(pool.submit(function, item))
+            for call in calls:
+                waiting.append(pool.submit(call))
                 if len(waiting) > threads:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _calls(function: Callable[[T], R], items: Iterable[T]) -> Iterator[Callable[[], R]]:
+    try:
+        for item in items:
+            yield partial(function, item)
+    except Exception as error:
+        yield partial(_fail, error)
+
+
+def _fail(error: Exception) -> NoReturn:
+    raise error

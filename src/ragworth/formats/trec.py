@@ -87,7 +87,9 @@ def read_run(
     try:
         frame, bad, comments, tags = read_columns(path, layout, skip_bad_lines=skip_bad_lines, unlike=(QRELS,))
     except FormatError as error:
-        raise _with_header_hint(error, path) from error
+        if hint := _header_hint(error, path):
+            raise error.copy(remedy=hint) from error
+        raise
     several = "" if by_tag or not tags else _several_tags(tags)
     if by_tag:
         frame = frame.rename({"tag": "system"})
@@ -107,14 +109,12 @@ def read_run(
     return contexts
 
 
-def _with_header_hint(error: FormatError, path: PathOrStr) -> FormatError:
-    """The error with advice for lines of three fields, as in runs of MS MARCO; otherwise as it was."""
+def _header_hint(error: FormatError, path: PathOrStr) -> str:
+    """Advice for lines of three fields, as in runs of MS MARCO; empty for other errors."""
     if error.line is None or not Path(path).is_file():  # a pipe can be read once
-        return error
+        return ""
     with open_file(path) as stream:
-        fields = stream.readline(RANK_SAMPLE).decode("utf-8", "replace").split()
-    hint = header_hint(fields)
-    return error.copy(remedy=hint) if hint else error
+        return header_hint(stream.readline(RANK_SAMPLE).decode("utf-8", "replace").split())
 
 
 def _unlike_ranks(path: PathOrStr) -> str:
@@ -230,7 +230,9 @@ def read_qrels(path: PathOrStr, *, skip_bad_lines: bool = False) -> Judgments:
     try:
         frame, bad, comments, _ = read_columns(path, QRELS, skip_bad_lines=skip_bad_lines, unlike=(RUN,))
     except FormatError as error:
-        raise _with_header_hint(error, path) from error
+        if hint := _header_hint(error, path):
+            raise error.copy(remedy=hint) from error
+        raise
     frame, bad = _drop_duplicates(path, frame, bad, ["query"], skip_bad_lines, SUBTOPIC_HINT)
     return Judgments.trusted(
         frame.select(
