@@ -505,7 +505,10 @@ def test_families_of_models_agree_with_their_own_forward(family: str, more: dict
             state.step(step.ids, [0, 1, 2])
 
 
-@pytest.mark.parametrize("family", ["Llama", "Qwen2", "Qwen3", "Granite", "Phi3"])
+NARROW_VALUES = {"kv_lora_rank": 16, "q_lora_rank": 16, "qk_rope_head_dim": 8, "qk_nope_head_dim": 16, "v_head_dim": 12}
+
+
+@pytest.mark.parametrize("family", ["Llama", "Qwen2", "Qwen3", "Granite", "Phi3", "DeepseekV3"])
 def test_recorded_steps_give_the_same_as_plain_ones(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
     import transformers
 
@@ -514,7 +517,8 @@ def test_recorded_steps_give_the_same_as_plain_ones(family: str, monkeypatch: py
     torch.manual_seed(2)
     shape = {"vocab_size": 120, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "pad_token_id": 0}
     heads = {"num_attention_heads": 4, "num_key_value_heads": 2, "initializer_range": 0.2}
-    config = getattr(transformers, f"{family}Config")(**shape, **heads)
+    more = {"num_key_value_heads": 4, "first_k_dense_replace": 2, **NARROW_VALUES} if family == "DeepseekV3" else {}
+    config = getattr(transformers, f"{family}Config")(**shape, **heads | more)
     model = getattr(transformers, f"{family}ForCausalLM")(config).eval()
     runtime = TorchRuntime(model, "float32")
     torch_runtime._register_attention()  # as on a GPU, where the steps are recorded as well
@@ -534,3 +538,32 @@ def test_recorded_steps_give_the_same_as_plain_ones(family: str, monkeypatch: py
             plain.step(ids, keep)
             recorded.step(ids, keep)
             assert torch.allclose(plain.hidden, recorded.hidden, atol=1e-4), keep
+
+
+def test_rows_that_ended_stay_within_the_positions_of_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    import transformers
+
+    from ragworth.llm.local import torch_decoding
+
+    torch.manual_seed(2)
+    config = transformers.GPT2Config(vocab_size=120, n_positions=24, n_embd=32, n_layer=2, n_head=2)
+    runtime = TorchRuntime(transformers.GPT2LMHeadModel(config).eval(), "float32")
+    rows = [[1] * 18, [2] * 3, [3] * 4]
+    plain, recorded = (
+        kind(runtime, rows, None) for kind in (torch_decoding.TorchDecoding, torch_decoding.RecordedDecoding)
+    )
+    for keep in ([0, 1, 2], [1, 2], *[[0, 1]] * 12):
+        for state in (plain, recorded):
+            state.step([5] * len(keep), keep)
+    assert torch.allclose(plain.hidden, recorded.hidden, atol=1e-4)
+
+
+def test_rotations_of_one_tensor_can_be_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ragworth.llm.local import torch_runtime
+
+    monkeypatch.setattr(torch, "compile", lambda function: function)
+    rotate = torch_runtime._compile_rotation(lambda states, *rest: states)
+    states, angles = torch.ones(1, 2, 3, 4), torch.ones(1, 3, 4)
+    assert rotate(states, angles, angles) is states
+    assert rotate(states, None) is states
+    assert rotate(states, torch.ones(1, 1, 3, 4), angles, angles) is states

@@ -11,6 +11,7 @@ import torch
 from transformers import DynamicCache
 
 from ragworth.llm.local.runtime import NextTokens, SamplingDraw
+from ragworth.resources import find_shortage
 
 if TYPE_CHECKING:
     from ragworth.llm.local.torch_runtime import SharedPrefix, TorchRuntime
@@ -150,6 +151,12 @@ class Recording:
             self._graph.replay()
         return self._hidden
 
+    def restart_others(self, rows: torch.Tensor) -> None:
+        """Count the positions of rows that ended from 0, so that they don't pass the last one that a model has."""
+        others = torch.ones_like(self.positions, dtype=torch.bool)
+        others[rows] = False
+        self.positions.masked_fill_(others, 0)
+
     def _compute(self) -> None:
         self.mask |= self._columns == self._keys.place
         self._hidden = self._runtime._hidden(
@@ -192,10 +199,13 @@ class RecordedDecoding(TorchDecoding):
         with torch_errors():
             device = self._mask.device
             kept = torch.tensor(keep, device=device)
+            ended = self._recording is not None and len(keep) < len(self._rows)
             self._rows = kept if self._recording is None else self._rows[kept]
             if self._recording is None or not self._recording.left or 2 * len(keep) <= len(self._recording.mask):
                 self._recording = self._record()
                 self._rows = torch.arange(len(keep), device=device)
+            elif ended:
+                self._recording.restart_others(self._rows)
             given = torch.zeros(len(self._recording.mask), dtype=torch.long, device=device)
             given[self._rows] = torch.tensor(ids, device=device)
             self.hidden = self._recording.replay(given)[self._rows]
@@ -251,6 +261,7 @@ def torch_errors() -> Iterator[None]:
         torch.cuda.empty_cache()
         raise MemoryError(str(error)) from error
     except RuntimeError as error:
-        if "not enough memory" in str(error) or "can't allocate memory" in str(error):
+        # Where memory runs out while a step is recorded, the end of the recording may raise another error.
+        if "not enough memory" in str(error) or find_shortage(error) == "memory":
             raise MemoryError(str(error)) from error
         raise

@@ -244,14 +244,16 @@ def _compile_rotation(plain: Any) -> Any:
     """Compile a rotation for the heads and their width as they are.
 
     PyTorch makes variables of the sizes that it sees change, as these do if a process uses two models of a family. With
-    all sizes as variables, the rotation takes ten times as long.
+    all sizes as variables, the rotation takes ten times as long. Some families rotate one at a time, and have no keys.
     """
     compiled = torch.compile(plain)
 
-    def rotate(queries: torch.Tensor, keys: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-        for states in (queries, keys):
-            torch._dynamo.mark_static(states, [1, 3])
-        return compiled(queries, keys, *args, **kwargs)
+    def rotate(*args: Any, **kwargs: Any) -> Any:
+        states = [each for each in args[:2] if isinstance(each, torch.Tensor) and each.ndim == 4]
+        if len(states) == 2:
+            for each in states:
+                torch._dynamo.mark_static(each, [1, 3])
+        return compiled(*args, **kwargs)
 
     return rotate
 
@@ -307,7 +309,7 @@ def _register_attention() -> None:
         if mask is not None and queries == 1:
             q = q.reshape(rows, k.shape[1], heads // k.shape[1], width)
             out = scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=scaling)
-            return out.reshape(rows, 1, heads, width), None
+            return out.reshape(rows, 1, heads, -1), None  # values may be less wide than keys
         if mask is None and queries != k.shape[2]:
             mask = causal_lower_right(queries, k.shape[2])
         out = scaled_dot_product_attention(
