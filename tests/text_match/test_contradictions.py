@@ -270,6 +270,7 @@ def test_other_units_bounds_and_corrections_are_not_correct(question: str, accep
         ("How can one pay?", "by card", "Payment may be made by card or in cash."),
         ("What dose?", "500 mg", "500 mg 3 times a day"),
         ("What dose?", "5 mg", "5mg once daily"),
+        ("When did he play?", "from 1952 until 1953", "He played in 1952-1953."),
         ("How many patients took part?", "120 patients", "120 people took part."),
         ("How much in Canada?", "$500", "C$500"),
         ("How much?", "R$ 300", "300 reais"),

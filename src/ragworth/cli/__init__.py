@@ -45,7 +45,7 @@ COMMANDS = {
 
 
 ONE_FILE = frozenset(("collection", "queries", "passages", "answers", "subquestions", "ratings", "qrels", "judgments"))
-"""Options that name data."""
+"""Options that take one file each, where they can't be repeated."""
 
 REMOTE = "ragworth.remote"
 """Where the context has what the arguments name in object stores."""
@@ -138,7 +138,7 @@ class LazyGroup(click.Group):
 
 
 def _check_repeated(command: click.Command, ctx: click.Context, args: list[str]) -> None:
-    """Refuse a second file for an option that takes one: the first would be ignored without a word."""
+    """Refuse a second file for an option that takes one: the first would be ignored silently."""
     if isinstance(command, click.Group):
         inner = command.get_command(ctx, args[0]) if args else None
         return _check_repeated(inner, ctx, args[1:]) if inner is not None else None
@@ -147,7 +147,7 @@ def _check_repeated(command: click.Command, ctx: click.Context, args: list[str])
         if isinstance(option, click.Option) and option.name in ONE_FILE and not option.multiple:
             names = [name for name in given if name in option.opts]
             if len(names) > 1:
-                raise click.UsageError(f"{names[0]} is given {len(names)} times, and takes one value", ctx)
+                raise click.UsageError(f"{names[0]} is given {len(names)} times, but takes one value", ctx)
     return None
 
 

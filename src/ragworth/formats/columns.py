@@ -229,7 +229,7 @@ def skipped_note(path: PathOrStr, bad: list[BadLine]) -> tuple[str, ...]:
 
 
 class ParsedChunk(NamedTuple):
-    """A chunk and its rows; None if it needs the slow path."""
+    """A chunk and its rows; None if it has to be read line by line."""
 
     chunk: bytes
     frame: pl.DataFrame | None

@@ -28,7 +28,7 @@ BOM = b"\xef\xbb\xbf"
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 UTF16_SAMPLE = 16
 UTF16_LETTERS = 4
-"""Letters with a zero byte each from which a text without a mark is UTF-16."""
+"""Minimum number of letters, each with a zero byte, by which UTF-16 without a mark is recognised."""
 
 PathOrStr = str | Path
 
@@ -70,7 +70,7 @@ def open_file(path: PathOrStr) -> Iterator[IO[bytes]]:
 
 
 def _utf16(head: bytes) -> str:
-    """The kind of UTF-16 that a file begins with, also without a mark: plain letters and zeros in turn; "" if none."""
+    """The kind of UTF-16 that a file begins with, even without a mark: letters and zeros alternate; "" if it isn't."""
     if head[:2] in UTF16_MARKS:
         return "UTF-16"
     even, odd = head[::2], head[1::2]
@@ -98,7 +98,7 @@ def read_chunks(path: PathOrStr) -> Iterator[bytes]:
         while True:
             block = stream.read(CHUNK)
             cut = _last_line_end(block) if block else 0
-            if block and not cut:  # a line goes on
+            if block and not cut:  # a line continues
                 pending += block
                 block, pending, cut = pending, b"", _last_line_end(pending)
             if block and not cut:

@@ -28,7 +28,7 @@ VERDICT = re.compile(
 """Names of columns that may say in words how good an answer is."""
 
 MAX_WORDS = 6
-"""Most different words of such a column."""
+"""Maximum number of different words in such a column."""
 
 CONVERSATION = re.compile(r"(conversation|session|dialog(ue)?|thread|chat)(_?(id|uuid|key|no|number))?")
 """Names of what several turns share."""
@@ -171,7 +171,7 @@ def _may_be_grades(name: str, values: list[Any]) -> bool:
 
 
 def _may_be_verdicts(name: str, values: list[Any]) -> bool:
-    """Whether a column is called like a verdict, and has a few words that occur again and again: up, down."""
+    """Whether a column has the name of a verdict and a few words that recur: up, down."""
     different = {str(value).strip() for value in values}
     few = 1 < len(different) <= MAX_WORDS and 2 * len(different) <= len(values)
     return few and VERDICT.search(plain_name(name)) is not None and all(isinstance(value, str) for value in values)

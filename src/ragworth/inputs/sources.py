@@ -117,7 +117,7 @@ def _recognise(file: CandidateFile, scratch: Path, columns: Mapping[str, str] | 
         remedy = "name one folder, or files" if file.path.is_dir() else "check the path"
         prefix, colon, rest = str(file.path).partition(":")
         if colon and Path(rest).exists():
-            remedy = f"write {rest}: what it is is found out; a ragworth.toml may say {prefix}:PATH"
+            remedy = f"write {rest}: its kind is recognised; only a ragworth.toml takes {prefix}:PATH"
         raise InputError(found, file=str(file.path), remedy=remedy)
     try:
         head = read_head(file, scratch)

@@ -103,7 +103,7 @@ class ShownContexts(NamedTuple):
         )
 
     def top(self, system: int, rows: int) -> pl.DataFrame:
-        """Query and passage of the first ranks of one system's contexts, with so many rows at most."""
+        """Query and passage of the first ranks of one system's contexts, in at most ``rows`` rows."""
         contexts = np.flatnonzero(self.system == system)[:rows]
         sizes = np.diff(self.starts)[contexts]
         sizes = np.minimum(sizes, rows // max(len(contexts), 1))

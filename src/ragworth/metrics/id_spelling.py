@@ -7,7 +7,7 @@ import polars as pl
 from ragworth.errors import format_count, quote_short
 
 MAX_PASSAGES = 50_000
-"""Number of passages, of all systems together and from their first ranks on, whose ids are compared."""
+"""Number of passages, over all systems and from the first ranks on, whose ids are compared."""
 
 SPELLING = (
     pl.col("id")

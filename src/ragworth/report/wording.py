@@ -26,7 +26,7 @@ MAX_DIGITS = 6
 
 
 def digits_beside_zero(low: float, high: float, digits: int) -> int:
-    """Digits that show that an interval leaves out 0 if it does: −0.0004, not −0.000."""
+    """Digits with which an interval that excludes 0 doesn't end in a rounded 0: −0.0004, not −0.000."""
     while low * high > 0 and digits < MAX_DIGITS and 0 in (round(low, digits), round(high, digits)):
         digits += 1
     return digits

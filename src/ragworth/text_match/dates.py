@@ -65,7 +65,7 @@ _BEFORE_ERA = {"明治": 1867, "大正": 1911, "昭和": 1925, "平成": 1988, "
 
 
 def year_readings(text: str) -> list[str]:
-    """A text with years in two digits (5/3/21), or of a Japanese era (令和3年), in four digits, in every century."""
+    """A text with two-digit years (5/3/21), or those of a Japanese era (令和3年), in four digits, for each century."""
     if _ERA.search(text):
         return [_ERA.sub(lambda found: f"{_BEFORE_ERA[found[1]] + int(found[2].replace('元', '1'))}年", text)]
     if not _SHORT_YEAR.search(text):

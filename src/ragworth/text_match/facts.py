@@ -168,7 +168,7 @@ def judge_answer(text: TextFacts, answer: str, question: QuestionFacts) -> FactV
     verdict = _judge(text, answer, question)
     if verdict.kind in ("absent", "contradicted") and _given_in_another_reading(text, answer, question):
         return FactVerdict(
-            "unclear", f"may give {quote_short(answer)}: a comma or a date in digits may be read otherwise"
+            "unclear", f"may give {quote_short(answer)}: a comma or a date in digits can be read in two ways"
         )
     clock = clock_reading(answer) if verdict.kind in ("absent", "unclear") else None
     if clock is not None and _judge(text, clock, question).kind == "given":
@@ -179,7 +179,7 @@ def judge_answer(text: TextFacts, answer: str, question: QuestionFacts) -> FactV
 
 
 def _given_in_another_reading(text: TextFacts, answer: str, question: QuestionFacts) -> bool:
-    """Whether a text gives an answer if a comma between digits, "2,7", or a date is read otherwise in one of them."""
+    """Whether a text gives an answer if a comma between digits, "2,7", or a date is read differently in one of them."""
     pairs = [(TextFacts(one), answer) for one in (*comma_readings(text.raw), *year_readings(text.raw))]
     pairs += [(text, one) for one in (*comma_readings(answer), *year_readings(answer))]
     return any(_judge(one, wanted, question).kind in ("given", "unclear") for one, wanted in pairs)
@@ -279,7 +279,7 @@ def _find_other_noun(
         return ""
     if not measured and not _COUNTS_ANYTHING.isdisjoint(followed):
         return ""
-    # Who is asked for the number of patients may count participants, but not hours.
+    # An answer to "How many patients?" may count participants, but not hours.
     asked = any(stem_of(word) in question.stems for word in rest)
     if asked and not measured and UNITS.keys().isdisjoint(followed):
         return ""
@@ -294,10 +294,10 @@ def _find_doubt(
     """Why a text that has the numbers or words of an answer may not give it."""
     if any(_is_alternative(text, each) for each in findings):
         return f"has {quote_short(wanted.raw)} as one of several"
-    if any(each.status == "coarse" and each.match and each.match.high is not None for each in findings):
+    if any(_is_wider(each, findings) for each in findings):
         return f"has a range for {quote_short(wanted.raw)}"
     if units_differ_in_case(text.raw, wanted.raw):
-        return f"has the unit of {quote_short(wanted.raw)} in other letters"
+        return f"has the unit of {quote_short(wanted.raw)} with other capital letters"
     if half_is_unclear(text.raw, wanted.raw, question.raw):
         return f"has the time of {quote_short(wanted.raw)}, but one of them may be in the other half of the day"
     if any(_bounds_opposed(text, wanted, each) for each in findings):
@@ -305,6 +305,18 @@ def _find_doubt(
     if wanted.matchable.line not in text.matchable.line and _names_reversed(text, wanted):
         return f"has the names of {quote_short(wanted.raw)} in another order"
     return ""
+
+
+def _is_wider(finding: QuantityFinding, findings: Sequence[QuantityFinding]) -> bool:
+    """Whether a text has a range where the answer doesn't give both ends, as "from 1952 until 1953" does."""
+    said = finding.match
+    ends = {each.wanted.value for each in findings}
+    return (
+        finding.status == "coarse"
+        and said is not None
+        and said.high is not None
+        and not {said.value, said.high} <= ends
+    )
 
 
 def _find_contrast(text: TextFacts, wanted: TextFacts, question: QuestionFacts) -> str:

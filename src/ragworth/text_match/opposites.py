@@ -76,7 +76,7 @@ def _read_table() -> dict[str, frozenset[str]]:
             opposites.setdefault(word, set()).update(other)
         for word in other:
             opposites.setdefault(word, set()).update(one)
-    # Words of texts come without what may be a plural.
+    # Texts are compared with their words in the singular.
     return {singular(word): frozenset(map(singular, others)) for word, others in opposites.items()}
 
 

@@ -29,7 +29,7 @@ _NOTHING = ("none", "nil", "null", "na")
 """Labels that decline as an answer, and may be what is asked for as an accepted one."""
 
 _DECLINING = LITTLE_WORDS | NEGATIONS | {"a", "an", "the", "do", "does", "did", "any", "about", "anything"}
-"""Words of phrases that decline, besides what declines and what it doesn't do: "contract", "state"."""
+"""Words of phrases that decline, other than who is silent and how: "contract", "state"."""
 
 _SCALED = re.compile(r"\d[百千万億亿]")
 """Digits with a Chinese numeral that multiplies them: 3 isn't in 3万."""
@@ -150,7 +150,7 @@ def _accepted_refusal(accepted: Sequence[str], phrases: Sequence[str]) -> str | 
 
 
 def _is_asked(declined: RefusalMatch, question: QuestionFacts, accepted: Sequence[str]) -> bool:
-    """Whether what seems to decline may be asked for: "does not state a date" if the contract may or may not."""
+    """Whether what seems to decline answers such a question as "Does the contract state a date?"."""
     words = [word for word in canonical_words(declined.phrase) if word not in _DECLINING]
     known = bool(words) and all(stem_of(singular(word)) in question.stems for word in words)
     return known and (question.denies or any(read_answer(answer).polarity is not None for answer in accepted))

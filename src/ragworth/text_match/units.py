@@ -117,9 +117,9 @@ torque 0.112985 lb in, in lb, lbf in, in lbf, inch pound, pound inch
 density 1     kg/m3, kg/m³
 density 1e3   g/cm3, g/cm³, g/ml, kg/l, gram per cubic centimetre, gram per cubic centimeter
 rate 1        bps, bit/s
-rate 1e3      kbp, kbps, kbit/s, kilobit per second
-rate 1e6      mbp, mbps, mbit/s, megabit per second
-rate 1e9      gbp, gbps, gbit/s, gigabit per second
+rate 1e3      kbp, kbps, kbit, kbit/s, kilobit per second
+rate 1e6      mbp, mbps, mbit, mbit/s, megabit per second
+rate 1e9      gbp, gbps, gbit, gbit/s, gigabit per second
 data 1        byte
 data 1e3      kb, kilobyte, kilobase
 data 1e6      mb, megabyte, megabase

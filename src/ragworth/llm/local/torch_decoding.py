@@ -20,7 +20,7 @@ BFLOAT16_WARNING = r"(?is).*\b(bf16|bfloat16)"
 """PyTorch's warnings about CPUs without bfloat16 instructions."""
 
 ROOM = 128
-"""Tokens for which a recorded step has room, at least, before it is recorded again."""
+"""Minimum number of tokens that a recorded step has room for before it is recorded again."""
 
 ALIGNMENT = 64
 """Lengths are multiples of this, which fast kernels require of masks."""
@@ -108,7 +108,7 @@ class TorchDecoding:
 
 
 class FixedKeys(DynamicCache):
-    """Keys and values in memory that stays where it is, with room for more tokens; ``place`` is the next one's."""
+    """Keys and values in memory that stays where it is, with room for more tokens; the next goes to ``place``."""
 
     place: torch.Tensor
 

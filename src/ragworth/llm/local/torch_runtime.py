@@ -28,7 +28,7 @@ ATTENTION = "ragworth-causal"
 """The name of our attention in the transformers library."""
 
 RECOMPILE_LIMIT = 64
-"""How often PyTorch may compile a function for other shapes, at least; beyond that, it runs slowly."""
+"""Number of shapes, at least, for which PyTorch may compile a function; beyond that, it runs uncompiled."""
 
 MAX_DISTANCE = 0.5
 """Mean total variation distance of next-token distributions in 8 bits from which they are wrong."""

@@ -111,7 +111,7 @@ def build_answers(results: Results, seed: int) -> AnswerOverview | None:
         main,
         names,
         shares,
-        f"{written.headline(rivals)}{_against(comparison, main, rivals) if comparison is not None else ''}",
+        f"{written.headline(rivals)}{_objections(comparison, main, rivals) if comparison is not None else ''}",
         standings,
         ranking,
         baseline,
@@ -184,13 +184,13 @@ def _comparison(
     )
 
 
-def _against(comparison: Comparison, main: str, systems: Sequence[str]) -> str:
+def _objections(comparison: Comparison, main: str, systems: Sequence[str]) -> str:
     """What speaks against the verdict by the main outcome, as sentences after it."""
     return _wrong_answers(comparison, main, systems) + _better_by_others(comparison, main, systems)
 
 
 def _better_by_others(comparison: Comparison, main: str, systems: Sequence[str]) -> str:
-    """Who is significantly better than the first system by other outcomes, corrected for their number, too."""
+    """Systems that are significantly better than the first by other outcomes, also corrected for their number."""
     grader, hyphen, last = main.rpartition("-")
     family = (*SHARES, GRADE)  # they all come from one grade
     own = {main, *(f"{grader}{hyphen}{name}" for name in family if last in family)}
