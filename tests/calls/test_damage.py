@@ -121,7 +121,7 @@ def test_damaged_is_chosen_alone(path: Path) -> None:
 
 
 def test_a_request_that_unpacks_to_too_much_is_damaged(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ragworth.calls.store.MAX_REQUEST_SIZE", 40)
+    monkeypatch.setattr("ragworth.calls.store_entry.MAX_REQUEST_SIZE", 40)
     with Store(path) as kept:
         problems = maintenance.verify(kept).problems
     assert len(problems) == 30
