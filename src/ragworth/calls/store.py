@@ -44,9 +44,6 @@ SEALED_COLUMNS = "key, CAST(kind AS BLOB), CAST(response AS BLOB), seal"
 """Columns of an answer and its seal, as bytes, because damaged text may not be UTF-8."""
 
 
-Row = Sequence[object]
-
-
 class Store:
     """A call store in a file, created if missing.
 
