@@ -12,7 +12,7 @@ from ragworth import formats
 from ragworth.collection import Collection
 from ragworth.conversations import Message, Turn, turns_of
 from ragworth.errors import FormatError
-from ragworth.formats import detection, texts
+from ragworth.formats import conversations, detection, texts
 
 OTTERS = {
     "query": "c1_2",
@@ -44,6 +44,14 @@ def test_own_format(tmp_path: Path) -> None:
     assert second.history[1] == Message("assistant", "Fish — mostly.")
     assert second.rewrite == "What do otters eat in winter?"
     assert made.answers.rows() == [("c1_2", "fish"), ("c1_2", "crabs")]
+
+
+def test_what_is_written_is_read_back(tmp_path: Path) -> None:
+    made = load(write_lines(tmp_path / "turns.jsonl", FIRST, OTTERS), "conversations")
+    conversations.write(made, tmp_path / "again.jsonl.gz")
+    assert formats.load(tmp_path / "again.jsonl.gz").collection.equals(made)
+    with pytest.raises(FormatError, match="there are no turns to write"):
+        conversations.write(Collection(), tmp_path / "none.jsonl")
 
 
 def test_a_turn_without_an_id_gets_one(tmp_path: Path) -> None:

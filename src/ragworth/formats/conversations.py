@@ -12,10 +12,12 @@ then the conversation, ``_`` and the turn.
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
-from ragworth.conversations import Message, Turn
-from ragworth.errors import quote_short
+from ragworth.collection import Collection
+from ragworth.conversations import Message, Turn, turns_of
+from ragworth.errors import FormatError, quote_short
 from ragworth.formats.contract import FileSample, Format, LoadedCollection
 from ragworth.formats.conversation_rows import (
     ConversationBuilder,
@@ -24,7 +26,7 @@ from ragworth.formats.conversation_rows import (
     optional_text,
     text_list,
 )
-from ragworth.formats.files import PathOrStr
+from ragworth.formats.files import PathOrStr, create_file
 from ragworth.formats.values import WrongLineError, as_dict, as_id, as_list, as_text
 from ragworth.tables.turns import ROLES
 
@@ -53,6 +55,28 @@ def _message(value: object) -> Message:
     if role not in ROLES:
         raise WrongLineError(f"a message has the role {quote_short(role, 24)}, not {' or '.join(ROLES)}")
     return Message(role, as_text(message.get("text"), "text of a message"))
+
+
+def write(collection: Collection, path: PathOrStr) -> None:
+    """Write the turns of a collection, with their rewrites and accepted answers."""
+    turns = turns_of(collection)
+    if not turns:
+        raise FormatError("there are no turns to write", file=str(path), expected="a collection of conversations")
+    answers: dict[str, list[str]] = {}
+    for query, text in collection.answers.iter_rows():
+        answers.setdefault(query, []).append(text)
+    with create_file(path) as stream:
+        for turn in turns:
+            row: dict[str, Any] = {
+                "query": turn.query,
+                "text": turn.question,
+                "conversation": turn.conversation,
+                "turn": turn.number,
+                "history": [{"role": message.role, "text": message.text} for message in turn.history],
+            }
+            row |= {"rewrite": turn.rewrite} if turn.rewrite is not None else {}
+            row |= {"answers": answers[turn.query]} if turn.query in answers else {}
+            stream.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
 
 
 def _recognise(sample: FileSample) -> bool:
