@@ -16,7 +16,7 @@ from ragworth.contribution.hops import Hop, HopTable, hops_of
 from ragworth.conversations import conversation_notes
 from ragworth.errors import FormatError, InputError, format_count, format_list, quote_short
 from ragworth.evaluation.given_answers import join_answers, join_outcomes, missing_answer_notes, replaced_notes
-from ragworth.evaluation.input_systems import load_systems, name_bare_systems
+from ragworth.evaluation.input_systems import LoadedSystems, load_systems, name_bare_systems
 from ragworth.evaluation.scope import EvaluationScope
 from ragworth.evaluation.stage_cache import file_digest, frame_digest
 from ragworth.formats import outcomes as outcome_tables
@@ -167,15 +167,9 @@ def load_inputs(
         problems.say("there are no systems", "name some under [systems]: pipelines, or files of runs", "systems")
     if not queries or results is None or written is None or not systems.names:
         return None
-    notes = [*texts.notes, *replaced_notes(systems.logs if again else [])]
     found = len(queries)
-    queries = sample_queries(queries, sample=sample, seed=space.seed)
-    most = limit or (None if every or sample else space.limit)
-    if sample is not None and sample < found:
-        notes.append(f"{sample:,} of {format_count(found, 'query', 'queries')}, drawn at random (seed {space.seed})")
-    if most is not None and most < len(queries):
-        notes.append(f"the first {most:,} of {format_count(len(queries), 'query', 'queries')}")
-        queries = queries[:most]
+    queries, limits = _limit_queries(queries, space, limit, sample, every=every)
+    notes = [*texts.notes, *replaced_notes(systems.logs if again else []), *limits]
     scope = EvaluationScope(queries, systems.names, problems, space.folder, notes)
     material = EvaluationInputs(
         space,
@@ -195,16 +189,38 @@ def load_inputs(
         <= {name for log in systems.logs if log.contexts is not None for name in log.contexts.systems},
     )
     notes += missing_answer_notes(material.answers, queries, texts.queries.select("query", "text"))
-    if material.answers is not None and (space.answers is None or file is not None):
+    notes += _missing_system_notes(material, systems)
+    notes += _language_notes(space, texts.queries["text"].drop_nulls())
+    notes += [*conversation_notes(material.collection), *material.collection.doubtful_text_notes()]
+    return replace(material, notes=tuple(dict.fromkeys(notes)))
+
+
+def _limit_queries(
+    queries: list[str], space: Workspace, limit: int | None, sample: int | None, *, every: bool
+) -> tuple[list[str], list[str]]:
+    """The queries that a sample and a limit leave, with notes."""
+    notes, found = [], len(queries)
+    queries = sample_queries(queries, sample=sample, seed=space.seed)
+    most = limit or (None if every or sample else space.limit)
+    if sample is not None and sample < found:
+        notes.append(f"{sample:,} of {format_count(found, 'query', 'queries')}, drawn at random (seed {space.seed})")
+    if most is not None and most < len(queries):
+        notes.append(f"the first {most:,} of {format_count(len(queries), 'query', 'queries')}")
+        queries = queries[:most]
+    return queries, notes
+
+
+def _missing_system_notes(material: EvaluationInputs, systems: LoadedSystems) -> list[str]:
+    """Which systems have no answers although others do, and which show no passages."""
+    notes, answers = [], material.workspace.answers
+    if material.answers is not None and (answers is None or answers.file is not None):
         answered = material.answers.table.distinct("system")
         if silent := [quote_short(name, 24) for name in systems.names if name not in answered]:
             notes.append(f"no answers of {format_list(silent, 3)}: only the other systems are compared by answers")
     if systems.bare and systems.made:
         few = format_list([quote_short(name, 24) for name in systems.bare], 3)
         notes.append(f"the data doesn't say what {few} showed: metrics of passages leave it out")
-    notes += _language_notes(space, texts.queries["text"].drop_nulls())
-    notes += [*conversation_notes(material.collection), *material.collection.doubtful_text_notes()]
-    return replace(material, notes=tuple(dict.fromkeys(notes)))
+    return notes
 
 
 def _language_notes(space: Workspace, questions: pl.Series) -> list[str]:
