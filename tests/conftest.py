@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections.abc import Callable, Generator
 from pathlib import Path
 
@@ -31,6 +32,8 @@ os.environ["RAGWORTH_CONFIG"] = str(Path(__file__).parents[1] / ".pytest_cache" 
 Save = Callable[[str, str | bytes], Path]
 
 REPORTS = Path(__file__).parent / "report"
+WHOLE_REPORT = {"whole_report", "browser"}
+"""Fixtures of tests for which `evaluate` writes the whole report."""
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -56,20 +59,23 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Charts are built in all tests and drawn only in those of ``tests/report``: drawing takes most of an evaluation.
+    """Charts are drawn and checked, and reports written, only in ``tests/report``: it takes most of an evaluation.
 
-    With the profile ``quick`` nothing is drawn, and elsewhere a report is built when a test looks at the page. Tests
-    that look at a drawing are marked ``slow``; those that read the report's files use the fixture ``whole_report``.
+    Elsewhere a report is built when a test looks at the page, and tests that read its files use the fixture
+    ``whole_report``. With the profile ``quick`` nothing is drawn, and tests that look at a drawing are marked ``slow``.
     """
     quick = settings.get_current_profile_name() == "quick"
+    inside = REPORTS in item.path.parents
     with pytest.MonkeyPatch.context() as patch:
-        if quick or REPORTS not in item.path.parents:
+        if quick or not inside:
             patch.setattr("vl_convert.vegalite_to_svg", lambda *_, **__: '<svg xmlns="http://www.w3.org/2000/svg"/>')
             patch.setattr("vl_convert.vegalite_to_png", lambda *_, **__: b"\x89PNG\r\n\x1a\n")
         if quick:
             patch.setattr("ragworth.report.renderers.html.bundle_vega", lambda *_: "window.drawChart = () => {};")
-            if REPORTS not in item.path.parents and "whole_report" not in getattr(item, "fixturenames", ()):
-                patch.setattr("ragworth.report.page.write", write_unbuilt)
+        if not inside and "altair.utils.schemapi" in sys.modules:
+            patch.setattr("altair.utils.schemapi.DEBUG_MODE", False)
+        if not inside and not WHOLE_REPORT.intersection(getattr(item, "fixturenames", ())):
+            patch.setattr("ragworth.report.page.write", write_unbuilt)
         return (yield)
 
 
@@ -88,7 +94,7 @@ def save(tmp_path: Path) -> Save:
 
 @pytest.fixture
 def whole_report() -> None:
-    """Have `evaluate` write the whole report, also with the profile ``quick``."""
+    """Have `evaluate` write the whole report."""
 
 
 @pytest.fixture(scope="session")

@@ -16,8 +16,8 @@ PAGES = {page: figures(page) for page in scripted()}
 FIGURES = [pytest.param(page, figure, id=f"{page}-{figure.name}") for page in PAGES for figure in PAGES[page].values()]
 FAST = 2
 """Seconds up to which a figure is computed among the tests that everybody runs."""
-LONG = 40
-"""Seconds from which on it is not computed in tests at all: `make figures` does."""
+LONG = 20
+"""Seconds from which on it is not computed in tests at all: `make figures` does. tests/real has numbers of some."""
 
 
 def timed(page: str, figure: Figure) -> object:

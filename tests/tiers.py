@@ -34,7 +34,7 @@ FIXTURES = {"browser": "browser", "data": "real"}
 """Fixture → marker of every test that uses it."""
 
 
-PROFILES = {"quick": (30, 5), "full": (5, 60), "deep": (1, None)}
+PROFILES = {"quick": (30, 5), "full": (10, 30), "deep": (1, None)}
 """Hypothesis profile → which share of a test's examples it runs, and how many at most."""
 
 

@@ -21,7 +21,7 @@ from ragworth.collection import Collection
 from ragworth.errors import InputError, format_count, format_list, quote_short
 from ragworth.formats import load
 from ragworth.formats.files import create_file
-from ragworth.formats.rag_log import TRACE_SOURCE
+from ragworth.formats.log_collector import TRACE_SOURCE
 from ragworth.metrics.reader_judgments import UNLABELLED_SOURCES
 from ragworth.results import Results
 from ragworth.tables import OK, Answers, Contexts, Judgments, Outcomes, Scores

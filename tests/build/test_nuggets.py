@@ -14,7 +14,6 @@ from ragworth.build.nuggets.creation import NuggetCreator, NuggetItem, NuggetRes
 from ragworth.build.nuggets.files import (
     Nugget,
     NuggetList,
-    read_assignments,
     read_nuggets,
     write_assignments,
     write_nuggets,
@@ -184,9 +183,14 @@ def test_files_are_read_back(tmp_path: Path) -> None:
     assert read_nuggets(tmp_path / "n.jsonl") == [LIST]
     assigned = assigned_answers(*grade())
     write_assignments(assigned, tmp_path / "a.jsonl")
-    assert read_assignments(tmp_path / "a.jsonl") == assigned
-    first = json.loads((tmp_path / "a.jsonl").read_text().splitlines()[0])
-    assert first["run_id"] == "s" and first["nuggets"][0]["assignment"] == "support"
+    rows = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]
+    assert [(row["run_id"], row["qid"], row["query"], row["answer_text"]) for row in rows] == [
+        (each.system, each.query, each.text, each.answer) for each in assigned
+    ]
+    assert [[nugget["assignment"] for nugget in row["nuggets"]] for row in rows] == [
+        list(each.assignments) for each in assigned
+    ]
+    assert rows[0]["run_id"] == "s" and rows[0]["nuggets"][0]["assignment"] == "support"
 
 
 TWICE = '{"qid": "q", "nuggets": []}\n{"qid": "q", "nuggets": []}'
@@ -226,4 +230,4 @@ def test_the_commands(save: Save, tmp_path: Path) -> None:
         main, ["build", "assign", str(answers), "--nuggets", str(nuggets), "-o", str(out), *asked]
     )
     assert done.exit_code == 0, done.output
-    assert "strict_vital_score" in done.output and len(read_assignments(out)) == 1
+    assert "strict_vital_score" in done.output and len(out.read_text().splitlines()) == 1

@@ -121,7 +121,7 @@ def test_damaged_is_chosen_alone(path: Path) -> None:
 
 
 def test_a_request_that_unpacks_to_too_much_is_damaged(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ragworth.calls.store.MAX_REQUEST_SIZE", 40)
+    monkeypatch.setattr("ragworth.calls.store_entry.MAX_REQUEST_SIZE", 40)
     with Store(path) as kept:
         problems = maintenance.verify(kept).problems
     assert len(problems) == 30
@@ -294,7 +294,8 @@ def used(path: Path, folder: Path) -> None:
 def test_any_value_in_any_cell(table: str, column: str, path: Path, tmp_path: Path) -> None:
     tampered(path, "INSERT INTO writer VALUES (1, 'here', 1.0)")
     content = path.read_bytes()
-    for number, value in enumerate(VALUES):
+    every_second = VALUES[COLUMNS[table].index(column) % 2 :: 2]  # the next column has the others
+    for number, value in enumerate(every_second):
         path = tmp_path / f"{number}.sqlite"
         path.write_bytes(content)
         with closing(sqlite3.connect(path)) as db:

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from ragworth.calls.batches import FIRST_BATCH
 from ragworth.calls.budget import estimate_tokens
-from ragworth.calls.job import FIRST_BATCH, Job, JobInterrupted
+from ragworth.calls.job import Job, JobInterrupted
 from ragworth.calls.pace import CallPace, PlannedCalls, expected_seconds, measure_pace
 from ragworth.calls.store import Store
 from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Prompt, Request

@@ -18,7 +18,8 @@ from pathlib import Path
 
 import pytest
 
-from ragworth.calls import maintenance, store
+from ragworth.calls import maintenance, migrations
+from ragworth.calls.cards import card_from_json
 from ragworth.calls.job import Job
 from ragworth.calls.migrations import MIGRATIONS
 from ragworth.calls.serialization import call_key, model_digest
@@ -117,7 +118,9 @@ def test_an_older_store_is_brought_up_to_date(tmp_path: Path, monkeypatch: pytes
     path = tmp_path / "c.sqlite"
     first = filled(path, questions(3))
     with monkeypatch.context() as later:
-        later.setattr(store, "MIGRATIONS", (*MIGRATIONS, "CREATE TABLE more (x INTEGER); INSERT INTO more VALUES (7)"))
+        later.setattr(
+            migrations, "MIGRATIONS", (*MIGRATIONS, "CREATE TABLE more (x INTEGER); INSERT INTO more VALUES (7)")
+        )
         with Store(path) as kept:
             assert kept.query("SELECT x FROM more") == [(7,)]
             assert kept.query("PRAGMA user_version") == [(len(MIGRATIONS) + 1,)]
@@ -139,16 +142,16 @@ def test_a_card_is_kept_with_how_declining_is_calibrated(tmp_path: Path) -> None
 def test_cards_of_earlier_and_later_versions_are_read() -> None:
     earlier = {"backend": "embedded", "name": "m", "revision": "abc", "abilities": ["choose"], "context_length": 8192}
     card = Card("embedded", "m", "abc", abilities=frozenset({"choose"}), context_length=8192)
-    assert store.card_from_json(json.dumps(earlier)) == card
+    assert card_from_json(json.dumps(earlier)) == card
     later = earlier | {"declining": 2.0, "not yet thought of": [1, 2]}
-    assert store.card_from_json(json.dumps(later)) == replace(card, declining=2.0)
+    assert card_from_json(json.dumps(later)) == replace(card, declining=2.0)
 
 
 def test_a_step_that_fails_leaves_the_store_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "c.sqlite"
     filled(path, questions(3))
     with monkeypatch.context() as later:
-        later.setattr(store, "MIGRATIONS", (*MIGRATIONS, "CREATE TABLE more (x INTEGER); NONSENSE"))
+        later.setattr(migrations, "MIGRATIONS", (*MIGRATIONS, "CREATE TABLE more (x INTEGER); NONSENSE"))
         with pytest.raises(StoreError, match="can't be used"):
             Store(path)
     with Store(path) as kept:

@@ -12,7 +12,6 @@ import pytest
 from click.testing import CliRunner
 
 from ragworth.cli import main
-from ragworth.evaluation import stages
 from ragworth.retrieval import retrieve
 from tests.evaluation.samples import TOML, change, workspace
 
@@ -65,7 +64,7 @@ def test_ctrl_c_while_systems_retrieve(folder: Path, monkeypatch: pytest.MonkeyP
     def pressed(*given: Any, **more: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(stages, "retrieve", pressed)
+    monkeypatch.setattr("ragworth.evaluation.stages.retrieve.retrieve", pressed)
     done = CliRunner().invoke(main, [*command, str(folder)])
     assert done.exit_code == 130
     assert "interrupted; what was done is kept: run the same again to go on" in done.stderr
@@ -78,7 +77,7 @@ def test_progress_is_shown_unless_it_is_not_wanted(folder: Path, monkeypatch: py
         told.append("somebody" if setting.told is not None else "nobody")
         return retrieve(systems, setting, **options)
 
-    monkeypatch.setattr(stages, "retrieve", slow)
+    monkeypatch.setattr("ragworth.evaluation.stages.retrieve.retrieve", slow)
     monkeypatch.delenv("CI", raising=False)
     cases = [["check"], ["evaluate", "--dry-run"], ["check", "--quiet"], ["evaluate", "--dry-run", "--quiet"]]
     change(folder, "k = 2", "k = 2\nseed = 1")

@@ -37,7 +37,7 @@ def test_scores_on_the_terminal_equal_the_library() -> None:
 
 def test_a_second_file_for_an_option_that_takes_one_is_an_error() -> None:
     result = call("annotate", "abstention", RUNS[0], "-p", "a.jsonl", "--passages=b.jsonl")
-    assert result.exit_code == 2 and "-p is given 2 times, and takes one value" in result.stderr
+    assert result.exit_code == 2 and "-p is given 2 times, but takes one value" in result.stderr
     assert call("score", "-q", QRELS, "-q", QRELS.replace(".txt", ".none"), RUNS[0]).stderr.startswith("ragworth:")
 
 

@@ -213,7 +213,7 @@ def test_ctrl_c_elsewhere(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
     def pressed(*given: Any, **more: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(stages, "retrieve", pressed)
+    monkeypatch.setattr("ragworth.evaluation.stages.retrieve.retrieve", pressed)
     done = run()
     assert done.exit_code == 130
     assert "interrupted; what was done is kept: run the same again to go on" in done.stderr

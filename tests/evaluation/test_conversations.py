@@ -18,8 +18,8 @@ from ragworth.inputs.problems import Problems
 from ragworth.inputs.reader import FileReader
 from ragworth.report.page import building, explorer
 from ragworth.report.page.explorer import _turns
-from ragworth.report.renderers.pack import unpack_json
 from ragworth.results import Results
+from tests.report.unpack import unpack_json
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "conversations"
 SPACE = """

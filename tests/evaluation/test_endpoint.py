@@ -20,6 +20,7 @@ SECRET = "sk-test-5ecr3t-0123456789abcdef"
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("whole_report")
 def test_keys_stay_secret_and_an_endpoint_may_go_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAGWORTH_API_KEY", SECRET)
     with Endpoint(key=SECRET) as server:

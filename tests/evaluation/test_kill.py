@@ -27,7 +27,8 @@ SERVER = f"""
 import os, signal, sys
 from pathlib import Path
 from ragworth.calls.serialization import call_key, model_digest
-from ragworth.evaluation import model_pool, output, run, stage_cache, stages
+from ragworth.evaluation import model_pool, output, run, stage_cache
+from ragworth.evaluation.stages import retrieve, score
 from ragworth.llm.scripted import Scripted
 from ragworth.report import page
 from tests.evaluation.samples import said
@@ -73,8 +74,8 @@ def report(results, path, **given):
 
 model_pool.llm = opened
 page.write = report
-before(stages, "retrieve", "retrieve")
-before(stages, "score", "score")
+before(retrieve, "retrieve", "retrieve")
+before(score, "score", "score")
 before(stage_cache, "_save_stage", "keep")
 before(FileRecord, "write", "table")
 before(file_record, "_replace_file", "file")

@@ -37,7 +37,10 @@ def dl19(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(("outcome", "highest", "least"), [("sas", 0.2016, 0.1006), ("f1", 0.2136, 0.0978)])
-def test_alignment_of_aragog(aragog_results: Path, outcome: str, highest: float, least: float) -> None:
+def test_alignment_of_aragog(
+    aragog_results: Path, outcome: str, highest: float, least: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(findings, "RESAMPLES", 100)
     found = ragworth.study("alignment", aragog_results, outcome=outcome, measure="kendall", **QUICK).findings
     rows = found.tables[0].frame.to_dicts()
     assert (rows[0]["metric"], rows[-1]["metric"]) == ("Success@3", "T_u@3")
@@ -121,7 +124,8 @@ def test_people(data: Path, tmp_path: Path, name: str, things: int, alphas: dict
     assert set(mine["items"]) == {things} and set(mine["judges"]) == {7}
 
 
-def test_automatic_scores_and_people(data: Path) -> None:
+def test_automatic_scores_and_people(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(findings, "RESAMPLES", 100)
     lines = [line.split(" | ") for line in findings.automatic(judged_sets.means(judged_sets.clapnq_graded(data)))]
     known = {(line[0].removeprefix("| "), line[1]): line[2] for line in lines}
     assert known["faithfulness", "Bert-KPrec"].startswith("0.77") and known["fluency", "Length"].startswith("−0.20")

@@ -13,6 +13,7 @@ from benchmarks import findings, workspaces
 from ragworth.collection import text_id
 from ragworth.evaluation.run import Evaluation, evaluate
 from ragworth.results import Results
+from tests.real.conftest import evaluate_with_report
 
 pytestmark = pytest.mark.real
 
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.real
 def vaswani(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Evaluation:
     folder = tmp_path_factory.mktemp("vaswani")
     workspaces.MADE["vaswani"](data, folder)
-    return evaluate(folder)
+    return evaluate_with_report(folder)
 
 
 def of(found: Evaluation) -> Results:

@@ -163,6 +163,7 @@ def test_several_collections_stand_side_by_side(tmp_path: Path, opened: Opened) 
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("whole_report")
 def test_systems_of_an_evaluation_are_contexts(tmp_path: Path, opened: Opened) -> None:
     more = '[metrics]\nuse = ["nDCG@5", "P@5", "UDCG@5"]\n'
     place = collection(tmp_path / "w", queries=10, toml=more)

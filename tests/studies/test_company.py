@@ -68,6 +68,7 @@ def test_results_without_contributions_to_accepted_answers_are_refused(tmp_path:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("whole_report")
 def test_the_report_shows_what_passages_did_and_says_that_a_judge_is_unfit(tmp_path: Path, opened: Opened) -> None:
     opened.reader = LoudestVoice(noise=0.0)
     folder = collection(tmp_path / "w", queries=3, toml="contribution = true\nsupport = true\n")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from itertools import islice
@@ -11,18 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol
 
-from ragworth.calls.budget import (
-    NO_TOKENS,
-    CallPlan,
-    JobLimits,
-    JobTally,
-    Price,
-    TokenEstimate,
-    estimate_tokens,
-    price_for,
-    unreported_tokens,
-    upper_bound_tokens,
-)
+from ragworth.calls.batches import Batches
+from ragworth.calls.budget import CallPlan, JobLimits, JobTally, Price, estimate_tokens, price_for, unreported_tokens
 from ragworth.calls.capture import current_sink
 from ragworth.calls.deferred_interrupt import defer_interrupt
 from ragworth.calls.pace import PlannedCalls, expected_seconds, measure_pace, stored_pace
@@ -43,14 +33,8 @@ MAX_FAILURES_IN_A_ROW = 25
 SURE_TO_FAIL = ("unauthorised", "no-text", "reasons-first")
 """Reasons for which most other calls to the same model will fail too."""
 
-USUAL_REQUEST_TOKENS = 400
-"""Tokens of an ordinary request; longer requests are sent in smaller batches."""
-
 MEMORY_REMEDY = "lower the model's context_length, batch_tokens or concurrency (-O NAME=VALUE)"
 """Remedy when a model runs out of memory."""
-
-FIRST_BATCH = 2
-"""Requests in the first batch of a job."""
 
 NOT_ASKED = "not-asked"
 """Status of a request left over when the budget was spent."""
@@ -131,8 +115,6 @@ class Job:
         self.price = price_for(self.card, price)
         self.limits.check(self.price)
         self.tally = JobTally(self.price)
-        self.stopped = ""
-        """The limit that ended the job."""
         self.note = ""
         """What the executor says about how the calls were run."""
         self.planned = 0
@@ -142,14 +124,17 @@ class Job:
         self._wait = wait
         self._digest = model_digest(self.card)
         self._choice = int(getattr(model, "choice_tokens", 1))
+        self._batches = Batches(model, self.tally, self._choice)
         self._kept: dict[bytes, Response | Failure] = {}
         """Failures of this run; without a store, all outcomes."""
         self._seen = SeenKeys()
         self._failures = 0
-        self._largest_batch = FIRST_BATCH
-        """Doubles with each batch, so that progress shows early even if a whole batch takes long."""
         self._pending: list[tuple[bytes, Request, Response | Failure]] = []
-        self._most: dict[bytes, TokenEstimate] = {}
+
+    @property
+    def stopped(self) -> str:
+        """The limit that ended the job."""
+        return self._batches.stopped
 
     def close(self) -> None:
         """Close the store if the job opened it."""
@@ -288,11 +273,11 @@ class Job:
             raise self._away
         outcomes: dict[bytes, Response | Failure] = {}
         keys = {id(request): key for key, request in missing.items()}
-        queue = self._queue(missing)
+        queue = self._batches.queue(missing.values(), self.limits)
         with defer_interrupt() as interrupted:
             try:
                 while not interrupted():
-                    while work.room > 0 and not self.stopped and (batch := self._batch(queue, keys)):
+                    while work.room > 0 and not self.stopped and (batch := self._batches.next(queue, self.limits)):
                         work.submit(batch)
                     if not work.busy:
                         break
@@ -337,40 +322,6 @@ class Job:
         while wait and work.busy:
             self._commit(work.wait(0.2), keys, outcomes)
 
-    def _queue(self, missing: dict[bytes, Request]) -> deque[tuple[Request, int]]:
-        """Order the requests: a model that batches gets those of one kind and similar length together.
-
-        If a limit may end the job, the order stays. Returns requests with their estimated tokens.
-        """
-        sized = [(request, sum(estimate_tokens(request))) for request in missing.values()]
-        if self.model.batch > 1 and self.limits == JobLimits():
-            sized.sort(key=lambda one: (REQUEST_KINDS[type(one[0])], -one[1]))
-        return deque(sized)
-
-    def _batch(self, queue: deque[tuple[Request, int]], keys: dict[int, bytes]) -> list[Request]:
-        """Next requests to submit, within the budget.
-
-        Calls under way count at their upper bound; if only that is in the way, wait for them.
-        """
-        batch: list[Request] = []
-        bounded = self.limits != JobLimits(self.limits.calls)
-        size = max(1, min(self.model.batch, self._largest_batch))
-        room = size * USUAL_REQUEST_TOKENS
-        while queue and len(batch) < size and (not batch or (type(queue[0][0]) is type(batch[0]) and room > 0)):
-            request, estimated = queue[0]
-            room -= estimated
-            tokens = upper_bound_tokens(request, self.model, self._choice) if bounded else NO_TOKENS
-            reason = self.tally.would_break(self.limits, tokens)
-            if reason:
-                self.stopped = "" if self.tally.flying else reason
-                break
-            self.tally.start(tokens)
-            self._most[keys[id(request)]] = tokens
-            batch.append(queue.popleft()[0])
-        if size < self.model.batch and (len(batch) == size or room <= 0):
-            self._largest_batch *= 2
-        return batch
-
     def _commit(
         self, ended: list[FinishedBatch], keys: dict[int, bytes], outcomes: dict[bytes, Response | Failure]
     ) -> None:
@@ -387,7 +338,7 @@ class Job:
             outcomes[key] = outcome
             response = None if isinstance(outcome, Failure) else outcome
             estimated = response and unreported_tokens(request, response, self.model, self._choice)
-            self.tally.end(self._most.pop(key), outcome, estimated)
+            self.tally.end(self._batches.upper_bounds.pop(id(request)), outcome, estimated)
             if isinstance(outcome, Failure) or self._store is None:
                 self._kept[key] = outcome
             if not isinstance(outcome, Failure):

@@ -7,8 +7,10 @@ import time
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
-from ragworth.calls.serialization import call_key, model_digest, request_to_json, response_from_json
-from ragworth.calls.store import DECODE_ERRORS, Store, StoreEntry, card_from_json
+from ragworth.calls.cards import card_from_json
+from ragworth.calls.serialization import DECODE_ERRORS, call_key, model_digest, request_to_json, response_from_json
+from ragworth.calls.store import Store
+from ragworth.calls.store_entry import StoreEntry
 from ragworth.calls.timestamps import UNKNOWN_TIME, format_time
 from ragworth.errors import InputError, StoreError
 from ragworth.llm.contract import MAX_SECONDS, MAX_TOKENS, Chosen, Response, Scored

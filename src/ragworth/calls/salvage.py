@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ragworth.calls.seals import is_intact
-from ragworth.calls.serialization import response_from_json
-from ragworth.calls.store import DECODE_ERRORS, SEALED_COLUMNS, Store
+from ragworth.calls.serialization import DECODE_ERRORS, response_from_json
+from ragworth.calls.store import SEALED_COLUMNS, Store
 from ragworth.errors import StoreError
 
 BYTES_PER_RANGE = 256

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
+from ragworth.errors import RagworthError
 from ragworth.llm.contract import (
     Card,
     Choose,
@@ -149,3 +151,7 @@ def _trace(found: list[Any]) -> Trace:
         None if bounds is None else tuple((low, high) for low, high in bounds),
         tuple(ids[0]) if ids and ids[0] is not None else None,
     )
+
+
+DECODE_ERRORS = (zlib.error, ValueError, TypeError, LookupError, AttributeError, RecursionError, RagworthError)
+"""Errors that reading a damaged record may raise."""

@@ -9,7 +9,6 @@ may come from anybody, and a view or trigger in it would run with every statemen
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import sqlite3
@@ -18,28 +17,21 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
-from ragworth.calls.migrations import MIGRATIONS
-from ragworth.calls.seals import all_intact, card_seal, is_intact, seal
+from ragworth.calls.cards import card_from_row, card_to_json
+from ragworth.calls.migrations import prepare_file
+from ragworth.calls.seals import all_intact, is_intact, seal
 from ragworth.calls.segments import Segments
-from ragworth.calls.serialization import (
-    REQUEST_KINDS,
-    model_digest,
-    request_from_json,
-    request_to_json,
-    response_to_json,
-)
+from ragworth.calls.serialization import REQUEST_KINDS, model_digest, request_to_json, response_to_json
+from ragworth.calls.store_entry import StoreEntry
 from ragworth.calls.timestamps import format_time
-from ragworth.errors import RagworthError, StoreError, format_count
+from ragworth.errors import StoreError, format_count
 from ragworth.llm.contract import Card, Failure, Request, Response
 from ragworth.storage.private import private_file, private_folder
-
-APPLICATION_ID = 0x72677774
-"""Marks a SQLite file as ours."""
 
 LOCK_TIMEOUT = 30
 """Seconds to wait for other users of the file."""
@@ -47,46 +39,9 @@ LOCK_TIMEOUT = 30
 KEYS_PER_LOOKUP = 4096
 """Keys looked up at a time."""
 
-MAX_REQUEST_SIZE = 1 << 28
-"""Maximum bytes of a stored request, decompressed."""
 
 SEALED_COLUMNS = "key, CAST(kind AS BLOB), CAST(response AS BLOB), seal"
 """Columns of an answer and its seal, as bytes, because damaged text may not be UTF-8."""
-
-
-DECODE_ERRORS = (zlib.error, ValueError, TypeError, LookupError, AttributeError, RecursionError, RagworthError)
-"""Errors that reading a damaged record may raise."""
-
-
-Row = Sequence[object]
-
-
-class StoreEntry(NamedTuple):
-    """A stored call: ``response`` is JSON; ``packed`` is its request, None if prompts weren't stored.
-
-    ``intact``: the seal matches. Otherwise the other fields may be anything.
-    """
-
-    key: bytes
-    model: Card | None
-    kind: str
-    response: str
-    made: object
-    intact: bool
-    packed: bytes | None
-
-    def request(self) -> Request | None:
-        """The request. Raises ValueError if it can't be read."""
-        if self.packed is None:
-            return None
-        try:
-            unpacking = zlib.decompressobj()
-            text = unpacking.decompress(self.packed, MAX_REQUEST_SIZE)
-            if not unpacking.eof:
-                raise ValueError("it is truncated, or too large")
-            return request_from_json(text.decode())
-        except DECODE_ERRORS as error:
-            raise ValueError(f"its request can't be read ({error})") from error
 
 
 class Store:
@@ -145,67 +100,13 @@ class Store:
         last = time.monotonic() + LOCK_TIMEOUT
         while True:
             try:
-                return self._prepare()
+                return prepare_file(self._db, str(self.path))
             except sqlite3.OperationalError as error:
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
                 if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > last:
                     raise
                 time.sleep(0.02)
-
-    def _prepare(self) -> None:
-        """Create or migrate the tables; reject other files and later versions."""
-        self._db.execute("BEGIN")  # one snapshot: another process may be creating them
-        (tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        (version,) = self._db.execute("PRAGMA user_version").fetchone()
-        (mark,) = self._db.execute("PRAGMA application_id").fetchone()
-        self._db.execute("COMMIT")
-        if tables and mark != APPLICATION_ID:
-            raise StoreError("this SQLite file is not a store of calls", file=str(self.path))
-        if version > len(MIGRATIONS):
-            raise StoreError(
-                f"it was written by a later version of ragworth (schema {version}, known up to {len(MIGRATIONS)})",
-                file=str(self.path),
-                remedy="update ragworth, or name another store",
-            )
-        self._check_schema(version if tables else 0)
-        self._db.execute("PRAGMA trusted_schema = OFF")
-        self._db.execute("PRAGMA synchronous = FULL")
-        self._db.execute(f"PRAGMA busy_timeout = {LOCK_TIMEOUT * 1000}")
-        if version < len(MIGRATIONS):
-            self._db.execute("PRAGMA journal_mode = WAL")
-            self._migrate()
-
-    def _check_schema(self, version: int) -> None:
-        """Reject tables whose schema isn't ours, and triggers."""
-        rows = self._db.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
-        found = {name: " ".join(str(sql).split()) for kind, name, sql in rows if kind in ("table", "view")}
-        foreign = [f"the {kind} {name!r}" for kind, name, _ in rows if kind == "trigger"]
-        expected = schema_after(MIGRATIONS[: max(0, version)])
-        foreign += [f"another form of {name!r}" for name in expected if found.get(name) != expected[name]]
-        if version < 0 or foreign:
-            raise StoreError(
-                f"its schema was changed by another program: it has {', '.join(foreign) or f'the version {version}'}",
-                file=str(self.path),
-                expected="the tables that ragworth creates",
-                remedy="use another store, or an earlier copy",
-            )
-
-    def _migrate(self) -> None:
-        """Apply missing migrations atomically; another process may have done so meanwhile."""
-        self._db.execute("BEGIN EXCLUSIVE")
-        try:
-            (version,) = self._db.execute("PRAGMA user_version").fetchone()
-            for step in MIGRATIONS[version:]:
-                for statement in step.split(";"):
-                    if statement.strip():
-                        self._db.execute(statement)
-            self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            self._db.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
-        except BaseException:
-            self._db.execute("ROLLBACK")
-            raise
-        self._db.execute("COMMIT")
 
     def close(self) -> None:
         self._db.close()
@@ -448,42 +349,5 @@ class Store:
                 yield StoreEntry(key or b"", cards.get(model), kind, response, made, is_intact(sealed), packed)
 
 
-@lru_cache(maxsize=4)
-def schema_after(steps: tuple[str, ...]) -> dict[str, str]:
-    """Tables of a store after these migrations: SQL by name."""
-    with closing(sqlite3.connect(":memory:")) as db:
-        for step in steps:
-            db.executescript(step)
-        rows = db.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()
-    return {name: " ".join(sql.split()) for name, sql in rows}
-
-
 def _text(data: bytes) -> str:
     return data.decode("utf-8", "replace")
-
-
-def card_from_row(digest: object, text: object) -> Card | None:
-    """Parse a stored card; None if it is damaged or another model's."""
-    try:
-        card = card_from_json(str(text))
-        return card if model_digest(card) == digest else None
-    except DECODE_ERRORS:
-        return None
-
-
-def card_to_json(card: Card) -> str:
-    facts = {name: getattr(card, name) for name in card.__slots__ if name not in ("abilities", "notes", "cuts")}
-    facts["abilities"] = sorted(card.abilities)
-    return json.dumps(facts | {"seal": card_seal(facts)}, sort_keys=True)
-
-
-def card_from_json(text: str) -> Card:
-    """Parse a stored card. Ignores fields of later versions and fills in those missing in earlier ones. Raises
-    ValueError if the card is damaged.
-    """
-    kept = json.loads(text)
-    mark = kept.pop("seal", None)  # cards of earlier versions have none
-    if mark is not None and mark != card_seal(kept):
-        raise ValueError("the card changed after it was written")
-    facts = {name: value for name, value in kept.items() if name in Card.__slots__}
-    return Card(**(facts | {"abilities": frozenset(facts["abilities"])}))

@@ -136,7 +136,7 @@ def answer_table(found: Any) -> Any:
     """The systems, best first, with the main outcomes of their answers."""
     import polars as pl
 
-    from ragworth.report.page.answers import interval_words
+    from ragworth.report.page.answer_sentences import interval_words
 
     def cell(name: str, mean: Any) -> str:
         if mean is None or mean.mean is None:

@@ -13,7 +13,7 @@ from ragworth.config import TaskConfig
 from ragworth.contribution.hops import hop_contexts
 from ragworth.errors import format_count
 from ragworth.evaluation.stage_cache import frame_digest
-from ragworth.evaluation.stages import run_task_stage, stage_key
+from ragworth.evaluation.stages.task_stage import run_task_stage, stage_key
 from ragworth.evaluation.state import EvaluationState, StagePlan, task_settings
 from ragworth.graders.grading import to_answer_book
 from ragworth.tables import Outcomes

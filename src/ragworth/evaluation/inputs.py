@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from ragworth import formats
 from ragworth.collection import Collection, match_questions, merge_collections
-from ragworth.config import TaskConfig, Workspace, names_every_system
+from ragworth.config import TaskConfig, Workspace
 from ragworth.contribution.hops import Hop, HopTable, hops_of
 from ragworth.conversations import conversation_notes
-from ragworth.errors import FormatError, InputError, UnknownNameError, format_count, format_list, quote_short
+from ragworth.errors import FormatError, InputError, format_count, format_list, quote_short
 from ragworth.evaluation.given_answers import join_answers, join_outcomes, missing_answer_notes, replaced_notes
+from ragworth.evaluation.input_systems import LoadedSystems, load_systems, name_bare_systems
+from ragworth.evaluation.scope import EvaluationScope
 from ragworth.evaluation.stage_cache import file_digest, frame_digest
 from ragworth.formats import outcomes as outcome_tables
 from ragworth.formats.contract import LoadedCollection
 from ragworth.generation.answer_files import read_answers
-from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM, AnsweringResult, shown_contexts
+from ragworth.generation.writer import AnsweringResult
 from ragworth.inputs.conflicts import JudgmentSource, check_no_conflicts, merge_judgments
 from ragworth.inputs.problems import Problems
 from ragworth.inputs.reader import CollectionFiles, FileReader
-from ragworth.inputs.runs import queries_of, rename_system, systems_of
-from ragworth.metrics.id_spelling import spelling_hint
+from ragworth.inputs.runs import queries_of
 from ragworth.retrieval import Pipeline, StepContext
-from ragworth.retrieval.steps.given_run import Run
-from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings
-from ragworth.tables.parts import with_constant_text
+from ragworth.tables import Answers, Contexts, Judgments, Outcomes
 from ragworth.tables.turns import turns_digest
 from ragworth.tasks.query_sample import check_positive_count as whole_number
 from ragworth.tasks.query_sample import sample_queries
@@ -106,30 +104,6 @@ class EvaluationInputs:
         return [frame_digest(table) for table in tables]
 
 
-@dataclass(frozen=True)
-class LoadedSystems:
-    """The systems by name, in their written form, and everything that came in the same files."""
-
-    made: dict[str, Pipeline | Contexts] = field(default_factory=dict)
-    written: dict[str, str] = field(default_factory=dict)
-    bare: dict[str, None] = field(default_factory=dict)
-    """Systems that are known by their answers or grades only: nobody says what they showed."""
-    logs: list[LoadedCollection] = field(default_factory=list)
-
-    def add(self, log: LoadedCollection, written: str) -> None:
-        """Add all systems of a log under their own names."""
-        shown = log.contexts.systems if log.contexts is not None else []
-        bare = [name for name in systems_of(log) if name not in shown]
-        self.logs.append(log)
-        self.made.update({name: log.contexts.only(name) for name in shown if log.contexts is not None})
-        self.bare.update(dict.fromkeys(bare))
-        self.written.update(dict.fromkeys([*shown, *bare], written))
-
-    @property
-    def names(self) -> list[str]:
-        return [*self.made, *self.bare]
-
-
 def load_inputs(
     space: Workspace,
     problems: Problems,
@@ -151,7 +125,7 @@ def load_inputs(
     given = reading.collection(space.collection)
     if records is not None and given is not None:
         given = CollectionFiles(records, merge_collections([given.collection, records.collection]))
-    systems = _load_systems(space, reading, given.whole if given is not None else None)
+    systems = load_systems(space, reading, given.whole if given is not None else None)
     if records is None:
         reading.check_columns({name: column for name, column in space.columns.items() if isinstance(column, str)})
     judged = [reading.of(path, formats.read_judgments, "judgments", "files") for path in space.judged]
@@ -187,21 +161,15 @@ def load_inputs(
     ]
     results = problems.of(partial(join_outcomes, graded, [] if again else systems.logs), "grades", "files")
     written = problems.of(partial(join_answers, answers, [] if again else systems.logs), "answers", "file")
-    _name_bare_systems(systems, [each for each in (results, _table(answers)) if each is not None])
+    name_bare_systems(systems, [each for each in (results, _table(answers)) if each is not None])
     queries = problems.of(lambda: _select_queries(texts, systems.logs, results, written), "collection")
     if not systems.names:
         problems.say("there are no systems", "name some under [systems]: pipelines, or files of runs", "systems")
     if not queries or results is None or written is None or not systems.names:
         return None
-    notes = [*texts.notes, *replaced_notes(systems.logs if again else [])]
     found = len(queries)
-    queries = sample_queries(queries, sample=sample, seed=space.seed)
-    most = limit or (None if every or sample else space.limit)
-    if sample is not None and sample < found:
-        notes.append(f"{sample:,} of {format_count(found, 'query', 'queries')}, drawn at random (seed {space.seed})")
-    if most is not None and most < len(queries):
-        notes.append(f"the first {most:,} of {format_count(len(queries), 'query', 'queries')}")
-        queries = queries[:most]
+    queries, limits = _limit_queries(queries, space, limit, sample, every=every)
+    notes = [*texts.notes, *replaced_notes(systems.logs if again else []), *limits]
     scope = EvaluationScope(queries, systems.names, problems, space.folder, notes)
     material = EvaluationInputs(
         space,
@@ -221,16 +189,38 @@ def load_inputs(
         <= {name for log in systems.logs if log.contexts is not None for name in log.contexts.systems},
     )
     notes += missing_answer_notes(material.answers, queries, texts.queries.select("query", "text"))
-    if material.answers is not None and (space.answers is None or file is not None):
+    notes += _missing_system_notes(material, systems)
+    notes += _language_notes(space, texts.queries["text"].drop_nulls())
+    notes += [*conversation_notes(material.collection), *material.collection.doubtful_text_notes()]
+    return replace(material, notes=tuple(dict.fromkeys(notes)))
+
+
+def _limit_queries(
+    queries: list[str], space: Workspace, limit: int | None, sample: int | None, *, every: bool
+) -> tuple[list[str], list[str]]:
+    """The queries that a sample and a limit leave, with notes."""
+    notes, found = [], len(queries)
+    queries = sample_queries(queries, sample=sample, seed=space.seed)
+    most = limit or (None if every or sample else space.limit)
+    if sample is not None and sample < found:
+        notes.append(f"{sample:,} of {format_count(found, 'query', 'queries')}, drawn at random (seed {space.seed})")
+    if most is not None and most < len(queries):
+        notes.append(f"the first {most:,} of {format_count(len(queries), 'query', 'queries')}")
+        queries = queries[:most]
+    return queries, notes
+
+
+def _missing_system_notes(material: EvaluationInputs, systems: LoadedSystems) -> list[str]:
+    """Which systems have no answers although others do, and which show no passages."""
+    notes, answers = [], material.workspace.answers
+    if material.answers is not None and (answers is None or answers.file is not None):
         answered = material.answers.table.distinct("system")
         if silent := [quote_short(name, 24) for name in systems.names if name not in answered]:
             notes.append(f"no answers of {format_list(silent, 3)}: only the other systems are compared by answers")
     if systems.bare and systems.made:
         few = format_list([quote_short(name, 24) for name in systems.bare], 3)
         notes.append(f"the data doesn't say what {few} showed: metrics of passages leave it out")
-    notes += _language_notes(space, texts.queries["text"].drop_nulls())
-    notes += [*conversation_notes(material.collection), *material.collection.doubtful_text_notes()]
-    return replace(material, notes=tuple(dict.fromkeys(notes)))
+    return notes
 
 
 def _language_notes(space: Workspace, questions: pl.Series) -> list[str]:
@@ -278,70 +268,6 @@ def _read_random_judgments(path: str, **options: Any) -> Judgments:
     return formats.read_judgments(path, **options)
 
 
-def _load_systems(space: Workspace, reading: FileReader, whole: LoadedCollection | None) -> LoadedSystems:
-    """Pipelines, and what was retrieved or answered elsewhere."""
-    problems, systems = reading.problems, LoadedSystems()
-    for name, text in space.systems.items():
-        pipeline = problems.of(partial(_parse_pipeline, text, space.systems), "systems", name)
-        if pipeline is None:
-            continue
-        log = _read_log(name, pipeline, reading)
-        fresh = LoadedSystems()
-        if log is not None and (names_every_system(name) or len(pipeline.steps) == 1):
-            fresh.add(log if names_every_system(name) else rename_system(log, name), str(pipeline))
-        elif log is not None:
-            fresh.logs.append(log._replace(answers=None, outcomes=None))  # another step follows: other contexts
-        if not fresh.names and not names_every_system(name):
-            fresh.made[name], fresh.written[name] = pipeline, str(pipeline)
-        for each in set(fresh.names) & set(systems.names):
-            problems.say(
-                f"two systems are called {quote_short(each)}", "give one of them another name", "systems", name
-            )
-        for part in ("made", "written", "bare"):
-            getattr(systems, part).update(getattr(fresh, part))
-        systems.logs.extend(fresh.logs)
-    if not space.systems and whole is not None:
-        systems.add(whole, space.collection.whole or "records")
-    return systems
-
-
-def _read_log(name: str, pipeline: Pipeline, reading: FileReader) -> LoadedCollection | None:
-    """What the file holds that a system begins with; None where it begins with no file, or it can't be read."""
-    first = pipeline.steps[0]
-    log = reading.run(first.path, "systems", name) if isinstance(first, Run) else None
-    if log is None:
-        return None
-    if names_every_system(name) and len(pipeline.steps) > 1:
-        remedy = 'write "*" = {run = "FILE"}'
-        reading.problems.say(f"the system {name!r} is more than a file of runs", remedy, "systems", name)
-    number = len(systems_of(log))
-    if not names_every_system(name) and number > 1:
-        found = f"the file of {name!r} holds {format_count(number, 'system')}"
-        remedy = 'take all of them, each under its own name: "*" = {run = "FILE"}'
-        reading.problems.say(found, remedy, "systems", name)
-        return None
-    return log
-
-
-def _parse_pipeline(text: object, names: Iterable[str]) -> Pipeline:
-    """A pipeline from its written form; where a system is named in it, that is said."""
-    try:
-        return Pipeline.of(text)
-    except InputError as error:
-        if not isinstance(error.__cause__, UnknownNameError) or error.__cause__.name not in names:
-            raise
-        remedy = "names in a pipeline are kinds of steps, never systems: write the steps of that system"
-        raise error.copy(remedy=remedy) from error
-
-
-def _name_bare_systems(systems: LoadedSystems, tables: Sequence[Answers | Outcomes]) -> None:
-    """Where no file says what systems showed, those with answers or grades are the systems."""
-    if not systems.names:
-        for table in tables:
-            systems.bare.update(dict.fromkeys(table.distinct("system")))
-            systems.written.update(dict.fromkeys(systems.bare, table.name))
-
-
 def _table(answers: AnsweringResult | None) -> Answers | None:
     return answers.table if answers is not None else None
 
@@ -360,95 +286,3 @@ def _select_queries(
     if not found:
         raise InputError("there are no queries", remedy="name a file: queries = … under [collection]")
     return found
-
-
-@dataclass(frozen=True)
-class EvaluationScope:
-    """What of the tables belongs to the queries and systems that are evaluated; what does not is noted."""
-
-    queries: Sequence[str]
-    systems: Sequence[str]
-    problems: Problems
-    folder: Path
-    notes: list[str]
-
-    def queried(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """The rows of these queries; a source that is a file is named from the workspace on, as its file has it."""
-        known = frame.select(pl.col("query").is_in(self._ids)).to_series()
-        mine = frame if known.all() else frame.filter(known)
-        if "source" not in mine.columns:
-            return mine
-        folder = str(self.folder / "_").removesuffix("_")
-        sources = mine.select(pl.col("source").unique()).to_series()
-        if not sources.str.starts_with(folder).any():
-            return mine
-        if len(sources) == 1:
-            return with_constant_text(mine, "source", sources[0].removeprefix(folder))
-        return mine.with_columns(pl.col("source").str.strip_prefix(folder))
-
-    def judgments(self, table: Judgments) -> Judgments:
-        return Judgments.of_parts([self.queried(part) for part in table.parts], table.notes)
-
-    @cached_property
-    def _ids(self) -> pl.Series:
-        """The queries as a list, for a look-up."""
-        return pl.Series(list(self.queries), dtype=pl.String).implode()
-
-    def collection(self, whole: Collection) -> Collection:
-        """The collection with these queries, and with all passages."""
-        relevance, ratings = whole.relevance, whole.ratings
-        self._note_spelling(whole.answers, "accepted answers")
-        self._note_spelling(whole.subquestions, "sub-questions")
-        if relevance is not None:
-            self._note_spelling(relevance.frame, "relevance labels")
-        return replace(
-            whole,
-            queries=self.queried(whole.queries),
-            answers=self.queried(whole.answers),
-            subquestions=self.queried(whole.subquestions),
-            turns=self.queried(whole.turns),
-            relevance=None if relevance is None else self.judgments(relevance),
-            ratings=None if ratings is None else Ratings.trusted(self.queried(ratings.frame), ratings.notes),
-        )
-
-    def answers(self, given: AnsweringResult) -> AnsweringResult | None:
-        if not given.frame.height:
-            return None
-        frame = self._compared(given.frame, "answers", "answers", "file")
-        return AnsweringResult(Answers.trusted(frame, given.notes), frame, shown_contexts(frame), given.notes)
-
-    def outcomes(self, given: Outcomes) -> Outcomes | None:
-        if not len(given):
-            return None
-        return Outcomes.trusted(self._compared(given.frame, "outcomes", "grades", "files"), given.notes)
-
-    def _compared(self, frame: pl.DataFrame, what: str, *path: str) -> pl.DataFrame:
-        """The rows of systems that are compared; all of them strangers is a problem."""
-        known = [*self.systems, NO_CONTEXT_SYSTEM, ORACLE_SYSTEM]
-        strange = frame.filter(~pl.col("system").is_in(known))["system"].unique(maintain_order=True).to_list()
-        few = format_list([quote_short(name, 24) for name in strange], 3)
-        mine = self.queried(frame.filter(pl.col("system").is_in(known)))
-        if len(mine) + frame.filter(~pl.col("system").is_in(known)).height < frame.height:
-            pairs = frame.filter(pl.col("system").is_in(known)).select("system", "query").unique(maintain_order=True)
-            for part in pairs.partition_by("system", maintain_order=True):
-                self._note_spelling(part, f"{what} of {part['system'][0]}")
-        if strange and mine.height:
-            has = set(mine["system"].unique())
-            lacking = pl.Series([name for name in known if name not in has], dtype=pl.String)
-            if hint := spelling_hint(pl.Series(strange), lacking, "evaluated", ("system", "systems")):
-                self.problems.say(f"{what}: {hint}", "name systems alike in all files", *path)
-            self.notes.append(
-                f"{what} of {format_count(len(strange), 'system')} are left out, not being evaluated ({few})"
-            )
-        if not mine.height:
-            names = format_list([quote_short(name, 24) for name in self.systems], 5)
-            found = f"no {what} are of a system and a query that are evaluated"
-            self.problems.say(found, f"name systems alike: there {few or 'as here'}, here {names}", *path)
-        return mine
-
-    def _note_spelling(self, frame: pl.DataFrame, what: str) -> None:
-        """Note rows that are left out because their queries are spelt otherwise than those evaluated."""
-        theirs, mine = frame["query"].unique(maintain_order=True), pl.Series(list(self.queries), dtype=pl.String)
-        unknown, lacking = theirs.filter(~theirs.is_in(self._ids)), mine.filter(~mine.is_in(theirs.implode()))
-        if len(unknown) and (hint := spelling_hint(unknown, lacking, "evaluated")):
-            self.notes.append(f"{what}: {hint}")

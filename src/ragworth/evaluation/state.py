@@ -17,6 +17,7 @@ from ragworth.evaluation.model_pool import ModelPool, StageProgress
 from ragworth.evaluation.stage_cache import StageCache, StageResult
 from ragworth.generation.writer import AnsweringResult
 from ragworth.prompts.template import Template
+from ragworth.results import SINGLE_ANSWERS
 from ragworth.tables import Contexts, Judgments, Outcomes, Ratings, Scores
 
 
@@ -141,6 +142,21 @@ class EvaluationState:
         """
         self.stages.append({"name": name, "status": status, **facts})
         self.console.ended(self.stages[-1])
+
+    def add_outcomes(self, kind: str, frame: pl.DataFrame, single: pl.DataFrame | None = None) -> None:
+        """Outcomes of a kind, and where queries have several answers, what was said of every ``single`` one.
+
+        Where another, or a file, came first with the same aspect, this one is called KIND-ASPECT.
+        """
+        taken = {aspect for table in self.outcomes for aspect in table.frame["aspect"].unique()}
+        own = pl.col("aspect")
+        renamed = pl.when(own.is_in(list(taken))).then(pl.lit(f"{kind}-") + own).otherwise(own)
+        named = frame.with_columns(renamed.alias("aspect"))
+        step = "grade" if "grade" in named["aspect"].unique() else kind
+        self.said[step] = named
+        if single is not None:
+            self.said[f"{step}-{SINGLE_ANSWERS}"] = single.with_columns(renamed.alias("aspect"))
+        self.outcomes.append(Outcomes.trusted(named))
 
 
 def task_settings(task: TaskConfig, space: Workspace) -> dict[str, Any]:

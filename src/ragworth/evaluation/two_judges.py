@@ -15,7 +15,8 @@ from ragworth.conversations import conversation_ids, independence_notes
 from ragworth.errors import format_count
 from ragworth.evaluation.model_pool import StageProgress
 from ragworth.evaluation.stage_cache import StageResult, frame_digest
-from ragworth.evaluation.stages import contexts_key, run_task_stage, skip_stage, stage_annotator, stage_key
+from ragworth.evaluation.stages.annotate import stage_annotator
+from ragworth.evaluation.stages.task_stage import contexts_key, run_task_stage, skip_stage, stage_key
 from ragworth.evaluation.state import EvaluationState, expensive_task
 from ragworth.results import ESTIMATE_TABLES
 from ragworth.scoring import metric_file_digests, passage_tokens

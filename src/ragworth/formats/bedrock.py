@@ -11,9 +11,10 @@ from typing import Any
 
 from ragworth.collection import plain_text, text_id
 from ragworth.formats.contract import FileSample
-from ragworth.formats.fields import FIELDS, FieldFinder, as_grade, as_row
+from ragworth.formats.fields import FIELDS, FieldFinder
 from ragworth.formats.grade_words import Grade
 from ragworth.formats.log_format import LogFormat
+from ragworth.formats.log_values import as_grade, as_row
 from ragworth.formats.search_hits import find_hits
 from ragworth.formats.tool_rows import ToolRow, tool_parser
 from ragworth.formats.values import WrongLineError, objects

@@ -23,8 +23,9 @@ from ragworth.collection import Collection
 from ragworth.errors import BadLine, FormatError, quote_short
 from ragworth.formats.columns import bad_lines_error, skipped_note
 from ragworth.formats.contract import FileSample, Format, LoadedCollection
-from ragworth.formats.fields import FIELDS, GRADE_FIELDS, FieldFinder, read_record
+from ragworth.formats.fields import FIELDS, GRADE_FIELDS, FieldFinder
 from ragworth.formats.files import PathOrStr, create_file, run_name
+from ragworth.formats.log_rows import read_record
 from ragworth.formats.rag_log import LogBuilder
 from ragworth.formats.rating_scale import check_ratings
 from ragworth.formats.values import WrongLineError, as_id, as_text, read_values

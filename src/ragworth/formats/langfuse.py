@@ -7,10 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ragworth.formats.contract import FileSample
-from ragworth.formats.fields import FieldFinder, as_passages, as_row
+from ragworth.formats.fields import FieldFinder
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import LogFormat, Reject
+from ragworth.formats.log_passages import as_passages
 from ragworth.formats.log_record import LoggedPassage, LogRecord
+from ragworth.formats.log_values import as_row
 from ragworth.formats.traces import TraceStep, parse_json, trace_records
 from ragworth.formats.values import WrongLineError, as_dict, as_list
 

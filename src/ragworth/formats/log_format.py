@@ -12,21 +12,15 @@ from ragworth.collection import Collection, text_id
 from ragworth.errors import BadLine, FormatError, Hint, format_count, quote_short
 from ragworth.formats.columns import skipped_note
 from ragworth.formats.contract import FileSample, Format, LoadedCollection
-from ragworth.formats.fields import (
-    GRADE_FIELDS,
-    SYSTEM_COLUMNS,
-    FieldFinder,
-    Names,
-    as_passage,
-    as_row,
-    plain_name,
-    quote_argument,
-    read_record,
-)
+from ragworth.formats.fields import GRADE_FIELDS, SYSTEM_COLUMNS, FieldFinder, Names, plain_name, quote_argument
 from ragworth.formats.files import PathOrStr, run_name
+from ragworth.formats.log_collector import TWICE
 from ragworth.formats.log_files import LogRows, bad_rows_error, read_log, reject_row, unpack_rows
+from ragworth.formats.log_passages import as_passage
 from ragworth.formats.log_record import LogRecord
-from ragworth.formats.rag_log import TWICE, LogBuilder
+from ragworth.formats.log_rows import read_record
+from ragworth.formats.log_values import as_row
+from ragworth.formats.rag_log import LogBuilder
 from ragworth.formats.unused_columns import UnusedColumns
 from ragworth.formats.values import WrongLineError
 from ragworth.tables import Contexts

@@ -14,10 +14,11 @@ from typing import Any
 from ragworth.collection import plain_text, text_id
 from ragworth.errors import format_count, quote_short
 from ragworth.formats.contract import FileSample
-from ragworth.formats.fields import FIELDS, FieldFinder, as_answer, as_grades, as_row, plain_name
+from ragworth.formats.fields import FIELDS, FieldFinder, plain_name
 from ragworth.formats.grade_names import name_with_direction
 from ragworth.formats.grade_words import Grade
 from ragworth.formats.log_format import LogFormat
+from ragworth.formats.log_values import as_answer, as_grades, as_row
 from ragworth.formats.missing_answers import ERROR
 from ragworth.formats.tool_rows import ToolRow, find_field, tool_parser, unknown_question
 from ragworth.formats.traces import find_answer, parse_json

@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ragworth.formats.contract import FileSample
-from ragworth.formats.fields import FIELDS, GRADE_FIELDS, FieldFinder, as_grade, plain_name
+from ragworth.formats.fields import FIELDS, GRADE_FIELDS, FieldFinder, plain_name
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import LogFormat, Reject, parse_rows
 from ragworth.formats.log_record import LoggedPassage, LogRecord
+from ragworth.formats.log_values import as_grade
 from ragworth.formats.unused_columns import says_no_grade
 from ragworth.formats.values import WrongLineError
 

@@ -12,10 +12,12 @@ from typing import Any
 
 from ragworth.errors import quote_short
 from ragworth.formats.contract import FileSample
-from ragworth.formats.fields import FieldFinder, as_answer, as_row, as_texts, read_record
+from ragworth.formats.fields import FieldFinder
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import LogFormat, Reject
 from ragworth.formats.log_record import LogRecord
+from ragworth.formats.log_rows import read_record
+from ragworth.formats.log_values import as_answer, as_row, as_texts
 from ragworth.formats.values import WrongLineError, as_dict, as_id, as_number, as_text
 
 NAMES = {

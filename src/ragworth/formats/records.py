@@ -7,8 +7,8 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from ragworth.errors import TableError, with_article
-from ragworth.formats.fields import as_row
 from ragworth.formats.log_files import HEAD_ROWS
+from ragworth.formats.log_values import as_row
 from ragworth.tables.coercion import to_frame
 
 HOLDERS = ("samples", "test_cases", "goldens", "examples")

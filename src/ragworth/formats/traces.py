@@ -13,19 +13,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ragworth.errors import format_count, quote_short
-from ragworth.formats.fields import (
-    FIELDS,
-    FieldFinder,
-    as_answer,
-    as_grades,
-    as_passages,
-    as_row,
-    parse_cell,
-    without_blank,
-)
+from ragworth.formats.fields import FIELDS, FieldFinder
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import Parser, Reject, parse_rows
+from ragworth.formats.log_passages import as_passages
 from ragworth.formats.log_record import LoggedPassage, LogRecord
+from ragworth.formats.log_rows import without_blank
+from ragworth.formats.log_values import as_answer, as_grades, as_row, parse_cell
 from ragworth.formats.missing_answers import ERROR
 from ragworth.formats.values import WrongLineError, as_text
 

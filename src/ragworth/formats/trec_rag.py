@@ -11,10 +11,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ragworth.formats.contract import FileSample
-from ragworth.formats.fields import FieldFinder, as_answer, as_passages, as_row
+from ragworth.formats.fields import FieldFinder
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import LogFormat, Reject
+from ragworth.formats.log_passages import as_passages
 from ragworth.formats.log_record import LogRecord
+from ragworth.formats.log_values import as_answer, as_row
 from ragworth.formats.values import WrongLineError, as_dict, as_id, as_list, as_text
 
 NAMES = {

@@ -12,12 +12,14 @@ from dataclasses import replace
 from typing import Any
 
 from ragworth.formats.contract import FileSample
-from ragworth.formats.fields import FIELDS, FieldFinder, as_grade, as_passages, as_row, plain_name, quote_argument
+from ragworth.formats.fields import FIELDS, FieldFinder, plain_name, quote_argument
 from ragworth.formats.grade_names import names_quality
 from ragworth.formats.grade_words import Grade
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import LogFormat, Reject
+from ragworth.formats.log_passages import as_passages
 from ragworth.formats.log_record import LogRecord
+from ragworth.formats.log_values import as_grade, as_row
 from ragworth.formats.tool_rows import find_field
 from ragworth.formats.traces import TraceStep, parse_json, trace_parser
 from ragworth.formats.values import WrongLineError, objects

@@ -13,9 +13,10 @@ from typing import Any
 from ragworth.errors import format_count
 from ragworth.formats.chat import EARLIER
 from ragworth.formats.contract import FileSample
-from ragworth.formats.fields import FIELDS, FieldFinder, as_grade, as_row
+from ragworth.formats.fields import FIELDS, FieldFinder
 from ragworth.formats.grade_words import Grade
 from ragworth.formats.log_format import LogFormat
+from ragworth.formats.log_values import as_grade, as_row
 from ragworth.formats.missing_answers import ERROR
 from ragworth.formats.tool_rows import ToolRow, find_field, tool_parser
 from ragworth.formats.traces import find_question

@@ -334,7 +334,7 @@ class SizedContexts:
 
     def mean_without(self, at: int | None = None) -> float | None:
         """How similar the answers without a context are, on average over queries, if that is known."""
-        known = self._told("p_without", at).unique("query")["p_without"]
+        known = self._told("p_without", at).unique("query", keep="first", maintain_order=True)["p_without"]
         return float(known.mean()) if len(known) else None  # type: ignore[arg-type]
 
     def utility_rows(self) -> Iterator[Row]:

@@ -3,9 +3,9 @@
 Abstention comes first: an answer that declines (:mod:`ragworth.text_match.refusals`) is abstained, even if it mentions
 an accepted answer. But if an accepted answer declines as well, the question has no answer, and declining is correct,
 whatever passages were shown. Otherwise an answer is correct if it gives an accepted one, and wrong if it contradicts
-them or says something else (:mod:`ragworth.text_match.facts`). Where the words can't tell, it is undecided; that is no
-grade, and counts as missing. A correct answer written without any relevant passage in view is only partially correct
-(Trappolini et al.).
+them or says something else (:mod:`ragworth.text_match.answer_verdict`). Where the words can't tell, it is undecided;
+that is no grade, and counts as missing. A correct answer written without any relevant passage in view is only partially
+correct (Trappolini et al.).
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from ragworth.errors import InputError, quote_short
+from ragworth.text_match.answer_verdict import judge_answer
 from ragworth.text_match.citations import without_marks
 from ragworth.text_match.directions import NEGATIONS
-from ragworth.text_match.facts import QuestionFacts, TextFacts, judge_answer, read_answer, read_question
 from ragworth.text_match.foreign_numbers import with_digits
 from ragworth.text_match.matching import LITTLE_WORDS, stem_of
 from ragworth.text_match.overlap import require_accepted
 from ragworth.text_match.plurals import singular
 from ragworth.text_match.refusals import RefusalMatch, find_refusal
 from ragworth.text_match.spelling import canonical_words
+from ragworth.text_match.text_facts import QuestionFacts, TextFacts, read_answer, read_question
 
 _NOTHING = ("none", "nil", "null", "na")
 """Labels that decline as an answer, and may be what is asked for as an accepted one."""

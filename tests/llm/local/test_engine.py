@@ -342,8 +342,8 @@ def test_rounding_of_a_confident_model_is_no_reason_to_refuse_it(monkeypatch: py
     with torch.no_grad():
         model.model.norm.weight.mul_(10)
     TorchRuntime(model.to(torch.bfloat16), "bfloat16")
-    right = TorchRuntime._logits
-    monkeypatch.setattr(TorchRuntime, "_logits", lambda self, hidden: 1.2 * right(self, hidden))
+    right = TorchRuntime.logits
+    monkeypatch.setattr(TorchRuntime, "logits", lambda self, hidden: 1.2 * right(self, hidden))
     with pytest.raises(ModelError, match="is not supported"):
         TorchRuntime(model, "bfloat16")
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import polars as pl
 
-from ragworth.report.page.answers import AnswerOverview, build_answers, interval_words
+from ragworth.report.page.answer_sentences import interval_words
+from ragworth.report.page.answers import AnswerOverview, build_answers
 from ragworth.tables import OK, Outcomes
 from tests.report.page.small_samples import GRADES, results
 

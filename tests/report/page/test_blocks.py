@@ -17,8 +17,8 @@ from ragworth.report import page
 from ragworth.report.page import explorer, query_blocks
 from ragworth.report.page.chosen import chosen_queries, most_queries
 from ragworth.report.page.sections.explorer import explorer_note
-from ragworth.report.renderers.pack import unpack_json
 from ragworth.tables import Contexts, Judgments, Scores
+from tests.report.unpack import unpack_json
 
 
 @pytest.mark.slow

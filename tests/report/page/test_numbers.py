@@ -24,11 +24,11 @@ from ragworth.report.page.rankings import MetricMean, Ranking
 from ragworth.report.page.sections.answers import outcome_table
 from ragworth.report.page.sections.verdict import leaderboard as leaderboard_table
 from ragworth.report.renderers.html import render_block
-from ragworth.report.renderers.pack import unpack_json
 from ragworth.results import Results
 from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings
 from tests.report.page import samples
 from tests.report.page.small_samples import GRADES, results
+from tests.report.unpack import unpack_json
 
 
 def standing(made: page.Page, system: str) -> Any:

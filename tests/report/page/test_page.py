@@ -33,9 +33,10 @@ from ragworth.report.page.groups import group_systems
 from ragworth.report.page.prediction import outcome_predictions
 from ragworth.report.page.rankings import MAX_PAIRED, rank_systems, read_means
 from ragworth.report.renderers.html import bundle_vega, vega_bundle
-from ragworth.report.renderers.pack import source_hash, unpack_json
+from ragworth.report.renderers.pack import source_hash
 from ragworth.tables import Scores
 from tests.report.page import odd_samples, samples
+from tests.report.unpack import unpack_json
 
 Report = Callable[[str], Path]
 

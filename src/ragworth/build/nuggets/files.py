@@ -1,4 +1,4 @@
-"""Read and write nuggets and assignments in the JSON lines of AutoNuggetizer."""
+"""Read and write nuggets, and write assignments, in the JSON lines of AutoNuggetizer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ Importance = Literal["vital", "okay"]
 IMPORTANCES = get_args(Importance)
 ASSIGNMENTS = ("support", "partial_support", "not_support")
 NUGGETS = '{"query": …, "qid": …, "nuggets": [{"text": …, "importance": "vital" or "okay"}]} on each line'
-ASSIGNED = 'as nuggets, with "assignment": "support", "partial_support" or "not_support" in each, and "run_id"'
 
 
 class Nugget(NamedTuple):
@@ -47,21 +46,19 @@ class AssignedAnswer(NamedTuple):
 
 def read_nuggets(path: str | Path) -> list[NuggetList]:
     lists: dict[str, NuggetList] = {}
-    for _, query, text, some in _read(path, NUGGETS, assigned=False):
+    for number, item in read_objects(path, [], skip=False, expected=NUGGETS):
+        try:
+            query, text = as_id(item.get("qid"), "qid"), as_text(item.get("query") or "", "query")
+            nuggets = tuple(_nugget(as_dict(each, "a nugget")) for each in as_list(item.get("nuggets"), "nuggets"))
+        except WrongLineError as error:
+            raise bad_lines_error(path, [BadLine(number, str(error))], NUGGETS) from error
         if query in lists:
             remedy = "join its nuggets in one line"
             raise FormatError(f"two lines have the qid {quote_short(query)}", file=str(path), remedy=remedy)
-        lists[query] = NuggetList(query, text, tuple(nugget for nugget, _ in some))
+        lists[query] = NuggetList(query, text, nuggets)
+    if not lists:
+        raise FormatError("no rows: the file is empty", file=str(path), expected=NUGGETS)
     return list(lists.values())
-
-
-def read_assignments(path: str | Path) -> list[AssignedAnswer]:
-    made = []
-    for item, query, text, some in _read(path, ASSIGNED, assigned=True):
-        system, answer = str(item.get("run_id") or "run"), str(item.get("answer_text") or "")
-        nuggets, assignments = (tuple(each) for each in zip(*some, strict=True)) if some else ((), ())
-        made.append(AssignedAnswer(system, query, text, answer, nuggets, assignments))
-    return made
 
 
 def write_nuggets(lists: Iterable[NuggetList], path: str | Path) -> None:
@@ -98,29 +95,8 @@ def _write(path: str | Path, rows: Iterable[dict[str, Any]]) -> None:
             stream.write((json.dumps(row, ensure_ascii=False) + "\n").encode("utf-8", "replace"))
 
 
-def _read(
-    path: str | Path, expected: str, *, assigned: bool
-) -> list[tuple[dict[str, Any], str, str, list[tuple[Nugget, str]]]]:
-    rows = []
-    for number, item in read_objects(path, [], skip=False, expected=expected):
-        try:
-            query = as_id(item.get("qid"), "qid")
-            some = [_nugget(as_dict(each, "a nugget"), assigned) for each in as_list(item.get("nuggets"), "nuggets")]
-            rows.append((item, query, as_text(item.get("query") or "", "query"), some))
-        except WrongLineError as error:
-            raise bad_lines_error(path, [BadLine(number, str(error))], expected) from error
-    if not rows:
-        raise FormatError("no rows: the file is empty", file=str(path), expected=expected)
-    return rows
-
-
-def _nugget(item: dict[str, Any], assigned: bool) -> tuple[Nugget, str]:
+def _nugget(item: dict[str, Any]) -> Nugget:
     text, importance = as_text(item.get("text"), "text"), as_text(item.get("importance") or "", "importance")
     if importance and importance not in IMPORTANCES:
         raise WrongLineError(f"the importance is {importance!r}, not vital or okay")
-    if not assigned:
-        return Nugget(text, importance), ""
-    assignment = item.get("assignment", "")
-    if assignment is not None and assignment not in ASSIGNMENTS:
-        raise WrongLineError(f"the assignment is {assignment!r}, not {', '.join(ASSIGNMENTS)}")
-    return Nugget(text, importance), assignment or ""
+    return Nugget(text, importance)

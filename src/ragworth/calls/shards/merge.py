@@ -14,10 +14,10 @@ import polars as pl
 
 from ragworth.calls.seals import all_intact, is_intact
 from ragworth.calls.segments import Segments, StoreSegment
-from ragworth.calls.serialization import response_from_json, responses_from_json
+from ragworth.calls.serialization import DECODE_ERRORS, response_from_json, responses_from_json
 from ragworth.calls.shards.plan import Shard, ShardPlan
 from ragworth.calls.shards.run import PART, part_files, read_part
-from ragworth.calls.store import DECODE_ERRORS, Store
+from ragworth.calls.store import Store
 from ragworth.errors import RagworthError
 from ragworth.storage.durable import rename_durably
 from ragworth.storage.private import private_folder

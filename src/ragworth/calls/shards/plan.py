@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from ragworth.calls.cards import card_from_json, card_to_json
 from ragworth.calls.serialization import model_digest, request_to_json
-from ragworth.calls.store import card_from_json, card_to_json
 from ragworth.errors import InputError, StoreError
 from ragworth.llm.contract import Card, Request
 from ragworth.storage.places import Place, is_empty, to_place, write_whole

@@ -5,16 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import torch
 from transformers import DynamicCache
 
 from ragworth.llm.local.runtime import NextTokens, SamplingDraw
 from ragworth.resources import find_shortage
-
-if TYPE_CHECKING:
-    from ragworth.llm.local.torch_runtime import SharedPrefix, TorchRuntime
 
 BFLOAT16_WARNING = r"(?is).*\b(bf16|bfloat16)"
 """PyTorch's warnings about CPUs without bfloat16 instructions."""
@@ -24,6 +21,39 @@ ROOM = 128
 
 ALIGNMENT = 64
 """Lengths are multiples of this, which fast kernels require of masks."""
+
+
+class Decoder(Protocol):
+    """A model that reads tokens, and the device that it is on."""
+
+    config: Any
+    device: torch.device
+
+    @property
+    def chunk(self) -> int:
+        """Rows that go through the output head at a time."""
+
+    def pad(self, rows: Sequence[list[int]]) -> torch.Tensor:
+        """The ids of the rows, padded at the end."""
+
+    def hidden(self, ids: torch.Tensor, cache: Any = None, **kwargs: Any) -> torch.Tensor:
+        """Hidden states of the last layer."""
+
+    def logits(self, hidden: torch.Tensor) -> torch.Tensor:
+        """The logits of hidden states, in float32."""
+
+
+class SharedPrefix(DynamicCache):
+    """Keys and values of a prefix, given to every row of a batch and never extended."""
+
+    ids: list[int]
+
+    def update(
+        self, key_states: torch.Tensor, value_states: torch.Tensor, layer_idx: int, *args: Any, **kwargs: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        layer, rows = self.layers[layer_idx], key_states.shape[0]
+        keys, values = (kept.expand(rows, -1, -1, -1) for kept in (layer.keys, layer.values))
+        return torch.cat([keys, key_states], dim=-2), torch.cat([values, value_states], dim=-2)
 
 
 class TorchDecoding:
@@ -36,14 +66,14 @@ class TorchDecoding:
     @torch.inference_mode()
     def __init__(
         self,
-        runtime: TorchRuntime,
+        runtime: Decoder,
         rows: Sequence[list[int]],
         prefix: SharedPrefix | None,
         *,
         padded_in_front: bool = False,
     ) -> None:
         self._runtime = runtime
-        self._cache = DynamicCache(config=runtime._model.config)
+        self._cache = DynamicCache(config=runtime.config)
         with torch_errors():
             if padded_in_front:
                 self._read_padded_in_front([[*(prefix.ids if prefix else []), *row] for row in rows])
@@ -51,15 +81,15 @@ class TorchDecoding:
                 self._read_padded_at_the_end(rows, prefix)
 
     def _read_padded_at_the_end(self, rows: Sequence[list[int]], prefix: SharedPrefix | None) -> None:
-        device = self._runtime._device
+        device = self._runtime.device
         before = 0
         if prefix is not None:
             before = int(prefix.get_seq_length())
             for number, layer in enumerate(prefix.layers):
                 keys, values = (kept.expand(len(rows), -1, -1, -1) for kept in (layer.keys, layer.values))
                 self._cache.update(keys, values, number)
-        ids = self._runtime._ids(rows)
-        hidden = self._runtime._hidden(ids, self._cache)
+        ids = self._runtime.pad(rows)
+        hidden = self._runtime.hidden(ids, self._cache)
         lengths = torch.tensor([len(row) for row in rows], device=device)
         self.hidden = hidden[torch.arange(len(rows), device=device), lengths - 1]
         self._positions = lengths + before
@@ -67,12 +97,12 @@ class TorchDecoding:
         self._mask = torch.cat([seen.new_ones(len(rows), before), seen], dim=1)
 
     def _read_padded_in_front(self, rows: Sequence[list[int]]) -> None:
-        device, longest = self._runtime._device, max(len(row) for row in rows)
+        device, longest = self._runtime.device, max(len(row) for row in rows)
         ids = torch.tensor([[0] * (longest - len(row)) + row for row in rows], device=device)
         self._positions = torch.tensor([len(row) for row in rows], device=device)
         self._mask = torch.arange(longest, device=device)[None] >= longest - self._positions[:, None]
         places = (self._mask.long().cumsum(-1) - 1).clamp(min=0)
-        hidden = self._runtime._hidden(ids, self._cache, attention_mask=self._mask.long(), position_ids=places)
+        hidden = self._runtime.hidden(ids, self._cache, attention_mask=self._mask.long(), position_ids=places)
         self.hidden = hidden[:, -1]
 
     @torch.inference_mode()
@@ -81,8 +111,8 @@ class TorchDecoding:
         ids, logs, chaos = [], [], []
         start = 0
         with torch_errors():
-            for hidden in self.hidden.split(self._runtime._chunk):
-                logits = self._runtime._logits(hidden)
+            for hidden in self.hidden.split(self._runtime.chunk):
+                logits = self._runtime.logits(hidden)
                 total = logits.logsumexp(-1, keepdim=True)
                 picked = _pick(logits, draws[start : start + len(hidden)])
                 ids.append(picked)
@@ -101,7 +131,7 @@ class TorchDecoding:
                 self._mask, self._positions = self._mask[index], self._positions[index]
             self._mask = torch.cat([self._mask, self._mask.new_ones(len(keep), 1)], dim=1)
             new = torch.tensor(ids, device=self._mask.device)[:, None]
-            self.hidden = self._runtime._hidden(
+            self.hidden = self._runtime.hidden(
                 new, self._cache, attention_mask=self._mask.long(), position_ids=self._positions[:, None]
             )[:, 0]
             self._positions = self._positions + 1
@@ -133,7 +163,7 @@ class FixedKeys(DynamicCache):
 class Recording:
     """One step of some rows: a CUDA graph, and the memory that it reads and writes."""
 
-    def __init__(self, runtime: TorchRuntime, keys: FixedKeys, mask: torch.Tensor, positions: torch.Tensor) -> None:
+    def __init__(self, runtime: Decoder, keys: FixedKeys, mask: torch.Tensor, positions: torch.Tensor) -> None:
         rows, length = mask.shape
         self.mask, self.positions, self.left = mask[:, None, None], positions[:, None], length - int(keys.place)
         self._runtime, self._keys = runtime, keys
@@ -159,7 +189,7 @@ class Recording:
 
     def _compute(self) -> None:
         self.mask |= self._columns == self._keys.place
-        self._hidden = self._runtime._hidden(
+        self._hidden = self._runtime.hidden(
             self._ids, self._keys, attention_mask=self.mask, position_ids=self.positions
         )[:, 0]
         self._keys.place += 1
@@ -219,7 +249,7 @@ class RecordedDecoding(TorchDecoding):
         del old  # its memory is needed
         room = ROOM + -(used + ROOM) % ALIGNMENT
         mask = torch.cat([self._mask[rows, :used], self._mask.new_zeros(len(rows), room)], dim=1)
-        keys = FixedKeys(config=self._runtime._model.config)
+        keys = FixedKeys(config=self._runtime.config)
         keys.take(self._cache, rows, used, room)
         self._cache = keys
         return Recording(self._runtime, keys, mask, self._positions[rows])

@@ -19,7 +19,13 @@ from ragworth.errors import ModelError
 from ragworth.llm.local.float8 import Float8Linear, to_float8
 from ragworth.llm.local.int8_torch import to_int8
 from ragworth.llm.local.runtime import RowLogprobs, TokenRow
-from ragworth.llm.local.torch_decoding import RecordedDecoding, TorchDecoding, row_entropies, torch_errors
+from ragworth.llm.local.torch_decoding import (
+    RecordedDecoding,
+    SharedPrefix,
+    TorchDecoding,
+    row_entropies,
+    torch_errors,
+)
 
 MAX_LOGITS = 1 << 26
 """Maximum logits in memory while computing probabilities and entropies."""
@@ -40,19 +46,6 @@ ROTATION = "apply_rotary_pos_emb"
 """Function that rotates queries and keys by their position, in the transformers library's module of a family."""
 
 
-class SharedPrefix(DynamicCache):
-    """Keys and values of a prefix, given to every row of a batch and never extended."""
-
-    ids: list[int]
-
-    def update(
-        self, key_states: torch.Tensor, value_states: torch.Tensor, layer_idx: int, *args: Any, **kwargs: Any
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        layer, rows = self.layers[layer_idx], key_states.shape[0]
-        keys, values = (kept.expand(rows, -1, -1, -1) for kept in (layer.keys, layer.values))
-        return torch.cat([keys, key_states], dim=-2), torch.cat([values, value_states], dim=-2)
-
-
 class TorchRuntime:
     """A loaded causal language model.
 
@@ -66,12 +59,13 @@ class TorchRuntime:
         self.name = name
         self.context: int | None = getattr(model.config.get_text_config(), "max_position_embeddings", None)
         self._model = model.eval()
+        self.config = model.config
         self._body = model.get_decoder() if hasattr(model, "get_decoder") else model.base_model
         self._head = model.get_output_embeddings()
         self.tokens = min(int(self._head.weight.shape[0]), int(model.get_input_embeddings().weight.shape[0]))
-        self._device = next(model.parameters()).device
+        self.device = next(model.parameters()).device
         self._plain = self._sample(model)
-        self._own_attention = self._device.type == "cuda" and _attends_to_all(model)
+        self._own_attention = self.device.type == "cuda" and _attends_to_all(model)
         if self._own_attention:
             _register_attention()
             model.set_attn_implementation(ATTENTION)
@@ -88,16 +82,16 @@ class TorchRuntime:
             to_float8(self._body)
         else:
             to_int8(self._model)
-            self._model.to(self._device)
+            self._model.to(self.device)
             self._head = self._model.get_output_embeddings()
 
     @torch.inference_mode()
     def prefix(self, ids: Sequence[int]) -> SharedPrefix:
         """Compute keys and values of the prefix."""
-        cache = DynamicCache(config=self._model.config)
+        cache = DynamicCache(config=self.config)
         with torch_errors():
-            self._body(input_ids=self._ids([list(ids)]), past_key_values=cache, use_cache=True)
-        shared = SharedPrefix(config=self._model.config)
+            self._body(input_ids=self.pad([list(ids)]), past_key_values=cache, use_cache=True)
+        shared = SharedPrefix(config=self.config)
         shared.layers, shared.ids = cache.layers, list(ids)
         return shared
 
@@ -105,15 +99,15 @@ class TorchRuntime:
     def read(self, rows: Sequence[TokenRow], prefix: SharedPrefix | None = None) -> list[RowLogprobs]:
         """Read the padded batch in one pass, then the wanted positions through the head."""
         with torch_errors():
-            hidden = self._hidden(self._ids([row.ids for row in rows]), prefix)
+            hidden = self.hidden(self.pad([row.ids for row in rows]), prefix)
             at = [(i, row.first + j) for i, row in enumerate(rows) for j in range(len(row.wanted))]
             wanted = [tokens for row in rows for tokens in row.wanted]
             width = max(len(tokens) for tokens in wanted)
-            padded = torch.tensor([tokens + [0] * (width - len(tokens)) for tokens in wanted], device=self._device)
-            index = torch.tensor(at, device=self._device)
+            padded = torch.tensor([tokens + [0] * (width - len(tokens)) for tokens in wanted], device=self.device)
+            index = torch.tensor(at, device=self.device)
             logs, entropies = [], []
-            for part, tokens in zip(*(t.split(self._chunk) for t in (index, padded)), strict=True):
-                logits = self._logits(hidden[part[:, 0], part[:, 1]])
+            for part, tokens in zip(*(t.split(self.chunk) for t in (index, padded)), strict=True):
+                logits = self.logits(hidden[part[:, 0], part[:, 1]])
                 total = logits.logsumexp(-1, keepdim=True)
                 logs.append(logits.gather(1, tokens) - total)
                 entropies.append(row_entropies(logits, total))
@@ -134,28 +128,30 @@ class TorchRuntime:
         return state
 
     @property
-    def _chunk(self) -> int:
+    def chunk(self) -> int:
+        """Rows that go through the output head at a time."""
         return max(1, MAX_LOGITS // int(self._head.weight.shape[0]))
 
-    def _ids(self, rows: Sequence[list[int]]) -> torch.Tensor:
+    def pad(self, rows: Sequence[list[int]]) -> torch.Tensor:
+        """The ids of the rows, padded at the end."""
         longest = max(len(row) for row in rows)
-        return torch.tensor([row + [0] * (longest - len(row)) for row in rows], device=self._device)
+        return torch.tensor([row + [0] * (longest - len(row)) for row in rows], device=self.device)
 
-    def _hidden(self, ids: torch.Tensor, cache: Any = None, **kwargs: Any) -> torch.Tensor:
+    def hidden(self, ids: torch.Tensor, cache: Any = None, **kwargs: Any) -> torch.Tensor:
         """Hidden states of the last layer."""
         with self._rotation.used() if self._rotation is not None else nullcontext():
             out = self._body(input_ids=ids, past_key_values=cache, use_cache=cache is not None, **kwargs)
         hidden: torch.Tensor = out.last_hidden_state
         return hidden
 
-    def _logits(self, hidden: torch.Tensor) -> torch.Tensor:
+    def logits(self, hidden: torch.Tensor) -> torch.Tensor:
         """The output head in float32, with the transformations that some families apply to their logits."""
         weight, bias = self._head.weight, getattr(self._head, "bias", None)
         if hidden.is_cuda and weight.dtype != torch.float32 and bias is None:
             logits = torch.mm(hidden, weight.t(), out_dtype=torch.float32)  # logits are not rounded to 8 bits
         else:
             logits = self._head(hidden).float()
-        config = self._model.config
+        config = self.config
         if (scale := getattr(config, "logits_scaling", None)) is not None:
             logits = logits / scale
         if (scale := getattr(config, "logit_scale", None)) is not None:
@@ -174,15 +170,15 @@ class TorchRuntime:
     @property
     def _few(self) -> torch.Tensor:
         size = min(int(self._head.weight.shape[0]), 1000)
-        return (torch.arange(24, device=self._device)[None] * 37 + 11) % size
+        return (torch.arange(24, device=self.device)[None] * 37 + 11) % size
 
     @torch.inference_mode()
     def _check(self) -> None:
         """Compare the fast path (own attention, shared prefix, partial head) with the model's own forward pass."""
         plain, ids = self._plain, self._few
         with torch_errors():
-            ours = self._logits(self._hidden(ids)[0]).log_softmax(-1)
-            after = self._logits(self._hidden(ids[:, 8:], self.prefix(ids[0, :8].tolist()))[0]).log_softmax(-1)
+            ours = self.logits(self.hidden(ids)[0]).log_softmax(-1)
+            after = self.logits(self.hidden(ids[:, 8:], self.prefix(ids[0, :8].tolist()))[0]).log_softmax(-1)
         # Rounding to 16 bits moves improbable tokens more: their logits are further from the largest.
         near, slope = (1e-3, 0.0) if self._head.weight.dtype == torch.float32 else (0.5, 0.03)
         pairs = ((plain, ours), (plain[8:], after))
@@ -204,7 +200,7 @@ class TorchRuntime:
                 state = kind(self, [few[:9], few[:14]], None)
                 for token in few[14:17]:
                     state.step([token, token], [0, 1])
-                found.append(self._logits(state.hidden).log_softmax(-1).exp())
+                found.append(self.logits(state.hidden).log_softmax(-1).exp())
         except (RuntimeError, TypeError, ValueError, AttributeError):
             return False
         return float((found[0] - found[1]).abs().sum(-1).max() / 2) < MAX_RECORDING_DISTANCE
@@ -213,7 +209,7 @@ class TorchRuntime:
     def _check_rounding(self, rounding: str) -> None:
         """Compare the distributions in 8 bits with those before: rounding changes them a little, an error entirely."""
         with torch_errors():
-            found = self._logits(self._hidden(self._few)[0]).log_softmax(-1)
+            found = self.logits(self.hidden(self._few)[0]).log_softmax(-1)
         distance = float((found.exp() - self._plain.exp()).abs().sum(-1).mean() / 2)
         if not distance < MAX_DISTANCE:
             raise ModelError(

@@ -15,11 +15,6 @@ def pack_json(value: Any) -> bytes:
     return base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), 6, mtime=0))
 
 
-def unpack_json(data: bytes) -> Any:
-    """What :func:`pack_json` packed."""
-    return json.loads(gzip.decompress(base64.b64decode(data)))
-
-
 def source_hash(content: str) -> str:
     """The name of an inline script or style in a Content-Security-Policy."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"

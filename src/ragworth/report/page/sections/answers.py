@@ -14,7 +14,8 @@ from ragworth.report.document import (
     TableColumn,
     TextSpan,
 )
-from ragworth.report.page.answers import AnswerOverview, interval_words
+from ragworth.report.page.answer_sentences import interval_words
+from ragworth.report.page.answers import AnswerOverview
 from ragworth.report.page.rankings import DRAWN_TURNS, TEST, MetricMean
 from ragworth.report.page.sections.verdict import sentence_list
 from ragworth.report.page.view import ReportView

@@ -47,7 +47,10 @@ def _summary(frame: pl.DataFrame, conversations: Mapping[str, str], given: bool)
     known = context_rows(frame).filter(pl.col("contributions").is_not_null())
     accepted = "gain" in frame["aspect"].to_list()
     least = contributing_from(frame)
-    sentences = [_system_sentence(str(name), mine, accepted, least) for (name,), mine in known.group_by("system")]
+    sentences = [
+        _system_sentence(str(name), mine, accepted, least)
+        for (name,), mine in known.group_by("system", maintain_order=True)
+    ]
     note = (
         "A contribution is what a passage adds to the log-probability of "
         f"{split_answers(frame, given=given)}. It is in nats, averaged over the orders in which the passages could be "

@@ -12,40 +12,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from ragworth.errors import quote_short
 from ragworth.text_match.clock_times import clock_reading, half_is_unclear
-from ragworth.text_match.contrasts import ComparedText, bounds_opposed, find_contrast, says_opposite
-from ragworth.text_match.dates import TextPiece, year_readings
+from ragworth.text_match.contrasts import bounds_opposed, find_contrast, says_opposite
+from ragworth.text_match.dates import year_readings
 from ragworth.text_match.denials import is_denied, is_offered, is_set_apart, is_taken_back
-from ragworth.text_match.directions import DIRECTIONS, NEGATIONS
+from ragworth.text_match.directions import NEGATIONS
 from ragworth.text_match.identifiers import find_other_identifier
-from ragworth.text_match.lists import AND, may_be_czech_list, with_plain_joints
-from ragworth.text_match.matching import (
-    LITTLE_WORDS,
-    MatchableText,
-    has_listed,
-    is_character,
-    match_answer,
-    matchable_from,
-    stem_of,
-)
-from ragworth.text_match.plurals import singular
-from ragworth.text_match.polarity import StatedPolarity, read_polarity, text_polarity
-from ragworth.text_match.quantities import Quantity, QuestionHints, read_hints, read_quantities
+from ragworth.text_match.lists import may_be_czech_list
+from ragworth.text_match.matching import LITTLE_WORDS, has_listed, match_answer, stem_of
+from ragworth.text_match.misplaced_facts import is_alternative, names_reversed, numbers_swapped
+from ragworth.text_match.polarity import StatedPolarity, text_polarity
+from ragworth.text_match.quantities import Quantity, QuestionHints
 from ragworth.text_match.quantity_match import QuantityFinding, compare, find_quantities
 from ragworth.text_match.short_forms import may_be_short_form
-from ragworth.text_match.spelling import comma_readings, read_pieces
+from ragworth.text_match.spelling import comma_readings
+from ragworth.text_match.text_facts import QuestionFacts, TextFacts, read_answer
 from ragworth.text_match.units import UNITS, units_differ_in_case
 
 FactKind = Literal["given", "contradicted", "unclear", "absent"]
 
-LONG_ANSWER = 7
-"""Words, little ones aside, from which an accepted answer is long: it is matched by its facts."""
 
 MIN_FACT_SHARE = 3 / 4
 """Share of a long answer's words, those of the question aside, that a text must have."""
@@ -57,110 +46,9 @@ MAX_CONTRADICTED = 30
 """Words of a long answer, and more than twice as many of a text, from which other numbers are no contradiction."""
 
 
-_EMPTY_TEXT = """
-a an the about around approximately roughly nearly almost over under than more less least most up some total year time
-between through there has have had will would been also because due mainly
-"""
-_ABSENCE_TEXT = "avoid avoided lack lacks missing omit omitted exclude excluded exempt free banned"
-_ABSENCE = frozenset(_ABSENCE_TEXT.split())
-_NO_FACTS = frozenset(_EMPTY_TEXT.split()) | LITTLE_WORDS | DIRECTIONS.keys()
-
-
-MAX_ALTERNATIVE_GAP = 3
-"""Words between a quantity and another one after an "or"."""
-
-
 class FactVerdict(NamedTuple):
     kind: FactKind
     why: str = ""
-
-
-@dataclass(frozen=True)
-class TextFacts:
-    """A text with what is read of it, each once."""
-
-    raw: str
-
-    @cached_property
-    def pieces(self) -> list[TextPiece]:
-        return read_pieces(self.raw)
-
-    @cached_property
-    def matchable(self) -> MatchableText:
-        return matchable_from(self.raw, self.pieces)
-
-    @cached_property
-    def quantities(self) -> tuple[Quantity, ...]:
-        return read_quantities(self.pieces)
-
-    @cached_property
-    def tokens(self) -> list[str]:
-        """The pieces as words and marks, in the positions that quantities have."""
-        return [piece.raw if piece.kind == "break" else piece.value for piece in self.pieces]
-
-    @cached_property
-    def compared(self) -> ComparedText:
-        return ComparedText(self.raw, self.pieces)
-
-    @cached_property
-    def stems(self) -> frozenset[str]:
-        return frozenset(map(stem_of, self.matchable.words))
-
-    @cached_property
-    def polarity(self) -> StatedPolarity | None:
-        return read_polarity(self.raw)
-
-    @cached_property
-    def content(self) -> frozenset[str]:
-        """Stems that carry facts: of no little words, nor words of direction."""
-        return frozenset(stem_of(word) for word in self.words if _carries_fact(word))
-
-    @cached_property
-    def words(self) -> list[str]:
-        """The words that are not part of a quantity."""
-        inside = {place for each in self.quantities for place in range(each.start, each.end)}
-        inside |= {each.start - 1 for each in self.quantities if each.start and self._is_currency(each.start - 1)}
-        return [
-            singular(piece.value)
-            for place, piece in enumerate(self.pieces)
-            if place not in inside and piece.kind != "break"
-        ]
-
-    def _is_currency(self, place: int) -> bool:
-        return any(unit.is_money for unit in UNITS.get(self.pieces[place].value, ()))
-
-    @cached_property
-    def is_long(self) -> bool:
-        return sum(map(_weight, self.words)) >= LONG_ANSWER
-
-
-def _carries_fact(word: str) -> bool:
-    return len(word) > 1 and word[0].isalnum() and word not in _NO_FACTS and not is_character(word)
-
-
-def _weight(word: str) -> float:
-    """How much of a word a token is; of scripts without blanks, two characters make one."""
-    return 0.0 if word in LITTLE_WORDS else 0.5 if is_character(word) else 1.0
-
-
-read_answer = lru_cache(maxsize=8192)(TextFacts)
-
-
-@dataclass(frozen=True)
-class QuestionFacts(TextFacts):
-    """A question; the empty text if it isn't known."""
-
-    @cached_property
-    def hints(self) -> QuestionHints:
-        return read_hints(self.raw)
-
-    @cached_property
-    def denies(self) -> bool:
-        """Whether it asks for what is not: "what is not covered", "what to avoid"."""
-        return not (NEGATIONS | _ABSENCE).isdisjoint(self.tokens)
-
-
-read_question = lru_cache(maxsize=8192)(QuestionFacts)
 
 
 def judge_answer(text: TextFacts, answer: str, question: QuestionFacts) -> FactVerdict:
@@ -239,7 +127,7 @@ def _judge_match(
     lacking = any(each.status == "missing" for each in findings) or may_be_czech_list(wanted.raw, question.raw)
     if how == "is a part of" and lacking:
         return FactVerdict("unclear", f"has only a part of {quote_short(wanted.raw)}")
-    if _swapped(text, wanted, findings):
+    if numbers_swapped(text, wanted, findings):
         kind: FactKind = "unclear" if wanted.is_long else "contradicted"
         return FactVerdict(kind, f"has the numbers of {quote_short(wanted.raw)} for other things")
     doubt = _find_denial(text, wanted, question) or _find_doubt(text, wanted, findings, question)
@@ -262,6 +150,10 @@ def _find_denial(text: TextFacts, wanted: TextFacts, question: QuestionFacts) ->
     if is_offered(text.raw, wanted.raw):
         return f"has {quote_short(wanted.raw)} as one of several"
     return ""
+
+
+_COUNTS_ANYTHING = frozenset(("time", "total", "altogether", "overall"))
+_YEAR = re.compile(r"(?:1\d{3}|20\d{2})(?!\d)")
 
 
 def _find_other_noun(
@@ -292,7 +184,7 @@ def _find_doubt(
     text: TextFacts, wanted: TextFacts, findings: Sequence[QuantityFinding], question: QuestionFacts
 ) -> str:
     """Why a text that has the numbers or words of an answer may not give it."""
-    if any(_is_alternative(text, each) for each in findings):
+    if any(is_alternative(text, each) for each in findings):
         return f"has {quote_short(wanted.raw)} as one of several"
     if any(_is_wider(each, findings) for each in findings):
         return f"has a range for {quote_short(wanted.raw)}"
@@ -302,7 +194,7 @@ def _find_doubt(
         return f"has the time of {quote_short(wanted.raw)}, but one of them may be in the other half of the day"
     if any(_bounds_opposed(text, wanted, each) for each in findings):
         return f"has the opposite bound of {quote_short(wanted.raw)}"
-    if wanted.matchable.line not in text.matchable.line and _names_reversed(text, wanted):
+    if wanted.matchable.line not in text.matchable.line and names_reversed(text, wanted):
         return f"has the names of {quote_short(wanted.raw)} in another order"
     return ""
 
@@ -371,7 +263,7 @@ def _judge_given(
     text: TextFacts, wanted: TextFacts, findings: Sequence[QuantityFinding], shared: float, question: QuestionFacts
 ) -> FactVerdict:
     """All quantities are given: are they said of the same things?"""
-    if _swapped(text, wanted, findings):
+    if numbers_swapped(text, wanted, findings):
         kind: FactKind = "unclear" if wanted.is_long else "contradicted"
         return FactVerdict(kind, f"has the numbers of {quote_short(wanted.raw)} for other things")
     doubt = _find_doubt(text, wanted, findings, question)
@@ -414,68 +306,3 @@ def _other_quantity(wanted: TextFacts, text: TextFacts, finding: QuantityFinding
     said = finding.match
     words = " ".join(text.tokens[said.start : said.end]) if said else ""
     return f"has {quote_short(words)} for {quote_short(wanted.raw)}"
-
-
-def _is_alternative(text: TextFacts, finding: QuantityFinding) -> bool:
-    """Whether a quantity is one of several that the text offers: "in 1990, 1991 or 1992"."""
-    said = finding.match
-    if finding.status != "given" or said is None:
-        return False
-    for other in text.quantities:
-        if other is said or compare(finding.wanted, other, QuestionHints()) != "different":
-            continue
-        first, second = sorted((said, other), key=lambda each: each.start)
-        between = text.tokens[first.end : second.start]
-        if "or" in between and len(between) <= MAX_ALTERNATIVE_GAP:
-            return True
-    return False
-
-
-_COUNTS_ANYTHING = frozenset(("time", "total", "altogether", "overall"))
-_YEAR = re.compile(r"(?:1\d{3}|20\d{2})(?!\d)")
-_JOINT = re.compile(rf"\b(?:{AND})\b|,")
-_NAME = re.compile(r"(?:[A-Z][\w'’-]+ ?)+")
-
-
-def _names_reversed(text: TextFacts, wanted: TextFacts) -> bool:
-    """Whether two names that the answer does not merely list stand in the other order."""
-    names = [found.group().split()[-1] for found in _NAME.finditer(wanted.raw)]
-    if len(names) != 2 or names[0] == names[1] or _JOINT.search(with_plain_joints(wanted.raw)):
-        return False
-    first, second = (text.raw.find(name) for name in names)
-    return 0 <= second < first
-
-
-def _swapped(text: TextFacts, wanted: TextFacts, findings: Sequence[QuantityFinding]) -> bool:
-    """Whether two numbers of the accepted answer have changed places: each stands by the other's word."""
-    given = [each for each in findings if each.status == "given" and each.match is not None]
-    if len(given) < 2:
-        return False
-    stems = [stem_of(singular(token)) if token else "" for token in text.tokens]
-    moved = set()
-    for label, owner in _labels(wanted, [each.wanted for each in given]).items():
-        distances = [
-            (_distance(place, each.match), number)
-            for place, stem in enumerate(stems)
-            if stem == label
-            for number, each in enumerate(given)
-            if each.match is not None
-        ]
-        if distances:
-            moved.add((owner, min(distances)[1]))
-    return any(first != second and (second, first) in moved for first, second in moved)
-
-
-def _distance(place: int, quantity: Quantity) -> int:
-    return quantity.start - place if place < quantity.start else place - quantity.end + 1
-
-
-def _labels(wanted: TextFacts, quantities: Sequence[Quantity]) -> dict[str, int]:
-    """The words that stand by one quantity only, with its number."""
-    owners: dict[str, set[int]] = {}
-    for place, token in enumerate(wanted.tokens):
-        if not token or not token[0].isalpha() or not _carries_fact(token):
-            continue
-        nearest = min((_distance(place, each), number) for number, each in enumerate(quantities))[1]
-        owners.setdefault(stem_of(singular(token)), set()).add(nearest)
-    return {label: next(iter(numbers)) for label, numbers in owners.items() if len(numbers) == 1}

@@ -1,0 +1,64 @@
+"""In which batches the requests of a job go to its model."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from ragworth.calls.budget import NO_TOKENS, JobLimits, JobTally, TokenEstimate, estimate_tokens, upper_bound_tokens
+from ragworth.calls.serialization import REQUEST_KINDS
+from ragworth.llm.contract import Model, Request
+
+USUAL_REQUEST_TOKENS = 400
+"""Tokens of an ordinary request; longer requests are sent in smaller batches."""
+
+FIRST_BATCH = 2
+"""Requests in the first batch of a job."""
+
+
+class Batches:
+    """Picks batches that suit the model and stay within the limits of a job."""
+
+    def __init__(self, model: Model, tally: JobTally, choice_tokens: int) -> None:
+        self.model, self.tally = model, tally
+        self._choice = choice_tokens
+        self.stopped = ""
+        """The limit that ended the job."""
+        self.upper_bounds: dict[int, TokenEstimate] = {}
+        """The most tokens that each request under way may take, by the id of its object."""
+        self._largest_batch = FIRST_BATCH
+        """Doubles with each batch, so that progress shows early even if a whole batch takes long."""
+
+    def queue(self, requests: Iterable[Request], limits: JobLimits) -> deque[tuple[Request, int]]:
+        """Order the requests: a model that batches gets those of one kind and similar length together.
+
+        If a limit may end the job, the order stays. Returns requests with their estimated tokens.
+        """
+        sized = [(request, sum(estimate_tokens(request))) for request in requests]
+        if self.model.batch > 1 and limits == JobLimits():
+            sized.sort(key=lambda one: (REQUEST_KINDS[type(one[0])], -one[1]))
+        return deque(sized)
+
+    def next(self, queue: deque[tuple[Request, int]], limits: JobLimits) -> list[Request]:
+        """Next requests to submit, within the budget.
+
+        Calls under way count at their upper bound; if only that is in the way, wait for them.
+        """
+        batch: list[Request] = []
+        bounded = limits != JobLimits(limits.calls)
+        size = max(1, min(self.model.batch, self._largest_batch))
+        room = size * USUAL_REQUEST_TOKENS
+        while queue and len(batch) < size and (not batch or (type(queue[0][0]) is type(batch[0]) and room > 0)):
+            request, estimated = queue[0]
+            room -= estimated
+            tokens = upper_bound_tokens(request, self.model, self._choice) if bounded else NO_TOKENS
+            reason = self.tally.would_break(limits, tokens)
+            if reason:
+                self.stopped = "" if self.tally.flying else reason
+                break
+            self.tally.start(tokens)
+            self.upper_bounds[id(request)] = tokens
+            batch.append(queue.popleft()[0])
+        if size < self.model.batch and (len(batch) == size or room <= 0):
+            self._largest_batch *= 2
+        return batch

@@ -1,0 +1,330 @@
+"""Systems compared query by query."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from ragworth.comparison.comparable import Comparable, JoinedScores, conversations_of, join_scores, to_scores
+from ragworth.comparison.metric_range import Floats, direction, is_metric, value_bounds
+from ragworth.comparison.query_intervals import (
+    QueryColumns,
+    check_arguments,
+    conversations_last,
+    none_if_nan,
+    with_intervals,
+)
+from ragworth.comparison.score_matrix import ScoreMatrix, score_matrices
+from ragworth.errors import InputError, MetricError, format_list
+from ragworth.html_table import html_table
+from ragworth.stats.bootstrap import MeanIntervals
+from ragworth.stats.paired import TESTS, Test, holm, paired_p
+from ragworth.stats.power import detectable_difference
+from ragworth.stats.range_intervals import difference_bounds
+
+MAX_INTERVAL_RESAMPLES = 100_000
+"""Resamples of an interval, however many a test needs: more don't change what is printed of it."""
+
+
+LEAST_SHARE = 0.9
+"""Values that a system needs, as a share of its baseline's, to pass a gate."""
+
+
+class Comparison(NamedTuple):
+    """Differences between systems.
+
+    Attributes
+    ----------
+    differences: metric, baseline, system, their means, difference, low, high, p, p_holm, wins, ties, losses,
+        n (queries with a value for both), total, detectable. Wins are queries on which ``system`` is better; they and
+        losses are null for outcomes that are neither better nor worse, such as abstained. Where queries share
+        conversations also conversations: how many the n queries are from.
+    changes: the queries that changed most: metric, baseline, system, query, before, after, difference.
+    test: the test behind the p-values.
+    """
+
+    differences: pl.DataFrame
+    changes: pl.DataFrame
+    test: str
+    level: float
+    resamples: int
+    seed: int
+
+    def lacking(self, metric: str) -> pl.DataFrame:
+        """Rows in which a system has so many fewer values than its baseline that it may be worse for all we know."""
+        few = pl.col("n_system") < LEAST_SHARE * pl.col("n_baseline")
+        return self.differences.filter((pl.col("metric") == metric) & few)
+
+    def worse(self, metric: str, alpha: float = 0.05) -> pl.DataFrame:
+        """Rows in which a system is significantly worse than its baseline by this metric."""
+        rows = self.differences.filter(pl.col("metric") == metric)
+        if not rows.height:
+            known = self.differences["metric"].unique(maintain_order=True).to_list()
+            raise MetricError(
+                f"{metric} was not compared", expected=format_list(known, 12), remedy=f"add it: -m '{metric}'"
+            )
+        void = rows.filter(pl.col("p_holm").is_null())
+        if void.height:
+            row = void.row(0, named=True)
+            raise InputError(
+                f"{row['system']} can't be compared with {row['baseline']} by {metric}: "
+                f"0 of {row['total']} queries have a value for both",
+                remedy="see why the values are missing: ragworth score",
+            )
+        up = direction(metric)
+        if up == 0:
+            raise MetricError(
+                f"{metric} is neither better nor worse if it changes, so it can't be a gate",
+                expected="an outcome or a metric with a direction, such as correct or wrong",
+            )
+        nothing = rows.filter((pl.col("mean_baseline") == 0) & (pl.col("mean_system") == 0))
+        all_zero = 0 < nothing.height == rows.height  # if another system has more, the labels fit the runs
+        if all_zero and up > 0 and is_metric(metric) and value_bounds(metric) == (0.0, 1.0):
+            row = nothing.row(0, named=True)
+            raise InputError(
+                f"{metric} can't decide: it is 0 for {row['baseline']} and {row['system']} on all {row['n']:,} queries",
+                remedy="check that some passages are labelled relevant, and that ids are the same in runs and labels",
+            )
+        return rows.filter((up * pl.col("difference") < 0) & (pl.col("p_holm") < alpha))
+
+    def _repr_html_(self) -> str:
+        """The differences as a small table, for notebooks."""
+        rows = [
+            {
+                "metric": row["metric"],
+                "system": f"{row['system']} − {row['baseline']}",
+                "difference": row["difference"],
+                "low": row["low"],
+                "high": row["high"],
+                "p (Holm)": row["p_holm"],
+                "n of N": f"{row['n']:,} of {row['total']:,}",
+                "detectable": row["detectable"],
+            }
+            for row in self.differences.iter_rows(named=True)
+        ]
+        caption = f"Differences, with {100 * self.level:g} % intervals ({self.test} test, Holm's correction)"
+        return html_table(pl.DataFrame(rows), caption)
+
+
+def is_different(row: Mapping[str, Any], alpha: float = 0.05) -> bool:
+    """Whether two systems differ significantly: by the test, and by the interval where there is one.
+
+    The interval allows for values that no query has shown yet and the test does not, so where few queries differ the
+    interval may hold 0 although p is small.
+    """
+    holds_zero = row["low"] is not None and row["low"] <= 0 <= row["high"]
+    return row["p_holm"] is not None and row["p_holm"] < alpha and not holds_zero
+
+
+def compare(
+    data: Comparable | Mapping[str, Comparable],
+    *,
+    baseline: str | None = None,
+    all_pairs: bool = False,
+    pairs: Sequence[tuple[str, str]] | None = None,
+    test: Test = "randomisation",
+    family: Literal["metric", "all"] = "metric",
+    level: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+    changes: int = 5,
+    conversations: Mapping[str, str] | None = None,
+) -> Comparison:
+    """Compare systems query by query.
+
+    Parameters
+    ----------
+    data: scores, outcomes of answers, results or an evaluation; or a dict of several, by name. For outcomes called
+        ``grade``, the shares of correct, wrong and abstained answers are compared too. In a dict, if two have the same
+        systems, those are called NAME/SYSTEM and compared with their namesakes in the first.
+    baseline: the system to compare the others with; the first by default.
+    all_pairs: compare every system with every later one instead.
+    pairs: compare these systems only: (baseline, system).
+    test: of the mean difference: randomisation, t, wilcoxon, sign, bootstrap or bounded. ``bounded`` keeps its level
+        even if two systems have equal means but very different distributions, and needs metrics with a finite range.
+    family: scope of Holm's correction: the systems compared by one metric, or all comparisons.
+    resamples: of the test, and up to 100,000 of the intervals.
+    changes: how many of the queries that changed most to list.
+    conversations: the conversation of each query that is a turn (`ragworth.conversations.conversation_ids`). Intervals
+        and tests then draw whole conversations, because their turns aren't independent. Results know theirs.
+
+    A query counts if both systems have a value for it.
+    """
+    check_arguments(level, resamples, seed)
+    known = conversations_of(data) if conversations is None else conversations
+    scores, matched = join_scores(data) if isinstance(data, Mapping) else JoinedScores(to_scores(data))
+    if test not in TESTS:
+        raise InputError(f"unknown test {test!r}", expected=format_list(list(TESTS), 9))
+    if family not in ("metric", "all"):
+        raise InputError(f"unknown family {family!r}", expected="metric or all")
+    systems = scores.distinct("system")
+    if len(systems) < 2:
+        raise InputError(
+            f"{len(systems)} system to compare" if systems else "no systems to compare", expected="two or more runs"
+        )
+    if baseline is not None and baseline not in systems:
+        raise InputError(f"unknown baseline {baseline!r}", expected=format_list(systems, 12))
+    if pairs is None:
+        pairs = _pairs(systems, baseline, matched, all_pairs=all_pairs)
+    rows: list[dict[str, object]] = []
+    changed = [pl.DataFrame(schema=CHANGES_SCHEMA)]
+    compared = [(m, here) for m in score_matrices(scores) if (here := [pair for pair in pairs if m.has(*pair)])]
+    columns = (_difference_columns(matrix, here, test, known) for matrix, here in compared)
+    found = with_intervals(columns, level=level, resamples=min(resamples, MAX_INTERVAL_RESAMPLES), seed=seed)
+    for (matrix, here), (differences, interval) in zip(compared, found, strict=True):
+        for i, pair in enumerate(here):
+            rows.append(_difference_row(matrix, pair, differences, interval, i, test, level, resamples, seed))
+            if changes:
+                changed.append(_largest_changes(matrix, *pair, changes))
+    if not rows:
+        raise InputError("no metric was computed for at least two systems", expected="the same metrics for all systems")
+    return Comparison(_add_holm(rows, family), pl.concat(changed), test, level, resamples, seed)
+
+
+def _difference_row(
+    matrix: ScoreMatrix,
+    pair: tuple[str, str],
+    columns: QueryColumns,
+    interval: MeanIntervals,
+    i: int,
+    test: Test,
+    level: float,
+    resamples: int,
+    seed: int,
+) -> dict[str, object]:
+    """The difference between two systems, which is column ``i``, over the queries that both have a value for."""
+    _, pair_differences, bounds, clusters = columns
+    before, after = (matrix.columns()[system] for system in pair)
+    both = ~np.isnan(pair_differences[:, i])
+    differences, mine = pair_differences[both, i], clusters.of_queries(both)
+    some, up = bool(both.any()), direction(matrix.metric)
+    p = paired_p(differences, test, resamples=resamples, seed=seed, bounds=bounds, clusters=mine) if some else None
+    least = detectable_difference(differences, test=test, alpha=1 - level, clusters=mine).value
+    return {
+        "metric": matrix.metric,
+        "baseline": pair[0],
+        "system": pair[1],
+        "mean_baseline": float(before[both].mean()) if some else None,
+        "mean_system": float(after[both].mean()) if some else None,
+        "difference": float(differences.mean()) if some else None,
+        "low": none_if_nan(interval.low[i]),
+        "high": none_if_nan(interval.high[i]),
+        "p": p,
+        "wins": int((up * differences > 0).sum()) if up else None,
+        "ties": int((differences == 0).sum()),
+        "losses": int((up * differences < 0).sum()) if up else None,
+        "n": int(both.sum()),
+        "n_baseline": int((~np.isnan(before)).sum()),
+        "n_system": int((~np.isnan(after)).sum()),
+        "total": len(both),
+        "detectable": _possible(least, (interval.high[i] - interval.low[i]) / 2, bounds),
+        "conversations": clusters.numbers[i],
+    }
+
+
+def _difference_columns(
+    matrix: ScoreMatrix, pairs: Sequence[tuple[str, str]], test: Test, conversations: Mapping[str, str]
+) -> QueryColumns:
+    """The differences between each two systems."""
+    column = matrix.columns()
+    differences = np.stack([_rounded_difference(column[a], column[b]) for a, b in pairs], axis=1)
+    bounds = difference_bounds(value_bounds(matrix.metric, matrix.values))
+    if test == "bounded" and (bounds is None or not np.isfinite(bounds).all()):
+        raise InputError(
+            f"the test 'bounded' needs the range of {matrix.metric}, which is infinite or unknown",
+            expected="metrics with a lowest and a highest value",
+            remedy="use --test bootstrap, or leave the metric out",
+        )
+    return QueryColumns.of(matrix.queries, differences, bounds, conversations)
+
+
+def _possible(difference: float | None, half: float, bounds: tuple[float, float] | None) -> float | None:
+    """A detectable difference that this metric can have; None for a larger one.
+
+    It is at least half of the interval's length: a smaller one would leave 0 in the interval, which is long where the
+    sample may lack something, and the systems wouldn't count as clearly different.
+    """
+    least = None if difference is None else float(np.fmax(difference, half))
+    return None if least is None or (bounds is not None and least > bounds[1]) else least
+
+
+def _pairs(
+    systems: Sequence[str], baseline: str | None, matched: list[tuple[str, str]] | None, *, all_pairs: bool
+) -> list[tuple[str, str]]:
+    """The systems to compare."""
+    if all_pairs:
+        return list(combinations(systems, 2))
+    if baseline is None and matched is not None:
+        return matched
+    first = baseline if baseline is not None else systems[0]
+    return [(first, system) for system in systems if system != first]
+
+
+def _rounded_difference(before: Floats, after: Floats) -> Floats:
+    """After − before, exactly 0 if they differ only by rounding."""
+    difference = after - before
+    return np.where(np.abs(difference) < 1e-12, 0.0, difference)
+
+
+DIFFERENCE_SCHEMA: dict[str, type[pl.DataType]] = {
+    "metric": pl.String,
+    "baseline": pl.String,
+    "system": pl.String,
+    "mean_baseline": pl.Float64,
+    "mean_system": pl.Float64,
+    "difference": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "p": pl.Float64,
+    "p_holm": pl.Float64,
+    "wins": pl.Int64,
+    "ties": pl.Int64,
+    "losses": pl.Int64,
+    "n": pl.Int64,
+    "n_baseline": pl.Int64,
+    "n_system": pl.Int64,
+    "total": pl.Int64,
+    "detectable": pl.Float64,
+    "conversations": pl.Int64,
+}
+
+
+CHANGES_SCHEMA: dict[str, type[pl.DataType]] = {
+    **dict.fromkeys(("metric", "baseline", "system", "query"), pl.String),
+    **dict.fromkeys(("before", "after", "difference"), pl.Float64),
+}
+
+
+def _add_holm(rows: list[dict[str, object]], family: str) -> pl.DataFrame:
+    """Add Holm's p-values to the rows."""
+    frame = conversations_last(pl.DataFrame(rows, schema=DIFFERENCE_SCHEMA))
+    parts = [frame] if family == "all" else frame.partition_by("metric", maintain_order=True)
+    return pl.concat(
+        part.with_columns(
+            pl.Series("p_holm", holm(part["p"].fill_null(float("nan")).to_numpy()), dtype=pl.Float64).fill_nan(None)
+        )
+        for part in parts
+    )
+
+
+def _largest_changes(matrix: ScoreMatrix, a: str, b: str, most: int) -> pl.DataFrame:
+    """The queries on which two systems differ most, leaving out those without a difference."""
+    column = matrix.columns()
+    difference = _rounded_difference(column[a], column[b])
+    changed = np.flatnonzero(~np.isnan(difference) & (difference != 0))
+    largest = changed[np.argsort(-np.abs(difference[changed]), kind="stable")][:most]
+    names = {"metric": matrix.metric, "baseline": a, "system": b}
+    return pl.DataFrame(
+        {
+            **{name: [value] * len(largest) for name, value in names.items()},
+            "query": matrix.queries.gather(largest),
+            "before": column[a][largest],
+            "after": column[b][largest],
+            "difference": difference[largest],
+        },
+        schema=CHANGES_SCHEMA,
+    )

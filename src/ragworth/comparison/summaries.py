@@ -1,0 +1,93 @@
+"""The mean of each metric for each system, with an interval."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import polars as pl
+
+from ragworth.comparison.comparable import Comparable, conversations_of, to_scores
+from ragworth.comparison.metric_range import value_bounds
+from ragworth.comparison.query_intervals import (
+    QueryColumns,
+    check_arguments,
+    conversations_last,
+    none_if_nan,
+    with_intervals,
+)
+from ragworth.comparison.score_matrix import score_matrices
+from ragworth.tables import OK
+
+ABSENT = "not in its data"
+"""Status of a query that other systems have a row for, and this one hasn't."""
+
+
+def summarise(
+    data: Comparable,
+    *,
+    level: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+    conversations: Mapping[str, str] | None = None,
+) -> pl.DataFrame:
+    """Mean of each metric for each system, with an interval over queries.
+
+    Returns metric, system, mean, low, high, n (queries with a value), total (queries of all systems) and missing (why
+    the others have none, with counts; :data:`ABSENT` if they have no row). A mean of no values is null. The interval
+    is null for fewer than two values, and if nearly all values are equal and the metric has no finite range. ``data``
+    and ``conversations`` are as in :func:`compare`; if queries share conversations, the column conversations counts
+    those with a value.
+    """
+    check_arguments(level, resamples, seed)
+    known = conversations_of(data) if conversations is None else conversations
+    scores = to_scores(data)
+    rows: list[dict[str, object]] = []
+    matrices = score_matrices(scores)
+    columns = (QueryColumns.of(m.queries, m.values, value_bounds(m.metric, m.values), known) for m in matrices)
+    found = with_intervals(columns, level=level, resamples=resamples, seed=seed)
+    for matrix, ((*_, clusters), interval) in zip(matrices, found, strict=True):
+        for i, system in enumerate(matrix.systems):
+            values = matrix.values[:, i]
+            n = int((~np.isnan(values)).sum())
+            rows.append(
+                {
+                    "metric": matrix.metric,
+                    "system": system,
+                    "mean": float(np.nanmean(values)) if n else None,
+                    "low": none_if_nan(interval.low[i]),
+                    "high": none_if_nan(interval.high[i]),
+                    "n": n,
+                    "conversations": clusters.numbers[i],
+                    "total": len(matrix.queries),
+                }
+            )
+    counts = pl.concat([_counts(part) for part in scores.parts])
+    counts = counts.group_by("metric", "system", maintain_order=True).agg(
+        pl.col("rows").sum(), pl.col("missing").explode(empty_as_null=False)
+    )
+    schema = {
+        "metric": pl.String,
+        "system": pl.String,
+        "mean": pl.Float64,
+        "low": pl.Float64,
+        "high": pl.Float64,
+        "n": pl.Int64,
+        "conversations": pl.Int64,
+        "total": pl.Int64,
+    }
+    frame = pl.DataFrame(rows, schema=schema).join(counts, on=["metric", "system"], maintain_order="left")
+    absent = pl.lit(ABSENT).repeat_by(pl.col("total") - pl.col("rows"))
+    frame = conversations_last(frame.with_columns(pl.concat_list("missing", absent)).drop("rows"))
+    return frame.with_columns(pl.col("missing").map_elements(_missing_reasons, return_dtype=pl.String))
+
+
+def _counts(part: pl.DataFrame) -> pl.DataFrame:
+    """Number of rows by metric and system, and the statuses of rows without a value."""
+    return part.group_by("metric", "system", maintain_order=True).agg(
+        pl.len().cast(pl.Int64).alias("rows"), pl.col("status").filter(pl.col("status") != OK).alias("missing")
+    )
+
+
+def _missing_reasons(statuses: pl.Series) -> str:
+    return ", ".join(f"{row[1]:,} {row[0]}" for row in statuses.value_counts(sort=True).iter_rows())

@@ -1,0 +1,89 @@
+"""The stage that retrieves: what each system shows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+
+from ragworth.errors import InputError
+from ragworth.evaluation.model_pool import StageProgress, may_succeed_later
+from ragworth.evaluation.notes import notes_by_system, prefix_system_names
+from ragworth.evaluation.retrieval_models import WorkspaceAsker, all_steps, steps_with_models
+from ragworth.evaluation.stage_cache import StageResult, file_digest, frame_digest
+from ragworth.evaluation.stages.task_stage import contexts_key, stage_table
+from ragworth.evaluation.state import EvaluationState, StagePlan
+from ragworth.retrieval import Pipeline, retrieve
+from ragworth.tables import Contexts
+
+
+def run_retrieve(state: EvaluationState, *, release: bool = False) -> None:
+    """What each system shows. In a plan, lists that a model would have to be asked about keep their order.
+
+    ``release``: runs that were read from files are dropped once nothing needs them.
+    """
+    material, plan = state.material, state.plan
+    if not material.systems:  # the data has answers or grades, and nobody says what was shown for them
+        state.contexts = Contexts.trusted(pl.DataFrame(schema=Contexts.schema))
+        return
+    asker = WorkspaceAsker(state.models, state.folder, plan=plan is not None)
+    setting = replace(material.setting, asking=asker)
+    steps, asking = list(all_steps(material.systems)), steps_with_models(material.systems)
+
+    def found(watching: StageProgress | None) -> tuple[Contexts, dict[str, list[str]]]:
+        asker.watching = watching
+        told = watching.working if watching is not None else None
+        made = retrieve(material.systems, replace(setting, told=told), logged=material.logged)
+        notes = (*made.notes, *material.collection.unknown(made))
+        noted = notes_by_system(notes, material.systems)
+        made.notes = tuple(prefix_system_names(notes, noted))
+        return made, noted
+
+    if plan is not None and asking:
+        state.contexts, _ = found(state.console.begun("retrieve"))
+        plan += [StagePlan(f"retrieve.{system}", f"{step}: {words}") for system, step, words in asker.told]
+        return
+    labelled = any({"relevance", "judgments"} & set(step.needs) for step in steps)
+    key = {
+        "systems": [[name, _system_key(system)] for name, system in material.systems.items()],
+        "files": {str(step): list(map(file_digest, step.files(setting))) for step in steps},
+        "sources": {str(step): step.sources(setting) for step in steps},
+        "queries": [setting.ids, frame_digest(setting.queries)],
+        "passages": material.texts_key[1],
+        "labels": [frame_digest(table) for table in material.given] if labelled else [],
+        "seed": setting.seed,
+        "depth": setting.depth,
+    }
+    if material.logged:
+        key["logged"] = True
+
+    def make(watching: StageProgress | None) -> StageResult:
+        if not material.systems:  # dropped, because the cache seemed to have their contexts
+            raise InputError(
+                "the contexts in the cache can't be read",
+                expected="the contexts of an earlier run",
+                remedy="run the command again: they have been removed from the cache, and will be made again",
+            )
+        contexts, noted = found(watching)
+        facts = {"empty": sorted(contexts.empty), "notes": list(contexts.notes), "noted": noted, **asker.facts}
+        lasting = not asker.told and not (asker.facts and may_succeed_later(asker.facts))
+        searches = contexts.searches
+        frames = {"searches": searches} if searches is not None and searches.height else {}
+        return StageResult(frames, facts, lasting=lasting, tables={"contexts": contexts})
+
+    for step in asking:
+        state.prompts |= step.templates(setting)
+    if release and state.kept.has("retrieve", key):
+        material.systems.clear()  # before the same contexts are read back from the cache
+    made = state.stage("retrieve", key, make)
+    if release:
+        material.systems.clear()
+    state.contexts = stage_table(made, "contexts", Contexts)
+    state.contexts.empty = frozenset((system, query) for system, query in made.facts["empty"])
+    if "searches" in made.frames:
+        state.said["searches"] = made.frames["searches"]
+
+
+def _system_key(system: Pipeline | Contexts) -> Any:
+    return contexts_key(system) if isinstance(system, Contexts) else str(system)

@@ -1,0 +1,231 @@
+"""Collect the records of a RAG log as rows, before tables are made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from ragworth.collection import plain_text, text_id
+from ragworth.errors import format_list, quote_short
+from ragworth.formats.grade_words import Grade
+from ragworth.formats.log_record import LoggedPassage, LogRecord, format_places
+from ragworth.formats.log_values import as_grade
+from ragworth.formats.missing_answers import ERROR, NO_REFERENCE, is_error_message, is_missing_answer
+from ragworth.formats.values import WrongLineError, as_text
+from ragworth.tables.definitions import TRUNCATED
+
+TWICE = "occurs twice"
+
+TRACE_SOURCE = "trace:"
+"""Before the id of a trace, the source of an answer from it."""
+
+
+class ShownContext(NamedTuple):
+    """Where the passages of a context are among the rows."""
+
+    start: int
+    end: int
+
+
+def _check_values(record: LogRecord) -> None:
+    """Check what a reader took as it is: texts must be ones that can be encoded, and grades numbers or words."""
+    texts = {"question": record.question, "system": record.system, "answer": record.answer, "trace": record.trace}
+    for name, text in (*texts.items(), *(("accepted answer", each) for each in record.accepted)):
+        if text is not None:
+            as_text(text, name)
+    for aspect, value in record.outcomes.items():
+        for grade in value if isinstance(value, list) else [value]:
+            as_grade(grade, as_text(aspect, "name of a grade"))
+
+
+class LogCollector:
+    """Collects records as rows of tables.
+
+    ``unit`` says what places count: lines, rows or records. With ``strict``, a passage id may occur only once in a
+    context. ``grades`` are the aspects that must be grades, because the user said so.
+    """
+
+    def __init__(
+        self, source: str, system: str, *, unit: str = "line", strict: bool = False, grades: Container[str] = ()
+    ) -> None:
+        self.source, self.system, self.unit, self.strict = source, system, unit, strict
+        self.grades = grades
+        self.columns: Mapping[str, str] = {}
+        """What the file calls the aspects."""
+        self.system_column: str | None = None
+        """A column that isn't read as the system, and may name it."""
+        self.queries: dict[str, str] = {}
+        self.accepted: dict[str, Sequence[str]] = {}
+        self.texts: dict[str, str] = {}
+        self.rows: list[tuple[str, str, int, str, float | None]] = []
+        self.other_texts: dict[int, str] = {}
+        """By row: a text that differs from the first one of the same passage id."""
+        self.hops: dict[int, tuple[int, str | None]] = {}
+        """By row: in which hop a passage was found, and by which search."""
+        self.found_again: list[tuple[str | None, int, str | None]] = []
+        """Passages of the current record that a later search found once more: id, hop and search. No id: the search
+        found nothing."""
+        self.other_hops: list[tuple[str, str, str | None, int, str | None]] = []
+        """Such passages of all records: system, query, passage, hop and search."""
+        self.shown: dict[tuple[str, str], ShownContext] = {}
+        self.unrecorded: dict[tuple[str, str], int] = {}
+        """Contexts that the log does not say anything about, with their places."""
+        self.answers: list[tuple[str, str, int, str | None, str, int, str]] = []
+        self.seen: set[tuple[str, str, int]] = set()
+        self.judged: dict[tuple[int, str], float] = {}
+        """By row and query: relevance of a passage shown."""
+        self.relevant: dict[str, list[LoggedPassage]] = {}
+        self.outcomes: dict[tuple[str, str, str], list[tuple[Grade, int]]] = {}
+        self.no_answers: dict[str, list[int]] = {}
+        """Places of texts that are no answers, by what they say."""
+        self.no_references: list[int] = []
+        self.accepted_places: dict[str, int] = {}
+        self.repeated_passages = 0
+        self.different_repeats = 0
+
+    def add(self, record: LogRecord) -> None:
+        """Add a record; one that can't be used raises a :class:`WrongLineError` and changes nothing."""
+        if record.query is None and not record.question:
+            raise WrongLineError("the record has neither a question nor the id of one")
+        _check_values(record)
+        record = self._without_blanks(record)
+        system = (record.system if self.strict else (record.system or "").strip()) or self.system
+        query = record.query or text_id(plain_text(record.question or ""))
+        if (system, query, record.repeat) in self.seen:
+            name = quote_short(record.question or query, 40) if record.query is None else quote_short(query, 24)
+            raise WrongLineError(
+                f"query {name} {TWICE} for system {quote_short(system, 24)}"
+                + ("" if self.strict else "; if these are answers of several systems, map the column that names them")
+            )
+        self._check_texts(query, record)
+        passages = self._distinct(record, query)
+        self.seen.add((system, query, record.repeat))
+        if record.question is not None:
+            self.queries.setdefault(query, record.question)
+        if record.accepted:
+            self.accepted.setdefault(query, record.accepted)
+            self.accepted_places.setdefault(query, record.place)
+        self._show((system, query), passages, record.place)
+        if record.relevant:
+            self.relevant.setdefault(query, []).extend(record.relevant)
+        source = f"{TRACE_SOURCE}{record.trace}" if record.trace else self.source or "given"
+        answer, status = self._read_answer(record)
+        self.answers.append((system, query, record.repeat, answer, status, record.place, source))
+        for aspect, value in record.outcomes.items():
+            grades = value if isinstance(value, list) else [value]
+            self.outcomes.setdefault((system, query, aspect), []).extend((grade, record.place) for grade in grades)
+
+    def places(self, places: Iterable[int]) -> str:
+        return format_places(places, self.unit)
+
+    def _without_blanks(self, record: LogRecord) -> LogRecord:
+        """The record without accepted answers that say that there is none, such as "N/A"."""
+        known = [text for text in record.accepted if text.strip() not in NO_REFERENCE]
+        if len(known) == len(record.accepted):
+            return record
+        self.no_references.append(record.place)
+        return replace(record, accepted=known)
+
+    def _check_texts(self, query: str, record: LogRecord) -> None:
+        question = self.queries.get(query)
+        if record.question is not None and question is not None and plain_text(question) != plain_text(record.question):
+            raise WrongLineError(f"the query {quote_short(query, 24)} has a different text on an earlier {self.unit}")
+        before = self.accepted.get(query, record.accepted)
+        if record.accepted and sorted(map(plain_text, before)) != sorted(map(plain_text, record.accepted)):
+            name = quote_short(record.question or question or query, 60)
+            here, there = (
+                format_list([quote_short(text, 24) for text in each], 3) for each in (record.accepted, before)
+            )
+            raise WrongLineError(
+                f"the accepted answer to {name} is {here}, but {there} on {self.unit} {self.accepted_places[query]}"
+            )
+
+    def _read_answer(self, record: LogRecord) -> tuple[str | None, str]:
+        """The answer and its status; the text of a missing value or of an error is no answer."""
+        text = (record.answer or "").strip()
+        if is_missing_answer(text, record.accepted):
+            self.no_answers.setdefault(f"with the answer {text!r}", []).append(record.place)
+            return None, record.status if record.status != TRUNCATED else ""
+        if is_error_message(text, record.question or "", record.accepted):
+            self.no_answers.setdefault("with an error message for an answer", []).append(record.place)
+            return None, ERROR
+        return record.answer, record.status
+
+    def _distinct(self, record: LogRecord, query: str) -> list[LoggedPassage] | None:
+        """The passages with ids, each once."""
+        if record.passages is None:
+            return None
+        named: dict[tuple[str, str | None], LoggedPassage] = {}
+        ids: set[str] = set()
+        self.found_again = []
+        for rank, passage in enumerate(record.passages, 1):
+            if passage.is_empty_search:
+                self._find_again(None, passage)
+                continue
+            if passage.id is None and passage.text is None:
+                raise WrongLineError(f"passage {rank} has neither doc_id nor text")
+            name = passage.id if passage.id is not None else text_id(passage.text or "")
+            if name in ids and (self.strict or passage.text is None):
+                if self.strict and passage.hop is None:
+                    raise WrongLineError(f"a passage occurs twice for query {quote_short(query, 24)}")
+                self._find_again(name, passage)
+                continue
+            if (name, passage.text) in named:
+                self._find_again(name, passage)
+            ids.add(name)
+            named.setdefault((name, passage.text), passage._replace(id=name))
+        self.repeated_passages += sum(not each.is_empty_search for each in record.passages) - len(named)
+        return list(named.values())
+
+    def _find_again(self, name: str | None, passage: LoggedPassage) -> None:
+        """Note that another search found a passage, too, or nothing: it is shown once, but that search was made."""
+        if passage.hop is not None:
+            self.found_again.append((name, passage.hop, passage.search))
+
+    def _show(self, key: tuple[str, str], passages: list[LoggedPassage] | None, place: int) -> None:
+        if passages is None:
+            if key not in self.shown:
+                self.unrecorded.setdefault(key, place)
+            return
+        if key in self.shown:
+            start, end = self.shown[key]
+            self.different_repeats += [row[3] for row in self.rows[start:end]] != [each.id for each in passages]
+            return
+        self.unrecorded.pop(key, None)
+        start = len(self.rows)
+        for rank, passage in enumerate(passages, 1):
+            assert passage.id is not None
+            if passage.text is not None and self.texts.setdefault(passage.id, passage.text) != passage.text:
+                self.other_texts[len(self.rows)] = passage.text
+            if passage.relevance is not None:
+                self.judged[len(self.rows), key[1]] = passage.relevance
+            if passage.hop is not None:
+                self.hops[len(self.rows)] = passage.hop, passage.search
+            self.rows.append((*key, rank, passage.id, passage.score))
+        self.other_hops += [(*key, *again) for again in self.found_again]
+        self.shown[key] = ShownContext(start, len(self.rows))
+
+    def rename(self, systems: Mapping[str, str], queries: Mapping[str, str]) -> None:
+        """Give systems and queries other names. Of queries that get the same one, the first text stays."""
+
+        def named(system: str, query: str) -> tuple[str, str]:
+            return systems.get(system, system), queries.get(query, query)
+
+        self.seen = {(*named(system, query), repeat) for system, query, repeat in self.seen}
+        self.rows = [(*named(*row[:2]), *row[2:]) for row in self.rows]
+        self.other_hops = [(*named(*each[:2]), *each[2:]) for each in self.other_hops]
+        self.shown = {named(*key): shown for key, shown in self.shown.items()}
+        self.unrecorded = {named(*key): place for key, place in self.unrecorded.items()}
+        self.answers = [(*named(*each[:2]), *each[2:]) for each in self.answers]
+        self.outcomes = {(*named(*key[:2]), key[2]): values for key, values in self.outcomes.items()}
+        self.judged = {(row, queries.get(query, query)): value for (row, query), value in self.judged.items()}
+        texts, self.queries = self.queries, {}
+        for query, text in texts.items():
+            self.queries.setdefault(queries.get(query, query), text)
+        accepted, self.accepted = self.accepted, {}
+        for query, answers in accepted.items():
+            self.accepted.setdefault(queries.get(query, query), answers)
+        relevant, self.relevant = self.relevant, {}
+        for query, passages in relevant.items():
+            self.relevant.setdefault(queries.get(query, query), []).extend(passages)

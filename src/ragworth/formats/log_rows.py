@@ -1,0 +1,105 @@
+"""Turn a row that has one field for each thing into a record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ragworth.errors import format_names
+from ragworth.formats.fields import FIELDS, FieldFinder
+from ragworth.formats.log_passages import ID_KEYS, as_passages
+from ragworth.formats.log_record import LoggedPassage, LogRecord
+from ragworth.formats.log_values import as_answer, as_grades, as_name, as_repeat, as_texts, parse_cell
+from ragworth.formats.values import WrongLineError, as_text
+
+BLANK_NOTE = "passages without any text are left out"
+
+
+LONG_TEXT = 30
+"""Characters from which a field of a passage may be its text."""
+
+
+def read_record(row: Mapping[str, Any], finder: FieldFinder, place: int, *, cells: bool = False) -> LogRecord:
+    """Convert a row that has one field for each thing."""
+    keys = finder.keys(row)
+    named = finder.get(row, "query")
+    query = as_name(named, "query_id", cells=cells) if keys.get("query") != keys.get("question") else None
+    question = _inner_text(finder.get(row, "question"), "question")
+    if query is None and question is None:
+        if "question" in keys:
+            raise WrongLineError(f"no question: {keys['question']!r} is null")
+        raise WrongLineError(f"no question: there is neither {keys.get('query', 'query_id')!r} nor 'query'")
+    question = None if question is None else as_text(question, keys.get("question", "question"))
+    if query is None and question is not None and not question.strip():
+        raise WrongLineError(f"the {keys['question']} is empty, and there is no id")
+    grades = [name for name in {**keys, **finder.grades} if name not in FIELDS]
+    shown = parse_cell(finder.get(row, "passages"), "passage")
+    passages = as_passages(shown)
+    _note_other_text(shown, passages, finder)
+    return LogRecord(
+        place=place,
+        query=query,
+        question=question,
+        system=as_name(finder.get(row, "system"), "system", cells=cells),
+        repeat=as_repeat(finder.get(row, "repeat")),
+        passages=without_blank(_with_ids(passages, finder.get(row, "passage_ids"), cells=cells), finder),
+        answer=as_answer(_inner_text(finder.get(row, "answer"), "answer"), keys.get("answer", "answer")),
+        accepted=as_texts(_inner_text(finder.get(row, "accepted"), "answer"), cells=cells),
+        relevant=read_relevant(row, finder, cells=cells),
+        outcomes={name: as_grades(finder.get(row, name), name) for name in grades},
+    )
+
+
+def _inner_text(value: Any, field: str) -> Any:
+    """The text in an object such as ``{"question": …}``; other values stay as they are."""
+    if not isinstance(value, Mapping):
+        return value
+    return next(
+        (value[name] for name in (*FIELDS[field], "text", "content") if isinstance(value.get(name), str)), value
+    )
+
+
+def read_relevant(row: Mapping[str, Any], finder: FieldFinder, *, cells: bool = False) -> list[LoggedPassage]:
+    """Passages known to be relevant. As many ids as texts are theirs; otherwise nothing says which belong together."""
+    texts = [each for each in as_passages(finder.get(row, "relevant")) or [] if not each.is_empty_search]
+    ids = as_texts(finder.get(row, "relevant_ids"), "id", cells=cells)
+    if len(ids) == len(texts):
+        return [
+            passage if passage.id is not None else passage._replace(id=name)
+            for passage, name in zip(texts, ids, strict=True)
+        ]
+    return [*texts, *(LoggedPassage(None, name) for name in ids)]
+
+
+def without_blank(passages: list[LoggedPassage] | None, finder: FieldFinder) -> list[LoggedPassage] | None:
+    """Leave out passages of nothing but white space that have no id either, and note it."""
+    if passages is None:
+        return None
+    kept = [each for each in passages if each.id is not None or each.text is None or each.text.strip()]
+    if len(kept) < len(passages) and BLANK_NOTE not in finder.notes:
+        finder.notes.append(BLANK_NOTE)
+    return kept
+
+
+def _note_other_text(value: Any, passages: Sequence[LoggedPassage] | None, finder: FieldFinder) -> None:
+    """Note that passages have an id, no text under a known name, and something under another that may be the text."""
+    if not passages or any(each.text is not None for each in passages):
+        return
+    rows = [each for each in value if isinstance(each, Mapping)] if isinstance(value, list | tuple) else []
+    long = {key for row in rows for key, text in row.items() if isinstance(text, str) and len(text) >= LONG_TEXT}
+    names = [key for key in dict.fromkeys(key for row in rows for key in row) if key in long and key not in ID_KEYS]
+    note = f"passages have no text: {format_names(names)} isn't read as one; call it 'text' if it is"
+    if names and note not in finder.notes:
+        finder.notes.append(note)
+
+
+def _with_ids(passages: list[LoggedPassage] | None, ids: Any, *, cells: bool) -> list[LoggedPassage] | None:
+    """Passages with the ids of another field."""
+    names = as_texts(ids, "passage id", cells=cells)
+    if not names:
+        return passages
+    if passages is None:
+        return [LoggedPassage(None, name) for name in names]
+    if len(names) != len(passages):
+        raise WrongLineError(f"there are {len(passages)} passages and {len(names)} ids of passages")
+    return [passage._replace(id=name) for passage, name in zip(passages, names, strict=True)]
