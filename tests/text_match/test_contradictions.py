@@ -240,6 +240,7 @@ NOT_GIVEN = [
     ("Ile?", "300 miliardów", "300 milionów"),
     ("How much?", "US$ 500", "A$ 500"),
     ("How many patients took part?", "120 patients", "It took 120 hours."),
+    ("How many employees are there?", "120 employees", "It has 120 customers."),
 ]
 
 

@@ -31,7 +31,7 @@ from ragworth.text_match.quantity_match import QuantityFinding, compare, find_qu
 from ragworth.text_match.short_forms import may_be_short_form
 from ragworth.text_match.spelling import comma_readings
 from ragworth.text_match.text_facts import QuestionFacts, TextFacts, read_answer
-from ragworth.text_match.units import UNITS, units_differ_in_case
+from ragworth.text_match.units import units_differ_in_case
 
 FactKind = Literal["given", "contradicted", "unclear", "absent"]
 
@@ -152,7 +152,13 @@ def _find_denial(text: TextFacts, wanted: TextFacts, question: QuestionFacts) ->
     return ""
 
 
-_COUNTS_ANYTHING = frozenset(("time", "total", "altogether", "overall"))
+_COUNTS_ANYTHING = frozenset(
+    (
+        *("time", "total", "altogether", "overall", "different"),
+        *("people", "person", "individual", "participant", "subject", "item", "piece", "thing", "case"),
+    )
+)
+"""Words after a number that may stand for whatever was asked for, as in "120 people" for "120 patients"."""
 _YEAR = re.compile(r"(?:1\d{3}|20\d{2})(?!\d)")
 
 
@@ -170,10 +176,6 @@ def _find_other_noun(
     if any(not after[:1].isalpha() or after in LITTLE_WORDS or stem_of(after) in known for after in followed):
         return ""
     if not measured and not _COUNTS_ANYTHING.isdisjoint(followed):
-        return ""
-    # An answer to "How many patients?" may count participants, but not hours.
-    asked = any(stem_of(word) in question.stems for word in rest)
-    if asked and not measured and UNITS.keys().isdisjoint(followed):
         return ""
     if any(stem_of(word) in text.stems for word in rest):
         return ""
