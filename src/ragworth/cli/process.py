@@ -6,6 +6,7 @@ import errno
 import os
 import sys
 import warnings
+from typing import Any
 
 import click
 
@@ -19,6 +20,8 @@ DISK_FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 def start(main: click.Command) -> None:
     """Run the command and exit."""
+    for stream in (sys.stdout, sys.stderr):
+        _tolerate_all_letters(stream)
     # Polars goes on without its binary, and fails later in ways that nobody understands.
     warnings.filterwarnings("error", message="Polars binary is missing")
     code = 0
@@ -37,9 +40,21 @@ def start(main: click.Command) -> None:
     sys.exit(code)
 
 
+def _tolerate_all_letters(stream: Any) -> None:
+    """Write UTF-8 to files and pipes; terminals, and those who set another encoding, get ? for what it lacks."""
+    if stream is None or stream.encoding.lower() == "utf-8":  # None: the stream is closed
+        return
+    if stream.isatty() or "PYTHONIOENCODING" in os.environ:
+        stream.reconfigure(errors="replace")
+    else:
+        stream.reconfigure(encoding="utf-8")
+
+
 def _flush() -> None:
     """Write out what is left, unless nobody reads it: Python would complain at its end."""
     for stream in (sys.stdout, sys.stderr):
+        if stream is None:
+            continue
         try:
             stream.flush()
         except (OSError, ValueError):
