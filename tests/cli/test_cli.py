@@ -47,9 +47,7 @@ def test_groups_have_help(group: str) -> None:
     assert result.exit_code == 0 and "Commands:" in result.stdout
 
 
-def test_ray_that_is_not_installed_is_an_error_before_any_work(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ray_that_is_not_installed_is_an_error_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     result = call("--executor", "ray", "calls", "show", str(tmp_path / "calls.sqlite"))
     assert result.exit_code == 2 and 'pip install "ragworth[ray]"' in result.stderr
