@@ -353,9 +353,9 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 def test_a_full_disk_says_so(tmp_path: Path) -> None:
     error = sqlite3.OperationalError("disk I/O error")
     error.sqlite_errorcode = sqlite3.SQLITE_IOERR | 19 << 8  # SQLITE_IOERR_SHMSIZE
-    with closing(Store(tmp_path / "c.sqlite")) as store, pytest.raises(StoreError, match="make room on its disk"):
-        with store._translate_errors():
-            raise error
+    made = closing(Store(tmp_path / "c.sqlite"))
+    with made as store, pytest.raises(StoreError, match="make room on its disk"), store._translate_errors():
+        raise error
 
 
 @pytest.mark.parametrize("name", ENTRIES)

@@ -6,6 +6,7 @@ import errno
 import os
 import sys
 import warnings
+from pathlib import Path
 from typing import Any
 
 import click
@@ -20,6 +21,9 @@ DISK_FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 def start(main: click.Command) -> None:
     """Run the command and exit."""
+    # A closed stream gets its file number back, so that no database is opened under it.
+    sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+    sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         _tolerate_all_letters(stream)
     # Polars goes on without its binary, and fails later in ways that nobody understands.
@@ -42,7 +46,7 @@ def start(main: click.Command) -> None:
 
 def _tolerate_all_letters(stream: Any) -> None:
     """Write UTF-8 to files and pipes; terminals, and those who set another encoding, get ? for what it lacks."""
-    if stream is None or stream.encoding.lower() == "utf-8":  # None: the stream is closed
+    if stream.encoding.lower() == "utf-8":
         return
     if stream.isatty() or "PYTHONIOENCODING" in os.environ:
         stream.reconfigure(errors="replace")
@@ -53,8 +57,6 @@ def _tolerate_all_letters(stream: Any) -> None:
 def _flush() -> None:
     """Write out what is left, unless nobody reads it: Python would complain at its end."""
     for stream in (sys.stdout, sys.stderr):
-        if stream is None:
-            continue
         try:
             stream.flush()
         except (OSError, ValueError):
