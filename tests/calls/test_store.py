@@ -350,6 +350,14 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return path.read_bytes()
 
 
+def test_a_full_disk_says_so(tmp_path: Path) -> None:
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = sqlite3.SQLITE_IOERR | 19 << 8  # SQLITE_IOERR_SHMSIZE
+    made = closing(Store(tmp_path / "c.sqlite"))
+    with made as store, pytest.raises(StoreError, match="make room on its disk"), store._translate_errors():
+        raise error
+
+
 @pytest.mark.parametrize("name", ENTRIES)
 def test_a_damaged_store_is_an_error_in_words(name: str, sound: bytes, tmp_path: Path) -> None:
     wrong: list[str] = []

@@ -41,6 +41,18 @@ def test_a_second_file_for_an_option_that_takes_one_is_an_error() -> None:
     assert call("score", "-q", QRELS, "-q", QRELS.replace(".txt", ".none"), RUNS[0]).stderr.startswith("ragworth:")
 
 
+@pytest.mark.parametrize("group", ["annotate", "grade", "study"])
+def test_groups_have_help(group: str) -> None:
+    result = call(group, "--help")
+    assert result.exit_code == 0 and "Commands:" in result.stdout
+
+
+def test_ray_that_is_not_installed_is_an_error_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    result = call("--executor", "ray", "calls", "show", str(tmp_path / "calls.sqlite"))
+    assert result.exit_code == 2 and 'pip install "ragworth[ray]"' in result.stderr
+
+
 @pytest.mark.parametrize("look", ["csv", "json", "markdown", "latex", "text"])
 def test_every_look_holds_the_same_numbers(look: str) -> None:
     result = call("score", "-q", QRELS, "-m", "P@5", RUNS[0], "-f", look)

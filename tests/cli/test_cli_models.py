@@ -443,6 +443,8 @@ def test_models_that_cannot_be_had(desk: Desk) -> None:
 
 def test_prompts_are_listed_shown_and_rendered(desk: Desk) -> None:
     listed = desk("prompt").stdout
+    first, second = (line for line in listed.splitlines() if line.startswith("rating"))
+    assert first.index("How well") == second.index("The scale")
     for name in ("abstention", "answer", "rating", "relevance"):
         assert name in listed
     shown = desk("prompt", "abstention").stdout

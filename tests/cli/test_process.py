@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import signal
 import subprocess
 import sys
@@ -167,6 +168,20 @@ def test_a_reader_that_has_seen_enough(arguments: str, store: Path) -> None:
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stderr == ""
     assert done.stdout == "0\n"
+
+
+def test_letters_that_the_output_lacks_are_replaced() -> None:
+    command, env = [sys.executable, "-m", "ragworth", "metrics", "UDCG"], {**os.environ, "PYTHONIOENCODING": "latin-1"}
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"") and b"UDCG(?)@k" in done.stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no such shell")
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
+def test_closed_streams(closed: str) -> None:
+    script = f"{sys.executable} -m ragworth --version {closed}"
+    done = subprocess.run(["bash", "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no disk that is always full")

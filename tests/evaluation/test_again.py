@@ -236,6 +236,7 @@ def test_until_ends_there(tmp_path: Path, models: Models) -> None:
     found = evaluate(folder, until="annotate")
     assert list(statuses(found.stages)) == ["load", "retrieve", "annotate.abstention"]
     assert found.results is None
+    assert repr(found) == "Evaluation(load: done, retrieve: done, annotate.abstention: done)"
     assert not (folder / "results").exists()
     with pytest.raises(InputError, match="there is no stage 'compare'"):
         evaluate(folder, until="compare")

@@ -152,7 +152,7 @@ def test_places_that_cannot_be_written_are_refused_before_models_are_asked(
     tmp_path: Path, models: Models, name: str
 ) -> None:
     folder = workspace(tmp_path / "w", TOML + f'\n[paths]\n{name} = "qrels.txt/here"\n')
-    with pytest.raises(InputError, match=r"qrels.txt/here: it cannot be written to\n.*\[paths\]"):
+    with pytest.raises(InputError, match=rf"qrels.txt/here: it cannot be written to\n.*--{name}.*\[paths\]"):
         evaluate(folder)
     assert models.taken() == []
 

@@ -304,3 +304,4 @@ def test_a_question_that_a_log_lacks_is_no_empty_context(folder: Path, models: M
     text = found.report.with_suffix(".md").read_text(encoding="utf-8")
     assert "its log lacks 4 queries" in text and "not in the run" not in text
     assert "| closed | 1 of 2 |" in text
+    assert repr(found).endswith(f"Report: {found.report}") and len(repr(found)) < 1000

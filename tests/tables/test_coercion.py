@@ -7,6 +7,7 @@ import sys
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -39,6 +40,7 @@ def frame() -> pl.DataFrame:
         COLUMNS,
         {name: tuple(values) for name, values in COLUMNS.items()},
         {name: pl.Series(values) for name, values in COLUMNS.items()},
+        {name: np.array(values, dtype=object) for name, values in COLUMNS.items()},
         ROWS,
         tuple(ROWS),
         {"q1": {"a": 1.0, "b": 2.5}, "q2": {"a": 0.5}},
@@ -53,6 +55,7 @@ def frame() -> pl.DataFrame:
         "columns",
         "tuples",
         "series",
+        "objects",
         "rows",
         "more rows",
         "nested",

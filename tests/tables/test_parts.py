@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import polars as pl
@@ -18,6 +19,14 @@ from ragworth.tables.duplicates import duplicate_rows
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables of four rows count as large."""
     monkeypatch.setattr(parts, "MIN_ROWS_TO_SPLIT", 4)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no disk that is always full")
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_full_disk_is_an_error_of_the_system(number: int) -> None:
+    with Path("/dev/full").open("wb", buffering=0) as full, pytest.raises(OSError, match="No space left") as caught:
+        parts.write_parquet([scores()] * number, full)
+    assert caught.value.errno == errno.ENOSPC
 
 
 def scores() -> pl.DataFrame:

@@ -82,7 +82,10 @@ class Store:
             yield
         except (sqlite3.Error, UnicodeDecodeError, zlib.error) as error:
             remedy = "check the file and its folder, or use another store"
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CORRUPT:
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+                remedy = "make room on its disk if it is full, or use another store; answers so far are kept"
+            elif code == sqlite3.SQLITE_CORRUPT:
                 remedy = f"ragworth calls prune {self.path} --damaged makes a new file from everything readable"
             raise StoreError(
                 f"it can't be used: {error}",

@@ -140,7 +140,7 @@ class LazyGroup(click.Group):
 def _check_repeated(command: click.Command, ctx: click.Context, args: list[str]) -> None:
     """Refuse a second file for an option that takes one: the first would be ignored silently."""
     if isinstance(command, click.Group):
-        inner = command.get_command(ctx, args[0]) if args else None
+        inner = command.get_command(ctx, args[0]) if args and not args[0].startswith("-") else None
         return _check_repeated(inner, ctx, args[1:]) if inner is not None else None
     given = [text.partition("=")[0] for text in args[: args.index("--") if "--" in args else None]]
     for option in command.params:

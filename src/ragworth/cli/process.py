@@ -6,6 +6,8 @@ import errno
 import os
 import sys
 import warnings
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -19,6 +21,11 @@ DISK_FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 def start(main: click.Command) -> None:
     """Run the command and exit."""
+    # A closed stream gets its file number back, so that no database is opened under it.
+    sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+    sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        _tolerate_all_letters(stream)
     # Polars goes on without its binary, and fails later in ways that nobody understands.
     warnings.filterwarnings("error", message="Polars binary is missing")
     code = 0
@@ -35,6 +42,16 @@ def start(main: click.Command) -> None:
     end_at_once()
     _flush()
     sys.exit(code)
+
+
+def _tolerate_all_letters(stream: Any) -> None:
+    """Write UTF-8 to files and pipes; terminals, and those who set another encoding, get ? for what it lacks."""
+    if stream.encoding.lower() == "utf-8":
+        return
+    if stream.isatty() or "PYTHONIOENCODING" in os.environ:
+        stream.reconfigure(errors="replace")
+    else:
+        stream.reconfigure(encoding="utf-8")
 
 
 def _flush() -> None:

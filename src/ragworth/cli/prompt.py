@@ -38,9 +38,11 @@ def command(name: str | None, given: tuple[str, ...], prompts: str | None, sourc
 
     if name is None:
         papers = sorted(f"papers/{path.stem}" for path in PROMPT_SETS["papers"].glob("*.txt"))
-        for each in (*prompt_names(prompts), *papers):
+        names = (*prompt_names(prompts), *papers)
+        width = max(map(len, names))
+        for each in names:
             about = load_prompt(each, prompts).about.splitlines() or [""]
-            click.echo(f"{each:<12} {printable(about[0])}".rstrip())
+            click.echo(f"{each:<{width}}  {printable(about[0])}".rstrip())
         click.echo("\nragworth prompt NAME shows one.")
         return
     template = load_prompt(name, prompts)

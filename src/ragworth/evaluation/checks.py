@@ -76,7 +76,7 @@ def load_checked_inputs(
         problems.of(_check_report_packages)
     for name in ("results", "cache", "store"):
         path = space.path(getattr(space, name))
-        problems.of(partial(_check_writable, path, folder=name != "store"), "paths", name)
+        problems.of(partial(_check_writable, path, name), "paths", name)
     problems.of(partial(check_cache, space.path(space.cache)), "paths", "cache")
     if report:
         problems.of(
@@ -123,11 +123,11 @@ def _check_report_packages() -> None:
             raise MissingExtraError(package, "report", "drawing the report's charts")
 
 
-def _check_writable(path: Path, *, folder: bool) -> None:
+def _check_writable(path: Path, name: str) -> None:
     """Refuse a place where nothing can be written, before anything is spent on what should go there."""
-    if path.exists() and path.is_dir() != folder:
-        found = f"this is a {'file' if folder else 'folder'}"
-        raise InputError(found, file=str(path), remedy="name another place under [paths]")
+    remedy = f"name another place: --{name}, or {name} under [paths]"
+    if path.exists() and path.is_dir() == (name == "store"):
+        raise InputError(f"this is a {'folder' if name == 'store' else 'file'}", file=str(path), remedy=remedy)
     there = next(each for each in (path, *path.absolute().parents) if each.exists())
     try:
         if not there.is_dir() and (there != path or not os.access(there, os.W_OK)):
@@ -135,9 +135,7 @@ def _check_writable(path: Path, *, folder: bool) -> None:
         with TemporaryFile(dir=there if there.is_dir() else there.parent):
             pass  # some places say that they can be written to, and cannot
     except OSError as error:
-        raise InputError(
-            "it cannot be written to", file=str(path), remedy="name another place under [paths]"
-        ) from error
+        raise InputError("it cannot be written to", file=str(path), remedy=remedy) from error
 
 
 class WorkspaceChecker:

@@ -26,7 +26,7 @@ from ragworth.report.page.sections.studies import FOLDER as STUDIES_FOLDER
 from ragworth.report.page.sections.studies import list_studies
 from ragworth.results import EXTRA_FILES, TABLES, TEXT_TABLES, Results, results_record
 from ragworth.storage.file_record import RECORD_NAME
-from ragworth.tables import Contexts, Outcomes, Scores
+from ragworth.tables import Contexts, Outcomes, Scores, parts
 from ragworth.tables.turns import turns_digest
 
 REPORT = "report.html"
@@ -152,7 +152,7 @@ def _write_tables(folder: Path, frames: Mapping[str, pl.DataFrame | None]) -> No
         if frame is None:
             record.remove([name])
         else:
-            record.write(name, frame.write_parquet)
+            record.write(name, partial(parts.write_parquet, [frame]))
     record.finish()
 
 

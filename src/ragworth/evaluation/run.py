@@ -49,6 +49,14 @@ class Evaluation:
         """What the report says. If all of it was there already, it is built when it is first looked at."""
         return self.build_page() if self.build_page is not None else None
 
+    def __repr__(self) -> str:
+        """The verdict and the path of the report, for terminals; without a report, the stages."""
+        if self.page is None:
+            return f"Evaluation({', '.join('{name}: {status}'.format_map(stage) for stage in self.stages)})"
+        answers = self.page.answers
+        said = [answers.headline] if answers is not None else [each.sentence for each in self.page.overview.standings]
+        return "\n".join((*said, f"Report: {self.report}"))
+
     def _repr_html_(self) -> str:
         """The verdict and a picture, for notebooks; without a report, the stages."""
         if self.page is not None:

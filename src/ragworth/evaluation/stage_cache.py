@@ -127,7 +127,7 @@ def _as_read(made: StageResult) -> StageResult:
 
 def _save_stage(made: StageResult, folder: Path) -> None:
     for name, frame in made.frames.items():
-        frame.write_parquet(folder / f"{name}.parquet")
+        parts.write_parquet([frame], folder / f"{name}.parquet")
     for name, table in made.tables.items():
         with (folder / f"{name}.parquet").open("wb") as stream:
             parts.write_parquet(table.parts, stream)

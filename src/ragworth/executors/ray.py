@@ -12,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,8 @@ class RayExecutor:
     """Runs calls on a cluster. Its actors stay until it is closed, for all jobs of one model after another."""
 
     def __init__(self, settings: RaySettings | None = None) -> None:
+        if find_spec("ray") is None:
+            raise MissingExtraError("ray", "ray", "running calls on a cluster")
         self.settings = settings or RaySettings()
         self._crews: dict[tuple[str, ...], RayCrew] = {}
         self._started = False
@@ -126,10 +129,8 @@ class RayExecutor:
 
 def _import_ray() -> Any:
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    try:
-        import ray
-    except ImportError as error:
-        raise MissingExtraError("ray", "ray", "running calls on a cluster") from error
+    import ray
+
     return ray
 
 

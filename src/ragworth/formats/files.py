@@ -198,8 +198,8 @@ def _count_lines_to(path: PathOrStr, position: int) -> int:
 
 
 def run_name(path: PathOrStr) -> str:
-    """Strip folders, run extensions and compression extensions from a file name."""
-    name = Path(path).name
+    """Strip folders, run extensions and compression extensions from a file name; bytes that are no UTF-8 become �."""
+    name = os.fsencode(Path(path).name).decode("utf-8", "replace")
     for ending in (".gz", ".zst", ".run", ".trec", ".txt", ".res", ".jsonl", ".json", ".parquet", ".csv", ".tsv"):
         if name.lower().endswith(ending) and len(name) > len(ending):
             name = name[: -len(ending)]

@@ -17,7 +17,7 @@ from ragworth.formats.csv import read_csv, read_text_csv
 from ragworth.formats.files import PathOrStr, create_file, open_file, run_name
 from ragworth.formats.rating_scale import check_ratings
 from ragworth.formats.spreadsheet import write_csv
-from ragworth.tables import Contexts, Judgments, Ratings, Table
+from ragworth.tables import Contexts, Judgments, Ratings, Table, parts
 from ragworth.tables.coercion import ID_ALIASES, find_id_column
 from ragworth.tables.ranking import Ties
 
@@ -109,7 +109,7 @@ def write_table(table: Table, path: PathOrStr) -> None:
         raise FormatError("unknown file extension", file=str(path), expected=".parquet, .csv or .tsv")
     with create_file(path) as stream:
         if ".parquet" in endings:
-            table.frame.write_parquet(stream)
+            parts.write_parquet([table.frame], stream)
             return
         stream.write(write_csv(table.frame, separator="\t" if ".tsv" in endings else ","))
 

@@ -105,10 +105,20 @@ def _entries(folder: Path, root: Path, depth: int) -> Iterator[CandidateFile]:
         if not path.is_dir():
             if path.is_file():
                 yield file
-        elif not path.name.endswith(SKIPPED_FOLDERS) and (
-            depth < MAX_DEPTH or path.name == "qrels"
-        ):  # the last: of a BEIR folder
+        elif (
+            not path.name.endswith(SKIPPED_FOLDERS)
+            and (depth < MAX_DEPTH or path.name == "qrels")  # the last: of a BEIR folder
+            and not _leads_back(path, root)
+        ):
             yield from _entries(path, root, depth + 1)
+
+
+def _leads_back(path: Path, root: Path) -> bool:
+    """Whether a link leads to a folder that is listed anyway, or to one around it."""
+    if not path.is_symlink():
+        return False
+    target, here = path.resolve(), root.resolve()
+    return target.is_relative_to(here) or here.is_relative_to(target)
 
 
 def read_head(file: CandidateFile, scratch: Path) -> FileHead | None:

@@ -105,7 +105,8 @@ def _to_series(name: object, values: Any) -> pl.Series:
     if not isinstance(values, (list, tuple, range)):
         if isinstance(values, (str, bytes)) or not hasattr(values, "__len__"):
             raise TypeError(f"column {name!r} is {_type_name(values)}, not a list")
-        return pl.Series(name, values)
+        column = pl.Series(name, values)
+        return column if column.dtype != pl.Object else _to_series(name, list(values))  # NumPy's arrays of objects
     kinds = {type(value) for value in values if value is not None}
     try:
         if len(kinds) < 2 and not any(issubclass(kind, Integral) for kind in kinds - {bool}):

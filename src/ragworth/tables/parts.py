@@ -7,8 +7,10 @@ changes, and constant columns of each part become literals. Concatenating the pa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import IO
 
 import numpy as np
@@ -54,12 +56,18 @@ def slices(parts: Sequence[pl.DataFrame], rows: int) -> Iterator[pl.DataFrame]:
         yield join_frames(waiting)
 
 
-def write_parquet(parts: Sequence[pl.DataFrame], stream: IO[bytes]) -> None:
-    """Write the parts as one table without concatenating them in memory."""
-    if len(parts) == 1:
-        parts[0].write_parquet(stream)
-    else:
-        pl.concat([part.lazy() for part in parts]).sink_parquet(stream)
+def write_parquet(parts: Sequence[pl.DataFrame], target: IO[bytes] | str | Path) -> None:
+    """Write the parts as one table without concatenating them in memory. A full disk is an ``OSError``."""
+    try:
+        if len(parts) == 1:
+            parts[0].write_parquet(target)
+        else:
+            pl.concat([part.lazy() for part in parts]).sink_parquet(target)
+    except pl.exceptions.ComputeError as error:
+        reason = re.search(r"([^:]+) \(os error (\d+)\)", str(error))
+        if reason is None:
+            raise
+        raise OSError(int(reason[2]), reason[1].strip()) from error
 
 
 def filter_rows(part: pl.DataFrame, column: str, values: Collection[str]) -> pl.DataFrame:

@@ -78,7 +78,7 @@ class Table:
     def write(self, path: str | Path) -> None:
         """Write the table as Parquet."""
         try:
-            parts.join_frames(self.file_parts).write_parquet(path)
+            parts.write_parquet([parts.join_frames(self.file_parts)], path)
         except OSError as error:
             raise TableError(f"cannot be written: {error.strerror or error}", file=str(path)) from error
 
