@@ -8,7 +8,8 @@ Lines that start with ``#`` are comments.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -83,13 +84,10 @@ def read_run(
     ties: precision in which scores are compared: ``float64`` like trec_eval 10, ``float32`` like 9 and earlier.
     skip_bad_lines: skip bad lines and duplicate passages of a query, and count them in ``notes``.
     """
-    layout = TAGGED_RUN if by_tag else RUN
-    try:
-        frame, bad, comments, tags = read_columns(path, layout, skip_bad_lines=skip_bad_lines, unlike=(QRELS,))
-    except FormatError as error:
-        if hint := _header_hint(error, path):
-            raise error.copy(remedy=hint) from error
-        raise
+    with _header_advice(path):
+        frame, bad, comments, tags = read_columns(
+            path, TAGGED_RUN if by_tag else RUN, skip_bad_lines=skip_bad_lines, unlike=(QRELS,)
+        )
     several = "" if by_tag or not tags else _several_tags(tags)
     if by_tag:
         frame = frame.rename({"tag": "system"})
@@ -109,12 +107,19 @@ def read_run(
     return contexts
 
 
-def _header_hint(error: FormatError, path: PathOrStr) -> str:
-    """Advice for lines of three fields, as in runs of MS MARCO; empty for other errors."""
-    if error.line is None or not Path(path).is_file():  # a pipe can be read once
-        return ""
-    with open_file(path) as stream:
-        return header_hint(stream.readline(RANK_SAMPLE).decode("utf-8", "replace").split())
+@contextmanager
+def _header_advice(path: PathOrStr) -> Iterator[None]:
+    """Add advice to errors of a file whose lines have three fields, as runs of MS MARCO do."""
+    try:
+        yield
+    except FormatError as error:
+        if error.line is None or not Path(path).is_file():  # a pipe can be read once
+            raise
+        with open_file(path) as stream:
+            hint = header_hint(stream.readline(RANK_SAMPLE).decode("utf-8", "replace").split())
+        if not hint:
+            raise
+        raise error.copy(remedy=hint) from error
 
 
 def _unlike_ranks(path: PathOrStr) -> str:
@@ -227,12 +232,8 @@ def _line_numbers(path: PathOrStr, bad: list[BadLine], rows: ranking.Ints) -> li
 
 def read_qrels(path: PathOrStr, *, skip_bad_lines: bool = False) -> Judgments:
     """Read TREC qrels as relevance judgments, including real-valued and negative ones."""
-    try:
+    with _header_advice(path):
         frame, bad, comments, _ = read_columns(path, QRELS, skip_bad_lines=skip_bad_lines, unlike=(RUN,))
-    except FormatError as error:
-        if hint := _header_hint(error, path):
-            raise error.copy(remedy=hint) from error
-        raise
     frame, bad = _drop_duplicates(path, frame, bad, ["query"], skip_bad_lines, SUBTOPIC_HINT)
     return Judgments.trusted(
         frame.select(

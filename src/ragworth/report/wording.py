@@ -23,6 +23,7 @@ def count_queries(number: int) -> str:
 
 
 MAX_DIGITS = 6
+"""Digits after the point, at most."""
 
 
 def digits_beside_zero(low: float, high: float, digits: int) -> int:
