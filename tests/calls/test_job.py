@@ -192,6 +192,22 @@ def test_kinds_are_not_mixed_in_a_batch() -> None:
     assert len(batches) == 6
 
 
+@pytest.mark.parametrize("by_prompt", [False, True])
+def test_prompts_of_similar_length_or_beginning_come_together(by_prompt: bool) -> None:
+    seen: list[str] = []
+
+    class Noting(Scripted):
+        sort_by_prompt = by_prompt
+
+        def choose(self, requests: Sequence[Choose]) -> list[Chosen | Failure]:
+            seen.extend(request.prompt.messages[0].content for request in requests)
+            return super().choose(requests)
+
+    texts = [f"{name} {'word ' * words}" for words in (1, 20, 3) for name in ("one", "two")]
+    list(Job(Noting(share, batch=4)).run([replace(question(0), prompt=Prompt.text(text)) for text in texts]))
+    assert seen == sorted(texts, key=None if by_prompt else lambda text: -len(text))
+
+
 @pytest.mark.parametrize("words", [10, 1000, 3000])
 def test_batches_grow_with_long_prompts_too(words: int) -> None:
     sizes: list[int] = []

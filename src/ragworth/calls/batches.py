@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from ragworth.calls.budget import NO_TOKENS, JobLimits, JobTally, TokenEstimate, estimate_tokens, upper_bound_tokens
 from ragworth.calls.serialization import REQUEST_KINDS
-from ragworth.llm.contract import Model, Request
+from ragworth.llm.contract import Generate, Model, PromptMessage, Request
 
 USUAL_REQUEST_TOKENS = 400
 """Tokens of an ordinary request; longer requests are sent in smaller batches."""
@@ -30,13 +30,20 @@ class Batches:
         """Doubles with each batch, so that progress shows early even if a whole batch takes long."""
 
     def queue(self, requests: Iterable[Request], limits: JobLimits) -> deque[tuple[Request, int]]:
-        """Order the requests: a model that batches gets those of one kind and similar length together.
+        """Order the requests: a model that batches gets those of one kind and similar length together. One that reads
+        the common beginning of prompts only once gets those that begin alike together, except to write texts.
 
         If a limit may end the job, the order stays. Returns requests with their estimated tokens.
         """
         sized = [(request, sum(estimate_tokens(request))) for request in requests]
+        by_prompt = getattr(self.model, "sort_by_prompt", False)
+
+        def position(request: Request, tokens: int) -> tuple[str, tuple[PromptMessage, ...], int]:
+            alike = by_prompt and not isinstance(request, Generate)
+            return REQUEST_KINDS[type(request)], request.prompt.messages if alike else (), -tokens
+
         if self.model.batch > 1 and limits == JobLimits():
-            sized.sort(key=lambda one: (REQUEST_KINDS[type(one[0])], -one[1]))
+            sized.sort(key=lambda one: position(*one))
         return deque(sized)
 
     def next(self, queue: deque[tuple[Request, int]], limits: JobLimits) -> list[Request]:

@@ -125,7 +125,9 @@ def open_model(
 
 
 def _engine(card: Card, read: Callable[[], LoadedModel], device: str) -> Engine:
-    return Engine(card, read, batch=64, quick_to_start=True) if device == CPU else Engine(card, read, batch=1024)
+    if device == CPU:
+        return Engine(card, read, batch=64, quick_to_start=True, sort_by_prompt=True)
+    return Engine(card, read, batch=1024)
 
 
 def find_rewriter(card: Card) -> str:

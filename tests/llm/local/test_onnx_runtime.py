@@ -21,8 +21,8 @@ pytest.importorskip("tokenizers")
 from ragworth.errors import ModelError
 from ragworth.llm.local import gguf_file, onnx_model
 from ragworth.llm.local.onnx_graph import write_decoder, write_probe
-from ragworth.llm.local.onnx_runtime import OnnxRuntime
-from ragworth.llm.local.onnx_session import MODEL, PROBE, has_exact_int8
+from ragworth.llm.local.onnx_runtime import MAX_SHARED_TOKENS, OnnxRuntime
+from ragworth.llm.local.onnx_session import CHUNK_TOKENS, MODEL, PROBE, OnnxSession, SessionOutput, has_exact_int8
 from ragworth.llm.local.onnx_tensors import Arithmetic, FloatArithmetic, IntegerArithmetic
 from ragworth.llm.local.onnx_weights import FoldedWeights, quantize_blocks, quantize_columns
 from ragworth.llm.local.runtime import RowLogprobs, SamplingDraw, TokenRow
@@ -157,6 +157,30 @@ def test_results_do_not_depend_on_company_order_or_prefix(either: OnnxRuntime) -
     same(logs(either.read([whole([*PREFIX, *row], len(PREFIX)) for row in ROWS])), together)
     shorter = either.prefix(PREFIX[:5])
     same(logs(either.read([whole([*PREFIX[5:], *row], len(PREFIX) - 5) for row in ROWS], shorter)), together)
+
+
+def test_what_some_rows_have_in_common_is_read_once(either: OnnxRuntime, monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = np.random.default_rng(3)
+    beginnings = [draw.integers(0, 275, size).tolist() for size in (600, 40, 9, 7, 9)]
+    texts = [(begins, draw.integers(0, 275, 12).tolist()) for begins in beginnings for _ in range(3)]
+    rows = [whole([*begins, *rest], len(begins) + 2) for begins, rest in texts]
+    rows[-1] = whole(rows[-1].ids, 4)  # so its beginning, which is asked about, is too short to be read apart
+    prefix, tokens = either.prefix(PREFIX), 0
+    alone = [logs(either.read([row], prefix))[0] for row in rows]
+    read = OnnxSession.read
+
+    def count(session: OnnxSession, ids: list[list[int]], *others: Any, **options: Any) -> SessionOutput:
+        nonlocal tokens
+        pieces = len(ids) == 1 and len(ids[0]) > CHUNK_TOKENS  # which are read by this method again
+        tokens += 0 if pieces else sum(map(len, ids))
+        return read(session, ids, *others, **options)
+
+    monkeypatch.setattr(OnnxSession, "read", count)
+    for most in (MAX_SHARED_TOKENS, 100):
+        monkeypatch.setattr("ragworth.llm.local.onnx_runtime.MAX_SHARED_TOKENS", most)
+        tokens = 0
+        same(logs(either.read(rows, prefix)), alone)
+        assert tokens == 15 * 12 + 600 + 40 + 9 + 3 * 7 + 3 * 9
 
 
 def test_results_do_not_depend_on_threads(

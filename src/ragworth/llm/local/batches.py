@@ -17,18 +17,20 @@ class PrefixGroup(NamedTuple):
     shared: int
 
 
-def group_by_prefix(ids: Sequence[list[int]], firsts: Sequence[int], share: bool = True) -> Iterator[PrefixGroup]:
-    """Group rows by their prefix.
+def group_by_prefix(
+    ids: Sequence[list[int]], firsts: Sequence[int], share: bool = True, least: int = MIN_SHARED_PREFIX
+) -> Iterator[PrefixGroup]:
+    """Group rows by their prefix of at least so many tokens.
 
     ``firsts`` are the positions from which a distribution is needed: a prefix ends before the least of them.
     """
     alike: dict[tuple[int, ...], list[int]] = {}
     for row, tokens in enumerate(ids):
-        alike.setdefault(tuple(tokens[:MIN_SHARED_PREFIX]) if share else (), []).append(row)
+        alike.setdefault(tuple(tokens[:least]) if share else (), []).append(row)
     for rows in alike.values():
         shared = _common_prefix_length(ids, firsts, rows) if share and len(rows) > 1 else 0
         rows.sort(key=lambda row: len(ids[row]), reverse=True)
-        yield PrefixGroup(rows, shared if shared >= MIN_SHARED_PREFIX else 0)
+        yield PrefixGroup(rows, shared if shared >= least else 0)
 
 
 @dataclass

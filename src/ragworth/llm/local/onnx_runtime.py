@@ -1,8 +1,8 @@
 """Run decoders as ONNX graphs (see `onnx_graph`) on the CPU.
 
 Rows are read a few at a time, by one thread each: its data stays in its cache, and it waits for no other. Only a single
-row is shared by all threads. The results are the same either way, whatever rows are read together and wherever their
-common prefix ends.
+row is shared by all threads. What some of the rows have in common, such as a question with several passages, is read
+once. The results are the same either way, whatever rows are read together and wherever their common prefix ends.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import TypeVar
 import numpy as np
 
 from ragworth.errors import ModelError
+from ragworth.llm.local.batches import PrefixGroup, group_by_prefix
 from ragworth.llm.local.logits import entropy, log_softmax, pick_token, select_logprobs
 from ragworth.llm.local.onnx_session import (
     CHUNK_TOKENS,
@@ -33,6 +34,12 @@ T = TypeVar("T")
 
 CAPACITY_STEP = 32
 """Tokens for which memory is allocated at a time when rows are extended."""
+
+MIN_SHARED_TOKENS = 8
+"""Tokens that some rows must have in common to read them once: fewer than a short question has."""
+
+MAX_SHARED_TOKENS = 4096
+"""Tokens of such beginnings to keep at a time; for the embedded model, they take 190 MB."""
 
 DISTRIBUTIONS_AT_A_TIME = 32
 """Distributions converted to probabilities and entropies at a time."""
@@ -69,18 +76,42 @@ class OnnxRuntime:
     def read(self, rows: Sequence[TokenRow], prefix: CachedPrefix | None = None) -> list[RowLogprobs]:
         """Read all rows, a few at a time."""
         before = prefix or self._alone.nothing
+        ids = [row.ids for row in rows]
+        self._check(ids, before)
+        limit = self._part_tokens(sum(map(len, ids)))
         found: dict[int, RowLogprobs] = {}
 
-        def work(numbers: list[int], session: OnnxSession) -> None:
-            taken = [rows[n] for n in numbers]
-            asked = [list(range(row.first, row.first + len(row.wanted))) for row in taken]
-            part = session.read([row.ids for row in taken], asked, before)
-            found.update(
-                (n, _row_logprobs(row, logits)) for n, row, logits in zip(numbers, taken, part.logits, strict=True)
-            )
+        def work(part: tuple[list[int], CachedPrefix], session: OnnxSession) -> None:
+            numbers, read = part
+            taken, done = [rows[n] for n in numbers], read.length - before.length
+            asked = [list(range(row.first - done, row.first - done + len(row.wanted))) for row in taken]
+            logits = session.read([row.ids[done:] for row in taken], asked, read).logits
+            found.update((n, _row_logprobs(row, each)) for n, row, each in zip(numbers, taken, logits, strict=True))
 
-        self._spread([row.ids for row in rows], before, work)
+        for groups in _group_rows(rows):
+            parts: list[tuple[list[int], CachedPrefix]] = []
+            longer = self._extend_prefix(before, [ids[group.rows[0]][: group.shared] for group in groups])
+            for group, read in zip(groups, longer, strict=True):
+                lengths = [len(ids[n]) - group.shared for n in group.rows]
+                parts += [([group.rows[i] for i in part], read) for part in _split_by_length(lengths, limit)]
+            self.share(parts, work)
         return [found[n] for n in range(len(rows))]
+
+    def _extend_prefix(self, before: CachedPrefix, more: list[list[int]]) -> list[CachedPrefix]:
+        """The prefix followed by each of these tokens."""
+        longer = [before] * len(more)
+        lengths = [len(ids) for ids in more]
+
+        def work(numbers: list[int]) -> None:
+            part = self._alone.read([more[n] for n in numbers], [[]] * len(numbers), before, keep=True)
+            for i, n in enumerate(numbers):
+                new = (values[i : i + 1, :, : lengths[n]] for values in part.state)
+                state = [np.concatenate(pair, axis=2) for pair in zip(before.state, new, strict=True)]
+                longer[n] = CachedPrefix(state, before.length + lengths[n])
+
+        parts = _split_by_length(lengths, self._part_tokens(sum(lengths)))
+        list(self._pool.map(work, [part for part in parts if more[part[0]]]))
+        return longer
 
     def decode(self, rows: Sequence[list[int]], prefix: CachedPrefix | None = None) -> OnnxDecoding:
         """Read the rows and keep their keys and values for extension."""
@@ -91,7 +122,9 @@ class OnnxRuntime:
             taken = [rows[n] for n in numbers]
             decoding.add(numbers, session.read(taken, [[len(row) - 1] for row in taken], before, keep=True))
 
-        self._spread(rows, before, work)
+        self._check(rows, before)
+        lengths = [len(row) for row in rows]
+        self.share(list(_split_by_length(lengths, self._part_tokens(sum(lengths)))), work)
         return decoding
 
     def share(self, parts: Sequence[T], work: Callable[[T, OnnxSession], None]) -> None:
@@ -101,11 +134,9 @@ class OnnxRuntime:
         else:
             list(self._pool.map(lambda part: work(part, self._alone), parts))
 
-    def _spread(
-        self, rows: Sequence[list[int]], before: CachedPrefix, work: Callable[[list[int], OnnxSession], None]
-    ) -> None:
-        self._check(rows, before)
-        self.share(list(_split_by_length([len(row) for row in rows], self.threads)), work)
+    def _part_tokens(self, tokens: int) -> int:
+        """Tokens of a part, if there are so many in all: few enough to keep all threads busy to the end."""
+        return min(CHUNK_TOKENS, tokens // (2 * self.threads))
 
     def _check(self, rows: Sequence[list[int]], before: CachedPrefix) -> None:
         longest = before.length + max((len(row) for row in rows), default=0)
@@ -185,9 +216,25 @@ def _token_capacity(tokens: int) -> int:
     return -(-(tokens + CAPACITY_STEP) // LENGTH_MULTIPLE) * LENGTH_MULTIPLE - 1
 
 
-def _split_by_length(lengths: Sequence[int], threads: int) -> Iterator[list[int]]:
-    """Split rows into parts of similar length, longest first, with enough parts for all threads."""
-    limit = min(CHUNK_TOKENS, sum(lengths) // (2 * threads))
+def _group_rows(rows: Sequence[TokenRow]) -> Iterator[list[PrefixGroup]]:
+    """Group rows that begin alike; all others are one group. Yields as many groups as have room for their prefixes."""
+    found = list(group_by_prefix([row.ids for row in rows], [row.first for row in rows], least=MIN_SHARED_TOKENS))
+    alone = PrefixGroup([row for group in found if not group.shared for row in group.rows], 0)
+    groups, tokens = [alone] if alone.rows else [], 0
+    for group in found:
+        if not group.shared:
+            continue
+        if groups and tokens + group.shared > MAX_SHARED_TOKENS:
+            yield groups
+            groups, tokens = [], 0
+        groups.append(group)
+        tokens += group.shared
+    if groups:
+        yield groups
+
+
+def _split_by_length(lengths: Sequence[int], limit: int) -> Iterator[list[int]]:
+    """Split rows into parts of similar length and at most ``limit`` tokens, longest first."""
     part: list[int] = []
     for number in sorted(range(len(lengths)), key=lambda n: -lengths[n]):
         if part and (len(part) + 1) * lengths[part[0]] > limit:
