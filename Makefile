@@ -3,8 +3,8 @@ PYTHON ?= python3
 # Compiled modules are kept, also where the environment says otherwise: the tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
 BIN := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
-# Always the versions that are known to work together.
-INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
+# Always the versions that are known to work together. Python compiles the modules that are imported; pip would compile all.
+INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 
 # The tests that `make test` leaves to `make test-all`: tests/README.md.
 OTHERS := torch or model or server or postgres or cluster or browser or real or slow

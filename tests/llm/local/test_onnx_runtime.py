@@ -22,7 +22,7 @@ from ragworth.errors import ModelError
 from ragworth.llm.local import gguf_file, onnx_model
 from ragworth.llm.local.onnx_graph import write_decoder, write_probe
 from ragworth.llm.local.onnx_runtime import MAX_SHARED_TOKENS, OnnxRuntime
-from ragworth.llm.local.onnx_session import CHUNK_TOKENS, MODEL, PROBE, OnnxSession, SessionOutput, has_exact_int8
+from ragworth.llm.local.onnx_session import MODEL, PIECE_TOKENS, PROBE, OnnxSession, SessionOutput, has_exact_int8
 from ragworth.llm.local.onnx_tensors import Arithmetic, FloatArithmetic, IntegerArithmetic
 from ragworth.llm.local.onnx_weights import FoldedWeights, quantize_blocks, quantize_columns
 from ragworth.llm.local.runtime import RowLogprobs, SamplingDraw, TokenRow
@@ -171,7 +171,7 @@ def test_what_some_rows_have_in_common_is_read_once(either: OnnxRuntime, monkeyp
 
     def count(session: OnnxSession, ids: list[list[int]], *others: Any, **options: Any) -> SessionOutput:
         nonlocal tokens
-        pieces = len(ids) == 1 and len(ids[0]) > CHUNK_TOKENS  # which are read by this method again
+        pieces = len(ids) == 1 and len(ids[0]) > PIECE_TOKENS  # which are read by this method again
         tokens += 0 if pieces else sum(map(len, ids))
         return read(session, ids, *others, **options)
 

@@ -31,6 +31,9 @@ in the same order, however many there are, and results are the same to the last 
 CHUNK_TOKENS = 512
 """Tokens read at a time: enough to keep a core busy, few enough for its cache."""
 
+PIECE_TOKENS = 256
+"""Tokens of a single row read at a time: in shorter pieces, fewer scores are computed of tokens that come later."""
+
 
 class CachedPrefix(NamedTuple):
     """Tokens that were read before."""
@@ -63,7 +66,7 @@ class OnnxSession:
         self, rows: Sequence[list[int]], asked: Sequence[list[int]], before: CachedPrefix, *, keep: bool = False
     ) -> SessionOutput:
         """Read rows after a prefix; ``asked`` are the places in each whose next token is requested."""
-        if len(rows) == 1 and len(rows[0]) > CHUNK_TOKENS:
+        if len(rows) == 1 and len(rows[0]) > PIECE_TOKENS:
             return self._read_in_pieces(rows[0], asked[0], before)
         count, longest, most = len(rows), max(map(len, rows)), max(1, *map(len, asked))
         ids = np.zeros((count, longest), np.int64)
@@ -102,8 +105,8 @@ class OnnxSession:
     def _read_in_pieces(self, row: list[int], asked: list[int], before: CachedPrefix) -> SessionOutput:
         """Read a long row in pieces, so that neither attention scores nor logits take much memory."""
         logits, state = [], before.state
-        for start in range(0, len(row), CHUNK_TOKENS):
-            piece = row[start : start + CHUNK_TOKENS]
+        for start in range(0, len(row), PIECE_TOKENS):
+            piece = row[start : start + PIECE_TOKENS]
             places = [place - start for place in asked if 0 <= place - start < len(piece)]
             part = self.read([piece], [places], CachedPrefix(state, before.length + start), keep=True)
             logits.append(part.logits[0])
