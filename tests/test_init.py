@@ -416,6 +416,29 @@ def test_of_long_files_only_the_beginning_is_read(put: Put, tmp_path: Path, monk
     assert space.answers == config.AnswerConfig(file="broken.csv")
 
 
+@pytest.mark.parametrize(
+    ("number", "more", "limit", "judged"),
+    [
+        (200, {"answer": "Ann", "answers": ["Ann"]}, None, None),
+        (201, {"answer": "Ann", "answers": ["Ann"]}, None, 100),
+        (201, {"answer": "Ann", "correctness": 1.0}, None, 100),
+        (2001, {"answer": "Ann", "answers": ["Ann"]}, 2000, 100),
+        (201, {"answer": "Ann"}, 100, None),
+        (201, {"answers": ["Ann"]}, 100, None),
+    ],
+)
+def test_in_many_queries_all_given_answers_are_compared(
+    put: Put, monkeypatch: pytest.MonkeyPatch, number: int, more: dict[str, Any], limit: int | None, judged: int | None
+) -> None:
+    monkeypatch.setattr(file_heads, "HEAD_ROWS", 5000)
+    shown = {"retrieved_context": [{"text": "Ann built it."}]}
+    log = [{"query_id": f"q{n}", "query": f"Who built mill {n}?", **shown, **more} for n in range(number)]
+    plan = init_workspace(folder := put({"log.jsonl": lines(log)})).plan
+    space = config.read(folder)
+    assert (space.limit, space.judged_queries) == (limit, judged)
+    assert sum("there are many queries" in line for line in plan.assumed) == (number > 200)
+
+
 def test_many_files_are_not_all_looked_at(put: Put, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_heads, "MAX_FILES", 2)
     space, plan = begun(put({f"{n}.run": RUN for n in range(5)}))

@@ -13,10 +13,10 @@ import pytest
 from ragworth import config, evaluate
 from ragworth.errors import InputError, JobStopped, RagworthError
 from ragworth.evaluation.plan import plan_evaluation
-from ragworth.evaluation.two_judges import sample_by_hash
 from ragworth.llm.contract import Choose, Request
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.results import Results
+from ragworth.tasks.query_sample import sample_by_hash
 from ragworth.two_judges import estimate
 from tests.evaluation.samples import Models, change, lines, run, share, statuses, workspace
 
@@ -208,6 +208,12 @@ def test_a_limit_for_this_time_is_no_mistake(tmp_path: Path, two: Two) -> None:
     assert "a sample of 41 is larger than the 40 queries" in problems(folder)
     change(folder, "sample = 41", "sample = 40")
     plan_evaluation(config.read(folder))
+
+
+def test_all_queries_must_be_judged_by_the_cheap_judge(tmp_path: Path, two: Two) -> None:
+    folder = space(tmp_path / "w")
+    change(folder, "k = 2", "k = 2\njudged_queries = 30")
+    assert "judgments.abstention.expensive needs judgments of all" in problems(folder)
 
 
 def test_samples_are_drawn_by_the_seed_and_hold_smaller_ones() -> None:

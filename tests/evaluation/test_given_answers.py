@@ -74,6 +74,34 @@ def means(found: Results, aspect: str) -> dict[str, float]:
     return dict(rows.rows())
 
 
+def test_a_model_may_judge_the_passages_of_some_queries_only(tmp_path: Path, models: Models) -> None:
+    lines(tmp_path / "log.jsonl", rag())
+    toml = (
+        "judged_queries = 2\n[systems]\nrag = {run = 'log.jsonl'}\n[judgments]\nabstention = true\ncontainment = true\n"
+    )
+    (tmp_path / "ragworth.toml").write_text(toml + "[grades]\ndeterministic = true\n")
+    judged: set[str] = set()
+    for number in (2, 4, 6):
+        made = evaluate(tmp_path)
+        notes = [note for stage in made.stages if stage["name"] == "load" for note in stage["notes"]]
+        some = f"a model judges the passages of {number} of 6 queries, drawn at random (seed 0)"
+        assert (some in notes) == (number < 6)
+        found = results(made)
+        assert found.judgments is not None
+        now = set(found.judgments.of("abstention")["query"])
+        assert len(now) == number and judged <= now
+        assert found.judgments.of("relevance").height == 6
+        assert means(found, "grade") == {"rag": pytest.approx(4 / 6)}
+        values = found.scores.frame.filter(metric="UDCG@5")["value"]
+        assert (len(values), values.drop_nulls().len()) == (6, number)
+        judged, toml = now, (tmp_path / "ragworth.toml").read_text()
+        (tmp_path / "ragworth.toml").write_text(toml.replace(f"= {number}\n", f"= {number + 2}\n", 1))
+    assert set(results(evaluate(tmp_path, limit=3)).scores.frame["query"]) == {"q0", "q1", "q2"}
+    (tmp_path / "ragworth.toml").write_text(toml.replace("judged_queries = 6", "judged_queries = 1"))
+    found = results(evaluate(tmp_path, every=True))
+    assert found.judgments is not None and found.judgments.of("abstention").height == 6
+
+
 def test_nothing_of_a_folder_is_dropped_or_replaced(folder: Path, models: Models, undrawn: list[object]) -> None:
     made = evaluate(folder)
     found = results(made)

@@ -188,6 +188,7 @@ class Workspace(TomlTable):
     seed: Count = 0
     k: Positive = 5
     limit: Positive | None = None
+    judged_queries: Positive | None = None
     collection: CollectionConfig = CollectionConfig()
     systems: Mapping[str, SystemValue] = field(default_factory=dict)
     """Pipelines in their written form, by name."""

@@ -31,7 +31,7 @@ from ragworth.retrieval import Pipeline, StepContext
 from ragworth.tables import Answers, Contexts, Judgments, Outcomes
 from ragworth.tables.turns import turns_digest
 from ragworth.tasks.query_sample import check_positive_count as whole_number
-from ragworth.tasks.query_sample import sample_queries
+from ragworth.tasks.query_sample import sample_by_hash, sample_queries
 from ragworth.text_match.languages import foreign_languages
 from ragworth.two_judges.strata import check_random_share
 
@@ -60,6 +60,8 @@ class EvaluationInputs:
     """By kind, what a better judge says of some queries, out of files."""
     limited: bool = False
     """Whether there are more queries, which a limit leaves out."""
+    to_judge: frozenset[str] | None = None
+    """Queries whose passages a model judges; None for all."""
     hops: HopTable = field(default_factory=dict)
     """The searches of agents that searched more than once."""
     logged: bool = False
@@ -169,6 +171,7 @@ def load_inputs(
         return None
     found = len(queries)
     queries, limits = _limit_queries(queries, space, limit, sample, every=every)
+    to_judge = None if every else _queries_to_judge(queries, space, limits)
     notes = [*texts.notes, *replaced_notes(systems.logs if again else []), *limits]
     scope = EvaluationScope(queries, systems.names, problems, space.folder, notes)
     material = EvaluationInputs(
@@ -184,6 +187,7 @@ def load_inputs(
         (),
         {kind: scope.judgments(each) for kind, each in better.items() if each is not None},
         len(queries) < found,
+        to_judge,
         problems.of(partial(_find_hops, space.hops, systems.made, set(queries), notes), "systems") or {},
         systems.made.keys()
         <= {name for log in systems.logs if log.contexts is not None for name in log.contexts.systems},
@@ -208,6 +212,16 @@ def _limit_queries(
         notes.append(f"the first {most:,} of {format_count(len(queries), 'query', 'queries')}")
         queries = queries[:most]
     return queries, notes
+
+
+def _queries_to_judge(queries: list[str], space: Workspace, notes: list[str]) -> frozenset[str] | None:
+    """The queries whose passages a model judges, where the workspace doesn't want all."""
+    most = space.judged_queries
+    if most is None or most >= len(queries) or not space.judgments:
+        return None
+    some = f"{most:,} of {format_count(len(queries), 'query', 'queries')}"
+    notes.append(f"a model judges the passages of {some}, drawn at random (seed {space.seed})")
+    return frozenset(sample_by_hash(queries, most, space.seed))
 
 
 def _missing_system_notes(material: EvaluationInputs, systems: LoadedSystems) -> list[str]:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable
-
 import polars as pl
 
 from ragworth import two_judges
@@ -21,6 +18,7 @@ from ragworth.evaluation.state import EvaluationState, expensive_task
 from ragworth.results import ESTIMATE_TABLES
 from ragworth.scoring import metric_file_digests, passage_tokens
 from ragworth.tables import Judgments
+from ragworth.tasks.query_sample import sample_by_hash
 
 ESTIMATE_STAGE = "score.estimates"
 
@@ -28,15 +26,6 @@ ESTIMATE_STAGE = "score.estimates"
 def expensive_stage(kind: str) -> str:
     """The stage in which the better judge is asked."""
     return f"annotate.{kind}.expensive"
-
-
-def sample_by_hash(queries: Iterable[str], sample: int, seed: int) -> set[str]:
-    """So many of the queries, by a hash of each: a larger sample holds a smaller one, so that nothing is paid twice."""
-
-    def place(query: str) -> bytes:
-        return hashlib.sha256(f"{seed}\n{query}".encode()).digest()
-
-    return set(sorted(set(queries), key=place)[:sample])
 
 
 def _sampled_items(state: EvaluationState, annotator: Annotator, sample: int | None) -> list[AnnotationItem]:

@@ -31,6 +31,12 @@ class TwoJudgesChecker:
                 continue  # an unknown kind is told of with the others
             path = ("judgments", kind, "expensive")
             self.problems.of(partial(self._kind, kind), *path)
+            if self.material.to_judge is not None:
+                self.problems.say(
+                    f"judged_queries leaves queries out, and judgments.{kind}.expensive needs judgments of all",
+                    "take one of them out",
+                    *path,
+                )
             if task.expensive.file is not None:
                 self.problems.of(partial(self._file, kind, task.expensive), *path, "file")
                 continue

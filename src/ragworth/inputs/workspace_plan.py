@@ -32,8 +32,10 @@ CONTAINMENT_NOTE = (
 
 K = 5
 LIMIT_ABOVE = 200
-"""From so many queries on, only the first :data:`FIRST_LIMIT` are evaluated at first, where a model is asked."""
+"""From so many queries on, a model is asked about :data:`FIRST_LIMIT` at first."""
 FIRST_LIMIT = 100
+GRADED_LIMIT = 2000
+"""Queries that are evaluated at first where the data has answers, which are graded without a model."""
 
 ENGLISH_WORDS = frozenset(["the", "of", "and", "to", "in", "a", "is", "was", "for", "that", "with", "as", "on", "by"])
 WORDS_PATTERN = re.compile(r"\w+")
@@ -79,6 +81,8 @@ class _WorkspacePlanner:
         """What systems are called, those included that come out of a file with several."""
         self.answered: set[str] = set()
         """Systems whose answers are in a log."""
+        self.graded = False
+        """Whether a log has grades."""
         self._whole(beir)
         self._runs()
         self._parts()
@@ -190,6 +194,7 @@ class _WorkspacePlanner:
         """Remember the answers and labels that a log brings."""
         if each.log is not None and each.log.answers is not None:
             self.answered |= set(names)
+        self.graded |= each.log is not None and each.log.outcomes is not None
 
     def _named(self, each: RecognisedFile, own: str) -> str:
         """A name for the system of a file that no other has: its own in a log that names it, or after the file."""
@@ -321,12 +326,8 @@ class _WorkspacePlanner:
                 plan.lacking.append("accepted answers: no answers are asked for, since nothing could grade them")
         if texts.answers.height and (self.answered or "answers" in plan.tables):
             plan.set("grades", "deterministic", True)
-        number = self.texts.queries.height
-        if readable and (number > LIMIT_ABOVE or (self.queries is None and number)):
-            plan.set("", "limit", FIRST_LIMIT)
-            plan.assumed.append(
-                f"there are many queries: the first {FIRST_LIMIT} are evaluated until limit is taken out"
-            )
+        if readable:
+            self._limit()
         if not readable and self.names:
             plan.lacking.append(
                 "passages: answers are compared, and nothing is said of what passages are worth"
@@ -338,6 +339,26 @@ class _WorkspacePlanner:
             plan.lacking.append("relevance labels, judgments or ratings: no metric can be computed without them")
         if plan.tables:
             plan.set("", "k", K)
+
+    def _limit(self) -> None:
+        """Where there are many queries, ask the model about some. Answers in the data cost nothing to compare."""
+        number, known = self.texts.queries.height, self.queries is not None
+        if not number or (known and number <= LIMIT_ABOVE):
+            return
+        compared = self.graded or "grades" in self.plan.tables
+        to_write = "file" not in self.plan.tables.get("answers", {"file": ""})
+        if not compared or to_write:
+            self.plan.set("", "limit", FIRST_LIMIT)
+            self.plan.assumed.append(f"there are many queries: only the first {FIRST_LIMIT} are evaluated (--all: all)")
+            return
+        if not known or number > GRADED_LIMIT:
+            self.plan.set("", "limit", GRADED_LIMIT)
+        self.plan.set("", "judged_queries", FIRST_LIMIT)
+        first = f"the first {GRADED_LIMIT:,}" if "limit" in self.plan.tables[""] else "all"
+        self.plan.assumed.append(
+            f"there are many queries: {first} are compared by their answers, and the model judges the passages of "
+            f"{FIRST_LIMIT} of them, drawn at random (--all: all)"
+        )
 
 
 def _log_contents(each: RecognisedFile) -> str:

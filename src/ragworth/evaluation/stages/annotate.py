@@ -66,6 +66,8 @@ def run_annotate(state: EvaluationState, kind: str, task: TaskConfig) -> None:
         if kind == "relevance" and _is_readers_opinion(state, task, annotator):
             _annotate_by_text(state, "containment", {}, preferred=True)
         items = items_to_judge(state, annotator)
+        if state.material.to_judge is not None:
+            items = [item for item in items if item.query in state.material.to_judge]
         if not items:
             state.prompts |= annotator.templates
             skip_stage(state, name, "nothing was left to judge: labels or files say it all")
