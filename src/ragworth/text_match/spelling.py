@@ -27,6 +27,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 
 from ragworth.text_match.dates import MONTHS, NUMERIC_DATE, TextPiece, tokens_with_dates
 from ragworth.text_match.numerals import NUMBER_WORDS, ROMAN, SCALES, parse_number_words, plain_number
@@ -118,6 +119,7 @@ _HEADS = frozenset(
 # "one" is a number except in phrases like "no one", "one of", "one another".
 _NOT_ONE_AFTER = frozenset(["no", "any", "every", "some", "each", "the", "this", "that", "which", "another", "only"])
 _NOT_ONE_BEFORE = frozenset(("of", "another", "who", "that", "day"))
+_SHIFTS = {"hundred": 2, "lakh": 5, "crore": 7, "bn": 9, **SCALES}
 
 _LETTERS = str.maketrans({"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ı": "i", "æ": "ae", "Æ": "AE"})
 _POINTS = re.compile("[\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0640]")
@@ -213,19 +215,19 @@ def _amount(found: re.Match[str]) -> str:
     return ("-" if found["minus"] else "") + plain_number(whole, found["fraction"] or found["bare"] or "")
 
 
-def _split_word(raw: str) -> Iterator[TextPiece]:
+@lru_cache(maxsize=1 << 16)
+def _split_word(raw: str) -> tuple[TextPiece, ...]:
     word = raw[:-2] if raw[-2:] in _POSSESSIVES else raw
     value = word.translate(_APOSTROPHES).casefold()
     if value in _WARS:
-        yield from (
+        return (
             TextPiece("word", "world", raw),
             TextPiece("word", "war", raw),
             TextPiece("number", _WARS[value], raw),
         )
-    elif value in _QUARTERS:
-        yield from (TextPiece("place", _QUARTERS[value], raw), TextPiece("word", "quarter", raw))
-    else:
-        yield TextPiece("word", _CURRENCIES.get(value, value), word)
+    if value in _QUARTERS:
+        return TextPiece("place", _QUARTERS[value], raw), TextPiece("word", "quarter", raw)
+    return (TextPiece("word", _CURRENCIES.get(value, value), word),)
 
 
 def _read_numbers(items: list[TextPiece]) -> Iterator[TextPiece]:
@@ -270,7 +272,7 @@ def _scaled(items: list[TextPiece], at: int) -> tuple[TextPiece, int]:
     """The number at a position, times a following scale word ("3.5 million"), and the index of the next item."""
     item = items[at]
     following = items[at + 1].value if at + 1 < len(items) and items[at + 1].kind == "word" else ""
-    shift = {"hundred": 2, "lakh": 5, "crore": 7, "bn": 9, **SCALES}.get(following, 0)
+    shift = _SHIFTS.get(following, 0)
     if not shift:
         return item, at + 1
     sign, digits = ("-", item.value[1:]) if item.value.startswith("-") else ("", item.value)
