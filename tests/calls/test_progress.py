@@ -81,12 +81,33 @@ def test_whose_calls_they_are_and_a_clock_for_each_job(clock: Clock) -> None:
     shown.asking("reranked: setwise")
     clock.now += 2
     shown.update(JobTally(None, asked=10, distinct=10, done=4), 6)
-    assert stream.getvalue() == "\rreranked: setwise: 4 of 10 calls · 2.0/s · 3 s left · 0 from the store · 0 failed"
+    assert stream.getvalue() == "\rreranked: setwise: 4 of 10 calls · 0 from the store · 0 failed"
+
+
+def test_the_time_that_the_first_responses_took_is_not_that_of_the_others(clock: Clock) -> None:
+    """It includes loading the model: two calls after a minute don't mean four hours for 500."""
+    stream = Terminal()
+    shown = Progress(stream=stream)
+    tally = JobTally(None, asked=500, distinct=500)
+    lines = []
+    for seconds, calls in ((60, 2), (10, 20), (10, 20), (100, 458)):
+        clock.now += seconds
+        tally.done += calls
+        tally.prompt_tokens += 100 * calls
+        shown.update(tally, 500 - tally.done)
+        lines.append(stream.getvalue().split("\r")[-1].partition(" · 0 from")[0])
+    assert lines == [
+        "2 of 500 calls",
+        "22 of 500 calls · 2.0/s · 4 min left · 200 tokens/s",
+        "42 of 500 calls · 2.0/s · 4 min left · 200 tokens/s",
+        "500 calls · 2.8/s · 278 tokens/s",
+    ]
 
 
 def test_a_total_that_runs_away_is_none(clock: Clock) -> None:
     """Where answers lead to more calls, nobody knows how many there will be."""
     shown = Progress(stream=io.StringIO())
+    clock.now += 2
     shown.update(JobTally(None, asked=4, distinct=4, done=2), 2)
     assert shown.line(JobTally(None, asked=4, distinct=4, done=3), 1, 3.0).startswith("3 of 4 calls · 1.0/s · 1 s left")
     tally = JobTally(None, asked=8, distinct=8, done=5)

@@ -1,4 +1,4 @@
-"""How long work goes, on one line: rate and time left; of a job also answers from the store, and failures.
+"""Show progress on one line: rate and time left; for a job also answers from the store, and failures.
 
 Without rich: the rates and the lines for logs would stay ours, and it takes 90 ms to import.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 from ragworth.calls.budget import FREE, JobTally
 from ragworth.errors import format_count, format_seconds
@@ -16,8 +16,16 @@ LOG_INTERVAL = 30.0
 """Seconds between lines where the output is not a terminal."""
 
 
+class JobPace(NamedTuple):
+    """What a job had done after so many seconds."""
+
+    seconds: float = 0.0
+    calls: int = 0
+    tokens: int = 0
+
+
 class Progress:
-    """Writes to a terminal's line again and again, to a file now and then. ``total``: requests in all, if known."""
+    """Rewrites one line of a terminal, or writes a line to a file now and then. ``total``: all requests, if known."""
 
     def __init__(self, total: int | None = None, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
@@ -28,28 +36,32 @@ class Progress:
         self._width = 0
         self._title = ""
         self._most: int | None = None
-        """Calls that there were to be in all, when that was last told of."""
+        """The number of calls that the last update expected in all."""
         self._rounds = False
-        """Whether that has grown: answers lead to more calls, and how many there will be nobody knows."""
+        """Whether that number has grown: responses lead to more calls, so the total isn't known."""
+        self._first = JobPace()
+        """At the first responses, which also took the time to load the model."""
         self._work: tuple[str, float, int] | None = None
-        """Of work that is no job: what, when it was first told of, and how much was done then."""
+        """Of work that isn't a job: its name, when it was first reported, and how much was done by then."""
 
     def asking(self, whose: str) -> None:
-        """A job begins; its calls are told of under this name."""
+        """Begin a job, whose calls are reported under this name."""
         self._title, self._start = f"{whose}: " if whose else "", time.monotonic()
-        self._most, self._rounds = None, False
+        self._most, self._rounds, self._first = None, False, JobPace()
 
     def update(self, tally: JobTally, waiting: int) -> None:
         now, most = time.monotonic(), tally.calls + waiting
         self._rounds = self._rounds or (self._total is None and self._most is not None and most > self._most)
         self._most = most
+        if tally.calls and not self._first.calls:
+            self._first = JobPace(now - self._start, tally.calls, tally.prompt_tokens + tally.new_tokens)
         if now - self._said < (0.1 if self._terminal else LOG_INTERVAL):
             return
         self._said = now
         self._write(self.line(tally, waiting, now - self._start))
 
     def done(self, tally: JobTally) -> None:
-        """The last word."""
+        """Write the last line of a job."""
         spent = time.monotonic() - self._start
         self._write(self.line(tally, 0, spent))
         if self._terminal:
@@ -57,7 +69,7 @@ class Progress:
         self._stream.flush()
 
     def working(self, what: str, done: int, total: int) -> None:
-        """How far work is that asks nobody, such as encoding."""
+        """Report progress of work that asks no model, such as encoding."""
         now = time.monotonic()
         if self._work is None or self._work[0] != what:
             self._work = (what, now, done)
@@ -81,10 +93,13 @@ class Progress:
         words = [f"{tally.calls:,} of {tally.calls + left:,} calls" if left else format_count(tally.calls, "call")]
         if left and self._rounds:
             words, left = [f"{format_count(tally.calls, 'call')} so far"], 0
-        if tally.calls and spent > 0:
-            words += _pace_words(tally.calls / spent, left)
-            if tokens := tally.prompt_tokens + tally.new_tokens:
-                words.append(f"{tokens / spent:,.0f} tokens/s")
+        # While the job runs, its pace is that since the first responses; before there are more, it is unknown.
+        first = self._first if waiting else JobPace()
+        calls, tokens = tally.calls - first.calls, tally.prompt_tokens + tally.new_tokens - first.tokens
+        if calls and spent > first.seconds:
+            words += _pace_words(calls / (spent - first.seconds), left)
+            if tokens:
+                words.append(f"{tokens / (spent - first.seconds):,.0f} tokens/s")
         words.append(f"{tally.cached:,} from the store")
         words.append(f"{tally.failed:,} failed")
         if tally.price == FREE:
