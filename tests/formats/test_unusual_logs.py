@@ -49,6 +49,49 @@ def test_a_text_under_an_unknown_name_is_noted(save: Save) -> None:
         load(save("log.jsonl", as_lines({**MILL, "contexts": [{"inhalt": "Ann"}]})))
 
 
+@pytest.mark.parametrize(
+    ("question", "passages", "answer", "accepted"),
+    [
+        ("user_query", "retrieved_docs", "llm_response", "expected_answer"),
+        ("customerQuestion", "sourceChunks", "botReply", "referenceAnswer"),
+        ("User Message", "RAG Context", "Assistant Output", "Gold Response"),
+        ("original_query", "retrieved_nodes", "final_answer", "ground_truth_answers"),
+    ],
+)
+def test_fields_under_names_of_two_words(question: str, passages: str, answer: str, accepted: str, save: Save) -> None:
+    row = {question: "Who built the mill?", passages: ["Ann built it."], answer: "Ann", accepted: "Bob"}
+    log = load(save("log.jsonl", as_lines(row | {"latency_ms": 3})))
+    assert log.collection.queries["text"].to_list() == ["Who built the mill?"]
+    assert log.collection.passages["text"].to_list() == ["Ann built it."]
+    assert log.collection.answers["text"].to_list() == ["Bob"]
+    assert log.answers is not None and log.answers.frame["text"].to_list() == ["Ann"]
+    assert log.answers.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("more", "noted"),
+    [
+        ({"bot_says": "{} built the mill."}, True),
+        ({"comment": "ok"}, False),
+        ({"topic": "mills and bridges"}, False),
+        ({"created_at": "2026-11-0{} 10:00"}, False),
+        ({"response": "{}", "remark": "{} is a good builder"}, False),
+    ],
+)
+def test_texts_that_may_be_the_answers_are_noted(more: dict[str, str], noted: bool, save: Save) -> None:
+    rows = [
+        {"question": f"Who built mill {n}?", "contexts": ["Ann built it."], "expected": "Ann"}
+        | {name: text.format(n) for name, text in more.items()}
+        for n in range(4)
+    ]
+    log = load(save("log.jsonl", as_lines(*rows)))
+    assert log.contexts is not None
+    notes = [*log.contexts.notes, *(log.answers.notes if log.answers is not None else ())]
+    note = "bot_says not used; if the answers are there: --map answer=bot_says"
+    assert any(note in each for each in notes) is noted
+    assert noted or not any("if the answers" in each for each in notes)
+
+
 def test_a_passage_that_the_log_cut_is_the_reference(save: Save) -> None:
     text = "Ann built the mill at Arden in 1820, with her own hands."
     shown = {"a": text, "b": text[:40] + "…"}

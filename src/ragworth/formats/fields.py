@@ -19,32 +19,48 @@ from ragworth.errors import FormatError, Hint, format_names
 
 Names = Mapping[str, tuple[str, ...]]
 
+
+def _combine(firsts: str, seconds: str) -> tuple[str, ...]:
+    return tuple(f"{first}_{second}" for first in firsts.split() for second in seconds.split())
+
+
 FIELDS: dict[str, tuple[str, ...]] = {
     "query": ("query_id", "qid", "question_id", "topic_id", "id", "_id", "sample_id", "example_id"),
-    "question": ("question", "query", "user_input", "query_text", "question_text", "user_query", "input", "prompt"),
+    "question": (
+        *("question", "query", "user_input", "query_text", "question_text", "user_query", "input", "prompt"),
+        *_combine("user customer input original", "question query message prompt request utterance"),
+        "utterance",
+    ),
     "system": ("system", "system_id", "system_name", "pipeline", "configuration", "run_id", "run"),
     "repeat": ("repeat", "epoch", "query_run"),
     "passages": (
         *("retrieved_context", "retrieved_contexts", "retrieval_context", "contexts", "passages", "retrieved_passages"),
         *("retrieved_documents", "retrieved_docs", "retrieved_chunks", "retrieved", "documents", "docs", "chunks"),
-        *("source_documents", "source_nodes", "sources", "ctxs", "context"),
+        *_combine("retrieved", "texts nodes results sources snippets content"),
+        *_combine("source context rag", "documents docs chunks passages contexts texts nodes"),
+        *("sources", "ctxs", "rag_context", "context"),
     ),
     "passage_ids": ("retrieved_context_ids", "passage_ids", "doc_ids", "retrieved_ids"),
     "answer": (
         *("response", "generated_answer", "model_answer", "model_response", "actual_output", "prediction", "predicted"),
-        *("predicted_answer", "llm_answer", "system_answer", "rag_answer", "generated_text", "completion", "answer"),
-        *("output", "result"),
+        "actual_response",
+        *_combine(
+            "predicted llm system rag ai bot chatbot assistant agent model app gpt generated final",
+            "answer response output reply completion",
+        ),
+        *("generated_text", "completion", "answer", "output", "reply", "result"),
     ),
     "accepted": (
         *("answers", "accepted", "accepted_answers", "reference", "reference_answer", "ground_truth"),
         *("ground_truths", "ground_truth_answer", "gt_answer", "gold_answer", "gold_answers", "golden_answer"),
         *("golden_answers", "expected_output", "expected_answer", "expected", "correct_answer", "ideal_answer"),
-        *("target", "gold", "label_answer", "references"),
+        *_combine("expected reference gold golden ideal target ground_truth", "answer response output reply answers"),
+        *("correct_answers", "target", "gold", "label_answer", "references"),
     ),
     "relevant": ("reference_contexts", "gold_contexts", "ground_truth_contexts", "gold_passages", "evidence"),
     "relevant_ids": ("reference_context_ids", "gold_ids", "relevant_ids", "relevant_doc_ids"),
 }
-"""Our fields, and what files call them, in order of preference."""
+"""Our fields, and what files call them, in order of preference (a name may occur twice)."""
 
 GRADE_FIELDS: dict[str, tuple[str, ...]] = {
     "human": ("human_label", "human", "human_grade", "label", "verdict", "annotation"),

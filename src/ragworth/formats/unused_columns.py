@@ -83,6 +83,11 @@ class UnusedColumns:
             if names and field not in found:
                 mapping = quote_argument(f"{field}={names[0]}")
                 notes.append(f"{names[0]!r} isn't used; if it is {TITLES[field]}: --map {mapping}, or [columns]")
+        if "question" in found and "answer" not in found:
+            texts = [name for name, values in self.values.items() if _may_be_answers(name, values)]
+            if texts:
+                which, mapping = format_names(texts, 4), quote_argument(f"answer={texts[0]}")
+                notes.append(f"{which} not used; if the answers are there: --map {mapping}, or [columns]")
         if plain_name(found.get("accepted", "")) == "references" and "passages" not in found:
             notes.append(
                 "'references' are read as accepted answers; if they are the passages: --map passages=references, "
@@ -175,6 +180,14 @@ def _may_be_verdicts(name: str, values: list[Any]) -> bool:
     different = {str(value).strip() for value in values}
     few = 1 < len(different) <= MAX_WORDS and 2 * len(different) <= len(values)
     return few and VERDICT.search(plain_name(name)) is not None and all(isinstance(value, str) for value in values)
+
+
+def _may_be_answers(name: str, values: list[Any]) -> bool:
+    """Whether most values are texts of several words that differ."""
+    if says_no_grade(name):
+        return False
+    texts = [value for value in values if isinstance(value, str) and " " in value.strip()]
+    return 2 * len(texts) > len(values) and 2 * len(set(texts)) > len(texts)
 
 
 def _is_grade_text(value: Any) -> bool:
