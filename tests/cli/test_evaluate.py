@@ -124,6 +124,27 @@ def test_a_dry_run_of_some_stages(folder: Path) -> None:
     assert run("--dry-run", "--only", "score").stdout == "no model is asked\n"
 
 
+def test_the_model_may_be_named_in_the_command(folder: Path, tmp_path: Path) -> None:
+    """It replaces the workspace's, not those of single tasks. Its file is found from where the command is called."""
+    change(folder, 'abstention = {model = "scripted:choose.json"}', "abstention = true")
+    (tmp_path / "other.json").write_text(json.dumps({"*": {"NO-RESPONSE": 0.25}}))
+    other = ("--model", "scripted:other.json", "-O", "seconds=0.001")
+    done = run(*other, "--quiet")
+    assert done.exit_code == 0, done.output
+    judged = pl.read_parquet(folder / "results" / "judgments.parquet")
+    assert set(judged.filter(aspect="abstention")["value"]) == {0.25}
+
+    log = tmp_path / "log.jsonl"
+    log.write_text('{"question": "Who built it?", "contexts": ["Ann built it."], "response": "Ann", "expected": "Ann"}')
+    for command in ("evaluate", "check"):
+        planned = CliRunner().invoke(main, [command, "log.jsonl", *other, *(["--dry-run"] * (command == "evaluate"))])
+        assert planned.exit_code == 0, planned.output
+        assert f"asks scripted:{tmp_path}/other.json for abstention" in planned.stderr.replace("\n", " ")
+    assert "Next: ragworth evaluate log.jsonl --model scripted:other.json -O seconds=0.001" in planned.stdout
+    wrong = CliRunner().invoke(main, ["evaluate", "log.jsonl", "-O", "device"])
+    assert wrong.exit_code == 2 and "NAME=VALUE" in wrong.stderr
+
+
 @pytest.mark.parametrize("options", [("--limit", "1", "--all"), ("--only", "answer", "--until", "score")])
 @pytest.mark.parametrize("dry", [(), ("--dry-run",)])
 def test_options_that_contradict_each_other(options: tuple[str, ...], dry: tuple[str, ...]) -> None:

@@ -333,3 +333,13 @@ def test_a_question_that_a_log_lacks_is_no_empty_context(folder: Path, models: M
     assert "its log lacks 4 queries" in text and "not in the run" not in text
     assert "| closed | 1 of 2 |" in text
     assert repr(found).endswith(f"Report: {found.report}") and len(repr(found)) < 1000
+
+
+def test_data_in_memory_may_be_read_by_another_model(tmp_path: Path, models: Models) -> None:
+    log = [{"question": "Who built it?", "contexts": ["Ann built it."], "response": "Ann", "expected": "Ann"}]
+    name = "openai:reader@http://localhost:1"
+    for number, model in enumerate((name, {"use": name, "concurrency": 2})):
+        evaluate(log, model=model, results=tmp_path / str(number), until="annotate")
+        assert {spec for spec, _ in models.taken()} == {name}
+    with pytest.raises(InputError, match="the model is"):
+        evaluate(log, model={"device": "cuda"}, results=tmp_path / "out")

@@ -8,7 +8,13 @@ from typing import Any
 
 import click
 
-from ragworth.cli.input_options import check_amount_options, input_options, open_with_plan, quoted_inputs
+from ragworth.cli.input_options import (
+    check_amount_options,
+    input_options,
+    open_inputs,
+    quoted_inputs,
+    take_input_options,
+)
 from ragworth.cli.trust_options import take_trust_options, trust_options
 
 
@@ -16,16 +22,7 @@ from ragworth.cli.trust_options import take_trust_options, trust_options
 @input_options
 @click.option("--quiet", is_flag=True, help="Print nothing if all is well.")
 @trust_options
-def command(
-    inputs: tuple[str, ...],
-    columns: tuple[str, ...],
-    limit: int | None,
-    sample: int | None,
-    every: bool,
-    answer_again: bool,
-    quiet: bool,
-    **chosen: Any,
-) -> None:
+def command(limit: int | None, sample: int | None, every: bool, quiet: bool, **chosen: Any) -> None:
     """Read everything that a ragworth.toml names, or files as they are, and report everything that is wrong at once.
 
     Files, ids, pipelines, settings, metrics, models and paths are checked. No language model is asked or loaded, and
@@ -39,10 +36,11 @@ def command(
     from ragworth.report.render import printable
 
     check_amount_options(limit, sample, every)
+    given = take_input_options(chosen)
     paths, consent = take_trust_options(chosen)
     console = None if quiet else WorkLine()
     with interruptible():
-        space, files = open_with_plan(inputs, columns, paths, answer_again=answer_again, quiet=quiet)
+        space, files = open_inputs(given, paths, quiet=quiet)
         found = plan_evaluation(
             space, limit=limit, sample=sample, every=every, console=console, consent=consent, measure_pace=False
         )
@@ -54,7 +52,7 @@ def command(
         click.echo(f"{stage.name}: {stage.words}")
     unused = len(files.unused) if files is not None else 0
     state = f"{format_count(unused, 'file')} not used (see above)" if unused else "All is well"
-    click.echo(printable(f"{state}. Next: ragworth evaluate{quoted_inputs(inputs, columns)}"))
+    click.echo(printable(f"{state}. Next: ragworth evaluate{quoted_inputs(given)}"))
 
 
 def check_limit_options(limit: int | None, every: bool) -> None:

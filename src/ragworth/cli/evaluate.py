@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from ragworth.cli.check import interruptible
-from ragworth.cli.input_options import check_amount_options, input_options, open_inputs
+from ragworth.cli.input_options import check_amount_options, input_options, open_inputs, take_input_options
 from ragworth.cli.output import print_notes
 from ragworth.cli.progress import StageLines as StageLines
 from ragworth.cli.progress import WorkLine
@@ -55,6 +55,7 @@ def command(dry_run: bool, as_json: bool, quiet: bool, **chosen: Any) -> None:
     \b
     ragworth evaluate
     ragworth evaluate log.jsonl
+    ragworth evaluate log.jsonl --model openai:NAME@http://localhost:8000
     ragworth evaluate old.json new.json --map question=Query
     ragworth evaluate examples/demo --dry-run
     ragworth evaluate examples/demo --until annotate
@@ -64,8 +65,7 @@ def command(dry_run: bool, as_json: bool, quiet: bool, **chosen: Any) -> None:
         raise click.UsageError("--only is for one stage and --until for all up to one; give one of the two")
     trust = take_trust_options(chosen)
     with interruptible():
-        given = [chosen.pop(name) for name in ("inputs", "columns", "answer_again")]
-        space = open_inputs(given[0], given[1], trust.paths, answer_again=given[2], quiet=quiet or as_json)
+        space, _ = open_inputs(take_input_options(chosen), trust.paths, quiet=quiet or as_json)
         if dry_run:
             _plan(space, as_json, quiet, chosen, trust)
         else:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 import click
+
+from ragworth.cli.model_options import parse_model_options
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -21,6 +24,12 @@ def input_options(function: F) -> F:
             multiple=True,
             metavar="FIELD=COLUMN",
             help="What a log calls a field: question, answer, passages, accepted, system, …; repeat for more.",
+        ),
+        click.option(
+            "-M", "--model", help="Model to ask instead of the workspace's, or the embedded one; see ragworth models."
+        ),
+        click.option(
+            "-O", "--option", "settings", multiple=True, metavar="NAME=VALUE", help="Set an option of the model."
         ),
         click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N queries."),
         click.option(
@@ -54,23 +63,47 @@ def parse_mapping(pairs: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def open_inputs(inputs: Sequence[str], columns: Sequence[str], paths: Any, *, answer_again: bool, quiet: bool) -> Any:
-    """The workspace to evaluate. What was found in files without a ``ragworth.toml`` goes to standard error."""
-    return open_with_plan(inputs, columns, paths, answer_again=answer_again, quiet=quiet)[0]
+class InputOptions(NamedTuple):
+    """What a command evaluates: files, or a workspace, and with which model."""
+
+    inputs: Sequence[str]
+    columns: Sequence[str]
+    model: str | None
+    settings: Sequence[str]
+    answer_again: bool
 
 
-def open_with_plan(
-    inputs: Sequence[str], columns: Sequence[str], paths: Any, *, answer_again: bool, quiet: bool
-) -> tuple[Any, Any]:
-    """The workspace to evaluate, and how files without a ``ragworth.toml`` were understood (None with one)."""
+def take_input_options(chosen: dict[str, Any]) -> InputOptions:
+    """Take the values of these options out of all values of a command."""
+    return InputOptions(**{name: chosen.pop(name) for name in InputOptions._fields})
+
+
+def open_inputs(given: InputOptions, paths: Any, *, quiet: bool) -> tuple[Any, Any]:
+    """The workspace to evaluate, and how files without a ``ragworth.toml`` were understood (None with one).
+
+    What was found in files without a ``ragworth.toml`` goes to standard error.
+    """
     from ragworth.inputs.sources import answer_anew, open_source
 
-    found = open_source(inputs or (".",), parse_mapping(columns), paths)
-    space = answer_anew(found.workspace) if answer_again else found.workspace
+    found = open_source(given.inputs or (".",), parse_mapping(given.columns), paths)
+    space = answer_anew(found.workspace) if given.answer_again else found.workspace
+    if given.model is not None or given.settings:
+        space = space.with_model(_choose_model(given, space.model))
     if found.plan is not None and not quiet:
         print_plan(found.plan)
         click.echo(_printable(describe_asking(space)), err=True)
     return space, found.plan
+
+
+def _choose_model(given: InputOptions, known: Any) -> Any:
+    """The model of the options; without a name, the known one with other options."""
+    from ragworth.config import ModelSpec
+    from ragworth.evaluation.model_pool import resolve_model_path
+
+    options = parse_model_options(given.settings)
+    if given.model is None:
+        return ModelSpec(known.use, {**known.options, **options})
+    return ModelSpec(resolve_model_path(given.model, Path.cwd()), options)
 
 
 def describe_asking(space: Any) -> str:
@@ -96,9 +129,12 @@ def print_plan(plan: Any, *, err: bool = True) -> None:
             click.echo(_printable(f"  {line}"), err=err)
 
 
-def quoted_inputs(inputs: Sequence[str], columns: Sequence[str]) -> str:
+def quoted_inputs(given: InputOptions) -> str:
     """The arguments of a command, to be pasted after its name."""
-    named = [each for each in inputs if each != "."] + [part for pair in columns for part in ("--map", pair)]
+    named = [each for each in given.inputs if each != "."]
+    named += [part for pair in given.columns for part in ("--map", pair)]
+    named += ["--model", given.model] if given.model is not None else []
+    named += [part for pair in given.settings for part in ("-O", pair)]
     return "".join(f" {shlex.quote(each)}" for each in named)
 
 

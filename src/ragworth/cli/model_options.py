@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,7 +74,12 @@ def open_named_model(spec: str, settings: tuple[str, ...]) -> Any:
     """A model from its written form and ``NAME=VALUE`` options."""
     from ragworth.llm import llm
 
-    return llm(spec, **dict(map(_setting, settings)))
+    return llm(spec, **parse_model_options(settings))
+
+
+def parse_model_options(settings: Sequence[str]) -> dict[str, Any]:
+    """Options of a model out of NAME=VALUE."""
+    return dict(map(_setting, settings))
 
 
 def _setting(text: str) -> tuple[str, Any]:

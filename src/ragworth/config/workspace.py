@@ -244,6 +244,11 @@ class Workspace(TomlTable):
         answers = replace(answers, task=answers.task.with_settings(mine)) if answers is not None else None
         return replace(self, judgments=judgments, grades=grades, answers=answers)
 
+    def with_model(self, model: ModelSpec) -> Workspace:
+        """The same with another model for all tasks that don't name their own."""
+        given = {**self.given, "model": {"use": model.use, **model.options}} if self.given else self.given
+        return replace(self, model=model, given=given)
+
     def path(self, text: str) -> Path:
         """A path of the file's, from its folder."""
         return self.folder / text

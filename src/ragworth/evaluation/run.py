@@ -12,13 +12,13 @@ from typing import Any
 import polars as pl
 
 from ragworth import formats
-from ragworth.config import OutputPaths, Workspace
+from ragworth.config import ModelSpec, OutputPaths, Workspace
 from ragworth.errors import InputError, format_list
 from ragworth.evaluation import hops, stages, two_judges
 from ragworth.evaluation.checks import load_checked_inputs
 from ragworth.evaluation.consent import Consent
 from ragworth.evaluation.lock import workspace_lock
-from ragworth.evaluation.model_pool import ModelPool
+from ragworth.evaluation.model_pool import ModelPool, resolve_model_path
 from ragworth.evaluation.output import write_output
 from ragworth.evaluation.stage_cache import STAGES_FOLDER, StageCache
 from ragworth.evaluation.stages import NEEDS, STAGES
@@ -71,6 +71,7 @@ def evaluate(
     columns: Mapping[str, str] | None = None,
     settings: Mapping[str, Any] | None = None,
     results: str | Path | None = None,
+    model: str | Mapping[str, Any] | None = None,
     answer_again: bool = False,
     only: str | None = None,
     until: str | None = None,
@@ -96,6 +97,8 @@ def evaluate(
         as ``{"k": 3, "judgments": {}}``.
     results: folder to write to; by default ``results`` in a folder, ``LOG-results`` beside a file, and
         ``ragworth-results`` here for data in memory.
+    model: the model to ask, such as ``"openai:NAME@URL"`` or ``{"use": "hf:FOLDER", "device": "cuda"}``, instead of
+        the workspace's or the embedded one. Tasks that name their own model keep it.
     answer_again: let the model answer, and ignore answers and grades in logs.
     only: run this stage alone; what it needs must be there.
     until: end after this stage: ``retrieve``, ``annotate``, ``answer``, ``grade``, ``score`` or ``report``.
@@ -113,6 +116,7 @@ def evaluate(
         raise InputError("all queries are wanted, and a limit or a sample is given", remedy="give one of them")
     space, records = _open(data, columns, settings, results)
     space = answer_anew(space) if answer_again else space
+    space = space.with_model(_model_spec(model)) if model is not None else space
     begun = time.monotonic()
     with ModelPool(space, wait, consent) as models:
         goals = {"scores": "score" in wanted, "report": "report" in wanted}
@@ -161,6 +165,15 @@ def _open(
     return plan_records(
         records, settings or {}, OutputPaths(home, home / "calls.sqlite", home / ".ragworth")
     ).workspace, records
+
+
+def _model_spec(model: str | Mapping[str, Any]) -> ModelSpec:
+    """A model as its written form, or a dict with that under ``use``. Its files are looked for from here."""
+    options = {"use": model} if isinstance(model, str) else dict(model)
+    use = options.pop("use", None)
+    if not isinstance(use, str) or not use:
+        raise InputError(f"the model is {model!r}", expected='"openai:NAME@URL" or {"use": "openai:NAME@URL", …}')
+    return ModelSpec(resolve_model_path(use, Path.cwd()), options)
 
 
 def _elapsed(begun: float) -> float:
