@@ -338,7 +338,8 @@ def test_a_question_that_a_log_lacks_is_no_empty_context(folder: Path, models: M
 def test_data_in_memory_may_be_read_by_another_model(tmp_path: Path, models: Models) -> None:
     log = [{"question": "Who built it?", "contexts": ["Ann built it."], "response": "Ann", "expected": "Ann"}]
     name = "openai:reader@http://localhost:1"
-    for number, model in enumerate((name, {"use": name, "concurrency": 2})):
+    models_given: list[str | dict[str, Any]] = [name, {"use": name, "concurrency": 2}]
+    for number, model in enumerate(models_given):
         evaluate(log, model=model, results=tmp_path / str(number), until="annotate")
         assert {spec for spec, _ in models.taken()} == {name}
     with pytest.raises(InputError, match="the model is"):
