@@ -67,9 +67,9 @@ def load_checked_inputs(
         _check_names(space, problems)
     else:
         folder = space.path(space.prompts) if space.prompts else None
-        setting = replace(material.setting, asking=WorkspaceAsker(models, folder, plan=True))
+        step_context = replace(material.step_context, model_access=WorkspaceAsker(models, folder, plan=True))
         for name, system in material.systems.items():
-            problems.of(partial(check, {name: system}, setting), "systems", name)
+            problems.of(partial(check, {name: system}, step_context), "systems", name)
         WorkspaceChecker(material, models, problems, scores=scores).check()
         TwoJudgesChecker(material, models, problems).check(limit or sample)
     if report:
@@ -170,7 +170,7 @@ class WorkspaceChecker:
         first = system if isinstance(system, Contexts) else system.steps[0]
         if not isinstance(first, Contexts | Run):
             return
-        read = first if isinstance(first, Contexts) else first.apply(None, self.material.setting)
+        read = first if isinstance(first, Contexts) else first.apply(None, self.material.step_context)
         # That nothing was retrieved for a query is something that a run may say of it.
         asked = {*read.frame["query"].unique(), *(query for _, query in read.empty)}
         remedy = "check that ids are written in the run as they are in the files of [collection]"

@@ -78,7 +78,7 @@ class EvaluationInputs:
         return self.answers is not None or self.outcomes is not None
 
     @cached_property
-    def setting(self) -> StepContext:
+    def step_context(self) -> StepContext:
         """What pipelines run on; who is asked is for the stage to say."""
         space = self.workspace
         whole = StepContext.of(
@@ -89,7 +89,7 @@ class EvaluationInputs:
             cache=space.path(space.cache),
             folder=space.folder,
         )
-        return replace(whole, asking=None)
+        return replace(whole, model_access=None)
 
     @cached_property
     def texts_key(self) -> list[str]:

@@ -55,7 +55,7 @@ def all_steps(systems: Mapping[str, Pipeline | Contexts]) -> Iterator[Step]:
         pipeline = waiting.pop(0)
         for step in pipeline.steps:
             yield step
-            waiting += step.contained
+            waiting += step.all_pipelines
 
 
 def _add_costs(before: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:

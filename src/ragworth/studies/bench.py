@@ -86,7 +86,7 @@ class Bench(StageSession):
             raise PlanComplete
         name = self._retriever(retriever)
         system = self.material.systems[name]
-        return with_scores(contexts, self.retrieved({name: system}), name, system, self.material.setting)
+        return with_scores(contexts, self.retrieved({name: system}), name, system, self.material.step_context)
 
     def pool(self, depth: int, retriever: str | None = None, level: float = 1.0) -> Candidates:
         """What contexts can be made of: the first passages that one retriever finds, even if it shows fewer.
@@ -95,10 +95,10 @@ class Bench(StageSession):
         """
         name = self._retriever(retriever)
         system = self.material.systems[name]
-        deeper = system.deepened(depth) if isinstance(system, Pipeline) else system
+        deeper = system.with_depth(depth) if isinstance(system, Pipeline) else system
         lists = lists_by_system(self.retrieved({name: deeper})).get(name, {})
-        found = {query: lists.get(query, [])[:depth] for query in self.material.setting.ids}
-        labels = self.material.setting.labels
+        found = {query: lists.get(query, [])[:depth] for query in self.material.step_context.ids}
+        labels = self.material.step_context.labels
         if not labels and "relevance" in self.space.judgments:
             self.judge(["relevance"], contexts_from_lists({"pool": found}), "pool")
             labels = {}

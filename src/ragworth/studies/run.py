@@ -174,7 +174,7 @@ class _StudyRequest:
         """Everything read and found to fit together; what the study cannot do without is refused here."""
         study, limit = self.study, self.limit
         material = _usable(load_checked_inputs(space, models, every=self.every or limit is not None), study, limit)
-        if study.labels and not material.setting.labels and "relevance" not in space.judgments:
+        if study.labels and not material.step_context.labels and "relevance" not in space.judgments:
             remedy = "name qrels under [collection], or have it judged: relevance = true under [judgments]"
             raise InputError(f"{study.kind} needs relevance labels", file=str(space.file), remedy=remedy)
         if study.answers:
@@ -222,7 +222,7 @@ def _usable(material: EvaluationInputs, chosen: Study, limit: int | None) -> Eva
     """
     if limit is None:
         return material
-    answered, labels = set(material.collection.answers["query"]), material.setting.labels
+    answered, labels = set(material.collection.answers["query"]), material.step_context.labels
     usable = list(material.queries)
     if chosen.needs_answers and answered:
         usable = [query for query in usable if query in answered]

@@ -145,7 +145,7 @@ class TopK(Study):
 
     def _cut(self, bench: Bench, lists: ContextLists) -> tuple[ContextLists, pl.DataFrame, Counter[str]]:
         """Contexts by system and size; what they are, with how many are too short; and queries left out."""
-        queries, labels = bench.material.setting.ids, bench.material.setting.labels
+        queries, labels = bench.material.step_context.ids, bench.material.step_context.labels
         everything = bench.space.answers is not None and bench.space.answers.everything
         answered = set() if everything else set(bench.collection.answers["query"])
         asked = [query for query in queries if not answered or query in answered]
