@@ -137,7 +137,7 @@ def read_scoring_inputs(
     # The rest of the program loads while threads read the runs.
     from ragworth import comparison, formats  # noqa: F401
     from ragworth.conversations import conversation_ids
-    from ragworth.metrics.engine import Tokens
+    from ragworth.metrics.token_counts import Tokens
     from ragworth.scoring import split_metrics
     from ragworth.tables import Contexts
 

@@ -12,7 +12,8 @@ import polars as pl
 
 from ragworth.comparison import ScoreMatrix, score_matrices, summarise, value_bounds
 from ragworth.errors import InputError, format_count, format_list, quote_short
-from ragworth.metrics.engine import Metrics, Tokens
+from ragworth.metrics.parsing import Metrics
+from ragworth.metrics.token_counts import Tokens
 from ragworth.stats.correlation import pearson
 from ragworth.stats.paired import holm
 from ragworth.stats.prediction_powered import PpiEstimate, ppi_difference, ppi_mean

@@ -26,8 +26,8 @@ class Called(Step):
     """Passages from a function of the query's text, a PyTerrier transformer, a retriever of LangChain, LlamaIndex, ….
 
     Two of them are equal if they call the same object, or the same method of one. Texts that the collection doesn't
-    have are remembered in `StepContext.returned_texts`; a text without an id is the passage with exactly this text. A query
-    without words isn't sent and retrieves nothing.
+    have are remembered in `StepContext.returned_texts`; a text without an id is the passage with exactly this text. A
+    query without words isn't sent and retrieves nothing.
     """
 
     thing: Any
