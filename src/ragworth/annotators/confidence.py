@@ -23,7 +23,7 @@ from ragworth.tasks.options import option
 
 @dataclass(frozen=True)
 class ConfidenceAnnotator(Annotator):
-    """PPL, KeyPPL, Entropy and KeyEntropy of a context, all from the same calls; higher is surer.
+    """PPL, KeyPPL, Entropy and KeyEntropy of a context, all from the same calls; higher is more confident.
 
     The model answers greedily with the context; the same tokens are then read without it. Tokens that the context
     has changed the model's mind about are the key tokens. ``relative`` subtracts the model's confidence in what it
@@ -35,8 +35,10 @@ class ConfidenceAnnotator(Annotator):
     relative: bool = option(True, "subtract the confidence of the answer without a context")
     measures: str = option(",".join(MEASURES), "which of the four, with commas between them")
     each: bool = option(False, "judge every passage as a context of its own")
-    approximate: bool = option(False, "from an endpoint that tells only the likeliest tokens: least possible entropy")
-    length: int = option(64, "most tokens of an answer", low=1)
+    approximate: bool = option(
+        False, "with endpoints that return only the likeliest tokens, use the lowest possible entropy"
+    )
+    length: int = option(64, "maximum tokens of an answer", low=1)
     keep_cut: bool = option(False, "keep values of contexts that did not fit whole")
 
     kind: ClassVar[str] = "confidence"

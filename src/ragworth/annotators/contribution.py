@@ -42,7 +42,7 @@ class ContributionAnnotator(ContributionOptions, Annotator):
         "generated", "whose log-probability is split: the model's own answer, or an accepted one",
         choices=("generated", "accepted"),
     )  # fmt: skip
-    length: int = option(64, "most tokens of an answer that the model writes", low=1)
+    length: int = option(64, "maximum tokens of an answer that the model writes", low=1)
     book: AnswerBook | None = field(default=None, kw_only=True)
     """Answers that were given."""
 

@@ -37,7 +37,7 @@ class DownstreamAnnotator(Annotator):
     compare: str = option(
         "rouge-l", "how the answer is compared with accepted ones; judge asks the model", choices=(*COMPARISONS, JUDGE)
     )
-    length: int = option(64, "most tokens of an answer", low=1)
+    length: int = option(64, "maximum tokens of an answer", low=1)
     keep_cut: bool = option(False, "keep values of passages that did not fit whole")
 
     kind: ClassVar[str] = "downstream"

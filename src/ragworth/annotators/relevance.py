@@ -33,7 +33,7 @@ class RelevanceAnnotator(Annotator):
     graded: bool = option(False, "grades 0 to 3, without looking at accepted answers")
     prompt: str = prompt_option("relevance")
     how: str = label_method_option()
-    length: int = option(32, "most tokens of what the model writes", low=1)
+    length: int = option(32, "maximum tokens of what the model writes", low=1)
     keep_cut: bool = option(False, "keep values of passages that did not fit whole")
 
     kind: ClassVar[str] = "relevance"

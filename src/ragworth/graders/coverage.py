@@ -63,7 +63,7 @@ class CoverageGrader(Grader):
     w: float = option(0.5, "weight of density; 1 is plain density", low=0)
     prompt: str = prompt_option("rating")
     how: str = label_method_option()
-    length: int = option(32, "most tokens of what the model writes", low=1)
+    length: int = option(32, "maximum tokens of what the model writes", low=1)
     swapped: bool = option(False, "ask with everything in the other order, to see whether that matters")
     keep_cut: bool = option(False, "keep values of answers that the judge could not see whole")
     _unrated: set[str] = field(default_factory=set, init=False, compare=False)

@@ -39,7 +39,7 @@ class JudgeGrader(Grader):
 
     prompt: str = prompt_option("grade")
     how: str = label_method_option()
-    length: int = option(32, "most tokens of what the model writes", low=1)
+    length: int = option(32, "maximum tokens of what the model writes", low=1)
     swapped: bool = option(False, "ask with the options in the other order, to see whether that matters")
     level: float = option(1.0, "lowest relevance that counts as relevant")
     partial: bool = option(True, "a correct answer from a context without a relevant passage is partially correct")

@@ -61,7 +61,7 @@ class LongForm(Study):
     )
     tie: bool = option(False, "answers no longer than the required subset, and --sizes required by default")
     prompt: str = option("answer-long", "prompt for answers")
-    length: int = option(256, "most tokens of an answer", low=1)
+    length: int = option(256, "maximum tokens of an answer", low=1)
     human: str | None = option(
         None, "what people wrote: a file with a text for each query, or answers for accepted ones"
     )

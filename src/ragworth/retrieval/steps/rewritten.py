@@ -60,8 +60,8 @@ class Rewritten(Step):
     n: int = named(1, "rewrites of each turn, whose results are fused", low=1, high=100)
     temperature: float = named(0.0, "temperature of sampling; 0 is greedy", low=0)
     seed: int = named(0, "seed of sampling", low=0)
-    history: int = named(6000, "most characters of the history that the model sees, the latest messages", low=0)
-    length: int = named(64, "most tokens of a rewrite", low=1)
+    history: int = named(6000, "maximum characters of the history that the model sees, the latest messages", low=0)
+    length: int = named(64, "maximum tokens of a rewrite", low=1)
     prompt: str = named("rewrite", "prompt: a name or a file")
 
     kind: ClassVar[str] = "rewritten"
