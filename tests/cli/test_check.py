@@ -55,7 +55,7 @@ def test_what_was_noticed_is_told_each_time(folder: Path) -> None:
     assert note not in dry.stdout
     for _ in range(2):
         done = CliRunner().invoke(main, ["evaluate", str(folder), "--until", "retrieve"])
-        assert "retrieve: as before" in done.stderr
+        assert "retrieve: from the cache" in done.stderr
         assert f"note: {note}" in done.stderr
 
 

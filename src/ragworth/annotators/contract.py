@@ -105,7 +105,7 @@ class Annotator(Task[AnnotationItem, AspectValues, AnnotationResult]):
     """Names of the prompts it asks with."""
     scales: ClassVar[Mapping[str, LabelScale]] = {}
     """Labels of the replies, by the names of the prompts that ask for one."""
-    asks: ClassVar[bool] = True
+    asks_model: ClassVar[bool] = True
     """Whether it asks a model; one that only compares texts is built with `NO_MODEL`."""
     rounds: ClassVar[int] = 1
     """How often it asks about one thing, each time by what came before."""
@@ -129,10 +129,10 @@ class Annotator(Task[AnnotationItem, AspectValues, AnnotationResult]):
     def __post_init__(self) -> None:
         validate_options(self, self.kind)
         self.check()
-        for name in self.asked:
-            self._fits(name, self.template(name))
+        for name in self.prompt_names:
+            self._check_slots(name, self.template(name))
 
-    def _fits(self, name: str, template: Template) -> None:
+    def _check_slots(self, name: str, template: Template) -> None:
         """Refuse a prompt that lacks a slot, has one that nothing is known for, or declares another kind of reply."""
         known = PROMPT_SLOTS.get(name, self.slots)
         names = template.names | ({"passage"} if "passages" in template.names else set())
@@ -161,22 +161,22 @@ class Annotator(Task[AnnotationItem, AspectValues, AnnotationResult]):
         """Refuse a model that cannot be asked in this way."""
 
     @property
-    def judged(self) -> AnnotationUnit:
+    def judged_unit(self) -> AnnotationUnit:
         """What is judged, with these settings."""
         return self.unit
 
     @property
-    def valued(self) -> tuple[str, ...]:
+    def value_names(self) -> tuple[str, ...]:
         """Names of the values, with these settings."""
         return self.aspects
 
     @property
-    def turns(self) -> int:
+    def max_rounds(self) -> int:
         """How often it asks about one thing, with these settings."""
         return self.rounds
 
     @property
-    def asked(self) -> tuple[str, ...]:
+    def prompt_names(self) -> tuple[str, ...]:
         """Names of the prompts, with these settings."""
         return self.prompts
 
@@ -196,11 +196,11 @@ class Annotator(Task[AnnotationItem, AspectValues, AnnotationResult]):
         findings: Iterable[AspectValues | NoValue],
         controls: Sequence[AspectValues | NoValue],
     ) -> AnnotationResult:
-        keys, table, source = UNIT_KEYS[self.judged], UNIT_TABLES[self.judged], self.source
+        keys, table, source = UNIT_KEYS[self.judged_unit], UNIT_TABLES[self.judged_unit], self.source
         rows = [
             row
             for item, finding in zip(items, findings, strict=True)
-            for row in aspect_rows({key: getattr(item, key) for key in keys}, self.valued, finding, source)
+            for row in aspect_rows({key: getattr(item, key) for key in keys}, self.value_names, finding, source)
         ]
         schema = {**dict.fromkeys([*keys, "aspect"], pl.String), **VALUE_COLUMNS, **self.details}
         frame, notes = self.conclude(frame_from_rows(rows, schema), controls)
@@ -212,12 +212,12 @@ class Annotator(Task[AnnotationItem, AspectValues, AnnotationResult]):
 
     @property
     def templates(self) -> dict[str, Template]:
-        return {template.name: template for template in map(self.template, self.asked)}
+        return {template.name: template for template in map(self.template, self.prompt_names)}
 
     @property
     def source(self) -> str:
         """Where its values come from, in one line."""
-        return describe_source(self.card, [self.template(name) for name in self.asked])
+        return describe_source(self.card, [self.template(name) for name in self.prompt_names])
 
     def template(self, name: str) -> Template:
         """A prompt by its name, read once."""
@@ -231,6 +231,6 @@ class Annotator(Task[AnnotationItem, AspectValues, AnnotationResult]):
 
     def _load(self, name: str) -> Template:
         """A prompt from its file. The setting ``prompt``, where a kind has it, replaces the first prompt."""
-        own: str = getattr(self, "prompt", "") if name == self.asked[0] else ""
+        own: str = getattr(self, "prompt", "") if name == self.prompt_names[0] else ""
         template = prompts.load_prompt(own or name, self.folder, self.card.prompts, swapped=self.swap)
         return replace(template, name=f"{name}-swapped" if self.swap else name)

@@ -60,11 +60,11 @@ class ContributionAnnotator(ContributionOptions, Annotator):
         require_abilities(self.card, asks, "contribution")
 
     @property
-    def valued(self) -> tuple[str, ...]:
+    def value_names(self) -> tuple[str, ...]:
         return aspects(accepted=self.is_accepted, shapley=self.splits_by_shapley, cited=self.book is not None)
 
     @property
-    def turns(self) -> int:
+    def max_rounds(self) -> int:
         return self.split_rounds + (self.book is None)
 
     @property

@@ -60,12 +60,12 @@ class DownstreamAnnotator(Annotator):
         require_abilities(self.card, ("generate",), "downstream")
 
     @property
-    def turns(self) -> int:
+    def max_rounds(self) -> int:
         return 2 if self.compare == JUDGE else 1
 
     @property
-    def asked(self) -> tuple[str, ...]:
-        return self.prompts[: self.turns]
+    def prompt_names(self) -> tuple[str, ...]:
+        return self.prompts[: self.max_rounds]
 
     @property
     def source(self) -> str:

@@ -57,7 +57,7 @@ class RatingAnnotator(Annotator):
         _ = self._way
 
     @property
-    def asked(self) -> tuple[str, ...]:
+    def prompt_names(self) -> tuple[str, ...]:
         return ("abstention",) if self._way == "answerability" else ("rating",)
 
     @property

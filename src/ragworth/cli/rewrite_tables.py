@@ -175,7 +175,7 @@ def label(
     print_notes(found.notes, calling.quiet)
     rewrites, contexts = format_count(rows.height, "rewrite"), format_count(task.distinct, "distinct context")
     click.echo(f"{rewrites}, {contexts}", err=True)
-    if not way.asks:
+    if not way.asks_model:
         if calling.dry_run:
             click.echo("no model is asked")
             return

@@ -223,7 +223,7 @@ class WorkspaceChecker:
         if self.space.answers is None and self.material.answers is None:
             raise InputError(f"grades.{kind} grades answers, and there are none", remedy="add [answers], or its file")
         book = self._book()
-        if not chosen.asks:
+        if not chosen.asks_model:
             self._parted(grading.build_grader(kind, None, self.texts, book, self.folder, settings))
             return
         with self.models.job(task.model, plan=True) as job:

@@ -121,20 +121,20 @@ def evaluate(
             state = EvaluationState(
                 material, models, StageCache(space.path(space.cache) / STAGES_FOLDER, only), console or SilentConsole()
             )
-            state.did("load", "done", notes=list(material.notes), seconds=_elapsed(begun))
+            state.record_stage("load", "done", notes=list(material.notes), seconds=_elapsed(begun))
             for run in _stage_functions(state, wanted):
                 run()
             if "report" not in wanted:
                 return Evaluation(state.stages)
             begun = time.monotonic()
-            state.console.begun("report")
+            state.console.start_stage("report")
             written = write_output(state, page_queries)
             lacking = (
                 "no report: neither a metric nor a grade says which system is better; tables only. If a column of a "
                 "log has grades, say so: --map NAME=COLUMN, or [columns]"
             )
             notes = [] if written.report else [lacking]
-            state.did("report", "done" if written.fresh else "kept", notes=notes, seconds=_elapsed(begun))
+            state.record_stage("report", "done" if written.fresh else "kept", notes=notes, seconds=_elapsed(begun))
             return Evaluation(state.stages, written.results, written.folder, written.report, written.build_page)
 
 

@@ -24,11 +24,11 @@ from ragworth.tables import Contexts, Judgments, Outcomes, Ratings, Scores
 class Console(Protocol):
     """Somebody who is told how an evaluation goes."""
 
-    def begun(self, name: str) -> StageProgress | None:
+    def start_stage(self, name: str) -> StageProgress | None:
         """A stage is made anew; who watches its calls, if it makes any."""
         ...
 
-    def ended(self, facts: Mapping[str, Any]) -> None:
+    def finish_stage(self, facts: Mapping[str, Any]) -> None:
         """A stage has ended: its name, status, notes, seconds, and, where a model was asked, calls and tokens."""
         ...
 
@@ -36,10 +36,10 @@ class Console(Protocol):
 class SilentConsole:
     """Tells nobody."""
 
-    def begun(self, name: str) -> StageProgress | None:
+    def start_stage(self, name: str) -> StageProgress | None:
         return None
 
-    def ended(self, facts: Mapping[str, Any]) -> None:
+    def finish_stage(self, facts: Mapping[str, Any]) -> None:
         pass
 
 
@@ -122,26 +122,26 @@ class EvaluationState:
         """A stage as it was made before from the same, or made now; remembered, and told."""
 
         def timed() -> StageResult:
-            watching, begun = self.console.begun(name), time.monotonic()
+            watching, begun = self.console.start_stage(name), time.monotonic()
             made = make(watching)
             seconds = round(time.monotonic() - begun, 3)
             return replace(made, facts={**made.facts, "lasting": made.lasting, "seconds": seconds})
 
         made = self.kept.of(name, key, timed)
         status = "kept" if not made.fresh else "done" if made.facts["lasting"] else "incomplete"
-        self.did(
+        self.record_stage(
             name, status, **{fact: value for fact, value in made.facts.items() if fact not in ("lasting", "empty")}
         )
         return made
 
-    def did(self, name: str, status: str, **facts: Any) -> None:
+    def record_stage(self, name: str, status: str, **facts: Any) -> None:
         """Remember how a stage went, and tell it.
 
         ``status``: ``done``; ``kept`` from before; ``given`` by a file; ``skipped`` where nothing was left to do;
         ``incomplete`` where calls failed that may pass, and are tried again the next time.
         """
         self.stages.append({"name": name, "status": status, **facts})
-        self.console.ended(self.stages[-1])
+        self.console.finish_stage(self.stages[-1])
 
     def add_outcomes(self, kind: str, frame: pl.DataFrame, single: pl.DataFrame | None = None) -> None:
         """Outcomes of a kind, and where queries have several answers, what was said of every ``single`` one.

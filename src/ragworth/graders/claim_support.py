@@ -60,7 +60,7 @@ class SupportJudge(Grader):
     swapped: bool = option(False, "ask with the labels in the other order, to see whether that matters")
     keep_cut: bool = option(False, "keep values where the passages did not fit whole")
 
-    asks: ClassVar[bool] = True
+    asks_model: ClassVar[bool] = True
     single: ClassVar[bool] = False
     prompts: ClassVar[tuple[str, ...]] = ("support",)
 

@@ -48,7 +48,7 @@ class Grader:
     """Raised when the same answers get other values, so that a workspace grades them again."""
     aspects: ClassVar[tuple[str, ...]]
     """Names of the values."""
-    asks: ClassVar[bool] = False
+    asks_model: ClassVar[bool] = False
     """Whether it asks a model."""
     prompts: ClassVar[tuple[str, ...]] = ()
     """Names of the prompts it asks with; a grader with the setting ``swapped`` has a twin
@@ -119,17 +119,17 @@ class Grader:
         """What was seen on the way of these answers, and what came of the controls."""
         return ()
 
-    def doubts(self, frame: pl.DataFrame) -> list[str]:
+    def warnings(self, frame: pl.DataFrame) -> list[str]:
         """Why what a model said may mean nothing, out of the rows of single answers."""
-        return judgment_warnings(frame, "grade") if self.asks else []
+        return judgment_warnings(frame, "grade") if self.asks_model else []
 
     @property
     def source(self) -> str:
         """Where its values come from, in one line."""
-        return describe_source(self.model, [self.template]) if self.asks else self.kind
+        return describe_source(self.model, [self.template]) if self.asks_model else self.kind
 
     @property
-    def asked(self) -> str:
+    def prompt_name(self) -> str:
         """Name of the prompt, with these settings."""
         return self.prompts[0]
 
@@ -138,8 +138,8 @@ class Grader:
         """The prompt. The setting ``prompt``, where a grader has it, replaces the usual one."""
         swapped, own = getattr(self, "swapped", False), getattr(self, "prompt", "")
         own_set = self.card.prompts if self.card is not None else "fenced"
-        template = prompts.load_prompt(own or self.asked, self.folder, own_set, swapped=swapped)
-        return replace(template, name=f"{self.asked}{'-swapped' if swapped else ''}")
+        template = prompts.load_prompt(own or self.prompt_name, self.folder, own_set, swapped=swapped)
+        return replace(template, name=f"{self.prompt_name}{'-swapped' if swapped else ''}")
 
     @property
     def model(self) -> Card:
@@ -148,7 +148,9 @@ class Grader:
             raise ModelError(f"{self.kind} asks a model, and none was given", remedy="give a model")
         return self.card
 
-    def need(self, answers: Sequence[Answer], lookup: Callable[[str], object], what: str, *inputs: str) -> None:
+    def require_inputs(
+        self, answers: Sequence[Answer], lookup: Callable[[str], object], what: str, *inputs: str
+    ) -> None:
         """Refuse answers to queries for none of which ``lookup`` finds anything."""
         for query in dict.fromkeys(each.query for each in answers):
             try:
@@ -160,11 +162,11 @@ class Grader:
 
     def need_accepted(self, answers: Sequence[Answer]) -> None:
         """Refuse answers to queries for none of which any answer is accepted."""
-        self.need(answers, self.texts.answers, "accepted answers", "answers")
+        self.require_inputs(answers, self.texts.answers, "accepted answers", "answers")
 
     def need_queries(self, answers: Sequence[Answer]) -> None:
         """Refuse answers to queries none of which has a text."""
-        self.need(answers, self.texts.query, "texts of queries", "queries")
+        self.require_inputs(answers, self.texts.query, "texts of queries", "queries")
 
     def text(self, answer: Answer) -> str:
         """What the answer says; `NoValue` where it says nothing."""

@@ -52,7 +52,7 @@ class IdealGrader(Grader):
     labelled: ClassVar[bool] = True
     ordinal: ClassVar[bool] = True
     possible: ClassVar[Mapping[str, float]] = dict(zip(IDEAL_SCALE.labels, IDEAL_SCALE.values, strict=True))
-    asks: ClassVar[bool] = True
+    asks_model: ClassVar[bool] = True
     prompts: ClassVar[tuple[str, ...]] = ("ideal",)
     details: ClassVar[Mapping[str, Any]] = {
         "expected": pl.Float64,

@@ -49,7 +49,7 @@ class JudgeGrader(Grader):
     aspects: ClassVar[tuple[str, ...]] = ("grade",)
     labelled: ClassVar[bool] = True
     possible: ClassVar[Mapping[str, float]] = GRADER_VALUES
-    asks: ClassVar[bool] = True
+    asks_model: ClassVar[bool] = True
     prompts: ClassVar[tuple[str, ...]] = ("grade",)
     details: ClassVar[Mapping[str, Any]] = {
         "label": pl.String,
@@ -100,6 +100,6 @@ class JudgeGrader(Grader):
     def notes(self, answers: Sequence[Answer], controls: Sequence[AspectValues | NoValue]) -> list[str]:
         return self.support.notes(answers) if self.partial else []
 
-    def doubts(self, frame: pl.DataFrame) -> list[str]:
+    def warnings(self, frame: pl.DataFrame) -> list[str]:
         # Whether a correct answer is only partially so is none of the judge's doing.
         return judgment_warnings(frame.with_columns(pl.col("label").replace(PARTIAL, CORRECT)), "grade", "label")

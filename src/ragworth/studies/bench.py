@@ -86,7 +86,7 @@ class Bench(StageSession):
             raise PlanComplete
         name = self._retriever(retriever)
         system = self.material.systems[name]
-        return with_scores(contexts, self.retrieved({name: system}), name, system, self.material.step_context)
+        return with_scores(contexts, self.retrieve({name: system}), name, system, self.material.step_context)
 
     def pool(self, depth: int, retriever: str | None = None, level: float = 1.0) -> Candidates:
         """What contexts can be made of: the first passages that one retriever finds, even if it shows fewer.
@@ -96,13 +96,13 @@ class Bench(StageSession):
         name = self._retriever(retriever)
         system = self.material.systems[name]
         deeper = system.with_depth(depth) if isinstance(system, Pipeline) else system
-        lists = lists_by_system(self.retrieved({name: deeper})).get(name, {})
+        lists = lists_by_system(self.retrieve({name: deeper})).get(name, {})
         found = {query: lists.get(query, [])[:depth] for query in self.material.step_context.ids}
         labels = self.material.step_context.labels
         if not labels and "relevance" in self.space.judgments:
             self.judge(["relevance"], contexts_from_lists({"pool": found}), "pool")
             labels = {}
-            for (query, passage), value in self.known("relevance").items():
+            for (query, passage), value in self.judged_values("relevance").items():
                 labels.setdefault(query, {})[passage] = value
         answered = frozenset(self.collection.answers["query"]) if self.study.needs_answers else None
         return Candidates(self.collection, found, labels, level, self.space.seed, answered, limit=self.limit)
@@ -136,7 +136,7 @@ class Bench(StageSession):
             if self.has_unasked(kinds, some):
                 self.answer(contexts_from_lists(at_most(some)), "answered-at-most")
                 raise PlanComplete
-            known = {kind: self.known(kind) for kind in kinds}
+            known = {kind: self.judged_values(kind) for kind in kinds}
             tried += len(batch)
             for query in batch:
                 with suppress(Unusable):

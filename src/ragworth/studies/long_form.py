@@ -105,7 +105,7 @@ class LongForm(Study):
         return made.with_settings({"answers": how, "coverage": {"eta": THRESHOLDS[0]}})
 
     def run(self, bench: Bench) -> Case:
-        found = bench.retrieved()
+        found = bench.retrieve()
         texts = human_texts(bench.collection.answers, self.human) if self.human else {}
         ratings = self._ratings(bench, found)
         subquestions = set(bench.collection.subquestions["query"])

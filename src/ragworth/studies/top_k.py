@@ -109,7 +109,7 @@ class TopK(Study):
 
     def run(self, bench: Bench) -> Case:
         names = self._metric_names(bench)
-        found = bench.retrieved()
+        found = bench.retrieve()
         shown, design, left = self._cut(bench, lists_by_system(found))
         contexts = contexts_from_lists(shown)
         bench.judge_for(names, contexts)

@@ -80,7 +80,7 @@ class NuggetCreator(Task[NuggetItem, CreatedNuggets, NuggetResult]):
         _ = self._way
 
     @property
-    def turns(self) -> int:
+    def max_rounds(self) -> int:
         return self.windows + 1
 
     @cached_property

@@ -41,7 +41,7 @@ def run_retrieve(state: EvaluationState, *, release: bool = False) -> None:
         return made, noted
 
     if plan is not None and model_steps:
-        state.contexts, _ = found(state.console.begun("retrieve"))
+        state.contexts, _ = found(state.console.start_stage("retrieve"))
         plan += [StagePlan(f"retrieve.{system}", f"{step}: {words}") for system, step, words in asker.forecasts]
         return
     labelled = any({"relevance", "judgments"} & set(step.needs) for step in steps)

@@ -27,7 +27,9 @@ def run_score(state: EvaluationState) -> None:
     if not metrics:
         why = "what passages are worth isn't known" if shows else "no system shows any passages"
         state.scores = Scores.trusted(pl.DataFrame(schema=Scores.schema))
-        state.did("score", "skipped", notes=[f"no metric is computed: {why}; only grades of answers are compared"])
+        state.record_stage(
+            "score", "skipped", notes=[f"no metric is computed: {why}; only grades of answers are compared"]
+        )
         return
     key: dict[str, Any] = {
         "contexts": contexts_key(state.contexts),
