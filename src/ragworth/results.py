@@ -304,7 +304,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def _read_frames(folder: Path, digests: Mapping[str, str]) -> dict[str, pl.DataFrame]:
-    """The files that the manifest names, each checked against its digest; all that are wrong are told together."""
+    """The files that the manifest names, each checked against its digest; all wrong ones are reported together."""
     frames: dict[str, pl.DataFrame] = {}
     wrong: list[str] = []
     for name, digest in digests.items():

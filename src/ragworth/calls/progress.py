@@ -35,7 +35,7 @@ class Progress:
         """Of work that is no job: what, when it was first told of, and how much was done then."""
 
     def asking(self, whose: str) -> None:
-        """A job begins; its calls are told of under this name."""
+        """A job begins; its calls are shown under this name."""
         self._title, self._start = f"{whose}: " if whose else "", time.monotonic()
         self._most, self._rounds = None, False
 

@@ -50,7 +50,7 @@ class StageLines:
 
 
 class WorkLine(StageLines):
-    """How long work goes, and nothing else: for commands that say themselves what came of it."""
+    """Shows the progress of long work, and no result, for commands that print their own."""
 
     def start_stage(self, name: str) -> Any:
         return None if os.environ.get("CI") else LiveLine()
@@ -60,7 +60,7 @@ class WorkLine(StageLines):
 
 
 class LiveLine:
-    """How the work of a stage goes; what came of it is told when the stage ends."""
+    """The progress of a stage, on one line that is overwritten; the result follows when the stage ends."""
 
     def __init__(self) -> None:
         from ragworth.calls.progress import Progress

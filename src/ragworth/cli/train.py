@@ -289,7 +289,7 @@ def sweep(
 
 
 def _read(cases: tuple[str, ...], others: tuple[str, ...]) -> tuple[list[Any], list[Any]]:
-    """The tables of folders of results; all that cannot be read are told together."""
+    """The tables of results folders; all that can't be read are reported together."""
     from ragworth.conversations import independence_notes
     from ragworth.fitting import FittingTables
     from ragworth.inputs.problems import Problems

@@ -1,4 +1,4 @@
-"""What the searches of an agent added to the answers, as a stage: where contexts say in which hop it found what."""
+"""The stage that computes what each search of an agent added to its answers, if contexts have hops."""
 
 from __future__ import annotations
 

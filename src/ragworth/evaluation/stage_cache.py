@@ -104,7 +104,7 @@ class StageCache:
 
 
 def _read_stage(place: Path) -> StageResult | None:
-    """What is kept here; None where it is not there, or damaged."""
+    """The result in a folder; None if it is missing or damaged."""
     with suppress(OSError, ValueError, KeyError, TypeError, AttributeError, FormatError):
         if is_intact(place):
             facts = json.loads((place / FACTS_FILE).read_text(encoding="utf-8"))
@@ -114,7 +114,7 @@ def _read_stage(place: Path) -> StageResult | None:
 
 
 def _is_plain(made: StageResult) -> bool:
-    """Whether all columns are text or numbers, which Parquet gives back as they were."""
+    """Whether all columns are texts or numbers, which Parquet preserves exactly."""
     frames = [*made.frames.values(), *(part for table in made.tables.values() for part in table.parts)]
     kinds = {kind for frame in frames for kind in frame.dtypes}
     return all(kind == pl.String or kind.is_numeric() for kind in kinds)
@@ -135,13 +135,13 @@ def _save_stage(made: StageResult, folder: Path) -> None:
 
 
 def key_digest(key: Mapping[str, Any]) -> str:
-    """A short hash of what JSON can hold, and of the program that makes something of it."""
+    """A short hash of JSON values and of the program's version."""
     text = json.dumps({"form": CACHE_FORMAT, "ragworth": __version__, **key}, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
 
 
 def frame_digest(table: pl.DataFrame | Table | None) -> str:
-    """A hash of a table's columns and rows in their order, whatever the pieces or parts it lies in."""
+    """A hash of a table's columns and rows in their order, regardless of its chunks."""
     if table is None:
         return ""
     frames = table.parts if isinstance(table, Table) else [table]

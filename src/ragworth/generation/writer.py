@@ -72,7 +72,7 @@ DETAIL_COLUMNS = {
     "cut": pl.Int64,
     "prompt_tokens": pl.Int64,
 }
-"""What is kept beside the columns of the table: why there is no text, how the writing ended, the seed, the ids of the
+"""Further columns of the frame: why there is no text, how generation ended, the seed, the ids of the
 passages in the order shown, those that the text cites and how many of its citations name none, characters of
 passages that were cut off, and the prompt's tokens."""
 
@@ -96,7 +96,7 @@ class AnswerWriter(Task[AnswerItem, WrittenAnswer, AnsweringResult]):
     card: Card
     texts: TextLookup
     folder: str | Path | None = None
-    """A user's own prompts."""
+    """Folder with the user's own prompts."""
     k: int | None = None
     """Maximum number of passages shown."""
     counter: TokenCounter = WORD_COUNTER

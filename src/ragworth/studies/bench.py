@@ -1,4 +1,4 @@
-"""The bench of a study: makes its contexts, has them judged, answered and graded, and scores them."""
+"""The bench of a study: builds contexts, has them judged, answered and graded, and scores them."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ FOLDER = "studies"
 """Of what the stages of studies made, in the cache; and of what studies say, in the results."""
 
 GRADER = "deterministic"
-"""How answers are graded where the workspace does not say."""
+"""Grader of answers if the workspace names none."""
 IDEAL = "ideal"
 """Compares answers with an ideal one."""
 
 JudgedValues = dict[str, dict[tuple[str, str], float]]
-"""What the model says about passages: by aspect, then by query and passage."""
+"""Judgments by aspect, then by query and passage."""
 
 
 def fit_workspace(space: Workspace, study: Study) -> Workspace:
-    """The workspace as a study needs it: with kinds of judgment, answers and grades that it may not name itself."""
+    """The workspace with the judgments, answers and grades that a study needs."""
     more = {kind: TaskConfig() for kind in study.judges if kind not in space.judgments}
     writing = space.answers if space.answers is not None and space.answers.file is None else AnswerConfig()
     wanted = [IDEAL] if getattr(study, "outcome", None) == IDEAL else [] if space.grades else [GRADER]
@@ -54,7 +54,7 @@ def fit_workspace(space: Workspace, study: Study) -> Workspace:
 
 
 class Bench(StageSession):
-    """One workspace, ready to be asked by a study.
+    """A workspace, opened for a study.
 
     ``name`` is what its case will be called; ``metrics`` are those that the user wants; ``limit`` is how many queries
     to study at most, of those that can be.
@@ -89,7 +89,7 @@ class Bench(StageSession):
         return with_scores(contexts, self.retrieve({name: system}), name, system, self.material.step_context)
 
     def pool(self, depth: int, retriever: str | None = None, level: float = 1.0) -> Candidates:
-        """What contexts can be made of: the first passages that one retriever finds, even if it shows fewer.
+        """Candidates for contexts: the first passages of one retriever, even if its system shows fewer.
 
         If there are no labels, and the workspace has relevance judged, these passages are judged first.
         """

@@ -127,7 +127,7 @@ def _table(data: Judgments | Data) -> Judgments:
 
 
 def estimate_warnings(frame: pl.DataFrame) -> list[str]:
-    """What of the estimates is to be taken with care; what is so for several is told once."""
+    """Notes on estimates to be read with care; the same note on several is given once."""
     told: dict[str, list[str]] = {}
     for row in frame.iter_rows(named=True):
         n, like = row["n"], row["correlation"]

@@ -30,7 +30,7 @@ def stage_annotator(state: EvaluationState, kind: str, task: TaskConfig, job: Jo
 
 
 def items_to_judge(state: EvaluationState, annotator: Annotator) -> list[AnnotationItem]:
-    """What is to be judged: what is shown, where no label and no file says already what it is."""
+    """Items to judge: passages shown that have no label and no value in a file."""
     things = annotation.annotation_items(annotator, state.shown, state.collection)
     if annotator.judged_unit != "passage":
         return things
