@@ -98,15 +98,15 @@ def make(data: Path, folder: Path) -> None:
     (folder / WORKSPACE_FILE).write_text(WORKSPACE.format(systems="\n".join(lines)), encoding="utf-8")
 
 
-def first(setting: StepContext) -> Contexts:
+def first(context: StepContext) -> Contexts:
     """The passages that come with each question, in the order of BM25; those without a word of it last."""
     found: dict[str, list[str]] = {}
-    retrieved = ragworth.retrieve({"bm25": BM25}, setting).frame.sort("rank")
+    retrieved = ragworth.retrieve({"bm25": BM25}, context).frame.sort("rank")
     for query, passage in retrieved.select("query", "passage").iter_rows():
-        if passage in setting.labels[query]:
+        if passage in context.labels[query]:
             found.setdefault(query, []).append(passage)
     rows = []
-    for query, labels in setting.labels.items():
+    for query, labels in context.labels.items():
         order = [*found.get(query, []), *sorted(labels.keys() - set(found.get(query, [])))]
         rows += [{"query": query, "passage": each, "rank": rank} for rank, each in enumerate(order, 1)]
     return Contexts(rows, system="bm25")

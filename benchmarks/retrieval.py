@@ -91,9 +91,9 @@ def ragworth_bm25(folder: Path) -> Timed:
         passages={"passage": [f"p{n:07}" for n in range(len(passages))], "text": passages},
     )
     parts: dict[str, float] = {}
-    setting, step = StepContext.of(collection, cache=folder / "cache"), Bm25()
-    timed(parts, "index", lambda: step.index(collection.passages, setting.cache))
-    found = timed(parts, "search", lambda: step.apply(None, setting)).frame
+    context, step = StepContext.of(collection, cache=folder / "cache"), Bm25()
+    timed(parts, "index", lambda: step.index(collection.passages, context.cache))
+    found = timed(parts, "search", lambda: step.apply(None, context)).frame
     return parts, [list(part["score"]) for _, part in found.group_by("query", maintain_order=True)]
 
 
@@ -207,8 +207,8 @@ def vaswani(data: Path, folder: Path) -> None:
         print(f"{what}: {done:,} of {total:,}", file=sys.stderr, flush=True)
 
     folder.mkdir(parents=True, exist_ok=True)
-    setting = StepContext.of(collection, cache=folder / "cache", store=folder / "calls.sqlite", told=told)
-    made = retrieve(SYSTEMS, setting)
+    context = StepContext.of(collection, cache=folder / "cache", store=folder / "calls.sqlite", progress=told)
+    made = retrieve(SYSTEMS, context)
     for name in SYSTEMS:
         write(made.only(name), folder / f"{name}.run")
 

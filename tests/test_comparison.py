@@ -129,7 +129,7 @@ def test_wrong_arguments_are_refused(arguments: dict[str, object], message: str)
 
 
 def test_one_system_cannot_be_compared() -> None:
-    with pytest.raises(InputError, match="1 system to compare"):
+    with pytest.raises(InputError, match="only one system to compare"):
         ragworth.compare(scores_of({"a": [0.1]}))
 
 

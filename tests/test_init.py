@@ -355,6 +355,13 @@ def test_texts_that_nothing_tells_apart_are_told_by_their_length(put: Put) -> No
         ("a.csv", "passage,tokens\np0,3\n", "it has lengths of passages, and no texts"),
         ("a.json", '{\n"a": 1\n}\n', "no known format has these columns: a"),
         ("a.jsonl", "not JSON\n", "no known format begins like this"),
+        (
+            "a.jsonl",
+            '{"question": "Who?" "answer": "Ann"}\n',
+            "line 1: this is not JSON (Expecting ',' delimiter, column 21)",
+        ),
+        ("a.jsonl", '{"question": "Who?", "answer":\n{"question": "When?", "answer": "1820"}\n', "line 1: this is not"),
+        ("a.json", '{"a": [1,\n', "line 2: the JSON ends early"),
         ("a.jsonl", "", "it is empty"),
         ("a.jsonl", '{"query_id": "q0", "query": "Who?", "retrieved_context": []}\n', "nothing was retrieved in it"),
         ("qrels.txt", "q0 0 p0 1\n".encode("utf-16"), "this is UTF-16 text"),
@@ -499,7 +506,7 @@ def test_every_line_of_the_template_can_be_switched_on(tmp_path: Path) -> None:
 def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
     file = tmp_path / "ragworth.toml"
     file.write_text("# mine")
-    with pytest.raises(InputError, match=r"it is there already(.|\n)*--force"):
+    with pytest.raises(InputError, match=r"the file already exists(.|\n)*--force"):
         init_workspace(tmp_path)
     assert file.read_text() == "# mine"
     init_workspace(tmp_path, force=True)
@@ -513,7 +520,7 @@ def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
         init_workspace(tmp_path, force=True)
     with pytest.raises(InputError, match="no such folder"):
         init_workspace(tmp_path / "nowhere")
-    with pytest.raises(InputError, match="there is no template 'x'"):
+    with pytest.raises(InputError, match="unknown template 'x'"):
         init_workspace(tmp_path, "x", force=True)
 
 

@@ -27,7 +27,7 @@ _PUBLIC = {
     "Scores": "ragworth.tables",
     "Collection": "ragworth.collection",
     "Metric": "ragworth.metrics.declaration",
-    "Tokens": "ragworth.metrics.engine",
+    "Tokens": "ragworth.metrics.token_counts",
     "RagworthError": "ragworth.errors",
     "InputError": "ragworth.errors",
     "parse": "ragworth.metrics.parsing",
@@ -79,10 +79,10 @@ if TYPE_CHECKING:
     from ragworth.llm import llm
     from ragworth.llm.contract import Choose, Failure, Generate, Prompt, Score
     from ragworth.metrics.declaration import Metric
-    from ragworth.metrics.engine import Tokens
     from ragworth.metrics.parsing import parse
     from ragworth.metrics.passage_utility import utilities
     from ragworth.metrics.required_passages import required
+    from ragworth.metrics.token_counts import Tokens
     from ragworth.prompts import load_prompt as prompt
     from ragworth.results import Results
     from ragworth.retrieval.chunks import chunk

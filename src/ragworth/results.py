@@ -279,9 +279,10 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
         manifest = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise FormatError(
-            "it has no manifest.json: these are no results, or they were not written to their end",
+            "this is not a results folder, or it is incomplete: it has no manifest.json",
             file=str(folder),
-            remedy=REBUILD_REMEDY,
+            expected="a folder written by ragworth evaluate, such as my-evaluation/results",
+            remedy="run ragworth evaluate; if it was interrupted, run it again",
         ) from error
     except (OSError, ValueError) as error:
         raise FormatError(f"cannot be read as JSON: {error}", file=str(path), remedy=REBUILD_REMEDY) from error
@@ -303,7 +304,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def _read_frames(folder: Path, digests: Mapping[str, str]) -> dict[str, pl.DataFrame]:
-    """The files that the manifest names, each checked against its digest; all that are wrong are told together."""
+    """The files that the manifest names, each checked against its digest; all wrong ones are reported together."""
     frames: dict[str, pl.DataFrame] = {}
     wrong: list[str] = []
     for name, digest in digests.items():

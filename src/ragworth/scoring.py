@@ -19,8 +19,8 @@ from ragworth.formats.theta import Theta, digest_query
 from ragworth.inputs.arguments import to_contexts, to_judgments, to_ratings
 from ragworth.metrics import engine
 from ragworth.metrics.declaration import Metric, format_number
-from ragworth.metrics.engine import Metrics, Tokens
-from ragworth.metrics.parsing import parse, try_parse
+from ragworth.metrics.parsing import Metrics, parse, parse_all, try_parse
+from ragworth.metrics.token_counts import Tokens
 from ragworth.metrics.utility import UdcgWeights
 from ragworth.tables import Contexts, Judgments, Ratings, Scores
 from ragworth.tables.coercion import Data
@@ -40,7 +40,7 @@ def split_metrics(metrics: Metrics, folder: Path | None = None) -> tuple[list[Me
             ours.append(item)
         elif measure not in theirs:
             theirs.append(measure)
-    return (_bind_files(engine.parse_all(ours), folder) if ours or not theirs else []), theirs
+    return (_bind_files(parse_all(ours), folder) if ours or not theirs else []), theirs
 
 
 def reads_file(metric: str) -> bool:

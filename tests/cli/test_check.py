@@ -55,7 +55,7 @@ def test_what_was_noticed_is_told_each_time(folder: Path) -> None:
     assert note not in dry.stdout
     for _ in range(2):
         done = CliRunner().invoke(main, ["evaluate", str(folder), "--until", "retrieve"])
-        assert "retrieve: as before" in done.stderr
+        assert "retrieve: from the cache" in done.stderr
         assert f"note: {note}" in done.stderr
 
 
@@ -73,9 +73,9 @@ def test_ctrl_c_while_systems_retrieve(folder: Path, monkeypatch: pytest.MonkeyP
 def test_progress_is_shown_unless_it_is_not_wanted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
 
-    def slow(systems: Any, setting: Any, **options: Any) -> Any:
-        told.append("somebody" if setting.told is not None else "nobody")
-        return retrieve(systems, setting, **options)
+    def slow(systems: Any, context: Any, **options: Any) -> Any:
+        told.append("somebody" if context.told is not None else "nobody")
+        return retrieve(systems, context, **options)
 
     monkeypatch.setattr("ragworth.evaluation.stages.retrieve.retrieve", slow)
     monkeypatch.delenv("CI", raising=False)

@@ -124,4 +124,4 @@ def test_what_goes_wrong(folder: Path) -> None:
         (folder / "passages.jsonl").write_text('{"a": 1}\n')
         call(folder, "documents.jsonl", "-o", "passages.jsonl", "--add")
     result = call(folder, "documents.jsonl", "-o", str(folder / "passages.doc"))
-    assert result.exit_code == 2 and "tells no format" in result.stderr
+    assert result.exit_code == 2 and "unknown file extension" in result.stderr

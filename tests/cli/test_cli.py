@@ -212,7 +212,7 @@ def test_everything_wrong_is_reported_at_once() -> None:
 
 def test_outputs_that_cannot_be(tmp_path: Path) -> None:
     assert "Parquet is not for terminals" in call("score", "-q", QRELS, RUNS[0], "-f", "parquet").stderr
-    assert "names no output format" in call("score", "-q", QRELS, RUNS[0], "-o", str(tmp_path / "x.doc")).stderr
+    assert "unknown file extension" in call("score", "-q", QRELS, RUNS[0], "-o", str(tmp_path / "x.doc")).stderr
     assert "cannot be written" in call("score", "-q", QRELS, RUNS[0], "-o", str(tmp_path / "no" / "x.csv")).stderr
     assert "no run was given" in call("score", "-q", QRELS).stderr
 
@@ -431,3 +431,23 @@ def test_a_gate_that_cannot_fail_says_so(tmp_path: Path) -> None:
     (tmp_path / "qrels.txt").write_text("q1 0 x 1\nq2 0 x 1\n")
     result = call("compare", "-q", *files, "--fail-if-worse", "nDCG@2")
     assert result.exit_code == 0 and "no difference on 2 queries can be significant" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "suggestion"),
+    [
+        (("evalute",), "Did you mean 'evaluate'?"),
+        (("build", "qestions"), "Did you mean 'questions'?"),
+        (("log.jsonl",), "run: ragworth evaluate log.jsonl"),
+        (("xyz",), "No such command 'xyz'.\n"),
+        (("build", "log.jsonl"), "No such command 'log.jsonl'.\n"),
+    ],
+)
+def test_a_misspelt_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], suggestion: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("log.jsonl").touch()
+    result = CliRunner().invoke(main, list(arguments))
+    assert result.exit_code == 2 and suggestion in result.stderr
+    assert result.stderr.count("Did you mean") <= 1

@@ -324,7 +324,7 @@ BAD: dict[str, tuple[Callable[[Desk], Result], list[str]]] = {
         ["unknown prompt 'abstentoin'"],
     ),
     "prompt-folder-missing": (lambda desk: desk.ask("--prompts", "none"), ["none"]),
-    "model-unknown": (lambda desk: desk.ask("-M", "gpt"), ["'gpt' is not a kind of model", "openai"]),
+    "model-unknown": (lambda desk: desk.ask("-M", "gpt"), ["unknown kind of model 'gpt'", "openai"]),
     "model-script-missing": (lambda desk: desk.ask("-M", "scripted:none.json"), ["none.json"]),
     "option-unknown": (lambda desk: desk.ask("-O", "device=cuda"), ["no option device", "concurrency"]),
     "option-no-value": (lambda desk: desk.ask("-O", "batch"), ["'batch'", "NAME=VALUE"]),

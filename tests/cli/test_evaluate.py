@@ -71,7 +71,7 @@ def test_stages_on_one_side_and_the_table_on_the_other(folder: Path) -> None:
     assert {table[passages + n].split()[0] for n in (2, 3)} == {"first", "second"}
     assert table[-1] == "Report: w/results/report.html"
     again = run()
-    assert "answer: as before" in again.stderr
+    assert "answer: from the cache" in again.stderr
     assert again.stdout == done.stdout
 
 
@@ -193,16 +193,16 @@ def test_mistakes_have_exit_code_2(folder: Path) -> None:
 
 def test_machines_get_no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CI", "true")
-    assert StageLines().begun("annotate.abstention") is None
+    assert StageLines().start_stage("annotate.abstention") is None
     monkeypatch.delenv("CI")
-    assert StageLines().begun("annotate.abstention") is not None
+    assert StageLines().start_stage("annotate.abstention") is not None
 
 
 def test_failures_are_told(folder: Path) -> None:
     change(folder, "seconds = 0.001}", "error = 0.5}")
     done = run("--until", "answer")
     assert done.exit_code == 0, done.output
-    said = r"^answer: done in part · 6 calls · \d\.\d s · \d failed \(server-error \d\), tried again next time$"
+    said = r"^answer: partly done · 6 calls · \d\.\d s · \d failed \(server-error \d\), tried again next time$"
     assert re.search(said, done.stderr, re.M), done.stderr
 
 

@@ -27,7 +27,7 @@ def test_what_was_found_assumed_and_left_out_is_said(tmp_path: Path) -> None:
     (tmp_path / "kinds.tsv").write_text("query\tkind\nq1\tgood\n")
     result = init(str(tmp_path))
     assert result.exit_code == 0
-    assert f"{tmp_path}/ragworth.toml is written." in result.output
+    assert f"Wrote {tmp_path}/ragworth.toml." in result.output
     assert "a run, called 'bm25'  bm25.run" in result.output
     assert "Assumed:\n  labels.txt: its second column may number sub-questions" in result.output
     assert "Not used:\n  kinds.tsv: no known format has these columns: query, kind" in result.output
@@ -40,7 +40,7 @@ def test_here_is_where_it_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.chdir(tmp_path)
     result = init()
     assert "Nothing to evaluate was found" in result.output
-    assert result.output.endswith("\nPut files there, then:\n  ragworth init --force\n")
+    assert result.output.endswith("\nPut your files into the folder, then run:\n  ragworth init --force\n")
     assert (tmp_path / "ragworth.toml").is_file()
 
 
@@ -64,7 +64,7 @@ def test_quiet_says_where_it_is_and_how_to_go_on(tmp_path: Path) -> None:
 def test_templates(name: str, tmp_path: Path) -> None:
     result = init(str(tmp_path), "--template", name)
     assert result.exit_code == 0
-    assert f"It is the template {name}" in result.output
+    assert f"This is the template {name}" in result.output
     assert config.read(tmp_path).systems
 
 
@@ -94,3 +94,12 @@ def test_help_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_file_is_no_folder(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    log.write_text("{}\n")
+    result = init(str(log))
+    assert isinstance(result.exception, InputError)
+    assert "this is a file, not a folder" in str(result.exception)
+    assert f"ragworth evaluate {log}" in str(result.exception)

@@ -230,7 +230,7 @@ def test_samples_are_drawn_by_the_seed_and_hold_smaller_ones() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "words", "key"),
     [
-        ('"dear"\n', '"nonsense:x"\n', "'nonsense:x' is not a kind of model", 'model = "nonsense'),
+        ('"dear"\n', '"nonsense:x"\n', "unknown kind of model 'nonsense:x'", 'model = "nonsense'),
         ('"dear"\n', '"cheap"\n', "the expensive judge of abstention is the cheap one", 'model = "cheap"\nsample'),
         ("sample = 25", "sample = 25\nlenght = 3", "abstention has no setting lenght", None),
         ("abstention.expensive]", "sureness.expensive]", "unknown kind of judgment 'sureness'", None),

@@ -110,7 +110,7 @@ def test_an_unknown_model_is_found_for_every_task(tmp_path: Path) -> None:
     folder = workspace(tmp_path / "w", TOML.replace("judge = true", 'judge = {model = "nonsense:x"}'))
     change(folder, "k = 2", 'k = 2\nmodel = {use = "scripted:none.json", colour = 1}')
     found = problems(folder)
-    assert "'nonsense:x' is not a kind of model" in found
+    assert "unknown kind of model 'nonsense:x'" in found
     assert "has no option colour" in found
 
 

@@ -205,10 +205,10 @@ class Watched:
         self.told: list[tuple[str, int, int]] = []
         self.whose: list[str] = []
 
-    def begun(self, name: str) -> Watched:
+    def start_stage(self, name: str) -> Watched:
         return self
 
-    def ended(self, facts: Mapping[str, Any]) -> None: ...
+    def finish_stage(self, facts: Mapping[str, Any]) -> None: ...
 
     def asking(self, whose: str) -> None:
         self.whose.append(whose)

@@ -839,7 +839,7 @@ def test_every_grader_declares_itself(kind: str) -> None:
     assert grader.aspects
     assert grader.title[0].islower()
     assert not grader.title.endswith(".")
-    assert grader.asks == bool(grader.prompts)
+    assert grader.asks_model == bool(grader.prompts)
     for name in grader.prompts if hasattr(grader, "swapped") else ():
         slots = ragworth.prompt(name).slots
         assert ragworth.prompt(f"{name}-swapped").slots == slots

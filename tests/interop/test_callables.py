@@ -157,12 +157,12 @@ def test_how_many_are_wanted() -> None:
     def theirs(text: str, *, top_k: int) -> list[str]:
         return mine(text, top_k)
 
-    setting = world({}, {"q": "mill"})
-    assert [len(passages(retrieve({"s": mine}, setting), "s")["q"]), asked] == [100, [100]]
-    made = retrieve({"a": retrieval.called(theirs) % 7, "b": retrieval.called(theirs) % 2}, setting)
+    context = world({}, {"q": "mill"})
+    assert [len(passages(retrieve({"s": mine}, context), "s")["q"]), asked] == [100, [100]]
+    made = retrieve({"a": retrieval.called(theirs) % 7, "b": retrieval.called(theirs) % 2}, context)
     assert [len(passages(made, name)["q"]) for name in "ab"] == [7, 2]
     assert asked[1:] == [7], "what systems have in common is asked once"
-    few = retrieve({"s": retrieval.called(lambda text: ["p1", "p2"]) % 50}, setting)
+    few = retrieve({"s": retrieval.called(lambda text: ["p1", "p2"]) % 50}, context)
     assert passages(few, "s")["q"] == ["p1", "p2"]
 
 
@@ -227,9 +227,9 @@ def test_errors_name_the_system_and_the_query() -> None:
 
 
 def test_texts_of_queries_are_needed() -> None:
-    setting = StepContext.of(world().collection, ["q1", "unknown"])
+    context = StepContext.of(world().collection, ["q1", "unknown"])
     with pytest.raises(InputError, match="mine: called lacks an input: no text of 1 query"):
-        retrieve({"mine": search}, setting)
+        retrieve({"mine": search}, context)
 
 
 @pytest.mark.parametrize("thing", [7, None, SimpleNamespace(), retrieval.bm25, {"a": 1}])

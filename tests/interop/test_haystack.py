@@ -48,10 +48,10 @@ def test_a_retriever() -> None:
 
 
 def test_texts_and_fields() -> None:
-    setting = world({})
-    made = retrieve({"hs": retrieval.called(InMemoryBM25Retriever(stored()), id="docno") % 1}, setting)
+    context = world({})
+    made = retrieve({"hs": retrieval.called(InMemoryBM25Retriever(stored()), id="docno") % 1}, context)
     assert passages(made, "hs")["q1"] == ["d-p1"]
-    assert dict(setting.texts.passages.iter_rows())["d-p1"] == PASSAGES["p1"]
+    assert dict(context.texts.passages.iter_rows())["d-p1"] == PASSAGES["p1"]
 
 
 def test_a_function_around_a_pipeline() -> None:

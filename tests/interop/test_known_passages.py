@@ -25,16 +25,16 @@ def test_texts_of_the_collection_under_other_ids() -> None:
     def uuids(text: str) -> list[dict[str, str]]:
         return [{"id": f"3f2a-{key}", "text": PASSAGES[key]} for key in ("p2", "p1")]
 
-    setting = world()
+    context = world()
     with pytest.raises(InputError) as caught:
-        retrieve({"s": uuids}, setting)
+        retrieve({"s": uuids}, context)
     assert caught.value.found.endswith(
         "is in the collection, such as '3f2a-p2' ('The mill was sold twice.'); the collection has its text as 'p2'"
     )
     assert caught.value.expected == "ids as the collection has them, such as 'p1'"
     assert 'or return texts without ids from a function, {"text": …}' in caught.value.remedy
-    assert not setting.brought
-    known = retrieve({"s": lambda text: ["p3", *uuids(text)]}, setting)
+    assert not context.returned_texts
+    known = retrieve({"s": lambda text: ["p3", *uuids(text)]}, context)
     assert any(
         note.endswith("2 passages with a text that the collection has under another id ('3f2a-p2', '3f2a-p1')")
         for note in known.notes
@@ -51,11 +51,11 @@ def test_texts_that_the_collection_does_not_have() -> None:
     with pytest.raises(InputError, match=r"such as 'w1' \('From the web.'\)\n[^$]*leave out its passages"):
         retrieve({"s": web}, world())
     assert passages(retrieve({"s": web}, world({})), "s")["q1"] == ["w1"]
-    setting = world()
-    mixed = retrieve({"s": lambda text: [{"id": "p1"}, *web(text)]}, setting)
+    context = world()
+    mixed = retrieve({"s": lambda text: [{"id": "p1"}, *web(text)]}, context)
     assert passages(mixed, "s")["q1"] == ["p1", "w1"]
     assert any(note.endswith("1 passage not in the collection ('w1')") for note in mixed.notes)
-    assert setting.brought == {"w1": "From the web."}
+    assert context.returned_texts == {"w1": "From the web."}
 
 
 def test_a_text_without_an_id_is_the_passage_that_has_it() -> None:
@@ -75,23 +75,23 @@ def test_a_text_without_an_id_is_the_passage_that_has_it() -> None:
 
 
 def test_texts_that_come_along_become_passages() -> None:
-    setting = world({}, QUERIES, None)
-    made = retrieve({"s": lambda text: [{"text": "Ann Lee built it."}, {"id": "n1", "text": "磨坊 🏭"}]}, setting)
-    assert dict(setting.texts.passages.iter_rows()) == {
+    context = world({}, QUERIES, None)
+    made = retrieve({"s": lambda text: [{"text": "Ann Lee built it."}, {"id": "n1", "text": "磨坊 🏭"}]}, context)
+    assert dict(context.texts.passages.iter_rows()) == {
         text_id("Ann Lee built it."): "Ann Lee built it.",
         "n1": "磨坊 🏭",
     }
-    assert not setting.texts.unknown(made)
+    assert not context.texts.unknown(made)
     with pytest.raises(InputError, match=r"b: .*: it or another system returned a second text for the passage 'n1'"):
-        retrieve({"b": lambda text: [{"id": "n1", "text": "other"}]}, setting)
+        retrieve({"b": lambda text: [{"id": "n1", "text": "other"}]}, context)
 
 
 def test_the_text_of_the_collection_counts() -> None:
-    setting = world()
-    made = retrieve({"s": lambda text: [{"id": "p1", "text": "cut sho"}, {"id": "new", "text": "new"}]}, setting)
+    context = world()
+    made = retrieve({"s": lambda text: [{"id": "p1", "text": "cut sho"}, {"id": "new", "text": "new"}]}, context)
     assert any("1 passage with another text than the collection's, which counts ('p1')" in note for note in made.notes)
-    assert setting.texts.passages.height == 6
+    assert context.texts.passages.height == 6
     with pytest.raises(InputError, match=r"for the query 'q2' it returned a second text for the passage 'x'"):
-        retrieve({"s": lambda text: [{"id": "x", "text": f"about {text}"}]}, setting)
+        retrieve({"s": lambda text: [{"id": "x", "text": f"about {text}"}]}, context)
     with pytest.raises(InputError, match="two texts have the same id, 'p1'"):
-        retrieve({"s": lambda text: [{"id": "p1", "text": "a"}, {"id": "p1", "text": "b"}]}, setting)
+        retrieve({"s": lambda text: [{"id": "p1", "text": "a"}, {"id": "p1", "text": "b"}]}, context)

@@ -35,20 +35,20 @@ class Sharing(BaseRetriever):  # type: ignore[misc]
 
 
 def test_a_retriever() -> None:
-    setting = world()
-    made = retrieve({"lc": Sharing(), "two": [Sharing(), "top(2)"]}, setting)
+    context = world()
+    made = retrieve({"lc": Sharing(), "two": [Sharing(), "top(2)"]}, context)
     assert passages(made, "lc")["q1"] == ["p1", "p2", "p4"]
     assert passages(made, "two")["q1"] == ["p1", "p2"]
     assert passages(made, "lc")["q4"] == []
     assert made.frame["score"].null_count() == made.frame.height
-    assert not setting.brought
+    assert not context.returned_texts
 
 
 def test_documents_without_ids_get_them_from_their_texts() -> None:
-    setting = world({})
-    made = retrieve({"lc": Sharing(numbered=False)}, setting)
+    context = world({})
+    made = retrieve({"lc": Sharing(numbered=False)}, context)
     assert passages(made, "lc")["q2"] == [text_id(PASSAGES["p3"])]
-    assert PASSAGES["p3"] in setting.texts.passages["text"].to_list()
+    assert PASSAGES["p3"] in context.texts.passages["text"].to_list()
     named = retrieve({"lc": retrieval.called(Sharing(numbered=False), id="docno")}, world())
     assert passages(named, "lc")["q2"] == ["p3"]
 

@@ -37,10 +37,10 @@ def test_a_retriever() -> None:
 
 
 def test_texts_and_fields() -> None:
-    setting = world({})
-    made = retrieve({"li": retrieval.called(Fixed(0.9), id="docno")}, setting)
+    context = world({})
+    made = retrieve({"li": retrieval.called(Fixed(0.9), id="docno")}, context)
     assert passages(made, "li")["q1"] == ["d-p1"]
-    assert setting.texts.passages.rows() == [("d-p1", PASSAGES["p1"])]
+    assert context.texts.passages.rows() == [("d-p1", PASSAGES["p1"])]
 
 
 def test_an_index() -> None:

@@ -52,9 +52,9 @@ def test_pipelines_of_transformers() -> None:
 
 
 def test_texts_come_along() -> None:
-    setting = world({})
-    retrieve({"pt": Table(ROWS, "text")}, setting)
-    assert dict(setting.texts.passages.iter_rows())["p4"] == "of p4"
+    context = world({})
+    retrieve({"pt": Table(ROWS, "text")}, context)
+    assert dict(context.texts.passages.iter_rows())["p4"] == "of p4"
 
 
 def test_what_goes_wrong() -> None:

@@ -204,7 +204,7 @@ def test_options_that_are_not_right(save: Save) -> None:
     assert "concurrency" in str(caught.value)
     with pytest.raises(ModelError):
         llm(f"scripted:{path}", error="often")
-    with pytest.raises(ModelError, match="is not a kind of model"):
+    with pytest.raises(ModelError, match="unknown kind of model"):
         llm("skripted:x")
 
 

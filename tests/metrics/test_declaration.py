@@ -9,8 +9,7 @@ import pytest
 from ragworth.errors import InputError, MetricError
 from ragworth.metrics import METRICS
 from ragworth.metrics.declaration import Parameter, ParameterValue
-from ragworth.metrics.engine import parse_all
-from ragworth.metrics.parsing import parse
+from ragworth.metrics.parsing import parse, parse_all
 from ragworth.registry import Registry
 
 

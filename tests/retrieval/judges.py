@@ -44,14 +44,14 @@ def perfect(request: Request) -> ScriptedReply:
 def graded(values: list[int], model: Any = None, **more: Any) -> tuple[StepContext, Contexts]:
     """Passages with these grades, and a run that has them in their order."""
     texts = {f"p{number:03}": f"It has grade {value}, passage {number}." for number, value in enumerate(values)}
-    setting = world(texts, {"q": "Which is best?"}, None, model=model or Scripted(perfect), **more)
-    return setting, unscored_contexts([("q", list(texts))])
+    context = world(texts, {"q": "Which is best?"}, None, model=model or Scripted(perfect), **more)
+    return context, unscored_contexts([("q", list(texts))])
 
 
 def reranked(step: LlmReranker, values: list[int], model: Any = None, **more: Any) -> list[int]:
     """Places of the passages in their new order."""
-    setting, before = graded(values, model, **more)
-    made = step.apply(before, setting)
+    context, before = graded(values, model, **more)
+    made = step.apply(before, context)
     return [int(each[1:]) for each in made.frame.sort("rank")["passage"]]
 
 

@@ -53,9 +53,9 @@ def test_an_index_is_made_once(method: str, tmp_path: Path, split: list[bool]) -
 
 
 def test_an_index_that_is_there_is_memory_mapped(tmp_path: Path) -> None:
-    setting = world(cache=tmp_path)
-    Bm25().index(setting.collection.passages, tmp_path)
-    again = Bm25().index(setting.collection.passages, tmp_path)
+    context = world(cache=tmp_path)
+    Bm25().index(context.collection.passages, tmp_path)
+    again = Bm25().index(context.collection.passages, tmp_path)
     assert isinstance(again.scores["data"], np.memmap)
 
 

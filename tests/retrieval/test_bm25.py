@@ -195,6 +195,6 @@ def test_texts_that_are_needed() -> None:
     with pytest.raises(InputError) as caught:
         retrieve({"bm25": "bm25"}, world({}, {"q": "mill"}, None))
     assert "no texts of passages" in str(caught.value)
-    setting = world()
+    context = world()
     with pytest.raises(InputError, match=r"no text of 1 query \('strange'\)"):
-        retrieve({"bm25": "bm25"}, setting.of(setting.collection, ["q1", "strange"]))
+        retrieve({"bm25": "bm25"}, context.of(context.collection, ["q1", "strange"]))

@@ -38,8 +38,8 @@ Behind = Callable[..., Shown]
 
 def shown(pipeline: str, **more: Any) -> Shown:
     """What a pipeline gives for three queries."""
-    setting = world(TEXTS, dict.fromkeys(["q1", "q2", "q3"], "mill"), **more)
-    return passages(retrieve({"s": pipeline}, setting), "s")
+    context = world(TEXTS, dict.fromkeys(["q1", "q2", "q3"], "mill"), **more)
+    return passages(retrieve({"s": pipeline}, context), "s")
 
 
 @pytest.fixture(scope="session")
@@ -111,8 +111,8 @@ def test_random(k: int, seed: int, queries: set[str]) -> None:
     assert all(len(set(ids)) == len(ids) and set(ids) <= set(IDS) for ids in every.values())
     assert some == {query: ids[:k] for query, ids in every.items()}
     # Other queries, and another order of passages, change nothing.
-    setting = world(dict(reversed(TEXTS.items())), dict.fromkeys(sorted(queries), ""))
-    alone = passages(retrieve({"s": f"random(seed={seed}) % {k}"}, setting), "s")
+    context = world(dict(reversed(TEXTS.items())), dict.fromkeys(sorted(queries), ""))
+    alone = passages(retrieve({"s": f"random(seed={seed}) % {k}"}, context), "s")
     assert all(alone[query] == some[query] for query in queries - {"x"})
 
 
@@ -171,8 +171,8 @@ def test_only_passages_with_a_text_are_taken_from_labels() -> None:
 
 def test_a_judgment_that_failed_is_none() -> None:
     rows = {"query": ["q1"] * 2, "passage": ["p1", "p2"], "value": [1.0, None], "status": ["ok", "refused"]}
-    setting = world(labels=rows)  # type: ignore[arg-type]
-    made = retrieve({"o": "oracle", "a": "bm25 >> adversary"}, setting)
+    context = world(labels=rows)  # type: ignore[arg-type]
+    made = retrieve({"o": "oracle", "a": "bm25 >> adversary"}, context)
     assert passages(made, "o")["q1"] == ["p1"]
     assert passages(made, "a")["q1"] == ["p2", "p4"]
 
@@ -184,8 +184,8 @@ def test_labels_are_needed(pipeline: str) -> None:
 
 
 def test_labels_of_the_setting_count_before_those_of_the_collection() -> None:
-    setting = world(relevance=Judgments({"q1": {"p3": 1}}))
-    assert passages(retrieve({"o": "oracle"}, setting), "o")["q1"] == ["p3"]
+    context = world(relevance=Judgments({"q1": {"p3": 1}}))
+    assert passages(retrieve({"o": "oracle"}, context), "o")["q1"] == ["p3"]
     assert QUERIES.keys() >= LABELS.keys()
 
 
@@ -283,8 +283,8 @@ def test_best_by(behind: Behind, run: Shown, labels: Labels, grades: Labels) -> 
 
 
 def test_passages_that_nobody_judged_are_no_candidates() -> None:
-    setting = world(judgments=judged("downstream", {"q1": {"p2": 0.5}}))
-    made = retrieve({"s": "bm25 >> best_by(downstream)"}, setting)
+    context = world(judgments=judged("downstream", {"q1": {"p2": 0.5}}))
+    made = retrieve({"s": "bm25 >> best_by(downstream)"}, context)
     assert passages(made, "s") == {"q1": ["p2"], "q2": [], "q3": [], "q4": []}
     left = "3 passages without a judgment of downstream: 2 queries ('q1', 'q2')"
     assert made.notes[0] == f'best_by("downstream") leaves out {left}'

@@ -224,7 +224,7 @@ def told(what, done, total):
     if done >= 9 and sys.argv[3] == "slow":
         time.sleep(60)
 texts = pl.Series(["the mill " * n for n in range(1, 21)])
-load_vectors(open_encoder("onnx:" + sys.argv[1]), texts, Path(sys.argv[2]), told=told)
+load_vectors(open_encoder("onnx:" + sys.argv[1]), texts, Path(sys.argv[2]), progress=told)
 """
 
 

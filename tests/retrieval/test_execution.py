@@ -24,9 +24,9 @@ def applied(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, int]]]:
     calls: list[tuple[str, int]] = []
     for kind in (Bm25, Reversed):
 
-        def watched(self: Step, before: Contexts | None, setting: StepContext, real: object = kind.apply) -> Contexts:
-            calls.append((str(self), setting.depth))
-            return real(self, before, setting)  # type: ignore[operator, no-any-return]
+        def watched(self: Step, before: Contexts | None, context: StepContext, real: object = kind.apply) -> Contexts:
+            calls.append((str(self), context.depth))
+            return real(self, before, context)  # type: ignore[operator, no-any-return]
 
         monkeypatch.setattr(kind, "apply", watched)
     yield calls
@@ -138,11 +138,11 @@ def test_checking_gives_the_pipelines() -> None:
 
 
 def test_some_of_the_queries_in_their_order() -> None:
-    setting = world()
-    made = retrieve({"s": "bm25", "r": "random % 1"}, StepContext.of(setting.collection, ["q2", "q1", "q2"]))
+    context = world()
+    made = retrieve({"s": "bm25", "r": "random % 1"}, StepContext.of(context.collection, ["q2", "q1", "q2"]))
     assert made.only("r").frame["query"].to_list() == ["q2", "q1"]
     assert list(passages(made, "s")) == ["q2", "q1"]
-    every = retrieve({"s": "bm25", "r": "random % 1"}, setting)
+    every = retrieve({"s": "bm25", "r": "random % 1"}, context)
     assert passages(made, "r")["q1"] == passages(every, "r")["q1"]
 
 

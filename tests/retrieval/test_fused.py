@@ -196,9 +196,9 @@ def test_in_a_pipeline_and_shared(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[tuple[str, int]] = []
     real = Bm25.apply
 
-    def watched(self: Step, before: Contexts | None, setting: StepContext) -> Contexts:
-        calls.append((str(self), setting.depth))
-        return real(self, before, setting)  # type: ignore[arg-type]
+    def watched(self: Step, before: Contexts | None, context: StepContext) -> Contexts:
+        calls.append((str(self), context.depth))
+        return real(self, before, context)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Bm25, "apply", watched)
     systems = {
@@ -234,9 +234,9 @@ def test_what_is_inside_is_checked_before_anything_runs() -> None:
 def test_a_plan_goes_by_ranks_where_nobody_was_asked(tmp_path: Path) -> None:
     system = {"s": 'fused(bm25 % 3 >> pointwise, bm25 % 3, method="weighted") % 3'}
     asker = StepAsker(Scripted(lambda request: {"YES": 0.5, "NO": 0.5}), tmp_path / "calls.sqlite", plan=True)
-    setting = replace(world(), asking=asker)
+    context = replace(world(), model_access=asker)
     assert (
-        retrieve(system, setting).frame["passage"].to_list()
-        == retrieve({"s": "bm25 % 3"}, setting).frame["passage"].to_list()
+        retrieve(system, context).frame["passage"].to_list()
+        == retrieve({"s": "bm25 % 3"}, context).frame["passage"].to_list()
     )
-    assert [told.step for told in asker.told] == ["pointwise"]
+    assert [told.step for told in asker.forecasts] == ["pointwise"]

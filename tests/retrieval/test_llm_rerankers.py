@@ -38,7 +38,7 @@ def test_a_perfect_judge_gives_the_ideal_order(step: LlmReranker, values: list[i
         values = [max(5, value) for value in values]
     model = Scripted(perfect)
     assert reranked(step, values, model) == ideal(values)
-    assert model.calls <= step.most(len(values))
+    assert model.calls <= step.max_calls(len(values))
 
 
 @pytest.mark.parametrize("step", METHODS, ids=str)
@@ -49,13 +49,13 @@ def test_only_the_first_are_reranked(step: LlmReranker) -> None:
 
 
 def test_scores_are_those_of_the_judge() -> None:
-    setting, before = graded([3, 7])
-    made = Pointwise(depth=1).apply(before, setting)
+    context, before = graded([3, 7])
+    made = Pointwise(depth=1).apply(before, context)
     assert made.frame["score"].to_list() == [0.3, None]
-    assert Useful().apply(before, setting).frame["score"].to_list() == pytest.approx([0.7, 0.3])
-    judged = Useful(judge="scripted").apply(before, setting).frame
+    assert Useful().apply(before, context).frame["score"].to_list() == pytest.approx([0.7, 0.3])
+    judged = Useful(judge="scripted").apply(before, context).frame
     assert judged["score"].to_list() == pytest.approx([0.7 * 0.4, 0.3 * -0.4])
-    assert Listwise().apply(before, setting).frame["score"].to_list() == [None, None]
+    assert Listwise().apply(before, context).frame["score"].to_list() == [None, None]
 
 
 def test_a_model_that_only_writes() -> None:
@@ -105,9 +105,9 @@ def test_calls_of_setwise(compared: int, k: int) -> None:
         step = Setwise(k=k, compared=compared, sort=sort)
         assert reranked(step, values, model)[:k] == ideal(values)[:k]
         counts[sort] = model.calls
-        assert model.calls <= step.most(n)
+        assert model.calls <= step.max_calls(n)
     # Distinct comparisons: a pass of bubbling takes ⌈(m − 1) / (c − 1)⌉ for the m that are left.
-    assert Setwise(k=k, compared=compared, sort="bubble").most(n) == sum(
+    assert Setwise(k=k, compared=compared, sort="bubble").max_calls(n) == sum(
         math.ceil((n - front - 1) / (compared - 1)) for front in range(k)
     )
     # Making the heap asks about each of its ⌈(n − 1) / (c − 1)⌉ inner places at least once.
@@ -115,7 +115,7 @@ def test_calls_of_setwise(compared: int, k: int) -> None:
     height = math.ceil(math.log(n) / math.log(compared - 1)) if compared > 2 else n
     assert counts["heap"] <= 2 * math.ceil((n - 1) / (compared - 1)) + k * height
     if k == 10:
-        assert counts["heap"] < Setwise(k=k, compared=compared, sort="bubble").most(n)
+        assert counts["heap"] < Setwise(k=k, compared=compared, sort="bubble").max_calls(n)
 
 
 def test_setwise_behind_k_keeps_the_order_before() -> None:
@@ -161,8 +161,8 @@ def test_any_text_is_a_permutation_or_none(text: str, n: int) -> None:
 
 
 def test_what_was_mended_is_noted() -> None:
-    setting, before = graded([1, 2, 3], Scripted(lambda request: "[3] > [3] > [8]"))
-    made = Listwise().apply(before, setting)
+    context, before = graded([1, 2, 3], Scripted(lambda request: "[3] > [3] > [8]"))
+    made = Listwise().apply(before, context)
     assert made.frame["passage"].to_list() == ["p002", "p000", "p001"]
     assert [note.partition(": ")[2] for note in made.notes] == [f"{MISSING} (2)", f"{STRANGE} (1)", f"{TWICE} (1)"]
 

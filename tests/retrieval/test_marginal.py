@@ -32,8 +32,8 @@ def reader(worth: Worth) -> Scripted:
 
 
 def chosen(step: Marginal, model: Scripted) -> list[str]:
-    setting = world(TEXTS, {"q": "Which is it?"}, None, model=model)
-    made = step.apply(unscored_contexts([("q", list(TEXTS))]), setting)
+    context = world(TEXTS, {"q": "Which is it?"}, None, model=model)
+    made = step.apply(unscored_contexts([("q", list(TEXTS))]), context)
     return made.frame.sort("rank")["passage"].to_list()
 
 
@@ -45,7 +45,7 @@ def twins(numbers: set[int]) -> float:
 def test_the_second_of_two_equals_comes_after_what_adds_something() -> None:
     model = reader(twins)
     assert chosen(Marginal(k=4), model) == ["p0", "p2", "p1", "p3"]
-    assert model.calls == 4 + 3 + 2 + 1 <= Marginal(k=4).most(4)
+    assert model.calls == 4 + 3 + 2 + 1 <= Marginal(k=4).max_calls(4)
 
 
 def test_it_stops_when_nothing_is_added_and_drops_the_rest() -> None:
@@ -75,6 +75,6 @@ def test_sure_and_impossible_answers_can_be_compared() -> None:
 
 def test_a_model_without_label_probabilities_is_refused() -> None:
     model = Scripted(lambda request: "x", abilities=("generate",))
-    setting = world(TEXTS, {"q": "Which is it?"}, None, model=model)
+    context = world(TEXTS, {"q": "Which is it?"}, None, model=model)
     with pytest.raises(Exception, match="choose"):
-        Marginal().problems(setting)
+        Marginal().problems(context)

@@ -41,7 +41,7 @@ def material(tmp_path_factory: pytest.TempPathFactory) -> EvaluationInputs:
 
 @pytest.fixture(scope="module")
 def contexts(material: EvaluationInputs) -> Contexts:
-    return retrieve(material.systems, material.setting)
+    return retrieve(material.systems, material.step_context)
 
 
 def listed(contexts: Contexts, system: str) -> dict[tuple[str, str], float]:
@@ -52,7 +52,7 @@ def listed(contexts: Contexts, system: str) -> dict[tuple[str, str], float]:
 @pytest.mark.slow
 def test_scores_of_a_run_file_and_none_of_other_passages(material: EvaluationInputs, contexts: Contexts) -> None:
     pairs = [("q000", "q001-gold0"), *listed(contexts, "file")]
-    found = retriever_scores(contexts, "file", [*pairs, *pairs], material.systems.get("file"), material.setting)
+    found = retriever_scores(contexts, "file", [*pairs, *pairs], material.systems.get("file"), material.step_context)
     assert list(found) == pairs
     missing = found.pop(pairs[0])
     assert isinstance(missing, NoValue) and str(missing.detail) == "file did not retrieve the passage"
@@ -63,13 +63,13 @@ def test_scores_of_a_run_file_and_none_of_other_passages(material: EvaluationInp
 def test_a_search_scores_any_passage_as_a_deeper_one_would(
     material: EvaluationInputs, contexts: Contexts, system: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = retrieve({"all": system.replace("short", "bm25")}, material.setting)
+    whole = retrieve({"all": system.replace("short", "bm25")}, material.step_context)
     deep = listed(whole, "all")
     assert len(deep) > len(listed(contexts, system))
     monkeypatch.setattr("ragworth.retrieval.passage_scores.MAX_ROWS", 70)  # one query at a time
-    assert retriever_scores(contexts, system, deep, material.systems.get(system), material.setting) == pytest.approx(
-        deep
-    )
+    assert retriever_scores(
+        contexts, system, deep, material.systems.get(system), material.step_context
+    ) == pytest.approx(deep)
     without = retriever_scores(contexts, system, deep)
     assert {pair for pair, value in without.items() if not isinstance(value, NoValue)} == set(listed(contexts, system))
 
@@ -78,21 +78,23 @@ def test_a_passage_without_a_word_of_the_query_has_the_empty_sum_where_the_formu
     material: EvaluationInputs, contexts: Contexts
 ) -> None:
     pair = ("q000", "q002-far0")  # it shares no word with the question
-    assert retriever_scores(contexts, "short", [pair], material.systems.get("short"), material.setting)[
+    assert retriever_scores(contexts, "short", [pair], material.systems.get("short"), material.step_context)[
         pair
     ] == pytest.approx(0.0)
-    other = retriever_scores(contexts, "robertson", [pair], material.systems.get("robertson"), material.setting)[pair]
+    other = retriever_scores(contexts, "robertson", [pair], material.systems.get("robertson"), material.step_context)[
+        pair
+    ]
     assert isinstance(other, NoValue) and "does not find the passage" in other.detail
 
 
 def test_what_has_no_score_says_why(material: EvaluationInputs, contexts: Contexts) -> None:
     pair = next(iter(listed(contexts, "turned")))
-    turned = retriever_scores(contexts, "turned", [pair], material.systems.get("turned"), material.setting)[pair]
+    turned = retriever_scores(contexts, "turned", [pair], material.systems.get("turned"), material.step_context)[pair]
     assert isinstance(turned, NoValue) and turned.detail == "turned ranks passages without scores"
-    strange = retriever_scores(contexts, "short", [("q000", "p?")], material.systems.get("short"), material.setting)[
-        "q000", "p?"
-    ]
+    strange = retriever_scores(
+        contexts, "short", [("q000", "p?")], material.systems.get("short"), material.step_context
+    )["q000", "p?"]
     assert isinstance(strange, NoValue) and strange.detail == "the collection has no text of the passage"
     with pytest.raises(InputError, match="no system 'third'") as error:
-        retriever_scores(contexts, "third", [], material.systems.get("third"), material.setting)
+        retriever_scores(contexts, "third", [], material.systems.get("third"), material.step_context)
     assert "short" in str(error.value)

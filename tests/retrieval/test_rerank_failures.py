@@ -31,8 +31,8 @@ def failing(which: Callable[[Request], bool]) -> Scripted:
 
 @pytest.mark.parametrize("step", [Pointwise(), Pointwise(by="likelihood"), Useful()], ids=str)
 def test_what_was_not_judged_stands_behind(step: LlmReranker) -> None:
-    setting, before = graded([1, 2, 3, 9, 4], failing(lambda request: grades(request)[0] in (2, 9)))
-    made = step.apply(before, setting)
+    context, before = graded([1, 2, 3, 9, 4], failing(lambda request: grades(request)[0] in (2, 9)))
+    made = step.apply(before, context)
     assert made.frame["passage"].to_list() == ["p004", "p002", "p000", "p001", "p003"]
     assert any("2 of 5 passages could not be judged and stand behind" in note for note in made.notes)
     assert any("timed-out 2" in note for note in made.notes)
@@ -41,46 +41,46 @@ def test_what_was_not_judged_stands_behind(step: LlmReranker) -> None:
 def test_a_window_that_failed_keeps_its_order() -> None:
     values = [1, 2, 3, 4]
     model = failing(lambda request: grades(request) == [3, 4])
-    setting, before = graded(values, model)
-    made = Listwise(window=2, step=1).apply(before, setting)
+    context, before = graded(values, model)
+    made = Listwise(window=2, step=1).apply(before, context)
     # 3, 4 fails; then 2, 3 and 1, 3 are turned round.
     assert made.frame["passage"].to_list() == ["p002", "p000", "p001", "p003"]
     assert any("1 of 3 windows could not be judged and kept their previous order" in note for note in made.notes)
 
 
 def test_a_choice_that_failed_goes_to_the_first() -> None:
-    setting, before = graded([1, 2, 3], failing(lambda request: len(grades(request)) == 3))
-    made = Setwise(k=3, compared=3).apply(before, setting)
+    context, before = graded([1, 2, 3], failing(lambda request: len(grades(request)) == 3))
+    made = Setwise(k=3, compared=3).apply(before, context)
     assert made.frame["passage"].to_list() == ["p000", "p002", "p001"]
     assert any("1 of 2 choices could not be judged" in note for note in made.notes)
 
 
 @pytest.mark.parametrize("step", METHODS, ids=str)
 def test_when_all_calls_fail_it_is_an_error(step: LlmReranker) -> None:
-    setting, before = graded([1, 2, 3], failing(lambda request: True))
+    context, before = graded([1, 2, 3], failing(lambda request: True))
     with pytest.raises(ModelError, match=r"none of .* could be judged: timed-out"):
-        step.apply(before, setting)
-    assert step.apply(unscored_contexts([]), setting).frame.height == 0
+        step.apply(before, context)
+    assert step.apply(unscored_contexts([]), context).frame.height == 0
 
 
 def test_an_order_that_nobody_can_read_is_an_error() -> None:
-    setting, before = graded([1, 2, 3], Scripted(lambda request: "I like them all."))
+    context, before = graded([1, 2, 3], Scripted(lambda request: "I like them all."))
     with pytest.raises(ModelError, match="none of 1 window could be judged: unparsable 1"):
-        Listwise().apply(before, setting)
+        Listwise().apply(before, context)
 
 
 @pytest.mark.parametrize("step", METHODS, ids=str)
 def test_passages_and_queries_without_texts(step: LlmReranker) -> None:
     texts = {"a": "grade 5", "b": "  ", "c": "grade 7"}
-    setting = world(texts, {"q": "Which?", "empty": " "}, None, model=Scripted(perfect))
-    made = step.apply(unscored_contexts([("q", ["a", "b", "gone", "c"]), ("empty", ["a", "c"])]), setting)
+    context = world(texts, {"q": "Which?", "empty": " "}, None, model=Scripted(perfect))
+    made = step.apply(unscored_contexts([("q", ["a", "b", "gone", "c"]), ("empty", ["a", "c"])]), context)
     assert made.frame.filter(query="q")["passage"].to_list() == ["c", "a", "b", "gone"]
     assert made.frame.filter(query="empty")["passage"].to_list() == ["a", "c"]
     (note,) = made.notes
     assert "4 passages without a text to judge by stand behind" in note
     assert all(why in note for why in ("no-query-text 2", "empty-passage 1", "no-passage-text 1"))
     with pytest.raises(InputError, match="have no texts"):
-        step.apply(unscored_contexts([("q", ["x", "y"])]), setting)
+        step.apply(unscored_contexts([("q", ["x", "y"])]), context)
 
 
 def test_a_passage_that_is_cut_is_noted() -> None:
@@ -90,14 +90,14 @@ def test_a_passage_that_is_cut_is_noted() -> None:
             return [one._replace(usage=one.usage._replace(cut=9)) for one in found]
 
     for step in (Pointwise(), Useful()):
-        setting, before = graded([1, 2], Cutting(perfect))
-        (note,) = step.apply(before, setting).notes
+        context, before = graded([1, 2], Cutting(perfect))
+        (note,) = step.apply(before, context).notes
         assert note.endswith(
             "prompts that were too long for the model, and show only the beginning of their passages (2)"
         )
 
 
 def test_a_model_that_never_declines_is_noted() -> None:
-    setting, before = graded([1, 2], Scripted(lambda request: {"NO-RESPONSE": grades(request)[0] / 1000}))
-    (note,) = Useful().apply(before, setting).notes
+    context, before = graded([1, 2], Scripted(lambda request: {"NO-RESPONSE": grades(request)[0] / 1000}))
+    (note,) = Useful().apply(before, context).notes
     assert "practically never declines" in note

@@ -26,8 +26,8 @@ TEXTS = {"a": "old mill", "b": "old mill", "c": "new bread", "d": "old mill corn
 
 
 def ordered(step: Mmr, texts: dict[str, str] = TEXTS, query: str = "mill") -> list[str]:
-    setting = world(texts, {"q": query}, None)
-    return step.apply(unscored_contexts([("q", list(texts))]), setting).frame["passage"].to_list()
+    context = world(texts, {"q": query}, None)
+    return step.apply(unscored_contexts([("q", list(texts))]), context).frame["passage"].to_list()
 
 
 def test_by_hand() -> None:
@@ -117,12 +117,12 @@ def test_by_an_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mmr, "open_encoder", lambda spec, folder: model)
     texts = {"p": "aaa", "q": "aab", "r": "ccc"}
     step = Mmr(0.5, by="letters")
-    setting = world(texts, {"x": "b", "y": "c"}, None)
-    made = step.apply(unscored_contexts([("x", list(texts)), ("y", ["r", "p"])]), setting)
+    context = world(texts, {"x": "b", "y": "c"}, None)
+    made = step.apply(unscored_contexts([("x", list(texts)), ("y", ["r", "p"])]), context)
     assert made.frame.filter(query="x")["passage"].to_list() == ["p", "r", "q"]
     assert sorted(model.seen) == ["aaa", "aab", "b", "c", "ccc"]  # each text once
-    assert step.sources(setting) == ("r1",)
-    made = Mmr(1.0, by="letters", relevance="query").apply(unscored_contexts([("x", list(texts))]), setting)
+    assert step.sources(context) == ("r1",)
+    made = Mmr(1.0, by="letters", relevance="query").apply(unscored_contexts([("x", list(texts))]), context)
     assert made.frame["passage"].to_list() == ["q", "p", "r"]
 
 
@@ -131,20 +131,20 @@ def test_vectors_of_an_encoder_are_kept_and_told_of(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(mmr, "open_encoder", lambda spec, folder: model)
     told: list[tuple[str, int, int]] = []
     texts = {"p": "aaa", "q": "aab", "r": "ccc", "same": "aaa"}
-    setting = world(texts, {"x": "b", "y": "c"}, None, cache=tmp_path, told=lambda *each: told.append(each))
+    context = world(texts, {"x": "b", "y": "c"}, None, cache=tmp_path, progress=lambda *each: told.append(each))
     step = Mmr(0.5, by="letters")
-    first = step.apply(unscored_contexts([("x", ["p", "q", "r", "same"]), ("y", ["r", "p"])]), setting)
+    first = step.apply(unscored_contexts([("x", ["p", "q", "r", "same"]), ("y", ["r", "p"])]), context)
     assert sorted(model.seen) == ["aaa", "aab", "b", "c", "ccc"]
     assert told == [("encoding passages with letters", 0, 3), ("encoding passages with letters", 3, 3)]
     model.seen.clear()
-    again = step.apply(unscored_contexts([("x", ["p", "q", "r", "same"]), ("y", ["r", "p"])]), setting)
+    again = step.apply(unscored_contexts([("x", ["p", "q", "r", "same"]), ("y", ["r", "p"])]), context)
     assert again == first
     assert model.seen == ["b", "c"]
     # The order of lists, and of the passages in them, does not matter.
-    step.apply(unscored_contexts([("y", ["p", "r"]), ("x", ["same", "r", "q"])]), setting)
+    step.apply(unscored_contexts([("y", ["p", "r"]), ("x", ["same", "r", "q"])]), context)
     assert model.seen == ["b", "c", "c", "b"]
     assert len(told) == 2
-    assert step.apply(unscored_contexts([]), setting).frame.height == 0
+    assert step.apply(unscored_contexts([]), context).frame.height == 0
 
 
 def test_vectors_of_the_whole_collection_are_taken_where_they_are(
@@ -153,12 +153,12 @@ def test_vectors_of_the_whole_collection_are_taken_where_they_are(
     model = Letters()
     monkeypatch.setattr(mmr, "open_encoder", lambda spec, folder: model)
     texts = {"p": "aaa", "q": "aab", "r": "ccc", "blank": " ", "far": "bbb"}
-    setting = world(texts, {"x": "b"}, None, cache=tmp_path)
+    context = world(texts, {"x": "b"}, None, cache=tmp_path)
     lists, step = unscored_contexts([("x", ["p", "q", "r"])]), Mmr(0.5, by="letters")
-    alone = step.apply(lists, replace(setting, cache=None))
+    alone = step.apply(lists, replace(context, cache=None))
     load_vectors(model, pl.Series(["aaa", "aab", "ccc", "bbb"]), tmp_path)  # as dense leaves them
     model.seen.clear()
-    assert step.apply(lists, setting) == alone
+    assert step.apply(lists, context) == alone
     assert model.seen == ["b"]
 
 

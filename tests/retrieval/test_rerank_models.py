@@ -149,10 +149,10 @@ def test_monot5_scores_as_the_library_does(folders: Path) -> None:
 
 @pytest.mark.parametrize("step", [Rerank("cross-encoder:one"), Rerank("two"), Monot5("t5")], ids=str)
 def test_passages_come_by_score(folders: Path, step: Any) -> None:
-    setting = world(TEXTS, QUERIES, None, folder=folders)
+    context = world(TEXTS, QUERIES, None, folder=folders)
     before = unscored_contexts([("q", list("abcde")), ("r", ["d", "c"])])
-    made = step.apply(before, setting)
-    scorer = step._scorer(setting)
+    made = step.apply(before, context)
+    scorer = step._scorer(context)
     for query in QUERIES:
         rows = made.frame.filter(query=query).sort("rank")
         scores = rows["score"].drop_nulls().to_list()
@@ -165,22 +165,22 @@ def test_passages_come_by_score(folders: Path, step: Any) -> None:
     assert "1 passage without a text" in made.notes[0]
     from dataclasses import replace
 
-    head = replace(step, depth=1).apply(before, setting)
+    head = replace(step, depth=1).apply(before, context)
     assert head.frame.filter(query="q")["passage"].to_list() == list("abcde")
 
 
 def test_long_passages_are_cut_and_counted(folders: Path) -> None:
     long = "bread " * 40
-    setting = world({"a": long, "b": "old mill"}, {"q": "the mill"}, None, folder=folders)
+    context = world({"a": long, "b": "old mill"}, {"q": "the mill"}, None, folder=folders)
     before = unscored_contexts([("q", ["a", "b"])])
-    made = Rerank("one").apply(before, setting)
+    made = Rerank("one").apply(before, context)
     (note,) = made.notes
     assert note.endswith("pairs of a query and a passage truncated to the model's 16 tokens (1)")
     scores = dict(made.frame.select("passage", "score").iter_rows())
     assert scores["a"] == pytest.approx(plain_cross(folders / "one", "the mill", long), rel=1e-5, abs=1e-5)
-    short = dict(Rerank("one", length=8).apply(before, setting).frame.select("passage", "score").iter_rows())
+    short = dict(Rerank("one", length=8).apply(before, context).frame.select("passage", "score").iter_rows())
     assert short["a"] == pytest.approx(plain_cross(folders / "one", "the mill", long, 8), rel=1e-5, abs=1e-5)
-    made = Monot5("t5", length=16).apply(before, setting)
+    made = Monot5("t5", length=16).apply(before, context)
     assert made.notes[0].endswith("(1)")
     # Query : the mill Document : … Relevant : and the end take 9 of 16.
     scores = dict(made.frame.select("passage", "score").iter_rows())
@@ -189,11 +189,11 @@ def test_long_passages_are_cut_and_counted(folders: Path) -> None:
     with pytest.raises(ModelError, match="the query alone"):
         Monot5("t5", length=16).apply(before, world({"a": "x", "b": "y"}, {"q": long}, None, folder=folders))
     with pytest.raises(ModelError, match="length is 17"):
-        Rerank("one", length=17).apply(before, setting)
+        Rerank("one", length=17).apply(before, context)
 
 
 def test_models_that_are_none(folders: Path, tmp_path: Path) -> None:
-    setting = world(TEXTS, QUERIES, None, folder=folders)
+    context = world(TEXTS, QUERIES, None, folder=folders)
     before = unscored_contexts([("q", ["a", "b"])])
     for step, words in (
         (Rerank("three"), "has 3 labels"),
@@ -202,11 +202,11 @@ def test_models_that_are_none(folders: Path, tmp_path: Path) -> None:
         (Monot5("t5", yes="zeppelin"), r"'zeppelin' is not a word of the model, which reads it as \[UNK\]"),
     ):
         with pytest.raises(ModelError, match=words):
-            step.apply(before, setting)
+            step.apply(before, context)
     with pytest.raises(InputError, match=r"s: .*nowhere"):
-        retrieve({"s": "bm25 >> rerank('./nowhere')"}, setting)
+        retrieve({"s": "bm25 >> rerank('./nowhere')"}, context)
     with pytest.raises(InputError, match=r"s: .*not in the local cache"):
-        retrieve({"s": "bm25 >> monot5('nobody/nothing')"}, setting)
+        retrieve({"s": "bm25 >> monot5('nobody/nothing')"}, context)
     (tmp_path / "empty").mkdir()
     with pytest.raises(ModelError, match=r"no config\.json"):
         model_folder("empty", tmp_path)
@@ -219,14 +219,14 @@ def test_models_that_were_made_for_something_else(folders: Path, tmp_path: Path)
     """Told before anything runs, by what the folder says, with where it belongs."""
     encoder = shutil.copytree(folders / "one", tmp_path / "encoder")
     transformers.BertModel(transformers.AutoConfig.from_pretrained(encoder)).save_pretrained(encoder)
-    setting = world(TEXTS, QUERIES, None, folder=folders)
+    context = world(TEXTS, QUERIES, None, folder=folders)
     for step, words in (
         (f'rerank("{encoder}")', r"architecture BertModel[^$]*dense\(\"st:.*encoder\"\) is for encoders of texts"),
         ("rerank('t5')", r"architecture T5ForConditionalGeneration[^$]*monot5\(\".*t5\"\) is for"),
         ("monot5('one')", r"architecture BertForSequenceClassification[^$]*rerank\(\"cross-encoder:.*one\"\) is for"),
     ):
         with pytest.raises(InputError, match=f"s: .*{words}"):
-            retrieve({"s": f"bm25 >> {step}"}, setting)
+            retrieve({"s": f"bm25 >> {step}"}, context)
 
 
 @pytest.mark.parametrize("step", [Rerank("encoder"), Monot5("t5")], ids=str)
@@ -245,33 +245,33 @@ def test_weights_that_are_not_there_are_not_made_up(folders: Path, tmp_path: Pat
 def test_errors_of_the_library_name_the_folder(folders: Path, tmp_path: Path) -> None:
     mine = shutil.copytree(folders / "one", tmp_path / "mine")
     before = unscored_contexts([("q", ["a", "b"])])
-    setting = world(TEXTS, QUERIES, None, folder=tmp_path)
+    context = world(TEXTS, QUERIES, None, folder=tmp_path)
     words = mine / "tokenizer.json"
     whole = words.read_text(encoding="utf-8")
     # A word behind the last one that the weights know.
     words.write_text(re.sub(r'"mill": *\d+', '"mill": 900', whole), encoding="utf-8")
     with pytest.raises(ModelError, match=r"mine: the model cannot score pairs: [^$]*saved together with its tokenizer"):
-        Rerank("mine").apply(before, setting)
+        Rerank("mine").apply(before, context)
     words.write_text(whole, encoding="utf-8")
     (mine / "model.safetensors").unlink()
     with pytest.raises(ModelError, match=r"mine: the transformers library cannot load it: [^$]*safetensors"):
-        Rerank("mine").apply(before, setting)
+        Rerank("mine").apply(before, context)
 
 
 def test_in_a_pipeline(folders: Path, tmp_path: Path) -> None:
-    setting = world(TEXTS, QUERIES, None, folder=folders, cache=tmp_path / "cache")
+    context = world(TEXTS, QUERIES, None, folder=folders, cache=tmp_path / "cache")
     written = 'bm25 >> rerank("cross-encoder:one") >> mmr(0.7) % 2'
     assert str(Pipeline.of(written)) == written
-    made = retrieve({"a": written, "b": "bm25 >> monot5(t5) % 1"}, setting)
+    made = retrieve({"a": written, "b": "bm25 >> monot5(t5) % 1"}, context)
     assert [len(each) for each in passages(made, "a").values()] == [2, 1]
-    assert retrieve({"a": written, "b": "bm25 >> monot5(t5) % 1"}, setting) == made
+    assert retrieve({"a": written, "b": "bm25 >> monot5(t5) % 1"}, context) == made
     assert len(list((tmp_path / "cache").glob("*.scores"))) == 2
 
 
 def test_sources_are_the_files_of_the_model(folders: Path, tmp_path: Path) -> None:
-    setting = world(TEXTS, QUERIES, None, folder=folders)
-    assert Rerank("one").sources(setting) == Rerank("cross-encoder:one", length=8).sources(setting)
-    assert Rerank("one").sources(setting) != Rerank("two").sources(setting)
+    context = world(TEXTS, QUERIES, None, folder=folders)
+    assert Rerank("one").sources(context) == Rerank("cross-encoder:one", length=8).sources(context)
+    assert Rerank("one").sources(context) != Rerank("two").sources(context)
     config = cross(tmp_path / "mine") / "config.json"
     before = Rerank("mine").sources(world(TEXTS, QUERIES, None, folder=tmp_path))
     config.write_text(json.dumps(json.loads(config.read_text()) | {"note": 1}))
@@ -281,17 +281,17 @@ def test_sources_are_the_files_of_the_model(folders: Path, tmp_path: Path) -> No
 def test_weights_that_change_in_place_are_loaded_again(tmp_path: Path) -> None:
     """In one process, with scores kept: those of the new weights, under the new weights' name."""
     before = unscored_contexts([("q", ["a", "b", "c"])])
-    setting = world(TEXTS, QUERIES, None, folder=tmp_path, cache=tmp_path / "cache")
+    context = world(TEXTS, QUERIES, None, folder=tmp_path, cache=tmp_path / "cache")
 
     def scores() -> list[float]:
-        frame = Rerank("mine").apply(before, setting).frame.sort("passage")
+        frame = Rerank("mine").apply(before, context).frame.sort("passage")
         expected = [plain_cross(tmp_path / "mine", QUERIES["q"], TEXTS[each]) for each in frame["passage"]]
         assert frame["score"].to_list() == pytest.approx(expected, rel=1e-5, abs=1e-5)
         return frame["score"].to_list()
 
     cross(tmp_path / "mine")
     first = scores()
-    assert Rerank("mine")._scorer(setting) is Rerank("mine")._scorer(setting)
+    assert Rerank("mine")._scorer(context) is Rerank("mine")._scorer(context)
     cross(tmp_path / "mine", 2)
     assert scores() != first
     cross(tmp_path / "mine")
@@ -303,11 +303,11 @@ def test_scores_that_are_no_numbers(
     folders: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: float
 ) -> None:
     """Such a passage was not judged: it stands behind the others, is noted, and its score is not kept."""
-    setting = world(TEXTS, QUERIES, None, folder=folders, cache=tmp_path)
+    context = world(TEXTS, QUERIES, None, folder=folders, cache=tmp_path)
     before = unscored_contexts([("q", ["a", "b", "c", "d"])])
     given = {TEXTS["a"]: 1.0, TEXTS["b"]: value, TEXTS["c"]: 3.0, TEXTS["d"]: 2.0}
     monkeypatch.setattr(CrossEncoder, "score", lambda self, pairs: [given[pair.passage] for pair in pairs])
-    made = Rerank("one").apply(before, setting)
+    made = Rerank("one").apply(before, context)
     assert made.frame["passage"].to_list() == ["c", "d", "a", "b"]
     assert made.frame["score"].to_list() == [3.0, 2.0, 1.0, None]
     (note,) = made.notes
@@ -315,7 +315,7 @@ def test_scores_that_are_no_numbers(
     (path,) = tmp_path.glob("*.scores")
     assert len(path.read_text().split()) == 3 * 3
     given[TEXTS["b"]] = 9.0  # it is scored anew
-    assert Rerank("one").apply(before, setting).frame["passage"].to_list() == ["b", "c", "d", "a"]
+    assert Rerank("one").apply(before, context).frame["passage"].to_list() == ["b", "c", "d", "a"]
     given |= dict.fromkeys(given, value)
     with pytest.raises(ModelError, match="none of 4 passages could be judged: not-finite 4"):
         Rerank("one").apply(before, world(TEXTS, QUERIES, None, folder=folders))

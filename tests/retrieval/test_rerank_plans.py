@@ -45,37 +45,37 @@ def test_written_forms() -> None:
 
 def test_nobody_to_ask() -> None:
     with pytest.raises(InputError, match="s: pointwise needs a model, but there is none"):
-        retrieve({"s": "bm25 >> pointwise"}, replace(world(), asking=None))
+        retrieve({"s": "bm25 >> pointwise"}, replace(world(), model_access=None))
 
 
 def test_what_systems_share_is_asked_once_and_kept(tmp_path: Path) -> None:
     model = Scripted(perfect)
     texts = {f"p{number}": f"mill grade {number}" for number in range(6)}
-    setting = world(texts, {"q": "mill"}, None, model=model, store=tmp_path / "calls.sqlite")
+    context = world(texts, {"q": "mill"}, None, model=model, store=tmp_path / "calls.sqlite")
     systems = {"a": "bm25 >> pointwise", "b": "bm25 >> pointwise % 2", "c": "bm25 % 3 >> pointwise"}
-    made = retrieve(systems, setting)
+    made = retrieve(systems, context)
     assert model.calls == 6
     assert passages(made, "b")["q"] == ["p5", "p4"]
-    assert retrieve(systems, setting) == made
+    assert retrieve(systems, context) == made
     assert model.calls == 6
 
 
 def test_useful_asks_what_the_judgment_asks(tmp_path: Path) -> None:
     model, store = Scripted(perfect), tmp_path / "calls.sqlite"
-    setting, before = graded([1, 2, 3], model, store=store)
-    ragworth.annotate("abstention", before, setting.collection, model, store=store)
+    context, before = graded([1, 2, 3], model, store=store)
+    ragworth.annotate("abstention", before, context.collection, model, store=store)
     asked = model.calls
-    Useful().apply(before, setting)
+    Useful().apply(before, context)
     assert model.calls == asked
 
 
 def planned(values: list[int], step: LlmReranker, store: Path, model: Scripted) -> tuple[list[str], list[str]]:
-    setting, before = graded(values, model)
+    context, before = graded(values, model)
     asker = StepAsker(model, store, plan=True)
-    asker.turn("mine")
-    made = step.apply(before, replace(setting, asking=asker))
-    assert all(told.system == "mine" and told.step == str(step) for told in asker.told)
-    return made.frame["passage"].to_list(), [told.words for told in asker.told]
+    asker.begin_system("mine")
+    made = step.apply(before, replace(context, model_access=asker))
+    assert all(told.system == "mine" and told.step == str(step) for told in asker.forecasts)
+    return made.frame["passage"].to_list(), [told.words for told in asker.forecasts]
 
 
 @pytest.mark.parametrize("step", METHODS, ids=str)
@@ -108,8 +108,8 @@ def calls_planned(systems: dict[str, str], store: Path | None, model: Scripted) 
     """The calls that each step is told to make."""
     asker = StepAsker(model, store, plan=True)
     texts = {f"p{number}": f"mill grade {number}" for number in range(9)}
-    retrieve(systems, replace(world(texts, {"q": "mill"}, None), asking=asker))
-    return [int(re.findall(r"(\d+) calls? to make", told.words)[0]) for told in asker.told]
+    retrieve(systems, replace(world(texts, {"q": "mill"}, None), model_access=asker))
+    return [int(re.findall(r"(\d+) calls? to make", told.words)[0]) for told in asker.forecasts]
 
 
 def test_a_plan_counts_once_what_steps_share(tmp_path: Path) -> None:
@@ -118,20 +118,20 @@ def test_a_plan_counts_once_what_steps_share(tmp_path: Path) -> None:
     assert calls_planned(systems, store, model) == [5, 3, 0]
     assert calls_planned(systems, None, model) == [5, 8, 3]  # nothing is kept for the next step
     texts = {f"p{number}": f"mill grade {number}" for number in range(9)}
-    setting = world(texts, {"q": "mill"}, None, model=model, store=store)
-    retrieve({"c": systems["c"]}, setting)
+    context = world(texts, {"q": "mill"}, None, model=model, store=store)
+    retrieve({"c": systems["c"]}, context)
     assert calls_planned(systems, store, model) == [2, 3, 0]
     before = model.calls
-    retrieve(systems, setting)
+    retrieve(systems, context)
     assert model.calls == before + 5
 
 
 def test_a_plan_says_where_answers_come_from(tmp_path: Path) -> None:
-    model, (setting, before) = Scripted(perfect), graded([1, 2, 3])
+    model, (context, before) = Scripted(perfect), graded([1, 2, 3])
     asker = StepAsker(model, tmp_path / "calls.sqlite", plan=True)
     for step in (Pointwise(depth=1), Pointwise()):
-        step.apply(before, replace(setting, asking=asker))
-    first, second = (told.words for told in asker.told)
+        step.apply(before, replace(context, model_access=asker))
+    first, second = (told.words for told in asker.forecasts)
     assert "steps before it" not in first
     assert second.startswith("3 requests, 3 distinct, 1 answered already; 2 calls to make")
     assert second.endswith("; 1 of the answers comes from steps before it")
@@ -164,15 +164,15 @@ def test_half_of_it_in_the_store(tmp_path: Path) -> None:
 
 
 def test_sources_know_model_and_prompts(tmp_path: Path) -> None:
-    setting, _ = graded([1])
+    context, _ = graded([1])
     other, _ = graded([1], Scripted(perfect, name="other"))
     for step in METHODS:
-        assert step.sources(setting) == step.sources(setting)
-        assert step.sources(setting) != step.sources(other)
+        assert step.sources(context) == step.sources(context)
+        assert step.sources(context) != step.sources(other)
     (tmp_path / "rerank-yes.txt").write_text("[user]\n{{passage*}}? {{query}}")
     own, _ = graded([1], prompts=tmp_path)
-    assert Pointwise().sources(own) != Pointwise().sources(setting)
-    assert Listwise().sources(own) == Listwise().sources(setting)
+    assert Pointwise().sources(own) != Pointwise().sources(context)
+    assert Listwise().sources(own) == Listwise().sources(context)
     (tmp_path / "rerank-yes.txt").write_text("[user]\n{{passage*}}? {{answer}}")
     with pytest.raises(PromptError, match="no slot for query; there is no value for answer"):
         Pointwise().sources(own)
@@ -186,8 +186,8 @@ def test_the_judge_sees_no_accepted_answer() -> None:
         assert isinstance(request, Choose)
         return perfect(request)
 
-    setting, before = graded([1, 2], Scripted(noting))
+    context, before = graded([1, 2], Scripted(noting))
     known = pl.DataFrame({"query": ["q"], "text": ["the secret"]})
-    Useful(judge="").apply(before, replace(setting, collection=replace(setting.collection, answers=known)))
+    Useful(judge="").apply(before, replace(context, collection=replace(context.collection, answers=known)))
     assert seen
     assert not any("secret" in message.content for prompt in seen for message in prompt.messages)

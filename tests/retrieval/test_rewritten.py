@@ -42,8 +42,8 @@ def talk(**more: Any) -> StepContext:
     return StepContext.of(collection, **more)
 
 
-def found(pipeline: str, setting: StepContext | None = None) -> dict[str, list[str]]:
-    return passages(retrieve({"s": pipeline}, setting or talk()), "s")
+def found(pipeline: str, context: StepContext | None = None) -> dict[str, list[str]]:
+    return passages(retrieve({"s": pipeline}, context or talk()), "s")
 
 
 def texts(by: str, **more: Any) -> Mapping[str, str]:
@@ -134,11 +134,11 @@ def test_the_embedded_reader_leaves_rewriting_to_the_embedded_rewriter() -> None
             return replace(super().card(""), backend="embedded", declining=2.0 if model == "" else None)
 
     asked: list[str] = []
-    setting = replace(talk(), asking=Asker(writes("Do otters hunt in winter?")))
-    Rewritten().problems(setting)
+    context = replace(talk(), model_access=Asker(writes("Do otters hunt in winter?")))
+    Rewritten().problems(context)
     assert asked == ["", "embedded:rewriter"]
     asked.clear()
-    Rewritten("hf:mine").problems(setting)
+    Rewritten("hf:mine").problems(context)
     assert asked == ["hf:mine"]
 
 
@@ -152,15 +152,15 @@ def test_rewrites_of_a_file(tmp_path: Path) -> None:
     rows = [{"query": "o_1", "text": "mill"}, {"query": "o_2", "text": "bears"}]
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     pipeline = 'rewritten(file="rewrites.jsonl") >> bm25'
-    setting = talk(folder=tmp_path)
-    assert found(pipeline, setting) == {"o_1": ["mill"], "o_2": ["bear-winter"]}
-    assert Pipeline.of(pipeline).steps[0].files(setting) == (file,)
+    context = talk(folder=tmp_path)
+    assert found(pipeline, context) == {"o_1": ["mill"], "o_2": ["bear-winter"]}
+    assert Pipeline.of(pipeline).steps[0].files(context) == (file,)
     file.write_text(json.dumps(rows[0]) + "\n")
     with pytest.raises(InputError, match=r"no rewrite of 1 query \('o_2'\)"):
-        found(pipeline, setting)
+        found(pipeline, context)
     file.write_text((json.dumps(rows[0]) + "\n") * 2)
     with pytest.raises(InputError, match="line 2"):
-        found(pipeline, setting)
+        found(pipeline, context)
 
 
 def test_a_file_also_serves_queries_outside_of_conversations(tmp_path: Path) -> None:
@@ -176,11 +176,11 @@ def test_queries_without_conversations_are_refused(step: str) -> None:
 
 
 def test_missing_human_rewrites_are_refused() -> None:
-    setting = talk()
-    turns = setting.collection.turns.with_columns(rewrite=None)
-    setting = replace(setting, collection=Collection.of(queries=setting.collection.queries, turns=turns))
+    context = talk()
+    turns = context.collection.turns.with_columns(rewrite=None)
+    context = replace(context, collection=Collection.of(queries=context.collection.queries, turns=turns))
     with pytest.raises(InputError, match=r"no human rewrite of 1 turn \('o_2'\)"):
-        found('rewritten(by="human") >> random', setting)
+        found('rewritten(by="human") >> random', context)
 
 
 def test_a_model_rewrites_turns_with_a_history(tmp_path: Path) -> None:
@@ -198,12 +198,12 @@ def test_a_rewrite_that_fails_is_counted(tmp_path: Path) -> None:
         assert isinstance(request, Generate)
         return "" if request.prompt.messages[-1].content.rstrip().endswith("And winter?") else "crabs"
 
-    setting = talk(model=Scripted(reply))
+    context = talk(model=Scripted(reply))
     more = {"query": "o_3", "conversation": "o", "number": 3, "history": HISTORY}
     queries = {"query": [*QUERIES, "o_3"], "text": [*QUERIES.values(), "What else?"]}
-    grown = Collection.of(queries=queries, passages=setting.collection.passages, turns=[*TURNS, more])
-    setting = replace(StepContext.of(grown), asking=setting.asking)
-    made = retrieve({"s": "rewritten >> bm25", "plain": "bm25"}, setting)
+    grown = Collection.of(queries=queries, passages=context.collection.passages, turns=[*TURNS, more])
+    context = replace(StepContext.of(grown), model_access=context.model_access)
+    made = retrieve({"s": "rewritten >> bm25", "plain": "bm25"}, context)
     assert any("1 of 2 rewrites failed; the turn is searched as it is (empty-rewrite 1)" in note for note in made.notes)
     assert passages(made, "s")["o_2"] == passages(made, "plain")["o_2"]
     assert passages(made, "s")["o_3"] == ["otter-food"]
@@ -242,27 +242,27 @@ def test_samples_are_fused_and_cut() -> None:
 def test_a_plan_asks_nothing() -> None:
     model = writes(Failure("asked", "", retry=False))
     asker = StepAsker(model, plan=True)
-    asker.turn("s")
-    planned = retrieve({"s": "rewritten >> bm25"}, replace(talk(), asking=asker))
+    asker.begin_system("s")
+    planned = retrieve({"s": "rewritten >> bm25"}, replace(talk(), model_access=asker))
     assert passages(planned, "s") == found("bm25")
-    (forecast,) = asker.told
+    (forecast,) = asker.forecasts
     assert forecast.step == "rewritten"
     assert "1 call to make" in forecast.words
 
 
 def test_a_plan_does_not_know_for_which_queries_nothing_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(QUERIES, "o_2", "Why?")
-    setting = replace(talk(), asking=StepAsker(writes("otters"), plan=True))
-    notes = retrieve({"plain": "bm25", "guessed": "rewritten >> bm25"}, setting).notes
+    context = replace(talk(), model_access=StepAsker(writes("otters"), plan=True))
+    notes = retrieve({"plain": "bm25", "guessed": "rewritten >> bm25"}, context).notes
     assert notes == ("plain: nothing was retrieved for 1 query ('o_2')",)
 
 
 def test_results_depend_on_the_turns_and_the_prompt() -> None:
-    setting = talk(model=writes("bears"))
+    context = talk(model=writes("bears"))
     step = Rewritten()
-    shorter = replace(setting.collection, turns=setting.collection.turns.head(1))
-    assert step.sources(setting) != step.sources(replace(setting, collection=shorter))
-    assert any(source.startswith("rewrite@") for source in step.sources(setting))
+    shorter = replace(context.collection, turns=context.collection.turns.head(1))
+    assert step.sources(context) != step.sources(replace(context, collection=shorter))
+    assert any(source.startswith("rewrite@") for source in step.sources(context))
     assert step.models() == ("",)
     assert Rewritten(by="all").models() == ()
 

@@ -108,7 +108,7 @@ def test_an_index_is_made_once_in_blocks(folder: Path, tmp_path: Path, monkeypat
     monkeypatch.setattr(SparseTextEncoder, "encode", watched)
     systems = {"s": f'sparse("{folder}")'}
     told: list[tuple[int, int]] = []
-    setting = world(cache=tmp_path, told=lambda what, done, total: told.append((done, total)))
+    setting = world(cache=tmp_path, progress=lambda what, done, total: told.append((done, total)))
     with pytest.raises(KeyboardInterrupt):
         retrieve(systems, setting)
     first = retrieve(systems, setting)

@@ -25,22 +25,22 @@ def two_chunkings() -> StepContext:
 
 
 def test_two_chunkings_in_one_comparison() -> None:
-    setting = two_chunkings()
+    context = two_chunkings()
     systems = {
         "small": 'within(bm25 % 5, chunks="small")',
         "large": 'within(bm25, chunks="large") % 1',
         "last": 'within(bm25 >> reversed, chunks="small") % 1',
         "best": "within(oracle, chunks=large)",
     }
-    made = retrieve(systems, setting)
+    made = retrieve(systems, context)
     small = passages(made, "small")["q"]
     assert small == ["b:0-7@small", "a:0-13@small", "b:8-29@small"]
     assert passages(made, "last")["q"] == small[-1:], "a cut behind it makes it no less deep"
     assert passages(made, "large")["q"] == ["b:0-29@large"]
     assert passages(made, "best")["q"] == ["a:0-29@large"]
     # Alone it would be no other: words weigh what they weigh among its own passages.
-    alone = setting.collection.passages.filter(pl.col("passage").str.ends_with("@small"))
-    other = retrieve({"small": "bm25 % 5"}, StepContext.of(Collection(setting.collection.queries, alone)))
+    alone = context.collection.passages.filter(pl.col("passage").str.ends_with("@small"))
+    other = retrieve({"small": "bm25 % 5"}, StepContext.of(Collection(context.collection.queries, alone)))
     assert made.only("small").frame.equals(other.frame)
 
 
@@ -71,21 +71,21 @@ def test_a_chunking_that_is_not_there() -> None:
 
 def test_an_id_that_only_ends_like_one_of_the_chunking() -> None:
     texts = {"passage": ["d:0-4@s", "mail@s"], "text": ["A mill.", "mill mill"]}
-    setting = StepContext.of(Collection.of(queries={"query": ["q"], "text": ["mill"]}, passages=texts))
-    assert passages(retrieve({"s": 'within(bm25, chunks="s")'}, setting), "s")["q"] == ["d:0-4@s"]
+    context = StepContext.of(Collection.of(queries={"query": ["q"], "text": ["mill"]}, passages=texts))
+    assert passages(retrieve({"s": 'within(bm25, chunks="s")'}, context), "s")["q"] == ["d:0-4@s"]
 
 
 def test_systems_within_one_chunking_share_what_they_have_in_common(monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[int] = []
     real = Bm25.apply
 
-    def watched(self: Bm25, before: Contexts | None, setting: StepContext) -> Contexts:
-        ran.append(setting.depth)
-        return real(self, before, setting)
+    def watched(self: Bm25, before: Contexts | None, context: StepContext) -> Contexts:
+        ran.append(context.depth)
+        return real(self, before, context)
 
     monkeypatch.setattr(Bm25, "apply", watched)
     texts = {"passage": [f"d:{n}-{n + 1}@{name}" for name in "sl" for n in range(300)], "text": ["mill"] * 600}
-    setting = StepContext.of(Collection.of(queries={"query": ["q"], "text": ["mill"]}, passages=texts))
+    context = StepContext.of(Collection.of(queries={"query": ["q"], "text": ["mill"]}, passages=texts))
     systems = {
         "first": 'within(bm25, chunks="s") % 1',
         "all": 'within(bm25, chunks="s")',
@@ -94,9 +94,9 @@ def test_systems_within_one_chunking_share_what_they_have_in_common(monkeypatch:
         "fused": 'fused(within(bm25 % 3, chunks="s"), within(bm25, chunks="l") % 4)',
         "nested": 'within(within(bm25, chunks="s"), chunks="s") % 2',
     }
-    made = retrieve(systems, setting)
+    made = retrieve(systems, context)
     # Once within s, once within l, and once within s in s.
     assert sorted(ran) == [2, 4, 250]
     assert [made.only(name).frame.height for name in systems] == [1, 100, 250, 2, 7, 2]
     for name, system in systems.items():
-        assert made.only(name) == retrieve({name: system}, setting), "no system changes what another one gives"
+        assert made.only(name) == retrieve({name: system}, context), "no system changes what another one gives"

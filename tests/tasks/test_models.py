@@ -19,7 +19,7 @@ def test_a_model_is_itself() -> None:
 def test_a_written_form_is_opened(tmp_path: Path) -> None:
     (tmp_path / "says.json").write_text("{}")
     assert resolve_model(f"scripted:{tmp_path / 'says.json'}").card.backend == "scripted"
-    with pytest.raises(ModelError, match="is not a kind of model"):
+    with pytest.raises(ModelError, match="unknown kind of model"):
         resolve_model("nonsense")
 
 

@@ -82,3 +82,5 @@ def test_unknown_names_are_refused_with_the_known_ones() -> None:
     with pytest.raises(InputError, match="kettle has no setting form, name") as caught:
         options_by_name(Kettle, {"form": 1, "name": "x"}, "kettle")
     assert "litres" in str(caught.value)
+    with pytest.raises(InputError, match=r"did you mean litres\?"):
+        options_by_name(Kettle, {"liters": 1}, "kettle")

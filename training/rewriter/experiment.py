@@ -97,7 +97,7 @@ def labels(experiment: Experiment, collection: Collection) -> Labelled:
 def label_part(experiment: Experiment, utility: Utility, made: pl.DataFrame, part: int) -> tuple[pl.DataFrame, Cost]:
     """Labels of some of the candidates."""
     task, cost = RewriteLabelling(made, experiment.train(), utility, cache=experiment.folder / "cache"), Cost()
-    if utility.asks:
+    if utility.asks_model:
         with Job(models.reader(experiment.device), experiment.store(part)) as job:
             result = task.run(job)
             cost.add(job)

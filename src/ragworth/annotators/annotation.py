@@ -55,7 +55,7 @@ def annotate(
     """
     if contexts is not None and not isinstance(contexts, Contexts):
         contexts = Contexts(contexts)
-    with nullcontext() if not ANNOTATORS.get(kind).asks else Job(resolve_model(model), store) as job:
+    with nullcontext() if not ANNOTATORS.get(kind).asks_model else Job(resolve_model(model), store) as job:
         annotator = build_annotator(kind, job.card if job is not None else NO_MODEL, collection, prompts, settings)
         things = annotation_items(annotator, contexts, collection, k)
         return run_task(annotator, sample_by_query(things, limit, sample, sample_seed), job)
@@ -80,14 +80,14 @@ def annotation_items(
 ) -> list[AnnotationItem]:
     """What is to be judged, each thing once; what the kind cannot do without is refused here."""
     check_positive_count("k", k)
-    if annotator.judged == "context":
+    if annotator.judged_unit == "context":
         if contexts is None:
             raise InputError(f"{annotator.kind} judges whole contexts, and none were given", remedy="name a run")
         _check_collection(annotator, collection)
         return context_items(contexts.cut(k) if k else contexts)
     pairs = _query_passage_pairs(contexts.cut(k) if k and contexts is not None else contexts, collection)
     _check_collection(annotator, collection)
-    if annotator.judged == "passage":
+    if annotator.judged_unit == "passage":
         return [AnnotationItem(query, passage) for query, passage in pairs]
     questions: dict[str, list[str]] = {}
     for query, name in collection.subquestions.select("query", "subquestion").iter_rows():

@@ -23,7 +23,7 @@ from ragworth.tasks.options import option
 
 @dataclass(frozen=True)
 class ConfidenceAnnotator(Annotator):
-    """PPL, KeyPPL, Entropy and KeyEntropy of a context, all from the same calls; higher is surer.
+    """PPL, KeyPPL, Entropy and KeyEntropy of a context, all from the same calls; higher is more confident.
 
     The model answers greedily with the context; the same tokens are then read without it. Tokens that the context
     has changed the model's mind about are the key tokens. ``relative`` subtracts the model's confidence in what it
@@ -35,8 +35,10 @@ class ConfidenceAnnotator(Annotator):
     relative: bool = option(True, "subtract the confidence of the answer without a context")
     measures: str = option(",".join(MEASURES), "which of the four, with commas between them")
     each: bool = option(False, "judge every passage as a context of its own")
-    approximate: bool = option(False, "from an endpoint that tells only the likeliest tokens: least possible entropy")
-    length: int = option(64, "most tokens of an answer", low=1)
+    approximate: bool = option(
+        False, "with endpoints that return only the likeliest tokens, use the lowest possible entropy"
+    )
+    length: int = option(64, "maximum tokens of an answer", low=1)
     keep_cut: bool = option(False, "keep values of contexts that did not fit whole")
 
     kind: ClassVar[str] = "confidence"
@@ -62,13 +64,13 @@ class ConfidenceAnnotator(Annotator):
     }
 
     def check(self) -> None:
-        strange = [name for name in self.valued if name not in MEASURES]
-        if strange or not self.valued or len(set(self.valued)) < len(self.valued):
+        strange = [name for name in self.value_names if name not in MEASURES]
+        if strange or not self.value_names or len(set(self.value_names)) < len(self.value_names):
             raise InputError(f"measures is {self.measures!r}", expected=f"some of {', '.join(MEASURES)}, each once")
         needs = ["generate", "logprobs" if self.approximate or not self._entropy else "entropies"]
         needs += ["score"] if self._key else []
         if self._entropy and self.approximate and "entropies" not in self.card.abilities and self.card.abilities:
-            if "KeyEntropy" in self.valued:
+            if "KeyEntropy" in self.value_names:
                 raise InputError(
                     "key tokens cannot be found from bounds of entropies", expected="measures=PPL,KeyPPL,Entropy"
                 )
@@ -78,22 +80,22 @@ class ConfidenceAnnotator(Annotator):
 
     @property
     def _key(self) -> bool:
-        return any(name.startswith("Key") for name in self.valued)
+        return any(name.startswith("Key") for name in self.value_names)
 
     @property
     def _entropy(self) -> bool:
-        return any(name.endswith("Entropy") for name in self.valued)
+        return any(name.endswith("Entropy") for name in self.value_names)
 
     @property
-    def turns(self) -> int:
+    def max_rounds(self) -> int:
         return 2 if self._key else 1
 
     @property
-    def judged(self) -> AnnotationUnit:
+    def judged_unit(self) -> AnnotationUnit:
         return "passage" if self.each else "context"
 
     @property
-    def valued(self) -> tuple[str, ...]:
+    def value_names(self) -> tuple[str, ...]:
         return tuple(name.strip() for name in self.measures.split(",") if name.strip())
 
     @property
@@ -118,7 +120,7 @@ class ConfidenceAnnotator(Annotator):
         try:
             output, trace = _output_with_trace(made)
         except NoValue as reason:
-            return AspectValues(dict.fromkeys(self.valued, reason), detail)
+            return AspectValues(dict.fromkeys(self.value_names, reason), detail)
         base = self._base(outcomes[1]) if self.relative else None
         other: Trace | NoValue | None = None
         if self._key and not isinstance(base, NoValue):
@@ -126,7 +128,7 @@ class ConfidenceAnnotator(Annotator):
             (outcome,) = yield [Score(alone.prompt, output.text, trace.ids or ())]
             other = _trace_of_same_tokens(outcome, trace)
         tokens = self._tokens(trace, other if isinstance(other, Trace) else None)
-        values = dict(token_confidence.confidences(tokens, self.a, self.top, self.valued))
+        values = dict(token_confidence.confidences(tokens, self.a, self.top, self.value_names))
         if isinstance(other, NoValue):
             values |= {name: other for name in values if name.startswith("Key")}
         if isinstance(base, NoValue):
@@ -150,7 +152,7 @@ class ConfidenceAnnotator(Annotator):
             output, trace = _output_with_trace(require_response(outcome, Generated))
         except NoValue as reason:
             return reason
-        return output.text, token_confidence.confidences(self._tokens(trace, None), self.a, self.top, self.valued)
+        return output.text, token_confidence.confidences(self._tokens(trace, None), self.a, self.top, self.value_names)
 
     def _traced(self, request: Generate) -> Generate:
         known = "entropies" in self.card.abilities or not self.card.abilities

@@ -35,7 +35,7 @@ class ContainmentAnnotator(Annotator):
     prompts: ClassVar[tuple[str, ...]] = ()
     slots: ClassVar[tuple[str, ...]] = ()
     compares: ClassVar[tuple[str, ...]] = ("answers",)
-    asks: ClassVar[bool] = False
+    asks_model: ClassVar[bool] = False
     details: ClassVar[Mapping[str, Any]] = {"why": pl.String}
 
     @property

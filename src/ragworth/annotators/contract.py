@@ -1,4 +1,4 @@
-"""What an annotator is: the whole contract, on one screen.
+"""The interface of annotators.
 
 An annotator is a dataclass in one file here and one line in `ANNOTATORS`. Its fields made with `option` are its
 options, in Python and on the command line. `program` asks the model about one item and returns `AspectValues`;
@@ -49,7 +49,7 @@ PROMPT_SLOTS = {
 """What prompts are filled with."""
 
 NO_MODEL = Card("none", "no model")
-"""The card of an annotator that asks nobody."""
+"""The card of an annotator that asks no model."""
 
 AnnotationUnit = Literal["passage", "rating", "context"]
 """What is judged: a passage for a query, a passage for a sub-question, or a whole context."""
@@ -63,7 +63,7 @@ class AnnotationItem(NamedTuple):
     subquestion: str = ""
     system: str = ""
     passages: tuple[str, ...] = ()
-    """Those of a context, in the order shown."""
+    """The passages of a context, in the order shown."""
 
 
 UNIT_KEYS = {
@@ -76,7 +76,7 @@ UNIT_TABLES: dict[str, type[Table]] = {"passage": Judgments, "rating": Ratings, 
 
 @dataclass(frozen=True)
 class AnnotationResult:
-    """Judgments: the table that metrics read, and a frame that has what the model said beside it."""
+    """Judgments: the table that metrics read, and a frame with the model's output and details."""
 
     table: Judgments | Ratings | Outcomes
     frame: pl.DataFrame
@@ -91,49 +91,49 @@ class Annotator(Task[AnnotationItem, AspectValues, AnnotationResult]):
     card: Card
     texts: TextLookup
     folder: str | Path | None = None
-    """A user's own prompts."""
+    """Folder with the user's own prompts."""
     swap: bool = field(default=False, kw_only=True)
     """Ask with the prompts ``NAME-swapped``."""
 
     kind: ClassVar[str]
     title: ClassVar[str]
-    """What it is, in one line."""
+    """A description in one line."""
     unit: ClassVar[AnnotationUnit] = "passage"
     aspects: ClassVar[tuple[str, ...]]
     """Names of the values."""
     prompts: ClassVar[tuple[str, ...]]
-    """Names of the prompts it asks with."""
+    """Names of its prompts."""
     scales: ClassVar[Mapping[str, LabelScale]] = {}
     """Labels of the replies, by the names of the prompts that ask for one."""
-    asks: ClassVar[bool] = True
+    asks_model: ClassVar[bool] = True
     """Whether it asks a model; one that only compares texts is built with `NO_MODEL`."""
     rounds: ClassVar[int] = 1
-    """How often it asks about one thing, each time by what came before."""
+    """Maximum rounds of calls for an item; each depends on the responses to the one before."""
     details: ClassVar[Mapping[str, Any]] = {}
-    """Columns it keeps beside the values."""
+    """Columns of the frame in addition to the values, with their types."""
     slots: ClassVar[tuple[str, ...]] = ("query", "passage")
-    """What each of its prompts must have a slot for; what else a prompt has no slot for is left out."""
+    """Slots that its prompts must have; other values are optional."""
     compares: ClassVar[tuple[str, ...]] = ()
-    """What of a collection it cannot do without: ``answers``, ``subquestions``."""
+    """Parts of a collection that it requires: ``answers``, ``subquestions``."""
     ordinal: ClassVar[bool] = False
-    """Whether labels have an order, so that near ones disagree less."""
+    """Whether labels are ordered, so that neighbours disagree less."""
     labelled: ClassVar[bool] = False
-    """Whether values are labels, of which two judges give the same or not, and no measured quantity."""
+    """Whether values are labels, which two judges agree on or not, rather than measurements."""
     worth: ClassVar[float] = 1.0
-    """1 where a higher value speaks for a passage, −1 where it speaks against it."""
+    """1 if higher values are better for the passage, −1 if they are worse."""
     takes_answers: ClassVar[bool] = False
-    """Whether it can judge contexts by answers that exist (its field ``book``)."""
+    """Whether it can judge contexts by existing answers (its field ``book``)."""
     swapped: ClassVar[bool] = False
-    """Whether there is a prompt ``NAME-swapped``, with everything in the other order, to see if order matters."""
+    """Whether there is a prompt ``NAME-swapped`` with everything in the other order, to test if order matters."""
 
     def __post_init__(self) -> None:
         validate_options(self, self.kind)
         self.check()
-        for name in self.asked:
-            self._fits(name, self.template(name))
+        for name in self.prompt_names:
+            self._check_slots(name, self.template(name))
 
-    def _fits(self, name: str, template: Template) -> None:
-        """Refuse a prompt that lacks a slot, has one that nothing is known for, or declares another kind of reply."""
+    def _check_slots(self, name: str, template: Template) -> None:
+        """Refuse a prompt that lacks a slot, has an unknown one, or declares another kind of reply."""
         known = PROMPT_SLOTS.get(name, self.slots)
         names = template.names | ({"passage"} if "passages" in template.names else set())
         lacking = [slot for slot in self.slots if slot in known and slot not in names]
@@ -158,36 +158,36 @@ class Annotator(Task[AnnotationItem, AspectValues, AnnotationResult]):
         return template.render({slot: value for slot, value in values.items() if slot in template.names})
 
     def check(self) -> None:
-        """Refuse a model that cannot be asked in this way."""
+        """Refuse a model that lacks an ability."""
 
     @property
-    def judged(self) -> AnnotationUnit:
+    def judged_unit(self) -> AnnotationUnit:
         """What is judged, with these settings."""
         return self.unit
 
     @property
-    def valued(self) -> tuple[str, ...]:
+    def value_names(self) -> tuple[str, ...]:
         """Names of the values, with these settings."""
         return self.aspects
 
     @property
-    def turns(self) -> int:
-        """How often it asks about one thing, with these settings."""
+    def max_rounds(self) -> int:
+        """Maximum rounds of calls for an item, with these settings."""
         return self.rounds
 
     @property
-    def asked(self) -> tuple[str, ...]:
+    def prompt_names(self) -> tuple[str, ...]:
         """Names of the prompts, with these settings."""
         return self.prompts
 
     def plan_notes(self, items: Sequence[AnnotationItem]) -> list[str]:
-        """What a plan should say beside the calls that are known already."""
+        """Notes on calls that a plan can't know yet."""
         return []
 
     def conclude(
         self, frame: pl.DataFrame, controls: Sequence[AspectValues | NoValue]
     ) -> tuple[pl.DataFrame, list[str]]:
-        """The rows, looked at together, with notes on what was seen."""
+        """Adjust all rows together, and return them with notes."""
         return frame, []
 
     def collect(
@@ -196,11 +196,11 @@ class Annotator(Task[AnnotationItem, AspectValues, AnnotationResult]):
         findings: Iterable[AspectValues | NoValue],
         controls: Sequence[AspectValues | NoValue],
     ) -> AnnotationResult:
-        keys, table, source = UNIT_KEYS[self.judged], UNIT_TABLES[self.judged], self.source
+        keys, table, source = UNIT_KEYS[self.judged_unit], UNIT_TABLES[self.judged_unit], self.source
         rows = [
             row
             for item, finding in zip(items, findings, strict=True)
-            for row in aspect_rows({key: getattr(item, key) for key in keys}, self.valued, finding, source)
+            for row in aspect_rows({key: getattr(item, key) for key in keys}, self.value_names, finding, source)
         ]
         schema = {**dict.fromkeys([*keys, "aspect"], pl.String), **VALUE_COLUMNS, **self.details}
         frame, notes = self.conclude(frame_from_rows(rows, schema), controls)
@@ -212,15 +212,15 @@ class Annotator(Task[AnnotationItem, AspectValues, AnnotationResult]):
 
     @property
     def templates(self) -> dict[str, Template]:
-        return {template.name: template for template in map(self.template, self.asked)}
+        return {template.name: template for template in map(self.template, self.prompt_names)}
 
     @property
     def source(self) -> str:
-        """Where its values come from, in one line."""
-        return describe_source(self.card, [self.template(name) for name in self.asked])
+        """The source of its values, in one line."""
+        return describe_source(self.card, [self.template(name) for name in self.prompt_names])
 
     def template(self, name: str) -> Template:
-        """A prompt by its name, read once."""
+        """A prompt by name; it is read once."""
         if name not in self._templates:
             self._templates[name] = self._load(name)
         return self._templates[name]
@@ -231,6 +231,6 @@ class Annotator(Task[AnnotationItem, AspectValues, AnnotationResult]):
 
     def _load(self, name: str) -> Template:
         """A prompt from its file. The setting ``prompt``, where a kind has it, replaces the first prompt."""
-        own: str = getattr(self, "prompt", "") if name == self.asked[0] else ""
+        own: str = getattr(self, "prompt", "") if name == self.prompt_names[0] else ""
         template = prompts.load_prompt(own or name, self.folder, self.card.prompts, swapped=self.swap)
         return replace(template, name=f"{name}-swapped" if self.swap else name)

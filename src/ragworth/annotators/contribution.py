@@ -42,7 +42,7 @@ class ContributionAnnotator(ContributionOptions, Annotator):
         "generated", "whose log-probability is split: the model's own answer, or an accepted one",
         choices=("generated", "accepted"),
     )  # fmt: skip
-    length: int = option(64, "most tokens of an answer that the model writes", low=1)
+    length: int = option(64, "maximum tokens of an answer that the model writes", low=1)
     book: AnswerBook | None = field(default=None, kw_only=True)
     """Answers that were given."""
 
@@ -60,11 +60,11 @@ class ContributionAnnotator(ContributionOptions, Annotator):
         require_abilities(self.card, asks, "contribution")
 
     @property
-    def valued(self) -> tuple[str, ...]:
+    def value_names(self) -> tuple[str, ...]:
         return aspects(accepted=self.is_accepted, shapley=self.splits_by_shapley, cited=self.book is not None)
 
     @property
-    def turns(self) -> int:
+    def max_rounds(self) -> int:
         return self.split_rounds + (self.book is None)
 
     @property

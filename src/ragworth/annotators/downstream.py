@@ -37,7 +37,7 @@ class DownstreamAnnotator(Annotator):
     compare: str = option(
         "rouge-l", "how the answer is compared with accepted ones; judge asks the model", choices=(*COMPARISONS, JUDGE)
     )
-    length: int = option(64, "most tokens of an answer", low=1)
+    length: int = option(64, "maximum tokens of an answer", low=1)
     keep_cut: bool = option(False, "keep values of passages that did not fit whole")
 
     kind: ClassVar[str] = "downstream"
@@ -60,12 +60,12 @@ class DownstreamAnnotator(Annotator):
         require_abilities(self.card, ("generate",), "downstream")
 
     @property
-    def turns(self) -> int:
+    def max_rounds(self) -> int:
         return 2 if self.compare == JUDGE else 1
 
     @property
-    def asked(self) -> tuple[str, ...]:
-        return self.prompts[: self.turns]
+    def prompt_names(self) -> tuple[str, ...]:
+        return self.prompts[: self.max_rounds]
 
     @property
     def source(self) -> str:

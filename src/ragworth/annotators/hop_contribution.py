@@ -31,8 +31,8 @@ class HopContribution(ContributionAnnotator):
         return cls(**own, hops=hops)
 
     @property
-    def valued(self) -> tuple[str, ...]:
-        return (*(name for name in super().valued if name != "cited-contributing"), "hops-needed")
+    def value_names(self) -> tuple[str, ...]:
+        return (*(name for name in super().value_names if name != "cited-contributing"), "hops-needed")
 
     def program(self, item: AnnotationItem) -> Program[AspectValues]:
         hops = self.hops.get((item.system, item.query))

@@ -37,7 +37,7 @@ class RatingAnnotator(Annotator):
 
     prompt: str = prompt_option("rating")
     how: str = label_method_option()
-    length: int = option(32, "most tokens of what the model writes", low=1)
+    length: int = option(32, "maximum tokens of what the model writes", low=1)
     keep_cut: bool = option(False, "keep values of passages that did not fit whole")
 
     kind: ClassVar[str] = "ratings"
@@ -57,7 +57,7 @@ class RatingAnnotator(Annotator):
         _ = self._way
 
     @property
-    def asked(self) -> tuple[str, ...]:
+    def prompt_names(self) -> tuple[str, ...]:
         return ("abstention",) if self._way == "answerability" else ("rating",)
 
     @property

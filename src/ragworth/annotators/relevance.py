@@ -33,7 +33,7 @@ class RelevanceAnnotator(Annotator):
     graded: bool = option(False, "grades 0 to 3, without looking at accepted answers")
     prompt: str = prompt_option("relevance")
     how: str = label_method_option()
-    length: int = option(32, "most tokens of what the model writes", low=1)
+    length: int = option(32, "maximum tokens of what the model writes", low=1)
     keep_cut: bool = option(False, "keep values of passages that did not fit whole")
 
     kind: ClassVar[str] = "relevance"
@@ -59,7 +59,7 @@ class RelevanceAnnotator(Annotator):
         return choose_label_method(self.card, self.how, "relevance", answerable=True, own_prompt=bool(self.prompt))
 
     @property
-    def asked(self) -> tuple[str, ...]:
+    def prompt_names(self) -> tuple[str, ...]:
         if self._way == "answerability":
             return ("abstention",)
         return ("relevance-graded",) if self.graded else ("relevance",)
@@ -67,7 +67,7 @@ class RelevanceAnnotator(Annotator):
     def program(self, item: AnnotationItem) -> Program[AspectValues]:
         query, passage = self.texts.query(item.query), self.texts.passage(item.passage)
         answers = () if self.graded else self.texts.known_answers(item.query)
-        (name,), way = self.asked, self._way
+        (name,), way = self.prompt_names, self._way
         prompt, template = self.ask(name, query=query, passage=passage, answers=answers), self.template(name)
         if way == "answerability":
             scale = RELEVANCE_GRADES if self.graded else RELEVANCE_LABELS

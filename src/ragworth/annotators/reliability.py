@@ -89,14 +89,14 @@ def _agreement_of_runs(
     title: str, annotator: Annotator, first: AnnotationResult, second: AnnotationResult
 ) -> list[ReliabilityCheck]:
     """How far two judgments of the same things agree."""
-    keys = [*UNIT_KEYS[annotator.judged], *(["aspect"] if "aspect" in first.frame.columns else [])]
+    keys = [*UNIT_KEYS[annotator.judged_unit], *(["aspect"] if "aspect" in first.frame.columns else [])]
     both = first.frame.select(*keys, "value").join(
         second.frame.select(*keys, pl.col("value").alias("other")), on=keys, maintain_order="left"
     )
     found: list[ReliabilityCheck] = []
-    for aspect in annotator.valued:
+    for aspect in annotator.value_names:
         mine = both.filter(pl.col("aspect") == aspect) if "aspect" in both.columns else both
-        of = f" of {aspect}" if len(annotator.valued) > 1 else ""
+        of = f" of {aspect}" if len(annotator.value_names) > 1 else ""
         found += agreement_checks(title, mine, labelled=annotator.labelled, ordinal=annotator.ordinal, of=of)
     return found
 
@@ -104,7 +104,7 @@ def _agreement_of_runs(
 def _check_against_humans(annotator: Annotator, judged: AnnotationResult) -> list[ReliabilityCheck]:
     """How far judgments agree with the labels that the collection has."""
     collection, frame = annotator.texts.collection, judged.frame
-    if annotator.judged == "rating":
+    if annotator.judged_unit == "rating":
         if collection.ratings is None:
             return []
         labels = collection.ratings.frame.filter(pl.col("status") == OK)
@@ -112,15 +112,15 @@ def _check_against_humans(annotator: Annotator, judged: AnnotationResult) -> lis
         both = frame.join(labels.select(*keys, pl.col("value").alias("label")), on=keys).drop_nulls(["value"])
         value, label, query = (both[name].to_numpy() for name in ("value", "label", "query"))
         return [kappa("given ratings", value, label, query, frame.height, weighted=True)]
-    if annotator.judged != "passage" or collection.relevance is None:
+    if annotator.judged_unit != "passage" or collection.relevance is None:
         return []
     keys = ["query", "passage"]
     labels = collection.relevance.of("relevance").filter(pl.col("status") == OK)
     known = frame.join(labels.select(*keys, pl.col("value").alias("label")), on=keys, maintain_order="left")
     found: list[ReliabilityCheck] = []
-    for aspect in annotator.valued:
+    for aspect in annotator.value_names:
         mine = known.filter(pl.col("aspect") == aspect)
-        found += _check_against_relevance(annotator, mine, frame.height // len(annotator.valued), aspect)
+        found += _check_against_relevance(annotator, mine, frame.height // len(annotator.value_names), aspect)
     return found
 
 
@@ -129,7 +129,7 @@ def _check_against_relevance(
 ) -> list[ReliabilityCheck]:
     """Against human labels of relevance: κ of labels, and whether values tell relevant passages from others."""
     title = "given labels"
-    of = f" of {aspect}" if len(annotator.valued) > 1 else ""
+    of = f" of {aspect}" if len(annotator.value_names) > 1 else ""
     checks = []
     if annotator.labelled:
         sure = both.drop_nulls(["value"])

@@ -88,9 +88,9 @@ class Store:
             elif code == sqlite3.SQLITE_CORRUPT:
                 remedy = f"ragworth calls prune {self.path} --damaged makes a new file from everything readable"
             raise StoreError(
-                f"it can't be used: {error}",
+                f"it can't be used as a call store: {error}",
                 file=str(self.path),
-                expected="a store of calls, or no file yet",
+                expected="a file that ragworth wrote (calls.sqlite), or a new one",
                 remedy=remedy,
             ) from error
 

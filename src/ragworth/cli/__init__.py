@@ -107,7 +107,12 @@ class LazyGroup(click.Group):
 
             remote = ctx.meta[REMOTE] = RemoteArguments()
             args = remote.localise(args)
-        name, command, rest = super().resolve_command(ctx, args)
+        try:
+            name, command, rest = super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            from ragworth.cli.suggestions import suggest_command
+
+            raise suggest_command(error, self, ctx, args[0]) from None
         if command is not None:
             _check_repeated(command, ctx, rest)
         return name, command, rest

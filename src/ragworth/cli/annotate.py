@@ -122,7 +122,7 @@ def annotate_files(
     found = read_collection(wanted)
     found, book = with_given_answers(found, given_answers, wanted)
     found, hop_table = with_hops(found, hops)
-    if not ANNOTATORS.get(kind).asks:
+    if not ANNOTATORS.get(kind).asks_model:
         _compare_texts(kind, found, wanted, given, output, look, calling)
         return
     with ExitStack() as stack:

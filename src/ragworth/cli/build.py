@@ -33,8 +33,18 @@ class BuildGroup(click.Group):
         command: click.Command = getattr(importlib.import_module(module), name)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            from ragworth.cli.suggestions import suggest_command
 
-@click.group("build", cls=BuildGroup, short_help="Build a test collection, check one, or draw a sample to review.")
+            raise suggest_command(error, self, ctx, args[0]) from None
+
+
+@click.group("build", cls=BuildGroup, short_help="Build or check a test collection, or draw a sample to review.")
 def command() -> None:
     """Build a test collection from documents, check any collection, and draw a sample for people to review.
 

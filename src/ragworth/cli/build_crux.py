@@ -31,9 +31,15 @@ from ragworth.cli.output import print_notes
 @click.option("-J", "--judge", default="embedded", show_default=True, help="Model that rates.")
 @click.option("--judge-option", multiple=True, metavar="NAME=VALUE", help="Set an option of the judge.")
 @click.option(
-    "--temperature", type=click.FloatRange(0), default=0.7, show_default=True, help="Of texts; ratings use 0."
+    "--temperature", type=click.FloatRange(0), default=0.7, show_default=True, help="Writer temperature; ratings use 0."
 )
-@click.option("--top-p", type=click.FloatRange(0.0001, 1), default=0.95, show_default=True, help="Nucleus of texts.")
+@click.option(
+    "--top-p",
+    type=click.FloatRange(0.0001, 1),
+    default=0.95,
+    show_default=True,
+    help="Nucleus sampling threshold of the writer.",
+)
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the texts.")
 @click.option(
     "--attempts", type=click.IntRange(1), default=2, show_default=True, help="How often an unusable text is written."

@@ -32,9 +32,9 @@ from ragworth.cli.task_output import check_parent_folder, write_rows
     help="Write the nuggets to this JSONL file.",
 )
 @click.option("--rows", type=click.Path(dir_okay=False), help="Write a row for each nugget, with probabilities.")
-@click.option("--most", type=click.IntRange(1), default=30, show_default=True, help="Most nuggets of a query.")
+@click.option("--most", type=click.IntRange(1), default=30, show_default=True, help="Maximum nuggets of a query.")
 @click.option("--window", type=click.IntRange(1), default=10, show_default=True, help="Passages read at a time.")
-@click.option("--windows", type=click.IntRange(1), default=5, show_default=True, help="Most windows of a query.")
+@click.option("--windows", type=click.IntRange(1), default=5, show_default=True, help="Maximum windows of a query.")
 @click.option("--prompts", type=click.Path(file_okay=False), help="Folder with your own prompts.")
 @model_options
 @call_options

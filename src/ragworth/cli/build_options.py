@@ -100,7 +100,7 @@ def open_jobs(stack: ExitStack, given: RoleOptions, *, writes: bool) -> tuple[An
 
 
 def encoding_progress(given: RoleOptions) -> Any:
-    """Who is told how far the encoding of passages is, which can take minutes; None if nobody wants to know."""
+    """Receives the progress of encoding passages, which can take minutes; None with --quiet."""
     from ragworth.calls.progress import Progress
 
     return None if given.calling.quiet else Progress().working

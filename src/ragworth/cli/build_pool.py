@@ -104,8 +104,8 @@ def _pooled_contexts(found: Any, systems: tuple[str, ...], depth: int) -> Any:
         pipelines[name.strip()] = parse(pipeline.strip())
     parts = [found.contexts] if found.contexts is not None else []
     if pipelines:
-        setting = StepContext.of(found.collection, relevance=found.collection.relevance, depth=depth)
-        parts.append(retrieve(pipelines, setting))
+        context = StepContext.of(found.collection, relevance=found.collection.relevance, depth=depth)
+        parts.append(retrieve(pipelines, context))
     if not parts:
         raise InputError("there is nothing to pool", expected="runs, or pipelines with --system")
     return type(parts[0]).concat(parts)

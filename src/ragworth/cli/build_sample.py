@@ -11,7 +11,7 @@ from ragworth.cli.task_output import check_parent_folder
 
 def _check_ending(ctx: click.Context, option: click.Parameter, path: str) -> str:
     if not path.endswith((".csv", ".jsonl")):
-        raise click.BadParameter(f"the ending of {path!r} tells no format; expected .csv or .jsonl")
+        raise click.BadParameter(f"unknown file extension: {path!r}; expected .csv or .jsonl")
     return check_parent_folder(ctx, option, path) or path
 
 

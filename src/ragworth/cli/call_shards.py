@@ -21,11 +21,11 @@ from ragworth.errors import InputError, JobStopped, RagworthError, StoreError, f
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_context
 def plan_shards(context: click.Context, shards: int, output: str, command: tuple[str, ...]) -> None:
-    """Run COMMAND without asking a model, and write the calls that it lacks to a folder of shards.
+    """Run COMMAND without asking a model, and write the calls that it would make to a folder of shards.
 
-    Run each shard with run-shard, on any machine that sees the folder; merge their answers; then run the command
-    itself, which finds all answers. If a later step of the command depends on answers, plan again after merging:
-    nothing is left to plan when the command can run.
+    Run each shard with run-shard, on any machine that can read the folder, and merge the answers. Then run the command
+    itself: it finds all answers in the store. If a later step of the command depends on answers, plan again after
+    merging, until nothing is left to plan.
 
     \b
     ragworth calls plan --shards 16 -o plan evaluate workspace
@@ -77,10 +77,10 @@ def run_shard(
     price: str | None,
     quiet: bool,
 ) -> None:
-    """Ask the model for everything in a shard that has no answer yet. The same command goes on after a kill.
+    """Make all calls of a shard that have no answer yet. After an interruption, the same command resumes.
 
-    Answers are written every 1,500 calls and at the end; a kill costs at most those and the calls under way. The model
-    must be the one that was planned for: the same weights, quantisation and endpoint.
+    Answers are written every 1,500 calls and at the end; a kill loses at most those and the calls in flight. The model
+    must be the one of the plan: the same weights, quantisation and endpoint.
 
     \b
     ragworth calls run-shard plan $SLURM_ARRAY_TASK_ID -M hf:models/llama -O device=cuda
@@ -110,10 +110,10 @@ def run_shard(
 @click.argument("store", type=click.Path(dir_okay=False))
 @click.option("--no-prompts", is_flag=True, help="Don't store the prompts; they can't be shown or verified then.")
 def merge(plan: str, store: str, no_prompts: bool) -> None:
-    """Add the answers of a plan's shards to a store, in files beside it that are looked up by key.
+    """Add the answers of a plan's shards to a store, as files next to it.
 
-    Every answer is checked: it is unchanged, was planned, and is of the planned model. Of several answers to one call
-    the first is kept. Merge again when more answers have come.
+    Every answer is checked: it must be unchanged, planned, and from the planned model. If a call has several answers,
+    the first is kept. You can merge again when there are more answers.
     """
     from ragworth.calls.shards.merge import merge_shards
     from ragworth.calls.shards.plan import ShardPlan

@@ -12,7 +12,7 @@ from ragworth.cli.output import OutputTable, chosen_look, emit, output_options, 
 from ragworth.cli.scoring_options import ScoringOptions, read_scoring_inputs, scoring_options
 
 
-@click.command("estimate", short_help="Means from a cheap judge of all and an expensive one of a sample.")
+@click.command("estimate", short_help="Estimate means from a cheap judge and a sample by an expensive one.")
 @scoring_options
 @click.option(
     "--expensive",

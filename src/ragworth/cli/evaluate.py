@@ -23,34 +23,34 @@ TABLE_COLUMNS = ("system", "group", "misleading")
 """Columns of the leaderboard beside those of metrics."""
 
 
-@click.command("evaluate", short_help="From a workspace or files as they are to the report.")
+@click.command("evaluate", short_help="Evaluate a workspace or files, and write the report.")
 @input_options
-@click.option("--only", type=STAGES, help="Run this stage alone; what it needs must be there.")
-@click.option("--until", type=STAGES, help="End after this stage.")
+@click.option("--only", type=STAGES, help="Run this stage alone, on the cached results of the stages before it.")
+@click.option("--until", type=STAGES, help="Stop after this stage.")
 @click.option(
     "--page-queries",
     type=click.IntRange(1),
-    help="Most queries that the report lists one by one; its counts are always of all.  "
+    help="Maximum queries that the report lists one by one; counts always cover all queries.  "
     "[default: 20,000 / systems, 1,000 to 5,000]",
 )
-@click.option("--dry-run", is_flag=True, help="Print what it would take, and ask nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the calls, tokens and cost it would take, without asking.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option(
     "--wait", type=click.FloatRange(0, 86400), default=0, help="Seconds to wait for a workspace or store in use."
 )
-@click.option("--quiet", is_flag=True, help="No progress and no notes on standard error.")
+@click.option("--quiet", is_flag=True, help="Don't show progress and notes.")
 @trust_options
 def command(dry_run: bool, as_json: bool, quiet: bool, **chosen: Any) -> None:
-    """Retrieve, judge, answer, grade, score, compare and report, as a ragworth.toml says or as files allow.
+    """Retrieve, judge, answer, grade, score, compare and report, as far as a ragworth.toml or the files allow.
 
     WORKSPACE is a ragworth.toml or its folder. Files, and folders without a ragworth.toml, are evaluated as they are:
     logs of RAG tools, runs, labels, answers and grades. Several logs are several systems. Answers in the data are kept,
     and graded if there are accepted answers; grades in the data are used. Results go to results/ in a folder, and to
     LOG-results/ beside a file.
 
-    What was done before and is still right isn't done again, and no model is asked the same twice: after Ctrl-C, a
-    crash or kill -9 the same command resumes. A ragworth.toml of somebody else's can write to its own folder only, and
-    send no key and no file from outside of it to a server, unless an option here allows it.
+    Finished work is reused, and no call is made twice: after Ctrl-C, a crash or kill -9, the same command resumes.
+    A ragworth.toml can write only to its own folder, and sends keys and files from outside that folder to a server
+    only if an option here allows it.
 
     \b
     ragworth evaluate
@@ -62,7 +62,7 @@ def command(dry_run: bool, as_json: bool, quiet: bool, **chosen: Any) -> None:
     """
     check_amount_options(chosen["limit"], chosen["sample"], chosen["every"])
     if chosen["only"] and chosen["until"]:
-        raise click.UsageError("--only is for one stage and --until for all up to one; give one of the two")
+        raise click.UsageError("--only runs one stage, --until all stages up to one; use one of the two")
     trust = take_trust_options(chosen)
     with interruptible():
         space, _ = open_inputs(take_input_options(chosen), trust.paths, quiet=quiet or as_json)

@@ -83,7 +83,7 @@ def command_for(kind: str) -> click.Command:
                 help="What density counts as a token: words, hf:PATH/tokenizer.json or tiktoken:NAME.",
             )
         )
-    if chosen.asks:
+    if chosen.asks_model:
         folder = click.Path(file_okay=False)
         prompts = click.option(
             "--prompts", type=folder, help="Folder with your own prompts; they replace the built-in ones."
@@ -96,7 +96,7 @@ def command_for(kind: str) -> click.Command:
         decorators += [result_options, plan, quiet]
     for decorate in reversed(decorators):
         run = decorate(run)
-    last = f"Prompts: {', '.join(chosen.prompts)}." if chosen.asks else "No model is asked."
+    last = f"Prompts: {', '.join(chosen.prompts)}." if chosen.asks_model else "No model is asked."
     return click.command(kind, help=help_text(chosen, last), short_help=kind_title(chosen))(run)
 
 
@@ -128,7 +128,7 @@ def grade_files(
         short = label_shares(result) if "label" in result.frame.columns else aspect_summary(result.frame)
         print_rows(result.frame, look, short, None if quiet else output)
 
-    if not grading.GRADERS.get(kind).asks:
+    if not grading.GRADERS.get(kind).asks_model:
         plan = given.pop("dry_run")
         grader = grading.build_grader(kind, None, found.collection, book, None, given)
         if plan:

@@ -13,7 +13,7 @@ NAMES = ("demo", "runs", "beir", "rag-log", "minimal")
 
 @click.command("init", short_help="Write a first ragworth.toml.")
 @click.argument("folder", default=".")
-@click.option("-t", "--template", type=click.Choice(NAMES), help="Write this one, without looking at what is there.")
+@click.option("-t", "--template", type=click.Choice(NAMES), help="Write this template, without inspecting the folder.")
 @click.option(
     "--map",
     "columns",
@@ -21,12 +21,12 @@ NAMES = ("demo", "runs", "beir", "rag-log", "minimal")
     metavar="FIELD=COLUMN",
     help="What a log calls a field: question, answer, passages, accepted, system, …; written to [columns].",
 )
-@click.option("--force", is_flag=True, help="Overwrite a ragworth.toml that is there already.")
-@click.option("--quiet", is_flag=True, help="Say nothing about what was found.")
+@click.option("--force", is_flag=True, help="Overwrite an existing ragworth.toml.")
+@click.option("--quiet", is_flag=True, help="Don't print what was found.")
 def command(folder: str, template: str | None, columns: tuple[str, ...], force: bool, quiet: bool) -> None:
-    """Write down what ragworth finds in FOLDER, up to two folders down, as a commented ragworth.toml.
+    """Inspect FOLDER, up to two levels deep, and write a commented ragworth.toml for its files.
 
-    It knows the logs of RAG tools, TREC runs, qrels and sub-topic qrels, BEIR folders, texts, and tables of judgments,
+    It recognises logs of RAG tools, TREC runs, qrels and sub-topic qrels, BEIR folders, texts, and tables of judgments,
     ratings, answers and outcomes. It says what it assumed, and what it can't use and why. If there are texts and no
     run or log, it sets up BM25 and some systems to compare with. Of long files it reads only the beginning. ragworth
     evaluate understands the same files without a ragworth.toml.
@@ -41,14 +41,14 @@ def command(folder: str, template: str | None, columns: tuple[str, ...], force: 
     from ragworth.init import init_workspace
 
     started = init_workspace(folder, template, columns=parse_mapping(columns), force=force)
-    click.echo(_display_text(f"{started.file} is written."))
+    click.echo(_display_text(f"Wrote {started.file}."))
     if not quiet:
         _report(started.plan, template)
     where = "" if folder == "." else f" {shlex.quote(folder)}"
     if template is None and not started.plan.used:
-        lines = ["Put files there, then:", f"  ragworth init{where} --force"]
+        lines = ["Put your files into the folder, then run:", f"  ragworth init{where} --force"]
     else:
-        lines = ["Look through it, then:", f"  ragworth check{where}", f"  ragworth evaluate{where}"]
+        lines = ["Review it, then run:", f"  ragworth check{where}", f"  ragworth evaluate{where}"]
     click.echo(_display_text("\n".join(["", *lines])))
 
 
@@ -57,7 +57,7 @@ def _report(plan: Any, template: str | None) -> None:
     from ragworth.cli.input_options import print_plan
 
     if template is not None:
-        click.echo(f"It is the template {template}: put the names of your files into it.")
+        click.echo(f"This is the template {template}: replace the file names with your own.")
         return
     if not plan.used:
         click.echo(f"Nothing to evaluate was found, so nothing is set. Templates: --template {', '.join(NAMES)}.")

@@ -105,7 +105,7 @@ def new_command(places: tuple[str, ...], kind: str, name: str | None, title: str
 @click.option("--proxy", default="127.0.0.1", show_default=True, help="Address of that proxy.")
 @click.option("--plain-http", is_flag=True, help="Let other machines in without HTTPS: passwords are not encrypted.")
 @click.option("--threads", type=click.IntRange(1, 64), default=8, show_default=True, help="Requests at the same time.")
-@click.option("--no-browser", is_flag=True, help="Only print the address.")
+@click.option("--no-browser", is_flag=True, help="Print the address, and don't open a browser.")
 @site_option
 def serve_command(place: str, no_browser: bool, **options: Any) -> None:
     """Serve the projects of WORKSPACE. On this machine only, the owner is signed in by a link that works once.
@@ -132,7 +132,7 @@ def serve_command(place: str, no_browser: bool, **options: Any) -> None:
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @click.option("-p", "--project", "slugs", multiple=True, help="Projects to work on; repeat for more.  [default: all]")
 @click.option("--role", type=click.Choice(ROLES), help="What they may do.  [default: annotator, or the role they have]")
-@click.option("--most", type=click.IntRange(1), help="Most items for each person.")
+@click.option("--most", type=click.IntRange(1), help="Maximum items for each person.")
 @click.option("--days", type=click.IntRange(1, 90), default=7, show_default=True, help="Days that the links work.")
 @click.option("--url", default="http://127.0.0.1:8765", show_default=True, help="Address of the site, for the links.")
 @site_option
@@ -151,7 +151,7 @@ def assign_command(place: str, names: tuple[str, ...], slugs: tuple[str, ...], *
         click.echo(f"{name}: {link}" if link else f"{name}: has a password")
 
 
-@command.command("status", short_help="Say how far the projects are.")
+@command.command("status", short_help="Show the progress of projects.")
 @click.argument("place", default=".", metavar="WORKSPACE")
 @click.option("-f", "--format", "look", type=click.Choice(["text", "csv", "json", "markdown"]), default="text")
 @site_option

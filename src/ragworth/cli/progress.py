@@ -14,28 +14,28 @@ from ragworth.errors import format_count
 
 WORDS = {
     "done": "done",
-    "kept": "as before",
-    "given": "as given",
+    "kept": "from the cache",
+    "given": "from the data",
     "skipped": "nothing to do",
-    "incomplete": "done in part",
+    "incomplete": "partly done",
 }
 """Statuses of stages, for people."""
 
 MAX_TITLE = 40
-"""Of whose calls they are, how many signs are shown: a line that is wider than the terminal cannot be written again."""
+"""Maximum characters of a title; a line that is wider than the terminal can't be overwritten."""
 
 
 class StageLines:
     """A line on standard error for each stage; in a terminal one that changes while a model is asked."""
 
-    def begun(self, name: str) -> Any:
+    def start_stage(self, name: str) -> Any:
         if os.environ.get("CI"):
             return None  # logs of machines: how each stage ended is enough
         if sys.stderr.isatty():
             click.echo(f"{name} …", err=True)
         return LiveLine()
 
-    def ended(self, facts: Mapping[str, Any]) -> None:
+    def finish_stage(self, facts: Mapping[str, Any]) -> None:
         words = [f"{facts['name']}: {WORDS[facts['status']]}"]
         if facts["status"] in ("done", "incomplete"):
             words += [format_count(facts["calls"], "call")] if "calls" in facts else []
@@ -50,17 +50,17 @@ class StageLines:
 
 
 class WorkLine(StageLines):
-    """How long work goes, and nothing else: for commands that say themselves what came of it."""
+    """Shows the progress of long work, and no result, for commands that print their own."""
 
-    def begun(self, name: str) -> Any:
+    def start_stage(self, name: str) -> Any:
         return None if os.environ.get("CI") else LiveLine()
 
-    def ended(self, facts: Mapping[str, Any]) -> None:
+    def finish_stage(self, facts: Mapping[str, Any]) -> None:
         pass
 
 
 class LiveLine:
-    """How the work of a stage goes; what came of it is told when the stage ends."""
+    """The progress of a stage, on one line that is overwritten; the result follows when the stage ends."""
 
     def __init__(self) -> None:
         from ragworth.calls.progress import Progress

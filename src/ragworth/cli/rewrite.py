@@ -9,7 +9,7 @@ from ragworth.cli.rewrite_tables import candidates, label, pairs
 from ragworth.cli.rewrite_train import train
 
 
-@click.group("rewrite", short_help="Train a query rewriter on retrieval utility.")
+@click.group("rewrite", short_help="Train a query rewriter on what its rewrites are worth.")
 def command() -> None:
     """Train a model to rewrite conversational questions, by what each rewrite's passages are worth to the reader.
 

@@ -57,10 +57,18 @@ READ = 10
 @click.option(
     "--answer", "answers_wanted", is_flag=True, help="Also let --model answer from the first 10 passages, and grade."
 )
-@click.option("--history", type=click.IntRange(0), default=6000, show_default=True, help="Most characters of history.")
-@click.option("--level", type=click.FloatRange(0, 1, True, True), default=0.95, show_default=True, help="Of intervals.")
 @click.option(
-    "--resamples", type=click.IntRange(100), default=10_000, show_default=True, help="Of intervals and tests."
+    "--history", type=click.IntRange(0), default=6000, show_default=True, help="Maximum characters of history."
+)
+@click.option(
+    "--level",
+    type=click.FloatRange(0, 1, True, True),
+    default=0.95,
+    show_default=True,
+    help="Confidence level of intervals.",
+)
+@click.option(
+    "--resamples", type=click.IntRange(100), default=10_000, show_default=True, help="Resamples of intervals and tests."
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of resampling.")
 @prompts_option

@@ -18,7 +18,10 @@ def conversation_options(function: F) -> F:
     """Where turns, passages and labels come from."""
     options = [
         click.option(
-            "-c", "--collection", required=True, help="Conversations: JSONL with a turn a line, QReCC, CAsT, MT-RAG, …"
+            "-c",
+            "--collection",
+            required=True,
+            help="Conversations: JSONL with one turn per line, QReCC, CAsT, MT-RAG, …",
         ),
         click.option("-p", "--passages", help="Texts of passages: JSONL, Parquet, CSV or TSV."),
         click.option("-a", "--answers", help="Accepted answers: JSONL, Parquet, CSV or TSV."),

@@ -52,7 +52,9 @@ def output_option(help: str, name: str = "--output", *short: str, required: bool
 )
 @click.option("--temperature", type=click.FloatRange(0), default=0.8, show_default=True, help="Sampling temperature.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Sampling seed.")
-@click.option("--history", type=click.IntRange(0), default=6000, show_default=True, help="Most characters of history.")
+@click.option(
+    "--history", type=click.IntRange(0), default=6000, show_default=True, help="Maximum characters of history."
+)
 @click.option("--given", multiple=True, metavar="FILE", help="Rewrites from a file (query, text); repeat for more.")
 @prompts_option
 @model_options
@@ -173,7 +175,7 @@ def label(
     print_notes(found.notes, calling.quiet)
     rewrites, contexts = format_count(rows.height, "rewrite"), format_count(task.distinct, "distinct context")
     click.echo(f"{rewrites}, {contexts}", err=True)
-    if not way.asks:
+    if not way.asks_model:
         if calling.dry_run:
             click.echo("no model is asked")
             return

@@ -38,7 +38,7 @@ def parse_rates(ctx: click.Context, option: click.Parameter, text: str) -> tuple
     callback=parse_rates,
     help="Learning rates of DPO to try.",
 )
-@click.option("--epochs", type=int, default=3, show_default=True, help="Most passes over the data.")
+@click.option("--epochs", type=int, default=3, show_default=True, help="Maximum passes over the data.")
 @click.option("--beta", type=float, default=0.1, show_default=True, help="How closely DPO stays to its start.")
 @click.option("--rank", type=int, default=16, show_default=True, help="Rank of the adapter.")
 @click.option(
@@ -47,9 +47,11 @@ def parse_rates(ctx: click.Context, option: click.Parameter, text: str) -> tuple
 @click.option("--batch", type=int, default=16, show_default=True, help="Examples of a step.")
 @click.option("--micro-batch", type=int, default=8, show_default=True, help="Examples read at a time.")
 @click.option(
-    "--max-length", "max_tokens", type=int, default=2048, show_default=True, help="Most tokens of an example."
+    "--max-length", "max_tokens", type=int, default=2048, show_default=True, help="Maximum tokens of an example."
 )
-@click.option("--history", type=click.IntRange(0), default=6000, show_default=True, help="Most characters of history.")
+@click.option(
+    "--history", type=click.IntRange(0), default=6000, show_default=True, help="Maximum characters of history."
+)
 @click.option(
     "--held-out",
     type=click.FloatRange(0, 1, max_open=True),

@@ -127,7 +127,7 @@ class ScoringInputs(NamedTuple):
 def read_scoring_inputs(
     given: ScoringOptions, also: Sequence[Callable[[], Any]] = ()
 ) -> tuple[ScoringInputs, list[Any]]:
-    """Read everything, and what else is to be read with it; all that cannot be read is told together."""
+    """Read all inputs, and report all that can't be read together."""
     from ragworth.inputs.problems import Problems
     from ragworth.inputs.reader import FileReader
 
@@ -137,7 +137,7 @@ def read_scoring_inputs(
     # The rest of the program loads while threads read the runs.
     from ragworth import comparison, formats  # noqa: F401
     from ragworth.conversations import conversation_ids
-    from ragworth.metrics.engine import Tokens
+    from ragworth.metrics.token_counts import Tokens
     from ragworth.scoring import split_metrics
     from ragworth.tables import Contexts
 

@@ -20,7 +20,7 @@ from ragworth.cli.trust_options import take_trust_options, trust_options
     cls=RegistryGroup,
     registry="ragworth.studies:STUDIES",
     maker="ragworth.cli.study:command_for",
-    short_help="Ask which metric, context or judge can be trusted.",
+    short_help="Find out which metric, context or judge you can trust.",
 )
 def command() -> None:
     """Run a study: one command for each question about metrics, contexts and judges.

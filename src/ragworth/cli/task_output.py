@@ -41,9 +41,9 @@ def result_options(function: F) -> F:
 
 
 def check_rows_file(ctx: click.Context, option: click.Parameter, path: str | None) -> str | None:
-    """Refuse a file of rows whose ending tells no format, or whose folder is not there, before anything is asked."""
+    """Refuse an output file with an unknown extension or in a missing folder, before any call."""
     if path is not None and not path.endswith(ENDINGS):
-        raise click.BadParameter(f"the ending of {path!r} tells no format; expected one of {', '.join(ENDINGS)}")
+        raise click.BadParameter(f"unknown file extension: {path!r}; expected one of {', '.join(ENDINGS)}")
     return check_parent_folder(ctx, option, path)
 
 

@@ -113,7 +113,9 @@ def fit_options(function: F) -> F:
     help="Output format.",
 )
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level of intervals.")
-@click.option("--resamples", type=click.IntRange(100), default=RESAMPLES, show_default=True, help="Of the bootstrap.")
+@click.option(
+    "--resamples", type=click.IntRange(100), default=RESAMPLES, show_default=True, help="Bootstrap resamples."
+)
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of folds and resampling.")
 @click.option("--quiet", is_flag=True, help="Don't print notes.")
 def udcg(
@@ -287,7 +289,7 @@ def sweep(
 
 
 def _read(cases: tuple[str, ...], others: tuple[str, ...]) -> tuple[list[Any], list[Any]]:
-    """The tables of folders of results; all that cannot be read are told together."""
+    """The tables of results folders; all that can't be read are reported together."""
     from ragworth.conversations import independence_notes
     from ragworth.fitting import FittingTables
     from ragworth.inputs.problems import Problems

@@ -45,7 +45,12 @@ def command(
     from ragworth.tables import Outcomes
 
     if (qrels is None) == (outcomes is None):
-        raise InputError("what is better than what?", expected="either --qrels or --outcomes")
+        raise InputError(
+            "nothing says which of two contexts is better"
+            if qrels is None
+            else "both --qrels and --outcomes are given",
+            expected="either --qrels or --outcomes",
+        )
     judged = _read(confidence)
     wanted = {"query", "answer_tokens", "surprisals_alone", "passage" if qrels else "system"}
     if lacking := sorted(wanted - set(judged.columns)):

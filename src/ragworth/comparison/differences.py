@@ -164,7 +164,8 @@ def compare(
     systems = scores.distinct("system")
     if len(systems) < 2:
         raise InputError(
-            f"{len(systems)} system to compare" if systems else "no systems to compare", expected="two or more runs"
+            "there is only one system to compare" if systems else "there are no systems to compare",
+            expected="two or more systems",
         )
     if baseline is not None and baseline not in systems:
         raise InputError(f"unknown baseline {baseline!r}", expected=format_list(systems, 12))

@@ -42,7 +42,7 @@ def read(path: str | Path, paths: OutputPaths = OutputPaths()) -> Workspace:  # 
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"at line (\d+)", str(error))
         line = int(found[1]) if found else None
-        expected = "see docs/workspace.md"
+        expected = "TOML, such as: k = 5"
         raise FormatError(f"it is not valid TOML: {error}", file=str(file), line=line, expected=expected) from error
     facts = {"(file)": file, "(given)": whole, "(digest)": hashlib.sha256(data).hexdigest()[:16]}
     problems = [*_find_contradictions(whole), *find_outside(file.parent, _table(whole, "paths"), paths)]

@@ -15,12 +15,14 @@ from ragworth.tasks.options import option, prompt_option
 class ContributionOptions:
     """Settings of the annotator and of the grader."""
 
-    method: str = option("auto", "how it is split; auto goes by the number of passages", choices=METHODS)
-    subsets: int = option(256, "most subsets of a context to ask about, if not all", low=8)
+    method: str = option(
+        "auto", "how the answer is split among passages; auto depends on their number", choices=METHODS
+    )
+    subsets: int = option(256, "maximum subsets of a context to ask about, if not all", low=8)
     certainty: float = option(0.9, "certainty of the order of neighbours at which sampling stops", low=0.5, high=0.9999)
     tolerance: float = option(0.05, "difference of contributions, in nats, that doesn't matter", low=0)
-    pairs: bool = option(False, "beyond exact: also ask without each two passages, for redundancy and synergy")
-    least: float = option(LEAST, "nats from which a passage contributes", low=0)
+    pairs: bool = option(False, "unless exact: also ask without each pair of passages, for redundancy and synergy")
+    least: float = option(LEAST, "lowest contribution, in nats, that counts", low=0)
     seed: int = option(0, "seed of random orders and subsets", low=0)
     prompt: str = prompt_option("reply")
     keep_cut: bool = option(False, "keep values of contexts that did not fit whole")

@@ -1,6 +1,6 @@
 """Findings about each (system, query), out of the tables alone.
 
-A finding is there only where what it needs is known. What cannot be had from the tables at hand is told in
+A finding is there only where what it needs is known. What the given tables don't allow is listed in
 :attr:`Diagnosis.absent`, and every count says out of how many contexts that could be examined.
 """
 

@@ -1,4 +1,4 @@
-"""What can be found wrong before anything is asked of a model, all of it together."""
+"""Checks before any call; all problems are reported together."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from ragworth.tasks.options import options_by_name
 from ragworth.tasks.text_lookup import TextLookup
 
 REPORT_PACKAGES = {"altair": "altair", "vl_convert": "vl-convert-python"}
-"""What the report is drawn with: modules, and the packages that have them."""
+"""Modules that the report needs, with their packages."""
 
 
 def load_checked_inputs(
@@ -54,7 +54,7 @@ def load_checked_inputs(
     scores: bool = False,
     report: bool = True,
 ) -> EvaluationInputs:
-    """Everything read and found to fit together; else one error that tells all that is wrong.
+    """Read and check everything, or raise one error with all problems.
 
     Models are opened, and their weights are not loaded; endpoints are not asked. ``scores``: some are to be computed,
     whether or not metrics are named. ``report``: one is to be written.
@@ -67,9 +67,9 @@ def load_checked_inputs(
         _check_names(space, problems)
     else:
         folder = space.path(space.prompts) if space.prompts else None
-        setting = replace(material.setting, asking=WorkspaceAsker(models, folder, plan=True))
+        step_context = replace(material.step_context, model_access=WorkspaceAsker(models, folder, plan=True))
         for name, system in material.systems.items():
-            problems.of(partial(check, {name: system}, setting), "systems", name)
+            problems.of(partial(check, {name: system}, step_context), "systems", name)
         WorkspaceChecker(material, models, problems, scores=scores).check()
         TwoJudgesChecker(material, models, problems).check(limit or sample)
     if report:
@@ -90,7 +90,7 @@ def load_checked_inputs(
 
 
 def _check_names(space: Workspace, problems: Problems) -> None:
-    """Refuse names and settings that nobody knows: what can be said where files cannot be read."""
+    """Refuse unknown names and settings, which needs no file."""
     for kind, task in space.judgments.items():
         problems.of(partial(_check_settings, ANNOTATORS.get, kind, task), "judgments", kind)
         if task.expensive is not None:
@@ -124,7 +124,7 @@ def _check_report_packages() -> None:
 
 
 def _check_writable(path: Path, name: str) -> None:
-    """Refuse a place where nothing can be written, before anything is spent on what should go there."""
+    """Refuse a path that can't be written, before any cost."""
     remedy = f"name another place: --{name}, or {name} under [paths]"
     if path.exists() and path.is_dir() == (name == "store"):
         raise InputError(f"this is a {'folder' if name == 'store' else 'file'}", file=str(path), remedy=remedy)
@@ -139,7 +139,7 @@ def _check_writable(path: Path, name: str) -> None:
 
 
 class WorkspaceChecker:
-    """Whether what the workspace asks for can be had from what it has."""
+    """Check that the workspace has the inputs of what it asks for."""
 
     def __init__(self, material: EvaluationInputs, models: ModelPool, problems: Problems, *, scores: bool) -> None:
         self.material, self.models, self.problems, self.scores = material, models, problems, scores
@@ -166,11 +166,11 @@ class WorkspaceChecker:
             )
 
     def _ids(self, name: str, system: Pipeline | Contexts) -> None:
-        """Refuse a run that has none of the queries, or no passage that has a text: its ids are written otherwise."""
+        """Refuse a run without any known query or passage: its ids are spelled differently."""
         first = system if isinstance(system, Contexts) else system.steps[0]
         if not isinstance(first, Contexts | Run):
             return
-        read = first if isinstance(first, Contexts) else first.apply(None, self.material.setting)
+        read = first if isinstance(first, Contexts) else first.apply(None, self.material.step_context)
         # That nothing was retrieved for a query is something that a run may say of it.
         asked = {*read.frame["query"].unique(), *(query for _, query in read.empty)}
         remedy = "check that ids are written in the run as they are in the files of [collection]"
@@ -200,7 +200,7 @@ class WorkspaceChecker:
             raise InputError(f"{what} needs texts of queries and passages", remedy="name them under [collection]")
 
     def _ratings(self) -> None:
-        """Ratings come from one place."""
+        """Refuse ratings from several sources."""
         kinds = [kind for kind in self.space.judgments if kind in ANNOTATORS and ANNOTATORS.get(kind).unit == "rating"]
         for kind in kinds if self.texts.ratings is not None else kinds[1:]:
             other = "[collection] has ratings" if self.texts.ratings is not None else f"judgments.{kinds[0]} rates"
@@ -223,7 +223,7 @@ class WorkspaceChecker:
         if self.space.answers is None and self.material.answers is None:
             raise InputError(f"grades.{kind} grades answers, and there are none", remedy="add [answers], or its file")
         book = self._book()
-        if not chosen.asks:
+        if not chosen.asks_model:
             self._parted(grading.build_grader(kind, None, self.texts, book, self.folder, settings))
             return
         with self.models.job(task.model, plan=True) as job:
@@ -232,7 +232,7 @@ class WorkspaceChecker:
         _ = grader.template
 
     def _parted(self, grader: Grader) -> None:
-        """Refuse answers that cannot be graded, and say so where a limit may be why."""
+        """Refuse answers that can't be graded, and mention a limit that may be the reason."""
         try:
             grading.grading_task(grader, grader.book.answers)
         except MissingInputError as error:
@@ -246,7 +246,7 @@ class WorkspaceChecker:
             raise InputError(f"{error.who} needs {error.what}, and {here}", remedy=remedy) from error
 
     def _book(self) -> AnswerBook:
-        """The answers that there will be, without their words: those of one system stand for all."""
+        """The answers to expect, without their texts; those of one system represent all."""
         writing, answers = self.space.answers, self.material.answers
         if answers is not None:
             return grading.to_answer_book(answers)
@@ -262,7 +262,7 @@ class WorkspaceChecker:
         return AnswerBook(Answers.trusted(pl.DataFrame(rows, schema=Answers.schema, orient="row")))
 
     def _metrics(self) -> None:
-        """Refuse metrics that are unknown, or lack what they need; and that none can be computed."""
+        """Refuse metrics that are unknown or lack their input, and an evaluation without any metric."""
         have = self._have()
         if not self.space.metrics:
             if self.scores:
@@ -282,7 +282,7 @@ class WorkspaceChecker:
             )
 
     def _have(self) -> set[str]:
-        """What there will be for metrics to read, if all goes well."""
+        """Inputs that metrics will have, if no stage fails."""
         have = {aspect for table in self.material.given for aspect in table.frame["aspect"].unique()}
         have |= {
             aspect for kind in self.space.judgments if kind in ANNOTATORS for aspect in ANNOTATORS.get(kind).aspects

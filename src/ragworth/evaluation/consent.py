@@ -1,4 +1,4 @@
-"""What a user has allowed a workspace that no workspace may do on its own.
+"""Permissions that a user has given to workspaces.
 
 A ``ragworth.toml`` may come from somebody else. It may send a server the key in a ``RAGWORTH_*`` variable, and the key
 in a well-known variable if it belongs to that server, and no other. It may not send a server the text of files outside
@@ -26,14 +26,14 @@ from ragworth.storage.user_folder import settings_folder
 CONSENT_FILE = "allowed.json"
 FORMAT = 1
 LOCAL_BACKENDS = ("embedded", "gguf", "hf", "scripted")
-"""Kinds of models that send nothing anywhere."""
+"""Kinds of models that send nothing over a network."""
 
 TRUST_HINT = "if you trust this file, add"
 
 
 @dataclass(frozen=True)
 class Consent:
-    """What the user allows, in their own words.
+    """The permissions that the user gives in a call or command.
 
     ``keys``: environment variables that may go to the servers for which the workspace names them. ``reads``: files and
     folders outside of the workspace whose texts may be sent to its servers.
@@ -64,7 +64,7 @@ class ReadGrant(NamedTuple):
 
 @dataclass
 class ConsentGuard:
-    """Says whether a workspace may do something, by the rules, by what the user says now, and by what they said before.
+    """Decides what a workspace may do: by the rules, and by the permissions that the user gives now or gave before.
 
     A workspace that was made in Python, without a file, is the user's own words: it may do everything.
     """
@@ -72,10 +72,10 @@ class ConsentGuard:
     space: Workspace
     consent: Consent = field(default_factory=Consent)
     new: set[KeyGrant | ReadGrant] = field(default_factory=set)
-    """What was allowed just now."""
+    """Permissions that are new."""
 
     def key(self, asked: ModelSpec) -> None:
-        """Refuse a model that would send a key to somebody whom it does not belong to."""
+        """Refuse a model that would send a key to a host it isn't for."""
         variable = asked.options.get("key_variable")
         if not self._foreign or not isinstance(variable, str) or variable.startswith("RAGWORTH_"):
             return
@@ -94,7 +94,7 @@ class ConsentGuard:
             )
 
     def read(self, path: Path, servers: Sequence[str]) -> None:
-        """Refuse a file outside of the workspace, if a server would see its text that the user didn't allow it."""
+        """Refuse a file outside the workspace if its text would go to a server without permission."""
         if not self._foreign or is_inside(path, self.space.folder):
             return
         real = path.resolve()
@@ -113,7 +113,7 @@ class ConsentGuard:
             )
 
     def remember(self) -> None:
-        """Keep what was allowed just now."""
+        """Store new permissions."""
         if self.new:
             keys, reads = _load_grants()
             keys |= {each for each in self.new if isinstance(each, KeyGrant)}
@@ -131,7 +131,7 @@ class ConsentGuard:
 
 
 def endpoint_address(spec: str) -> ModelAddress | None:
-    """Where a model is asked; None where it is not an endpoint, or its address is wrong."""
+    """The address of an endpoint; None for other models and wrong addresses."""
     kind, _, rest = _innermost_model(spec)
     try:
         return parse_address(rest) if kind == "openai" else None
@@ -140,7 +140,7 @@ def endpoint_address(spec: str) -> ModelAddress | None:
 
 
 def server_address(spec: str) -> str:
-    """Who is sent what a model is asked, for messages: scheme, host and port. Nothing for a model on this machine."""
+    """The server that receives a model's prompts, for messages: scheme, host and port; empty for a local model."""
     address = endpoint_address(spec)
     if address is not None:
         return "/".join(address.url.split("/")[:3])
@@ -149,7 +149,7 @@ def server_address(spec: str) -> str:
 
 
 def remote_server(asked: ModelSpec) -> str:
-    """The server that sees what a model is asked; nothing where that stays on this machine."""
+    """The server that receives a model's prompts; None for a local model."""
     address = endpoint_address(asked.use)
     if address is not None and address.is_private and not address.url.startswith("https:"):
         return ""  # loopback

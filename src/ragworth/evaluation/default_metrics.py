@@ -24,7 +24,7 @@ def default_metrics(have: Set[str], k: int, *, required: bool = True) -> tuple[s
 
 
 def _no_metrics_error(have: Set[str]) -> InputError:
-    """That no metric can be had, with what is lacking: abstention alone does not say what a passage is worth."""
+    """The error if no metric can be computed, with what is missing; abstention alone is not enough."""
     known = sorted(have - {"tokens"})
     if "abstention" in known:
         return InputError(

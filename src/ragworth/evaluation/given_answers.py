@@ -1,4 +1,4 @@
-"""Answers and grades that are in the data: put together from logs and files, never replaced or made up silently."""
+"""Existing answers and grades, combined from logs and files; they are never silently replaced or filled in."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ragworth.tables.notes import Note
 
 
 def join_outcomes(files: Sequence[Outcomes], logs: Sequence[LoadedCollection]) -> Outcomes:
-    """Grades from files and logs in one table; each must come from one place only."""
+    """Grades from files and logs in one table; each must have a single source."""
     tables = [*(log.outcomes for log in logs if log.outcomes is not None), *files]
     frame = pl.concat([table.frame for table in tables]) if tables else pl.DataFrame(schema=Outcomes.schema)
     again = duplicate_rows(frame, Outcomes.key)
@@ -30,7 +30,7 @@ def join_outcomes(files: Sequence[Outcomes], logs: Sequence[LoadedCollection]) -
 
 
 def join_answers(file: AnsweringResult | None, logs: Sequence[LoadedCollection]) -> AnsweringResult:
-    """Answers from logs and from the file of ``[answers]``; a system's answers must come from one place only."""
+    """Answers from logs and from the file of ``[answers]``; those of a system must have a single source."""
     shown = pl.lit(None, pl.List(pl.String)).alias("shown")
     tables = [log.answers for log in logs if log.answers is not None]
     frames = [table.frame.with_columns(shown) for table in tables] + ([file.frame] if file is not None else [])
@@ -49,7 +49,7 @@ def join_answers(file: AnsweringResult | None, logs: Sequence[LoadedCollection])
 
 
 def replaced_notes(logs: Sequence[LoadedCollection]) -> list[str]:
-    """What ``replace`` leaves out."""
+    """Note the answers and grades that ``replace`` ignores."""
     tables = [table for log in logs for table in (log.answers, log.outcomes) if table is not None]
     names = dict.fromkeys(name for table in tables for name in table.distinct("system"))
     few = format_list([quote_short(name, 24) for name in names], 3)

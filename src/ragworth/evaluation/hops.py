@@ -1,4 +1,4 @@
-"""What the searches of an agent added to the answers, as a stage: where contexts say in which hop it found what."""
+"""The stage that computes what each search of an agent added to its answers, if contexts have hops."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def run_hops(state: EvaluationState) -> None:
 
 def _skip(state: EvaluationState, reason: str) -> None:
     if state.plan is None:
-        state.did(STAGE, "skipped", notes=[f"what each search added isn't known: {reason}"])
+        state.record_stage(STAGE, "skipped", notes=[f"what each search added isn't known: {reason}"])
 
 
 def _split(state: EvaluationState, task: TaskConfig, job: Job) -> None:

@@ -1,4 +1,4 @@
-"""The systems of a workspace: pipelines, and what was retrieved or answered elsewhere."""
+"""The systems of a workspace: pipelines, runs and logs."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from ragworth.tables import Answers, Contexts, Outcomes
 
 @dataclass(frozen=True)
 class LoadedSystems:
-    """The systems by name, in their written form, and everything that came in the same files."""
+    """The systems by name, in their written form, and everything else in their files."""
 
     made: dict[str, Pipeline | Contexts] = field(default_factory=dict)
     written: dict[str, str] = field(default_factory=dict)
     bare: dict[str, None] = field(default_factory=dict)
-    """Systems that are known by their answers or grades only: nobody says what they showed."""
+    """Systems with answers or grades, whose contexts are unknown."""
     logs: list[LoadedCollection] = field(default_factory=list)
 
     def add(self, log: LoadedCollection, written: str) -> None:
@@ -41,7 +41,7 @@ class LoadedSystems:
 
 
 def load_systems(space: Workspace, reading: FileReader, whole: LoadedCollection | None) -> LoadedSystems:
-    """Pipelines, and what was retrieved or answered elsewhere."""
+    """Read pipelines, runs and logs."""
     problems, systems = reading.problems, LoadedSystems()
     for name, text in space.systems.items():
         pipeline = problems.of(partial(_parse_pipeline, text, space.systems), "systems", name)
@@ -68,7 +68,7 @@ def load_systems(space: Workspace, reading: FileReader, whole: LoadedCollection 
 
 
 def _read_log(name: str, pipeline: Pipeline, reading: FileReader) -> LoadedCollection | None:
-    """What the file holds that a system begins with; None where it begins with no file, or it can't be read."""
+    """Contents of the file that a system begins with; None if there is no such file, or it can't be read."""
     first = pipeline.steps[0]
     log = reading.run(first.path, "systems", name) if isinstance(first, Run) else None
     if log is None:
@@ -86,7 +86,7 @@ def _read_log(name: str, pipeline: Pipeline, reading: FileReader) -> LoadedColle
 
 
 def _parse_pipeline(text: object, names: Iterable[str]) -> Pipeline:
-    """A pipeline from its written form; where a system is named in it, that is said."""
+    """Parse a pipeline; if it names a system, the error says so."""
     try:
         return Pipeline.of(text)
     except InputError as error:
@@ -97,7 +97,7 @@ def _parse_pipeline(text: object, names: Iterable[str]) -> Pipeline:
 
 
 def name_bare_systems(systems: LoadedSystems, tables: Sequence[Answers | Outcomes]) -> None:
-    """Where no file says what systems showed, those with answers or grades are the systems."""
+    """If no file has contexts, the systems are those with answers or grades."""
     if not systems.names:
         for table in tables:
             systems.bare.update(dict.fromkeys(table.distinct("system")))

@@ -1,4 +1,4 @@
-"""What an evaluation starts from: texts, labels, the queries to run for, and what the systems are."""
+"""The inputs of an evaluation: texts, labels, queries and systems."""
 
 from __future__ import annotations
 
@@ -38,28 +38,28 @@ from ragworth.two_judges.strata import check_random_share
 
 @dataclass(frozen=True)
 class EvaluationInputs:
-    """Everything that was read, for the queries that are evaluated."""
+    """Everything that was read about the evaluated queries."""
 
     workspace: Workspace
     collection: Collection
-    """Texts of all passages; texts, labels and ratings of the queries that are evaluated."""
+    """Texts of all passages; texts, labels and ratings of the evaluated queries."""
     queries: tuple[str, ...]
     systems: dict[str, Pipeline | Contexts]
     written: Mapping[str, str]
-    """What each system is, in its written form; also of those that the data has answers or grades of only."""
+    """The written form of each system, including systems with only answers or grades."""
     judged: Judgments | None
-    """Judgments out of files, other than the collection's."""
+    """Judgments from files, other than the collection's."""
     answers: AnsweringResult | None
-    """Answers in the data: in logs, or in a file of their own."""
+    """Answers from logs or a file."""
     outcomes: Outcomes | None
-    """Grades in the data."""
+    """Grades from logs or files."""
     files: Mapping[str, str]
     """Hashes of all files that were read, by their path from the workspace."""
     notes: tuple[str, ...]
     expensive: Mapping[str, Judgments] = field(default_factory=dict)
-    """By kind, what a better judge says of some queries, out of files."""
+    """Judgments of some queries by an expensive judge, from files, by kind."""
     limited: bool = False
-    """Whether there are more queries, which a limit leaves out."""
+    """Whether a limit leaves out queries."""
     to_judge: frozenset[str] | None = None
     """Queries whose passages a model judges; None for all."""
     hops: HopTable = field(default_factory=dict)
@@ -78,8 +78,8 @@ class EvaluationInputs:
         return self.answers is not None or self.outcomes is not None
 
     @cached_property
-    def setting(self) -> StepContext:
-        """What pipelines run on; who is asked is for the stage to say."""
+    def step_context(self) -> StepContext:
+        """The context of pipelines; the stage adds access to models."""
         space = self.workspace
         whole = StepContext.of(
             self.collection,
@@ -89,11 +89,11 @@ class EvaluationInputs:
             cache=space.path(space.cache),
             folder=space.folder,
         )
-        return replace(whole, asking=None)
+        return replace(whole, model_access=None)
 
     @cached_property
     def texts_key(self) -> list[str]:
-        """What the texts are, in short."""
+        """A key of the texts."""
         texts = self.collection
         frames = (texts.queries, texts.passages, texts.answers, texts.subquestions)
         turns = [turns_digest(texts.turns), texts.turn_form] if texts.turns.height else []
@@ -101,7 +101,7 @@ class EvaluationInputs:
 
     @cached_property
     def labels_key(self) -> list[str]:
-        """What labels and ratings are, in short."""
+        """A key of labels and ratings."""
         tables = (self.collection.relevance, self.collection.ratings)
         return [frame_digest(table) for table in tables]
 
@@ -115,7 +115,7 @@ def load_inputs(
     sample: int | None = None,
     records: LoadedCollection | None = None,
 ) -> EvaluationInputs | None:
-    """Read everything that a workspace names. What can't be read is a problem, and the result is None.
+    """Read all files that a workspace names. An unreadable one is a problem, and the result is None.
 
     ``limit`` replaces that of the workspace; ``every``: all queries, whatever limit the workspace has; ``sample``: so
     many queries, drawn at random by the workspace's seed. ``records``: data in memory, as ``[collection] from``.
@@ -215,7 +215,7 @@ def _limit_queries(
 
 
 def _queries_to_judge(queries: list[str], space: Workspace, notes: list[str]) -> frozenset[str] | None:
-    """The queries whose passages a model judges, where the workspace doesn't want all."""
+    """The queries whose passages a model judges, if not all."""
     most = space.judged_queries
     if most is None or most >= len(queries) or not space.judgments:
         return None
@@ -225,7 +225,7 @@ def _queries_to_judge(queries: list[str], space: Workspace, notes: list[str]) ->
 
 
 def _missing_system_notes(material: EvaluationInputs, systems: LoadedSystems) -> list[str]:
-    """Which systems have no answers although others do, and which show no passages."""
+    """Note systems that have no answers although others do, and systems without passages."""
     notes, answers = [], material.workspace.answers
     if material.answers is not None and (answers is None or answers.file is not None):
         answered = material.answers.table.distinct("system")
@@ -238,7 +238,7 @@ def _missing_system_notes(material: EvaluationInputs, systems: LoadedSystems) ->
 
 
 def _language_notes(space: Workspace, questions: pl.Series) -> list[str]:
-    """That the embedded reader, if it is asked, doesn't know the language of the questions."""
+    """Note that the embedded reader doesn't know the language of the questions."""
     tasks = [task for kind, task in space.judgment_tasks.items() if kind != "containment"]
     if space.answers is not None and space.answers.file is None:
         tasks.append(space.answers.task)
@@ -272,7 +272,7 @@ def _find_hops(
 
 
 def _read_expensive(reading: FileReader, kind: str, task: TaskConfig) -> Judgments | None:
-    """What a better judge says of a kind, where it is in a file."""
+    """Judgments by the expensive judge of a kind, if a file has them."""
     file = task.expensive.file if task.expensive is not None else None
     return reading.of(file, _read_random_judgments, "judgments", kind, "expensive", "file") if file else None
 

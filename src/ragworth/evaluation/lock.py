@@ -1,4 +1,4 @@
-"""One evaluation of a workspace at a time: two would write the same results."""
+"""A lock, so that only one evaluation of a workspace runs at a time."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ragworth.errors import FormatError, InputError
 from ragworth.storage.private import private_file, private_folder
 
 POLL_SECONDS = 0.05
-"""Seconds between looks at a lock that somebody has."""
+"""Seconds between attempts to get the lock."""
 
 
 @contextmanager
 def workspace_lock(space: Workspace, wait: float = 0.0) -> Iterator[None]:
-    """Be the only evaluation of a workspace; another is waited for, or refused.
+    """Hold the lock of a workspace; wait for another evaluation, or refuse to start.
 
     The lock is SQLite's, so that it ends with the process that has it, however that ends.
     """

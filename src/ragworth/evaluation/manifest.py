@@ -1,4 +1,4 @@
-"""Everything that is needed to make each number again."""
+"""The manifest: everything needed to reproduce the results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PACKAGES = (
 
 
 def build_manifest(state: EvaluationState) -> dict[str, Any]:
-    """Versions, files, seeds, models, prompts, settings, and what each stage took."""
+    """Versions, files, seeds, models, prompts, settings, and the cost of each stage."""
     space = state.space
     # As they were when the evaluation began: the file may have been changed since.
     settings = _json_value(
@@ -53,7 +53,7 @@ def build_manifest(state: EvaluationState) -> dict[str, Any]:
 
 
 def _json_value(value: Any) -> Any:
-    """Settings as what JSON can hold: dates become texts."""
+    """Settings as JSON values; dates become texts."""
     if isinstance(value, dict):
         return {key: _json_value(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -63,7 +63,7 @@ def _json_value(value: Any) -> Any:
 
 @cache
 def _package_versions() -> Mapping[str, str]:
-    """Versions of the packages that are installed. Reading them takes longer than a small evaluation's scores."""
+    """Versions of installed packages, read once, because reading them is slow."""
     found: dict[str, str] = {}
     for name in PACKAGES:
         try:

@@ -1,4 +1,4 @@
-"""The models of an evaluation and what is spent on them: opened when first needed, one budget for all stages."""
+"""The models of an evaluation: opened when first needed, with one budget for all stages."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ PERMANENT_FAILURES = frozenset(
         "not-scripted",
     )
 )
-"""Why calls fail that would fail again: what came of a stage is kept in spite of them."""
+"""Reasons of failures that would happen again; a stage with only such failures is cached."""
 
 
 class StageProgress(Protocol):
-    """Somebody who is told how a stage goes that takes long."""
+    """Receives the progress of a long stage."""
 
     def asking(self, whose: str) -> None:
         """A model is asked from now on; ``whose``: the stage, and in a pipeline the system and the step."""
@@ -51,7 +51,7 @@ class StageProgress(Protocol):
         ...
 
     def working(self, what: str, done: int, total: int) -> None:
-        """How far work is that asks nobody, such as the encoding of passages."""
+        """The progress of work without calls, such as encoding passages."""
         ...
 
 
@@ -71,7 +71,7 @@ class ModelPool:
         self.guard = ConsentGuard(space, consent or Consent())
         budget = space.budget
         self.limits = JobLimits(budget.calls, budget.tokens, budget.cost)
-        """What is left of the budget."""
+        """The remaining budget."""
         self._stack = ExitStack()
         self._open: dict[str, Model] = {}
         self._store: Store | None = None
@@ -85,7 +85,7 @@ class ModelPool:
 
     @contextmanager
     def job(self, asked: ModelSpec | None, *, plan: bool = False) -> Iterator[Job]:
-        """A job for one stage, of the workspace's model or another; what it spends is taken off the budget.
+        """A job for one stage, with the workspace's model or another; its cost is subtracted from the budget.
 
         ``plan``: nothing will be asked, not even an endpoint what it can do.
         """
@@ -116,7 +116,7 @@ class ModelPool:
             self._cards[repr(job.card)] = job.card
 
     def _start_executor(self) -> None:
-        """The executor that the file names, unless the user has named one."""
+        """The executor that the user names, or else the file."""
         asked = self.space.executor
         if asked.kind == "ray" and current_executor() is None:
             from ragworth.executors.ray import RayExecutor, RaySettings
@@ -197,12 +197,12 @@ def run_metered(
 
 
 def may_succeed_later(facts: Mapping[str, Any]) -> bool:
-    """Whether calls of a stage failed that may succeed another time."""
+    """Whether calls of a stage failed that may succeed later."""
     return any(reason not in PERMANENT_FAILURES for reason in facts["reasons"])
 
 
 def card_facts(card: Card) -> Mapping[str, Any]:
-    """A model's card as what JSON can hold."""
+    """A model's card as JSON values."""
     return {
         name: sorted(value) if isinstance(value, set | frozenset) else value for name, value in asdict(card).items()
     }

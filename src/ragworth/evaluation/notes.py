@@ -1,4 +1,4 @@
-"""Whose notes are whose: what was noticed while systems retrieved, by system."""
+"""Notes of retrieval, by system."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ragworth.tables.notes import Note
 
 
 def notes_by_system(notes: Sequence[str], systems: Mapping[str, Pipeline | Contexts]) -> dict[str, list[str]]:
-    """The notes on each system that has some; a step's note goes to all systems that have the step."""
+    """Notes by system; the note of a step belongs to all systems with that step."""
     found = {name: [note for note in notes if _concerns(name, system, note)] for name, system in systems.items()}
     return {name: some for name, some in found.items() if some}
 
@@ -26,7 +26,7 @@ def _concerns(name: str, system: Pipeline | Contexts, note: str) -> bool:
 
 
 def prefix_system_names(notes: Sequence[str], found: Mapping[str, Sequence[str]]) -> list[str]:
-    """The notes as they are told, each with the systems that it is on in front."""
+    """The notes to print, each with its systems in front."""
     return [_prefix_names(note, [name for name, some in found.items() if note in some]) for note in notes]
 
 

@@ -31,22 +31,22 @@ from ragworth.tables.turns import turns_digest
 
 REPORT = "report.html"
 CODE = frozenset((".py", ".html", ".css", ".js", ".toml", ".txt"))
-"""Endings of the files that a report is made by."""
+"""Extensions of the source files of reports."""
 
 
 class WrittenOutput(NamedTuple):
-    """What lies in the folder of results."""
+    """The content of the results folder."""
 
     results: Results
     folder: Path
     report: Path | None
     build_page: Callable[[], page.Page] | None
     fresh: bool
-    """Whether anything was written; False where it was all there."""
+    """Whether anything was written; False if all files were up to date."""
 
 
 def write_output(state: EvaluationState, page_queries: int | None = None) -> WrittenOutput:
-    """Write the tables, then the report, which lists ``page_queries`` at most one by one."""
+    """Write the tables, then the report, which lists at most ``page_queries`` queries."""
     space, scores = state.space, state.scores
     assert scores is not None
     every = list(map(_try_parse, _metric_names(scores)))
@@ -118,7 +118,7 @@ def _code_digest() -> str:
 
 
 def _written_files(folder: Path) -> dict[str, Any]:
-    """What lies in the folder of results: its own files as they were written, and the studies that a report lists."""
+    """The content of the results folder: its own files, and the studies that the report lists."""
     recorded = (folder / RECORD_NAME).exists()
     return {
         "recorded": recorded,
@@ -146,7 +146,7 @@ def _page_options(results: Results, metrics: Sequence[str] | None, page_queries:
 
 
 def _write_tables(folder: Path, frames: Mapping[str, pl.DataFrame | None]) -> None:
-    """Write tables; where there is none, delete what an earlier evaluation wrote."""
+    """Write tables, and delete those of an earlier evaluation that no longer exist."""
     record = results_record(folder)
     for name, frame in frames.items():
         if frame is None:
@@ -177,7 +177,7 @@ def _thresholds(metrics: Sequence[Metric]) -> dict[str, Any]:
 
 
 def _mentioned_texts(state: EvaluationState, contexts: Contexts) -> Collection:
-    """The texts that the tables speak of."""
+    """The texts that the tables refer to."""
     collection, named = state.collection, [part["passage"] for part in contexts.parts]
     if state.answers is not None:
         named.append(state.answers.contexts.frame["passage"])

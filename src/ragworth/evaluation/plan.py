@@ -1,4 +1,4 @@
-"""What an evaluation would take: the same stages, and nothing is asked of a model."""
+"""Plan an evaluation: run the same stages without calls, and count what they would take."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ragworth.evaluation.state import Console, EvaluationState, SilentConsole, S
 
 
 class EvaluationPlan(NamedTuple):
-    """What was read, and each stage that may ask a model."""
+    """The inputs, and the stages that may ask a model."""
 
     material: EvaluationInputs
     stages: list[StagePlan]
     notes: tuple[str, ...]
-    """What was noticed while systems retrieved."""
+    """Notes of retrieval."""
 
 
 def plan_evaluation(
@@ -34,10 +34,10 @@ def plan_evaluation(
     consent: Consent | None = None,
     measure_pace: bool = True,
 ) -> EvaluationPlan:
-    """What evaluating would take. Systems are retrieved, since what they show is what is asked about.
+    """Plan an evaluation. Systems retrieve, because calls depend on the passages they show.
 
-    That may take long, where passages are encoded: ``console`` is told. ``scores``: some are to be computed.
-    ``measure_pace``: a model that is quick to start may be called to measure how long calls take.
+    That may take long if passages are encoded: ``console`` receives the progress. ``scores``: whether scores will be
+    computed. ``measure_pace``: a model that is quick to start may be called to measure how long calls take.
     """
     with ModelPool(space, consent=consent, measure_pace=measure_pace) as models:
         material = load_checked_inputs(space, models, limit=limit, sample=sample, every=every, scores=scores)

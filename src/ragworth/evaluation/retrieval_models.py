@@ -1,4 +1,4 @@
-"""The models of a workspace for steps of its pipelines: within its budget, through its store."""
+"""Give pipeline steps access to the workspace's models, within its budget and through its store."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def steps_with_models(systems: Mapping[str, Pipeline | Contexts]) -> list[Step]:
 
 
 def all_steps(systems: Mapping[str, Pipeline | Contexts]) -> Iterator[Step]:
-    """All steps of systems, those of pipelines inside of a step too."""
+    """All steps of systems, including those of inner pipelines."""
     waiting = [system for system in systems.values() if isinstance(system, Pipeline)]
     while waiting:
         pipeline = waiting.pop(0)
         for step in pipeline.steps:
             yield step
-            waiting += step.contained
+            waiting += step.all_pipelines
 
 
 def _add_costs(before: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:

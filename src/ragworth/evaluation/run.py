@@ -33,7 +33,7 @@ from ragworth.tables.coercion import package_of, to_frame
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What came of an evaluation: None where it was ended before that.
+    """The result of an evaluation; None for stages that didn't run.
 
     ``stages``: name, status, notes, seconds and, where a model was asked, calls and tokens of each.
     """
@@ -46,7 +46,7 @@ class Evaluation:
 
     @cached_property
     def page(self) -> page.Page | None:
-        """What the report says. If all of it was there already, it is built when it is first looked at."""
+        """The content of the report. If the report was up to date, it is built on first access."""
         return self.build_page() if self.build_page is not None else None
 
     def __repr__(self) -> str:
@@ -105,7 +105,7 @@ def evaluate(
     limit: only the first so many queries.
     sample: only so many queries, drawn at random by the seed.
     every: all queries, whatever limit the workspace has.
-    console: who is told how it goes.
+    console: receives the progress.
     wait: seconds to wait for another evaluation of the workspace, and for a store that is in use.
     consent: keys and files outside of its folder that the workspace may use besides what any workspace may.
     page_queries: how many queries the report lists one by one at most; by default 20,000 contexts, but
@@ -125,27 +125,27 @@ def evaluate(
             state = EvaluationState(
                 material, models, StageCache(space.path(space.cache) / STAGES_FOLDER, only), console or SilentConsole()
             )
-            state.did("load", "done", notes=list(material.notes), seconds=_elapsed(begun))
+            state.record_stage("load", "done", notes=list(material.notes), seconds=_elapsed(begun))
             for run in _stage_functions(state, wanted):
                 run()
             if "report" not in wanted:
                 return Evaluation(state.stages)
             begun = time.monotonic()
-            state.console.begun("report")
+            state.console.start_stage("report")
             written = write_output(state, page_queries)
             lacking = (
                 "no report: neither a metric nor a grade says which system is better; tables only. If a column of a "
                 "log has grades, say so: --map NAME=COLUMN, or [columns]"
             )
             notes = [] if written.report else [lacking]
-            state.did("report", "done" if written.fresh else "kept", notes=notes, seconds=_elapsed(begun))
+            state.record_stage("report", "done" if written.fresh else "kept", notes=notes, seconds=_elapsed(begun))
             return Evaluation(state.stages, written.results, written.folder, written.report, written.build_page)
 
 
 def _open(
     data: Any, columns: Mapping[str, str] | None, settings: Mapping[str, Any] | None, results: str | Path | None
 ) -> tuple[Workspace, LoadedCollection | None]:
-    """The workspace to evaluate, and data in memory that it is about."""
+    """The workspace to evaluate, and its data in memory."""
     paths = OutputPaths(results)
     listed = isinstance(data, list | tuple) and bool(data) and all(isinstance(each, str | Path) for each in data)
     if settings is not None and (listed or isinstance(data, str | Path | Workspace)):
@@ -181,7 +181,7 @@ def _elapsed(begun: float) -> float:
 
 
 def _select_stages(only: str | None, until: str | None) -> tuple[str, ...]:
-    """The stages to go through."""
+    """The stages to run."""
     if only is not None and until is not None:
         raise InputError("one stage alone is wanted, and a last one is given", remedy="give --only or --until")
     last = only or until or STAGES[-1]
@@ -191,7 +191,7 @@ def _select_stages(only: str | None, until: str | None) -> tuple[str, ...]:
 
 
 def _stage_functions(state: EvaluationState, wanted: Sequence[str]) -> list[Callable[[], object]]:
-    """What is to be done, one after the other."""
+    """The steps to take, in order."""
     space = state.space
     parts: dict[str, list[Callable[[], object]]] = {
         "retrieve": [partial(stages.run_retrieve, state, release=True)],

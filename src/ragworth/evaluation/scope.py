@@ -1,4 +1,4 @@
-"""What of the tables belongs to the queries and systems that are evaluated."""
+"""Restrict tables to the evaluated queries and systems."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ragworth.tables.parts import with_constant_text
 
 @dataclass(frozen=True)
 class EvaluationScope:
-    """What of the tables belongs to the queries and systems that are evaluated; what does not is noted."""
+    """Restricts tables to the evaluated queries and systems, and notes what is left out."""
 
     queries: Sequence[str]
     systems: Sequence[str]
@@ -79,7 +79,7 @@ class EvaluationScope:
         return Outcomes.trusted(self._compared(given.frame, "outcomes", "grades", "files"), given.notes)
 
     def _compared(self, frame: pl.DataFrame, what: str, *path: str) -> pl.DataFrame:
-        """The rows of systems that are compared; all of them strangers is a problem."""
+        """Rows of the evaluated systems; it is a problem if there are none."""
         known = [*self.systems, NO_CONTEXT_SYSTEM, ORACLE_SYSTEM]
         strange = frame.filter(~pl.col("system").is_in(known))["system"].unique(maintain_order=True).to_list()
         few = format_list([quote_short(name, 24) for name in strange], 3)

@@ -1,7 +1,7 @@
-"""The stages of an evaluation one at a time, on contexts that the caller makes.
+"""Run the stages of an evaluation one at a time, on contexts that the caller builds.
 
-Every call is in the workspace's store, what was asked before is not asked again, and work that was killed resumes. In a
-plan nothing is asked: the session says what it would take.
+All calls go through the workspace's store, so no call is repeated and interrupted work resumes. A plan makes no calls
+and records what they would be.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings, Sco
 
 
 class PlanComplete(Exception):  # noqa: N818 (nothing went wrong)
-    """Nothing more can be said before the model was asked."""
+    """The plan ends here: what follows depends on answers of the model."""
 
 
 @dataclass
 class StageSession:
-    """One workspace, ready to be asked. What was judged, answered and graded is remembered, for `results`.
+    """A workspace whose stages can be run. Judgments, answers and grades are collected for `results`.
 
     Attributes
     ----------
-    folder: of what the stages made, below which every part has its own.
-    plan: what would be asked, where nothing is to be asked; None where it is.
+    folder: folder of stage results, with a subfolder for each part.
+    plan: the calls that would be made, if this is a plan; else None.
     """
 
     material: EvaluationInputs
@@ -69,8 +69,8 @@ class StageSession:
     def collection(self) -> Collection:
         return self.material.collection
 
-    def retrieved(self, systems: dict[str, Pipeline | Contexts] | None = None) -> Contexts:
-        """What the systems of the workspace show, or other ones."""
+    def retrieve(self, systems: dict[str, Pipeline | Contexts] | None = None) -> Contexts:
+        """Contexts of the workspace's systems, or of the given ones."""
         state = self._state(None, "pool")
         if systems is not None:
             state.material = replace(self.material, systems=systems)
@@ -81,9 +81,9 @@ class StageSession:
     def judge(
         self, kinds: Sequence[str], contexts: Contexts, part: str = "judged", *, model: ModelSpec | None = None
     ) -> None:
-        """Have the passages of contexts (or the contexts) judged; see :meth:`known` for what came of it.
+        """Judge the passages of contexts, or the contexts themselves; `judged_values` returns the values.
 
-        ``part`` names the step where passages are judged more than once: what each made is kept under it.
+        ``part`` names the step if passages are judged more than once; each step has its own folder of results.
         """
         for kind in kinds:
             state = self._state(contexts, part)
@@ -97,22 +97,22 @@ class StageSession:
             self._remember(state, part)
 
     def judge_for(self, metrics: Sequence[str], contexts: Contexts) -> None:
-        """Have judged what metrics need, as far as the workspace has it judged and no file says it."""
+        """Make the judgments that metrics need, for kinds of the workspace whose values no file has."""
         given = {aspect for table in self.material.given for aspect in table.frame["aspect"].unique()}
         needs = {str(need) for name in metrics if (metric := try_parse(name)) for need in metric.needs} - given
         self.judge([kind for kind in self.space.judgments if needs & {kind, *ANNOTATORS.get(kind).aspects}], contexts)
 
-    def able(self, kinds: Sequence[str], model: ModelSpec) -> None:
-        """Refuse a model that cannot give these kinds of judgment, before anything is asked."""
-        state = self._state(None, "able")
+    def check_model(self, kinds: Sequence[str], model: ModelSpec) -> None:
+        """Refuse a model that can't make these kinds of judgment, before any call."""
+        state = self._state(None, "check")
         for kind in kinds:
             with self.models.job(model, plan=True) as job:
                 stages.stage_annotator(state, kind, self.space.judgments[kind], job)
 
-    def known(self, aspect: str) -> dict[tuple[str, str], float]:
-        """Values of an aspect by query and passage: those of files and those that the model gave.
+    def judged_values(self, aspect: str) -> dict[tuple[str, str], float]:
+        """Values of an aspect by query and passage, from files and from the model.
 
-        Raises `PlanComplete` where nothing is to be asked and the model was not asked before.
+        Raises `PlanComplete` if this is a plan and there are no values yet.
         """
         wanted = (pl.col("aspect") == aspect) & pl.col("value").is_not_null()
         found = {
@@ -125,7 +125,7 @@ class StageSession:
         return found
 
     def has_unasked(self, aspects: Sequence[str], shown: Mapping[str, Sequence[str]]) -> bool:
-        """Whether a plan can't know what the model will say of some of these passages, by query."""
+        """Whether this is a plan, and judgments of some of these passages are missing. ``shown``: passages by query."""
         pairs = {(query, passage) for query, passages in shown.items() for passage in passages}
         return self.plan is not None and any(pairs - self._asked(aspect) for aspect in aspects)
 
@@ -136,9 +136,7 @@ class StageSession:
     def answer(
         self, contexts: Contexts, part: str = "answered", *, model: ModelSpec | None = None, without: bool = False
     ) -> None:
-        """Have contexts answered and the answers graded. ``without``: once more without any context, as system
-        ``none``.
-        """
+        """Answer from contexts and grade the answers. ``without``: also without context, as system ``(none)``."""
         state, writing = self._state(contexts, part), self.space.answers
         assert writing is not None
         stages.run_answer(state, replace(writing, without=without, task=_with_model(writing.task, model)))
@@ -147,11 +145,10 @@ class StageSession:
     def answer_with_confidence(
         self, contexts: Contexts, part: str = "answered", *, model: ModelSpec | None = None
     ) -> None:
-        """Have contexts answered and the answers graded, as `answer` does, and keep the model's confidence in each of
-        these answers as outcomes.
+        """Like `answer`, with the model's confidence in each answer as further outcomes.
 
-        One greedy call gives an answer and its confidence, with the prompts and lengths of ``[answers]``; other
-        settings are those of ``confidence`` under ``[judgments]``. What is known of each token is in ``said`` of the
+        One greedy call returns an answer and its confidence, with the prompts and lengths of ``[answers]``; other
+        settings are those of ``confidence`` under ``[judgments]``. Details of each token are in ``said`` of the
         results, under ``answers``.
         """
         state, writing = self._state(contexts, part), self.space.answers
@@ -161,7 +158,7 @@ class StageSession:
         self._grade(state, part)
 
     def grade(self, answers: Answers, part: str) -> None:
-        """Have given answers graded."""
+        """Grade existing answers."""
         state = self._state(contexts_from_lists({}), part)
         state.answers = AnsweringResult(answers, answers.frame, state.contexts)
         state.said["answers"] = answers.frame
@@ -177,12 +174,12 @@ class StageSession:
 
     @property
     def all_ratings(self) -> Ratings | None:
-        """Those that the model gave, or those of the collection."""
+        """Ratings by the model, or those of the collection."""
         return self.ratings or self.collection.ratings
 
     @property
     def all_judgments(self) -> Judgments | None:
-        """Everything that is known of passages, each thing once: what files say, then what the model said."""
+        """All judgments of passages, each once: those of files take precedence over those of the model."""
         if not (tables := self._judgment_frames):
             return None
         frame = pl.concat([table.select(list(Judgments.schema)) for table in tables])
@@ -190,15 +187,15 @@ class StageSession:
 
     @property
     def known_aspects(self) -> set[str]:
-        """What metrics can read: aspects of judgments, ratings, and tokens of passages."""
+        """Inputs that metrics can use: aspects of judgments, ratings, and tokens of passages."""
         have = set(found.frame["aspect"].unique()) if (found := self.all_judgments) is not None else set()
         have |= {"ratings"} if self.all_ratings is not None else set()
         return have | ({"tokens"} if self.collection.passages.height else set())
 
     def results(self, contexts: Contexts, metrics: Sequence[str]) -> Results:
-        """All that came of the session, with the scores of some contexts and the texts that these show.
+        """All results of the session, with scores of these contexts and the texts they show.
 
-        Raises `PlanComplete` where nothing is to be asked.
+        Raises `PlanComplete` if this is a plan.
         """
         if self.plan is not None:
             raise PlanComplete
@@ -230,7 +227,7 @@ class StageSession:
         return int(self.material.outcomes is not None)
 
     def _state(self, contexts: Contexts | None, part: str) -> EvaluationState:
-        """A state of its own for a step, whose contexts are read whole."""
+        """A new state for a step, which reads its contexts to their full depth."""
         plan: list[StagePlan] | None = None if self.plan is None else []
         state = EvaluationState(self.material, self.models, StageCache(self.folder / part), self.console, plan=plan)
         if contexts is not None:
@@ -254,11 +251,11 @@ class StageSession:
 
 
 def _named_plan(plan: Iterable[StagePlan], part: str) -> Iterable[StagePlan]:
-    """The stages that ask a model. Annotating and answering can happen more than once: ``part`` says which time."""
+    """The stages that ask a model. ``part`` tells repeated annotating and answering apart."""
     asking: dict[str, Registry[Any]] = {"annotate": ANNOTATORS, "grade": GRADERS}
     for name, words in plan:
         stage, dot, kind = name.partition(".")
-        if stage not in asking or asking[stage].get(kind).asks:
+        if stage not in asking or asking[stage].get(kind).asks_model:
             yield StagePlan(f"{part if stage in ('annotate', 'answer') else stage}{dot}{kind}", words)
 
 

@@ -1,4 +1,4 @@
-"""What stages have made, kept by what it was made from: a stage whose inputs are the same is not run again.
+"""Cache of stage results by a hash of their inputs: a stage with the same inputs doesn't run again.
 
 A stage is a folder ``NAME-DIGEST`` with a Parquet file for each of its frames, ``facts.json`` and the digests of both.
 It is written beside its place and moved there whole, so that a killed process leaves a stage or nothing; what is
@@ -26,26 +26,26 @@ from ragworth.retrieval.artifact_cache import is_intact, load_or_build
 from ragworth.tables import Table, parts
 
 STAGES_FOLDER = "stages"
-"""Folder of what stages made, in the cache."""
+"""Folder of stage results in the cache."""
 
 DIGITS = 16
 FACTS_FILE = "facts.json"
 CACHE_FORMAT = 2
-"""Raised when the same inputs would give something else than before."""
+"""Incremented when the same inputs would give other results."""
 
 CHUNK_ROWS = 1 << 16
 """Rows hashed at a time."""
 
 SHORT_COLUMN = 100
-"""Rows up to which Python reads a column of texts faster than Polars does."""
+"""Maximum rows for which Python reads a column of texts faster than Polars."""
 
 
 @dataclass(frozen=True)
 class StageResult:
-    """What a stage came to: tables by name, and what JSON can hold.
+    """The result of a stage: tables by name, and facts in JSON.
 
-    ``lasting``: worth keeping. ``fresh``: made now; False where it was made before. ``tables``: large ones, written
-    part by part; read back, they are among the frames.
+    ``lasting``: whether to cache it. ``fresh``: whether it was computed now, not read from the cache. ``tables``: large
+    tables, written part by part; read back, they are among the frames.
     """
 
     frames: Mapping[str, pl.DataFrame]
@@ -56,35 +56,35 @@ class StageResult:
 
 
 class StageCache:
-    """A folder of stages; ``only`` names the one stage that may be made anew."""
+    """A folder of stage results. With ``only``, no other stage than this may run."""
 
     def __init__(self, folder: Path, only: str | None = None) -> None:
         self.folder = folder
         self.only = only
 
     def has(self, name: str, key: Mapping[str, Any]) -> bool:
-        """Whether the stage was made before from the same, and is undamaged."""
+        """Whether there is an undamaged result with this key."""
         with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
             return is_intact(self._place(name, key))
         return False
 
     def read(self, name: str, key: Mapping[str, Any]) -> StageResult | None:
-        """The stage as it was made before from the same; None where it was not."""
+        """The cached result of a stage with this key, if there is one."""
         return _read_stage(self._place(name, key))
 
     def _place(self, name: str, key: Mapping[str, Any]) -> Path:
         return self.folder / f"{name}-{key_digest(key)}"
 
     def of(self, name: str, key: Mapping[str, Any], make: Callable[[], StageResult]) -> StageResult:
-        """The stage as it was made before from the same, or made now."""
+        """The cached result of a stage with this key, or a new one."""
         place = self._place(name, key)
         if (found := _read_stage(place)) is not None:
             return found
         stage = name.partition(".")[0]
         if self.only is not None and stage != self.only:
             raise InputError(
-                f"what {name} gives is not there, is out of date, or lacks calls that failed",
-                expected=f"all that {self.only} needs",
+                f"the results of the stage {name} are missing, out of date or incomplete",
+                expected=f"all results that the stage {self.only} needs",
                 remedy=f"run --only {stage} first, or leave --only out",
             )
         shutil.rmtree(place, ignore_errors=True)  # if it is there, it can't be read
@@ -97,14 +97,14 @@ class StageCache:
         return made
 
     def _tidy(self, name: str, place: Path) -> None:
-        """Remove what the same stage has made from something else."""
+        """Remove results of the stage with other keys."""
         for other in self.folder.glob(f"{name}-{'?' * DIGITS}"):
             if other != place:
                 shutil.rmtree(other, ignore_errors=True)
 
 
 def _read_stage(place: Path) -> StageResult | None:
-    """What is kept here; None where it is not there, or damaged."""
+    """The result in a folder; None if it is missing or damaged."""
     with suppress(OSError, ValueError, KeyError, TypeError, AttributeError, FormatError):
         if is_intact(place):
             facts = json.loads((place / FACTS_FILE).read_text(encoding="utf-8"))
@@ -114,7 +114,7 @@ def _read_stage(place: Path) -> StageResult | None:
 
 
 def _is_plain(made: StageResult) -> bool:
-    """Whether all columns are text or numbers, which Parquet gives back as they were."""
+    """Whether all columns are texts or numbers, which Parquet preserves exactly."""
     frames = [*made.frames.values(), *(part for table in made.tables.values() for part in table.parts)]
     kinds = {kind for frame in frames for kind in frame.dtypes}
     return all(kind == pl.String or kind.is_numeric() for kind in kinds)
@@ -135,13 +135,13 @@ def _save_stage(made: StageResult, folder: Path) -> None:
 
 
 def key_digest(key: Mapping[str, Any]) -> str:
-    """A short hash of what JSON can hold, and of the program that makes something of it."""
+    """A short hash of JSON values and of the program's version."""
     text = json.dumps({"form": CACHE_FORMAT, "ragworth": __version__, **key}, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
 
 
 def frame_digest(table: pl.DataFrame | Table | None) -> str:
-    """A hash of a table's columns and rows in their order, whatever the pieces or parts it lies in."""
+    """A hash of a table's columns and rows in their order, regardless of its chunks."""
     if table is None:
         return ""
     frames = table.parts if isinstance(table, Table) else [table]

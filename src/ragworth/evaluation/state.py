@@ -1,4 +1,4 @@
-"""What an evaluation has come to so far, and who is told of it."""
+"""The state of an evaluation, and the interface of its progress display."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ from ragworth.tables import Contexts, Judgments, Outcomes, Ratings, Scores
 
 
 class Console(Protocol):
-    """Somebody who is told how an evaluation goes."""
+    """Receives the progress of an evaluation."""
 
-    def begun(self, name: str) -> StageProgress | None:
-        """A stage is made anew; who watches its calls, if it makes any."""
+    def start_stage(self, name: str) -> StageProgress | None:
+        """A stage starts; the result, if any, receives the progress of its calls."""
         ...
 
-    def ended(self, facts: Mapping[str, Any]) -> None:
-        """A stage has ended: its name, status, notes, seconds, and, where a model was asked, calls and tokens."""
+    def finish_stage(self, facts: Mapping[str, Any]) -> None:
+        """A stage has ended. ``facts``: name, status, notes, seconds and, if a model was asked, calls and tokens."""
         ...
 
 
 class SilentConsole:
-    """Tells nobody."""
+    """Shows nothing."""
 
-    def begun(self, name: str) -> StageProgress | None:
+    def start_stage(self, name: str) -> StageProgress | None:
         return None
 
-    def ended(self, facts: Mapping[str, Any]) -> None:
+    def finish_stage(self, facts: Mapping[str, Any]) -> None:
         pass
 
 
 class StagePlan(NamedTuple):
-    """A stage, and what it would take, in words."""
+    """A stage, and its calls, tokens and cost in words."""
 
     name: str
     words: str
@@ -52,7 +52,7 @@ class StagePlan(NamedTuple):
 
 @dataclass
 class EvaluationState:
-    """Tables as they come, stage by stage.
+    """The tables computed so far, stage by stage.
 
     ``depth``: how many passages of each context the model reads, where that is not the workspace's k. ``plan``: no
     model is asked; each stage that would ask one adds a line, and what was made before is used.
@@ -67,22 +67,22 @@ class EvaluationState:
     contexts: Contexts = field(init=False)
     judgments: list[Judgments] = field(init=False)
     all_judgments: Judgments | None = None
-    """Those in one table, once scores were computed."""
+    """All judgments in one table, once there are scores."""
     ratings: Ratings | None = field(init=False)
     answers: AnsweringResult | None = None
     planned_answers: int = 0
-    """Answers that a plan counts on."""
+    """Answers that a plan expects."""
     outcomes: list[Outcomes] = field(init=False)
     scores: Scores | None = None
     expensive: dict[str, Judgments] = field(default_factory=dict)
-    """By kind, what a better judge says of a sample of the queries."""
+    """Judgments of a sample of the queries by the expensive judge, by kind."""
     estimates: dict[str, pl.DataFrame] = field(default_factory=dict)
-    """What follows from that for all queries: tables by name."""
+    """Estimates for all queries from that sample: tables by name."""
     said: dict[str, pl.DataFrame] = field(default_factory=dict)
-    """What the model said, by the name of its step."""
+    """Model output, by stage."""
     prompts: dict[str, Template] = field(default_factory=dict)
     stages: list[dict[str, Any]] = field(default_factory=list)
-    """Name, status, notes, time, calls and tokens of each."""
+    """Name, status, notes, time, calls and tokens of each stage."""
 
     def __post_init__(self) -> None:
         self.judgments = self.material.given
@@ -113,38 +113,38 @@ class EvaluationState:
 
     @property
     def folder(self) -> Path | None:
-        """That of a user's own prompts."""
+        """Folder with the user's own prompts."""
         return self.space.path(self.space.prompts) if self.space.prompts else None
 
     def stage(
         self, name: str, key: Mapping[str, Any], make: Callable[[StageProgress | None], StageResult]
     ) -> StageResult:
-        """A stage as it was made before from the same, or made now; remembered, and told."""
+        """The cached result of a stage, or a new one; either is recorded and reported."""
 
         def timed() -> StageResult:
-            watching, begun = self.console.begun(name), time.monotonic()
+            watching, begun = self.console.start_stage(name), time.monotonic()
             made = make(watching)
             seconds = round(time.monotonic() - begun, 3)
             return replace(made, facts={**made.facts, "lasting": made.lasting, "seconds": seconds})
 
         made = self.kept.of(name, key, timed)
         status = "kept" if not made.fresh else "done" if made.facts["lasting"] else "incomplete"
-        self.did(
+        self.record_stage(
             name, status, **{fact: value for fact, value in made.facts.items() if fact not in ("lasting", "empty")}
         )
         return made
 
-    def did(self, name: str, status: str, **facts: Any) -> None:
-        """Remember how a stage went, and tell it.
+    def record_stage(self, name: str, status: str, **facts: Any) -> None:
+        """Record the status of a stage, and report it.
 
-        ``status``: ``done``; ``kept`` from before; ``given`` by a file; ``skipped`` where nothing was left to do;
-        ``incomplete`` where calls failed that may pass, and are tried again the next time.
+        ``status``: ``done``; ``kept`` from the cache; ``given`` in a file; ``skipped`` if there was nothing to do;
+        ``incomplete`` if calls failed that are retried the next time.
         """
         self.stages.append({"name": name, "status": status, **facts})
-        self.console.ended(self.stages[-1])
+        self.console.finish_stage(self.stages[-1])
 
     def add_outcomes(self, kind: str, frame: pl.DataFrame, single: pl.DataFrame | None = None) -> None:
-        """Outcomes of a kind, and where queries have several answers, what was said of every ``single`` one.
+        """Add outcomes of a kind, and if queries have several answers, the output about each ``single`` one.
 
         Where another, or a file, came first with the same aspect, this one is called KIND-ASPECT.
         """
@@ -160,7 +160,7 @@ class EvaluationState:
 
 
 def task_settings(task: TaskConfig, space: Workspace) -> dict[str, Any]:
-    """The settings of a task; a prompt that is a file of the workspace is named by where it lies."""
+    """The settings of a task; a prompt that is a file of the workspace gets its path."""
     settings = dict(task.settings)
     for name in ("prompt", "alone"):
         given = settings.get(name)
@@ -170,6 +170,6 @@ def task_settings(task: TaskConfig, space: Workspace) -> dict[str, Any]:
 
 
 def expensive_task(task: TaskConfig) -> TaskConfig:
-    """How the better judge of a kind is asked: as the other one, but for what is said of it."""
+    """Settings of the expensive judge of a kind: those of the cheap one, except where it has its own."""
     assert task.expensive is not None
     return TaskConfig({**task.settings, **task.expensive.settings}, task.expensive.model)

@@ -31,7 +31,7 @@ def expensive_stage(kind: str) -> str:
 def _sampled_items(state: EvaluationState, annotator: Annotator, sample: int | None) -> list[AnnotationItem]:
     """What the better judge is asked: for a sample of the queries, all that is shown and has no label."""
     assert sample is not None
-    labels = state.collection.relevance if "relevance" in annotator.valued else None
+    labels = state.collection.relevance if "relevance" in annotator.value_names else None
     known = set() if labels is None else set(labels.frame.select("query", "passage").iter_rows())
     items = annotation.annotation_items(annotator, state.shown, state.collection)
     items = [each for each in items if (each.query, each.passage) not in known]
@@ -48,7 +48,7 @@ def run_expensive_judge(state: EvaluationState, kind: str, task: TaskConfig) -> 
         table = state.material.expensive[kind]
         mine = table.frame.filter(pl.col("aspect").is_in(list(ANNOTATORS.get(kind).aspects)))
         if state.plan is None:
-            state.did(name, "given", notes=[*table.notes, _sample_summary(mine, state)])
+            state.record_stage(name, "given", notes=[*table.notes, _sample_summary(mine, state)])
         _store_judgments(state, kind, mine)
         return
     own = expensive_task(task)
@@ -96,7 +96,7 @@ def run_estimates(state: EvaluationState) -> None:
         names, set(cheap.frame["aspect"]) & set(expensive.frame["aspect"]), state.space.folder
     )
     if not metrics:
-        state.did(ESTIMATE_STAGE, "skipped", notes=["no metric reads what was judged twice"])
+        state.record_stage(ESTIMATE_STAGE, "skipped", notes=["no metric reads what was judged twice"])
         return
     key = {
         "contexts": contexts_key(state.contexts),

@@ -18,7 +18,7 @@ from ragworth.two_judges import metrics_reading
 
 
 class TwoJudgesChecker:
-    """Whether a better judge of a sample can be had, and would be of use."""
+    """Check that an expensive judge of a sample is available and useful."""
 
     def __init__(self, material: EvaluationInputs, models: ModelPool, problems: Problems) -> None:
         self.material, self.models, self.problems = material, models, problems
@@ -28,7 +28,7 @@ class TwoJudgesChecker:
         """``limit``: of the queries, for this time only: a sample larger than that is no mistake."""
         for kind, task in self.space.judgments.items():
             if task.expensive is None or kind not in ANNOTATORS:
-                continue  # an unknown kind is told of with the others
+                continue  # unknown kinds are reported with the others
             path = ("judgments", kind, "expensive")
             self.problems.of(partial(self._kind, kind), *path)
             if self.material.to_judge is not None:

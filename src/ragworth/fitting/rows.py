@@ -14,7 +14,7 @@ from ragworth.comparison import higher_is_better
 from ragworth.errors import InputError, format_count, format_list
 from ragworth.metrics import engine
 from ragworth.metrics.declaration import Metric
-from ragworth.metrics.engine import Tokens
+from ragworth.metrics.token_counts import Tokens
 from ragworth.results import Results
 from ragworth.scoring import passage_tokens
 from ragworth.tables import OK, Contexts, Judgments, Outcomes, Ratings

@@ -13,7 +13,7 @@ from ragworth.formats.contract import FileSample, Format
 from ragworth.formats.fields import FIELDS, SYSTEM_COLUMNS, FieldFinder, plain_name, quote_argument
 from ragworth.formats.files import PathOrStr
 from ragworth.formats.log import NAMES
-from ragworth.formats.log_files import sample_file
+from ragworth.formats.log_files import check_json, sample_file
 
 WORDS = {
     "accepted": (
@@ -55,6 +55,11 @@ def recognise(sample: FileSample) -> Format | None:
 
 def unknown_error(sample: FileSample) -> FormatError:
     """The error for a file that no format knows: its columns, the closest format, and the mapping to paste."""
+    if sample.kind in ("lines", "json"):
+        try:
+            check_json(sample.path)
+        except FormatError as error:
+            return error
     if not sample.columns:
         return FormatError(
             "no known format begins like this",

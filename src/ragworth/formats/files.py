@@ -58,7 +58,9 @@ def open_file(path: PathOrStr) -> Iterator[IO[bytes]]:
     except FileNotFoundError as error:
         raise FormatError(_not_found_message(path), file=str(path), remedy="check the path") from error
     except IsADirectoryError as error:
-        raise FormatError("this is a folder, not a file", file=str(path)) from error
+        raise FormatError(
+            "this is a folder, not a file", file=str(path), remedy="name the files in it, such as FOLDER/bm25.run"
+        ) from error
     except (EOFError, zlib.error, gzip.BadGzipFile, zstd.ZstdError) as error:
         raise FormatError(
             f"the compressed data is damaged or truncated ({error})",

@@ -16,7 +16,7 @@ from ragworth.formats.contract import FileSample
 from ragworth.formats.csv import encoding_error, read_text_csv
 from ragworth.formats.files import BOM, PathOrStr, open_file
 from ragworth.formats.frames import read_parquet
-from ragworth.formats.values import WrongLineError, read_values
+from ragworth.formats.values import WrongLineError, explain_json, read_values
 
 HEAD_BYTES = 1 << 18
 """Bytes of a text file that are looked at to find out its format."""
@@ -111,7 +111,7 @@ def read_document(path: PathOrStr) -> list[Any]:
     except json.JSONDecodeError as error:
         cut = error.pos >= len(text.rstrip()) - 1 or "Unterminated" in error.msg
         raise FormatError(
-            "the JSON ends early: the file is cut off" if cut else f"this is not JSON ({error.msg})",
+            "the JSON ends early: the file is cut off" if cut else f"this is not JSON ({explain_json(error)})",
             file=str(path),
             line=error.lineno,
             remedy="export or copy the file again" if cut else "fix the file",
@@ -125,6 +125,17 @@ def read_document(path: PathOrStr) -> list[Any]:
 def _skip_space(text: str, place: int) -> int:
     match = re.compile(r"\s*").match(text, place)
     return match.end() if match else place
+
+
+def check_json(path: PathOrStr) -> None:
+    """Raise the syntax error of a JSON file that isn't valid at its beginning."""
+    with open_file(path) as stream:
+        whole = len(stream.read(HEAD_BYTES + 1)) <= HEAD_BYTES
+    if _is_lines(path):
+        expected = "a JSON object in each line"
+        next(read_values(path, [], skip=False, expected=expected, constant=_read_constant), None)
+    elif whole:
+        read_document(path)
 
 
 def sample_file(path: PathOrStr) -> FileSample:

@@ -1,4 +1,4 @@
-"""Read and write TREC runs and qrels, and sub-topic qrels (ndeval).
+"""TREC runs and qrels, and sub-topic qrels (ndeval): how they are read.
 
 A run line is ``query Q0 passage rank score tag``. As in trec_eval, the rank is ignored and the score determines the
 order. A qrels line is ``query iteration passage relevance``. In sub-topic qrels, the second column is the sub-topic.
@@ -7,7 +7,6 @@ Lines that start with ``#`` are comments.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,8 +18,9 @@ import polars as pl
 from ragworth.errors import BadLine, FormatError, Hint, QrelsGivenError, RunGivenError, format_count, quote_short
 from ragworth.formats.columns import NUMBER, Column, Layout, is_row, read_columns, skipped_note
 from ragworth.formats.contract import FileSample, Format
-from ragworth.formats.files import PathOrStr, create_file, open_file, read_lines, run_name, split_lines
+from ragworth.formats.files import PathOrStr, open_file, read_lines, run_name, split_lines
 from ragworth.formats.rating_scale import check_ratings
+from ragworth.formats.trec_writing import PLAIN_ITERATIONS, write_qrels, write_ratings, write_run
 from ragworth.tables import OK, Contexts, Judgments, Ratings, ranking
 from ragworth.tables.coercion import header_hint
 from ragworth.tables.parts import with_constant_text
@@ -272,13 +272,9 @@ def _line_of(path: PathOrStr, bad: list[BadLine], row: int) -> int | None:
     return _line_numbers(path, bad, np.array([row]))[0] if Path(path).is_file() else None
 
 
-ITERATIONS = ("0", "Q0", "q0")
-"""Second column of plain qrels, where ratings have a sub-topic."""
-
-
 def _refuse_plain_qrels(path: PathOrStr, frame: pl.DataFrame, bad: list[BadLine]) -> None:
     """Reject a file without sub-topics, whose relevance would be read as ratings of one sub-question."""
-    if not frame["subtopic"].is_in(ITERATIONS).all():
+    if not frame["subtopic"].is_in(PLAIN_ITERATIONS).all():
         return
     raise FormatError(
         f"the second column is {frame['subtopic'][0]!r} in every row: this looks like a {QRELS.what}, "
@@ -288,111 +284,6 @@ def _refuse_plain_qrels(path: PathOrStr, frame: pl.DataFrame, bad: list[BadLine]
         expected=SUBTOPICS.expected,
         remedy=f"{QRELS.advice}; if they are ratings, give the sub-question another name, such as 1",
     )
-
-
-def write_run(contexts: Contexts, path: PathOrStr) -> None:
-    """Write one system's contexts as a TREC run.
-
-    To preserve the order shown, 1/rank replaces the scores if they are missing or don't give that order.
-    """
-    systems = contexts.systems
-    if len(systems) != 1:
-        raise FormatError(
-            f"{format_count(len(systems), 'system')} cannot go into one TREC run",
-            file=str(path),
-            remedy="write one file for each: contexts.only(NAME)",
-        )
-    frame = contexts.frame
-    _require_writable(frame, ["system", "query", "passage"], path)
-    last = frame.group_by("query", maintain_order=True).agg(pl.len(), pl.col("rank").max())
-    gaps = last.filter(pl.col("len") != pl.col("rank"))
-    if gaps.height:
-        raise FormatError(
-            f"the ranks of query {quote_short(gaps['query'][0])} have gaps, which a TREC run can't represent",
-            file=str(path),
-            remedy="write Parquet",
-        )
-    if not _ordered_by_score(frame):
-        frame = frame.with_columns((1 / pl.col("rank").cast(pl.Float64)).alias("score"))
-    text = frame.select("query", pl.lit("Q0").alias("Q0"), "passage", "rank", pl.col("score"), "system")
-    with create_file(path) as stream:
-        text.write_csv(stream, include_header=False, separator=" ", quote_style="never")
-
-
-def _ordered_by_score(frame: pl.DataFrame) -> bool:
-    if frame["score"].null_count():
-        return False
-    by_score = order_contexts(frame.drop("rank"), ties="float64").frame
-    return by_score.select("query", "passage", "rank").equals(frame.select("query", "passage", "rank"))
-
-
-def write_qrels(judgments: Judgments, path: PathOrStr) -> None:
-    """Write relevance judgments as TREC qrels. Judgments without a value can't be written."""
-    frame = judgments.of("relevance")
-    if not frame.height:
-        raise FormatError("there are no judgments of relevance to write", file=str(path), remedy="write Parquet")
-    _require_values(frame, path)
-    _require_writable(frame, ["query", "passage"], path)
-    _write_rows(frame.select("query", pl.lit("0").alias("iteration"), "passage", _format_number("value")), path)
-
-
-def write_ratings(ratings: Ratings, path: PathOrStr) -> None:
-    """Write ratings as TREC sub-topic qrels. Ratings without a value can't be written."""
-    _require_values(ratings.frame, path)
-    _require_writable(ratings.frame, ["query", "passage", "subquestion"], path)
-    if ratings.frame.height and ratings.frame["subquestion"].is_in(ITERATIONS).all():
-        raise FormatError(
-            f"every sub-question is called {ratings.frame['subquestion'][0]!r}, so the file would look like qrels",
-            file=str(path),
-            remedy="write Parquet or JSONL, or rename the sub-questions",
-        )
-    _write_rows(ratings.frame.select("query", "subquestion", "passage", _format_number("value")), path)
-
-
-def _format_number(column: str) -> pl.Expr:
-    """Format whole numbers without a decimal point, as other programs expect, and others in full."""
-    value = pl.col(column)
-    whole = (value == value.round()) & (value.abs() < 2**53)
-    return pl.when(whole).then(value.cast(pl.Int64, strict=False).cast(pl.String)).otherwise(value.cast(pl.String))
-
-
-def _write_rows(frame: pl.DataFrame, path: PathOrStr) -> None:
-    with create_file(path) as stream:
-        frame.write_csv(stream, include_header=False, separator=" ", quote_style="never")
-
-
-def _require_values(frame: pl.DataFrame, path: PathOrStr) -> None:
-    missing = frame.filter(pl.col("status") != OK)
-    if missing.height:
-        raise FormatError(
-            f"{format_count(missing.height, 'value')} missing ({missing['status'][0]}), which TREC files can't "
-            "represent",
-            file=str(path),
-            remedy="write Parquet, or filter the rows with status 'ok'",
-        )
-
-
-SPACE = re.compile(r"[ \t\n\r\x0b\x0c]")
-
-
-def _require_writable(frame: pl.DataFrame, columns: list[str], path: PathOrStr) -> None:
-    comments = frame.filter(pl.col("query").str.starts_with("#"))
-    if comments.height:
-        raise FormatError(
-            f"the query {quote_short(comments['query'][0])} starts with '#', so its lines would be comments",
-            file=str(path),
-            remedy="write Parquet or JSONL, or rename it",
-        )
-    for column in columns:
-        bad = frame.filter(pl.col(column).str.contains(SPACE.pattern) | pl.col(column).str.starts_with("\ufeff"))
-        if bad.height:
-            raise FormatError(
-                f"the {column} {quote_short(bad[column][0])} contains white space (or a byte-order mark), which TREC "
-                "files "
-                "cannot have in an id",
-                file=str(path),
-                remedy="write Parquet or JSONL, or rename it",
-            )
 
 
 def _recognise(sample: FileSample) -> bool:

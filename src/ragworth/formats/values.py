@@ -36,11 +36,16 @@ def read_values(
         try:
             yield number, decode(line.decode(json.detect_encoding(line), "surrogatepass"))
         except (ValueError, RecursionError, WrongLineError) as error:
-            problem = str(error) if isinstance(error, WrongLineError) else f"this is not JSON ({str(error)[:60]})"
+            problem = str(error) if isinstance(error, WrongLineError) else f"this is not JSON ({explain_json(error)})"
             bad.append(BadLine(number, f"{problem} in {quote_short(line.decode('utf-8', 'replace'), 48)}"))
             if not skip:
                 raise bad_lines_error(path, bad, expected) from error
             check_bad_lines(path, bad)
+
+
+def explain_json(error: Exception) -> str:
+    """What the parser found, and in which column of the line."""
+    return f"{error.msg}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)[:60]
 
 
 def _reject_constant(name: str) -> float:

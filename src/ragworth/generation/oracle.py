@@ -35,7 +35,7 @@ class OracleSelector:
         self, texts: TextLookup, by: str = "auto", level: float = 1.0, eta: float = 3.0, most: int | None = None
     ) -> None:
         if by not in ORACLE_SOURCES:
-            raise InputError(f"the oracle cannot go by {by!r}", expected=", ".join(ORACLE_SOURCES))
+            raise InputError(f"the oracle can't be built by {by!r}", expected=", ".join(ORACLE_SOURCES))
         self.texts = texts
         self.level, self.eta, self.most = level, eta, most
         rated = texts.collection.ratings is not None
@@ -45,7 +45,7 @@ class OracleSelector:
         """Reject a collection without what the oracle needs."""
         if getattr(self.texts.collection, self.by) is None:
             raise InputError(
-                f"the oracle's context goes by {self.by}, and there is none",
+                f"the oracle's context needs {self.by}, but there is none",
                 expected="relevance judgments, or ratings of sub-questions",
                 remedy=give_input("qrels", "ratings"),
             )

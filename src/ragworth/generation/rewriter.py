@@ -68,8 +68,10 @@ class QueryRewriter(Task[Turn, TurnRewrites, RewritingResult]):
     """A user's own prompts."""
 
     prompt: str = option("rewrite", "prompt: a name or a file")
-    history: int = option(6000, "most characters of the history shown; the oldest messages are left out first", low=0)
-    length: int = option(64, "most tokens of a rewrite", low=1)
+    history: int = option(
+        6000, "maximum characters of the history shown; the oldest messages are left out first", low=0
+    )
+    length: int = option(64, "maximum tokens of a rewrite", low=1)
     samples: int = option(1, "rewrites of each turn", low=1)
     temperature: float = option(0.0, "temperature of sampling; 0 is greedy", low=0)
     top_p: float = option(1.0, "nucleus of sampling", low=0.0001, high=1)

@@ -72,7 +72,7 @@ DETAIL_COLUMNS = {
     "cut": pl.Int64,
     "prompt_tokens": pl.Int64,
 }
-"""What is kept beside the columns of the table: why there is no text, how the writing ended, the seed, the ids of the
+"""Further columns of the frame: why there is no text, how generation ended, the seed, the ids of the
 passages in the order shown, those that the text cites and how many of its citations name none, characters of
 passages that were cut off, and the prompt's tokens."""
 
@@ -96,7 +96,7 @@ class AnswerWriter(Task[AnswerItem, WrittenAnswer, AnsweringResult]):
     card: Card
     texts: TextLookup
     folder: str | Path | None = None
-    """A user's own prompts."""
+    """Folder with the user's own prompts."""
     k: int | None = None
     """Maximum number of passages shown."""
     counter: TokenCounter = WORD_COUNTER
@@ -107,19 +107,19 @@ class AnswerWriter(Task[AnswerItem, WrittenAnswer, AnsweringResult]):
     )
     alone: str = option("", "prompt for no context; by default that of the same name with -alone, or answer-alone")
     order: str = option("rank", "order in which passages are shown", choices=("rank", "reversed", "shuffled"))
-    length: int = option(256, "most tokens of an answer", low=1)
-    temperature: float = option(0.0, "temperature of sampling; 0 is greedy", low=0)
-    top_p: float = option(1.0, "nucleus of sampling", low=0.0001, high=1)
+    length: int = option(256, "maximum tokens of an answer", low=1)
+    temperature: float = option(0.0, "sampling temperature; 0 is greedy", low=0)
+    top_p: float = option(1.0, "nucleus sampling threshold", low=0.0001, high=1)
     repeats: int = option(
         1, "answers to each question, each with a seed of its own (the seed, and one more each time)", low=1
     )
-    seed: int = option(0, "seed of sampling, and of shuffling", low=0)
+    seed: int = option(0, "seed of sampling and shuffling", low=0)
     tie_k: bool = option(False, "show as many passages as the oracle's context has")
     tie_length: bool = option(False, "let answers be as long as the oracle's context")
     oracle_by: str = option(
         "auto", "what makes the oracle's context: required subset by ratings, or relevance", choices=ORACLE_SOURCES
     )
-    oracle_k: int = option(0, "most passages of the oracle's context; 0 for all", low=0)
+    oracle_k: int = option(0, "maximum passages of the oracle's context; 0 for all", low=0)
     level: float = option(1.0, "lowest relevance that counts as relevant")
     eta: float = option(3.0, "lowest rating that counts as answered")
 

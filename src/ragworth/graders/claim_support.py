@@ -56,11 +56,11 @@ class SupportJudge(Grader):
 
     prompt: str = prompt_option("support")
     how: str = label_method_option()
-    length: int = option(16, "most tokens of what the model writes", low=1)
+    length: int = option(16, "maximum tokens of what the model writes", low=1)
     swapped: bool = option(False, "ask with the labels in the other order, to see whether that matters")
     keep_cut: bool = option(False, "keep values where the passages did not fit whole")
 
-    asks: ClassVar[bool] = True
+    asks_model: ClassVar[bool] = True
     single: ClassVar[bool] = False
     prompts: ClassVar[tuple[str, ...]] = ("support",)
 

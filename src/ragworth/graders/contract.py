@@ -1,4 +1,4 @@
-"""What a grader is: the whole contract, on one screen.
+"""The interface of graders.
 
 A grader is a dataclass in one file of ``graders`` and one line in `GRADERS`. Its fields made with `setting` are its
 settings, in Python and on the command line. It looks at one answer at a time: a grader that asks a model has
@@ -31,68 +31,68 @@ from ragworth.text_match.citations import without_citations
 
 @dataclass(frozen=True)
 class Grader:
-    """A way to grade, the texts of a collection, all answers, and a model to ask if it takes one."""
+    """A way to grade, with the texts of a collection, all answers, and a model if it needs one."""
 
     card: Card | None
     texts: TextLookup
     book: AnswerBook
     folder: str | Path | None = None
-    """A user's own prompts."""
+    """Folder with the user's own prompts."""
 
     citations: bool = option(True, "leave citations such as [2] in the answers; without, they are taken out first")
 
     kind: ClassVar[str]
     title: ClassVar[str]
-    """What it is, in one line."""
+    """A description in one line."""
     version: ClassVar[int] = 1
-    """Raised when the same answers get other values, so that a workspace grades them again."""
+    """Incremented when the same answers get other values, so that workspaces grade them again."""
     aspects: ClassVar[tuple[str, ...]]
     """Names of the values."""
-    asks: ClassVar[bool] = False
+    asks_model: ClassVar[bool] = False
     """Whether it asks a model."""
     prompts: ClassVar[tuple[str, ...]] = ()
     """Names of the prompts it asks with; a grader with the setting ``swapped`` has a twin
     ``NAME-swapped`` of each, with everything in the other order."""
     labelled: ClassVar[bool] = False
-    """Whether values are labels, of which two judges give the same or not, and no measured quantity."""
+    """Whether values are labels, which two judges agree on or not, rather than measurements."""
     ordinal: ClassVar[bool] = False
-    """Whether labels are steps of a scale, so that near ones nearly agree."""
+    """Whether labels are ordered, so that neighbours nearly agree."""
     possible: ClassVar[Mapping[str, float]] = {}
-    """The labels that there are, in words, with their values; empty where a value may be any number."""
+    """Values by label; empty if a value may be any number."""
     rounds: ClassVar[int] = 1
-    """How often it asks about one answer, each time by what came before."""
+    """Maximum rounds of calls for an answer; each depends on the responses to the one before."""
     single: ClassVar[bool] = True
-    """Whether it makes one call at a time for an answer."""
+    """Whether it makes one call per round for an answer."""
     details: ClassVar[Mapping[str, Any]] = {}
-    """Columns it keeps beside the values."""
+    """Columns of the frame in addition to the values, with their types."""
     averaged: ClassVar[tuple[str, ...]] = ()
-    """Details of which an outcome out of several answers has the mean."""
+    """Details that are averaged if a query has several answers."""
 
     def __post_init__(self) -> None:
         validate_options(self, self.kind)
         self.check()
 
     def check(self) -> None:
-        """Refuse a model that cannot be asked in this way, and a collection that lacks what is needed."""
+        """Refuse a model that lacks an ability, and a collection that lacks a required part."""
 
     def check_for(self, answers: Sequence[Answer]) -> None:
-        """Refuse answers none of which has what it could be graded by."""
+        """Refuse answers if nothing is known that any of them could be graded by."""
 
     def graded(self, answer: Answer) -> bool:
-        """Whether an answer is to have an outcome. One that others are held against has none."""
+        """Whether an answer gets an outcome; answers that others are compared with don't."""
         return True
 
     def control(self, answer: Answer) -> bool:
-        """Whether an answer without an outcome is judged all the same, to see what the judge makes of it."""
+        """Whether an answer without an outcome is judged anyway, as a control."""
         return False
 
     @property
     def expected_repeats(self) -> int:
-        """Answers to a query that an outcome should be from; 0 means as many as there are."""
+        """Number of answers per query that an outcome should average; 0 for any."""
         return 0
 
     def prepare(self, answers: Sequence[Answer]) -> None:
-        """Compute together what is slow one by one."""
+        """Compute in one batch what would be slow for each answer."""
 
     def program(self, answer: Answer) -> Program[AspectValues]:
         """Grade one answer, asking the model."""
@@ -100,7 +100,7 @@ class Grader:
         return self.value(answer)
 
     def value(self, answer: Answer) -> AspectValues:
-        """Grade one answer, asking nobody."""
+        """Grade one answer without a model."""
         raise NotImplementedError
 
     def control_programs(self) -> Sequence[Program[AspectValues]]:
@@ -108,48 +108,50 @@ class Grader:
         return ()
 
     def unfit_reason(self, controls: Sequence[AspectValues | NoValue]) -> str:
-        """Why the model is unfit, by what came of `control_programs`; empty if it is fit."""
+        """Why the model is unfit, by the results of `control_programs`; empty if it is fit."""
         return ""
 
     def control_notes(self, controls: Sequence[AspectValues | NoValue]) -> Sequence[str]:
-        """What came of `control_programs`, in words."""
+        """The results of `control_programs`, in words."""
         return ()
 
     def notes(self, answers: Sequence[Answer], controls: Sequence[AspectValues | NoValue]) -> Sequence[str]:
-        """What was seen on the way of these answers, and what came of the controls."""
+        """Notes on these answers and on the controls."""
         return ()
 
-    def doubts(self, frame: pl.DataFrame) -> list[str]:
-        """Why what a model said may mean nothing, out of the rows of single answers."""
-        return judgment_warnings(frame, "grade") if self.asks else []
+    def warnings(self, frame: pl.DataFrame) -> list[str]:
+        """Warnings about the model's judgments, from the rows of single answers."""
+        return judgment_warnings(frame, "grade") if self.asks_model else []
 
     @property
     def source(self) -> str:
-        """Where its values come from, in one line."""
-        return describe_source(self.model, [self.template]) if self.asks else self.kind
+        """The source of its values, in one line."""
+        return describe_source(self.model, [self.template]) if self.asks_model else self.kind
 
     @property
-    def asked(self) -> str:
+    def prompt_name(self) -> str:
         """Name of the prompt, with these settings."""
         return self.prompts[0]
 
     @cached_property
     def template(self) -> Template:
-        """The prompt. The setting ``prompt``, where a grader has it, replaces the usual one."""
+        """The prompt; the setting ``prompt``, if there is one, replaces the default."""
         swapped, own = getattr(self, "swapped", False), getattr(self, "prompt", "")
         own_set = self.card.prompts if self.card is not None else "fenced"
-        template = prompts.load_prompt(own or self.asked, self.folder, own_set, swapped=swapped)
-        return replace(template, name=f"{self.asked}{'-swapped' if swapped else ''}")
+        template = prompts.load_prompt(own or self.prompt_name, self.folder, own_set, swapped=swapped)
+        return replace(template, name=f"{self.prompt_name}{'-swapped' if swapped else ''}")
 
     @property
     def model(self) -> Card:
-        """Who is asked."""
+        """The model to ask."""
         if self.card is None:
             raise ModelError(f"{self.kind} asks a model, and none was given", remedy="give a model")
         return self.card
 
-    def need(self, answers: Sequence[Answer], lookup: Callable[[str], object], what: str, *inputs: str) -> None:
-        """Refuse answers to queries for none of which ``lookup`` finds anything."""
+    def require_inputs(
+        self, answers: Sequence[Answer], lookup: Callable[[str], object], what: str, *inputs: str
+    ) -> None:
+        """Refuse answers if ``lookup`` finds nothing for any of their queries."""
         for query in dict.fromkeys(each.query for each in answers):
             try:
                 lookup(query)
@@ -159,13 +161,13 @@ class Grader:
         raise MissingInputError(self.kind, what, "no query of these answers has any", give_input(*inputs))
 
     def need_accepted(self, answers: Sequence[Answer]) -> None:
-        """Refuse answers to queries for none of which any answer is accepted."""
-        self.need(answers, self.texts.answers, "accepted answers", "answers")
+        """Refuse answers if none of their queries has an accepted answer."""
+        self.require_inputs(answers, self.texts.answers, "accepted answers", "answers")
 
     def need_queries(self, answers: Sequence[Answer]) -> None:
-        """Refuse answers to queries none of which has a text."""
-        self.need(answers, self.texts.query, "texts of queries", "queries")
+        """Refuse answers if none of their queries has a text."""
+        self.require_inputs(answers, self.texts.query, "texts of queries", "queries")
 
     def text(self, answer: Answer) -> str:
-        """What the answer says; `NoValue` where it says nothing."""
+        """The text of an answer; raises `NoValue` if there is none."""
         return answer.words if self.citations else without_citations(answer.words) or answer.words

@@ -44,7 +44,7 @@ class ContributionGrader(ContributionOptions, Grader):
     kind: ClassVar[str] = "contribution"
     title: ClassVar[str] = "how much each passage did for the answer, next to the others"
     aspects: ClassVar[tuple[str, ...]] = aspects(accepted=False, shapley=True, cited=True)
-    asks: ClassVar[bool] = True
+    asks_model: ClassVar[bool] = True
     prompts: ClassVar[tuple[str, ...]] = ("reply",)
     single: ClassVar[bool] = False
     rounds: ClassVar[int] = 1000
@@ -72,5 +72,5 @@ class ContributionGrader(ContributionOptions, Grader):
             values["redundancy"] = NoValue("no-shapley", "leave-one-out alone can't tell what is redundant")
         return AspectValues(values, details(split, shown, self.least), split.found.method)
 
-    def doubts(self, frame: pl.DataFrame) -> list[str]:
+    def warnings(self, frame: pl.DataFrame) -> list[str]:
         return contribution_notes(frame)

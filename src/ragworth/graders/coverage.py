@@ -63,7 +63,7 @@ class CoverageGrader(Grader):
     w: float = option(0.5, "weight of density; 1 is plain density", low=0)
     prompt: str = prompt_option("rating")
     how: str = label_method_option()
-    length: int = option(32, "most tokens of what the model writes", low=1)
+    length: int = option(32, "maximum tokens of what the model writes", low=1)
     swapped: bool = option(False, "ask with everything in the other order, to see whether that matters")
     keep_cut: bool = option(False, "keep values of answers that the judge could not see whole")
     _unrated: set[str] = field(default_factory=set, init=False, compare=False)
@@ -73,7 +73,7 @@ class CoverageGrader(Grader):
     version: ClassVar[int] = 2
     title: ClassVar[str] = "share of the sub-questions that it answers, and density, by the model as judge"
     aspects: ClassVar[tuple[str, ...]] = ("coverage", "density")
-    asks: ClassVar[bool] = True
+    asks_model: ClassVar[bool] = True
     single: ClassVar[bool] = False
     prompts: ClassVar[tuple[str, ...]] = ("rating",)
     details: ClassVar[Mapping[str, Any]] = {
@@ -100,7 +100,7 @@ class CoverageGrader(Grader):
         return (DECLINING if self._way == "answerability" else RATING_SCALE).for_prompt(self.template)
 
     @property
-    def asked(self) -> str:
+    def prompt_name(self) -> str:
         """Name of the prompt, with these settings: a model that was taught to decline is asked whether it answers."""
         return "abstention" if self._way == "answerability" else self.prompts[0]
 
@@ -200,7 +200,7 @@ class CoverageGrader(Grader):
             return NoValue(NO_TOKENS, "the answer, or the required subset, has no tokens")
         return float((share * required / tokens) ** self.w)
 
-    def doubts(self, frame: pl.DataFrame) -> list[str]:
+    def warnings(self, frame: pl.DataFrame) -> list[str]:
         first = frame.filter(pl.col("aspect") == self.aspects[0])
         every = first.select(pl.col("ratings").drop_nulls().explode()).filter(pl.col("ratings").is_not_null())
         return [

@@ -107,7 +107,7 @@ def grade(
     """
     book = to_answer_book(answers, contexts)
     things = sample_by_query(book.answers, limit, sample, sample_seed)
-    if not GRADERS.get(kind).asks:
+    if not GRADERS.get(kind).asks_model:
         return run_grading(build_grader(kind, None, collection, book, prompts, settings), things, None)
     with Job(resolve_model(model), store) as job:
         return run_grading(build_grader(kind, job.card, collection, book, prompts, settings), things, job)
@@ -161,12 +161,12 @@ class GradingTask(Task[Answer, AspectValues, GradingResult]):
     controlled: Sequence[Answer] = ()
 
     @property
-    def turns(self) -> int:
+    def max_rounds(self) -> int:
         return self.grader.rounds
 
     @property
     def templates(self) -> dict[str, Template]:
-        return {self.grader.template.name: self.grader.template} if self.grader.asks else {}
+        return {self.grader.template.name: self.grader.template} if self.grader.asks_model else {}
 
     def program(self, item: Answer) -> Program[AspectValues]:
         return self.grader.program(item)
@@ -204,7 +204,7 @@ class GradingTask(Task[Answer, AspectValues, GradingResult]):
             *_notes(frame, items),
             *([unfit] if unfit else []),
             *(grader.control_notes(own) if own else []),
-            *grader.doubts(single),
+            *grader.warnings(single),
             *grader.notes(items, controls),
         ]
         return GradingResult(Outcomes.trusted(frame, tuple(notes)), frame, single, tuple(notes))

@@ -43,7 +43,7 @@ class IdealGrader(Grader):
     system: str = option(ORACLE_SYSTEM, "the system whose answers are ideal")
     prompt: str = prompt_option("ideal")
     how: str = label_method_option()
-    length: int = option(32, "most tokens of what the model writes", low=1)
+    length: int = option(32, "maximum tokens of what the model writes", low=1)
     swapped: bool = option(False, "ask with scale and answers in the other order, to see whether that matters")
 
     kind: ClassVar[str] = "ideal"
@@ -52,7 +52,7 @@ class IdealGrader(Grader):
     labelled: ClassVar[bool] = True
     ordinal: ClassVar[bool] = True
     possible: ClassVar[Mapping[str, float]] = dict(zip(IDEAL_SCALE.labels, IDEAL_SCALE.values, strict=True))
-    asks: ClassVar[bool] = True
+    asks_model: ClassVar[bool] = True
     prompts: ClassVar[tuple[str, ...]] = ("ideal",)
     details: ClassVar[Mapping[str, Any]] = {
         "expected": pl.Float64,

@@ -39,7 +39,7 @@ class JudgeGrader(Grader):
 
     prompt: str = prompt_option("grade")
     how: str = label_method_option()
-    length: int = option(32, "most tokens of what the model writes", low=1)
+    length: int = option(32, "maximum tokens of what the model writes", low=1)
     swapped: bool = option(False, "ask with the options in the other order, to see whether that matters")
     level: float = option(1.0, "lowest relevance that counts as relevant")
     partial: bool = option(True, "a correct answer from a context without a relevant passage is partially correct")
@@ -49,7 +49,7 @@ class JudgeGrader(Grader):
     aspects: ClassVar[tuple[str, ...]] = ("grade",)
     labelled: ClassVar[bool] = True
     possible: ClassVar[Mapping[str, float]] = GRADER_VALUES
-    asks: ClassVar[bool] = True
+    asks_model: ClassVar[bool] = True
     prompts: ClassVar[tuple[str, ...]] = ("grade",)
     details: ClassVar[Mapping[str, Any]] = {
         "label": pl.String,
@@ -100,6 +100,6 @@ class JudgeGrader(Grader):
     def notes(self, answers: Sequence[Answer], controls: Sequence[AspectValues | NoValue]) -> list[str]:
         return self.support.notes(answers) if self.partial else []
 
-    def doubts(self, frame: pl.DataFrame) -> list[str]:
+    def warnings(self, frame: pl.DataFrame) -> list[str]:
         # Whether a correct answer is only partially so is none of the judge's doing.
         return judgment_warnings(frame.with_columns(pl.col("label").replace(PARTIAL, CORRECT)), "grade", "label")

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from ragworth.config import WORKSPACE_FILE
 from ragworth.errors import InputError
+from ragworth.formats.fields import quote_argument
 from ragworth.formats.files import create_file
 from ragworth.init.templates import TEMPLATES
 from ragworth.init.toml_writer import fill_template
@@ -30,18 +31,23 @@ def init_workspace(
     columns: Mapping[str, str] | None = None,
     force: bool = False,
 ) -> InitResult:
-    """Write the file of a workspace; with ``template`` without looking at what is there.
+    """Write the file of a workspace; with ``template``, without inspecting the folder.
 
     ``columns`` maps our names of fields to those of the logs. An existing file is overwritten only with ``force``, and
     only when the new one is complete.
     """
     folder = Path(folder)
     file = folder / WORKSPACE_FILE
+    if folder.is_file():
+        remedy = (
+            f"ragworth init {quote_argument(str(folder.parent))}, or ragworth evaluate {quote_argument(str(folder))}"
+        )
+        raise InputError("this is a file, not a folder", file=str(folder), remedy=remedy)
     if not folder.is_dir():
-        raise InputError("there is no such folder", file=str(folder), remedy="make it first, and put your files there")
+        raise InputError("there is no such folder", file=str(folder), remedy="create it and put your files there")
     if os.path.lexists(file) and not force:
         raise InputError(
-            "it is there already", file=str(file), remedy="give --force to overwrite it, or change it by hand"
+            "the file already exists", file=str(file), remedy="give --force to overwrite it, or change it by hand"
         )
     plan = inspect_folder(folder, columns) if template is None else _template_plan(template)
     text = fill_template(plan.tables)
@@ -52,5 +58,5 @@ def init_workspace(
 
 def _template_plan(name: str) -> WorkspacePlan:
     if name not in TEMPLATES:
-        raise InputError(f"there is no template {name!r}", expected=f"one of {', '.join(TEMPLATES)}")
+        raise InputError(f"unknown template {name!r}", expected=f"one of {', '.join(TEMPLATES)}")
     return WorkspacePlan({table: dict(keys) for table, keys in TEMPLATES[name].items()})

@@ -176,7 +176,8 @@ def inspect_folder(folder: Path, columns: Mapping[str, str] | None = None) -> Wo
             except InputError as error:
                 if file.telling or isinstance(error, DamagedFileError):
                     advice = f"; {error.remedy}" if error.hint.option == "columns" else ""
-                    unused.append(f"{file.name}: {error.found}{advice}")
+                    line = f"line {error.line}: " if error.line else ""
+                    unused.append(f"{file.name}: {line}{error.found}{advice}")
     plan = plan_workspace(found, beir)
     plan.unused += [*unused, *there.odd]
     _check_columns(found, columns or {})

@@ -23,7 +23,8 @@ from ragworth.errors import MetricError, MissingExtraError, format_count
 from ragworth.metrics import METRICS
 from ragworth.metrics.block_builder import ShownContexts
 from ragworth.metrics.declaration import Declaration, Metric
-from ragworth.metrics.engine import Tokens, cut_contexts, drop_unjudged, score_tables
+from ragworth.metrics.engine import cut_contexts, drop_unjudged, score_tables
+from ragworth.metrics.token_counts import Tokens
 from ragworth.tables import OK, Contexts, Judgments, Ratings, Scores, coercion
 
 try:

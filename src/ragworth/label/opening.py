@@ -59,7 +59,7 @@ def _source_of_inputs(inputs: EvaluationInputs, k: int, seed: int) -> LabelSourc
     pipelines = [name for name, system in inputs.systems.items() if not isinstance(system, Contexts)]
     if pipelines and not runs:
         raise InputError(
-            f"nobody knows yet what {format_list(pipelines)} retrieved",
+            f"{format_list(pipelines)} {'has' if len(pipelines) == 1 else 'have'} not retrieved anything yet",
             file=str(inputs.workspace.folder),
             remedy=f"run `ragworth evaluate {inputs.workspace.folder}` first, and label its results",
         )

@@ -56,7 +56,11 @@ def llm(spec: str = "embedded", **options: Any) -> Model:
         spec = adapter_model_spec(spec)
     kind, _, rest = spec.partition(":")
     if kind not in MODELS:
-        raise ModelError(f"{spec!r} is not a kind of model: {MODELS.unknown(kind)}")
+        raise ModelError(
+            f"unknown kind of model {spec!r}",
+            expected=", ".join(KINDS[name][0] if name in KINDS else name for name in MODELS.names()),
+            remedy=MODELS.unknown(kind).remedy or f"for a model behind an endpoint, write openai:{spec}@URL",
+        )
     opener = MODELS.get(kind)
     known = inspect.signature(opener).parameters
     unknown = [name for name in options if name not in known]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from ragworth.errors import InputError, MetricError
 from ragworth.metrics import METRICS
 from ragworth.metrics.declaration import Metric, ParameterInput
+
+Metrics = str | Metric | Sequence[str | Metric]
 
 QUOTED = r"""\"[^\"]*\"|'[^']*'"""
 METRIC_FORM = re.compile(rf"""\s*([^\s(@]+)\s*(?:\(((?:{QUOTED}|[^()"'])*)\))?\s*(?:@\s*(\S+?))?\s*""")
@@ -76,6 +79,33 @@ def parse(text: str) -> Metric:
     if form[3] is not None and not re.fullmatch(r"[0-9]{1,9}", form[3]):
         raise MetricError(f"the cutoff {form[3]!r} in {text!r} is not a whole number", expected=f"{name}@10")
     return declaration.bind(int(form[3]) if form[3] else None, **declaration.parse_values(pairs))
+
+
+def parse_all(metrics: Metrics) -> list[Metric]:
+    """Parse metrics from their written forms, dropping repetitions and reporting all errors together."""
+    given = [metrics] if isinstance(metrics, (str, Metric)) else list(metrics)
+    for item in given:
+        if not isinstance(item, (str, Metric)):
+            raise MetricError(f"{item!r} is not a metric", expected="a form like nDCG@10")
+    parsed: list[Metric] = []
+    problems: list[InputError] = []
+    for item in given:
+        try:
+            metric = parse(item) if isinstance(item, str) else item
+        except MetricError as error:
+            problems.append(error)
+            continue
+        if metric not in parsed:
+            parsed.append(metric)
+    if len(problems) == 1:
+        raise problems[0]
+    if problems:
+        raise MetricError(
+            f"{len(problems)} metrics can't be parsed", more=tuple(str(p).replace("\n", "\n  ") for p in problems)
+        )
+    if not parsed:
+        raise MetricError("no metrics given", remedy="see: ragworth metrics")
+    return parsed
 
 
 def with_parameter(text: str, name: str, value: ParameterInput) -> str:

@@ -162,9 +162,7 @@ def look_for_path(path: str | Path) -> Look:
     """The look that a file's ending asks for."""
     ending = Path(path).suffix.lower()
     if ending not in ENDINGS:
-        raise FormatError(
-            f"the ending {ending or '(none)'} names no output format", file=str(path), expected=" ".join(ENDINGS)
-        )
+        raise FormatError(f"unknown file extension {ending or '(none)'}", file=str(path), expected=", ".join(ENDINGS))
     return ENDINGS[ending]
 
 

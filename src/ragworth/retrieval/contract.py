@@ -59,16 +59,16 @@ class ModelAccess(Protocol):
         """The model's card, without loading weights."""
         ...
 
-    def turn(self, system: str) -> None:
+    def begin_system(self, system: str) -> None:
         """Attribute the following calls to this system."""
         ...
 
     def ask(
-        self, model: str, work: Callable[[Card], Sequence[Program[T]]], *, step: str, most: int
+        self, model: str, work: Callable[[Card], Sequence[Program[T]]], *, step: str, max_calls: int
     ) -> list[T | NoValue | None]:
         """Results of programs; None where planning lacks an answer.
 
-        ``most``: maximum calls of all programs together.
+        ``max_calls``: maximum calls of all programs together.
         """
         ...
 
@@ -87,9 +87,9 @@ class StepContext:
     cache: folder for artifacts that can be rebuilt (indexes), or None.
     folder: base of relative paths in pipelines; None is the current folder.
     depth: number of passages of a first stage.
-    asking: models for steps that call one, or None.
-    told: receives the progress of long work: its name, the amount done, and the total.
-    brought: texts of passages returned by systems but missing in the collection, by id.
+    model_access: models for steps that call one, or None.
+    progress: receives the progress of long work: its name, the amount done, and the total.
+    returned_texts: texts of passages returned by systems but missing in the collection, by id.
     """
 
     collection: Collection
@@ -100,9 +100,9 @@ class StepContext:
     cache: Path | None = None
     folder: Path | None = None
     depth: int = DEFAULT_DEPTH
-    asking: ModelAccess | None = None
-    told: Callable[[str, int, int], None] | None = None
-    brought: dict[str, str] = field(default_factory=dict, repr=False)
+    model_access: ModelAccess | None = None
+    progress: Callable[[str, int, int], None] | None = None
+    returned_texts: dict[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(
@@ -119,7 +119,7 @@ class StepContext:
         model: Model | str | None = None,
         store: Store | str | Path | None = None,
         prompts: str | Path | None = None,
-        told: Callable[[str, int, int], None] | None = None,
+        progress: Callable[[str, int, int], None] | None = None,
     ) -> StepContext:
         """Build the context of a collection: its queries, or those given, and its own labels unless others are given.
 
@@ -142,7 +142,7 @@ class StepContext:
             Path(folder) if folder is not None else None,
             depth,
             StepAsker(model, store, Path(prompts) if prompts is not None else None),
-            told,
+            progress,
         )
 
     @cached_property
@@ -156,14 +156,14 @@ class StepContext:
         return self.collection.passages["passage"].sort()
 
     @cached_property
-    def known(self) -> frozenset[str]:
+    def passage_ids(self) -> frozenset[str]:
         """Passage ids as a set."""
         return frozenset(self.passages)
 
     @property
     def texts(self) -> Collection:
         """The collection, with the texts of passages that systems returned so far."""
-        more = {"passage": list(self.brought), "text": list(self.brought.values())}
+        more = {"passage": list(self.returned_texts), "text": list(self.returned_texts.values())}
         frame = pl.DataFrame(more, schema=dict.fromkeys(more, pl.String))
         return self.collection.with_passages(frame)
 
@@ -183,7 +183,7 @@ class StepContext:
         collection = replace(self.collection, queries=queries, turns=self.collection.turns.clear())
         return replace(self, queries=queries, collection=collection)
 
-    def lacking(self, need: Need) -> str:
+    def why_missing(self, need: Need) -> str:
         """Why a required input is missing, or empty."""
         if need == "query texts":
             without = self.queries.filter(pl.col("text").is_null())["query"]
@@ -227,8 +227,8 @@ class Step:
     The first k results of a bounded step must not depend on the depth, because it runs once for several systems.
     """
 
-    holds: ClassVar[bool] = False
-    """Whether its positional values are pipelines, any number of them; see `inside`."""
+    takes_pipelines: ClassVar[bool] = False
+    """Whether its positional values are pipelines, any number of them; see `inner_pipelines`."""
 
     scored: ClassVar[bool] = True
     """Whether its order comes from scores, which it returns with the passages."""
@@ -249,16 +249,16 @@ class Step:
     def check(self) -> None:
         """Reject settings that conflict."""
 
-    def problems(self, setting: StepContext) -> list[str]:
+    def problems(self, context: StepContext) -> list[str]:
         """Why it can't run, checked before anything does."""
-        lacks = [lack for need in self.needs if (lack := setting.lacking(need))]
+        lacks = [lack for need in self.needs if (lack := context.why_missing(need))]
         return [f"{self.kind} lacks an input: {lack}" for lack in lacks]
 
-    def files(self, setting: StepContext) -> tuple[Path, ...]:
+    def files(self, context: StepContext) -> tuple[Path, ...]:
         """User files that its results depend on."""
         return ()
 
-    def sources(self, setting: StepContext) -> tuple[str, ...]:
+    def sources(self, context: StepContext) -> tuple[str, ...]:
         """Models and prompts that its results depend on, each with its version."""
         return ()
 
@@ -266,29 +266,29 @@ class Step:
         """Written forms of the language models that it calls; ``""`` is the evaluation's."""
         return ()
 
-    def templates(self, setting: StepContext) -> dict[str, Template]:
+    def templates(self, context: StepContext) -> dict[str, Template]:
         """All prompts that it uses."""
         return {}
 
     @property
-    def inside(self) -> tuple[Pipeline, ...]:
+    def inner_pipelines(self) -> tuple[Pipeline, ...]:
         """Pipelines that it combines: they run before it, and then `join` is called instead of `apply`."""
         return ()
 
     @property
-    def contained(self) -> tuple[Pipeline, ...]:
+    def all_pipelines(self) -> tuple[Pipeline, ...]:
         """All pipelines in it: those that run before it, and those that it runs itself."""
-        return self.inside
+        return self.inner_pipelines
 
-    def join(self, found: Sequence[Contexts], setting: StepContext) -> Contexts:
+    def join(self, found: Sequence[Contexts], context: StepContext) -> Contexts:
         """Combine the results of the pipelines inside it, in their order."""
         raise NotImplementedError
 
-    def apply(self, before: Contexts | None, setting: StepContext) -> Contexts:
+    def apply(self, before: Contexts | None, context: StepContext) -> Contexts:
         """Return contexts from those before it; `before` is None if and only if it comes first."""
         raise NotImplementedError
 
-    def search_texts(self, setting: StepContext) -> SearchTexts:
+    def search_texts(self, context: StepContext) -> SearchTexts:
         """New search texts of the queries, for a step that rewrites."""
         raise NotImplementedError
 

@@ -30,23 +30,28 @@ UNNAMED_SYSTEM = "run"
 """Placeholder name of a system."""
 
 
-def retrieve(systems: Mapping[str, System], setting: StepContext, *, logged: bool = False) -> Contexts:
+def retrieve(systems: Mapping[str, System], context: StepContext, *, logged: bool = False) -> Contexts:
     """Retrieve the contexts of all systems into one table, under their names.
 
     A query for which a system retrieves nothing is in ``empty`` and in a note. Existing contexts are taken as they are,
     for the requested queries. ``logged``: they come from logs, so a query that they lack was not asked.
     """
-    pipelines = check(systems, setting)
-    runner = PipelineRunner(setting, list(pipelines.values()))
+    pipelines = check(systems, context)
+    runner = PipelineRunner(context, list(pipelines.values()))
     tables = []
     for name, system in systems.items():
-        if setting.asking is not None:
-            setting.asking.turn(name)
+        if context.model_access is not None:
+            context.model_access.begin_system(name)
         try:
-            found = _fill_queries(system, setting) if isinstance(system, Contexts) else runner.of(pipelines[name])
+            found = _fill_queries(system, context) if isinstance(system, Contexts) else runner.of(pipelines[name])
         except InputError as error:
             raise _name_system_in_error(name, error) from error
-        guessed = name in pipelines and setting.asking is not None and setting.asking.plan and _asks(pipelines[name])
+        guessed = (
+            name in pipelines
+            and context.model_access is not None
+            and context.model_access.plan
+            and _asks(pipelines[name])
+        )
         if logged and isinstance(system, Contexts):
             found = _without_unasked(found, system, name)
         tables.append(found.renamed(name) if guessed else _rename_system(found, name))
@@ -66,16 +71,16 @@ def _name_system_in_error(name: str, error: InputError) -> InputError:
     return type(error)(f"{name}: {error.found}", more=error.more, **facts)  # type: ignore[arg-type]
 
 
-def check(systems: Mapping[str, System], setting: StepContext) -> dict[str, Pipeline]:
+def check(systems: Mapping[str, System], context: StepContext) -> dict[str, Pipeline]:
     """Return the pipelines by name, or reject all systems that can't run at once."""
     problems: list[str] = []
     pipelines: dict[str, Pipeline] = {}
     if not systems:
         problems.append("there are no systems")
-    if not setting.queries.height:
+    if not context.queries.height:
         problems.append("there are no queries to retrieve for")
-    if setting.depth < 1:
-        problems.append(f"the depth is {setting.depth}; it may be 1 or more")
+    if context.depth < 1:
+        problems.append(f"the depth is {context.depth}; it may be 1 or more")
     for name, system in systems.items():
         try:
             if not name:
@@ -84,7 +89,7 @@ def check(systems: Mapping[str, System], setting: StepContext) -> dict[str, Pipe
                 system.renamed(name)
                 continue
             pipelines[name] = Pipeline.of(system).complete()
-            problems += [f"{name}: {each}" for step in pipelines[name].steps for each in step.problems(setting)]
+            problems += [f"{name}: {each}" for step in pipelines[name].steps for each in step.problems(context)]
         except InputError as error:
             problems += [line if n else f"{name}: {line}" for n, line in enumerate(str(error).splitlines())]
     if problems:
@@ -95,8 +100,8 @@ def check(systems: Mapping[str, System], setting: StepContext) -> dict[str, Pipe
 class PipelineRunner:
     """Runs these pipelines and caches the results of shared beginnings."""
 
-    def __init__(self, setting: StepContext, pipelines: list[Pipeline]) -> None:
-        self.setting = setting
+    def __init__(self, context: StepContext, pipelines: list[Pipeline]) -> None:
+        self.context = context
         self._deepest: dict[str, int] = {}
         self._behind: dict[str, list[Pipeline]] = {}
         self._searches: dict[str, _Searches] = {}
@@ -110,7 +115,7 @@ class PipelineRunner:
             else:
                 self._deepest[str(first)] = max(self._depth(pipeline.steps), self._deepest.get(str(first), 0))
         self._within = {
-            chunks: PipelineRunner(restrict_to_chunking(setting, chunks), inner) for chunks, inner in within.items()
+            chunks: PipelineRunner(restrict_to_chunking(context, chunks), inner) for chunks, inner in within.items()
         }
         self._done: dict[str, Contexts] = {}
 
@@ -122,7 +127,7 @@ class PipelineRunner:
         for end in range(2, len(pipeline.steps) + 1):
             key = str(Pipeline(pipeline.steps[:end]))
             if key not in self._done:
-                self._done[key] = self._run(pipeline.steps[end - 1], found, self.setting)
+                self._done[key] = self._run(pipeline.steps[end - 1], found, self.context)
             found = self._done[key]
         return found
 
@@ -130,14 +135,14 @@ class PipelineRunner:
         """Results of the steps behind one that rewrites; those of several rewrites are fused."""
         key = str(step)
         if key not in self._searches:
-            texts, notes = step.search_texts(self.setting)
-            runners = [PipelineRunner(self.setting.searching(each), self._behind[key]) for each in texts]
+            texts, notes = step.search_texts(self.context)
+            runners = [PipelineRunner(self.context.searching(each), self._behind[key]) for each in texts]
             self._searches[key] = _Searches(runners, tuple(Note(note, step=key) for note in notes), texts)
         searches = self._searches[key]
         lists = [runner.of(behind) for runner in searches.runners]
         found = lists[0]
         if len(lists) > 1:
-            found = _fill_queries(Fused(*([behind] * len(lists))).join(lists, self.setting), self.setting)
+            found = _fill_queries(Fused(*([behind] * len(lists))).join(lists, self.context), self.context)
             last = behind.steps[-1]
             found = found.cut(last.k) if isinstance(last, Top) else found
         found = found.renamed(UNNAMED_SYSTEM)
@@ -153,26 +158,28 @@ class PipelineRunner:
         elif isinstance(first, Within):
             yield from self._within[first.chunks].searches_of(_inner_pipeline(first, pipeline.steps))
         else:
-            inner = [list(self.searches_of(each)) for step in pipeline.steps for each in step.inside]
-            plain = list(self.setting.queries.select("query", pl.col("text").fill_null("")).iter_rows())
+            inner = [list(self.searches_of(each)) for step in pipeline.steps for each in step.inner_pipelines]
+            plain = list(self.context.queries.select("query", pl.col("text").fill_null("")).iter_rows())
             for each in inner if any(inner) else ():
                 yield from each or plain
 
     def _depth(self, steps: tuple[Step, ...]) -> int:
         """How many passages of its first stage a pipeline uses."""
-        return steps[1].k if len(steps) > 1 and isinstance(steps[1], Top) else self.setting.depth
+        return steps[1].k if len(steps) > 1 and isinstance(steps[1], Top) else self.context.depth
 
     def _first(self, steps: tuple[Step, ...]) -> Contexts:
         first, key = steps[0], str(steps[0])
         if isinstance(first, Within):
             return self._within[first.chunks].of(_inner_pipeline(first, steps))
         if key not in self._done:
-            self._done[key] = self._run(first, None, replace(self.setting, depth=self._deepest[key]))
+            self._done[key] = self._run(first, None, replace(self.context, depth=self._deepest[key]))
         return self._done[key].cut(self._depth(steps)) if first.bounded else self._done[key]
 
-    def _run(self, step: Step, before: Contexts | None, setting: StepContext) -> Contexts:
-        earlier = [self.of(pipeline) for pipeline in step.inside] if before is None else [before]
-        contexts = _fill_queries(step.join(earlier, setting) if step.inside else step.apply(before, setting), setting)
+    def _run(self, step: Step, before: Contexts | None, context: StepContext) -> Contexts:
+        earlier = [self.of(pipeline) for pipeline in step.inner_pipelines] if before is None else [before]
+        contexts = _fill_queries(
+            step.join(earlier, context) if step.inner_pipelines else step.apply(before, context), context
+        )
         own = [note if isinstance(note, Note) else Note(note, step=str(step)) for note in contexts.notes]
         contexts.notes = tuple(dict.fromkeys((*(note for each in earlier for note in each.notes), *own)))
         return contexts
@@ -196,20 +203,20 @@ def _walk_pipelines(pipelines: Iterable[Pipeline]) -> Iterator[Pipeline]:
     for pipeline in pipelines:
         yield pipeline
         for step in () if pipeline.steps[0].rewrites else pipeline.steps:
-            yield from _walk_pipelines(step.inside)
+            yield from _walk_pipelines(step.inner_pipelines)
 
 
 def _asks(pipeline: Pipeline) -> bool:
     """Whether a model rewrites what it searches for: in a plan the rewrites may be unknown."""
-    return any((step.rewrites and step.models()) or any(map(_asks, step.contained)) for step in pipeline.steps)
+    return any((step.rewrites and step.models()) or any(map(_asks, step.all_pipelines)) for step in pipeline.steps)
 
 
-def _fill_queries(made: Contexts, setting: StepContext) -> Contexts:
+def _fill_queries(made: Contexts, context: StepContext) -> Contexts:
     """Contexts of the requested queries, in order; those without passages are listed in ``empty``."""
     if len(made.systems) > 1:
         raise TableError(f"contexts of {format_count(len(made.systems), 'system')}", expected="those of one")
-    if not _in_order(made, setting):
-        numbers = setting.queries.select("query").with_row_index("number")
+    if not _in_order(made, context):
+        numbers = context.queries.select("query").with_row_index("number")
         frame = (
             made.frame.with_columns(pl.lit(UNNAMED_SYSTEM).alias("system"))
             .join(numbers, on="query")
@@ -218,7 +225,7 @@ def _fill_queries(made: Contexts, setting: StepContext) -> Contexts:
         made = Contexts.trusted(frame, made.notes)
     completed = made.renamed(UNNAMED_SYSTEM)
     with_some = pl.concat([part["query"].unique() for part in completed.parts])
-    without = setting.queries.join(with_some.to_frame(), on="query", how="anti", maintain_order="left")["query"]
+    without = context.queries.join(with_some.to_frame(), on="query", how="anti", maintain_order="left")["query"]
     completed.empty = frozenset((UNNAMED_SYSTEM, query) for query in without)
     return completed
 
@@ -238,14 +245,14 @@ def _without_unasked(found: Contexts, log: Contexts, name: str) -> Contexts:
     return found
 
 
-def _in_order(made: Contexts, setting: StepContext) -> bool:
+def _in_order(made: Contexts, context: StepContext) -> bool:
     """Whether contexts contain only requested queries, in order, as those of files mostly do."""
     queries, ranks = (pl.concat([part[name] for part in made.parts]) for name in ("query", "rank"))
     again = (queries == queries.shift()).fill_null(False)
     if not ((ranks > ranks.shift()) | ~again).fill_null(True).all():
         return False
     heads = queries.filter(~again)
-    numbers = setting.queries.select("query").with_row_index("number")
+    numbers = context.queries.select("query").with_row_index("number")
     found = heads.to_frame().join(numbers, on="query", how="left", maintain_order="left")["number"]
     return not found.null_count() and bool((found.slice(1) > found.slice(0, max(len(found) - 1, 0))).all())
 

@@ -147,7 +147,7 @@ class PipelineParser:
             if self.next.kind == "end":
                 self.fail(f"{self.next} where a parenthesis should end", expected="name=value, or )")
             place = self.next
-            if kind.holds and self.signs[self.at + 1].text != "=":
+            if kind.takes_pipelines and self.signs[self.at + 1].text != "=":
                 if named:
                     self.fail(f"{place} after a named setting", place, expected="name=value")
                 positional.append(self.part())

@@ -37,7 +37,7 @@ def retriever_scores(
     system: str,
     pairs: Iterable[Pair],
     pipeline: Pipeline | Contexts | None = None,
-    setting: StepContext | None = None,
+    context: StepContext | None = None,
 ) -> dict[Pair, float | NoValue]:
     """The score that a system gives each passage for its query, or why there is none.
 
@@ -59,8 +59,8 @@ def retriever_scores(
             found[pair] = NoValue(NO_SCORE, f"{system} ranks passages without scores")
         else:
             found[pair] = value
-    if setting is not None and (step := _single_search(pipeline)) is not None:
-        found |= _search_all(step, [pair for pair in wanted if pair not in listed], setting)
+    if context is not None and (step := _single_search(pipeline)) is not None:
+        found |= _search_all(step, [pair for pair in wanted if pair not in listed], context)
     return {pair: found[pair] for pair in wanted}
 
 
@@ -69,14 +69,14 @@ def with_scores(
     shown: Contexts,
     system: str,
     pipeline: Pipeline | Contexts | None = None,
-    setting: StepContext | None = None,
+    context: StepContext | None = None,
 ) -> Contexts:
     """The same contexts, each passage with the score that a system gives it for the query; null if it gives none.
 
     ``shown``: what the systems retrieved.
     """
     pairs = contexts.frame.select("query", "passage").rows()
-    known = retriever_scores(shown, system, pairs, pipeline, setting)
+    known = retriever_scores(shown, system, pairs, pipeline, context)
     scores = [None if isinstance(known[pair], NoValue) else known[pair] for pair in pairs]
     return Contexts.trusted(contexts.frame.with_columns(score=pl.Series(scores, dtype=pl.Float64)), contexts.notes)
 
@@ -92,27 +92,27 @@ def _single_search(system: Pipeline | Contexts | None) -> Step | None:
     return steps[0] if len(steps) == 1 and isinstance(steps[0], Bm25 | Dense | Sparse) else None
 
 
-def _search_all(step: Step, pairs: Iterable[Pair], setting: StepContext) -> Mapping[Pair, float | NoValue]:
+def _search_all(step: Step, pairs: Iterable[Pair], context: StepContext) -> Mapping[Pair, float | NoValue]:
     """Scores of passages outside the list."""
-    known, zero = set(setting.collection.passages["passage"]), _unmatched_score(step)
+    known, zero = set(context.collection.passages["passage"]), _unmatched_score(step)
     unmatched = (
         NoValue(NO_SCORE, f"{step.kind} does not find the passage in the whole collection") if zero is None else zero
     )
     unknown = NoValue(NO_SCORE, "the collection has no text of the passage")
     found = {pair: unmatched if pair[1] in known else unknown for pair in pairs}
-    for contexts in _batches(step, {query for query, _ in found}, setting):
+    for contexts in _batches(step, {query for query, _ in found}, context):
         found |= {
             pair: score for pair, score in _scores(contexts, "all").items() if pair in found and score is not None
         }
     return found
 
 
-def _batches(step: Step, queries: set[str], setting: StepContext) -> Iterator[Contexts]:
+def _batches(step: Step, queries: set[str], context: StepContext) -> Iterator[Contexts]:
     """All passages for some queries at a time."""
-    depth = setting.collection.passages.height
-    asked = setting.queries.filter(pl.col("query").is_in(list(queries)))
+    depth = context.collection.passages.height
+    asked = context.queries.filter(pl.col("query").is_in(list(queries)))
     for some in asked.iter_slices(max(1, MAX_ROWS // max(1, depth))):
-        yield retrieve({"all": step}, replace(setting, queries=some, depth=depth))
+        yield retrieve({"all": step}, replace(context, queries=some, depth=depth))
 
 
 def _unmatched_score(step: Step) -> float | None:

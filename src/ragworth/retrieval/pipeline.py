@@ -72,14 +72,14 @@ class Pipeline:
     @property
     def is_control(self) -> bool:
         """Whether it is for comparison only: some step is a control."""
-        return any(step.control or any(each.is_control for each in step.contained) for step in self.steps)
+        return any(step.control or any(each.is_control for each in step.all_pipelines) for step in self.steps)
 
     @property
     def asks_model(self) -> bool:
         """Whether some step calls a language model."""
-        return any(step.asks_model or any(each.asks_model for each in step.contained) for step in self.steps)
+        return any(step.asks_model or any(each.asks_model for each in step.all_pipelines) for step in self.steps)
 
-    def deepened(self, k: int) -> Pipeline:
+    def with_depth(self, k: int) -> Pipeline:
         """The same ranking, shown at least k deep: a cut at the end that keeps fewer is moved."""
         last = self.steps[-1]
         return Pipeline((*self.steps[:-1], Top(k))) if isinstance(last, Top) and last.k < k else self

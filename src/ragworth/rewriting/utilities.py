@@ -41,7 +41,7 @@ class Utility:
 
     kind: ClassVar[str]
     title: ClassVar[str]
-    asks: ClassVar[bool] = True
+    asks_model: ClassVar[bool] = True
 
     def annotators(self, card: Card, collection: Collection, prompts: str | None) -> list[Annotator]:
         """The judgments to make."""
@@ -122,7 +122,7 @@ class GoldRankUtility(Utility):
     level: float = 1.0
     kind: ClassVar[str] = "gold-rank"
     title: ClassVar[str] = "reciprocal rank of the first relevant passage; needs relevance labels"
-    asks: ClassVar[bool] = False
+    asks_model: ClassVar[bool] = False
 
     def check(self, collection: Collection) -> None:
         if collection.relevance is None:

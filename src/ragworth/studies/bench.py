@@ -1,4 +1,4 @@
-"""The bench of a study: makes its contexts, has them judged, answered and graded, and scores them."""
+"""The bench of a study: builds contexts, has them judged, answered and graded, and scores them."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ FOLDER = "studies"
 """Of what the stages of studies made, in the cache; and of what studies say, in the results."""
 
 GRADER = "deterministic"
-"""How answers are graded where the workspace does not say."""
+"""Grader of answers if the workspace names none."""
 IDEAL = "ideal"
 """Compares answers with an ideal one."""
 
 JudgedValues = dict[str, dict[tuple[str, str], float]]
-"""What the model says about passages: by aspect, then by query and passage."""
+"""Judgments by aspect, then by query and passage."""
 
 
 def fit_workspace(space: Workspace, study: Study) -> Workspace:
-    """The workspace as a study needs it: with kinds of judgment, answers and grades that it may not name itself."""
+    """The workspace with the judgments, answers and grades that a study needs."""
     more = {kind: TaskConfig() for kind in study.judges if kind not in space.judgments}
     writing = space.answers if space.answers is not None and space.answers.file is None else AnswerConfig()
     wanted = [IDEAL] if getattr(study, "outcome", None) == IDEAL else [] if space.grades else [GRADER]
@@ -54,7 +54,7 @@ def fit_workspace(space: Workspace, study: Study) -> Workspace:
 
 
 class Bench(StageSession):
-    """One workspace, ready to be asked by a study.
+    """A workspace, opened for a study.
 
     ``name`` is what its case will be called; ``metrics`` are those that the user wants; ``limit`` is how many queries
     to study at most, of those that can be.
@@ -86,23 +86,23 @@ class Bench(StageSession):
             raise PlanComplete
         name = self._retriever(retriever)
         system = self.material.systems[name]
-        return with_scores(contexts, self.retrieved({name: system}), name, system, self.material.setting)
+        return with_scores(contexts, self.retrieve({name: system}), name, system, self.material.step_context)
 
     def pool(self, depth: int, retriever: str | None = None, level: float = 1.0) -> Candidates:
-        """What contexts can be made of: the first passages that one retriever finds, even if it shows fewer.
+        """Candidates for contexts: the first passages of one retriever, even if its system shows fewer.
 
         If there are no labels, and the workspace has relevance judged, these passages are judged first.
         """
         name = self._retriever(retriever)
         system = self.material.systems[name]
-        deeper = system.deepened(depth) if isinstance(system, Pipeline) else system
-        lists = lists_by_system(self.retrieved({name: deeper})).get(name, {})
-        found = {query: lists.get(query, [])[:depth] for query in self.material.setting.ids}
-        labels = self.material.setting.labels
+        deeper = system.with_depth(depth) if isinstance(system, Pipeline) else system
+        lists = lists_by_system(self.retrieve({name: deeper})).get(name, {})
+        found = {query: lists.get(query, [])[:depth] for query in self.material.step_context.ids}
+        labels = self.material.step_context.labels
         if not labels and "relevance" in self.space.judgments:
             self.judge(["relevance"], contexts_from_lists({"pool": found}), "pool")
             labels = {}
-            for (query, passage), value in self.known("relevance").items():
+            for (query, passage), value in self.judged_values("relevance").items():
                 labels.setdefault(query, {})[passage] = value
         answered = frozenset(self.collection.answers["query"]) if self.study.needs_answers else None
         return Candidates(self.collection, found, labels, level, self.space.seed, answered, limit=self.limit)
@@ -136,7 +136,7 @@ class Bench(StageSession):
             if self.has_unasked(kinds, some):
                 self.answer(contexts_from_lists(at_most(some)), "answered-at-most")
                 raise PlanComplete
-            known = {kind: self.known(kind) for kind in kinds}
+            known = {kind: self.judged_values(kind) for kind in kinds}
             tried += len(batch)
             for query in batch:
                 with suppress(Unusable):

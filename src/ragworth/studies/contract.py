@@ -1,4 +1,4 @@
-"""What a study is: the whole contract, on one screen.
+"""The interface of studies.
 
 A study is a frozen dataclass in a file of its own and one line in `STUDIES`. Its fields made with `option` are its
 settings, in Python and on the command line. `run` makes contexts from one workspace and has them judged, answered and
@@ -109,7 +109,7 @@ class Study:
 
     kind: ClassVar[str]
     title: ClassVar[str]
-    """What it asks, in one line."""
+    """Its question, in one line."""
     question: ClassVar[str]
     """The title of its page."""
     published: ClassVar[Mapping[str, Published]] = {}
@@ -121,7 +121,7 @@ class Study:
     judges: ClassVar[tuple[str, ...]] = ()
     """Kinds of judgment that it needs besides those of the workspace."""
     answers: ClassVar[bool] = True
-    """Whether it has answers written and graded."""
+    """Whether it needs answers and grades."""
     labels: ClassVar[bool] = True
     """Whether it needs relevance labels."""
     needs_relevant: ClassVar[bool] = True
@@ -174,7 +174,7 @@ class Study:
         """Write what all cases together show: mostly figures."""
 
     def find(self, cases: Sequence[Case]) -> Findings:
-        """What the cases show."""
+        """The findings of all cases."""
         page = StudyPage(self.question, self.tables(), cases)
         for case in cases:
             page.leave_out(case, case.left_out)

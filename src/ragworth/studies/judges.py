@@ -116,7 +116,7 @@ class Judges(Study):
         if ANNOTATORS.get(kind).unit == "context":
             raise InputError(f"{kind} is of contexts, not of passages", expected="relevance, abstention, ratings, …")
         asked = [ModelSpec(each) for each in parse_names(self.models)] or [space.model]
-        contexts = bench.retrieved().cut(self.k or space.k)
+        contexts = bench.retrieve().cut(self.k or space.k)
         aspect = ANNOTATORS.get(kind).aspects[0]
         parts = self._labels(bench, contexts, aspect)
         if len(asked) + bool(parts) < 2:

@@ -101,7 +101,7 @@ class Layouts(PoolStudy):
     def run(self, bench: Bench) -> Case:
         models = self.specs(bench.space)
         for model in models:
-            bench.able(self.judges, model)
+            bench.check_model(self.judges, model)
         candidates = bench.pool(self.depth, self.retriever)
         drawn = draw_positions(candidates, self.size, self.places, "--size", with_text=True)
         tables, design = [], []

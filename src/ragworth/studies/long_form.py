@@ -61,7 +61,7 @@ class LongForm(Study):
     )
     tie: bool = option(False, "answers no longer than the required subset, and --sizes required by default")
     prompt: str = option("answer-long", "prompt for answers")
-    length: int = option(256, "most tokens of an answer", low=1)
+    length: int = option(256, "maximum tokens of an answer", low=1)
     human: str | None = option(
         None, "what people wrote: a file with a text for each query, or answers for accepted ones"
     )
@@ -105,11 +105,11 @@ class LongForm(Study):
         return made.with_settings({"answers": how, "coverage": {"eta": THRESHOLDS[0]}})
 
     def run(self, bench: Bench) -> Case:
-        found = bench.retrieved()
+        found = bench.retrieve()
         texts = human_texts(bench.collection.answers, self.human) if self.human else {}
         ratings = self._ratings(bench, found)
         subquestions = set(bench.collection.subquestions["query"])
-        subsets, left = subsets_of_queries(ratings, self.eta, bench.material.setting.ids, subquestions)
+        subsets, left = subsets_of_queries(ratings, self.eta, bench.material.step_context.ids, subquestions)
         if not subsets:
             raise no_queries_error(left, "give sub-questions and ratings of them")
         shown = self._contexts(found, subsets, bench.space.k)
@@ -141,7 +141,7 @@ class LongForm(Study):
             parts = dict(bench.collection.subquestions.group_by("query").len().iter_rows())
             last = found.frame.sort("rank", descending=True).group_by("query", maintain_order=True)
             some = dict(last.agg(pl.col("passage").unique(maintain_order=True).head(k)).iter_rows())
-            subsets = {query: some.get(query, []) for query in bench.material.setting.ids if query in parts}
+            subsets = {query: some.get(query, []) for query in bench.material.step_context.ids if query in parts}
             self._answer(bench, self._contexts(found, subsets, bench.space.k), parts)
             raise PlanComplete
         bench.material = replace(bench.material, collection=replace(bench.collection, ratings=bench.ratings))

@@ -124,7 +124,7 @@ class Propagation(Study):
         return replace(space, grades={UTILITY: task.with_settings(settings)}, graded=(), answers=answers)
 
     def run(self, bench: Bench) -> Case:
-        lists, pool = lists_by_system(bench.retrieved()), bench.pool(DEEPEST, self.retriever, self.relevant)
+        lists, pool = lists_by_system(bench.retrieve()), bench.pool(DEEPEST, self.retriever, self.relevant)
         kinds = [(role, name + words, name) for name in lists for role, words in ORDERS.items()]
         # In brackets: a system of the workspace may be called oracle or adversary itself.
         kinds += [(role, label, f"({role})") for role, label in LABELS.items() if getattr(self, role)]

@@ -32,7 +32,7 @@ from ragworth.tasks.options import options_by_name as settings_given
 
 @dataclass(frozen=True)
 class StudyResult:
-    """What came of a study: what it says, the tables it is from, and where all of it lies."""
+    """The result of a study: its findings, its tables and its folder."""
 
     findings: Findings
     cases: tuple[Case, ...]
@@ -69,7 +69,7 @@ def study(
         replace those of the design.
     output: folder to write to; by default ``studies/NAME`` in the results of the first place.
     keep: write tables, figures and the page; False only returns them.
-    console: who is told how it goes.
+    console: receives the progress.
     wait: seconds to wait for another process that uses a workspace or its store.
     paths: where a workspace's results, store and cache are instead of where it says.
     consent: keys and files outside of its folder that a workspace may use besides what any workspace may.
@@ -118,7 +118,7 @@ def plan_study(
     consent: Consent | None = None,
     **settings: Any,
 ) -> list[StagePlan]:
-    """What a study would take; nothing is asked of a model."""
+    """Plan a study, without calls."""
     asked = _StudyRequest(build_study(name, settings, protocol), tuple(metrics), limit, every, paths, consent)
     found: list[StagePlan] = []
     for place in map(Path, places):
@@ -129,7 +129,7 @@ def plan_study(
 
 
 def build_study(name: str, settings: dict[str, Any], protocol: str = OURS) -> Study:
-    """A study with its settings: those that are given, then those of a published design."""
+    """A study with the given settings, and others from its published design."""
     kind = STUDIES.get(name)
     known = (OURS, *kind.published)
     if protocol not in known:
@@ -140,7 +140,7 @@ def build_study(name: str, settings: dict[str, Any], protocol: str = OURS) -> St
 
 @dataclass(frozen=True)
 class _StudyRequest:
-    """A study, and what is wanted of it."""
+    """A study and the options of its run."""
 
     study: Study
     metrics: tuple[str, ...]
@@ -151,13 +151,13 @@ class _StudyRequest:
 
     @property
     def limit(self) -> int | None:
-        """How many queries to study: as many as the user says, or as the published design has."""
+        """Number of queries to study: the user's limit, or that of the published design."""
         if self.wanted is not None or self.every or self.study.design is None:
             return self.wanted
         return self.study.design.queries
 
     def read(self, place: Path) -> Case | Workspace:
-        """A case out of what is there; or a workspace as the study needs it."""
+        """A case from existing results, or a workspace for the study."""
         study = self.study
         if (case := study.reads(place)) is not None:
             return study.take(case)
@@ -171,10 +171,10 @@ class _StudyRequest:
         return replace(space, metrics=tuple(metric for metric in self.metrics if not reads_file(metric)))
 
     def inputs(self, space: Workspace, models: ModelPool) -> EvaluationInputs:
-        """Everything read and found to fit together; what the study cannot do without is refused here."""
+        """Read and check everything, and refuse a workspace that lacks what the study requires."""
         study, limit = self.study, self.limit
         material = _usable(load_checked_inputs(space, models, every=self.every or limit is not None), study, limit)
-        if study.labels and not material.setting.labels and "relevance" not in space.judgments:
+        if study.labels and not material.step_context.labels and "relevance" not in space.judgments:
             remedy = "name qrels under [collection], or have it judged: relevance = true under [judgments]"
             raise InputError(f"{study.kind} needs relevance labels", file=str(space.file), remedy=remedy)
         if study.answers:
@@ -201,7 +201,7 @@ class _StudyRequest:
 
 
 def _check_grades(study: Study, space: Workspace, *, answered: bool) -> None:
-    """Refuse a workspace whose graders can't grade, or don't give the outcome that is wanted."""
+    """Refuse a workspace whose graders can't grade, or lack the requested outcome."""
     file = str(space.file)
     if not answered and not space.grades.keys() - {GRADER}:
         remedy = "name answers under [collection], or a grader under [grades] that needs none"
@@ -216,13 +216,13 @@ def _check_grades(study: Study, space: Workspace, *, answered: bool) -> None:
 
 
 def _usable(material: EvaluationInputs, chosen: Study, limit: int | None) -> EvaluationInputs:
-    """Without the queries that can't be studied, so that a limit counts those that can.
+    """Drop queries that can't be studied, so that a limit counts the others.
 
     If a model retrieves or labels passages, only as many queries are passed on as are wanted: others would be paid for.
     """
     if limit is None:
         return material
-    answered, labels = set(material.collection.answers["query"]), material.setting.labels
+    answered, labels = set(material.collection.answers["query"]), material.step_context.labels
     usable = list(material.queries)
     if chosen.needs_answers and answered:
         usable = [query for query in usable if query in answered]

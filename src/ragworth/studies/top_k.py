@@ -109,7 +109,7 @@ class TopK(Study):
 
     def run(self, bench: Bench) -> Case:
         names = self._metric_names(bench)
-        found = bench.retrieved()
+        found = bench.retrieve()
         shown, design, left = self._cut(bench, lists_by_system(found))
         contexts = contexts_from_lists(shown)
         bench.judge_for(names, contexts)
@@ -145,7 +145,7 @@ class TopK(Study):
 
     def _cut(self, bench: Bench, lists: ContextLists) -> tuple[ContextLists, pl.DataFrame, Counter[str]]:
         """Contexts by system and size; what they are, with how many are too short; and queries left out."""
-        queries, labels = bench.material.setting.ids, bench.material.setting.labels
+        queries, labels = bench.material.step_context.ids, bench.material.step_context.labels
         everything = bench.space.answers is not None and bench.space.answers.everything
         answered = set() if everything else set(bench.collection.answers["query"])
         asked = [query for query in queries if not answered or query in answered]

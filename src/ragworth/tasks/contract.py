@@ -38,7 +38,7 @@ class Task(Generic[ItemT, FindingT, ResultT]):
     """One kind of question to a model."""
 
     @property
-    def turns(self) -> int:
+    def max_rounds(self) -> int:
         """Maximum number of rounds per item; each round depends on the responses to the one before."""
         return 1
 
@@ -71,7 +71,7 @@ class Task(Generic[ItemT, FindingT, ResultT]):
 def plan_task(task: Task[ItemT, FindingT, ResultT], items: Sequence[ItemT], job: Job) -> Forecast:
     """Count the calls that `run_task` would make, without making any."""
     programs = chain(map(task.program, items), task.controls())
-    return forecast_programs(job, programs, more=lambda turn: turn + 1 < task.turns)
+    return forecast_programs(job, programs, more=lambda number: number + 1 < task.max_rounds)
 
 
 def run_task(task: Task[ItemT, FindingT, ResultT], items: Sequence[ItemT], job: Job | None) -> ResultT:

@@ -5,6 +5,7 @@ The command line makes its options from them, so that a kind of judgment is one 
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
 from dataclasses import Field, field, fields
@@ -80,8 +81,11 @@ def options_by_name(kind: type, settings: dict[str, Any], name: str) -> dict[str
     known = [each.name for each in options_of(kind)]
     strange = [each for each in settings if each not in known]
     if strange:
+        near = [close[0] for each in strange if (close := difflib.get_close_matches(each, known, n=1))]
         raise InputError(
-            f"{name} has no setting {format_list(strange)}", expected=format_list(known, 20) or "no settings"
+            f"{name} has no setting {format_list(strange)}",
+            expected=format_list(known, 20) or "no settings",
+            remedy=f"did you mean {format_list(near)}?" if near else "",
         )
     return settings
 

@@ -12,7 +12,8 @@ import polars as pl
 
 from ragworth.comparison import ScoreMatrix, score_matrices, summarise, value_bounds
 from ragworth.errors import InputError, format_count, format_list, quote_short
-from ragworth.metrics.engine import Metrics, Tokens
+from ragworth.metrics.parsing import Metrics
+from ragworth.metrics.token_counts import Tokens
 from ragworth.stats.correlation import pearson
 from ragworth.stats.paired import holm
 from ragworth.stats.prediction_powered import PpiEstimate, ppi_difference, ppi_mean
@@ -126,7 +127,7 @@ def _table(data: Judgments | Data) -> Judgments:
 
 
 def estimate_warnings(frame: pl.DataFrame) -> list[str]:
-    """What of the estimates is to be taken with care; what is so for several is told once."""
+    """Notes on estimates to be read with care; the same note on several is given once."""
     told: dict[str, list[str]] = {}
     for row in frame.iter_rows(named=True):
         n, like = row["n"], row["correlation"]

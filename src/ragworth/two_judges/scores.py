@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from ragworth.errors import InputError, MetricError, format_count, format_list, quote_short
-from ragworth.metrics.engine import Metrics
+from ragworth.metrics.parsing import Metrics
 from ragworth.scoring import score, split_metrics
 from ragworth.tables import OK, Contexts, Judgments, Scores
 

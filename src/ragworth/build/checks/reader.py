@@ -60,7 +60,7 @@ class Reader(Task[Reading, ReaderReply, ReaderResult]):
         require_abilities(self.card, ("generate",), "reading passages")
 
     @property
-    def turns(self) -> int:
+    def max_rounds(self) -> int:
         return 2 if self._chooses else 1
 
     @property

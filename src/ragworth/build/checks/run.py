@@ -102,7 +102,7 @@ def _retrieve(
 
     try:
         return retrieve(
-            {name: pipeline}, StepContext.of(questions.collection, cache=settings.cache, told=settings.told)
+            {name: pipeline}, StepContext.of(questions.collection, cache=settings.cache, progress=settings.told)
         )
     except MissingExtraError as error:
         missing[name] = str(error).splitlines()[0]

@@ -87,7 +87,7 @@ class TaggedWriter(Task[WritingItem, WrittenTexts, TaggedWritingResult]):
         require_abilities(self.card, ("generate",), f"writing ({self.prompt})")
 
     @property
-    def turns(self) -> int:
+    def max_rounds(self) -> int:
         return self.sampling.attempts
 
     @cached_property

@@ -47,7 +47,7 @@ class NuggetGrader(Grader):
     kind: ClassVar[str] = "nuggets"
     title: ClassVar[str] = "share of the nuggets that it supports"
     aspects: ClassVar[tuple[str, ...]] = SCORES
-    asks: ClassVar[bool] = True
+    asks_model: ClassVar[bool] = True
     single: ClassVar[bool] = False
     prompts: ClassVar[tuple[str, ...]] = ("nugget-support",)
     details: ClassVar[Mapping[str, Any]] = {
@@ -104,7 +104,7 @@ class NuggetGrader(Grader):
         reject_cut_passage(found.usage, self.keep_cut, found.raw)
         return found
 
-    def doubts(self, frame: pl.DataFrame) -> list[str]:
+    def warnings(self, frame: pl.DataFrame) -> list[str]:
         """Warn if every assignment is the same."""
         said = frame["assignments"].explode().drop_nulls().unique().to_list()
         return [f"all assignments are the same: {said[0]}"] if len(said) == 1 and frame.height > len(SCORES) else []

@@ -70,9 +70,9 @@ class NuggetCreator(Task[NuggetItem, CreatedNuggets, NuggetResult]):
     card: Card
     texts: TextLookup
     folder: str | Path | None = None
-    most: int = option(30, "most nuggets of a query", low=1)
+    most: int = option(30, "maximum nuggets of a query", low=1)
     window: int = option(10, "passages that are read at a time", low=1)
-    windows: int = option(5, "most windows of a query; further passages are left out", low=1)
+    windows: int = option(5, "maximum windows of a query; further passages are left out", low=1)
     how: str = option("auto", "importance by label probabilities, or parsed", choices=("auto", "labels", "parsed"))
 
     def __post_init__(self) -> None:
@@ -80,7 +80,7 @@ class NuggetCreator(Task[NuggetItem, CreatedNuggets, NuggetResult]):
         _ = self._way
 
     @property
-    def turns(self) -> int:
+    def max_rounds(self) -> int:
         return self.windows + 1
 
     @cached_property

@@ -30,11 +30,11 @@ def stage_annotator(state: EvaluationState, kind: str, task: TaskConfig, job: Jo
 
 
 def items_to_judge(state: EvaluationState, annotator: Annotator) -> list[AnnotationItem]:
-    """What is to be judged: what is shown, where no label and no file says already what it is."""
+    """Items to judge: passages shown that have no label and no value in a file."""
     things = annotation.annotation_items(annotator, state.shown, state.collection)
-    if annotator.judged != "passage":
+    if annotator.judged_unit != "passage":
         return things
-    wanted = set(annotator.valued)
+    wanted = set(annotator.value_names)
     known: dict[tuple[str, str], set[str]] = {}
     for table in state.judgments:
         rows = table.frame.filter(pl.col("aspect").is_in(list(wanted)))
@@ -58,7 +58,7 @@ def run_annotate(state: EvaluationState, kind: str, task: TaskConfig) -> None:
     has one and no labels: a reader's own opinion can't show what misleads it. The settings may ask for the reader.
     """
     name = f"annotate.{kind}"
-    if not ANNOTATORS.get(kind).asks:
+    if not ANNOTATORS.get(kind).asks_model:
         _annotate_by_text(state, kind, dict(task.settings))
         return
     with state.models.job(task.model, plan=state.plan is not None) as job:
@@ -77,9 +77,9 @@ def run_annotate(state: EvaluationState, kind: str, task: TaskConfig) -> None:
     if made is None:
         return
     frame = state.said[kind] = made.frames["said"]
-    if annotator.judged == "rating":
+    if annotator.judged_unit == "rating":
         state.ratings = Ratings.trusted(frame)
-    elif annotator.judged == "context":
+    elif annotator.judged_unit == "context":
         state.add_outcomes(kind, frame)
     else:
         state.judgments.append(Judgments.trusted(frame))
@@ -93,7 +93,7 @@ def _is_readers_opinion(state: EvaluationState, task: TaskConfig, annotator: Ann
     reading = [space.judgments[kind].model for kind in ("abstention",) if kind in space.judgments]
     reading += [answers.task.model] if answers is not None and answers.file is None else []
     readers = [model or space.model for model in reading]
-    return (task.model or space.model) in readers or annotator.asked == ("abstention",)
+    return (task.model or space.model) in readers or annotator.prompt_names == ("abstention",)
 
 
 def _annotate_by_text(state: EvaluationState, kind: str, settings: dict[str, Any], *, preferred: bool = False) -> None:

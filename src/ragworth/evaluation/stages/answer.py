@@ -31,7 +31,7 @@ def run_answer(state: EvaluationState, writing: AnswerConfig | None) -> None:
         state.answers, state.said["answers"] = given, given.frame
         if writing is None or not _left_to_answer(state, given, writing):
             if state.plan is None:
-                state.did("answer", "given", notes=list(given.notes))
+                state.record_stage("answer", "given", notes=list(given.notes))
             return
     assert writing is not None
     plan = state.plan is not None

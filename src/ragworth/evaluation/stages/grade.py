@@ -25,11 +25,11 @@ def run_grade(state: EvaluationState, kind: str, task: TaskConfig) -> None:
         calls = f"{format_count(state.planned_answers, 'answer')} to grade"
         if chosen.single:
             calls += f", with one call{' or more' if chosen.rounds > 1 else ''} for each"
-        state.plan.append(StagePlan(name, calls if chosen.asks else "no model is asked"))
+        state.plan.append(StagePlan(name, calls if chosen.asks_model else "no model is asked"))
         return
     with ExitStack() as stack:
         plan = state.plan is not None
-        job = stack.enter_context(state.models.job(task.model, plan=plan)) if chosen.asks else None
+        job = stack.enter_context(state.models.job(task.model, plan=plan)) if chosen.asks_model else None
         settings = task_settings(task, state.space)
         book = grading.to_answer_book(state.answers, state.shown)
         card = job.card if job is not None else None

@@ -28,32 +28,32 @@ def run_retrieve(state: EvaluationState, *, release: bool = False) -> None:
         state.contexts = Contexts.trusted(pl.DataFrame(schema=Contexts.schema))
         return
     asker = WorkspaceAsker(state.models, state.folder, plan=plan is not None)
-    setting = replace(material.setting, asking=asker)
-    steps, asking = list(all_steps(material.systems)), steps_with_models(material.systems)
+    step_context = replace(material.step_context, model_access=asker)
+    steps, model_steps = list(all_steps(material.systems)), steps_with_models(material.systems)
 
     def found(watching: StageProgress | None) -> tuple[Contexts, dict[str, list[str]]]:
         asker.watching = watching
-        told = watching.working if watching is not None else None
-        made = retrieve(material.systems, replace(setting, told=told), logged=material.logged)
+        progress = watching.working if watching is not None else None
+        made = retrieve(material.systems, replace(step_context, progress=progress), logged=material.logged)
         notes = (*made.notes, *material.collection.unknown(made))
         noted = notes_by_system(notes, material.systems)
         made.notes = tuple(prefix_system_names(notes, noted))
         return made, noted
 
-    if plan is not None and asking:
-        state.contexts, _ = found(state.console.begun("retrieve"))
-        plan += [StagePlan(f"retrieve.{system}", f"{step}: {words}") for system, step, words in asker.told]
+    if plan is not None and model_steps:
+        state.contexts, _ = found(state.console.start_stage("retrieve"))
+        plan += [StagePlan(f"retrieve.{system}", f"{step}: {words}") for system, step, words in asker.forecasts]
         return
     labelled = any({"relevance", "judgments"} & set(step.needs) for step in steps)
     key = {
         "systems": [[name, _system_key(system)] for name, system in material.systems.items()],
-        "files": {str(step): list(map(file_digest, step.files(setting))) for step in steps},
-        "sources": {str(step): step.sources(setting) for step in steps},
-        "queries": [setting.ids, frame_digest(setting.queries)],
+        "files": {str(step): list(map(file_digest, step.files(step_context))) for step in steps},
+        "sources": {str(step): step.sources(step_context) for step in steps},
+        "queries": [step_context.ids, frame_digest(step_context.queries)],
         "passages": material.texts_key[1],
         "labels": [frame_digest(table) for table in material.given] if labelled else [],
-        "seed": setting.seed,
-        "depth": setting.depth,
+        "seed": step_context.seed,
+        "depth": step_context.depth,
     }
     if material.logged:
         key["logged"] = True
@@ -67,13 +67,13 @@ def run_retrieve(state: EvaluationState, *, release: bool = False) -> None:
             )
         contexts, noted = found(watching)
         facts = {"empty": sorted(contexts.empty), "notes": list(contexts.notes), "noted": noted, **asker.facts}
-        lasting = not asker.told and not (asker.facts and may_succeed_later(asker.facts))
+        lasting = not asker.forecasts and not (asker.facts and may_succeed_later(asker.facts))
         searches = contexts.searches
         frames = {"searches": searches} if searches is not None and searches.height else {}
         return StageResult(frames, facts, lasting=lasting, tables={"contexts": contexts})
 
-    for step in asking:
-        state.prompts |= step.templates(setting)
+    for step in model_steps:
+        state.prompts |= step.templates(step_context)
     if release and state.kept.has("retrieve", key):
         material.systems.clear()  # before the same contexts are read back from the cache
     made = state.stage("retrieve", key, make)

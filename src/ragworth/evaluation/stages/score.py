@@ -11,7 +11,7 @@ from ragworth.evaluation.model_pool import StageProgress
 from ragworth.evaluation.stage_cache import StageResult, frame_digest
 from ragworth.evaluation.stages.task_stage import contexts_key, stage_table
 from ragworth.evaluation.state import EvaluationState
-from ragworth.metrics.engine import NOT_IN_RUN
+from ragworth.metrics.scoring_notes import NOT_IN_RUN
 from ragworth.scoring import metric_file_digests, passage_tokens, score
 from ragworth.tables import OK, Judgments, Scores
 
@@ -27,7 +27,9 @@ def run_score(state: EvaluationState) -> None:
     if not metrics:
         why = "what passages are worth isn't known" if shows else "no system shows any passages"
         state.scores = Scores.trusted(pl.DataFrame(schema=Scores.schema))
-        state.did("score", "skipped", notes=[f"no metric is computed: {why}; only grades of answers are compared"])
+        state.record_stage(
+            "score", "skipped", notes=[f"no metric is computed: {why}; only grades of answers are compared"]
+        )
         return
     key: dict[str, Any] = {
         "contexts": contexts_key(state.contexts),

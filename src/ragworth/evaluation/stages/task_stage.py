@@ -70,7 +70,7 @@ def skip_stage(state: EvaluationState, name: str, note: str) -> None:
     if state.plan is not None:
         state.plan.append(StagePlan(name, "nothing is left to judge"))
     else:
-        state.did(name, "skipped", notes=[note])
+        state.record_stage(name, "skipped", notes=[note])
 
 
 def stage_key(state: EvaluationState, job: Job | None, task: TaskConfig, sources: Sequence[str]) -> dict[str, Any]:

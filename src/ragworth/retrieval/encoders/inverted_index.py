@@ -45,12 +45,12 @@ class Postings:
 
 
 def load_postings(
-    encoder: SparseTextEncoder, texts: pl.Series, cache: Path | None, told: ProgressCallback | None = None
+    encoder: SparseTextEncoder, texts: pl.Series, cache: Path | None, progress: ProgressCallback | None = None
 ) -> Postings:
     """Load the index of passages from the cache, or encode them in blocks, resuming earlier work."""
 
     def make(block: range) -> Arrays:
-        say = partial(told, f"encoding passages with {encoder.name}") if told is not None else None
+        say = partial(progress, f"encoding passages with {encoder.name}") if progress is not None else None
         if say is not None and not block.start:
             say(0, len(texts))  # the first block takes as long as any
         weights = encoder.encode(texts.slice(block.start, len(block)).to_list(), "passage")

@@ -37,7 +37,7 @@ def load_vectors(
     *,
     cosine: bool = True,
     prefix: str | None = None,
-    told: ProgressCallback | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Floats:
     """(texts, dimension): the vectors of passages, in order.
 
@@ -46,11 +46,11 @@ def load_vectors(
     cache: folder to store them in and resume from, or None.
     cosine: scale them to length 1.
     prefix: prefix of each text; None is the encoder's own.
-    told: receives the progress.
+    progress: receives the progress.
     """
 
     def make(block: range) -> Arrays:
-        say = partial(told, f"encoding passages with {encoder.name}") if told is not None else None
+        say = partial(progress, f"encoding passages with {encoder.name}") if progress is not None else None
         if say is not None and not block.start:
             say(0, len(texts))  # the first block takes as long as any
         found = encoder.encode(texts.slice(block.start, len(block)).to_list(), "passage", prefix)

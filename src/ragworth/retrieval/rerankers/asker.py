@@ -37,7 +37,7 @@ class WorkForecast(NamedTuple, Generic[T]):
 class StepAsker:
     """Asks a default model, unless a step names another, through a store.
 
-    With ``plan``, no calls are made, and `told` lists what they would be. ``store``: file in which every answer is
+    With ``plan``, no calls are made, and `forecasts` lists what they would be. ``store``: file in which every answer is
     saved, or None.
     """
 
@@ -50,7 +50,7 @@ class StepAsker:
         plan: bool = False,
     ) -> None:
         self.store, self.prompts, self.plan = store, prompts, plan
-        self.told: list[StepForecast] = []
+        self.forecasts: list[StepForecast] = []
         self._system = ""
         # Without a store, nothing that a step has asked is there for the next one.
         self._counted: set[bytes] | None = set() if store is not None else None
@@ -60,17 +60,17 @@ class StepAsker:
         with self._job(model) as job:
             return job.card
 
-    def turn(self, system: str) -> None:
+    def begin_system(self, system: str) -> None:
         self._system = system
 
     def ask(
-        self, model: str, work: Callable[[Card], Sequence[Program[T]]], *, step: str, most: int
+        self, model: str, work: Callable[[Card], Sequence[Program[T]]], *, step: str, max_calls: int
     ) -> list[T | NoValue | None]:
         with self._job(model) as job:
             if not self.plan:
                 return self._run(job, step, lambda: list(run_programs(job, work(job.card))))
-            seen = forecast_work(job, work(job.card), most, self._counted if self._counted is not None else set())
-        self.told.append(StepForecast(self._system, step, seen.words))
+            seen = forecast_work(job, work(job.card), max_calls, self._counted if self._counted is not None else set())
+        self.forecasts.append(StepForecast(self._system, step, seen.words))
         return seen.found
 
     def _run(self, job: Job, step: str, work: Callable[[], list[T | NoValue | None]]) -> list[T | NoValue | None]:
@@ -84,10 +84,10 @@ class StepAsker:
         return Job(self._opened(model), store, only_plan=self.plan)
 
 
-def forecast_work(job: Job, work: Sequence[Program[T]], most: int, before: set[bytes]) -> WorkForecast[T]:
+def forecast_work(job: Job, work: Sequence[Program[T]], max_calls: int, before: set[bytes]) -> WorkForecast[T]:
     """Plan what `run` would do, without calls.
 
-    ``most``: maximum calls of all programs together. ``before``: keys of requests of earlier steps, to which this
+    ``max_calls``: maximum calls of all programs together. ``before``: keys of requests of earlier steps, to which this
     step's are added, because their answers will be in the store by then.
     """
     found: list[T | NoValue | None] = [None] * len(work)
@@ -113,9 +113,9 @@ def forecast_work(job: Job, work: Sequence[Program[T]], most: int, before: set[b
     words = str(plan)
     if shared:
         words += f"; {format_count(shared, 'of the answers comes', 'of the answers come')} from steps before it"
-    if None in found and most > plan.asked:
+    if None in found and max_calls > plan.asked:
         words += "; tokens and cost are those of these calls alone: "
-        words += f"with those that depend on the answers, {format_count(most, 'request')} at most"
+        words += f"with those that depend on the answers, {format_count(max_calls, 'request')} at most"
     return WorkForecast(found, words)
 
 

@@ -66,11 +66,11 @@ class Reranker(Step):
     fate: ClassVar[str] = "stand behind the others in the order before"
     """What happens to passages that couldn't be judged."""
 
-    def apply(self, before: Contexts | None, setting: StepContext) -> Contexts:
+    def apply(self, before: Contexts | None, context: StepContext) -> Contexts:
         assert before is not None
-        texts = retrieved_texts(before, setting)
+        texts = retrieved_texts(before, context)
         heads = [self._head(query, passages, texts) for query, passages in passages_by_query(before).items()]
-        placed = self.placed(heads, texts, setting)
+        placed = self.rerank(heads, texts, context)
         notes = self.notes(heads, placed)
         rows = [
             (head.query, [*one.order, *head.behind] if one is not None else [*head.passages, *head.behind], one)
@@ -78,8 +78,8 @@ class Reranker(Step):
         ]
         return _build_contexts(rows, notes)
 
-    def placed(
-        self, heads: Sequence[RerankInput], texts: TextLookup, setting: StepContext
+    def rerank(
+        self, heads: Sequence[RerankInput], texts: TextLookup, context: StepContext
     ) -> Sequence[RerankedList | None]:
         """Each list in its new order; None if unknown, so that it stays unchanged."""
         raise NotImplementedError
@@ -129,12 +129,12 @@ class Reranker(Step):
         return RerankInput(query, good, [*without, *passages[end:]], why)
 
 
-def retrieved_texts(before: Contexts, setting: StepContext) -> TextLookup:
+def retrieved_texts(before: Contexts, context: StepContext) -> TextLookup:
     """Texts of the retrieved passages."""
     wanted = before.frame.select("passage").unique()
-    known = setting.texts
+    known = context.texts
     passages = known.passages.join(wanted, on="passage", how="semi", maintain_order="left")
-    queries = setting.queries.drop_nulls("text")
+    queries = context.queries.drop_nulls("text")
     # A human rewrite may be what the reader is asked, but no system has it to search with.
     form: TurnForm = "turn" if known.turn_form == "rewrite" else known.turn_form
     turns = known.turns.join(queries, on="query", how="semi", maintain_order="left")

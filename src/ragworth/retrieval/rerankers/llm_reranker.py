@@ -61,7 +61,7 @@ class LlmReranker(Reranker):
         """The models it calls."""
         return (self.model,)
 
-    def able(self, card: Card) -> None:
+    def check_abilities(self, card: Card) -> None:
         """Reject a model that lacks an ability."""
         raise NotImplementedError
 
@@ -69,53 +69,53 @@ class LlmReranker(Reranker):
         """Names of the prompts for this model."""
         raise NotImplementedError
 
-    def most(self, passages: int) -> int:
+    def max_calls(self, passages: int) -> int:
         """Maximum calls for a list of so many passages."""
         raise NotImplementedError
 
-    def ordered(self, head: RerankInput, desk: PromptMaterials) -> Program[RerankedList]:
+    def reorder(self, head: RerankInput, materials: PromptMaterials) -> Program[RerankedList]:
         """Reorder one list."""
         raise NotImplementedError
 
-    def problems(self, setting: StepContext) -> list[str]:
-        found = super().problems(setting)
-        if setting.asking is None:
+    def problems(self, context: StepContext) -> list[str]:
+        found = super().problems(context)
+        if context.model_access is None:
             return [*found, f"{self.kind} needs a model, but there is none"]
         for model in self.models():
-            self.able(setting.asking.card(model))
-        self.templates(setting)
+            self.check_abilities(context.model_access.card(model))
+        self.templates(context)
         return found
 
-    def templates(self, setting: StepContext) -> dict[str, Template]:
+    def templates(self, context: StepContext) -> dict[str, Template]:
         """All its prompts."""
-        assert setting.asking is not None
-        cards = [setting.asking.card(model) for model in self.models()]
+        assert context.model_access is not None
+        cards = [context.model_access.card(model) for model in self.models()]
         return {
-            name: load_template(name, setting.asking.prompts, card.prompts)
+            name: load_template(name, context.model_access.prompts, card.prompts)
             for card in cards
             for name in self.prompts(card)
         }
 
-    def sources(self, setting: StepContext) -> tuple[str, ...]:
-        if setting.asking is None:
+    def sources(self, context: StepContext) -> tuple[str, ...]:
+        if context.model_access is None:
             return ()
-        cards = [setting.asking.card(model) for model in self.models()]
+        cards = [context.model_access.card(model) for model in self.models()]
         models = [f"{model_digest(card).hex()} {card.declining}" for card in cards]
-        return (*models, *(f"{name}@{each.version}" for name, each in self.templates(setting).items()))
+        return (*models, *(f"{name}@{each.version}" for name, each in self.templates(context).items()))
 
-    def placed(
-        self, heads: Sequence[RerankInput], texts: TextLookup, setting: StepContext
+    def rerank(
+        self, heads: Sequence[RerankInput], texts: TextLookup, context: StepContext
     ) -> Sequence[RerankedList | None]:
-        assert setting.asking is not None
-        templates = self.templates(setting)
-        most = sum(self.most(len(head.passages)) for head in heads)
+        assert context.model_access is not None
+        templates = self.templates(context)
+        max_calls = sum(self.max_calls(len(head.passages)) for head in heads)
 
         def work(card: Card) -> list[Program[RerankedList]]:
-            self.able(card)
-            desk = PromptMaterials(texts, card, templates)
-            return [self.ordered(head, desk) for head in heads]
+            self.check_abilities(card)
+            materials = PromptMaterials(texts, card, templates)
+            return [self.reorder(head, materials) for head in heads]
 
-        found = setting.asking.ask(self.model, work, step=str(self), most=most)
+        found = context.model_access.ask(self.model, work, step=str(self), max_calls=max_calls)
         return [
             one if not isinstance(one, NoValue) else RerankedList(head.passages, failed=Counter({one.status: 1}))
             for head, one in zip(heads, found, strict=True)

@@ -76,7 +76,7 @@ class PairScorer:
         remedy = f"use one of the {self.purpose.plural} that was saved together with its tokenizer"
         with torch.inference_mode(), model_errors("the model cannot score pairs", self.folder, remedy):
             for start in range(0, len(pairs), BATCH):
-                found += self.batch(pairs[start : start + BATCH])
+                found += self.score_batch(pairs[start : start + BATCH])
         if not all(map(isfinite, found)):
             raise ModelError(
                 "the model's scores are not finite numbers",
@@ -85,7 +85,7 @@ class PairScorer:
             )
         return found
 
-    def batch(self, pairs: Sequence[TextPair]) -> list[float]:
+    def score_batch(self, pairs: Sequence[TextPair]) -> list[float]:
         raise NotImplementedError
 
     @cached_property
@@ -106,7 +106,7 @@ class PairScorer:
         options = {"local_files_only": True, "trust_remote_code": False}
         remedy = f"use one of the {self.purpose.plural} that is complete, with safetensors weights"
         with model_errors("the transformers library cannot load it", self.folder, remedy):
-            self.fits(transformers.AutoConfig.from_pretrained(self.folder, **options))
+            self.check_config(transformers.AutoConfig.from_pretrained(self.folder, **options))
             model, about = getattr(transformers, self.auto).from_pretrained(
                 self.folder, dtype=torch.float32, use_safetensors=True, output_loading_info=True, **options
             )
@@ -119,7 +119,7 @@ class PairScorer:
             )
         return model.to(resolve_device("auto")).eval()
 
-    def fits(self, config: Any) -> None:
+    def check_config(self, config: Any) -> None:
         """Reject a model that isn't a scorer of this kind."""
 
     @cached_property
@@ -143,7 +143,7 @@ class CrossEncoder(PairScorer):
     auto = "AutoModelForSequenceClassification"
     purpose = ModelPurpose.CLASSIFYING
 
-    def fits(self, config: Any) -> None:
+    def check_config(self, config: Any) -> None:
         if config.num_labels not in (1, 2):
             raise ModelError(
                 f"the model has {config.num_labels} labels",
@@ -151,7 +151,7 @@ class CrossEncoder(PairScorer):
                 expected="one, or two: not relevant, relevant",
             )
 
-    def batch(self, pairs: Sequence[TextPair]) -> list[float]:
+    def score_batch(self, pairs: Sequence[TextPair]) -> list[float]:
         texts = [list(part) for part in zip(*pairs, strict=True)]
         whole = self.tokenizer(*texts, verbose=False)["input_ids"]
         self.cut += sum(len(ids) > self.reads for ids in whole)
@@ -175,7 +175,7 @@ class MonoT5(PairScorer):
     auto = "AutoModelForSeq2SeqLM"
     purpose = ModelPurpose.WRITING
 
-    def fits(self, config: Any) -> None:
+    def check_config(self, config: Any) -> None:
         if getattr(config, "decoder_start_token_id", None) is None:
             raise ModelError("the model's configuration has no decoder start token", file=str(self.folder))
 
@@ -197,17 +197,17 @@ class MonoT5(PairScorer):
             )
         return [ids[0] for ids in found]
 
-    def batch(self, pairs: Sequence[TextPair]) -> list[float]:
+    def score_batch(self, pairs: Sequence[TextPair]) -> list[float]:
         import torch
 
-        texts = [self.written(pair) for pair in pairs]
+        texts = [self.format_input(pair) for pair in pairs]
         given = self.tokenizer(texts, padding=True, return_tensors="pt").to(self.model.device)
         start = torch.full((len(texts), 1), self.model.config.decoder_start_token_id, device=self.model.device)
         kept = {name: given[name] for name in ("input_ids", "attention_mask")}
         logits = self.model(**kept, decoder_input_ids=start).logits[:, 0, self.labels].double()
         return [float(each) for each in torch.log_softmax(logits, dim=1)[:, 0]]
 
-    def written(self, pair: TextPair) -> str:
+    def format_input(self, pair: TextPair) -> str:
         """The model's input for a pair."""
         before = f"Query: {pair.query} Document: "
         text = f"{before}{pair.passage} Relevant:"

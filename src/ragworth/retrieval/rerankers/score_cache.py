@@ -36,13 +36,13 @@ def cached_scores(
     name: str,
     pairs: Sequence[TextPair],
     score: Callable[[Sequence[TextPair]], Sequence[float]],
-    told: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> list[float]:
     """Score each pair, calling ``score`` in blocks for distinct pairs that aren't cached.
 
     Scores that aren't finite are returned but not cached.
 
-    ``told``: receives the number of pairs scored and the total after each block.
+    ``progress``: receives the number of pairs scored and the total after each block.
     """
     path = folder / f"{name}.scores" if folder is not None else None
     known = _read_scores(path) if path is not None else {}
@@ -55,8 +55,8 @@ def cached_scores(
         known |= found
         if path is not None:
             _append_scores(path, {key: value for key, value in found.items() if math.isfinite(value)})
-        if told is not None:
-            told(start + len(block), len(missing))
+        if progress is not None:
+            progress(start + len(block), len(missing))
     return [known[pair.key] for pair in pairs]
 
 

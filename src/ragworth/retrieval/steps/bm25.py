@@ -47,24 +47,24 @@ class Bm25(Step):
     place: ClassVar[Place] = "first"
     needs: ClassVar[tuple[Need, ...]] = ("passages", "query texts")
 
-    def problems(self, setting: StepContext) -> list[str]:
+    def problems(self, context: StepContext) -> list[str]:
         for package, wanted in (("bm25s", True), ("Stemmer", self.stemmer != "none")):
             if wanted and find_spec(package) is None:
                 raise MissingExtraError({"Stemmer": "PyStemmer"}.get(package, package), "retrieval", "BM25")
-        return super().problems(setting)
+        return super().problems(context)
 
-    def apply(self, before: Contexts | None, setting: StepContext) -> Contexts:
-        passages = setting.collection.passages
-        index = self.index(passages, setting.cache)
+    def apply(self, before: Contexts | None, context: StepContext) -> Contexts:
+        passages = context.collection.passages
+        index = self.index(passages, context.cache)
         places = id_order(passages["passage"])
         names = list(index.vocab_dict)
         # In alphabetical order, so that the order of words in a query or of passages in a file can't change the last
         # digit of a sum.
         found = [
-            search_bm25(index, sorted(words, key=names.__getitem__), places, setting.depth)
-            for words in self.words.split(setting.queries["text"], index.vocab_dict, grow=False)
+            search_bm25(index, sorted(words, key=names.__getitem__), places, context.depth)
+            for words in self.words.split(context.queries["text"], index.vocab_dict, grow=False)
         ]
-        return contexts_from_hits(found, setting.queries["query"], passages["passage"])
+        return contexts_from_hits(found, context.queries["query"], passages["passage"])
 
     @property
     def words(self) -> WordTokenizer:

@@ -30,25 +30,25 @@ PassageValues = dict[str, dict[str, float]]
 """By query and passage."""
 
 
-def judged_values(setting: StepContext, aspect: str) -> PassageValues:
+def judged_values(context: StepContext, aspect: str) -> PassageValues:
     """Known values of an aspect, ignoring failed judgments."""
     found: PassageValues = {}
-    if setting.judgments is not None:
-        good = setting.judgments.of(aspect).filter(pl.col("status") == OK)
+    if context.judgments is not None:
+        good = context.judgments.of(aspect).filter(pl.col("status") == OK)
         for query, passage, value in good.select("query", "passage", "value").iter_rows():
             found.setdefault(query, {})[passage] = value
     return found
 
 
-def missing_judgments(setting: StepContext, kind: str, aspect: str) -> list[str]:
+def missing_judgments(context: StepContext, kind: str, aspect: str) -> list[str]:
     """Report that judgments of an aspect are missing, if so."""
-    if judged_values(setting, aspect):
+    if judged_values(context, aspect):
         return []
     aspects = [name for name in ANNOTATORS.names() if ANNOTATORS.get(name).unit == "passage"]
     if aspect in aspects:
         remedy = f"ragworth annotate {aspect} makes a file of them; what an evaluation has judged itself comes too late"
         return [f"{kind} needs judgments of {aspect} beforehand, and there are none ({remedy})"]
-    has = setting.judgments.frame["aspect"].unique(maintain_order=True).to_list() if setting.judgments else []
+    has = context.judgments.frame["aspect"].unique(maintain_order=True).to_list() if context.judgments else []
     there = f"there are some of {format_list(has)}; " if has else ""
     return [
         f"{kind} needs judgments of {aspect}, and there are none: {there}"
@@ -91,25 +91,25 @@ class Gold(LabelledStep):
         if self.at > self.of:
             raise InputError(f"gold: position {self.at} of {format_count(self.of, 'passage')}", expected="at ≤ of")
 
-    def problems(self, setting: StepContext) -> list[str]:
-        found = super().problems(setting)
-        if self.among == "random" and (lack := setting.lacking("passages")):
+    def problems(self, context: StepContext) -> list[str]:
+        found = super().problems(context)
+        if self.among == "random" and (lack := context.why_missing("passages")):
             found.append(f"gold among random passages lacks an input: {lack}")
         if self.among in ("weak", "hard"):
-            found += missing_judgments(setting, f"gold among {self.among} distractors", "abstention")
+            found += missing_judgments(context, f"gold among {self.among} distractors", "abstention")
         return found
 
-    def apply(self, before: Contexts | None, setting: StepContext) -> Contexts:
+    def apply(self, before: Contexts | None, context: StepContext) -> Contexts:
         assert before is not None
-        retrieved, abstention = passages_by_query(before), judged_values(setting, "abstention")
+        retrieved, abstention = passages_by_query(before), judged_values(context, "abstention")
         rows: list[tuple[str, list[str]]] = []
         without: dict[str, list[str]] = {}
-        for query in setting.ids:
+        for query in context.ids:
             found = retrieved.get(query, [])
-            chance = query_rng(self, setting, query)
+            chance = query_rng(self, context, query)
             at = self.at - 1 if self.at else int(chance.random() * self.of)
-            best = self._best(setting, query, found)
-            others = self._others(setting, query, found, abstention.get(query, {}), chance)[: self.of - 1]
+            best = self._best(context, query, found)
+            others = self._others(context, query, found, abstention.get(query, {}), chance)[: self.of - 1]
             if best is None:
                 without.setdefault("no relevant passage", []).append(query)
             elif len(others) < self.of - 1:
@@ -128,22 +128,22 @@ class Gold(LabelledStep):
             self.among, f"{self.among} distractors"
         )
 
-    def _best(self, setting: StepContext, query: str, found: list[str]) -> str | None:
+    def _best(self, context: StepContext, query: str, found: list[str]) -> str | None:
         """The relevant passage with the highest label, and among ties the first retrieved."""
-        relevant = [each for each in found if self.is_relevant(setting, query, each)]
-        relevant += [each for each in self.judged(setting, query, relevant=True) if each not in set(found)]
-        labels = setting.labels.get(query, {})
+        relevant = [each for each in found if self.is_relevant(context, query, each)]
+        relevant += [each for each in self.judged(context, query, relevant=True) if each not in set(found)]
+        labels = context.labels.get(query, {})
         return max(relevant, key=lambda each: labels[each], default=None)
 
     def _others(
-        self, setting: StepContext, query: str, found: list[str], abstention: Mapping[str, float], chance: Random
+        self, context: StepContext, query: str, found: list[str], abstention: Mapping[str, float], chance: Random
     ) -> list[str]:
         """Candidates for the other passages, in order."""
         if self.among == "random":
-            taken = {*found, *setting.labels.get(query, {})}
-            drawn = sample_passages(setting.passages, self.of - 1 + len(taken), chance)
+            taken = {*found, *context.labels.get(query, {})}
+            drawn = sample_passages(context.passages, self.of - 1 + len(taken), chance)
             return [each for each in drawn if each not in taken]
-        others = [each for each in found if not self.is_relevant(setting, query, each)]
+        others = [each for each in found if not self.is_relevant(context, query, each)]
         if self.among == "retrieved":
             return others
         # Rounded as everywhere, so that 1 − 0.8 is not below 0.2.
@@ -175,20 +175,20 @@ class BestBy(LabelledStep):
         if not self.by:
             raise InputError("best_by lacks the name of a judgment", expected='a name, such as best_by("utility")')
 
-    def problems(self, setting: StepContext) -> list[str]:
+    def problems(self, context: StepContext) -> list[str]:
         found = []
-        if self.by in (UTILITY, RELEVANCE) and (lack := setting.lacking("relevance")):
+        if self.by in (UTILITY, RELEVANCE) and (lack := context.why_missing("relevance")):
             found.append(f"best_by lacks an input: {lack}")
         if self.by != RELEVANCE:
-            found += missing_judgments(setting, f"best_by({self.by!r})", self._aspect)
+            found += missing_judgments(context, f"best_by({self.by!r})", self._aspect)
         return found
 
-    def apply(self, before: Contexts | None, setting: StepContext) -> Contexts:
+    def apply(self, before: Contexts | None, context: StepContext) -> Contexts:
         assert before is not None
-        values = judged_values(setting, self._aspect) if self.by != RELEVANCE else {}
+        values = judged_values(context, self._aspect) if self.by != RELEVANCE else {}
         rows, without, left = [], [], 0
         for query, passages in passages_by_query(before).items():
-            worth = {each: self._worth(setting, query, each, values.get(query, {})) for each in passages}
+            worth = {each: self._worth(context, query, each, values.get(query, {})) for each in passages}
             known = {each: value for each, value in worth.items() if value is not None}
             rows.append((query, sorted(known, key=lambda each: known[each], reverse=True)))
             left += len(passages) - len(known)
@@ -203,8 +203,8 @@ class BestBy(LabelledStep):
     def _aspect(self) -> str:
         return "abstention" if self.by == UTILITY else self.by
 
-    def _worth(self, setting: StepContext, query: str, passage: str, values: Mapping[str, float]) -> float | None:
-        relevant = self.is_relevant(setting, query, passage)
+    def _worth(self, context: StepContext, query: str, passage: str, values: Mapping[str, float]) -> float | None:
+        relevant = self.is_relevant(context, query, passage)
         if self.by == RELEVANCE:
             return float(relevant)
         value = values.get(passage)

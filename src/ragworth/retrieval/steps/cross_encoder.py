@@ -38,24 +38,31 @@ class PairReranker(Reranker):
             example = 'rerank("cross-encoder:FOLDER") or monot5("FOLDER")'
             raise InputError(f"{self.kind} lacks a model", expected=f"a folder, or OWNER/NAME: {example}")
 
-    def problems(self, setting: StepContext) -> list[str]:
-        self.scorer(model_folder(self._name, setting.folder), **self.how).check()
-        return super().problems(setting)
+    def problems(self, context: StepContext) -> list[str]:
+        self.scorer(model_folder(self._name, context.folder), **self.score_settings).check()
+        return super().problems(context)
 
-    def sources(self, setting: StepContext) -> tuple[str, ...]:
-        return (self._scorer(setting).revision,)
+    def sources(self, context: StepContext) -> tuple[str, ...]:
+        return (self._scorer(context).revision,)
 
-    def placed(
-        self, heads: Sequence[RerankInput], texts: TextLookup, setting: StepContext
+    def rerank(
+        self, heads: Sequence[RerankInput], texts: TextLookup, context: StepContext
     ) -> Sequence[RerankedList | None]:
-        scorer = self._scorer(setting)
+        scorer = self._scorer(context)
         before = scorer.cut
         pairs = [TextPair(texts.query(head.query), texts.passage(each)) for head in heads for each in head.passages]
         # Neither the model's location nor the depth of lists matters.
-        settings = {"form": FORM, "kind": self.kind, "how": repr(sorted(self.how.items())), "model": scorer.revision}
+        settings = {
+            "form": FORM,
+            "kind": self.kind,
+            "how": repr(sorted(self.score_settings.items())),
+            "model": scorer.revision,
+        }
         name = f"{self.kind}-{digest(settings)}"
-        told = partial(setting.told, f"scoring passages with {self.model}") if setting.told is not None else None
-        values = iter(cached_scores(setting.cache, name, pairs, scorer.score, told))
+        progress = (
+            partial(context.progress, f"scoring passages with {self.model}") if context.progress is not None else None
+        )
+        values = iter(cached_scores(context.cache, name, pairs, scorer.score, progress))
         placed = [order_by_score(head.passages, {each: next(values) for each in head.passages}) for head in heads]
         if placed and (cut := scorer.cut - before):
             remark = f"pairs of a query and a passage truncated to the model's {scorer.reads:,} tokens"
@@ -63,7 +70,7 @@ class PairReranker(Reranker):
         return placed
 
     @property
-    def how(self) -> dict[str, int | str]:
+    def score_settings(self) -> dict[str, int | str]:
         """Settings that change the scores."""
         raise NotImplementedError
 
@@ -71,9 +78,9 @@ class PairReranker(Reranker):
     def _name(self) -> str:
         return self.model
 
-    def _scorer(self, setting: StepContext) -> PairScorer:
-        folder = model_folder(self._name, setting.folder)
-        return _open_scorer(self.scorer, folder, fingerprint(folder), tuple(sorted(self.how.items())))
+    def _scorer(self, context: StepContext) -> PairScorer:
+        folder = model_folder(self._name, context.folder)
+        return _open_scorer(self.scorer, folder, fingerprint(folder), tuple(sorted(self.score_settings.items())))
 
 
 @dataclass(frozen=True)
@@ -101,7 +108,7 @@ class Rerank(PairReranker):
         return self.model.removeprefix(CROSS_ENCODER_PREFIX)
 
     @property
-    def how(self) -> dict[str, int | str]:
+    def score_settings(self) -> dict[str, int | str]:
         return {"length": self.length}
 
 
@@ -118,7 +125,7 @@ class Monot5(PairReranker):
     scorer: ClassVar[Callable[..., PairScorer]] = MonoT5
 
     @property
-    def how(self) -> dict[str, int | str]:
+    def score_settings(self) -> dict[str, int | str]:
         return {"length": self.length, "yes": self.yes, "no": self.no}
 
 

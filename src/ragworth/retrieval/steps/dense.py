@@ -50,61 +50,61 @@ class Dense(Step):
         if self.among == "judged" and self.search == "ann":
             raise InputError("dense: judged passages are few and always compared exactly", expected='search="exact"')
 
-    def problems(self, setting: StepContext) -> list[str]:
+    def problems(self, context: StepContext) -> list[str]:
         if self.search == "ann" and find_spec("faiss") is None:
             raise MissingExtraError("faiss-cpu", "ann", "approximate search")
-        self.encoder(setting)
-        found = super().problems(setting)
-        if self.among == "judged" and (lack := setting.lacking("relevance")):
+        self.encoder(context)
+        found = super().problems(context)
+        if self.among == "judged" and (lack := context.why_missing("relevance")):
             found.append(f"dense among judged passages lacks an input: {lack}")
         return found
 
-    def sources(self, setting: StepContext) -> tuple[str, ...]:
-        return (f"{self.model} {self.encoder(setting).revision}",)
+    def sources(self, context: StepContext) -> tuple[str, ...]:
+        return (f"{self.model} {self.encoder(context).revision}",)
 
-    def encoder(self, setting: StepContext) -> Encoder:
+    def encoder(self, context: StepContext) -> Encoder:
         """The model, loaded on first use."""
-        return open_encoder(self.model, setting.folder)
+        return open_encoder(self.model, context.folder)
 
-    def apply(self, before: Contexts | None, setting: StepContext) -> Contexts:
-        passages, queries = setting.collection.passages, setting.queries
+    def apply(self, before: Contexts | None, context: StepContext) -> Contexts:
+        passages, queries = context.collection.passages, context.queries
         rows, asked = nonblank_rows(passages["text"]), nonblank_rows(queries["text"])
         own: list[Ints] | None = None
         if self.among == "judged":
-            labels = [setting.labels.get(query, {}) for query in queries["query"].gather(asked)]
+            labels = [context.labels.get(query, {}) for query in queries["query"].gather(asked)]
             rows = rows[passages["passage"].gather(rows).is_in(list(set().union(*labels))).to_numpy()]
             at = {passage: place for place, passage in enumerate(passages["passage"].gather(rows))}
             own = [np.array([at[each] for each in some if each in at], dtype=np.int64) for some in labels]
         found = [NO_HITS] * queries.height
         if len(rows) and len(asked):
             places = id_order(passages["passage"])[rows]
-            best = self.found(passages["text"].gather(rows), queries["text"].gather(asked), places, setting, own)
+            best = self.found(passages["text"].gather(rows), queries["text"].gather(asked), places, context, own)
             for number, each in zip(asked, best, strict=True):
                 found[number] = SearchHits(rows[each.rows], each.scores)
         return contexts_from_hits(found, queries["query"], passages["passage"])
 
     def found(
-        self, texts: pl.Series, queries: pl.Series, places: Ints, setting: StepContext, own: list[Ints] | None = None
+        self, texts: pl.Series, queries: pl.Series, places: Ints, context: StepContext, own: list[Ints] | None = None
     ) -> list[SearchHits]:
         """The best of some texts for each of some queries; ``own``: only of those at these places, for each query."""
-        model = self.encoder(setting)
+        model = self.encoder(context)
         cosine = self.similarity == "cosine" or (self.similarity == "model" and model.normalised)
         prefix = self.passage_prefix or None
-        vectors = load_vectors(model, texts, setting.cache, cosine=cosine, prefix=prefix, told=setting.told)
+        vectors = load_vectors(model, texts, context.cache, cosine=cosine, prefix=prefix, progress=context.progress)
         asked: Floats = model.encode(queries.to_list(), "query", self.query_prefix or None)
         asked = normalize(asked) if cosine else asked
         longest = MAX_UNIT_LENGTH if cosine else None
         if own is not None:
             found = [
-                search_exact(vectors[mine], query[None], places[mine], setting.depth, longest)[0]
+                search_exact(vectors[mine], query[None], places[mine], context.depth, longest)[0]
                 for mine, query in zip(own, asked, strict=True)
             ]
             return [SearchHits(mine[each.rows], each.scores) for mine, each in zip(own, found, strict=True)]
         if self.search == "exact":
-            return search_exact(vectors, asked, places, setting.depth, longest)
-        name = cache_name(model, texts, cosine, prefix) if setting.cache is not None else ""
-        index = ann_search.load_index(vectors, name, setting.cache)
-        return ann_search.search_approximate(index, vectors, asked, places, setting.depth, self.probes, longest)
+            return search_exact(vectors, asked, places, context.depth, longest)
+        name = cache_name(model, texts, cosine, prefix) if context.cache is not None else ""
+        index = ann_search.load_index(vectors, name, context.cache)
+        return ann_search.search_approximate(index, vectors, asked, places, context.depth, self.probes, longest)
 
 
 def nonblank_rows(texts: pl.Series) -> Ints:

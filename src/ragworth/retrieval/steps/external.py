@@ -26,8 +26,8 @@ class Called(Step):
     """Passages from a function of the query's text, a PyTerrier transformer, a retriever of LangChain, LlamaIndex, ….
 
     Two of them are equal if they call the same object, or the same method of one. Texts that the collection doesn't
-    have are remembered in `StepContext.brought`; a text without an id is the passage with exactly this text. A query
-    without words isn't sent and retrieves nothing.
+    have are remembered in `StepContext.returned_texts`; a text without an id is the passage with exactly this text. A
+    query without words isn't sent and retrieves nothing.
     """
 
     thing: Any
@@ -46,11 +46,11 @@ class Called(Step):
     def retriever(self) -> Retriever:
         return adopt(self.thing, self.id)
 
-    def apply(self, before: Contexts | None, setting: StepContext) -> Contexts:
-        asked = [RetrieverQuery(query, text) for query, text in setting.queries.select("query", "text").iter_rows()]
-        by_text = PassagesByText(setting.collection.passages)
-        found = dict(self.retriever.retrieve(asked, setting.depth, by_text.name))
-        notes = [*self._record_texts(found, by_text, setting), *self._repeat_notes(found)]
+    def apply(self, before: Contexts | None, context: StepContext) -> Contexts:
+        asked = [RetrieverQuery(query, text) for query, text in context.queries.select("query", "text").iter_rows()]
+        by_text = PassagesByText(context.collection.passages)
+        found = dict(self.retriever.retrieve(asked, context.depth, by_text.name))
+        notes = [*self._record_texts(found, by_text, context), *self._repeat_notes(found)]
         rows = [
             ("run", query, rank, hit.passage, hit.score)
             for query, ranked in found.items()
@@ -58,18 +58,18 @@ class Called(Step):
         ]
         return Contexts.trusted(pl.DataFrame(rows, schema=Contexts.schema, orient="row"), tuple(notes))
 
-    def _record_texts(self, found: dict[str, RankedHits], by_text: PassagesByText, setting: StepContext) -> list[str]:
+    def _record_texts(self, found: dict[str, RankedHits], by_text: PassagesByText, context: StepContext) -> list[str]:
         """Remember returned texts, and note where they disagree with the collection."""
         texts = self._texts(found)
-        own = dict(setting.collection.passages.filter(pl.col("passage").is_in(list(texts))).iter_rows())
+        own = dict(context.collection.passages.filter(pl.col("passage").is_in(list(texts))).iter_rows())
         unknown = {each: text for each, text in texts.items() if each not in own}
         same = {each: passage for each, text in unknown.items() if (passage := by_text.get(text)) is not None}
-        if setting.known and unknown and len(unknown) == len(texts):
-            raise self._unknown_ids_error(unknown, same, setting)
+        if context.passage_ids and unknown and len(unknown) == len(texts):
+            raise self._unknown_ids_error(unknown, same, context)
         for passage, text in unknown.items():
-            if text is not None and setting.brought.setdefault(passage, text) != text:
+            if text is not None and context.returned_texts.setdefault(passage, text) != text:
                 raise self._two_texts_error("it or another system", passage)
-        if not setting.known:
+        if not context.passage_ids:
             return []  # the returned texts are the passages
         apart = {
             "with another text than the collection's, which counts": [
@@ -99,7 +99,7 @@ class Called(Step):
         )
 
     def _unknown_ids_error(
-        self, strange: Mapping[str, str | None], same: Mapping[str, str], setting: StepContext
+        self, strange: Mapping[str, str | None], same: Mapping[str, str], context: StepContext
     ) -> InputError:
         """The error for a retriever none of whose ids is known, with a remedy."""
         one = next(iter(same or strange))
@@ -119,7 +119,7 @@ class Called(Step):
         return InputError(
             f"none of {format_count(len(strange), 'passage')} from {self.retriever.name} is in the collection, such as "
             f"{quote_short(one, 40)}{text}{other}",
-            expected=f"ids as the collection has them, such as {quote_short(setting.passages[0], 40)}",
+            expected=f"ids as the collection has them, such as {quote_short(context.passages[0], 40)}",
             remedy=remedy,
         )
 

@@ -47,7 +47,7 @@ class Fused(Step):
     title: ClassVar[str] = "results of several pipelines, fused by ranks or scores"
     place: ClassVar[Place] = "first"
     bounded: ClassVar[bool] = False
-    holds: ClassVar[bool] = True
+    takes_pipelines: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -94,21 +94,21 @@ class Fused(Step):
         return _parse_weights(self.weights) if self.weights else (1.0,) * len(self.parts)
 
     @property
-    def inside(self) -> tuple[Pipeline, ...]:
+    def inner_pipelines(self) -> tuple[Pipeline, ...]:
         return self.parts
 
-    def problems(self, setting: StepContext) -> list[str]:
-        found = [each for part in self.parts for step in part.steps for each in step.problems(setting)]
+    def problems(self, context: StepContext) -> list[str]:
+        found = [each for part in self.parts for step in part.steps for each in step.problems(context)]
         return list(dict.fromkeys(found))
 
-    def files(self, setting: StepContext) -> tuple[Path, ...]:
-        return tuple(path for part in self.parts for step in part.steps for path in step.files(setting))
+    def files(self, context: StepContext) -> tuple[Path, ...]:
+        return tuple(path for part in self.parts for step in part.steps for path in step.files(context))
 
-    def sources(self, setting: StepContext) -> tuple[str, ...]:
-        return tuple(source for part in self.parts for step in part.steps for source in step.sources(setting))
+    def sources(self, context: StepContext) -> tuple[str, ...]:
+        return tuple(source for part in self.parts for step in part.steps for source in step.sources(context))
 
-    def join(self, found: Sequence[Contexts], setting: StepContext) -> Contexts:
-        planned = setting.asking is not None and setting.asking.plan
+    def join(self, found: Sequence[Contexts], context: StepContext) -> Contexts:
+        planned = context.model_access is not None and context.model_access.plan
         lists = [self._contributions(each, number, planned) for number, each in enumerate(found)]
         pairs = pl.concat([each.frame.select("query", "passage") for each in found]).unique()
         names = [f"s{number}" for number in range(len(lists))]

@@ -30,17 +30,17 @@ class Run(Step):
         if not self.path:
             raise InputError("run lacks a file", expected='a path, such as run("runs/dense.txt")')
 
-    def problems(self, setting: StepContext) -> list[str]:
-        (path,) = self.files(setting) or (None,)
+    def problems(self, context: StepContext) -> list[str]:
+        (path,) = self.files(context) or (None,)
         return [f"run: there is no file {path}"] if path is not None and not path.exists() else []
 
-    def files(self, setting: StepContext) -> tuple[Path, ...]:
+    def files(self, context: StepContext) -> tuple[Path, ...]:
         form, path = resolve(self.path, "contexts")
-        return () if form.name == "ir_datasets" else ((setting.folder or Path()) / path,)
+        return () if form.name == "ir_datasets" else ((context.folder or Path()) / path,)
 
-    def apply(self, before: Contexts | None, setting: StepContext) -> Contexts:
+    def apply(self, before: Contexts | None, context: StepContext) -> Contexts:
         form, path = resolve(self.path, "contexts")
-        where = self.files(setting)
+        where = self.files(context)
         read = read_contexts(f"{form.name}:{where[0] if where else path}")
         if len(read.systems) > 1:
             raise InputError(

@@ -59,16 +59,16 @@ class Listwise(LlmReranker):
                 expected="windows that overlap, so that passages can rise; half the window is usual",
             )
 
-    def able(self, card: Card) -> None:
+    def check_abilities(self, card: Card) -> None:
         require_abilities(card, ("generate",), "listwise")
 
     def prompts(self, card: Card) -> tuple[str, ...]:
         return ("rerank-list",)
 
-    def most(self, passages: int) -> int:
+    def max_calls(self, passages: int) -> int:
         return len(list(sliding_windows(passages, self.window, self.step)))
 
-    def ordered(self, head: RerankInput, desk: PromptMaterials) -> Program[RerankedList]:
+    def reorder(self, head: RerankInput, materials: PromptMaterials) -> Program[RerankedList]:
         order = list(head.passages)
         done = 0
         failed: Counter[str] = Counter()
@@ -76,7 +76,7 @@ class Listwise(LlmReranker):
         for start, end in sliding_windows(len(order), self.window, self.step):
             part = order[start:end]
             (outcome,) = yield [
-                Generate(self._prompt(head.query, part, desk), max_tokens=TOKENS_PER_NUMBER * len(part) + 8)
+                Generate(self._prompt(head.query, part, materials), max_tokens=TOKENS_PER_NUMBER * len(part) + 8)
             ]
             try:
                 generated = require_response(outcome, Generated)
@@ -89,9 +89,9 @@ class Listwise(LlmReranker):
             order[start:end] = [part[place] for place in found.places]
         return RerankedList(order, {}, done, failed, remarks)
 
-    def _prompt(self, query: str, passages: Sequence[str], desk: PromptMaterials) -> Prompt:
-        shown = [{"text": truncate_words(desk.texts.passage(each), self.words)} for each in passages]
-        return desk.templates["rerank-list"].render({"query": desk.texts.query(query), "passages": shown})
+    def _prompt(self, query: str, passages: Sequence[str], materials: PromptMaterials) -> Prompt:
+        shown = [{"text": truncate_words(materials.texts.passage(each), self.words)} for each in passages]
+        return materials.templates["rerank-list"].render({"query": materials.texts.query(query), "passages": shown})
 
 
 def sliding_windows(passages: int, size: int, step: int) -> Iterator[tuple[int, int]]:

@@ -46,22 +46,24 @@ class Marginal(LlmReranker):
     unit: ClassVar[str] = "set"
     fate: ClassVar[str] = "were not chosen in that round"
 
-    def able(self, card: Card) -> None:
+    def check_abilities(self, card: Card) -> None:
         require_abilities(card, ("choose",), "marginal")
 
     def prompts(self, card: Card) -> tuple[str, ...]:
         return (PROMPT,)
 
-    def templates(self, setting: StepContext) -> dict[str, Template]:
-        assert setting.asking is not None
-        template = prompts.load_prompt(PROMPT, setting.asking.prompts, setting.asking.card(self.model).prompts)
+    def templates(self, context: StepContext) -> dict[str, Template]:
+        assert context.model_access is not None
+        template = prompts.load_prompt(
+            PROMPT, context.model_access.prompts, context.model_access.card(self.model).prompts
+        )
         DECLINING.for_prompt(template)
         return {PROMPT: template}
 
-    def most(self, passages: int) -> int:
+    def max_calls(self, passages: int) -> int:
         return 1 + sum(passages - taken for taken in range(min(self.k, passages)))
 
-    def ordered(self, head: RerankInput, desk: PromptMaterials) -> Program[RerankedList]:
+    def reorder(self, head: RerankInput, materials: PromptMaterials) -> Program[RerankedList]:
         chosen: list[str] = []
         failed: Counter[str] = Counter()
         done = cut = 0
@@ -69,7 +71,7 @@ class Marginal(LlmReranker):
         while len(chosen) < min(self.k, len(head.passages)):
             left = [each for each in head.passages if each not in chosen]
             groups = [[each for each in head.passages if each in (*chosen, new)] for new in left]
-            found = yield from combine_programs([self._worth(head.query, group, desk) for group in groups])
+            found = yield from combine_programs([self._worth(head.query, group, materials) for group in groups])
             worth = {new: one for new, one in zip(left, found, strict=True) if not isinstance(one, NoValue)}
             failed.update(one.status for one in found if isinstance(one, NoValue))
             done += len(worth)
@@ -84,14 +86,14 @@ class Marginal(LlmReranker):
         rest = [each for each in head.passages if each not in chosen]
         return RerankedList([*chosen, *rest], {}, done, failed, +Counter({CUT_REMARK: cut}))
 
-    def _worth(self, query: str, passages: Sequence[str], desk: PromptMaterials) -> Program[PassageScore]:
+    def _worth(self, query: str, passages: Sequence[str], materials: PromptMaterials) -> Program[PassageScore]:
         """The log-odds of answering from a set of passages."""
-        template = desk.templates[PROMPT]
-        shown = [{"text": desk.texts.passage(each), "id": each, "rank": n} for n, each in enumerate(passages, 1)]
-        prompt = template.render({"query": desk.texts.query(query), "passages": shown})
-        (outcome,) = yield [Choose(prompt, answerability_labels(desk.card, declining_label(template)))]
+        template = materials.templates[PROMPT]
+        shown = [{"text": materials.texts.passage(each), "id": each, "rank": n} for n, each in enumerate(passages, 1)]
+        prompt = template.render({"query": materials.texts.query(query), "passages": shown})
+        (outcome,) = yield [Choose(prompt, answerability_labels(materials.card, declining_label(template)))]
         chosen = require_response(outcome, Chosen)
-        declines = calibrate(min(1.0, chosen.probabilities[0]), desk.card)
+        declines = calibrate(min(1.0, chosen.probabilities[0]), materials.card)
         if declines <= 0 or declines >= 1:
             return PassageScore(MOST_ODDS if declines <= 0 else -MOST_ODDS, chosen.usage)
         return PassageScore(math.log1p(-declines) - math.log(declines), chosen.usage)

@@ -57,20 +57,20 @@ class Mmr(Reranker):
     title: ClassVar[str] = "retrieved passages, preferring relevant ones unlike those before them"
     scored: ClassVar[bool] = False
 
-    def problems(self, setting: StepContext) -> list[str]:
-        self.sources(setting)  # raises if the encoder is missing
-        return super().problems(setting)
+    def problems(self, context: StepContext) -> list[str]:
+        self.sources(context)  # raises if the encoder is missing
+        return super().problems(context)
 
-    def sources(self, setting: StepContext) -> tuple[str, ...]:
-        return () if self.by == WORDS else (open_encoder(self.by, setting.folder).revision,)
+    def sources(self, context: StepContext) -> tuple[str, ...]:
+        return () if self.by == WORDS else (open_encoder(self.by, context.folder).revision,)
 
-    def placed(
-        self, heads: Sequence[RerankInput], texts: TextLookup, setting: StepContext
+    def rerank(
+        self, heads: Sequence[RerankInput], texts: TextLookup, context: StepContext
     ) -> Sequence[RerankedList | None]:
         some = [head for head in heads if head.passages]
         near: Callable[[RerankInput, TextLookup], Similarities] = word_similarities
         if self.by != WORDS and some:
-            near = encoder_similarities(open_encoder(self.by, setting.folder), some, texts, setting)
+            near = encoder_similarities(open_encoder(self.by, context.folder), some, texts, context)
         return [self._placed(head, near(head, texts)) if head.passages else RerankedList([]) for head in heads]
 
     def _placed(self, head: RerankInput, near: Similarities) -> RerankedList:
@@ -114,11 +114,11 @@ def word_similarities(head: RerankInput, texts: TextLookup) -> Similarities:
 
 
 def encoder_similarities(
-    model: Encoder, heads: Sequence[RerankInput], texts: TextLookup, setting: StepContext
+    model: Encoder, heads: Sequence[RerankInput], texts: TextLookup, context: StepContext
 ) -> Callable[[RerankInput, TextLookup], Similarities]:
     """Similarity by an encoder, of lists that aren't empty. Texts are encoded once; vectors of passages are cached."""
-    every = _texts_to_encode({texts.passage(each) for head in heads for each in head.passages}, model, setting)
-    rows = load_vectors(model, every, setting.cache, told=setting.told)
+    every = _texts_to_encode({texts.passage(each) for head in heads for each in head.passages}, model, context)
+    rows = load_vectors(model, every, context.cache, progress=context.progress)
     asked = normalize(model.encode([texts.query(head.query) for head in heads], "query"))
     place = {each: at for at, each in enumerate(every)}
     vector = dict(zip((head.query for head in heads), asked, strict=True))
@@ -130,12 +130,12 @@ def encoder_similarities(
     return near
 
 
-def _texts_to_encode(texts: Set[str], model: Encoder, setting: StepContext) -> pl.Series:
+def _texts_to_encode(texts: Set[str], model: Encoder, context: StepContext) -> pl.Series:
     """Texts to encode: those of the whole collection if `dense` has cached them.
 
     Otherwise only these texts, sorted, so that the order of queries and their lists doesn't matter.
     """
-    known = setting.collection.passages["text"]
+    known = context.collection.passages["text"]
     known = known.gather(nonblank_rows(known))
-    there = setting.cache is not None and (setting.cache / cache_name(model, known, True, None)).exists()
+    there = context.cache is not None and (context.cache / cache_name(model, known, True, None)).exists()
     return known if there and texts <= set(known) else pl.Series(sorted(texts))

@@ -26,18 +26,18 @@ class LabelledStep(Step):
     scored: ClassVar[bool] = False
     control: ClassVar[bool] = True
 
-    def judged(self, setting: StepContext, query: str, *, relevant: bool) -> list[str]:
+    def judged(self, context: StepContext, query: str, *, relevant: bool) -> list[str]:
         """Passages judged relevant, or irrelevant: highest label first, ties by id descending."""
-        labels = setting.labels.get(query, {})
+        labels = context.labels.get(query, {})
         found = [
             (label, passage)
             for passage, label in labels.items()
-            if (label >= self.level) == relevant and (passage in setting.known or not setting.known)
+            if (label >= self.level) == relevant and (passage in context.passage_ids or not context.passage_ids)
         ]
         return [passage for _, passage in sorted(found, reverse=True)]
 
-    def is_relevant(self, setting: StepContext, query: str, passage: str) -> bool:
-        label = setting.labels.get(query, {}).get(passage)
+    def is_relevant(self, context: StepContext, query: str, passage: str) -> bool:
+        label = context.labels.get(query, {}).get(passage)
         return label is not None and label >= self.level
 
 
@@ -54,14 +54,14 @@ class Oracle(LabelledStep):
     title: ClassVar[str] = "only relevant passages, by their labels"
     bounded: ClassVar[bool] = False
 
-    def apply(self, before: Contexts | None, setting: StepContext) -> Contexts:
+    def apply(self, before: Contexts | None, context: StepContext) -> Contexts:
         retrieved = passages_by_query(before) if before is not None else {}
         rows = []
-        for query in setting.ids:
-            found = [each for each in retrieved.get(query, []) if self.is_relevant(setting, query, each)]
+        for query in context.ids:
+            found = [each for each in retrieved.get(query, []) if self.is_relevant(context, query, each)]
             if self.fill or before is None:
                 there = set(found)
-                found += [each for each in self.judged(setting, query, relevant=True) if each not in there]
+                found += [each for each in self.judged(context, query, relevant=True) if each not in there]
             rows.append((query, found))
         return unscored_contexts(rows)
 
@@ -78,19 +78,19 @@ class Adversary(LabelledStep):
     kind: ClassVar[str] = "adversary"
     title: ClassVar[str] = "only irrelevant passages, by their labels"
 
-    def apply(self, before: Contexts | None, setting: StepContext) -> Contexts:
+    def apply(self, before: Contexts | None, context: StepContext) -> Contexts:
         if before is None:
-            return unscored_contexts((query, self.worst(setting, query)) for query in setting.ids)
+            return unscored_contexts((query, self.worst(context, query)) for query in context.ids)
         return unscored_contexts(
-            (query, [each for each in passages if not self.is_relevant(setting, query, each)])
+            (query, [each for each in passages if not self.is_relevant(context, query, each)])
             for query, passages in passages_by_query(before).items()
         )
 
-    def worst(self, setting: StepContext, query: str) -> list[str]:
+    def worst(self, context: StepContext, query: str) -> list[str]:
         """As many irrelevant passages as the depth requires."""
-        found = self.judged(setting, query, relevant=False)[: setting.depth]
-        labels = setting.labels.get(query, {})
+        found = self.judged(context, query, relevant=False)[: context.depth]
+        labels = context.labels.get(query, {})
         # As many more as are judged, so that enough remain after removing those.
-        drawn = sample_passages(setting.passages, setting.depth + len(labels), query_rng(self, setting, query))
+        drawn = sample_passages(context.passages, context.depth + len(labels), query_rng(self, context, query))
         found += [each for each in drawn if each not in labels]
-        return found[: setting.depth]
+        return found[: context.depth]

@@ -33,7 +33,7 @@ class Pointwise(LlmReranker):
     kind: ClassVar[str] = "pointwise"
     title: ClassVar[str] = "retrieved passages, by a model that judges each alone"
 
-    def able(self, card: Card) -> None:
+    def check_abilities(self, card: Card) -> None:
         if self.by == "yes":
             choose_label_method(card, "auto", "pointwise")
         else:
@@ -42,22 +42,24 @@ class Pointwise(LlmReranker):
     def prompts(self, card: Card) -> tuple[str, ...]:
         return ("rerank-yes",) if self.by == "yes" else ("rerank-question",)
 
-    def most(self, passages: int) -> int:
+    def max_calls(self, passages: int) -> int:
         return passages
 
-    def ordered(self, head: RerankInput, desk: PromptMaterials) -> Program[RerankedList]:
+    def reorder(self, head: RerankInput, materials: PromptMaterials) -> Program[RerankedList]:
         judge = self._helps if self.by == "yes" else self._likely
-        return (yield from judge_each(head, lambda query, passage: judge(query, passage, desk)))
+        return (yield from judge_each(head, lambda query, passage: judge(query, passage, materials)))
 
-    def _helps(self, query: str, passage: str, desk: PromptMaterials) -> Program[PassageScore]:
-        texts, template = desk.texts, desk.templates["rerank-yes"]
+    def _helps(self, query: str, passage: str, materials: PromptMaterials) -> Program[PassageScore]:
+        texts, template = materials.texts, materials.templates["rerank-yes"]
         prompt = template.render({"query": texts.query(query), "passage": texts.passage(passage)})
-        result = yield from ask_label(prompt, YES_NO, desk.card, choose_label_method(desk.card, "auto", "pointwise"))
+        result = yield from ask_label(
+            prompt, YES_NO, materials.card, choose_label_method(materials.card, "auto", "pointwise")
+        )
         return PassageScore(result.value if result.expected is None else result.expected, result.usage)
 
-    def _likely(self, query: str, passage: str, desk: PromptMaterials) -> Program[PassageScore]:
-        prompt = desk.templates["rerank-question"].render({"passage": desk.texts.passage(passage)})
-        (outcome,) = yield [Score(prompt, desk.texts.query(query).strip())]
+    def _likely(self, query: str, passage: str, materials: PromptMaterials) -> Program[PassageScore]:
+        prompt = materials.templates["rerank-question"].render({"passage": materials.texts.passage(passage)})
+        (outcome,) = yield [Score(prompt, materials.texts.query(query).strip())]
         scored = require_response(outcome, Scored)
         logs = scored.trace.logprobs
         if not logs:

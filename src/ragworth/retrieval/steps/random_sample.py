@@ -17,10 +17,10 @@ from ragworth.tables import Contexts
 from ragworth.tasks.options import option as named
 
 
-def query_rng(step: Step, setting: StepContext, query: str) -> random.Random:
+def query_rng(step: Step, context: StepContext, query: str) -> random.Random:
     """The random generator of a step for a query."""
     seed = getattr(step, "seed", 0)
-    return random.Random(f"{step.kind} {setting.seed} {seed} {query}".encode("utf-8", "surrogatepass"))
+    return random.Random(f"{step.kind} {context.seed} {seed} {query}".encode("utf-8", "surrogatepass"))
 
 
 def sample_passages(passages: pl.Series, k: int, chance: random.Random) -> list[str]:
@@ -48,8 +48,8 @@ class Random(Step):
     scored: ClassVar[bool] = False
     needs: ClassVar[tuple[Need, ...]] = ("passages",)
 
-    def apply(self, before: Contexts | None, setting: StepContext) -> Contexts:
+    def apply(self, before: Contexts | None, context: StepContext) -> Contexts:
         return unscored_contexts(
-            (query, sample_passages(setting.passages, setting.depth, query_rng(self, setting, query)))
-            for query in setting.ids
+            (query, sample_passages(context.passages, context.depth, query_rng(self, context, query)))
+            for query in context.ids
         )

@@ -23,7 +23,7 @@ class Reversed(Step):
     place: ClassVar[Place] = "behind"
     scored: ClassVar[bool] = False
 
-    def apply(self, before: Contexts | None, setting: StepContext) -> Contexts:
+    def apply(self, before: Contexts | None, context: StepContext) -> Contexts:
         assert before is not None
         turned = (pl.col("rank").max().over("query") + 1 - pl.col("rank")).cast(pl.UInt32)
         frame = before.frame.with_columns(turned, pl.lit(None, pl.Float64).alias("score"))
@@ -42,11 +42,11 @@ class Shuffled(Step):
     place: ClassVar[Place] = "behind"
     scored: ClassVar[bool] = False
 
-    def apply(self, before: Contexts | None, setting: StepContext) -> Contexts:
+    def apply(self, before: Contexts | None, context: StepContext) -> Contexts:
         assert before is not None
         # Starting from the order of ids, so that only the set of passages counts, not its order.
         return unscored_contexts(
-            (query, sample_passages(pl.Series(sorted(passages)), len(passages), query_rng(self, setting, query)))
+            (query, sample_passages(pl.Series(sorted(passages)), len(passages), query_rng(self, context, query)))
             for query, passages in passages_by_query(before).items()
         )
 
@@ -61,7 +61,7 @@ class Top(Step):
     title: ClassVar[str] = "the first k retrieved passages; written % k"
     place: ClassVar[Place] = "behind"
 
-    def apply(self, before: Contexts | None, setting: StepContext) -> Contexts:
+    def apply(self, before: Contexts | None, context: StepContext) -> Contexts:
         assert before is not None
         return before.cut(self.k)
 

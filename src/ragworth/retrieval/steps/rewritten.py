@@ -60,8 +60,8 @@ class Rewritten(Step):
     n: int = named(1, "rewrites of each turn, whose results are fused", low=1, high=100)
     temperature: float = named(0.0, "temperature of sampling; 0 is greedy", low=0)
     seed: int = named(0, "seed of sampling", low=0)
-    history: int = named(6000, "most characters of the history that the model sees, the latest messages", low=0)
-    length: int = named(64, "most tokens of a rewrite", low=1)
+    history: int = named(6000, "maximum characters of the history that the model sees, the latest messages", low=0)
+    length: int = named(64, "maximum tokens of a rewrite", low=1)
     prompt: str = named("rewrite", "prompt: a name or a file")
 
     kind: ClassVar[str] = "rewritten"
@@ -93,62 +93,62 @@ class Rewritten(Step):
     def models(self) -> tuple[str, ...]:
         return (self.model,) if self._by_model else ()
 
-    def _spec(self, setting: StepContext) -> str:
+    def _spec(self, context: StepContext) -> str:
         """The written form of the model; the folder of an adapter may be relative to the workspace."""
         if not self.model:
-            return find_rewriter(setting.asking.card("")) if setting.asking is not None else ""
-        folder = (setting.folder or Path()) / self.model
+            return find_rewriter(context.model_access.card("")) if context.model_access is not None else ""
+        folder = (context.folder or Path()) / self.model
         return str(folder) if is_adapter_folder(folder) else self.model
 
-    def problems(self, setting: StepContext) -> list[str]:
-        found = super().problems(setting)
+    def problems(self, context: StepContext) -> list[str]:
+        found = super().problems(context)
         if self.file:
-            (path,) = self.files(setting)
+            (path,) = self.files(context)
             return found if path.is_file() else [*found, f"rewritten: there is no file {path}"]
-        if not setting.collection.turns.height:
+        if not context.collection.turns.height:
             return [*found, "rewritten needs conversations, and no query is a turn of one"]
         if self.by == HUMAN:
-            found += _without_rewrites(_turns(setting))
-        if self.by == TERMS and (lack := setting.lacking("passages")):
+            found += _without_rewrites(_turns(context))
+        if self.by == TERMS and (lack := context.why_missing("passages")):
             found.append(f"rewritten lacks an input: {lack}")
         if self._by_model:
-            if setting.asking is None:
+            if context.model_access is None:
                 return [*found, "rewritten needs a model, but there is none"]
-            self._rewriter(setting.asking.card(self._spec(setting)), setting.asking)
+            self._rewriter(context.model_access.card(self._spec(context)), context.model_access)
         return found
 
-    def files(self, setting: StepContext) -> tuple[Path, ...]:
-        return ((setting.folder or Path()) / self.file,) if self.file else ()
+    def files(self, context: StepContext) -> tuple[Path, ...]:
+        return ((context.folder or Path()) / self.file,) if self.file else ()
 
-    def templates(self, setting: StepContext) -> dict[str, Template]:
-        if setting.asking is None or not self._by_model:
+    def templates(self, context: StepContext) -> dict[str, Template]:
+        if context.model_access is None or not self._by_model:
             return {}
-        return dict(self._rewriter(setting.asking.card(self._spec(setting)), setting.asking).templates)
+        return dict(self._rewriter(context.model_access.card(self._spec(context)), context.model_access).templates)
 
-    def sources(self, setting: StepContext) -> tuple[str, ...]:
-        turns = () if self.file else (f"turns {turns_digest(setting.collection.turns)}",)
-        if setting.asking is None or not self._by_model:
+    def sources(self, context: StepContext) -> tuple[str, ...]:
+        turns = () if self.file else (f"turns {turns_digest(context.collection.turns)}",)
+        if context.model_access is None or not self._by_model:
             return turns
-        card = setting.asking.card(self._spec(setting))
-        versions = (f"{name}@{each.version}" for name, each in self.templates(setting).items())
+        card = context.model_access.card(self._spec(context))
+        versions = (f"{name}@{each.version}" for name, each in self.templates(context).items())
         return (*turns, model_digest(card).hex(), *versions)
 
-    def search_texts(self, setting: StepContext) -> SearchTexts:
+    def search_texts(self, context: StepContext) -> SearchTexts:
         if self.file:
-            return SearchTexts((self._read_file(setting),))
-        turns = _turns(setting)
+            return SearchTexts((self._read_file(context),))
+        turns = _turns(context)
         if self._by_model:
-            return self._ask(turns, setting)
+            return self._ask(turns, context)
         if self.by == TERMS:
-            passages = setting.collection.passages["text"].to_list()
+            passages = context.collection.passages["text"].to_list()
             texts = add_history_terms(turns, passages, self.terms)
         else:
             texts = [BASELINES[self.by](turn) or turn.question for turn in turns]  # `problems` refused missing rewrites
-        return SearchTexts((dict(zip(setting.ids, texts, strict=True)),))
+        return SearchTexts((dict(zip(context.ids, texts, strict=True)),))
 
-    def _read_file(self, setting: StepContext) -> dict[str, str]:
+    def _read_file(self, context: StepContext) -> dict[str, str]:
         """Rewrites of a file by query; a query without one is an error."""
-        (path,) = self.files(setting)
+        (path,) = self.files(context)
         found: dict[str, str] = {}
         for line, row in read_objects(path, [], skip=False, expected=FILE_FORM):
             try:
@@ -158,7 +158,7 @@ class Rewritten(Step):
             except WrongLineError as error:
                 raise bad_lines_error(path, [BadLine(line, str(error))], FILE_FORM) from error
             found[query] = text
-        missing = [query for query in setting.ids if query not in found]
+        missing = [query for query in context.ids if query not in found]
         if missing:
             few = format_list([quote_short(query, 24) for query in missing], 10)
             raise InputError(
@@ -167,12 +167,12 @@ class Rewritten(Step):
                 expected=FILE_FORM,
                 remedy="write the rewrites of these queries too, or leave these queries out",
             )
-        return {query: found[query] for query in setting.ids}
+        return {query: found[query] for query in context.ids}
 
-    def _rewriter(self, card: Card, asking: ModelAccess) -> QueryRewriter:
+    def _rewriter(self, card: Card, model_access: ModelAccess) -> QueryRewriter:
         return QueryRewriter(
             card,
-            asking.prompts,
+            model_access.prompts,
             prompt=self.prompt,
             history=self.history,
             length=self.length,
@@ -181,16 +181,16 @@ class Rewritten(Step):
             seed=self.seed,
         )
 
-    def _ask(self, turns: Sequence[Turn], setting: StepContext) -> SearchTexts:
-        asking = setting.asking
-        assert asking is not None
+    def _ask(self, turns: Sequence[Turn], context: StepContext) -> SearchTexts:
+        model_access = context.model_access
+        assert model_access is not None
         asked = [turn for turn in turns if turn.history]
 
         def work(card: Card) -> list[Program[TurnRewrites]]:
-            rewriter = self._rewriter(card, asking)
+            rewriter = self._rewriter(card, model_access)
             return [rewriter.program(turn) for turn in asked]
 
-        outcomes = asking.ask(self._spec(setting), work, step=str(self), most=len(asked))
+        outcomes = model_access.ask(self._spec(context), work, step=str(self), max_calls=len(asked))
         found = dict(zip((turn.query for turn in asked), outcomes, strict=True))
         texts = [{turn.query: _nth_rewrite(found.get(turn.query), turn, k) for turn in turns} for k in range(self.n)]
         return SearchTexts(tuple(texts), tuple(self._notes(outcomes)))
@@ -221,10 +221,10 @@ class Rewritten(Step):
         return notes
 
 
-def _turns(setting: StepContext) -> list[Turn]:
+def _turns(context: StepContext) -> list[Turn]:
     """The turn of each query; a query outside of conversations is a turn without a history."""
-    known = {turn.query: turn for turn in turns_of(setting.collection)}
-    texts = setting.queries.select("query", pl.col("text").fill_null("")).iter_rows()
+    known = {turn.query: turn for turn in turns_of(context.collection)}
+    texts = context.queries.select("query", pl.col("text").fill_null("")).iter_rows()
     return [known.get(query) or single_turn(query, text) for query, text in texts]
 
 

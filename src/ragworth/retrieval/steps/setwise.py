@@ -47,17 +47,17 @@ class Setwise(LlmReranker):
         if self.sort == "heap" and self.compared < 3:
             raise InputError("setwise: a heap of pairs is a list", expected='compared=3 or more, or sort="bubble"')
 
-    def able(self, card: Card) -> None:
+    def check_abilities(self, card: Card) -> None:
         choose_label_method(card, "auto", "setwise")
 
     def prompts(self, card: Card) -> tuple[str, ...]:
         return ("rerank-best",)
 
-    def most(self, passages: int) -> int:
+    def max_calls(self, passages: int) -> int:
         return (_max_heap_calls if self.sort == "heap" else _max_bubble_calls)(passages, self.k, self.compared)
 
-    def ordered(self, head: RerankInput, desk: PromptMaterials) -> Program[RerankedList]:
-        sorting = PassageSort(self, head, desk)
+    def reorder(self, head: RerankInput, materials: PromptMaterials) -> Program[RerankedList]:
+        sorting = PassageSort(self, head, materials)
         first = yield from (sorting.heap() if self.sort == "heap" else sorting.bubble())
         taken = set(first)
         order = [*first, *(each for each in head.passages if each not in taken)]
@@ -70,7 +70,7 @@ class PassageSort:
 
     step: Setwise
     head: RerankInput
-    desk: PromptMaterials
+    materials: PromptMaterials
     done: int = 0
     failed: Counter[str] = field(default_factory=Counter)
     remarks: Counter[str] = field(default_factory=Counter)
@@ -78,7 +78,7 @@ class PassageSort:
     def __post_init__(self) -> None:
         self.place = {passage: place for place, passage in enumerate(self.head.passages)}
         # A passage is shown many times, but truncated once.
-        self.shown = cache(lambda each: truncate_words(self.desk.texts.passage(each), self.step.words))
+        self.shown = cache(lambda each: truncate_words(self.materials.texts.passage(each), self.step.words))
 
     def heap(self) -> Program[list[str]]:
         """The first k, from a heap with the best passage on top."""
@@ -134,11 +134,11 @@ class PassageSort:
         return some[letters.index(result.label)]
 
     def _ask_label(self, passages: Sequence[str], scale: LabelScale) -> Program[LabelResult]:
-        query, card = self.desk.texts.query(self.head.query), self.desk.card
+        query, card = self.materials.texts.query(self.head.query), self.materials.card
         shown = [
             {"letter": letter, "text": self.shown(each)} for letter, each in zip(scale.labels, passages, strict=True)
         ]
-        prompt = self.desk.templates["rerank-best"].render({"query": query, "passages": shown})
+        prompt = self.materials.templates["rerank-best"].render({"query": query, "passages": shown})
         return (yield from ask_label(prompt, scale, card, choose_label_method(card, "auto", "setwise")))
 
 

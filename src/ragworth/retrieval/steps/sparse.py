@@ -44,24 +44,24 @@ class Sparse(Step):
         if not self.model:
             raise InputError("sparse lacks a model", expected='a model, such as sparse("naver/splade-v3")')
 
-    def problems(self, setting: StepContext) -> list[str]:
-        open_sparse_encoder(self.model, setting.folder)
-        return super().problems(setting)
+    def problems(self, context: StepContext) -> list[str]:
+        open_sparse_encoder(self.model, context.folder)
+        return super().problems(context)
 
-    def sources(self, setting: StepContext) -> tuple[str, ...]:
-        return (f"{self.model} {open_sparse_encoder(self.model, setting.folder).revision}",)
+    def sources(self, context: StepContext) -> tuple[str, ...]:
+        return (f"{self.model} {open_sparse_encoder(self.model, context.folder).revision}",)
 
-    def apply(self, before: Contexts | None, setting: StepContext) -> Contexts:
-        passages, queries = setting.collection.passages, setting.queries
+    def apply(self, before: Contexts | None, context: StepContext) -> Contexts:
+        passages, queries = context.collection.passages, context.queries
         rows, asked = nonblank_rows(passages["text"]), nonblank_rows(queries["text"])
         found = [NO_HITS] * queries.height
         if len(rows) and len(asked):
-            model = open_sparse_encoder(self.model, setting.folder)
-            index = load_postings(model, passages["text"].gather(rows), setting.cache, setting.told)
+            model = open_sparse_encoder(self.model, context.folder)
+            index = load_postings(model, passages["text"].gather(rows), context.cache, context.progress)
             weights = model.encode(queries["text"].gather(asked).to_list(), "query")
             places = id_order(passages["passage"])[rows]
             for place, number in enumerate(asked):
                 part = slice(weights.ends[place], weights.ends[place + 1])
-                best = index.best(weights.words[part], weights.values[part], places, setting.depth)
+                best = index.best(weights.words[part], weights.values[part], places, context.depth)
                 found[number] = SearchHits(rows[best.rows], best.scores)
         return contexts_from_hits(found, queries["query"], passages["passage"])

@@ -49,42 +49,44 @@ class Useful(LlmReranker):
     def models(self) -> tuple[str, ...]:
         return (self.model, self.judge) if self.judge else (self.model,)
 
-    def able(self, card: Card) -> None:
+    def check_abilities(self, card: Card) -> None:
         """Both kinds of judgment check the model's abilities themselves."""
 
     def prompts(self, card: Card) -> tuple[str, ...]:
         return ()
 
-    def most(self, passages: int) -> int:
+    def max_calls(self, passages: int) -> int:
         return passages * len(self.models())
 
-    def problems(self, setting: StepContext) -> list[str]:
-        found = super().problems(setting)
-        if setting.asking is not None:
+    def problems(self, context: StepContext) -> list[str]:
+        found = super().problems(context)
+        if context.model_access is not None:
             for kind, model, settings in self._kinds():
-                _build_annotator(kind, setting.asking.card(model), NO_TEXTS, setting.asking.prompts, settings)
+                _build_annotator(
+                    kind, context.model_access.card(model), NO_TEXTS, context.model_access.prompts, settings
+                )
         return found
 
-    def templates(self, setting: StepContext) -> dict[str, Any]:
-        assert setting.asking is not None
-        asked = setting.asking
+    def templates(self, context: StepContext) -> dict[str, Any]:
+        assert context.model_access is not None
+        asked = context.model_access
         made = [
             _build_annotator(kind, asked.card(model), NO_TEXTS, asked.prompts, more)
             for kind, model, more in self._kinds()
         ]
         return {name: template for each in made for name, template in each.templates.items()}
 
-    def placed(
-        self, heads: Sequence[RerankInput], texts: TextLookup, setting: StepContext
+    def rerank(
+        self, heads: Sequence[RerankInput], texts: TextLookup, context: StepContext
     ) -> Sequence[RerankedList | None]:
-        assert setting.asking is not None
-        asked, found = setting.asking, []
+        assert context.model_access is not None
+        asked, found = context.model_access, []
         # A judge at retrieval time knows no accepted answers.
         blind = TextLookup(replace(texts.collection, answers=texts.collection.answers.clear()))
-        most = sum(len(head.passages) for head in heads)
+        max_calls = sum(len(head.passages) for head in heads)
         for kind, model, settings in self._kinds():
             work = _judging_work(kind, heads, blind, asked.prompts, settings)
-            found.append(asked.ask(model, work, step=str(self), most=most))
+            found.append(asked.ask(model, work, step=str(self), max_calls=max_calls))
         aspects = [kind for kind, _, _ in self._kinds()]
         return [
             _order_by_utility(head, dict(zip(aspects, said, strict=True)))

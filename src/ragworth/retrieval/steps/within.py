@@ -33,7 +33,7 @@ class Within(Step):
     title: ClassVar[str] = "results of a pipeline on the passages of one chunking"
     place: ClassVar[Place] = "first"
     bounded: ClassVar[bool] = False
-    holds: ClassVar[bool] = True
+    takes_pipelines: ClassVar[bool] = True
 
     def __init__(self, *parts: StepLike, chunks: str = "") -> None:
         pipelines = tuple(Pipeline.of(part).complete() for part in parts)
@@ -54,35 +54,35 @@ class Within(Step):
             )
 
     @property
-    def contained(self) -> tuple[Pipeline, ...]:
+    def all_pipelines(self) -> tuple[Pipeline, ...]:
         return self.parts
 
     @property
     def _steps(self) -> Iterator[Step]:
         return iter(self.parts[0].steps)
 
-    def problems(self, setting: StepContext) -> list[str]:
-        inner = restrict_to_chunking(setting, self.chunks)
-        if setting.collection.passages.height and not inner.collection.passages.height:
-            names = sorted({found.name for each in setting.known if (found := origin(each)) and found.name})
+    def problems(self, context: StepContext) -> list[str]:
+        inner = restrict_to_chunking(context, self.chunks)
+        if context.collection.passages.height and not inner.collection.passages.height:
+            names = sorted({found.name for each in context.passage_ids if (found := origin(each)) and found.name})
             there = (
                 f"there are {format_list(names)}" if names else "no passage has one (ragworth chunk --name makes them)"
             )
             return [f"within: no passage is of the chunking {self.chunks!r}; {there}"]
         return [each for step in self._steps for each in step.problems(inner)]
 
-    def files(self, setting: StepContext) -> tuple[Path, ...]:
-        return tuple(path for step in self._steps for path in step.files(setting))
+    def files(self, context: StepContext) -> tuple[Path, ...]:
+        return tuple(path for step in self._steps for path in step.files(context))
 
-    def sources(self, setting: StepContext) -> tuple[str, ...]:
-        return tuple(source for step in self._steps for source in step.sources(setting))
+    def sources(self, context: StepContext) -> tuple[str, ...]:
+        return tuple(source for step in self._steps for source in step.sources(context))
 
     def __str__(self) -> str:
         return f"{self.kind}({self.parts[0]}, chunks={format_value(self.chunks)})"
 
 
-def restrict_to_chunking(setting: StepContext, chunks: str) -> StepContext:
+def restrict_to_chunking(context: StepContext, chunks: str) -> StepContext:
     """The context restricted to the passages of one chunking."""
-    passages = setting.collection.passages
+    passages = context.collection.passages
     mine = passages.filter(in_chunking(passages["passage"], chunks))
-    return replace(setting, collection=replace(setting.collection, passages=mine))
+    return replace(context, collection=replace(context.collection, passages=mine))

@@ -16,7 +16,8 @@ from ragworth.answer_outcomes import outcome_scores
 from ragworth.collection import Collection
 from ragworth.conversations import Turn
 from ragworth.errors import InputError, MissingInputError, format_count, format_list, give_input
-from ragworth.metrics.engine import parse_all, score_tables
+from ragworth.metrics.engine import score_tables
+from ragworth.metrics.parsing import parse_all
 from ragworth.retrieval.steps.reorder import Top
 from ragworth.rewriting.contexts import check_pipeline, retrieve_by_text
 from ragworth.rewriting.evaluation.arms import LAST, Arm
