@@ -34,11 +34,80 @@ def as_lines(*rows: dict[str, Any]) -> str:
         {"uuid": "d1", "properties": {"content": "Ann built it."}},  # Weaviate
         {"id": "d1", "content": {"text": "Ann built it."}, "metadata": {"source": "a.pdf"}},  # Bedrock
         {"id": "d1", "snippet": "Ann built it."},  # Cohere
+        {"document": {"pageContent": "Ann built it.", "id": "d1"}, "score": 0.3},  # LangChain in JavaScript
+        {"DocId": "d1", "Content": "Ann built it.", "Score": 0.3},
+        {"@search.score": 0.3, "chunk_id": "d1", "chunk": "Ann built it."},  # Azure AI Search
     ],
 )
 def test_hits_of_search_engines_keep_their_text(hit: dict[str, Any], save: Save) -> None:
     passages = load(save("log.jsonl", as_lines({**MILL, "contexts": [hit]}))).collection.passages
     assert passages.rows() == [("d1", "Ann built it.")]
+
+
+def test_a_key_of_a_passage_counts_before_other_spellings_of_it(save: Save) -> None:
+    hit = {"Content": "Ann", "content": "Ann built it.", "ID": "d2", "id": "d1"}
+    passages = load(save("log.jsonl", as_lines({**MILL, "contexts": [hit]}))).collection.passages
+    assert passages.rows() == [("d1", "Ann built it.")]
+
+
+def test_passages_by_id(save: Save) -> None:
+    shown = {"d2": {"text": "Ann built it.", "score": 0.2}, "d1": {"id": "own", "text": "It burnt down."}}
+    loaded = load(save("log.jsonl", as_lines({**MILL, "contexts": shown})))
+    assert loaded.contexts is not None and loaded.contexts.frame["passage"].to_list() == ["d2", "own"]
+    for other in ({"hit": {"text": "Ann"}, "more": {"source": "a.pdf"}}, {"d1": 0.3, "d2": 0.2}):
+        with pytest.raises(FormatError, match="neither doc_id nor text"):
+            load(save("log.jsonl", as_lines({**MILL, "contexts": other})))
+
+
+DOCUMENTS = (
+    "[Document(id='d1', metadata={'source': 'a.pdf', 'page': nan, 'at': datetime.date(2024, 1, 2)}, "
+    "page_content='Ann, \"the miller\", built it (n=1).'), (Document(page_content='It burnt down.'), 0.5)]"
+)
+
+
+def test_documents_as_python_writes_them(save: Save) -> None:
+    cells = [MILL | {"contexts": DOCUMENTS}, MILL | {"question": "When?", "contexts": "[see Foo(x=1) and more]"}]
+    pl.DataFrame(cells).write_csv(path := save("log.csv", ""))
+    loaded = load(path)
+    texts = ['Ann, "the miller", built it (n=1).', "It burnt down.", "[see Foo(x=1) and more]"]
+    assert loaded.collection.passages["text"].to_list() == texts
+    assert loaded.contexts is not None and loaded.contexts.frame["score"].to_list() == [None, 0.5, None]
+    code = MILL | {"response": "[Foo(x=1)]", "expected": "[Foo(x=1)]"}
+    assert load(save("log.jsonl", as_lines(code))).collection.answers["text"].to_list() == ["[Foo(x=1)]"]
+
+
+@pytest.mark.parametrize(
+    ("shown", "noted"),
+    [
+        ("[1] Ann built it. [2] It burnt down.", True),
+        ("1. Ann built it.\n2. It burnt down.", True),
+        ("[Document(page_content='Ann'), Document(page_content='It bur...", True),
+        ("Ann built it [1].", False),
+        ("1. Ann built it in 1820.", False),
+        ('["1. Ann built it.\\n2. It burnt down."]', False),
+    ],
+)
+def test_numbered_passages_in_one_text_are_noted(shown: str, noted: bool, save: Save) -> None:
+    contexts = load(save("log.jsonl", as_lines(MILL | {"contexts": shown}))).contexts
+    assert contexts is not None and bool(contexts.notes) is noted
+    assert not noted or "'contexts' is one text in each record" in contexts.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("more", "note"),
+    [
+        ({"search": {"value": [{"chunk": "Ann built it."}]}}, "--map passages=search.value"),
+        ({"kb_hits": ["Ann built the mill of Arden in 1820."]}, "--map passages=kb_hits"),
+        ({"kb_hits": "['Ann built the mill of Arden in 1820.']"}, "--map passages=kb_hits"),
+        ({"context_1": "Ann built it.", "context_2": "It burnt down."}, "context_1, context_2 not used"),
+        ({"history": [{"role": "user", "content": "Hello"}], "steps": ["search"], "context_1": "x"}, ""),
+        ({"kb_hits": ["Ann built the mill of Arden in 1820."], "contexts": ["Ann built it."]}, ""),
+    ],
+)
+def test_what_may_be_the_passages_is_noted(more: dict[str, Any], note: str, save: Save) -> None:
+    loaded = load(save("log.jsonl", as_lines(MILL | more)))
+    notes = [*(loaded.contexts or loaded.answers).notes]  # type: ignore[union-attr]
+    assert len(notes) == bool(note) and note in "".join(notes)
 
 
 def test_a_text_under_an_unknown_name_is_noted(save: Save) -> None:

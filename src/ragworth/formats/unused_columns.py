@@ -9,6 +9,10 @@ from typing import Any
 from ragworth.errors import format_names
 from ragworth.formats.fields import FIELDS, SYSTEM_COLUMNS, FieldFinder, plain_name, quote_argument
 from ragworth.formats.grade_words import GRADES
+from ragworth.formats.log_passages import TEXT_KEYS
+from ragworth.formats.log_rows import LONG_TEXT
+from ragworth.formats.log_values import parse_cell
+from ragworth.formats.values import WrongLineError
 
 SEEN_ROWS = 500
 """Rows whose values are looked at."""
@@ -35,7 +39,9 @@ CONVERSATION = re.compile(r"(conversation|session|dialog(ue)?|thread|chat)(_?(id
 
 JOINED = re.compile(
     r"\n[ \t]*(?:-{3,}|={3,}|\*{3,}|#{3,})[ \t]*\n|\|\|\||<sep>|\[SEP\]|\n[ \t]*\n[ \t]*\S|"
-    r"(?:^|\n)[ \t]*\[?(?:Document|Passage|Doc|Source) ?\d"
+    r"(?:^|\n)[ \t]*\[?(?:Document|Passage|Doc|Source) ?\d|(?:^|\s)\[1\]\s.*\s\[2\]\s|^\s*1[.)]\s.*\n\s*2[.)]\s|"
+    r"\bpage_content=.*\bpage_content=",
+    re.DOTALL,
 )
 """What programs write between passages that they put into one text."""
 
@@ -56,7 +62,8 @@ class UnusedColumns:
             return
         self.systems.add(str(finder.get(row, "system")))
         shown = finder.get(row, "passages")
-        self.joined += isinstance(shown, str) and JOINED.search(shown) is not None and not shown.startswith(("[", "{"))
+        joined = isinstance(shown, str) and JOINED.search(shown) is not None
+        self.joined += joined and isinstance(parse_cell(shown, "passage"), str)
         used = {*finder.keys(row).values(), *finder.grades.values()}
         for name, value in row.items():
             if name in used or value is None:
@@ -83,6 +90,8 @@ class UnusedColumns:
             if names and field not in found:
                 mapping = quote_argument(f"{field}={names[0]}")
                 notes.append(f"{names[0]!r} isn't used; if it is {TITLES[field]}: --map {mapping}, or [columns]")
+        if "passages" not in found:
+            notes += self._passage_notes(finder)
         if plain_name(found.get("accepted", "")) == "references" and "passages" not in found:
             notes.append(
                 "'references' are read as accepted answers; if they are the passages: --map passages=references, "
@@ -130,6 +139,20 @@ class UnusedColumns:
                 return [f"{name!r} ({few}) isn't used: all is read as one system; if it names systems: --map {mapping}"]
         return []
 
+    def _passage_notes(self, finder: FieldFinder) -> list[str]:
+        """Notes on columns that may have the passages, by what is in them, or by their numbers: ``context_1``."""
+        names = [name for name, values in self.values.items() if _may_be_passages(values)]
+        usual = _names("passages", finder)
+        names = [name for name in names if plain_name(name.rpartition(".")[2]) not in usual]  # has a note
+        if names:
+            mapping = quote_argument(f"passages={names[0]}")
+            return [f"{format_names(names, 4)} not used; if the passages are there: --map {mapping}, or [columns]"]
+        ends = {name: re.fullmatch(r"(\w+?)s?_?\d+", plain_name(name)) for name in self.values}
+        numbered = [name for name, end in ends.items() if end and {end[1], f"{end[1]}s"} & usual]
+        if len(numbered) < 2:
+            return []
+        return [f"{format_names(numbered, 4)} not used; if these are the passages, write them as a list in one column"]
+
     def _conversations(self) -> list[str]:
         """The first column that names more than two conversations, which several records of a system share."""
         named = {name: each for name, each in self.values.items() if CONVERSATION.fullmatch(plain_name(name))}
@@ -175,6 +198,25 @@ def _may_be_verdicts(name: str, values: list[Any]) -> bool:
     different = {str(value).strip() for value in values}
     few = 1 < len(different) <= MAX_WORDS and 2 * len(different) <= len(values)
     return few and VERDICT.search(plain_name(name)) is not None and all(isinstance(value, str) for value in values)
+
+
+def _may_be_passages(values: list[Any]) -> bool:
+    """Whether most values are lists of long texts, or of objects with a text."""
+
+    def is_passage(value: Any) -> bool:
+        if isinstance(value, Mapping):
+            texts = (value[key] for key in value if plain_name(key) in TEXT_KEYS)
+            return "role" not in value and any(isinstance(text, str) for text in texts)
+        return isinstance(value, str) and len(value) >= LONG_TEXT
+
+    lists = []
+    for value in values:
+        try:
+            parsed = parse_cell(value, "value")
+        except WrongLineError:
+            continue
+        lists.append(isinstance(parsed, list) and bool(parsed) and all(map(is_passage, parsed)))
+    return 2 * sum(lists) > len(values)
 
 
 def _is_grade_text(value: Any) -> bool:
