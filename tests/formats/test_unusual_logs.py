@@ -538,3 +538,59 @@ def test_letters_need_numbers(save: Save) -> None:
     rows = [{**MILL, "mark": "A"}, {**MILL, "question": "When?", "mark": "B+"}]
     with pytest.raises(FormatError, match="such as 4 for A, 3 for B"):
         load(save("log.jsonl", as_lines(*rows)), columns={"mark": "mark"})
+
+
+COLUMNS = {"question": ["Who built it?", "When?"], "response": ["Ann", "1820"], "expected": ["Ann", "1821"]}
+RECORDS = [dict(zip(COLUMNS, row, strict=True)) for row in zip(*COLUMNS.values(), strict=True)]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        COLUMNS,
+        COLUMNS | {"contexts": [["Ann built it."], []]},
+        {name: dict(zip(["0", "1"], values, strict=True)) for name, values in COLUMNS.items()},  # to_json of pandas
+        {"columns": list(COLUMNS), "index": [0, 1], "data": [list(row.values()) for row in RECORDS]},
+        {"total": 2, "has_more": False, "rows": RECORDS},
+        {"log": RECORDS[:1], "b": RECORDS[1:]},
+        {"q1": RECORDS[0], "q2": RECORDS[1]},
+        {"one": {name: dict(enumerate(values)) for name, values in COLUMNS.items()}},
+    ],
+)
+@pytest.mark.parametrize("indent", [None, 1])
+def test_rows_in_one_json_object(document: dict[str, Any], indent: int | None, save: Save) -> None:
+    if "one" in document:
+        for read in (lambda: load(save("log.json", json.dumps(document, indent=indent))), lambda: load(document)):
+            with pytest.raises(FormatError, match="no known format"):
+                read()
+        return
+    for loaded in (load(save("log.json", json.dumps(document, indent=indent))), load(document)):
+        assert loaded.answers is not None and loaded.answers.frame["text"].to_list() == ["Ann", "1820"]
+        assert loaded.collection.answers["text"].to_list() == ["Ann", "1821"]
+        named = "b" in document
+        assert loaded.answers.frame["system"].n_unique() == (2 if named else 1)
+        assert ("q2" in loaded.collection.queries["query"].to_list()) is ("q2" in document)
+
+
+def test_a_json_object_that_is_a_record_stays_one(save: Save) -> None:
+    record = {"asked": {"text": "Who?"}, "said": "Ann", "hits": [{"text": "Ann built it."}, {"text": "It burnt down."}]}
+    columns = {"question": "asked.text", "answer": "said", "passages": "hits"}
+    for loaded in (load(save("log.json", json.dumps(record)), columns), load(record, columns)):
+        assert loaded.contexts is not None and loaded.contexts.frame.height == 2
+    several = {"question": "Who?", "response": "Ann", "contexts": [{"text": "Ann built it."}]}
+    loaded = load(save("log.json", json.dumps(several)))
+    assert loaded.answers is not None and loaded.answers.frame.height == 1
+
+
+def test_rows_of_a_long_json_object(save: Save) -> None:
+    number = 9000
+    columns = {name: dict(enumerate([f"{name} {n}, and more of it" for n in range(number)])) for name in COLUMNS}
+    path = save("log.json", json.dumps(columns))
+    assert path.stat().st_size > 1 << 19
+    answers = load(path).answers
+    assert answers is not None and answers.frame.height == number
+    found = pl.read_json(json.dumps([{"Frage": "Wer?", "Antwort": "Ann"}]).encode())
+    mapped = load(
+        save("de.json", json.dumps({"n": 1, "rows": found.to_dicts()})), {"question": "Frage", "answer": "Antwort"}
+    )
+    assert mapped.answers is not None and mapped.answers.frame["text"].to_list() == ["Ann"]

@@ -17,7 +17,8 @@ from ragworth.errors import FormatError, quote_short
 from ragworth.formats import detection, records
 from ragworth.formats.catalog import FORMATS as FORMATS
 from ragworth.formats.contract import FileSample, Format, LoadedCollection
-from ragworth.formats.log_files import sample_file, suffix_of
+from ragworth.formats.document_rows import find_rows
+from ragworth.formats.log_files import suffix_of
 from ragworth.tables import Contexts, Judgments, Ratings, Table
 from ragworth.tables.ranking import Ties
 from ragworth.token_counter import WORDS
@@ -128,6 +129,9 @@ def load_records(data: Any, columns: Mapping[str, str] | None = None, *, source:
     rows = records.read_rows(data, source)
     sample = FileSample(source, "json", document=rows.document, rows=rows.first, columns=rows.columns)
     chosen = detection.recognise(sample)
+    inner = find_rows(rows.document, known=chosen is not None, columns=columns)
+    if inner is not None:
+        return load_records(inner, columns, source=source)
     if chosen is None or chosen.load_rows is None:
         if columns is None:
             raise detection.unknown_error(sample)
@@ -148,8 +152,7 @@ def _choose(spec: str | Path, what: str, columns: Mapping[str, str] | None = Non
     # A pipe can't be read twice, and pathlib's is_file raises on an invalid name.
     if not os.path.isfile(path) and (suffix_of(path) != ".json" or os.path.exists(path)):  # noqa: PTH110, PTH113
         return resolve(spec, what)
-    sample = sample_file(path)
-    found = detection.recognise(sample)
+    sample, found = detection.inspect_file(path, columns)
     if found is not None and found.can(what):
         usable = columns is None or found.load_rows is not None
         return (found if usable else FORMATS.get("log")), path

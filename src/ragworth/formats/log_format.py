@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, islice
 from typing import Any
 
@@ -12,10 +13,11 @@ from ragworth.collection import Collection, text_id
 from ragworth.errors import BadLine, FormatError, Hint, format_count, quote_short
 from ragworth.formats.columns import skipped_note
 from ragworth.formats.contract import FileSample, Format, LoadedCollection
+from ragworth.formats.document_rows import find_rows
 from ragworth.formats.fields import GRADE_FIELDS, SYSTEM_COLUMNS, FieldFinder, Names, plain_name, quote_argument
 from ragworth.formats.files import PathOrStr, run_name
 from ragworth.formats.log_collector import TWICE
-from ragworth.formats.log_files import LogRows, bad_rows_error, read_log, reject_row, unpack_rows
+from ragworth.formats.log_files import LogRows, bad_rows_error, read_log, reject_row, sample_rows, unpack_rows
 from ragworth.formats.log_passages import as_passage
 from ragworth.formats.log_record import LogRecord
 from ragworth.formats.log_rows import read_record
@@ -109,8 +111,14 @@ class LogFormat:
     ) -> LoadedCollection:
         """Read a file."""
         bad: list[BadLine] = []
-        rows = read_log(path, bad, skip=True, expected=self.expected)  # all bad lines are reported together
+        # All bad lines are reported together.
+        rows = read_log(path, bad, skip=True, expected=self.expected, find_rows=partial(self._find_rows, columns))
         return self._build(rows, bad, columns, system or run_name(path), skip_bad_lines)
+
+    def _find_rows(self, columns: Mapping[str, str] | None, document: Mapping[str, Any]) -> list[Any] | None:
+        """The rows in a JSON object that isn't in the format itself."""
+        known = self.recognise(sample_rows("", "json", [document], document=document))
+        return find_rows(document, known=known, columns=columns)
 
     def load_rows(
         self,

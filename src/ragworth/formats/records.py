@@ -58,7 +58,8 @@ def read_rows(data: Any, source: str = "") -> MemoryRows:
 def _read_dict(data: Mapping[str, Any]) -> MemoryRows:
     """Columns of equal length, or one document."""
     lists = [value for value in data.values() if isinstance(value, list | tuple)]
-    if len(lists) == len(data) > 1 and len({len(each) for each in lists}) == 1:
+    rows = all(isinstance(row, Mapping) for each in lists for row in each)  # of systems, perhaps
+    if len(lists) == len(data) > 1 and len({len(each) for each in lists}) == 1 and not rows:
         names = list(data)
         return _make_rows([dict(zip(names, row, strict=True)) for row in zip(*lists, strict=True)])
     made = _make_rows([dict(data)])
