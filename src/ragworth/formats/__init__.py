@@ -18,6 +18,7 @@ from ragworth.formats import detection, records
 from ragworth.formats.catalog import FORMATS as FORMATS
 from ragworth.formats.contract import FileSample, Format, LoadedCollection
 from ragworth.formats.document_rows import find_rows
+from ragworth.formats.files import open_file
 from ragworth.formats.log_files import suffix_of
 from ragworth.tables import Contexts, Judgments, Ratings, Table
 from ragworth.tables.ranking import Ties
@@ -45,6 +46,9 @@ def resolve(spec: str | Path, what: str) -> tuple[Format, str]:
         by_ending = [f for f in FORMATS if name.endswith(f.endings or ("\0",))]
         chosen, path = (by_ending[0] if by_ending else _guess_format(text, what)), text
     if not chosen.can(what):
+        if os.path.isfile(path):  # noqa: PTH113
+            with open_file(path):  # which says it if this is no text at all
+                pass
         able = [f.name for f in FORMATS if f.can(what)]
         raise FormatError(
             f"{chosen.title} cannot be {USES[what]}",
