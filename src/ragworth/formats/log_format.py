@@ -17,7 +17,15 @@ from ragworth.formats.document_rows import find_rows
 from ragworth.formats.fields import GRADE_FIELDS, SYSTEM_COLUMNS, FieldFinder, Names, plain_name, quote_argument
 from ragworth.formats.files import PathOrStr, run_name
 from ragworth.formats.log_collector import TWICE
-from ragworth.formats.log_files import LogRows, bad_rows_error, read_log, reject_row, sample_rows, unpack_rows
+from ragworth.formats.log_files import (
+    MAX_REPORTED,
+    LogRows,
+    bad_rows_error,
+    read_log,
+    reject_row,
+    sample_rows,
+    unpack_rows,
+)
 from ragworth.formats.log_passages import as_passage
 from ragworth.formats.log_record import LogRecord
 from ragworth.formats.log_rows import read_record
@@ -139,7 +147,9 @@ class LogFormat:
         builder = LogBuilder(rows.source, system, unit=rows.unit, grades=finder.columns)
 
         def reject(place: int, found: str) -> None:
-            reject_row(rows, bad, place, found, skip=skip, expected=self.expected)
+            reject_row(rows, bad, place, found, skip=True, expected=self.expected)
+            if len(bad) >= MAX_REPORTED:
+                self._check_bad(rows, bad, finder, skip)
 
         rows = unpack_rows(rows, self.unpack)
         if self.is_document is not None:
