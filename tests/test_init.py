@@ -422,7 +422,7 @@ def test_of_long_files_only_the_beginning_is_read(put: Put, tmp_path: Path, monk
 def test_systems_may_follow_after_the_beginning_of_a_file(
     name: str, put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(file_heads, "HEAD_BYTES", 2000)
+    monkeypatch.setattr(file_heads, "HEAD_BYTES", 1000)
     monkeypatch.setattr(file_heads, "HEAD_ROWS", 20)
     keys = [(system, f"q{n}") for system in ("old", "new") for n in range(100)]
     if name.startswith("log"):

@@ -594,3 +594,75 @@ def test_rows_of_a_long_json_object(save: Save) -> None:
         save("de.json", json.dumps({"n": 1, "rows": found.to_dicts()})), {"question": "Frage", "answer": "Antwort"}
     )
     assert mapped.answers is not None and mapped.answers.frame["text"].to_list() == ["Ann"]
+
+
+@pytest.mark.parametrize(
+    ("accepted", "texts"),
+    [
+        ({"text": ["Ann", "Ann Smith"], "answer_start": [3, 3]}, ["Ann", "Ann Smith"]),  # SQuAD
+        ({"value": "Ann", "aliases": ["Ann Smith", "Ann"], "type": "Person"}, ["Ann", "Ann Smith"]),  # TriviaQA
+        ({"answer": "Ann", "source": "p. 1"}, ["Ann"]),
+    ],
+)
+@pytest.mark.parametrize("name", ["log.jsonl", "log.csv"])
+def test_accepted_answers_in_an_object(accepted: dict[str, Any], texts: list[str], name: str, save: Save) -> None:
+    rows = [MILL | {"expected": accepted if name.endswith("jsonl") else repr(accepted)}]
+    path = save(name, as_lines(*rows))
+    if name.endswith("csv"):
+        pl.DataFrame(rows).write_csv(path)
+    assert load(path).collection.answers["text"].to_list() == texts
+
+
+def test_missing_contexts_are_no_passages(save: Save) -> None:
+    shown: list[Any] = [{}, "nan", "N/A", "Nan is a district of Thailand.", ["nan"]]
+    rows = [MILL | {"question": f"Who {n}?", "contexts": each} for n, each in enumerate(shown)]
+    loaded = load(save("log.jsonl", as_lines(*rows)))
+    assert loaded.contexts is not None and len(loaded.contexts.empty) == 3
+    assert loaded.collection.passages["text"].to_list() == ["Nan is a district of Thailand.", "nan"]
+    assert sum("are read as no passages" in note for note in loaded.contexts.notes) == 2
+
+
+@pytest.mark.parametrize(
+    ("more", "known"),
+    [
+        ({"system": "a"}, True),
+        ({"human_label": "good"}, True),
+        ({"is_correct": "ja"}, True),
+        ({"correct": "B"}, False),  # of a question with choices
+        ({"run_id": "7"}, False),
+        ({"label": "x"}, False),
+    ],
+)
+def test_an_answer_beside_a_system_or_a_grade_is_the_systems(more: dict[str, Any], known: bool, save: Save) -> None:
+    path = save("log.jsonl", as_lines({"question": "Who built it?", "answer": "Ann", **more}))
+    if known:
+        answers = load(path).answers
+        assert answers is not None and answers.frame["text"].to_list() == ["Ann"]
+        return
+    with pytest.raises(FormatError, match="may be the answer of a system, or the accepted answer"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    ("used", "other", "noted"),
+    [
+        ("answer_a", "answer_b", True),
+        ("gpt4_answer", "llama_answer", True),
+        ("answer_a", "answer_count_b", False),
+        ("model_answer", "correct_answer", False),
+        ("answer_a", "note_b", False),
+    ],
+)
+def test_answers_of_other_systems_in_columns_are_noted(used: str, other: str, noted: bool, save: Save) -> None:
+    rows = [{"question": f"Who {n}?", used: "Ann", other: "Bob"} for n in range(2)]
+    answers = load(save("log.jsonl", as_lines(*rows)), {"question": "question", "answer": used}).answers
+    assert answers is not None and any("write a row for each" in note for note in answers.notes) is noted
+
+
+@pytest.mark.parametrize("first", ["sep=;\r\n", '"sep=;"\n'])
+def test_the_line_of_excel_above_the_header(first: str, save: Save) -> None:
+    path = save("log.csv", f"{first}question;response;expected\nWho?;Ann, or Bob;Ann\n")
+    assert load(path).collection.answers["text"].to_list() == ["Ann"]
+    with pytest.raises(FormatError) as caught:
+        load(save("log.csv", f"{first}question;response;expected\nWho?;Ann;Ann\nWhen?;1820\n"))
+    assert caught.value.line == 4

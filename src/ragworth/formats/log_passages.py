@@ -54,9 +54,11 @@ def as_passages(value: Any) -> list[LoggedPassage] | None:
     if hits is not None:
         value = hits
     if isinstance(value, Mapping):
-        if value and all(isinstance(each, str) for each in value.values()) and not set(value) & {*TEXT_KEYS, *ID_KEYS}:
+        if not value:
+            return []
+        if all(isinstance(each, str) for each in value.values()) and not set(value) & {*TEXT_KEYS, *ID_KEYS}:
             return [LoggedPassage(as_text(text, "passage"), as_id(name, "id")) for name, text in value.items()]
-        if value and not KNOWN_KEYS & set(value) and all(isinstance(each, Mapping) for each in value.values()):
+        if not KNOWN_KEYS & set(value) and all(isinstance(each, Mapping) for each in value.values()):
             named = [as_passage({"id": name, **each}, rank) for rank, (name, each) in enumerate(value.items(), 1)]
             if all(each.text is not None for each in named):
                 return named

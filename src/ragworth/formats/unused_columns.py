@@ -31,6 +31,9 @@ VERDICT = re.compile(
 )
 """Names of columns that may say in words how good an answer is."""
 
+ANSWER_WORDS = {"answer", "response", "output", "prediction", "completion", "antwort", "respuesta", "réponse"}
+"""Words in the names of columns of answers."""
+
 MAX_WORDS = 6
 """Maximum number of different words in such a column."""
 
@@ -85,6 +88,7 @@ class UnusedColumns:
             if field in found and field not in finder.columns
             for note in self._others(field, found, finder, grades)
         ]
+        notes += self._answer_notes(found.get("answer", ""))
         for field in ("passages", "accepted"):
             names = [name for name in self.values if plain_name(name.rpartition(".")[2]) in _names(field, finder)]
             if names and field not in found:
@@ -139,6 +143,18 @@ class UnusedColumns:
                 return [f"{name!r} ({few}) isn't used: all is read as one system; if it names systems: --map {mapping}"]
         return []
 
+    def _answer_notes(self, used: str) -> list[str]:
+        """The note on columns that may have answers of other systems: ``answer_b`` beside ``answer_a``."""
+        others = [
+            name
+            for name, values in self.values.items()
+            if differ_in_one_word(used, name) and all(isinstance(value, str) for value in values)
+        ]
+        if not others:
+            return []
+        few = format_names(others, 4)
+        return [f"{few} not used; for answers of several systems write a row for each, with its 'system'"]
+
     def _passage_notes(self, finder: FieldFinder) -> list[str]:
         """Notes on columns that may have the passages, by what is in them, or by their numbers: ``context_1``."""
         names = [name for name, values in self.values.items() if _may_be_passages(values)]
@@ -173,6 +189,15 @@ class UnusedColumns:
         if names == ["references"] and "passages" not in found:
             return [f"{title}; if these are the passages: --map passages=references"]
         return [f"{title}; to change that: --map {quote_argument(f'{field}={names[0]}')}"]
+
+
+def differ_in_one_word(one: str, other: str) -> bool:
+    """Whether two columns of answers differ in one word: ``answer_a`` and ``answer_b``."""
+    words, others = plain_name(one).split("_"), plain_name(other).split("_")
+    if one == other or len(words) != len(others) or plain_name(other) in FIELDS["accepted"]:
+        return False
+    different = [pair for pair in zip(words, others, strict=True) if pair[0] != pair[1]]
+    return len(different) == 1 and not ANSWER_WORDS.isdisjoint(set(words) & set(others))
 
 
 def _names(field: str, finder: FieldFinder) -> set[str]:
