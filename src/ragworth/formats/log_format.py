@@ -39,6 +39,9 @@ from ragworth.tables.ranking import Ties
 REPEAT_COLUMNS = ("run", "run_id", "trial", "attempt", "iteration", "repetition", "replicate", "seed", "sample")
 """Names of columns that may number the answers of a system to a question."""
 
+PASSAGE_COLUMNS = ("rank", "position", "chunk_id", "chunk_index", "passage_id", "passage_rank", "doc_id", "doc_rank")
+"""Names of columns of files with a row for each passage."""
+
 Reject = Callable[[int, str], None]
 """Reports a row that can't be used, by place and reason."""
 
@@ -195,6 +198,10 @@ class LogFormat:
                     option="columns",
                 )
             )
+        column = next((key for key in finder.seen if plain_name(key) in PASSAGE_COLUMNS), None)
+        if column is not None and any(TWICE in each.found for each in bad):
+            advice = "write a row for each question with a list of passages"
+            raise error.copy(remedy=f"if {column!r} is of one passage in each row, {advice}")
         raise error
 
     def read_contexts(

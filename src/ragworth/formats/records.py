@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
-from ragworth.errors import TableError, with_article
+from ragworth.errors import TableError, format_names, with_article
 from ragworth.formats.log_files import HEAD_ROWS
 from ragworth.formats.log_values import as_row
 from ragworth.tables.coercion import to_frame
@@ -31,6 +31,14 @@ class MemoryRows(NamedTuple):
 def read_rows(data: Any, source: str = "") -> MemoryRows:
     """Return the rows of any container that we know."""
     if type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "columns"):
+        if not data.columns.is_unique:
+            twice = sorted(set(map(str, data.columns[data.columns.duplicated()])))
+            raise TableError(f"columns occur twice: {format_names(twice)}", remedy="name each column once", file=source)
+        named = [name for name in data.index.names if name is not None]
+        if named and len(named) == len(data.index.names) and not set(named) & set(data.columns):
+            data = data.reset_index()
+        if not len(data):
+            raise TableError("the data frame has no rows", expected="a row for each answer", file=source)
         return _make_rows(
             [{str(key): each for key, each in row.items()} for row in data.to_dict("records")], cells=True
         )
