@@ -193,6 +193,29 @@ def test_only_grades_leave_failures_unexplained() -> None:
     assert set(found(diagnosed("r", grade=1.0, judgments=None))) == {"fine"}
 
 
+def test_answers_that_are_not_correct_are_not_fine() -> None:
+    texts = pl.DataFrame({"passage": ["r", "s"], "text": ["The mill of 1790.", "Other"]})
+    right, wrong = (
+        Outcomes([{"system": "s", "query": "q", "aspect": "correct", "value": value}]) for value in (1.0, 0.0)
+    )
+    result = diagnose(gather_facts(shown("r", "s"), outcomes=wrong, passages=texts))
+    assert found(result) == {"unexplained": "the answer is not correct"}
+    assert result.absent["misled"].startswith("no grade tells wrong answers from those that decline")
+    assert set(found(diagnose(gather_facts(shown("r", "s"), outcomes=right, passages=texts)))) == {"fine"}
+    unsupported = diagnose(gather_facts(shown("s"), outcomes=wrong, judgments=judgments()))
+    assert set(found(unsupported)) == {"nothing-relevant"}
+    other = Outcomes([{"system": "s", "query": "q", "aspect": "correct", "value": 4.0}])
+    assert not found(diagnose(gather_facts(shown("r", "s"), outcomes=other, passages=texts)))
+
+
+def test_passages_that_differ_are_not_fine_for_that_alone() -> None:
+    texts = pl.DataFrame({"passage": ["r", "s"], "text": ["The mill of 1790.", "Other"]})
+    result = diagnosed("r", "s", judgments=None, passages=texts)
+    assert not found(result)
+    assert set(result.counts["finding"]) == {"redundant"}
+    assert result.absent["fine"] == "there are no relevance judgments"
+
+
 def test_an_empty_context_counts_and_a_query_that_was_not_asked_does_not() -> None:
     contexts = Contexts([{"system": "a", "query": "q", "passage": "r", "rank": 1}], empty=[("b", "other")])
     known = gather_facts(contexts, judgments=judgments())

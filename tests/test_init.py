@@ -19,12 +19,14 @@ from ragworth.annotators import ANNOTATORS
 from ragworth.annotators.abstention import AbstentionAnnotator
 from ragworth.collection import Collection, merge_collections
 from ragworth.errors import FormatError, InputError
+from ragworth.evaluation.inputs import load_inputs
 from ragworth.formats import outcomes, texts
 from ragworth.generation.answer_files import read_answers
 from ragworth.init import init_workspace
 from ragworth.init.templates import TEMPLATES
 from ragworth.init.toml_writer import fill_template, format_toml, template_text, toml_key
 from ragworth.inputs import file_heads
+from ragworth.inputs.problems import Problems
 from ragworth.inputs.sources import inspect_folder
 from ragworth.inputs.workspace_plan import WorkspacePlan
 from ragworth.retrieval import StepContext, check
@@ -421,6 +423,30 @@ def test_of_long_files_only_the_beginning_is_read(put: Put, tmp_path: Path, monk
     assert any("the first 100" in line for line in plan.assumed)
     assert plan.unused == ["wide.jsonl: its first line is too long to be looked at"]
     assert space.answers == config.AnswerConfig(file="broken.csv")
+
+
+@pytest.mark.parametrize("name", ["log.jsonl", "log.csv", "log.parquet", "run.csv", "run.parquet"])
+def test_systems_may_follow_after_the_beginning_of_a_file(
+    name: str, put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_heads, "HEAD_BYTES", 1000)
+    monkeypatch.setattr(file_heads, "HEAD_ROWS", 20)
+    keys = [(system, f"q{n}") for system in ("old", "new") for n in range(100)]
+    if name.startswith("log"):
+        answered = {"answer": "Ann", "answers": "Ann"}
+        rows = [{"system": s, "query_id": q, "query": f"Who built {q}?", **answered} for s, q in keys]
+    else:
+        rows = [{"system": s, "query": q, "passage": "p1", "score": 1.0} for s, q in keys]
+    frame = pl.DataFrame(rows)
+    folder = put({"qrels.txt": "".join(f"q{n} 0 p1 1\n" for n in range(100))} if name.startswith("run") else {})
+    {".jsonl": frame.write_ndjson, ".csv": frame.write_csv, ".parquet": frame.write_parquet}[Path(name).suffix](
+        folder / name
+    )
+    init_workspace(folder)
+    assert list(config.read(folder).systems) == ["*"]
+    checked = load_inputs(config.read(folder), problems := Problems())
+    problems.done()
+    assert checked is not None and set(checked.written) == {"old", "new"}
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ragworth.errors import InputError
+from ragworth.errors import InputError, TableError
 from ragworth.formats import load, load_records
 from ragworth.formats.contract import LoadedCollection
 from tests.formats.make_files import HERE
@@ -96,3 +96,24 @@ def test_what_is_no_log(data: Any) -> None:
     with pytest.raises(InputError) as caught:
         load_records(data)
     assert str(caught.value)
+
+
+def test_pandas_frames_with_a_named_index_or_equal_columns() -> None:
+    pandas = pytest.importorskip("pandas")
+    rows = [{"question": f"Who {n}?", "system": "a", "answer": "Ann", "ground_truth": "Ann"} for n in range(2)]
+    frame = pandas.DataFrame(rows)
+    for index in ("question", ["system", "question"]):
+        answers = load_records(frame.set_index(index)).answers
+        assert answers is not None and answers.frame["system"].to_list() == ["a", "a"]
+    with pytest.raises(TableError, match="columns occur twice: answer"):
+        load_records(pandas.concat([frame, frame[["answer"]]], axis=1))
+    with pytest.raises(TableError, match="has no rows"):
+        load_records(frame.head(0))
+
+
+@pytest.mark.parametrize("name", ["n", "difficulty", "num_hops", "user_age", "priority"])
+def test_numbers_that_say_nothing_of_an_answer_are_no_grades(name: str) -> None:
+    row = {"contexts": ["Ann."], "answer": "Ann", "faithfulness": 1}
+    rows = [row | {"question": f"Who {number}?", name: number} for number in (1, 2)]
+    outcomes = load_records(rows).outcomes
+    assert outcomes is not None and set(outcomes.frame["aspect"]) == {"faithfulness"}

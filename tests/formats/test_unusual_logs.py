@@ -34,11 +34,80 @@ def as_lines(*rows: dict[str, Any]) -> str:
         {"uuid": "d1", "properties": {"content": "Ann built it."}},  # Weaviate
         {"id": "d1", "content": {"text": "Ann built it."}, "metadata": {"source": "a.pdf"}},  # Bedrock
         {"id": "d1", "snippet": "Ann built it."},  # Cohere
+        {"document": {"pageContent": "Ann built it.", "id": "d1"}, "score": 0.3},  # LangChain in JavaScript
+        {"DocId": "d1", "Content": "Ann built it.", "Score": 0.3},
+        {"@search.score": 0.3, "chunk_id": "d1", "chunk": "Ann built it."},  # Azure AI Search
     ],
 )
 def test_hits_of_search_engines_keep_their_text(hit: dict[str, Any], save: Save) -> None:
     passages = load(save("log.jsonl", as_lines({**MILL, "contexts": [hit]}))).collection.passages
     assert passages.rows() == [("d1", "Ann built it.")]
+
+
+def test_a_key_of_a_passage_counts_before_other_spellings_of_it(save: Save) -> None:
+    hit = {"Content": "Ann", "content": "Ann built it.", "ID": "d2", "id": "d1"}
+    passages = load(save("log.jsonl", as_lines({**MILL, "contexts": [hit]}))).collection.passages
+    assert passages.rows() == [("d1", "Ann built it.")]
+
+
+def test_passages_by_id(save: Save) -> None:
+    shown = {"d2": {"text": "Ann built it.", "score": 0.2}, "d1": {"id": "own", "text": "It burnt down."}}
+    loaded = load(save("log.jsonl", as_lines({**MILL, "contexts": shown})))
+    assert loaded.contexts is not None and loaded.contexts.frame["passage"].to_list() == ["d2", "own"]
+    for other in ({"hit": {"text": "Ann"}, "more": {"source": "a.pdf"}}, {"d1": 0.3, "d2": 0.2}):
+        with pytest.raises(FormatError, match="neither doc_id nor text"):
+            load(save("log.jsonl", as_lines({**MILL, "contexts": other})))
+
+
+DOCUMENTS = (
+    "[Document(id='d1', metadata={'source': 'a.pdf', 'page': nan, 'at': datetime.date(2024, 1, 2)}, "
+    "page_content='Ann, \"the miller\", built it (n=1).'), (Document(page_content='It burnt down.'), 0.5)]"
+)
+
+
+def test_documents_as_python_writes_them(save: Save) -> None:
+    cells = [MILL | {"contexts": DOCUMENTS}, MILL | {"question": "When?", "contexts": "[see Foo(x=1) and more]"}]
+    pl.DataFrame(cells).write_csv(path := save("log.csv", ""))
+    loaded = load(path)
+    texts = ['Ann, "the miller", built it (n=1).', "It burnt down.", "[see Foo(x=1) and more]"]
+    assert loaded.collection.passages["text"].to_list() == texts
+    assert loaded.contexts is not None and loaded.contexts.frame["score"].to_list() == [None, 0.5, None]
+    code = MILL | {"response": "[Foo(x=1)]", "expected": "[Foo(x=1)]"}
+    assert load(save("log.jsonl", as_lines(code))).collection.answers["text"].to_list() == ["[Foo(x=1)]"]
+
+
+@pytest.mark.parametrize(
+    ("shown", "noted"),
+    [
+        ("[1] Ann built it. [2] It burnt down.", True),
+        ("1. Ann built it.\n2. It burnt down.", True),
+        ("[Document(page_content='Ann'), Document(page_content='It bur...", True),
+        ("Ann built it [1].", False),
+        ("1. Ann built it in 1820.", False),
+        ('["1. Ann built it.\\n2. It burnt down."]', False),
+    ],
+)
+def test_numbered_passages_in_one_text_are_noted(shown: str, noted: bool, save: Save) -> None:
+    contexts = load(save("log.jsonl", as_lines(MILL | {"contexts": shown}))).contexts
+    assert contexts is not None and bool(contexts.notes) is noted
+    assert not noted or "'contexts' is one text in each record" in contexts.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("more", "note"),
+    [
+        ({"search": {"value": [{"chunk": "Ann built it."}]}}, "--map passages=search.value"),
+        ({"kb_hits": ["Ann built the mill of Arden in 1820."]}, "--map passages=kb_hits"),
+        ({"kb_hits": "['Ann built the mill of Arden in 1820.']"}, "--map passages=kb_hits"),
+        ({"context_1": "Ann built it.", "context_2": "It burnt down."}, "context_1, context_2 not used"),
+        ({"history": [{"role": "user", "content": "Hello"}], "steps": ["search"], "context_1": "x"}, ""),
+        ({"kb_hits": ["Ann built the mill of Arden in 1820."], "contexts": ["Ann built it."]}, ""),
+    ],
+)
+def test_what_may_be_the_passages_is_noted(more: dict[str, Any], note: str, save: Save) -> None:
+    loaded = load(save("log.jsonl", as_lines(MILL | more)))
+    notes = [*(loaded.contexts or loaded.answers).notes]  # type: ignore[union-attr]
+    assert len(notes) == bool(note) and note in "".join(notes)
 
 
 def test_a_text_under_an_unknown_name_is_noted(save: Save) -> None:
@@ -512,3 +581,131 @@ def test_letters_need_numbers(save: Save) -> None:
     rows = [{**MILL, "mark": "A"}, {**MILL, "question": "When?", "mark": "B+"}]
     with pytest.raises(FormatError, match="such as 4 for A, 3 for B"):
         load(save("log.jsonl", as_lines(*rows)), columns={"mark": "mark"})
+
+
+COLUMNS = {"question": ["Who built it?", "When?"], "response": ["Ann", "1820"], "expected": ["Ann", "1821"]}
+RECORDS = [dict(zip(COLUMNS, row, strict=True)) for row in zip(*COLUMNS.values(), strict=True)]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        COLUMNS,
+        COLUMNS | {"contexts": [["Ann built it."], []]},
+        {name: dict(zip(["0", "1"], values, strict=True)) for name, values in COLUMNS.items()},  # to_json of pandas
+        {"columns": list(COLUMNS), "index": [0, 1], "data": [list(row.values()) for row in RECORDS]},
+        {"total": 2, "has_more": False, "rows": RECORDS},
+        {"log": RECORDS[:1], "b": RECORDS[1:]},
+        {"q1": RECORDS[0], "q2": RECORDS[1]},
+        {"one": {name: dict(enumerate(values)) for name, values in COLUMNS.items()}},
+    ],
+)
+@pytest.mark.parametrize("indent", [None, 1])
+def test_rows_in_one_json_object(document: dict[str, Any], indent: int | None, save: Save) -> None:
+    if "one" in document:
+        for read in (lambda: load(save("log.json", json.dumps(document, indent=indent))), lambda: load(document)):
+            with pytest.raises(FormatError, match="no known format"):
+                read()
+        return
+    for loaded in (load(save("log.json", json.dumps(document, indent=indent))), load(document)):
+        assert loaded.answers is not None and loaded.answers.frame["text"].to_list() == ["Ann", "1820"]
+        assert loaded.collection.answers["text"].to_list() == ["Ann", "1821"]
+        named = "b" in document
+        assert loaded.answers.frame["system"].n_unique() == (2 if named else 1)
+        assert ("q2" in loaded.collection.queries["query"].to_list()) is ("q2" in document)
+
+
+def test_a_json_object_that_is_a_record_stays_one(save: Save) -> None:
+    record = {"asked": {"text": "Who?"}, "said": "Ann", "hits": [{"text": "Ann built it."}, {"text": "It burnt down."}]}
+    columns = {"question": "asked.text", "answer": "said", "passages": "hits"}
+    for loaded in (load(save("log.json", json.dumps(record)), columns), load(record, columns)):
+        assert loaded.contexts is not None and loaded.contexts.frame.height == 2
+    several = {"question": "Who?", "response": "Ann", "contexts": [{"text": "Ann built it."}]}
+    loaded = load(save("log.json", json.dumps(several)))
+    assert loaded.answers is not None and loaded.answers.frame.height == 1
+
+
+def test_rows_of_a_long_json_object(save: Save) -> None:
+    number = 9000
+    columns = {name: dict(enumerate([f"{name} {n}, and more of it" for n in range(number)])) for name in COLUMNS}
+    path = save("log.json", json.dumps(columns))
+    assert path.stat().st_size > 1 << 19
+    answers = load(path).answers
+    assert answers is not None and answers.frame.height == number
+    found = pl.read_json(json.dumps([{"Frage": "Wer?", "Antwort": "Ann"}]).encode())
+    mapped = load(
+        save("de.json", json.dumps({"n": 1, "rows": found.to_dicts()})), {"question": "Frage", "answer": "Antwort"}
+    )
+    assert mapped.answers is not None and mapped.answers.frame["text"].to_list() == ["Ann"]
+
+
+@pytest.mark.parametrize(
+    ("accepted", "texts"),
+    [
+        ({"text": ["Ann", "Ann Smith"], "answer_start": [3, 3]}, ["Ann", "Ann Smith"]),  # SQuAD
+        ({"value": "Ann", "aliases": ["Ann Smith", "Ann"], "type": "Person"}, ["Ann", "Ann Smith"]),  # TriviaQA
+        ({"answer": "Ann", "source": "p. 1"}, ["Ann"]),
+    ],
+)
+@pytest.mark.parametrize("name", ["log.jsonl", "log.csv"])
+def test_accepted_answers_in_an_object(accepted: dict[str, Any], texts: list[str], name: str, save: Save) -> None:
+    rows = [MILL | {"expected": accepted if name.endswith("jsonl") else repr(accepted)}]
+    path = save(name, as_lines(*rows))
+    if name.endswith("csv"):
+        pl.DataFrame(rows).write_csv(path)
+    assert load(path).collection.answers["text"].to_list() == texts
+
+
+def test_missing_contexts_are_no_passages(save: Save) -> None:
+    shown: list[Any] = [{}, "nan", "N/A", "Nan is a district of Thailand.", ["nan"]]
+    rows = [MILL | {"question": f"Who {n}?", "contexts": each} for n, each in enumerate(shown)]
+    loaded = load(save("log.jsonl", as_lines(*rows)))
+    assert loaded.contexts is not None and len(loaded.contexts.empty) == 3
+    assert loaded.collection.passages["text"].to_list() == ["Nan is a district of Thailand.", "nan"]
+    assert sum("are read as no passages" in note for note in loaded.contexts.notes) == 2
+
+
+@pytest.mark.parametrize(
+    ("more", "known"),
+    [
+        ({"system": "a"}, True),
+        ({"human_label": "good"}, True),
+        ({"is_correct": "ja"}, True),
+        ({"correct": "B"}, False),  # of a question with choices
+        ({"run_id": "7"}, False),
+        ({"label": "x"}, False),
+    ],
+)
+def test_an_answer_beside_a_system_or_a_grade_is_the_systems(more: dict[str, Any], known: bool, save: Save) -> None:
+    path = save("log.jsonl", as_lines({"question": "Who built it?", "answer": "Ann", **more}))
+    if known:
+        answers = load(path).answers
+        assert answers is not None and answers.frame["text"].to_list() == ["Ann"]
+        return
+    with pytest.raises(FormatError, match="may be the answer of a system, or the accepted answer"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    ("used", "other", "noted"),
+    [
+        ("answer_a", "answer_b", True),
+        ("gpt4_answer", "llama_answer", True),
+        ("answer_a", "answer_count_b", False),
+        ("model_answer", "correct_answer", False),
+        ("answer_a", "note_b", False),
+    ],
+)
+def test_answers_of_other_systems_in_columns_are_noted(used: str, other: str, noted: bool, save: Save) -> None:
+    rows = [{"question": f"Who {n}?", used: "Ann", other: "Bob"} for n in range(2)]
+    answers = load(save("log.jsonl", as_lines(*rows)), {"question": "question", "answer": used}).answers
+    assert answers is not None and any("write a row for each" in note for note in answers.notes) is noted
+
+
+@pytest.mark.parametrize("first", ["sep=;\r\n", '"sep=;"\n'])
+def test_the_line_of_excel_above_the_header(first: str, save: Save) -> None:
+    path = save("log.csv", f"{first}question;response;expected\nWho?;Ann, or Bob;Ann\n")
+    assert load(path).collection.answers["text"].to_list() == ["Ann"]
+    with pytest.raises(FormatError) as caught:
+        load(save("log.csv", f"{first}question;response;expected\nWho?;Ann;Ann\nWhen?;1820\n"))
+    assert caught.value.line == 4

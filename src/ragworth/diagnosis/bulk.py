@@ -72,7 +72,13 @@ def hashed_words(passages: pl.DataFrame) -> pl.DataFrame:
 
 
 def tallies(
-    rows: Rows, shape: tuple[int, int], judged: Bools, grades: npt.NDArray[np.int8], *, texts: bool
+    rows: Rows,
+    shape: tuple[int, int],
+    judged: Bools,
+    grades: npt.NDArray[np.int8],
+    correctness: npt.NDArray[np.int8],
+    *,
+    texts: bool,
 ) -> dict[str, Tally]:
     """Every finding of contexts without ratings.
 
@@ -81,6 +87,7 @@ def tallies(
     shape: systems × queries.
     judged: for which contexts it is known what is relevant to the query.
     grades: place of each context's grade in GRADES; −1 without one.
+    correctness: 1 if each context's answers are correct, 0 if they aren't; −1 if nothing but a grade may say so.
     texts: whether there are texts of passages.
     """
 
@@ -103,10 +110,11 @@ def tallies(
     }
     found = {name: Tally(each.examined, each.examined & each.holds) for name, each in found.items()}
     explained = np.logical_or.reduce([each.holds for name, each in found.items() if name in EXPLAINED])
-    unexplained = (abstained | wrong) & ~explained
+    told = graded | (correctness >= 0)
+    unexplained = np.where(graded, abstained | wrong, correctness == 0) & ~explained
     holding = np.logical_or.reduce([unexplained, *(each.holds for each in found.values())])
-    examined = np.logical_or.reduce([graded, *(each.examined for each in found.values())])
-    return {**found, "unexplained": Tally(graded, unexplained), "fine": Tally(examined, examined & ~holding)}
+    examined = np.logical_or.reduce([told, *(each.examined for name, each in found.items() if name != "redundant")])
+    return {**found, "unexplained": Tally(told, unexplained), "fine": Tally(examined, examined & ~holding)}
 
 
 def bits(found: Mapping[str, Tally], shape: tuple[int, int]) -> npt.NDArray[np.uint8]:
@@ -122,13 +130,20 @@ def grade_places(
     grades: Mapping[tuple[str, str], str], systems: Sequence[str], queries: pl.Series
 ) -> npt.NDArray[np.int8]:
     """Place of each context's grade in GRADES: systems × queries; −1 without one."""
+    places = {word: i for i, word in enumerate(GRADE_SCORES)}
+    return number_array({pair: places[word] for pair, word in grades.items()}, systems, queries)
+
+
+def number_array(
+    numbers: Mapping[tuple[str, str], int], systems: Sequence[str], queries: pl.Series
+) -> npt.NDArray[np.int8]:
+    """Numbers of contexts as an array of systems × queries; −1 without one."""
     made = np.full((len(systems), len(queries)), -1, dtype=np.int8)
-    if grades:
+    if numbers:
         system, query = ({name: i for i, name in enumerate(names)} for names in (systems, queries))
-        places = {word: i for i, word in enumerate(GRADE_SCORES)}
-        for (name, each), word in grades.items():
+        for (name, each), number in numbers.items():
             if name in system and each in query:
-                made[system[name], query[each]] = places[word]
+                made[system[name], query[each]] = number
     return made
 
 

@@ -73,6 +73,8 @@ class ContextFacts:
     """The grade of every single answer, in words; None where it could not be graded."""
     grades: Mapping[tuple[str, str], str]
     """The grade of the answers together: the most frequent one."""
+    correct: Mapping[tuple[str, str], bool]
+    """Whether the answers are correct, where an outcome of that name says so."""
     ungraded: str
     """Why there are no grades; nothing where there are."""
     ratings: Mapping[str, Mapping[str, Mapping[str, float | None]]]
@@ -162,7 +164,8 @@ def gather_facts(
     questions = {(query, name): text for query, name, text in named}
     judged = frozenset(known.judged)
     own = bool(known.rows["own"].any())
-    return ContextFacts(shown, judged, answers, grades_together(answers), ungraded, rated, words, questions, eta, own)
+    grades, correct = grades_together(answers), correct_answers(outcomes)
+    return ContextFacts(shown, judged, answers, grades, correct, ungraded, rated, words, questions, eta, own)
 
 
 def all_queries(contexts: Contexts) -> list[str]:
@@ -200,11 +203,22 @@ def graded_answers(outcomes: Outcomes | None, graded: pl.DataFrame | None) -> An
     return AnswerGrades(made)
 
 
+def correct_answers(outcomes: Outcomes | None) -> dict[tuple[str, str], bool]:
+    """Whether each answer is correct by the outcome ``correct``, which doesn't tell wrong answers from abstentions."""
+    if outcomes is None:
+        return {}
+    rows = outcomes.frame.filter((pl.col("aspect") == "correct") & pl.col("value").is_not_null())
+    if not rows["value"].is_between(0, 1).all():
+        return {}
+    return {(system, query): value >= 0.5 for system, query, value in rows.select("system", "query", "value").rows()}
+
+
 def _grade_rows(outcomes: Outcomes | None) -> pl.DataFrame | str:
     """The outcomes called ``grade``, or why there are none."""
     rows = outcomes.frame.filter(pl.col("aspect") == "grade") if outcomes is not None else pl.DataFrame()
     if not rows.height or not (rows["status"] == OK).any():
-        return "there are no graded answers"
+        told = "no grade tells wrong answers from those that decline"
+        return told if correct_answers(outcomes) else "there are no graded answers"
     if not rows["value"].drop_nulls().is_between(-1, 1).all():
         return "outcomes called grade are no grades: they lie outside −1 (wrong) to 1 (correct)"
     return rows

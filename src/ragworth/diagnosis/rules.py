@@ -73,7 +73,7 @@ class Examiner:
         rows: list[tuple[str, str, str, str]] = []
         for (system, query), passages in known.shown.items():
             found = list(_examine_context(known, system, query, passages))
-            found += _fallback_findings(found, known.grades.get((system, query)))
+            found += _fallback_findings(found, known.grades.get((system, query)), known.correct.get((system, query)))
             self._examined.update((system, each.finding) for each in found)
             for each in found:
                 if each.detail is not None:
@@ -209,18 +209,25 @@ def _duplicates_detail(known: ContextFacts, passages: Sequence[PassageFacts]) ->
     return format_list(again, 4) if again else None
 
 
-def _fallback_findings(found: Sequence[ContextFinding], grade: str | None) -> list[ContextFinding]:
-    """What is left when nothing was found: all is well, or nobody can say what is not."""
+def _fallback_findings(
+    found: Sequence[ContextFinding], grade: str | None, correct: bool | None
+) -> list[ContextFinding]:
+    """What is left when nothing was found: all is well, or nobody can say what is not.
+
+    Passages that don't repeat each other say nothing of that.
+    """
     holds = any(each.detail is not None for each in found)
     rest = []
-    if grade is not None:
-        failed = grade in ("abstained", "wrong") and not any(
+    graded = grade is not None or correct is not None
+    if graded:
+        failed = (grade in ("abstained", "wrong") if grade is not None else not correct) and not any(
             each.detail is not None and each.finding in ("nothing-relevant", "misled", "unused", "incomplete")
             for each in found
         )
-        rest.append(ContextFinding("unexplained", f"the answer is {grade}" if failed else None))
+        words = "the answer is " + (grade or "not correct")
+        rest.append(ContextFinding("unexplained", words if failed else None))
         holds = holds or failed
-    if found or grade is not None:
+    if graded or any(each.finding != "redundant" for each in found):
         rest.append(ContextFinding("fine", None if holds else ""))
     return rest
 

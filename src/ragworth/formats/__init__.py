@@ -17,7 +17,9 @@ from ragworth.errors import FormatError, quote_short
 from ragworth.formats import detection, records
 from ragworth.formats.catalog import FORMATS as FORMATS
 from ragworth.formats.contract import FileSample, Format, LoadedCollection
-from ragworth.formats.log_files import sample_file, suffix_of
+from ragworth.formats.document_rows import find_rows
+from ragworth.formats.files import open_file
+from ragworth.formats.log_files import suffix_of
 from ragworth.tables import Contexts, Judgments, Ratings, Table
 from ragworth.tables.ranking import Ties
 from ragworth.token_counter import WORDS
@@ -44,6 +46,9 @@ def resolve(spec: str | Path, what: str) -> tuple[Format, str]:
         by_ending = [f for f in FORMATS if name.endswith(f.endings or ("\0",))]
         chosen, path = (by_ending[0] if by_ending else _guess_format(text, what)), text
     if not chosen.can(what):
+        if os.path.isfile(path):  # noqa: PTH113
+            with open_file(path):  # which says it if this is no text at all
+                pass
         able = [f.name for f in FORMATS if f.can(what)]
         raise FormatError(
             f"{chosen.title} cannot be {USES[what]}",
@@ -128,6 +133,9 @@ def load_records(data: Any, columns: Mapping[str, str] | None = None, *, source:
     rows = records.read_rows(data, source)
     sample = FileSample(source, "json", document=rows.document, rows=rows.first, columns=rows.columns)
     chosen = detection.recognise(sample)
+    inner = find_rows(rows.document, known=chosen is not None, columns=columns)
+    if inner is not None:
+        return load_records(inner, columns, source=source)
     if chosen is None or chosen.load_rows is None:
         if columns is None:
             raise detection.unknown_error(sample)
@@ -148,8 +156,7 @@ def _choose(spec: str | Path, what: str, columns: Mapping[str, str] | None = Non
     # A pipe can't be read twice, and pathlib's is_file raises on an invalid name.
     if not os.path.isfile(path) and (suffix_of(path) != ".json" or os.path.exists(path)):  # noqa: PTH110, PTH113
         return resolve(spec, what)
-    sample = sample_file(path)
-    found = detection.recognise(sample)
+    sample, found = detection.inspect_file(path, columns)
     if found is not None and found.can(what):
         usable = columns is None or found.load_rows is not None
         return (found if usable else FORMATS.get("log")), path

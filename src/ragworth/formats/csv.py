@@ -32,6 +32,9 @@ WIDE_COLUMNS = {name for names in Judgments.wide.values() for name in names}
 UNNAMED = "Unnamed: 0"
 """What pandas calls a column whose header is empty: the index of a data frame."""
 
+SEPARATOR_LINE = re.compile(rb'\A"?sep=[;,\t]"?\r?\n')
+"""What Excel writes above the header to name the separator."""
+
 NOT_UTF8 = "not UTF-8 text"
 Ints = np.typing.NDArray[np.int64]
 
@@ -74,7 +77,11 @@ def encoding_error(path: PathOrStr, bad: list[BadLine]) -> FormatError | None:
 
 def read_text_csv(path: PathOrStr, data: bytes | None = None, *, partial: bool = False) -> CsvRows:
     """Read a file, or its beginning, with all fields as text. A ``partial`` one may end within a row."""
-    data, numbers = _without_empty_lines(b"".join(read_chunks(path)) if data is None else data)
+    data = b"".join(read_chunks(path)) if data is None else data
+    if first := SEPARATOR_LINE.match(data):
+        rows = read_text_csv(path, data[first.end() :], partial=partial)
+        return CsvRows(rows.frame, rows.line + 1, [BadLine(each.line + 1, each.found) for each in rows.bad])
+    data, numbers = _without_empty_lines(data)
     names, separator = _read_header(path, data)
     try:
         rows = _parse_fast(data, names, separator) or _parse_by_row(path, data, names, separator)

@@ -6,14 +6,17 @@ import difflib
 import json
 import os
 import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from ragworth.errors import FormatError, Hint, format_names
 from ragworth.formats.catalog import FORMATS
 from ragworth.formats.contract import FileSample, Format
+from ragworth.formats.document_rows import find_rows
 from ragworth.formats.fields import FIELDS, SYSTEM_COLUMNS, FieldFinder, plain_name, quote_argument
 from ragworth.formats.files import PathOrStr
 from ragworth.formats.log import NAMES
-from ragworth.formats.log_files import check_json, sample_file
+from ragworth.formats.log_files import check_json, read_document, sample_file, sample_rows
 
 WORDS = {
     "accepted": (
@@ -41,11 +44,41 @@ def detect(path: PathOrStr) -> Format:
     """Return the format of a file. An unknown one is an error that says how to map its columns."""
     if os.path.isdir(path):  # noqa: PTH112 (pathlib's raises on an invalid name)
         return FORMATS.get("beir")
-    sample = sample_file(path)
-    found = recognise(sample)
+    sample, found = inspect_file(path)
     if found is None:
         raise unknown_error(sample)
     return found
+
+
+class InspectedFile(NamedTuple):
+    """The beginning of a file, and its format; None if no format knows it."""
+
+    sample: FileSample
+    format: Format | None
+
+
+def inspect_file(path: PathOrStr, columns: Mapping[str, str] | None = None) -> InspectedFile:
+    """Sample a file and recognise its format. If it is one JSON object, its rows may be inside.
+
+    ``columns`` are the user's names of fields.
+    """
+    sample = sample_file(path)
+    found = recognise(sample)
+    if sample.kind != "json" or not isinstance(sample.document, dict):
+        return InspectedFile(sample, found)
+    if found is not None and not any(isinstance(value, dict | list) for value in _questions(sample.document)):
+        return InspectedFile(sample, found)
+    documents = read_document(path)
+    rows = find_rows(documents[0], known=found is not None, columns=columns) if len(documents) == 1 else None
+    if rows is None:
+        return InspectedFile(sample, found)
+    sample = sample_rows(str(path), "json", rows, document=rows)
+    return InspectedFile(sample, recognise(sample))
+
+
+def _questions(document: Mapping[str, Any]) -> list[Any]:
+    """The fields of a document that may be its question."""
+    return [value for name, value in document.items() if plain_name(name) in FIELDS["question"]]
 
 
 def recognise(sample: FileSample) -> Format | None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ragworth.formats.contract import FileSample
-from ragworth.formats.fields import FIELDS, GRADE_FIELDS, FieldFinder
+from ragworth.formats.fields import FIELDS, GRADE_FIELDS, FieldFinder, plain_name
 from ragworth.formats.log_format import LogFormat
 
 NAMES = FIELDS | GRADE_FIELDS
 TABLE_COLUMNS = {"passage", "passage_id", "doc_id", "docno", "docid", "corpus-id", "aspect", "text"}
 """Columns of our own tables."""
+
+OF_SYSTEMS = {"system", "system_id", "system_name", "is_correct", "correctness", "human_label", "human_grade"}
+"""Columns that only answers of systems have."""
 
 
 def _recognise(sample: FileSample) -> bool:
@@ -19,8 +24,13 @@ def _recognise(sample: FileSample) -> bool:
     if "question" not in found:
         return "query" in found and "answer" in found and "passages" in found
     if "answer" in found:
-        return found["answer"].lower() not in ("answer", "output", "result") or "accepted" in found
+        return found["answer"].lower() not in ("answer", "output", "result") or "accepted" in found or _is_graded(found)
     return "passages" in found and found["passages"].lower() not in ("context", "sources", "docs", "documents")
+
+
+def _is_graded(found: Mapping[str, str]) -> bool:
+    """Whether the columns of the fields that were found say that a system answered: its name, or a person's grade."""
+    return bool(OF_SYSTEMS & {plain_name(column) for column in found.values()})
 
 
 FORMAT = LogFormat(

@@ -50,8 +50,19 @@ def suffix_of(path: PathOrStr) -> str:
     return Path(PLACES.sub("", str(path))).suffix.lower()
 
 
-def read_log(path: PathOrStr, bad: list[BadLine], *, skip: bool, expected: str, nan: bool = True) -> LogRows:
-    """Open a log. Lines that are not JSON are errors, or go to ``bad``. ``nan``: whether NaN stands for null."""
+def read_log(
+    path: PathOrStr,
+    bad: list[BadLine],
+    *,
+    skip: bool,
+    expected: str,
+    nan: bool = True,
+    find_rows: Callable[[Mapping[str, Any]], list[Any] | None] = lambda document: None,
+) -> LogRows:
+    """Open a log. Lines that are not JSON are errors, or go to ``bad``.
+
+    ``nan``: whether NaN stands for null; ``find_rows`` finds the rows in a file that is one JSON object.
+    """
     source = str(path)
     if suffix_of(path) in (".csv", ".tsv"):
         rows = read_text_csv(path)
@@ -66,6 +77,8 @@ def read_log(path: PathOrStr, bad: list[BadLine], *, skip: bool, expected: str, 
         return LogRows(source, "line", values)
     document = read_document(path)
     items = document[0] if len(document) == 1 and isinstance(document[0], list) else document
+    if len(document) == 1 and isinstance(document[0], dict):
+        items = find_rows(document[0]) or document
     return LogRows(source, "record", enumerate(items, 1))
 
 
@@ -144,7 +157,7 @@ def sample_file(path: PathOrStr) -> FileSample:
     if suffix == ".parquet":
         packed = Path(path).suffix.lower() != ".parquet"
         frame = read_parquet(path) if packed else parquet.read_parquet(path, rows=HEAD_ROWS)
-        return _sample(str(path), "table", frame.head(HEAD_ROWS).to_dicts())
+        return sample_rows(str(path), "table", frame.head(HEAD_ROWS).to_dicts())
     with open_file(path) as stream:
         data = stream.read(HEAD_BYTES).removeprefix(BOM)
         whole = not stream.read(1)
@@ -153,7 +166,7 @@ def sample_file(path: PathOrStr) -> FileSample:
         table = text_rows.frame
         if not table.height and (error := encoding_error(path, text_rows.bad)) is not None:
             raise error
-        return _sample(str(path), "table", table.head(HEAD_ROWS).to_dicts(), table.columns)
+        return sample_rows(str(path), "table", table.head(HEAD_ROWS).to_dicts(), table.columns)
     text = data.decode("utf-8", "replace").lstrip()
     if text[:1] not in ("{", "["):
         return FileSample(str(path), "other", data)
@@ -161,16 +174,17 @@ def sample_file(path: PathOrStr) -> FileSample:
     if not values:
         return FileSample(str(path), "json", data)
     rows = values[0] if isinstance(values[0], list) and len(values) == 1 else values
-    return _sample(str(path), "lines" if _is_lines(path) else "json", rows, document=values[0])
+    return sample_rows(str(path), "lines" if _is_lines(path) else "json", rows, document=values[0])
 
 
-def _sample(
+def sample_rows(
     path: str,
     kind: Literal["json", "lines", "table"],
     rows: list[Any],
     columns: Iterable[str] = (),
     document: Any = None,
 ) -> FileSample:
+    """Make a sample of the first rows of a file."""
     dicts = [row for row in rows[:HEAD_ROWS] if isinstance(row, dict)]
     names = dict.fromkeys([*columns, *(str(key) for row in dicts for key in row)])
     return FileSample(path, kind, b"", document, tuple(dicts), tuple(names))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, islice
 from typing import Any
 
@@ -12,10 +13,19 @@ from ragworth.collection import Collection, text_id
 from ragworth.errors import BadLine, FormatError, Hint, format_count, quote_short
 from ragworth.formats.columns import skipped_note
 from ragworth.formats.contract import FileSample, Format, LoadedCollection
+from ragworth.formats.document_rows import find_rows
 from ragworth.formats.fields import GRADE_FIELDS, SYSTEM_COLUMNS, FieldFinder, Names, plain_name, quote_argument
 from ragworth.formats.files import PathOrStr, run_name
 from ragworth.formats.log_collector import TWICE
-from ragworth.formats.log_files import LogRows, bad_rows_error, read_log, reject_row, unpack_rows
+from ragworth.formats.log_files import (
+    MAX_REPORTED,
+    LogRows,
+    bad_rows_error,
+    read_log,
+    reject_row,
+    sample_rows,
+    unpack_rows,
+)
 from ragworth.formats.log_passages import as_passage
 from ragworth.formats.log_record import LogRecord
 from ragworth.formats.log_rows import read_record
@@ -28,6 +38,9 @@ from ragworth.tables.ranking import Ties
 
 REPEAT_COLUMNS = ("run", "run_id", "trial", "attempt", "iteration", "repetition", "replicate", "seed", "sample")
 """Names of columns that may number the answers of a system to a question."""
+
+PASSAGE_COLUMNS = ("rank", "position", "chunk_id", "chunk_index", "passage_id", "passage_rank", "doc_id", "doc_rank")
+"""Names of columns of files with a row for each passage."""
 
 Reject = Callable[[int, str], None]
 """Reports a row that can't be used, by place and reason."""
@@ -109,8 +122,14 @@ class LogFormat:
     ) -> LoadedCollection:
         """Read a file."""
         bad: list[BadLine] = []
-        rows = read_log(path, bad, skip=True, expected=self.expected)  # all bad lines are reported together
+        # All bad lines are reported together.
+        rows = read_log(path, bad, skip=True, expected=self.expected, find_rows=partial(self._find_rows, columns))
         return self._build(rows, bad, columns, system or run_name(path), skip_bad_lines)
+
+    def _find_rows(self, columns: Mapping[str, str] | None, document: Mapping[str, Any]) -> list[Any] | None:
+        """The rows in a JSON object that isn't in the format itself."""
+        known = self.recognise(sample_rows("", "json", [document], document=document))
+        return find_rows(document, known=known, columns=columns)
 
     def load_rows(
         self,
@@ -131,7 +150,9 @@ class LogFormat:
         builder = LogBuilder(rows.source, system, unit=rows.unit, grades=finder.columns)
 
         def reject(place: int, found: str) -> None:
-            reject_row(rows, bad, place, found, skip=skip, expected=self.expected)
+            reject_row(rows, bad, place, found, skip=True, expected=self.expected)
+            if len(bad) >= MAX_REPORTED:
+                self._check_bad(rows, bad, finder, skip)
 
         rows = unpack_rows(rows, self.unpack)
         if self.is_document is not None:
@@ -177,6 +198,10 @@ class LogFormat:
                     option="columns",
                 )
             )
+        column = next((key for key in finder.seen if plain_name(key) in PASSAGE_COLUMNS), None)
+        if column is not None and any(TWICE in each.found for each in bad):
+            advice = "write a row for each question with a list of passages"
+            raise error.copy(remedy=f"if {column!r} is of one passage in each row, {advice}")
         raise error
 
     def read_contexts(

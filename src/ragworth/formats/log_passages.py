@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from ragworth.errors import format_names, quote_short
+from ragworth.formats.fields import plain_name
 from ragworth.formats.log_record import LoggedPassage
 from ragworth.formats.log_values import as_grade, as_row, is_given, parse_cell
 from ragworth.formats.search_hits import find_hits
@@ -21,7 +22,9 @@ TEXT_KEYS = (
 ID_KEYS = ("doc_id", "id", "_id", "id_", "node_id", "passage_id", "docid", "docno", "chunk_id", "document.id", "uuid")
 
 
-SCORE_KEYS = ("score", "_score", "similarity", "document.score", "certainty")
+SCORE_KEYS = (
+    *("score", "_score", "similarity", "document.score", "certainty", "@search.reranker_score", "@search.score"),
+)
 
 
 RELEVANCE_KEYS = ("relevance", "is_relevant", "relevant")
@@ -37,8 +40,11 @@ STORED = ("_source", "payload", "entity", "properties", "metadata", "content")
 Pinecone, Bedrock."""
 
 
+KNOWN_KEYS = frozenset((*TEXT_KEYS, *ID_KEYS, *SCORE_KEYS, *RELEVANCE_KEYS, *WRAPPERS, *STORED))
+
+
 def as_passages(value: Any) -> list[LoggedPassage] | None:
-    """Passages in the order shown: texts, objects with a text or an id, or ``{id: text}``; also written as text."""
+    """Passages in the order shown: texts, objects with a text or an id, or ``{id: passage}``; also written as text."""
     value = parse_cell(value, "passage")
     if value is None:
         return None
@@ -48,8 +54,14 @@ def as_passages(value: Any) -> list[LoggedPassage] | None:
     if hits is not None:
         value = hits
     if isinstance(value, Mapping):
-        if value and all(isinstance(each, str) for each in value.values()) and not set(value) & {*TEXT_KEYS, *ID_KEYS}:
+        if not value:
+            return []
+        if all(isinstance(each, str) for each in value.values()) and not set(value) & {*TEXT_KEYS, *ID_KEYS}:
             return [LoggedPassage(as_text(text, "passage"), as_id(name, "id")) for name, text in value.items()]
+        if not KNOWN_KEYS & set(value) and all(isinstance(each, Mapping) for each in value.values()):
+            named = [as_passage({"id": name, **each}, rank) for rank, (name, each) in enumerate(value.items(), 1)]
+            if all(each.text is not None for each in named):
+                return named
         value = [value]
     if not isinstance(value, Sequence):
         raise WrongLineError(f"the passages are {quote_short(value, 24)}, not a list")
@@ -66,7 +78,7 @@ def as_passage(item: Any, rank: int) -> LoggedPassage:
             return LoggedPassage(as_text("\n".join([first, " ".join(each.strip() for each in second)]), "passage"))
         if as_row(first) is not None and isinstance(second, int | float):
             return as_passage(first, rank)._replace(score=as_number(second, f"score of passage {rank}"))
-    row = as_row(item)
+    row = _with_plain_keys(as_row(item))
     if row is None:
         raise WrongLineError(f"passage {rank} is {quote_short(item, 24)}, not an object")
     if "_additional" in row:  # Weaviate's id and distance
@@ -89,6 +101,23 @@ def as_passage(item: Any, rank: int) -> LoggedPassage:
             f"passage {rank} has neither doc_id nor text; it has {format_names(list(map(str, row)), 8)}"
         )
     return outer
+
+
+def _with_plain_keys(row: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """The row with the keys of a passage as we write them: ``pageContent`` and ``Content`` are renamed."""
+    other = _other_spellings(tuple(row)) if row else {}
+    return {other.get(key, key): value for key, value in row.items()} if row and other else row
+
+
+@lru_cache(maxsize=1024)
+def _other_spellings(names: tuple[str, ...]) -> dict[str, str]:
+    """Names in another spelling of a key that a passage may have and these names lack."""
+    found: dict[str, str] = {}
+    for name in names:
+        plain = plain_name(name)
+        if name not in KNOWN_KEYS and plain in KNOWN_KEYS and plain not in names and plain not in found.values():
+            found[name] = plain
+    return found
 
 
 def _is_empty_search(row: Mapping[str, Any]) -> bool:

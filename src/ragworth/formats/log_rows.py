@@ -10,6 +10,7 @@ from ragworth.formats.fields import FIELDS, FieldFinder
 from ragworth.formats.log_passages import ID_KEYS, as_passages
 from ragworth.formats.log_record import LoggedPassage, LogRecord
 from ragworth.formats.log_values import as_answer, as_grades, as_name, as_repeat, as_texts, parse_cell
+from ragworth.formats.missing_answers import NO_ANSWER_TEXTS, NO_REFERENCE
 from ragworth.formats.values import WrongLineError, as_text
 
 BLANK_NOTE = "passages without any text are left out"
@@ -34,6 +35,9 @@ def read_record(row: Mapping[str, Any], finder: FieldFinder, place: int, *, cell
         raise WrongLineError(f"the {keys['question']} is empty, and there is no id")
     grades = [name for name in {**keys, **finder.grades} if name not in FIELDS]
     shown = parse_cell(finder.get(row, "passages"), "passage")
+    if isinstance(shown, str) and shown.strip() in NO_ANSWER_TEXTS | NO_REFERENCE:
+        _note_once(finder, f"{keys['passages']!r} such as {shown.strip()!r} are read as no passages")
+        shown = []
     passages = as_passages(shown)
     _note_other_text(shown, passages, finder)
     return LogRecord(
@@ -44,7 +48,7 @@ def read_record(row: Mapping[str, Any], finder: FieldFinder, place: int, *, cell
         repeat=as_repeat(finder.get(row, "repeat")),
         passages=without_blank(_with_ids(passages, finder.get(row, "passage_ids"), cells=cells), finder),
         answer=as_answer(_inner_text(finder.get(row, "answer"), "answer"), keys.get("answer", "answer")),
-        accepted=as_texts(_inner_text(finder.get(row, "accepted"), "answer"), cells=cells),
+        accepted=as_texts(_accepted(finder.get(row, "accepted"), cells=cells), cells=cells),
         relevant=read_relevant(row, finder, cells=cells),
         outcomes={name: as_grades(finder.get(row, name), name) for name in grades},
     )
@@ -57,6 +61,20 @@ def _inner_text(value: Any, field: str) -> Any:
     return next(
         (value[name] for name in (*FIELDS[field], "text", "content") if isinstance(value.get(name), str)), value
     )
+
+
+def _accepted(value: Any, *, cells: bool) -> Any:
+    """The accepted answers in an object: ``{"text": […], "answer_start": […]}`` of SQuAD, or a value with aliases."""
+    value = parse_cell(value, "answer") if cells else value
+    if not isinstance(value, Mapping):
+        return value
+    inner = _inner_text(value, "answer")
+    if isinstance(inner, Mapping):
+        inner = next((value[name] for name in ("text", "texts", "answers", "value") if value.get(name)), inner)
+    aliases = value.get("aliases")
+    if isinstance(inner, str) and isinstance(aliases, list):
+        return list(dict.fromkeys([inner, *aliases]))
+    return inner
 
 
 def read_relevant(row: Mapping[str, Any], finder: FieldFinder, *, cells: bool = False) -> list[LoggedPassage]:
@@ -76,9 +94,14 @@ def without_blank(passages: list[LoggedPassage] | None, finder: FieldFinder) -> 
     if passages is None:
         return None
     kept = [each for each in passages if each.id is not None or each.text is None or each.text.strip()]
-    if len(kept) < len(passages) and BLANK_NOTE not in finder.notes:
-        finder.notes.append(BLANK_NOTE)
+    if len(kept) < len(passages):
+        _note_once(finder, BLANK_NOTE)
     return kept
+
+
+def _note_once(finder: FieldFinder, note: str) -> None:
+    if note not in finder.notes:
+        finder.notes.append(note)
 
 
 def _note_other_text(value: Any, passages: Sequence[LoggedPassage] | None, finder: FieldFinder) -> None:
@@ -89,8 +112,8 @@ def _note_other_text(value: Any, passages: Sequence[LoggedPassage] | None, finde
     long = {key for row in rows for key, text in row.items() if isinstance(text, str) and len(text) >= LONG_TEXT}
     names = [key for key in dict.fromkeys(key for row in rows for key in row) if key in long and key not in ID_KEYS]
     note = f"passages have no text: {format_names(names)} isn't read as one; call it 'text' if it is"
-    if names and note not in finder.notes:
-        finder.notes.append(note)
+    if names:
+        _note_once(finder, note)
 
 
 def _with_ids(passages: list[LoggedPassage] | None, ids: Any, *, cells: bool) -> list[LoggedPassage] | None:

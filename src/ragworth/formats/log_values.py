@@ -74,6 +74,10 @@ def plain_value(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else value
 
 
+OBJECT = re.compile(r"[\[,:(]\s*[A-Z]\w*\(\w+=")
+"""An object as Python writes it, such as ``Document(page_content='…')``."""
+
+
 def parse_cell(value: Any, what: str) -> Any:
     """Parse a list in a cell: JSON, or the way Python or NumPy write it. Other texts stay as they are."""
     value = plain_value(value)
@@ -87,13 +91,30 @@ def parse_cell(value: Any, what: str) -> Any:
     except (ValueError, RecursionError):
         pass
     try:
-        parsed = ast.literal_eval(text)
+        parsed = _parse_objects(text) if what == "passage" and OBJECT.search(text) else ast.literal_eval(text)
         spaced = _spaced_strings(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError, tokenize.TokenError):
         if re.match(r"""[\[{]\s*["'{\[]""", text):
             raise WrongLineError(f"the {what}s start like a list, but can't be read: {quote_short(text, 40)}") from None
         return value
     return spaced or parsed
+
+
+def _parse_objects(text: str) -> Any:
+    """A list or dict as Python writes it, with objects in it as dicts of their fields: documents of LangChain."""
+
+    def convert(node: ast.expr) -> Any:
+        if isinstance(node, ast.List | ast.Tuple):
+            return [convert(each) for each in node.elts]
+        if isinstance(node, ast.Dict):
+            return {convert(key): convert(each) for key, each in zip(node.keys, node.values, strict=True) if key}
+        if isinstance(node, ast.Call):
+            return {each.arg: convert(each.value) for each in node.keywords if each.arg} or ast.unparse(node)
+        if isinstance(node, ast.Name):  # nan
+            return None
+        return ast.literal_eval(node)
+
+    return convert(ast.parse(text, mode="eval").body)
 
 
 def _spaced_strings(text: str) -> list[str]:

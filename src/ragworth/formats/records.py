@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
-from ragworth.errors import TableError, with_article
+from ragworth.errors import TableError, format_names, with_article
 from ragworth.formats.log_files import HEAD_ROWS
 from ragworth.formats.log_values import as_row
 from ragworth.tables.coercion import to_frame
@@ -31,6 +31,14 @@ class MemoryRows(NamedTuple):
 def read_rows(data: Any, source: str = "") -> MemoryRows:
     """Return the rows of any container that we know."""
     if type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "columns"):
+        if not data.columns.is_unique:
+            twice = sorted(set(map(str, data.columns[data.columns.duplicated()])))
+            raise TableError(f"columns occur twice: {format_names(twice)}", remedy="name each column once", file=source)
+        named = [name for name in data.index.names if name is not None]
+        if named and len(named) == len(data.index.names) and not set(named) & set(data.columns):
+            data = data.reset_index()
+        if not len(data):
+            raise TableError("the data frame has no rows", expected="a row for each answer", file=source)
         return _make_rows(
             [{str(key): each for key, each in row.items()} for row in data.to_dict("records")], cells=True
         )
@@ -58,7 +66,8 @@ def read_rows(data: Any, source: str = "") -> MemoryRows:
 def _read_dict(data: Mapping[str, Any]) -> MemoryRows:
     """Columns of equal length, or one document."""
     lists = [value for value in data.values() if isinstance(value, list | tuple)]
-    if len(lists) == len(data) > 1 and len({len(each) for each in lists}) == 1:
+    rows = all(isinstance(row, Mapping) for each in lists for row in each)  # of systems, perhaps
+    if len(lists) == len(data) > 1 and len({len(each) for each in lists}) == 1 and not rows:
         names = list(data)
         return _make_rows([dict(zip(names, row, strict=True)) for row in zip(*lists, strict=True)])
     made = _make_rows([dict(data)])

@@ -9,6 +9,10 @@ from typing import Any
 from ragworth.errors import format_names
 from ragworth.formats.fields import FIELDS, SYSTEM_COLUMNS, FieldFinder, plain_name, quote_argument
 from ragworth.formats.grade_words import GRADES
+from ragworth.formats.log_passages import TEXT_KEYS
+from ragworth.formats.log_rows import LONG_TEXT
+from ragworth.formats.log_values import parse_cell
+from ragworth.formats.values import WrongLineError
 
 SEEN_ROWS = 500
 """Rows whose values are looked at."""
@@ -17,7 +21,8 @@ TITLES = {"answer": "the answer", "accepted": "the accepted answer", "passages":
 NO_GRADE = re.compile(
     r"(^|_)(ids?|index|idx|number|num|no$|count|rank|page|line|row|fold|seed|temperature|turn|step|year|date|time|"
     r"timestamp|ts|created|updated|latency|duration|elapsed|runtime|seconds|ms|costs?|price|tokens?|length|len|size|"
-    r"words|chars|(?<!at_)k|version|port|start|end|unnamed:|level)(_|$)"
+    r"words|chars|(?<!at_)k|version|port|start|end|unnamed:|level|(?<!at_)n|nr|i|priority|difficulty|age|hops?|attempts?|retries|"
+    r"depth)(_|$)"
 )
 """Names of numbers that say nothing of an answer's quality."""
 
@@ -27,6 +32,9 @@ VERDICT = re.compile(
 )
 """Names of columns that may say in words how good an answer is."""
 
+ANSWER_WORDS = {"answer", "response", "output", "prediction", "completion", "antwort", "respuesta", "réponse"}
+"""Words in the names of columns of answers."""
+
 MAX_WORDS = 6
 """Maximum number of different words in such a column."""
 
@@ -35,7 +43,9 @@ CONVERSATION = re.compile(r"(conversation|session|dialog(ue)?|thread|chat)(_?(id
 
 JOINED = re.compile(
     r"\n[ \t]*(?:-{3,}|={3,}|\*{3,}|#{3,})[ \t]*\n|\|\|\||<sep>|\[SEP\]|\n[ \t]*\n[ \t]*\S|"
-    r"(?:^|\n)[ \t]*\[?(?:Document|Passage|Doc|Source) ?\d"
+    r"(?:^|\n)[ \t]*\[?(?:Document|Passage|Doc|Source) ?\d|(?:^|\s)\[1\]\s.*\s\[2\]\s|^\s*1[.)]\s.*\n\s*2[.)]\s|"
+    r"\bpage_content=.*\bpage_content=",
+    re.DOTALL,
 )
 """What programs write between passages that they put into one text."""
 
@@ -56,7 +66,8 @@ class UnusedColumns:
             return
         self.systems.add(str(finder.get(row, "system")))
         shown = finder.get(row, "passages")
-        self.joined += isinstance(shown, str) and JOINED.search(shown) is not None and not shown.startswith(("[", "{"))
+        joined = isinstance(shown, str) and JOINED.search(shown) is not None
+        self.joined += joined and isinstance(parse_cell(shown, "passage"), str)
         used = {*finder.keys(row).values(), *finder.grades.values()}
         for name, value in row.items():
             if name in used or value is None:
@@ -78,6 +89,7 @@ class UnusedColumns:
             if field in found and field not in finder.columns
             for note in self._others(field, found, finder, grades)
         ]
+        notes += self._answer_notes(found.get("answer", ""))
         for field in ("passages", "accepted"):
             names = [name for name in self.values if plain_name(name.rpartition(".")[2]) in _names(field, finder)]
             if names and field not in found:
@@ -88,6 +100,8 @@ class UnusedColumns:
             if texts:
                 which, mapping = format_names(texts, 4), quote_argument(f"answer={texts[0]}")
                 notes.append(f"{which} not used; if the answers are there: --map {mapping}, or [columns]")
+        if "passages" not in found:
+            notes += self._passage_notes(finder)
         if plain_name(found.get("accepted", "")) == "references" and "passages" not in found:
             notes.append(
                 "'references' are read as accepted answers; if they are the passages: --map passages=references, "
@@ -135,6 +149,32 @@ class UnusedColumns:
                 return [f"{name!r} ({few}) isn't used: all is read as one system; if it names systems: --map {mapping}"]
         return []
 
+    def _answer_notes(self, used: str) -> list[str]:
+        """The note on columns that may have answers of other systems: ``answer_b`` beside ``answer_a``."""
+        others = [
+            name
+            for name, values in self.values.items()
+            if differ_in_one_word(used, name) and all(isinstance(value, str) for value in values)
+        ]
+        if not others:
+            return []
+        few = format_names(others, 4)
+        return [f"{few} not used; for answers of several systems write a row for each, with its 'system'"]
+
+    def _passage_notes(self, finder: FieldFinder) -> list[str]:
+        """Notes on columns that may have the passages, by what is in them, or by their numbers: ``context_1``."""
+        names = [name for name, values in self.values.items() if _may_be_passages(values)]
+        usual = _names("passages", finder)
+        names = [name for name in names if plain_name(name.rpartition(".")[2]) not in usual]  # has a note
+        if names:
+            mapping = quote_argument(f"passages={names[0]}")
+            return [f"{format_names(names, 4)} not used; if the passages are there: --map {mapping}, or [columns]"]
+        ends = {name: re.fullmatch(r"(\w+?)s?_?\d+", plain_name(name)) for name in self.values}
+        numbered = [name for name, end in ends.items() if end and {end[1], f"{end[1]}s"} & usual]
+        if len(numbered) < 2:
+            return []
+        return [f"{format_names(numbered, 4)} not used; if these are the passages, write them as a list in one column"]
+
     def _conversations(self) -> list[str]:
         """The first column that names more than two conversations, which several records of a system share."""
         named = {name: each for name, each in self.values.items() if CONVERSATION.fullmatch(plain_name(name))}
@@ -155,6 +195,15 @@ class UnusedColumns:
         if names == ["references"] and "passages" not in found:
             return [f"{title}; if these are the passages: --map passages=references"]
         return [f"{title}; to change that: --map {quote_argument(f'{field}={names[0]}')}"]
+
+
+def differ_in_one_word(one: str, other: str) -> bool:
+    """Whether two columns of answers differ in one word: ``answer_a`` and ``answer_b``."""
+    words, others = plain_name(one).split("_"), plain_name(other).split("_")
+    if one == other or len(words) != len(others) or plain_name(other) in FIELDS["accepted"]:
+        return False
+    different = [pair for pair in zip(words, others, strict=True) if pair[0] != pair[1]]
+    return len(different) == 1 and not ANSWER_WORDS.isdisjoint(set(words) & set(others))
 
 
 def _names(field: str, finder: FieldFinder) -> set[str]:
@@ -188,6 +237,25 @@ def _may_be_answers(name: str, values: list[Any]) -> bool:
         return False
     texts = [value for value in values if isinstance(value, str) and " " in value.strip()]
     return 2 * len(texts) > len(values) and 2 * len(set(texts)) > len(texts)
+
+
+def _may_be_passages(values: list[Any]) -> bool:
+    """Whether most values are lists of long texts, or of objects with a text."""
+
+    def is_passage(value: Any) -> bool:
+        if isinstance(value, Mapping):
+            texts = (value[key] for key in value if plain_name(key) in TEXT_KEYS)
+            return "role" not in value and any(isinstance(text, str) for text in texts)
+        return isinstance(value, str) and len(value) >= LONG_TEXT
+
+    lists = []
+    for value in values:
+        try:
+            parsed = parse_cell(value, "value")
+        except WrongLineError:
+            continue
+        lists.append(isinstance(parsed, list) and bool(parsed) and all(map(is_passage, parsed)))
+    return 2 * sum(lists) > len(values)
 
 
 def _is_grade_text(value: Any) -> bool:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ragworth import parquet
+from ragworth.formats.compression import SPREADSHEETS
 from ragworth.formats.files import BOM, open_file
 from ragworth.formats.frames import read_parquet
 
@@ -55,7 +56,7 @@ class CandidateFile(NamedTuple):
     @property
     def telling(self) -> bool:
         """Whether the name says that it is data."""
-        return self.plain.endswith((*TABLE_SUFFIXES, *JSON_SUFFIXES, ".run", ".trec", ".qrels"))
+        return self.plain.endswith((*TABLE_SUFFIXES, *JSON_SUFFIXES, *SPREADSHEETS, ".run", ".trec", ".qrels"))
 
 
 class FileHead(NamedTuple):

@@ -15,6 +15,7 @@ from ragworth.errors import FormatError, InputError, RagworthError
 from ragworth.formats import answers as written
 from ragworth.formats import outcomes, texts
 from ragworth.formats.contract import Format, LoadedCollection
+from ragworth.formats.files import run_name
 from ragworth.formats.grade_words import GradeError
 from ragworth.inputs.file_heads import TABLE_SUFFIXES, FileHead
 from ragworth.inputs.guesses import KIND_NAMES, FileForm, FileKind, Guess, TextKind, UnknownKindError, guess_kinds
@@ -133,7 +134,11 @@ def _confirm_guess(head: FileHead, guess: Guess) -> RecognisedFile | None:
     """The file read as what it seems to be; None where it holds nothing of the kind."""
     skip = not head.whole and not head.file.plain.endswith(".parquet")  # the beginning may end within a row
     try:
+        whole = head.whole
         frame, more = READERS[guess.kind](head.sample, guess.form, skip)
+        if guess.kind == "run" and not whole and set(frame["system"]) != {run_name(head.sample)}:
+            whole = True  # systems may follow one after the other
+            frame, more = READERS[guess.kind](head.file.path, guess.form, False)
     except GradeError:
         raise
     except RagworthError as error:
@@ -143,7 +148,7 @@ def _confirm_guess(head: FileHead, guess: Guess) -> RecognisedFile | None:
     if not frame.height and not more.passages.height:
         return None
     return RecognisedFile(
-        head.file.name, guess.kind, _path_spec(head, guess.kind, guess.form), frame, head.whole, more, guess.doubt
+        head.file.name, guess.kind, _path_spec(head, guess.kind, guess.form), frame, whole, more, guess.doubt
     )
 
 

@@ -11,8 +11,8 @@ from ragworth import formats
 from ragworth.collection import Collection
 from ragworth.errors import FormatError, TableError, format_count
 from ragworth.formats.contract import Format, LoadedCollection
-from ragworth.formats.detection import detect
-from ragworth.formats.log_files import sample_file, suffix_of
+from ragworth.formats.detection import detect, inspect_file
+from ragworth.formats.log_files import suffix_of
 from ragworth.inputs.names import named_run
 from ragworth.tables import Answers, Outcomes
 from ragworth.tables.ranking import Ties
@@ -60,7 +60,7 @@ def applicable_columns(path: str | Path, columns: Mapping[str, str]) -> Mapping[
     file = Path(rest if colon and prefix in formats.FORMATS else path)
     if not columns or suffix_of(file) not in formats.DETECTABLE or not file.is_file():
         return {}
-    there = sample_file(file).columns
+    there = inspect_file(file, columns).sample.columns
     return columns if any(name in there or name.partition(".")[0] in there for name in columns.values()) else {}
 
 

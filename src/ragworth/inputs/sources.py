@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from ragworth import config
 from ragworth.config import WORKSPACE_FILE, AnswerConfig, OutputPaths, Workspace
 from ragworth.errors import InputError, format_list
+from ragworth.formats.compression import SPREADSHEETS
 from ragworth.formats.contract import LoadedCollection
 from ragworth.formats.files import EncodingError, run_name
 from ragworth.formats.grade_words import GradeError
@@ -175,7 +176,8 @@ def inspect_folder(folder: Path, columns: Mapping[str, str] | None = None) -> Wo
                 raise error.copy(file=str(file.path)) from error  # it may be about a copy of the file's beginning
             except InputError as error:
                 if file.telling or isinstance(error, DamagedFileError):
-                    advice = f"; {error.remedy}" if error.hint.option == "columns" else ""
+                    advised = error.hint.option == "columns" or file.plain.endswith(SPREADSHEETS)
+                    advice = f"; {error.remedy}" if advised else ""
                     line = f"line {error.line}: " if error.line else ""
                     unused.append(f"{file.name}: {line}{error.found}{advice}")
     plan = plan_workspace(found, beir)

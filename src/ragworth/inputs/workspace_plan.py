@@ -176,10 +176,11 @@ class _WorkspacePlanner:
                 continue
             if self.queries is None and each.whole and each.texts.queries.height:
                 self.queries = frozenset(each.texts.queries["query"])
-            if len(names) > 1:
+            if len(names) > 1 or (self._names_systems(each) and not each.whole and names[0] not in self.names):
                 several.append(each.spec)
                 self.systems[EVERY_SYSTEM] = {"run": several if len(several) > 1 else each.spec}
-                words = f"{KIND_NAMES[each.kind].removeprefix('a ')}s of {len(names)} systems"
+                number = f"{len(names)} systems" if each.whole else f"{len(names)} or more systems"
+                words = f"{KIND_NAMES[each.kind].removeprefix('a ')}s of {number}"
             else:
                 names = [self._named(each, names[0])]
                 self.systems[names[0]] = {"run": each.spec}
@@ -196,11 +197,16 @@ class _WorkspacePlanner:
             self.answered |= set(names)
         self.graded |= each.log is not None and each.log.outcomes is not None
 
+    def _names_systems(self, each: RecognisedFile) -> bool:
+        """Whether a log names its systems itself; others may follow after its beginning."""
+        names = (run_name(each.name), run_name(PurePosixPath(each.name).name))
+        return each.kind == "log" and not set(each.systems) & set(names)
+
     def _named(self, each: RecognisedFile, own: str) -> str:
         """A name for the system of a file that no other has: its own in a log that names it, or after the file."""
         places = PurePosixPath(each.name).parts[:-1]
         name = run_name(each.name)
-        if each.kind == "log" and own not in (name, run_name(PurePosixPath(each.name).name)):
+        if self._names_systems(each):
             name = own
         for place in reversed(places):
             if name not in self.names | {EVERY_SYSTEM}:

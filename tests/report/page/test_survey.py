@@ -39,6 +39,8 @@ def random_results(seed: int, queries: int = 120) -> Results:
             if rng.random() < 0.8:
                 grade = rng.choice([1.0, 0.5, 0.0, -1.0, None])
                 outcomes.append((system, query, "grade", grade, "ok" if grade is not None else "failed", "test"))
+            elif len(outcomes) % 3:
+                outcomes.append((system, query, "correct", float(len(outcomes) % 2), "ok", "test"))
     judged, rated = [], []
     for query in names:
         kind = rng.choice(["labels", "labels", "ratings", "both", "nothing"])

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.diagnosis import ContextFacts, all_queries, gather_facts, ungraded_reason
+from ragworth.diagnosis import ContextFacts, all_queries, correct_answers, gather_facts, ungraded_reason
 from ragworth.metrics.ground_truth import query_numbers
 from ragworth.results import Results
 from ragworth.tables import Contexts, Judgments, Outcomes, Ratings
@@ -58,6 +58,7 @@ class QueryBlocks:
         self.queries = pl.Series("query", all_queries(contexts), dtype=pl.String)
         self.systems = contexts.systems
         self.ungraded = ungraded_reason(results.outcomes)
+        self.correct = correct_answers(results.outcomes)
         self._outcomes = None if self.ungraded else results.outcomes
         self._graded = None if self.ungraded else results.said.get("grade")
 
@@ -121,7 +122,7 @@ class QueryBlocks:
             eta=self.eta,
             systems=self.systems,
         )
-        return replace(made, ungraded=self.ungraded)
+        return replace(made, ungraded=self.ungraded, correct=self.correct)
 
     def _numbered(self, frames: Sequence[pl.DataFrame]) -> list[NumberedFrame]:
         made = []

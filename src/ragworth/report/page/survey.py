@@ -12,7 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ragworth.diagnosis import FINDINGS, PASSAGE_KINDS, Examiner
-from ragworth.diagnosis.bulk import Rows, Tally, bits, grade_places, hashed_words, kinds_of, tallies
+from ragworth.diagnosis.bulk import Rows, Tally, bits, grade_places, hashed_words, kinds_of, number_array, tallies
 from ragworth.diagnosis.context_facts import graded_answers, grades_together
 from ragworth.diagnosis.worth import worth
 from ragworth.metrics.ground_truth import query_numbers
@@ -133,8 +133,9 @@ class _SurveyBuilder:
         }
         self.examiner.know({name for name, some in there.items() if some}, blocks.ungraded)
         places = grade_places(grades, blocks.systems, block.queries)
+        correct = number_array(blocks.correct, blocks.systems, block.queries)
         known = _among(block, judged) & asked
-        self._add_findings(block, tallies(rows, shape, known, places, texts=bool(len(self.words))))
+        self._add_findings(block, tallies(rows, shape, known, places, correct, texts=bool(len(self.words))))
 
     def _asked(
         self, block: QueryBlock, context: npt.NDArray[np.int64], shape: tuple[int, int]

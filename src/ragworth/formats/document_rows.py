@@ -1,0 +1,75 @@
+"""Find the rows of a log in one JSON object: columns of a data frame, or a list of rows somewhere in the object."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ragworth.formats.fields import FIELDS, FieldFinder
+from ragworth.formats.search_hits import is_chroma
+
+Row = dict[str, Any]
+
+
+def find_rows(document: Any, *, known: bool, columns: Mapping[str, str] | None = None) -> list[Row] | None:
+    """The rows in a JSON object; None if it is a record itself.
+
+    ``known``: whether the object is of a known format; ``columns``: the user's names of its fields.
+    """
+    if not isinstance(document, Mapping):
+        return None
+    rows = column_rows(document)
+    if rows is not None or known or any(name.partition(".")[0] in document for name in (columns or {}).values()):
+        return rows
+    return inner_rows(document)
+
+
+def column_rows(document: Mapping[str, Any]) -> list[Row] | None:
+    """The rows of ``{column: [value, …]}`` or ``{column: {row: value}}``; None if it isn't that.
+
+    One column must have nothing but texts, because the fields of a single record may be lists, too.
+    """
+    columns = list(document.values())
+    if len(columns) < 2 or is_chroma(document):
+        return None
+    if all(isinstance(each, Mapping) for each in columns):
+        names = list(columns[0])
+        numbered = all(str(name).isdecimal() for name in names)  # as pandas writes frames
+        if any(each.keys() != columns[0].keys() for each in columns) or not (numbered or _has_question(document)):
+            return None
+        columns = [[each[name] for name in names] for each in columns]
+    elif not all(isinstance(each, list) for each in columns) or len({len(each) for each in columns}) > 1:
+        return None
+    if not any(each and all(isinstance(value, str) for value in each) for each in columns):
+        return None
+    return [dict(zip(document, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def inner_rows(document: Mapping[str, Any]) -> list[Row] | None:
+    """The rows in an object that is no record itself; None if there are none, or several lists that may be them.
+
+    Known are ``{"columns": […], "data": [[…], …]}``, ``{system: [row, …]}``, ``{query: row}``, and the only list of
+    objects beside other fields: ``{"total": 2, "data": [row, …]}``.
+    """
+    columns, data = document.get("columns") or (), document.get("data") or ()
+    if _is_list_of(columns, str) and _is_list_of(data, list) and all(len(row) == len(columns) for row in data):
+        return [dict(zip(columns, row, strict=True)) for row in data]
+    lists = {str(name): value for name, value in document.items() if _is_list_of(value, Mapping)}
+    if len(lists) == len(document) > 1 and all(_is_record(rows[0]) for rows in lists.values()):
+        return [{"system": name, **row} for name, rows in lists.items() for row in rows]
+    if len(document) > 1 and all(isinstance(each, Mapping) and _is_record(each) for each in document.values()):
+        return [{"query_id": str(name), **row} for name, row in document.items()]
+    return [dict(row) for row in next(iter(lists.values()))] if len(lists) == 1 else None
+
+
+def _is_list_of(value: Any, kind: type[Any]) -> bool:
+    return isinstance(value, Sequence) and bool(value) and all(isinstance(each, kind) for each in value)
+
+
+def _has_question(row: Mapping[str, Any]) -> bool:
+    return "question" in FieldFinder(FIELDS).keys(row)
+
+
+def _is_record(row: Mapping[str, Any]) -> bool:
+    """Whether an object has a question, and an answer or passages."""
+    return _has_question(row) and bool({"answer", "passages"} & FieldFinder(FIELDS).keys(row).keys())
