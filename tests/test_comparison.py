@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from ragworth.report.summary_tables import difference_table
 from ragworth.tables import Scores
 
 
-def scores_of(values: dict[str, list[float | None]], metric: str = "nDCG@10") -> Scores:
+def scores_of(values: Mapping[str, Sequence[float | None]], metric: str = "nDCG@10") -> Scores:
     """Scores of several systems on the same queries; None is a value that could not be had."""
     rows = [
         (system, f"q{i}", metric, value, "ok" if value is not None else "unjudged")
@@ -239,9 +240,9 @@ def test_so_many_comparisons_draw_enough_resamples_to_find_a_difference() -> Non
     values = {f"s{i}": [*map(float, (0.1 if i == 36 else 0.6) + noise[i])] for i in range(37)}
     result = ragworth.compare(scores_of(values), all_pairs=True, changes=0)
     assert result.resamples == 40 * 666
-    assert result.differences.filter(pl.col("system") == "s36")["p_holm"].max() < 0.05
+    assert (result.differences.filter(pl.col("system") == "s36")["p_holm"] < 0.05).all()
     few = ragworth.compare(scores_of(values), all_pairs=True, changes=0, resamples=10_000).differences
-    assert few["p_holm"].min() > 0.05
+    assert (few["p_holm"] > 0.05).all()
     assert few["detectable"].null_count() == few.height
 
 
