@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import numpy as np
 import polars as pl
 import pytest
@@ -13,7 +16,7 @@ from ragworth.report.summary_tables import difference_table
 from ragworth.tables import Scores
 
 
-def scores_of(values: dict[str, list[float | None]], metric: str = "nDCG@10") -> Scores:
+def scores_of(values: Mapping[str, Sequence[float | None]], metric: str = "nDCG@10") -> Scores:
     """Scores of several systems on the same queries; None is a value that could not be had."""
     rows = [
         (system, f"q{i}", metric, value, "ok" if value is not None else "unjudged")
@@ -229,3 +232,43 @@ def test_a_difference_that_the_interval_would_not_show_is_not_called_detectable(
     found = ragworth.compare(scores_of({"a": first, "b": second}, "UDCG@5")).differences.row(0, named=True)
     assert found["low"] < -0.05 and found["high"] > 0.05
     assert found["detectable"] == pytest.approx((found["high"] - found["low"]) / 2)
+
+
+def test_so_many_comparisons_draw_enough_resamples_to_find_a_difference() -> None:
+    # 37 systems are 666 pairs; with 10,000 resamples, the smallest corrected p is 666/10,001 > 0.05.
+    noise = np.random.default_rng(0).normal(scale=0.01, size=(37, 30))
+    values = {f"s{i}": [*map(float, (0.1 if i == 36 else 0.6) + noise[i])] for i in range(37)}
+    result = ragworth.compare(scores_of(values), all_pairs=True, changes=0)
+    assert result.resamples == 40 * 666
+    assert (result.differences.filter(pl.col("system") == "s36")["p_holm"] < 0.05).all()
+    few = ragworth.compare(scores_of(values), all_pairs=True, changes=0, resamples=10_000).differences
+    assert (few["p_holm"] > 0.05).all()
+    assert few["detectable"].null_count() == few.height
+
+
+def test_nothing_is_detectable_where_no_corrected_p_can_be_small() -> None:
+    rng = np.random.default_rng(1)
+    values = {f"s{i}": rng.random(6).tolist() for i in range(3)}
+    found = ragworth.compare(scores_of(values)).differences
+    assert found["detectable"].null_count() == 2  # 6 queries: p is at least 2/2⁶, twice that for two comparisons
+    two = ragworth.compare(scores_of({name: values[name] for name in ("s0", "s1")})).differences
+    assert two["detectable"].null_count() == 0
+    assert ragworth.compare(scores_of(values), test="t").differences["detectable"].null_count() == 0
+
+
+@pytest.mark.parametrize(("test", "gated"), [("sign", False), ("wilcoxon", False), ("t", True)])
+def test_a_lower_mean_isnt_worse_by_a_test_that_finds_the_system_better(test: Any, gated: bool) -> None:
+    # Slightly better on 50 of 60 queries, far worse on 10: the mean falls by 0.025, or by 0.1 with larger losses.
+    small = scores_of({"old": [0.9] * 60, "new": [0.95] * 50 + [0.5 if not gated else 0.0] * 10})
+    result = ragworth.compare(small, test=test)
+    row = result.differences.row(0, named=True)
+    assert row["difference"] < 0 < row["wins"] - row["losses"]
+    assert row["p_holm"] < 0.05
+    assert result.worse("nDCG@10").height == gated
+    assert (("nDCG@10", "old", "new") in result.opposed) == (not gated)
+
+
+def test_a_system_that_loses_most_queries_is_worse_by_the_sign_test() -> None:
+    result = ragworth.compare(scores_of({"old": [0.6] * 60, "new": [0.5] * 50 + [0.7] * 10}), test="sign")
+    assert result.worse("nDCG@10").height == 1
+    assert not result.opposed

@@ -187,3 +187,26 @@ def test_a_gate_fails_if_an_input_has_no_values_of_it(tmp_path: Path) -> None:
     made = call("compare", old, new, "--fail-if-worse", "correct")
     assert made.exit_code == 2
     assert "new has no values of correct" in made.stderr and "f1" in made.stderr
+
+
+def test_a_gate_that_no_difference_could_fail_says_so(tmp_path: Path) -> None:
+    rows = [(f"s{i}", f"q{j}", "f1", 0.9 if i == 0 else 0.1 + j / 100) for i in range(13) for j in range(8)]
+    path = save(pl.DataFrame(rows, schema=["system", "query", "aspect", "value"], orient="row"), tmp_path / "o.csv")
+    found = call("compare", path, "--fail-if-worse", "f1")
+    assert found.exit_code == 0
+    assert "no difference by f1 can be significant: for 12 comparisons" in found.stderr  # 12 · 2/2⁸ = 0.094
+    assert "more queries, or compare fewer systems" in found.stderr
+    assert call("compare", path, "--fail-if-worse", "f1", "--test", "t").exit_code == 3
+
+
+def test_a_sign_test_against_the_means_is_noted(tmp_path: Path) -> None:
+    rows = [
+        (name, f"q{i}", "f1", high if i < 50 else low)
+        for name, high, low in (("a", 0.6, 0.6), ("b", 0.65, 0.2))
+        for i in range(60)
+    ]
+    path = save(pl.DataFrame(rows, schema=["system", "query", "aspect", "value"], orient="row"), tmp_path / "o.csv")
+    found = call("compare", path, "--fail-if-worse", "f1", "--test", "sign")
+    assert found.exit_code == 0
+    assert "worse:" not in found.stderr
+    assert "the sign test points the other way than the means of b and a by f1" in found.stderr

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from ragworth import Collection, Contexts
 from ragworth.collection import text_id
 from ragworth.errors import FormatError, RagworthError
-from ragworth.formats import load, read_contexts, write
+from ragworth.formats import load, read_contexts, read_judgments, write
 from ragworth.formats.missing_answers import NO_REFERENCE
 from tests.strategies import examples
 
@@ -261,3 +261,20 @@ def test_infinite_scores_are_refused_or_survive(tmp_path: Path) -> None:
     except RagworthError:
         return
     assert read_contexts(tmp_path / "a.jsonl") == made
+
+
+def test_a_run_of_one_passage_a_line(save: Save) -> None:
+    rows = [{"query_id": "q1", "doc_id": "d1", "score": 0.5}, {"query_id": "q1", "doc_id": "d2", "score": 3}]
+    path = save("dense.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    assert read_contexts(path).frame.rows() == [("dense", "q1", 1, "d2", 3.0), ("dense", "q1", 2, "d1", 0.5)]
+    found = load(save("ranks.jsonl", '{"system": "a", "query": "q1", "passage": "d1", "rank": 1}\n')).contexts
+    assert found is not None and found.systems == ["a"]
+    with pytest.raises(RagworthError, match="score is missing"):
+        read_contexts(save("gap.jsonl", json.dumps(rows[0]) + '\n{"query_id": "q1", "doc_id": "d2"}\n'))
+
+
+def test_labels_in_a_column_of_their_own(save: Save) -> None:
+    rows = [{"query": "q1", "passage": "d1", "relevance": 2}, {"query": "q1", "passage": "d2", "relevance": 0}]
+    assert read_judgments(save("qrels.jsonl", "".join(json.dumps(row) + "\n" for row in rows))).frame[
+        "value"
+    ].to_list() == [2.0, 0.0]

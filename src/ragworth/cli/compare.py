@@ -30,7 +30,8 @@ WORSE = 3
     type=click.Choice(["randomisation", "t", "wilcoxon", "sign", "bootstrap", "bounded"]),
     default="randomisation",
     show_default=True,
-    help="Paired test of the mean difference. bounded holds its level for very different distributions too.",
+    help="Paired test of the mean difference; wilcoxon and sign are of ranks and signs. bounded holds its level for "
+    "very different distributions too.",
 )
 @click.option(
     "--family",
@@ -89,10 +90,12 @@ def command(
     (scores, pairs), gates, conversations = _read(given, fail_if_worse)
     print_notes(scores.notes, quiet)
     from ragworth import comparison
+    from ragworth.cli.difference_notes import difference_notes
     from ragworth.report import summary_tables
 
     facts: dict[str, Any] = {"level": level, "resamples": resamples or 10_000, "seed": seed}
-    testing: dict[str, Any] = {"test": test, "family": family, **facts, "conversations": conversations}
+    testing: dict[str, Any] = {"test": test, "family": family, "level": level, "seed": seed}
+    testing |= {"conversations": conversations} | ({} if resamples is None else {"resamples": resamples})
     result = comparison.compare(
         scores,
         baseline=baseline,
@@ -101,7 +104,7 @@ def command(
         changes=changes,
         **testing,
     )
-    print_notes(_difference_notes(result.differences, family), quiet)
+    print_notes(difference_notes(result), quiet)
     summary = _with_groups(comparison.summarise(scores, **facts, conversations=conversations), scores, testing)
     resampled = (
         f", {result.resamples:,} resamples, seed {seed}" if test in ("randomisation", "bootstrap", "bounded") else ""
@@ -118,34 +121,10 @@ def command(
     ]
     if look in ("csv", "parquet"):
         sections = sections[1:]
-    emit(sections, look, output, {"test": test, "family": family} | facts)
+    emit(sections, look, output, {"test": test, "family": family} | facts | {"resamples": result.resamples})
     lacking = not given["incomplete"] and lacks_values(result, gates)
     if gate(result, gates, 1 - level) or lacking:
         raise SystemExit(WORSE)
-
-
-MANY_METRICS = 5
-"""Number of metrics from which a note says that p isn't corrected for them."""
-
-
-def _difference_notes(differences: Any, family: str) -> tuple[str, ...]:
-    """Note systems without a common query, and p-values that aren't corrected for many metrics."""
-    from ragworth.errors import format_list
-
-    notes = []
-    empty = differences.filter(differences["n"] == 0).group_by("metric", "baseline", maintain_order=True).agg("system")
-    for metric, baseline, systems in empty.iter_rows():
-        notes.append(
-            f"no query has a value of {metric} for both {baseline} and {format_list(systems, 5)}, so they can't be "
-            "compared; score them on the same queries"
-        )
-    metrics = differences["metric"].unique(maintain_order=True).to_list()
-    if family == "metric" and len(metrics) >= MANY_METRICS and bool((differences["p_holm"] < 0.05).any()):
-        notes.append(
-            f"p isn't corrected for the {len(metrics):,} metrics; of so many, some may be below 0.05 by chance: "
-            "--family all corrects for them"
-        )
-    return tuple(notes)
 
 
 class _Inputs(NamedTuple):
@@ -251,6 +230,7 @@ def gate(result: Any, metrics: list[str], alpha: float) -> bool:
 
     from ragworth.errors import format_count
     from ragworth.report.render import format_p_value, printable
+    from ragworth.stats.power import SIGN_FLIPS
 
     failed = False
     for metric in metrics:
@@ -265,7 +245,7 @@ def gate(result: Any, metrics: list[str], alpha: float) -> bool:
                 err=True,
             )
         few = (pl.col("metric") == metric) & (2 * 0.5 ** pl.col("n") >= alpha)
-        for row in result.differences.filter(few).iter_rows(named=True) if result.test == "randomisation" else ():
+        for row in result.differences.filter(few).iter_rows(named=True) if result.test in SIGN_FLIPS else ():
             click.echo(
                 f"note: no difference on {format_count(row['n'], 'query', 'queries')} can be significant, so "
                 f"{printable(row['system'])} can't be found worse than {printable(row['baseline'])} by {metric}",

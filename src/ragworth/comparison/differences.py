@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
-from typing import Any, Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 import polars as pl
 
 from ragworth.comparison.comparable import Comparable, JoinedScores, conversations_of, join_scores, to_scores
-from ragworth.comparison.metric_range import Floats, direction, is_metric, value_bounds
+from ragworth.comparison.comparison import Comparison
+from ragworth.comparison.metric_range import Floats, direction, value_bounds
 from ragworth.comparison.query_intervals import (
     QueryColumns,
     check_arguments,
@@ -19,105 +20,16 @@ from ragworth.comparison.query_intervals import (
     with_intervals,
 )
 from ragworth.comparison.score_matrix import ScoreMatrix, score_matrices
-from ragworth.errors import InputError, MetricError, format_list
-from ragworth.html_table import html_table
+from ragworth.comparison.significance import families_of, out_of_reach
+from ragworth.errors import InputError, format_list
 from ragworth.stats.bootstrap import MeanIntervals
+from ragworth.stats.p_limits import LEAST_RESAMPLES, enough_resamples, opposes_mean
 from ragworth.stats.paired import TESTS, Test, holm, paired_p
 from ragworth.stats.power import detectable_difference
 from ragworth.stats.range_intervals import difference_bounds
 
 MAX_INTERVAL_RESAMPLES = 100_000
 """Resamples of an interval, however many a test needs: more don't change what is printed of it."""
-
-
-LEAST_SHARE = 0.9
-"""Values that a system needs, as a share of its baseline's, to pass a gate."""
-
-
-class Comparison(NamedTuple):
-    """Differences between systems.
-
-    Attributes
-    ----------
-    differences: metric, baseline, system, their means, difference, low, high, p, p_holm, wins, ties, losses,
-        n (queries with a value for both), total, detectable. Wins are queries on which ``system`` is better; they and
-        losses are null for outcomes that are neither better nor worse, such as abstained. Where queries share
-        conversations also conversations: how many the n queries are from.
-    changes: the queries that changed most: metric, baseline, system, query, before, after, difference.
-    test: the test behind the p-values.
-    """
-
-    differences: pl.DataFrame
-    changes: pl.DataFrame
-    test: str
-    level: float
-    resamples: int
-    seed: int
-
-    def lacking(self, metric: str) -> pl.DataFrame:
-        """Rows in which a system has so many fewer values than its baseline that it may be worse for all we know."""
-        few = pl.col("n_system") < LEAST_SHARE * pl.col("n_baseline")
-        return self.differences.filter((pl.col("metric") == metric) & few)
-
-    def worse(self, metric: str, alpha: float = 0.05) -> pl.DataFrame:
-        """Rows in which a system is significantly worse than its baseline by this metric."""
-        rows = self.differences.filter(pl.col("metric") == metric)
-        if not rows.height:
-            known = self.differences["metric"].unique(maintain_order=True).to_list()
-            raise MetricError(
-                f"{metric} was not compared", expected=format_list(known, 12), remedy=f"add it: -m '{metric}'"
-            )
-        void = rows.filter(pl.col("p_holm").is_null())
-        if void.height:
-            row = void.row(0, named=True)
-            raise InputError(
-                f"{row['system']} can't be compared with {row['baseline']} by {metric}: "
-                f"0 of {row['total']} queries have a value for both",
-                remedy="see why the values are missing: ragworth score",
-            )
-        up = direction(metric)
-        if up == 0:
-            raise MetricError(
-                f"{metric} is neither better nor worse if it changes, so it can't be a gate",
-                expected="an outcome or a metric with a direction, such as correct or wrong",
-            )
-        nothing = rows.filter((pl.col("mean_baseline") == 0) & (pl.col("mean_system") == 0))
-        all_zero = 0 < nothing.height == rows.height  # if another system has more, the labels fit the runs
-        if all_zero and up > 0 and is_metric(metric) and value_bounds(metric) == (0.0, 1.0):
-            row = nothing.row(0, named=True)
-            raise InputError(
-                f"{metric} can't decide: it is 0 for {row['baseline']} and {row['system']} on all {row['n']:,} queries",
-                remedy="check that some passages are labelled relevant, and that ids are the same in runs and labels",
-            )
-        return rows.filter((up * pl.col("difference") < 0) & (pl.col("p_holm") < alpha))
-
-    def _repr_html_(self) -> str:
-        """The differences as a small table, for notebooks."""
-        rows = [
-            {
-                "metric": row["metric"],
-                "system": f"{row['system']} − {row['baseline']}",
-                "difference": row["difference"],
-                "low": row["low"],
-                "high": row["high"],
-                "p (Holm)": row["p_holm"],
-                "n of N": f"{row['n']:,} of {row['total']:,}",
-                "detectable": row["detectable"],
-            }
-            for row in self.differences.iter_rows(named=True)
-        ]
-        caption = f"Differences, with {100 * self.level:g} % intervals ({self.test} test, Holm's correction)"
-        return html_table(pl.DataFrame(rows), caption)
-
-
-def is_different(row: Mapping[str, Any], alpha: float = 0.05) -> bool:
-    """Whether two systems differ significantly: by the test, and by the interval where there is one.
-
-    The interval allows for values that no query has shown yet and the test does not, so where few queries differ the
-    interval may hold 0 although p is small.
-    """
-    holds_zero = row["low"] is not None and row["low"] <= 0 <= row["high"]
-    return row["p_holm"] is not None and row["p_holm"] < alpha and not holds_zero
 
 
 def compare(
@@ -129,7 +41,7 @@ def compare(
     test: Test = "randomisation",
     family: Literal["metric", "all"] = "metric",
     level: float = 0.95,
-    resamples: int = 10_000,
+    resamples: int | None = None,
     seed: int = 0,
     changes: int = 5,
     conversations: Mapping[str, str] | None = None,
@@ -147,14 +59,15 @@ def compare(
     test: of the mean difference: randomisation, t, wilcoxon, sign, bootstrap or bounded. ``bounded`` keeps its level
         even if two systems have equal means but very different distributions, and needs metrics with a finite range.
     family: scope of Holm's correction: the systems compared by one metric, or all comparisons.
-    resamples: of the test, and up to 100,000 of the intervals.
+    resamples: of the test, and up to 100,000 of the intervals. By default 10,000; for tests of so many comparisons that
+        none could be significant after Holm's correction, more.
     changes: how many of the queries that changed most to list.
     conversations: the conversation of each query that is a turn (`ragworth.conversations.conversation_ids`). Intervals
         and tests then draw whole conversations, because their turns aren't independent. Results know theirs.
 
     A query counts if both systems have a value for it.
     """
-    check_arguments(level, resamples, seed)
+    check_arguments(level, LEAST_RESAMPLES if resamples is None else resamples, seed)
     known = conversations_of(data) if conversations is None else conversations
     scores, matched = join_scores(data) if isinstance(data, Mapping) else JoinedScores(to_scores(data))
     if test not in TESTS:
@@ -175,15 +88,23 @@ def compare(
     changed = [pl.DataFrame(schema=CHANGES_SCHEMA)]
     compared = [(m, here) for m in score_matrices(scores) if (here := [pair for pair in pairs if m.has(*pair)])]
     columns = (_difference_columns(matrix, here, test, known) for matrix, here in compared)
-    found = with_intervals(columns, level=level, resamples=min(resamples, MAX_INTERVAL_RESAMPLES), seed=seed)
+    drawn = min(LEAST_RESAMPLES if resamples is None else resamples, MAX_INTERVAL_RESAMPLES)
+    found = with_intervals(columns, level=level, resamples=drawn, seed=seed)
+    if resamples is None:
+        sizes = [len(here) for _, here in compared]
+        resamples = enough_resamples(sum(sizes) if family == "all" else max(sizes, default=0), 1 - level)
+    opposed: set[tuple[str, str, str]] = set()
     for (matrix, here), (differences, interval) in zip(compared, found, strict=True):
         for i, pair in enumerate(here):
             rows.append(_difference_row(matrix, pair, differences, interval, i, test, level, resamples, seed))
+            if opposes_mean(differences.values[:, i], test, differences.clusters.labels):
+                opposed.add((matrix.metric, *pair))
             if changes:
                 changed.append(_largest_changes(matrix, *pair, changes))
     if not rows:
         raise InputError("no metric was computed for at least two systems", expected="the same metrics for all systems")
-    return Comparison(_add_holm(rows, family), pl.concat(changed), test, level, resamples, seed)
+    corrected = _add_holm(rows, family, lambda part: out_of_reach(part, test, resamples, 1 - level))
+    return Comparison(corrected, pl.concat(changed), test, level, resamples, seed, family, frozenset(opposed))
 
 
 def _difference_row(
@@ -300,15 +221,15 @@ CHANGES_SCHEMA: dict[str, type[pl.DataType]] = {
 }
 
 
-def _add_holm(rows: list[dict[str, object]], family: str) -> pl.DataFrame:
-    """Add Holm's p-values to the rows."""
+def _add_holm(rows: list[dict[str, object]], family: str, hopeless: Callable[[pl.DataFrame], bool]) -> pl.DataFrame:
+    """Add Holm's p-values to the rows. Where none can be significant, no difference is detectable."""
     frame = conversations_last(pl.DataFrame(rows, schema=DIFFERENCE_SCHEMA))
-    parts = [frame] if family == "all" else frame.partition_by("metric", maintain_order=True)
     return pl.concat(
         part.with_columns(
-            pl.Series("p_holm", holm(part["p"].fill_null(float("nan")).to_numpy()), dtype=pl.Float64).fill_nan(None)
+            pl.Series("p_holm", holm(part["p"].fill_null(float("nan")).to_numpy()), dtype=pl.Float64).fill_nan(None),
+            pl.lit(None, dtype=pl.Float64).alias("detectable") if hopeless(part) else pl.col("detectable"),
         )
-        for part in parts
+        for part in families_of(frame, family)
     )
 
 

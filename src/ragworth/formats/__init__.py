@@ -69,12 +69,14 @@ def _guess_format(path: str, what: str) -> Format:
             expected=f"a path, or one of {', '.join(f'{name}:' for name in FORMATS.names())} before it",
         )
     if suffix_of(path) == ".json" and os.path.isfile(path):  # noqa: PTH113
+        nested = FORMATS.get("json")
+        if nested.can(what) and nested.recognise is not None and nested.recognise(sample_file(path)):
+            return nested
         raise FormatError(
             "this is JSON of no known format",
             file=path,
-            expected="a TREC file, a table, or a log",
-            remedy="{query: {passage: number}}, as pytrec_eval and ranx have it, goes into Python's ragworth.score; "
-            "for the command line, write it as TREC or CSV",
+            expected="a TREC file, a table, a log, or {query: {passage: number}}, as pytrec_eval and ranx have it",
+            remedy="write it as TREC or CSV",
         )
     # Unlike pathlib's is_dir, isdir returns False for an invalid file name.
     folder = os.path.isdir(path)  # noqa: PTH112

@@ -8,6 +8,7 @@ A line of contexts is one query::
 The order of ``retrieved_context`` is the order shown. ``query``, ``answers``, ``text`` and ``score`` are optional. A
 passage without ``doc_id`` gets an id derived from its text; a passage may also be a plain text. ``system`` names the
 system of a line, ``answer`` or ``response`` is what it answered; ``correct``, ``grade`` and ``human_label`` are grades.
+A run may also have one passage on each line: ``{"query": "q1", "passage": "d7", "score": 3.2}``.
 """
 
 from __future__ import annotations
@@ -82,11 +83,31 @@ def load(path: PathOrStr, *, system: str | None = None, skip_bad_lines: bool = F
 def read_contexts(
     path: PathOrStr, *, system: str | None = None, ties: Ties = "float64", skip_bad_lines: bool = False
 ) -> Contexts:
-    """Read the contexts only. The file determines the order, so ``ties`` has no effect."""
+    """Read the contexts only. In lists, the file determines the order, so ``ties`` has no effect."""
+    if _has_run_rows(path):
+        return _read_run_rows(path, system=system, ties=ties, skip_bad_lines=skip_bad_lines)
     loaded = load(path, system=system, skip_bad_lines=skip_bad_lines).contexts
     if loaded is None:
         raise FormatError("no line says which passages were shown", file=str(path), expected=EXPECTED)
     return loaded
+
+
+def _has_run_rows(path: PathOrStr) -> bool:
+    """Whether each line is a passage with its score or rank, as of a run, by the first line."""
+    first = next((item for _, item in read_objects(path, [], skip=True, expected=EXPECTED)), {})
+    ids = all(set(ID_ALIASES[name]) & set(first) for name in ("query", "passage"))
+    return ids and bool({"score", "rank"} & set(first)) and not {"retrieved_context", "text"} & set(first)
+
+
+def _read_run_rows(path: PathOrStr, *, system: str | None, ties: Ties, skip_bad_lines: bool) -> Contexts:
+    expected = '{"query": …, "passage": …, "score": …} on each line'
+    bad: list[BadLine] = []
+    known = {"score", "rank", *(alias for names in ID_ALIASES.values() for alias in names)}
+    rows = [
+        {name: value for name, value in item.items() if name in known}
+        for _, item in read_objects(path, bad, skip=skip_bad_lines, expected=expected)
+    ]
+    return Contexts(rows, system=system or run_name(path), ties=ties, source=str(path), notes=skipped_note(path, bad))
 
 
 def _check_writable(contexts: Contexts, path: PathOrStr) -> None:
@@ -162,6 +183,9 @@ def load_any(path: PathOrStr, *, system: str | None = None, skip_bad_lines: bool
             frame, notes = read_texts(path, kind="passage", skip_bad_lines=skip_bad_lines)
             return LoadedCollection(Collection.of(passages=frame, source=str(path), notes=notes))
         break
+    if _has_run_rows(path):
+        contexts = _read_run_rows(path, system=system, ties="float64", skip_bad_lines=skip_bad_lines)
+        return LoadedCollection(Collection(), contexts)
     return load(path, system=system, skip_bad_lines=skip_bad_lines)
 
 
@@ -172,6 +196,7 @@ def _row_reader(table: type[T]) -> Callable[..., T]:
     def read(path: PathOrStr, *, skip_bad_lines: bool = False) -> T:
         bad: list[BadLine] = []
         known = {*table.schema, *(alias for names in ID_ALIASES.values() for alias in names), "rating"}
+        known |= {name for names in Judgments.wide.values() for name in names} if table is Judgments else set()
         items = read_objects(path, bad, skip=skip_bad_lines, expected=expected)
         numbered = [(line, {name: value for name, value in item.items() if name in known}) for line, item in items]
         rows = [row for _, row in numbered]

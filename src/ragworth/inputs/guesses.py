@@ -149,11 +149,11 @@ def _guess_by_columns(head: FileHead, form: FileForm, columns: set[str], frame: 
     if query and passage:
         if "aspect" in columns and "value" in columns:
             return Guess("judgments", form)
-        if "corpus-id" in columns or "value" in columns or (wide == {"relevance"} and form == "table"):
+        if "corpus-id" in columns or "value" in columns or wide == {"relevance"}:
             return Guess("qrels", form)
-        if wide and form == "table":
+        if wide:
             return Guess("judgments", form)
-        if columns & {"score", "rank"} and form == "table":
+        if columns & {"score", "rank"}:
             return Guess("run", form)
     elif system and query and "text" in columns:
         return Guess("written", form)

@@ -91,7 +91,8 @@ def _from_dict(data: Mapping[Any, Any], nested: tuple[str, str, str] | None) -> 
 
 
 def _from_rows(data: Sequence[Any]) -> Frame:
-    """Convert a list of dicts; all rows, not just the first few, determine a column's type."""
+    """Convert a list of dicts or named tuples; all rows, not just the first few, determine a column's type."""
+    data = [row._asdict() if isinstance(row, tuple) and hasattr(row, "_asdict") else row for row in data]
     if not all(isinstance(row, Mapping) for row in data):
         raise TypeError("the rows are not dicts")
     names = dict.fromkeys(name for row in data for name in row)

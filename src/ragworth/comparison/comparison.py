@@ -1,0 +1,105 @@
+"""The result of comparing systems."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import polars as pl
+
+from ragworth.comparison.metric_range import direction, is_metric, value_bounds
+from ragworth.comparison.significance import families_of
+from ragworth.errors import InputError, MetricError, format_list
+from ragworth.html_table import html_table
+
+LEAST_SHARE = 0.9
+"""Values that a system needs, as a share of its baseline's, to pass a gate."""
+
+
+class Comparison(NamedTuple):
+    """Differences between systems.
+
+    Attributes
+    ----------
+    differences: metric, baseline, system, their means, difference, low, high, p, p_holm, wins, ties, losses,
+        n (queries with a value for both), total, detectable. Wins are queries on which ``system`` is better; they and
+        losses are null for outcomes that are neither better nor worse, such as abstained. Where queries share
+        conversations also conversations: how many the n queries are from.
+    changes: the queries that changed most: metric, baseline, system, query, before, after, difference.
+    test: the test behind the p-values.
+    family: what Holm's correction goes over: metric or all.
+    opposed: (metric, baseline, system) for which a test of signs or ranks points the other way than the mean.
+    """
+
+    differences: pl.DataFrame
+    changes: pl.DataFrame
+    test: str
+    level: float
+    resamples: int
+    seed: int
+    family: Literal["metric", "all"] = "metric"
+    opposed: frozenset[tuple[str, str, str]] = frozenset()
+
+    @property
+    def families(self) -> list[pl.DataFrame]:
+        """The comparisons that are corrected together."""
+        return families_of(self.differences, self.family)
+
+    def lacking(self, metric: str) -> pl.DataFrame:
+        """Rows in which a system has so many fewer values than its baseline that it may be worse for all we know."""
+        few = pl.col("n_system") < LEAST_SHARE * pl.col("n_baseline")
+        return self.differences.filter((pl.col("metric") == metric) & few)
+
+    def worse(self, metric: str, alpha: float = 0.05) -> pl.DataFrame:
+        """Rows in which a system is significantly worse than its baseline by this metric.
+
+        A test of signs or ranks that finds the system better doesn't show that its mean is lower.
+        """
+        rows = self.differences.filter(pl.col("metric") == metric)
+        if not rows.height:
+            known = self.differences["metric"].unique(maintain_order=True).to_list()
+            raise MetricError(
+                f"{metric} was not compared", expected=format_list(known, 12), remedy=f"add it: -m '{metric}'"
+            )
+        void = rows.filter(pl.col("p_holm").is_null())
+        if void.height:
+            row = void.row(0, named=True)
+            raise InputError(
+                f"{row['system']} can't be compared with {row['baseline']} by {metric}: "
+                f"0 of {row['total']} queries have a value for both",
+                remedy="see why the values are missing: ragworth score",
+            )
+        up = direction(metric)
+        if up == 0:
+            raise MetricError(
+                f"{metric} is neither better nor worse if it changes, so it can't be a gate",
+                expected="an outcome or a metric with a direction, such as correct or wrong",
+            )
+        nothing = rows.filter((pl.col("mean_baseline") == 0) & (pl.col("mean_system") == 0))
+        all_zero = 0 < nothing.height == rows.height  # if another system has more, the labels fit the runs
+        if all_zero and up > 0 and is_metric(metric) and value_bounds(metric) == (0.0, 1.0):
+            row = nothing.row(0, named=True)
+            raise InputError(
+                f"{metric} can't decide: it is 0 for {row['baseline']} and {row['system']} on all {row['n']:,} queries",
+                remedy="check that some passages are labelled relevant, and that ids are the same in runs and labels",
+            )
+        found = rows.filter((up * pl.col("difference") < 0) & (pl.col("p_holm") < alpha))
+        names = zip(found["metric"], found["baseline"], found["system"], strict=True)
+        return found.filter(pl.Series([name not in self.opposed for name in names], dtype=pl.Boolean))
+
+    def _repr_html_(self) -> str:
+        """The differences as a small table, for notebooks."""
+        rows = [
+            {
+                "metric": row["metric"],
+                "system": f"{row['system']} − {row['baseline']}",
+                "difference": row["difference"],
+                "low": row["low"],
+                "high": row["high"],
+                "p (Holm)": row["p_holm"],
+                "n of N": f"{row['n']:,} of {row['total']:,}",
+                "detectable": row["detectable"],
+            }
+            for row in self.differences.iter_rows(named=True)
+        ]
+        caption = f"Differences, with {100 * self.level:g} % intervals ({self.test} test, Holm's correction)"
+        return html_table(pl.DataFrame(rows), caption)
