@@ -241,7 +241,48 @@ NOT_GIVEN = [
     ("How much?", "US$ 500", "A$ 500"),
     ("How many patients took part?", "120 patients", "It took 120 hours."),
     ("How many employees are there?", "120 employees", "It has 120 customers."),
+    ("What's the capital?", "Canberra", "Many think it's Canberra, but the capital is actually Sydney."),
+    ("What caused it?", "a full disk", "It was first blamed on a full disk, but the real cause was the network."),
+    ("Which city?", "Paris", "Paris. Actually, correction: it's Lyon."),
+    ("Which city?", "Paris", "Paris, no wait, Lyon."),
+    ("Which city?", "Paris", "Paris is incorrect; it is Lyon."),
+    ("Which country is the largest?", "India", "China, followed by India"),
+    ("Who was the president?", "John Adams", "Thomas Jefferson, who succeeded John Adams"),
+    ("Who is the head?", "Dr. Ann Lee", "The former head was Ann Lee; the current one is Bo Park."),
+    ("How many days of leave?", "25 days", "It was 25 days until 2020; it is now 28 days."),
+    ("How much is the fee?", "$25", "The fee is $35, raised from $25."),
+    ("How much leave do full-time staff get?", "25 days", "Part-time staff get 25 days; full-time staff get 30 days."),
+    ("When was the company founded?", "1998", "1998 was the year of its IPO; it was founded in 1994."),
+    ("What was the growth in revenue?", "12%", "Revenue fell by 12%."),
+    ("Who won, Germany or Brazil?", "Germany", "Brazil beat Germany 7-1."),
+    ("Who won, Germany or Brazil?", "Germany", "Germany lost."),
+    ("Which is longer, the Nile or the Amazon?", "the Nile", "The Amazon is longer than the Nile."),
+    ("Which option is right?", "B", "C. B is wrong because nitrogen is inert."),
+    ("Which country?", "US", "Because of that, it is not the US."),
 ]
+
+STILL_GIVEN = [
+    ("Which city?", "Paris", "I think it is Paris, but I'm not sure."),
+    ("What was it called first?", "Burma", "It was initially called Burma, but the name was later changed."),
+    ("Which city?", "Paris", "Paris is followed by Lyon in size."),
+    ("Where is brisket from?", "the breast", "Brisket is cut from the breast."),
+    ("How many days of leave?", "25 days", "Staff get 25 days; they were 22 days before."),
+    ("How many days of leave?", "25 days", "25 days. Staff also get 8 days of leave for training."),
+    ("How much leave do full-time staff get?", "30 days", "Part-time staff get 25 days; full-time staff get 30 days."),
+    ("How far did revenue fall?", "12%", "Revenue fell by 12%."),
+    ("What was the growth in revenue?", "12%", "Revenue grew by 12% after a fall."),
+    ("Who won, Germany or Brazil?", "Germany", "Germany beat Brazil 7-1."),
+    ("Which is longer, the Nile or the Amazon?", "the Nile", "The Nile is longer than the Amazon."),
+    ("Is it cut to the left or right?", "right", "It is cut to the right."),
+    ("Which option is right?", "B", "B) nitrogen. C is wrong because argon is rare."),
+    ("Which option is right?", "B", "A: B"),
+    ("How much, in USD millions?", "$1577.00", "It was $1,577 million."),
+]
+
+
+@pytest.mark.parametrize(CASE, STILL_GIVEN)
+def test_corrections_and_rivals_of_other_things_change_nothing(question: str, accepted: str, answer: str) -> None:
+    assert grade_short_answer(answer, [accepted], question=question).label == "correct"
 
 
 @pytest.mark.parametrize(CASE, NOT_GIVEN)

@@ -10,28 +10,24 @@ The verdict is one of four:
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from ragworth.errors import quote_short
-from ragworth.text_match.clock_times import clock_reading, half_is_unclear
-from ragworth.text_match.contrasts import bounds_opposed, find_contrast, says_opposite
+from ragworth.text_match.clock_times import clock_reading
+from ragworth.text_match.contrasts import says_opposite
 from ragworth.text_match.dates import year_readings
-from ragworth.text_match.denials import is_denied, is_offered, is_set_apart, is_taken_back
-from ragworth.text_match.directions import NEGATIONS
+from ragworth.text_match.doubts import find_denial, find_doubt, find_other_noun, find_wording_contrast
 from ragworth.text_match.identifiers import find_other_identifier
 from ragworth.text_match.lists import may_be_czech_list
-from ragworth.text_match.matching import LITTLE_WORDS, has_listed, match_answer, stem_of
-from ragworth.text_match.misplaced_facts import is_alternative, names_reversed, numbers_swapped
+from ragworth.text_match.matching import has_listed, match_answer
+from ragworth.text_match.misplaced_facts import numbers_swapped
 from ragworth.text_match.polarity import StatedPolarity, text_polarity
 from ragworth.text_match.quantities import Quantity, QuestionHints
 from ragworth.text_match.quantity_match import QuantityFinding, compare, find_quantities
 from ragworth.text_match.short_forms import may_be_short_form
 from ragworth.text_match.spelling import comma_readings
 from ragworth.text_match.text_facts import QuestionFacts, TextFacts, read_answer
-from ragworth.text_match.units import units_differ_in_case
 
 FactKind = Literal["given", "contradicted", "unclear", "absent"]
 
@@ -130,100 +126,12 @@ def _judge_match(
     if numbers_swapped(text, wanted, findings):
         kind: FactKind = "unclear" if wanted.is_long else "contradicted"
         return FactVerdict(kind, f"has the numbers of {quote_short(wanted.raw)} for other things")
-    doubt = _find_denial(text, wanted, question) or _find_doubt(text, wanted, findings, question)
+    doubt = find_denial(text, wanted, question) or find_doubt(text, wanted, findings, question)
     if not doubt and how == "contains the number of":
-        doubt = _find_other_noun(text, wanted, findings, question)
+        doubt = find_other_noun(text, wanted, findings, question)
     if not doubt and how != "contains":
-        doubt = _find_contrast(text, wanted, question)
+        doubt = find_wording_contrast(text, wanted, question)
     return FactVerdict("unclear", doubt) if doubt else FactVerdict("given", how)
-
-
-def _find_denial(text: TextFacts, wanted: TextFacts, question: QuestionFacts) -> str:
-    if question.denies:
-        return ""
-    if is_denied(text.raw, wanted.raw, question.raw) and not NEGATIONS.intersection(wanted.tokens):
-        return f"denies {quote_short(wanted.raw)}, or seems to"
-    if is_set_apart(text.raw, wanted.raw, question.raw):
-        return f"has {quote_short(wanted.raw)} as an exception, or to compare"
-    if is_taken_back(text.raw, wanted.raw):
-        return f"has {quote_short(wanted.raw)}, and may take it back"
-    if is_offered(text.raw, wanted.raw):
-        return f"has {quote_short(wanted.raw)} as one of several"
-    return ""
-
-
-_COUNTS_ANYTHING = frozenset(
-    (
-        *("time", "total", "altogether", "overall", "different"),
-        *("people", "person", "individual", "participant", "subject", "item", "piece", "thing", "case"),
-    )
-)
-"""Words after a number that may stand for whatever was asked for, as in "120 people" for "120 patients"."""
-_YEAR = re.compile(r"(?:1\d{3}|20\d{2})(?!\d)")
-
-
-def _find_other_noun(
-    text: TextFacts, wanted: TextFacts, findings: Sequence[QuantityFinding], question: QuestionFacts
-) -> str:
-    """Why a number that is followed by another word than the accepted one may count or measure something else."""
-    if any(each.match and each.match.units and each.wanted.units for each in findings) or _YEAR.match(wanted.raw):
-        return ""
-    first, *rest = wanted.matchable.words
-    words = (*text.matchable.words, "")
-    followed = [after for word, after in pairwise(words) if word == first]
-    known = {*map(stem_of, rest), *question.stems}
-    measured = any(each.wanted.units for each in findings)
-    if any(not after[:1].isalpha() or after in LITTLE_WORDS or stem_of(after) in known for after in followed):
-        return ""
-    if not measured and not _COUNTS_ANYTHING.isdisjoint(followed):
-        return ""
-    if any(stem_of(word) in text.stems for word in rest):
-        return ""
-    return f"has the number of {quote_short(wanted.raw)} with another word"
-
-
-def _find_doubt(
-    text: TextFacts, wanted: TextFacts, findings: Sequence[QuantityFinding], question: QuestionFacts
-) -> str:
-    """Why a text that has the numbers or words of an answer may not give it."""
-    if any(is_alternative(text, each) for each in findings):
-        return f"has {quote_short(wanted.raw)} as one of several"
-    if any(_is_wider(each, findings) for each in findings):
-        return f"has a range for {quote_short(wanted.raw)}"
-    if units_differ_in_case(text.raw, wanted.raw):
-        return f"has the unit of {quote_short(wanted.raw)} with other capital letters"
-    if half_is_unclear(text.raw, wanted.raw, question.raw):
-        return f"has the time of {quote_short(wanted.raw)}, but one of them may be in the other half of the day"
-    if any(_bounds_opposed(text, wanted, each) for each in findings):
-        return f"has the opposite bound of {quote_short(wanted.raw)}"
-    if wanted.matchable.line not in text.matchable.line and names_reversed(text, wanted):
-        return f"has the names of {quote_short(wanted.raw)} in another order"
-    return ""
-
-
-def _is_wider(finding: QuantityFinding, findings: Sequence[QuantityFinding]) -> bool:
-    """Whether a text has a range where the answer doesn't give both ends, as "from 1952 until 1953" does."""
-    said = finding.match
-    ends = {each.wanted.value for each in findings}
-    return (
-        finding.status == "coarse"
-        and said is not None
-        and said.high is not None
-        and not {said.value, said.high} <= ends
-    )
-
-
-def _find_contrast(text: TextFacts, wanted: TextFacts, question: QuestionFacts) -> str:
-    contrast = find_contrast(wanted.compared, text.compared, question.tokens)
-    return f"{contrast} {quote_short(wanted.raw)}" if contrast else ""
-
-
-def _bounds_opposed(text: TextFacts, wanted: TextFacts, finding: QuantityFinding) -> bool:
-    said = finding.match
-    asked = finding.wanted
-    return said is not None and bounds_opposed(
-        wanted.tokens, (asked.start, asked.end), text.tokens, (said.start, said.end)
-    )
 
 
 def _judge_facts(
@@ -251,7 +159,7 @@ def _judge_facts(
             return FactVerdict("absent")
     if wanted.is_long:
         if facts and shared >= MIN_FACT_SHARE:
-            doubt = _find_contrast(text, wanted, question)
+            doubt = find_wording_contrast(text, wanted, question)
             return FactVerdict("unclear", doubt) if doubt else FactVerdict("given", "has the facts of")
         return FactVerdict("unclear", f"may say {quote_short(wanted.raw)} in other words")
     if facts and shared and not findings:
@@ -268,7 +176,7 @@ def _judge_given(
     if numbers_swapped(text, wanted, findings):
         kind: FactKind = "unclear" if wanted.is_long else "contradicted"
         return FactVerdict(kind, f"has the numbers of {quote_short(wanted.raw)} for other things")
-    doubt = _find_doubt(text, wanted, findings, question)
+    doubt = find_doubt(text, wanted, findings, question)
     if not doubt and says_opposite(wanted.compared, text.compared):
         doubt = f"says the opposite of {quote_short(wanted.raw)}"
     if doubt:

@@ -174,11 +174,11 @@ def _contains_attached(text: MatchableText, answer: MatchableText) -> bool:
 @lru_cache(maxsize=8192)
 def _forms(answer: str) -> tuple[MatchableText, ...]:
     return tuple(
-        form for form in map(to_matchable, _spellings(answer)) if form.words and not set(form.words) <= LITTLE_WORDS
+        form for form in map(to_matchable, spellings(answer)) if form.words and not set(form.words) <= LITTLE_WORDS
     )
 
 
-def _spellings(answer: str) -> Iterator[str]:
+def spellings(answer: str) -> Iterator[str]:
     """Variants of an answer: without brackets, either side of an "or", before a comma, without leading words.
 
     Also with umlauts as two letters, and with the number of a monarch in words: "Henry the Eighth".

@@ -173,9 +173,8 @@ def _narrow(character: str) -> str:
         return str(unicodedata.decimal(character))
     kind = unicodedata.decomposition(character)
     # Superscripts and fractions stay: 10² is not 102, and 5½ is not 51/2.
-    return (
-        unicodedata.normalize("NFKC", character) if kind.startswith(("<wide>", "<narrow>", "<noBreak>")) else character
-    )
+    folded = kind.startswith(("<wide>", "<narrow>", "<noBreak>", "<sub>"))
+    return unicodedata.normalize("NFKC", character) if folded else character
 
 
 def _pieces(text: str) -> Iterator[TextPiece]:
