@@ -18,16 +18,19 @@ from ragworth.text_match.clock_times import clock_reading
 from ragworth.text_match.contrasts import says_opposite
 from ragworth.text_match.dates import year_readings
 from ragworth.text_match.doubts import find_denial, find_doubt, find_other_noun, find_wording_contrast
-from ragworth.text_match.identifiers import find_other_identifier
+from ragworth.text_match.foreign_numbers import with_digits
+from ragworth.text_match.identifiers import find_other_identifier, may_be_longer_version
 from ragworth.text_match.lists import may_be_czech_list
-from ragworth.text_match.matching import has_listed, match_answer
+from ragworth.text_match.matching import has_listed, match_answer, to_matchable
 from ragworth.text_match.misplaced_facts import numbers_swapped
+from ragworth.text_match.periods import frequencies, is_frequency
 from ragworth.text_match.polarity import StatedPolarity, text_polarity
 from ragworth.text_match.quantities import Quantity, QuestionHints
 from ragworth.text_match.quantity_match import QuantityFinding, compare, find_quantities
-from ragworth.text_match.short_forms import may_be_short_form
+from ragworth.text_match.short_forms import may_be_short_form, says_none
 from ragworth.text_match.spelling import comma_readings
 from ragworth.text_match.text_facts import QuestionFacts, TextFacts, read_answer
+from ragworth.text_match.variants import full_names, has_initials
 
 FactKind = Literal["given", "contradicted", "unclear", "absent"]
 
@@ -42,6 +45,10 @@ MAX_CONTRADICTED = 30
 """Words of a long answer, and more than twice as many of a text, from which other numbers are no contradiction."""
 
 
+_IN_SEQUENCE = ("contains", "contains another form of")
+"""Steps by which the words of an answer follow each other in a text."""
+
+
 class FactVerdict(NamedTuple):
     kind: FactKind
     why: str = ""
@@ -50,6 +57,12 @@ class FactVerdict(NamedTuple):
 def judge_answer(text: TextFacts, answer: str, question: QuestionFacts) -> FactVerdict:
     """Whether a text gives one accepted answer."""
     verdict = _judge(text, answer, question)
+    if verdict.kind != "given" and says_none(text.raw, answer, question.raw):
+        return FactVerdict("given", "says that there is none, as")
+    if is_frequency(answer):
+        verdict = _judge_frequency(text, answer, verdict)
+    if verdict.kind in ("absent", "unclear") and _has_full_name(text, answer, question):
+        return FactVerdict("given", "has the full name, or its abbreviation, of")
     if verdict.kind in ("absent", "contradicted") and _given_in_another_reading(text, answer, question):
         return FactVerdict(
             "unclear", f"may give {quote_short(answer)}: a comma or a date in digits can be read in two ways"
@@ -57,6 +70,8 @@ def judge_answer(text: TextFacts, answer: str, question: QuestionFacts) -> FactV
     clock = clock_reading(answer) if verdict.kind in ("absent", "unclear") else None
     if clock is not None and _judge(text, clock, question).kind == "given":
         return FactVerdict("given", f"has {quote_short(clock)}, which is")
+    if verdict.kind == "absent" and may_be_longer_version(text.raw, answer):
+        return FactVerdict("unclear", f"has a longer version than {quote_short(answer)}")
     if verdict.kind == "absent" and may_be_short_form(text.raw, answer):
         return FactVerdict("unclear", f"may be short for, or another form of, {quote_short(answer)}")
     return verdict
@@ -69,6 +84,24 @@ def _given_in_another_reading(text: TextFacts, answer: str, question: QuestionFa
     return any(_judge(one, wanted, question).kind in ("given", "unclear") for one, wanted in pairs)
 
 
+def _has_full_name(text: TextFacts, answer: str, question: QuestionFacts) -> bool:
+    """Whether a text has an answer verbatim once "USA" and the like are written in full in both."""
+    named, meant = TextFacts(full_names(text.raw)), full_names(answer)
+    if (named.raw, meant) == (text.raw, answer) or match_answer(named.matchable, meant) not in _IN_SEQUENCE:
+        return False
+    return _judge(named, meant, question).kind == "given"
+
+
+def _judge_frequency(text: TextFacts, answer: str, verdict: FactVerdict) -> FactVerdict:
+    """The verdict of an answer that says how often: "every day" is "daily", and "twice daily" is not."""
+    wanted, said = frequencies(answer), frequencies(text.raw)
+    if not said:
+        return verdict
+    if wanted <= said:
+        return verdict if verdict.kind in ("given", "unclear") else FactVerdict("given", "says how often as")
+    return FactVerdict("contradicted", f"has another frequency than {quote_short(answer)}")
+
+
 def _judge(text: TextFacts, answer: str, question: QuestionFacts) -> FactVerdict:
     wanted = read_answer(answer)
     if wanted.polarity is not None:
@@ -78,6 +111,11 @@ def _judge(text: TextFacts, answer: str, question: QuestionFacts) -> FactVerdict
         return FactVerdict("contradicted", f"has {quote_short(other)} for {quote_short(answer)}")
     findings = _find_quantities(text, wanted, question)
     how = match_answer(text.matchable, answer)
+    if how is not None and how not in _IN_SEQUENCE:
+        # The words that tell numbers apart may be those of another language: "sechs Monate" and "drei Monate".
+        said, meant = with_digits(text.raw).sure, with_digits(answer).sure
+        if meant != answer:
+            return _judge(TextFacts(said), meant, question)
     # Of a long answer, a part is not the answer.
     if how is not None and (not wanted.is_long or how == "contains"):
         return _judge_match(text, wanted, how, findings, question)
@@ -117,11 +155,11 @@ def _judge_match(
 ) -> FactVerdict:
     """The words are there; is it what the text says?"""
     against = next((each for each in findings if each.status in ("conflict", "opposite")), None)
-    verbatim = how in ("contains", "contains another form of")
+    verbatim = how in _IN_SEQUENCE
     if against is not None and (not verbatim or not any(each.status in ("given", "coarse") for each in findings)):
         return FactVerdict("contradicted", _other_quantity(wanted, text, against))
     lacking = any(each.status == "missing" for each in findings) or may_be_czech_list(wanted.raw, question.raw)
-    if how == "is a part of" and lacking:
+    if how == "is a part of" and (lacking or _is_after_comma(text, wanted)):
         return FactVerdict("unclear", f"has only a part of {quote_short(wanted.raw)}")
     if numbers_swapped(text, wanted, findings):
         kind: FactKind = "unclear" if wanted.is_long else "contradicted"
@@ -129,9 +167,15 @@ def _judge_match(
     doubt = find_denial(text, wanted, question) or find_doubt(text, wanted, findings, question)
     if not doubt and how == "contains the number of":
         doubt = find_other_noun(text, wanted, findings, question)
-    if not doubt and how != "contains":
+    if not doubt and how != "contains" and not has_initials(text.raw, wanted.raw):
         doubt = find_wording_contrast(text, wanted, question)
     return FactVerdict("unclear", doubt) if doubt else FactVerdict("given", how)
+
+
+def _is_after_comma(text: TextFacts, wanted: TextFacts) -> bool:
+    """Whether a text only says where or what the answer is: "Germany" for "Munich, Germany"."""
+    first, comma, rest = wanted.raw.partition(",")
+    return bool(comma) and text.matchable.line in to_matchable(rest).line and bool(to_matchable(first).words)
 
 
 def _judge_facts(

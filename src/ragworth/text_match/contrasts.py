@@ -193,7 +193,17 @@ def _with_particle(stems: Collection[str]) -> Callable[[str], bool]:
 def _initials_differ(answer: ComparedText, text: ComparedText) -> bool:
     """Whether a name has other initials: "George H. W. Bush" and "George W. Bush"."""
     ours, theirs = _initials(answer.raw), _initials(text.raw)
-    return any(name in theirs and initials not in theirs[name] for name in ours for initials in ours[name])
+    return any(
+        name in theirs and theirs[name].isdisjoint((initials, _first_letter(answer.raw, initials, name) + initials))
+        for name in ours
+        for initials in ours[name]
+    )
+
+
+def _first_letter(raw: str, initials: str, name: str) -> str:
+    """The first letter of the first name before initials: "J" of "John F. Kennedy"."""
+    found = re.search(rf"(?i)\b(\w)\w+\s+{'[. ]*'.join(initials)}[. ]+{re.escape(name)}", raw)
+    return found[1] if found else ""
 
 
 def _initials(raw: str) -> dict[str, set[str]]:

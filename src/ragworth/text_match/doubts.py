@@ -12,7 +12,8 @@ from ragworth.text_match.contrasts import bounds_opposed, find_contrast
 from ragworth.text_match.denials import is_denied, is_offered, is_set_apart, is_taken_back
 from ragworth.text_match.directions import NEGATIONS
 from ragworth.text_match.matching import LITTLE_WORDS, stem_of
-from ragworth.text_match.misplaced_facts import is_alternative, names_reversed
+from ragworth.text_match.misplaced_facts import continues_formula, is_alternative, names_reversed
+from ragworth.text_match.periods import period_after, period_asked
 from ragworth.text_match.quantity_match import QuantityFinding
 from ragworth.text_match.question_contrasts import (
     begins_with_other_label,
@@ -55,7 +56,9 @@ def find_other_noun(
         return ""
     first, *rest = wanted.matchable.words
     words = (*text.matchable.words, "")
-    followed = [after for word, after in pairwise(words) if word == first]
+    followed = [after for word, after in pairwise(words) if word == first != after]
+    if any(each.status == "given" and each.wanted.scaled for each in findings):
+        return ""  # "1,9 Mio. Einwohner" for "1,9 Millionen"
     known = {*map(stem_of, rest), *question.stems}
     measured = any(each.wanted.units for each in findings)
     if any(not after[:1].isalpha() or after in LITTLE_WORDS or stem_of(after) in known for after in followed):
@@ -79,6 +82,10 @@ def find_doubt(text: TextFacts, wanted: TextFacts, findings: Sequence[QuantityFi
         return f"has the time of {quote_short(wanted.raw)}, but one of them may be in the other half of the day"
     if any(_bounds_opposed(text, wanted, each) for each in findings):
         return f"has the opposite bound of {quote_short(wanted.raw)}"
+    if any(_is_of_other_period(text, wanted, each, question) for each in findings):
+        return f"has the number of {quote_short(wanted.raw)} for another period"
+    if continues_formula(text.raw, wanted.raw):
+        return f"has {quote_short(wanted.raw)} only as a part of a formula"
     if direction_opposed(findings, question):
         return f"has {quote_short(wanted.raw)} in the other direction than the question asks"
     if said_of_another(text, wanted, findings, question):
@@ -113,3 +120,12 @@ def _bounds_opposed(text: TextFacts, wanted: TextFacts, finding: QuantityFinding
     return said is not None and bounds_opposed(
         wanted.tokens, (asked.start, asked.end), text.tokens, (said.start, said.end)
     )
+
+
+def _is_of_other_period(text: TextFacts, wanted: TextFacts, finding: QuantityFinding, question: QuestionFacts) -> bool:
+    """Whether a number is given for another period: "3.5 % per month" for "3.5 % p.a."."""
+    if finding.status != "given" or finding.match is None:
+        return False
+    asked = period_after(wanted.tokens, finding.wanted.end) or period_asked(question.tokens)
+    said = period_after(text.tokens, finding.match.end)
+    return bool(asked and said) and asked != said

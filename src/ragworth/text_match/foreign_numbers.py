@@ -95,6 +95,11 @@ _KANJI_NUMBER = re.compile(
 _FRACTIONS = {"½": "0.5", "¼": "0.25", "¾": "0.75"}
 
 
+_HOUR_NAMES = "one two three four five six seven eight nine ten eleven twelve"
+_HOURS = {name: str(hour) for hour, name in enumerate(_HOUR_NAMES.split(), 1)}
+_OCLOCK = re.compile(rf"(?i)\b(\d{{1,2}}|{'|'.join(_HOURS)}) o['’]?clock\b")
+
+
 class SpelledText(NamedTuple):
     """A text with its number words in digits.
 
@@ -174,6 +179,9 @@ def _with_scales(text: str) -> str:
     text = re.sub(r"(?i)\b(?:half a|a half|half) dozen\b", "6", text)
     text = re.sub(r"(?i)\b(?:a|one) dozen\b", "12", text)
     text = re.sub(r"\b(\d{1,2}) Uhr\b", r"\1:00", text)
+    text = _OCLOCK.sub(lambda found: f"{_HOURS.get(found[1].lower(), found[1])}:00", text)
+    text = re.sub(r"\b(\d{1,2})\s?h\s?([0-5]\d)\b", r"\1:\2", text)
+    text = re.sub(r"(?<![\d.,])(\d{1,4})\s?(€|(?i:euros?))\s?(\d\d)(?![\d.,%]|\s?\w)", r"\1.\3 €", text)
     for sign, number in _FRACTIONS.items():
         text = re.sub(rf"(?<!\d)(?<!\d ){sign}", number, text)
     return _KANJI_NUMBER.sub(_read_kanji, text)

@@ -31,6 +31,12 @@ def find_other_identifier(text: str, answer: str) -> str:
     return _find_other_version(text, answer)
 
 
+def may_be_longer_version(text: str, answer: str) -> bool:
+    """Whether a text has a version of which the answer is the beginning: "3.10.2" for "Python 3.10"."""
+    wanted = re.search(r"(?<![\d.])(\d+\.\d+(?:\.\d+)*)\s*$", answer)
+    return wanted is not None and re.search(rf"(?<![\w.]){re.escape(wanted[1])}\.\d", text) is not None
+
+
 def _found(pattern: re.Pattern[str], text: str) -> list[str]:
     return [match.group(match.lastindex or 0).rstrip(_END).lower() for match in pattern.finditer(text)]
 

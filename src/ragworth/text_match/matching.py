@@ -19,6 +19,7 @@ from ragworth.text_match.numerals import ROMAN
 from ragworth.text_match.overlap import SCRIPTS_WITHOUT_SPACES
 from ragworth.text_match.plurals import singular
 from ragworth.text_match.spelling import canonical_words, read_pieces
+from ragworth.text_match.variants import american_spelling, has_initials
 
 MATCH_WINDOW = 30
 """Maximum distance in words for the words of an answer to count as said together."""
@@ -155,7 +156,9 @@ def _another_form(text: MatchableText, answer: MatchableText) -> bool:
     if _UMLAUT.search(text.raw):
         lines.append(to_matchable(_spell_umlauts(text.raw)).line)
     forms = (*_forms(answer.raw), answer)
-    return any(form.line in line for form in forms for line in lines) or _contains_attached(text, answer)
+    if any(form.line in line for form in forms for line in lines) or _contains_attached(text, answer):
+        return True
+    return american_spelling(answer.words) in american_spelling(text.words)
 
 
 def _contains_attached(text: MatchableText, answer: MatchableText) -> bool:
@@ -235,7 +238,9 @@ def _coarser_date(text: MatchableText, answer: MatchableText) -> bool:
 
 
 def _first_and_last(text: MatchableText, answer: MatchableText) -> bool:
-    """A name without its middle: "Judith Keppel" for "Judith Cynthia Aline Keppel"."""
+    """A name without its middle: "Judith Keppel" for "Judith Cynthia Aline Keppel"; or with initials: "J. Keppel"."""
+    if has_initials(text.raw, answer.raw):
+        return True
     parts = answer.raw.split()
     if len(parts) < 3 or len(answer.words) != len(parts) or not all(part[0].isupper() for part in parts):
         return False

@@ -25,6 +25,7 @@ from ragworth.text_match.matching import LITTLE_WORDS, stem_of
 from ragworth.text_match.overlap import require_accepted
 from ragworth.text_match.plurals import singular
 from ragworth.text_match.refusals import RefusalMatch, find_refusal
+from ragworth.text_match.short_forms import says_none
 from ragworth.text_match.spelling import canonical_words
 from ragworth.text_match.text_facts import QuestionFacts, TextFacts, read_answer, read_question
 
@@ -79,6 +80,8 @@ def grade_short_answer(
     if _SCALED.search(text) and not any(map(_SCALED.search, accepted)):
         text = with_digits(text).sure
     declined = find_refusal(text, phrases)
+    if declined is not None and declined.language == "label" and not _is_silent(text, accepted, question):
+        declined = None
     rightly = _accepted_refusal(accepted, phrases) if declined is not None else None
     if rightly is not None:
         return ShortAnswerGrade("correct", f"declines as {quote_short(rightly)}")
@@ -148,6 +151,12 @@ def _grade_in_digits(
     if (said.unread and numbers) or (any(each.unread for each in wanted) and re.search(r"\d", said.likely)):
         return ShortAnswerGrade("undecided", "has a number in words that can't be read")
     return None
+
+
+def _is_silent(text: str, accepted: Sequence[str], question: str) -> bool:
+    """Whether a label declines, unlike "none" where the accepted answer is zero."""
+    said = text.strip(" .")
+    return said.lower() != "none" or not any(says_none(said, answer, question) for answer in accepted)
 
 
 def _announces(announced: str, answer: str, question: QuestionFacts) -> bool:
