@@ -15,7 +15,7 @@ _STEM = 6
 _WORD_INSIDE = re.compile(r"[A-Za-z]{2}|\d{2}")
 _LINK = r"(?:a |an |the |in |on |by |from |after )?[\"'“‘«„(_*]{0,2}$"
 _DENIES = re.compile(
-    rf"(?:\b(?:not|never|rather than|instead of|unlike)|\w+n['’]t)\s+(?:\w+\s+){{0,2}}?{_LINK}"
+    rf"(?:\b(?:not|never|neither|nor|rather than|instead of|unlike)|\w+n['’]t)\s+(?:\w+\s+){{0,2}}?{_LINK}"
     r"|\b(?:without(?: any)?|non|ohne|zonder|sans|sem|senza|bez)[ -]$|[非未無无不]$"
 )
 _NO = re.compile(r"\bno[ -]$")
@@ -25,6 +25,8 @@ _SETS_APART = re.compile(
     r"(?:successor|predecessor) (?:of|to)|(?:different|distinct) from|confused with|mistaken for|"
     r"(?:up|down|rose|fell|raised|reduced|lowered|changed|switched|rising|falling|increased|decreased)"
     r"(?: [^.;]{0,30})? from|"
+    r"(?:although|though|even if|while|whereas) [^.;]{0,30}\b(?:claim|say|think|believe|argue|suggest)s?(?: that)?"
+    r"(?: it(?: is| was|['’]s))?|"
     r"(?:former|previous|old|outgoing)(?: \w+){1,3} (?:was|were|is)|"
     r"(?:all|any\w*|every\w*|none|nobody|nothing|no one)(?: [^.;]{0,20})? but|compared (?:with|to)|versus|vs\.?)\s+"
     rf"(?:about |approximately |around |roughly )?{_LINK}"
@@ -32,19 +34,29 @@ _SETS_APART = re.compile(
 )
 _THOUGHT = re.compile(
     r"\b(?:think|thinks|thought|believed?s?|assumed?s?|suspect(?:ed|s)?|guess(?:ed)?|expect(?:ed|s)?|blamed(?: on)?|"
-    r"initially|originally|at first|formerly|claim(?:ed|s)?|rumou?red)\b[^.;!?]{0,40}$"
+    r"would have said|might think|initially|originally|at first|formerly|claim(?:ed|s)?|rumou?red)\b[^.;!?]{0,40}$"
 )
 _BUT_THEN = re.compile(
     r"[^.;!?]{0,40}[,.;:—–-]\s*(?:but|however|yet|actually|in fact|in reality|although)\b[^.;!?]{0,60}"
-    r"\b(?:actually|really|in fact|in reality|real|actual|true|correct|turned out|later|now|wrong|incorrect|mistaken)\b"
+    r"\b(?:actually|really|in fact|in reality|real|actual|true|correct|turned out|"
+    r"clearly|states|says|later|now|wrong|incorrect|mistaken)\b"
     r"|[^.;!?]{0,40}[,.;:—–-]\s*(?:actually|in fact|in reality)\b"
 )
+_RELATIVES = (
+    "friend|sister|brother|son|daughter|wife|husband|father|mother|cousin|colleague|student|pupil|rival|competitor|"
+    "north|south|east|west|neighbou?r|subsidiary|division|supplier|partner|suburb|assistant|deputy"
+)
+_RELATED = re.compile(rf"\b(?:{_RELATIVES})s? (?:of|to) (?:the )?$")
+_ASKS_RELATED = re.compile(rf"\b(?:{_RELATIVES}|parent|owner|whose|where|relat\w+|famil\w+)s?\b|\bown")
+_MOVED = re.compile(r"\b(?:moved|relocated|transferred|renamed|switched|changed|migrated) (?:\w+ ){0,2}from (?:the )?$")
+_MOVED_TO = re.compile(r"[^.;]{0,20}\bto\b")
 _ENDED = re.compile(
     r"[^.;!?]{0,20}\b(?:until|till|up to|before|prior to)\s+(?:\w+\s+){0,2}\d{4}\b[^.!?]{0,20}"
     r"[,.;]\s*(?:but |and )?(?:it |since |then |this |that )?(?:\w+\s+){0,3}?(?:now|currently|today|nowadays)\b"
 )
 _TAKES_BACK = re.compile(
     r"(?i)[.!?…;,—–-]\s*(?:no,? wait|wait,? no|sorry,? i mean|i mean|make that|or rather|strike that)\b|"
+    r"(?:…|\.\.\.|—|–)\s*no,\s|"
     r"[.!?…;—–-]\s*(?:(?:oh|oops|hm+|well|no|wait|sorry|apologies)\b[,.!]?\s+){0,2}"
     r"(?:correction\b|i meant?\b|scratch that\b|on second thought|let me correct|my mistake|"
     r"actually,? (?:no\b|correction\b|it(?:['’]s| is| was)\b)|wait,? (?:no\b|it\b)|"
@@ -52,6 +64,7 @@ _TAKES_BACK = re.compile(
     r"|訂正"
 )
 _INITIAL = re.compile(r"\b(?:first|initial|original|former|previous|early|earlier|used to)")
+_ASKS_ORIGIN = re.compile(r"\b(?:from|before|first|original\w*|former\w*|previous\w*)\b")
 _FORMER = re.compile(r"\b(?:was|were|did|until|before|former|previous|original|used to)\b")
 _ASKED = re.compile(r"(?i)[^.;!?]*\?\s*no\b")
 _OFFERS = (
@@ -106,6 +119,10 @@ def _set_apart_at(said: str, start: int, end: int, asked: str) -> bool:
     found = _SETS_APART.search(before)
     if found is None and _BUT_THEN.match(said, end) and not _INITIAL.search(asked):
         found = _THOUGHT.search(before)
+    if _RELATED.search(before) and not _ASKS_RELATED.search(asked):
+        return True
+    if _MOVED.search(before) and _MOVED_TO.match(said, end) and not _ASKS_ORIGIN.search(asked):
+        return True
     if found is None:
         return _ENDED.match(said, end) is not None and not _FORMER.search(asked)
     # A question for the exception or the former state is answered by it.

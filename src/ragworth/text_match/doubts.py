@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from ragworth.errors import quote_short
 from ragworth.text_match.clock_times import half_is_unclear
-from ragworth.text_match.contrasts import bounds_opposed, find_contrast
+from ragworth.text_match.contrasts import bound_at, bound_of, bounds_opposed, find_contrast
 from ragworth.text_match.denials import is_denied, is_offered, is_set_apart, is_taken_back
 from ragworth.text_match.directions import NEGATIONS
 from ragworth.text_match.matching import LITTLE_WORDS, stem_of
@@ -80,7 +80,7 @@ def find_doubt(text: TextFacts, wanted: TextFacts, findings: Sequence[QuantityFi
         return f"has the unit of {quote_short(wanted.raw)} with other capital letters"
     if half_is_unclear(text.raw, wanted.raw, question.raw):
         return f"has the time of {quote_short(wanted.raw)}, but one of them may be in the other half of the day"
-    if any(_bounds_opposed(text, wanted, each) for each in findings):
+    if any(_bounds_opposed(text, wanted, each, question) for each in findings):
         return f"has the opposite bound of {quote_short(wanted.raw)}"
     if any(_is_of_other_period(text, wanted, each, question) for each in findings):
         return f"has the number of {quote_short(wanted.raw)} for another period"
@@ -114,9 +114,11 @@ def find_wording_contrast(text: TextFacts, wanted: TextFacts, question: Question
     return f"{contrast} {quote_short(wanted.raw)}" if contrast else ""
 
 
-def _bounds_opposed(text: TextFacts, wanted: TextFacts, finding: QuantityFinding) -> bool:
+def _bounds_opposed(text: TextFacts, wanted: TextFacts, finding: QuantityFinding, question: QuestionFacts) -> bool:
     said = finding.match
     asked = finding.wanted
+    if said is not None and bound_of(question.tokens) * bound_at(text.tokens, said.start, said.end) < 0:
+        return True  # "at most 12" for a minimum of 12
     return said is not None and bounds_opposed(
         wanted.tokens, (asked.start, asked.end), text.tokens, (said.start, said.end)
     )

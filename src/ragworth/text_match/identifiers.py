@@ -14,7 +14,8 @@ _KINDS = (
 """Addresses, links, paths, options, names in code."""
 _VERSION = re.compile(
     r"\b(version|release|python|java|node(?:\.js)?|tls|ssl|openssl|http|usb|bluetooth|android|ios|windows|ubuntu|"
-    r"debian|gpt|cuda|php|ruby|rust|kubernetes|postgresql|mysql|api|v)[ -]?v?(\d+(?:\.\d+)+)",
+    r"debian|gpt|cuda|php|ruby|rust|kubernetes|postgresql|"
+    r"section|clause|article|chapter|paragraph|figure|table|annex|rule|step|mysql|api|v)[ -]?v?(\d+(?:\.\d+)+)",
     re.IGNORECASE,
 )
 _END = ".,;:!?/*_~`)]}>。，；：！？、）」』】》"

@@ -19,7 +19,7 @@ from ragworth.text_match.text_facts import QuestionFacts, TextFacts, carries_fac
 
 _LEVELS = frozenset(("profit", "loss", "deficit", "up", "down", "higher", "lower", "positive", "negative", "minus"))
 """Words of direction that also name what is measured, or a level."""
-_CLAUSE_ENDS = frozenset((".", ";", "!", "?", "\n", "while", "whereas", "but"))
+_CLAUSE_ENDS = frozenset((".", ";", ",", "!", "?", "\n", "and", "while", "whereas", "but"))
 _LETTER = re.compile(r"\W*([A-Ha-h])\W*")
 _LEAD = re.compile(r"(?i)\W*(?:(?:the\s+)?(?:(?:correct|right|final)\s+)?(?:answer|option|choice)\W+(?:is\W+)?)?")
 _LABEL = re.compile(r"([A-H])(?=[).:]|\W*(?:\n|$))")
