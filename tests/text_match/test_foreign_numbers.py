@@ -17,7 +17,7 @@ from ragworth.text_match.spelling import canonical_words
         *[
             ("quatre-vingt-dix-neuf", "99"),
             ("soixante-quinze", "75"),
-            ("veintidós", "veintidós"),
+            ("veintidós", "22"),
             ("treinta y dos", "32"),
         ],
         *[("ventotto", "28"), ("vinte e um", "21"), ("dwadzieścia jeden", "21"), ("on iki", "12"), ("yirmi bir", "21")],

@@ -10,28 +10,27 @@ The verdict is one of four:
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from ragworth.errors import quote_short
-from ragworth.text_match.clock_times import clock_reading, half_is_unclear
-from ragworth.text_match.contrasts import bounds_opposed, find_contrast, says_opposite
+from ragworth.text_match.clock_times import clock_reading
+from ragworth.text_match.contrasts import says_opposite
 from ragworth.text_match.dates import year_readings
-from ragworth.text_match.denials import is_denied, is_offered, is_set_apart, is_taken_back
-from ragworth.text_match.directions import NEGATIONS
-from ragworth.text_match.identifiers import find_other_identifier
+from ragworth.text_match.doubts import find_denial, find_doubt, find_other_noun, find_wording_contrast
+from ragworth.text_match.foreign_numbers import with_digits
+from ragworth.text_match.identifiers import find_other_identifier, may_be_longer_version
 from ragworth.text_match.lists import may_be_czech_list
-from ragworth.text_match.matching import LITTLE_WORDS, has_listed, match_answer, stem_of
-from ragworth.text_match.misplaced_facts import is_alternative, names_reversed, numbers_swapped
+from ragworth.text_match.matching import has_listed, match_answer, to_matchable
+from ragworth.text_match.misplaced_facts import numbers_swapped
+from ragworth.text_match.periods import frequencies, is_frequency
 from ragworth.text_match.polarity import StatedPolarity, text_polarity
 from ragworth.text_match.quantities import Quantity, QuestionHints
 from ragworth.text_match.quantity_match import QuantityFinding, compare, find_quantities
-from ragworth.text_match.short_forms import may_be_short_form
+from ragworth.text_match.short_forms import may_be_short_form, says_none
 from ragworth.text_match.spelling import comma_readings
 from ragworth.text_match.text_facts import QuestionFacts, TextFacts, read_answer
-from ragworth.text_match.units import units_differ_in_case
+from ragworth.text_match.variants import full_names, has_initials
 
 FactKind = Literal["given", "contradicted", "unclear", "absent"]
 
@@ -46,6 +45,10 @@ MAX_CONTRADICTED = 30
 """Words of a long answer, and more than twice as many of a text, from which other numbers are no contradiction."""
 
 
+_IN_SEQUENCE = ("contains", "contains another form of")
+"""Steps by which the words of an answer follow each other in a text."""
+
+
 class FactVerdict(NamedTuple):
     kind: FactKind
     why: str = ""
@@ -54,6 +57,12 @@ class FactVerdict(NamedTuple):
 def judge_answer(text: TextFacts, answer: str, question: QuestionFacts) -> FactVerdict:
     """Whether a text gives one accepted answer."""
     verdict = _judge(text, answer, question)
+    if verdict.kind != "given" and says_none(text.raw, answer, question.raw):
+        return FactVerdict("given", "says that there is none, as")
+    if is_frequency(answer):
+        verdict = _judge_frequency(text, answer, verdict)
+    if verdict.kind in ("absent", "unclear") and _has_full_name(text, answer, question):
+        return FactVerdict("given", "has the full name, or its abbreviation, of")
     if verdict.kind in ("absent", "contradicted") and _given_in_another_reading(text, answer, question):
         return FactVerdict(
             "unclear", f"may give {quote_short(answer)}: a comma or a date in digits can be read in two ways"
@@ -61,6 +70,8 @@ def judge_answer(text: TextFacts, answer: str, question: QuestionFacts) -> FactV
     clock = clock_reading(answer) if verdict.kind in ("absent", "unclear") else None
     if clock is not None and _judge(text, clock, question).kind == "given":
         return FactVerdict("given", f"has {quote_short(clock)}, which is")
+    if verdict.kind == "absent" and may_be_longer_version(text.raw, answer):
+        return FactVerdict("unclear", f"has a longer version than {quote_short(answer)}")
     if verdict.kind == "absent" and may_be_short_form(text.raw, answer):
         return FactVerdict("unclear", f"may be short for, or another form of, {quote_short(answer)}")
     return verdict
@@ -73,6 +84,24 @@ def _given_in_another_reading(text: TextFacts, answer: str, question: QuestionFa
     return any(_judge(one, wanted, question).kind in ("given", "unclear") for one, wanted in pairs)
 
 
+def _has_full_name(text: TextFacts, answer: str, question: QuestionFacts) -> bool:
+    """Whether a text has an answer verbatim once "USA" and the like are written in full in both."""
+    named, meant = TextFacts(full_names(text.raw)), full_names(answer)
+    if (named.raw, meant) == (text.raw, answer) or match_answer(named.matchable, meant) not in _IN_SEQUENCE:
+        return False
+    return _judge(named, meant, question).kind == "given"
+
+
+def _judge_frequency(text: TextFacts, answer: str, verdict: FactVerdict) -> FactVerdict:
+    """The verdict of an answer that says how often: "every day" is "daily", and "twice daily" is not."""
+    wanted, said = frequencies(answer), frequencies(text.raw)
+    if not said:
+        return verdict
+    if wanted <= said:
+        return verdict if verdict.kind in ("given", "unclear") else FactVerdict("given", "says how often as")
+    return FactVerdict("contradicted", f"has another frequency than {quote_short(answer)}")
+
+
 def _judge(text: TextFacts, answer: str, question: QuestionFacts) -> FactVerdict:
     wanted = read_answer(answer)
     if wanted.polarity is not None:
@@ -82,6 +111,11 @@ def _judge(text: TextFacts, answer: str, question: QuestionFacts) -> FactVerdict
         return FactVerdict("contradicted", f"has {quote_short(other)} for {quote_short(answer)}")
     findings = _find_quantities(text, wanted, question)
     how = match_answer(text.matchable, answer)
+    if how is not None and how not in _IN_SEQUENCE:
+        # The words that tell numbers apart may be those of another language: "sechs Monate" and "drei Monate".
+        said, meant = with_digits(text.raw).sure, with_digits(answer).sure
+        if meant != answer:
+            return _judge(TextFacts(said), meant, question)
     # Of a long answer, a part is not the answer.
     if how is not None and (not wanted.is_long or how == "contains"):
         return _judge_match(text, wanted, how, findings, question)
@@ -121,109 +155,27 @@ def _judge_match(
 ) -> FactVerdict:
     """The words are there; is it what the text says?"""
     against = next((each for each in findings if each.status in ("conflict", "opposite")), None)
-    verbatim = how in ("contains", "contains another form of")
+    verbatim = how in _IN_SEQUENCE
     if against is not None and (not verbatim or not any(each.status in ("given", "coarse") for each in findings)):
         return FactVerdict("contradicted", _other_quantity(wanted, text, against))
     lacking = any(each.status == "missing" for each in findings) or may_be_czech_list(wanted.raw, question.raw)
-    if how == "is a part of" and lacking:
+    if how == "is a part of" and (lacking or _is_after_comma(text, wanted)):
         return FactVerdict("unclear", f"has only a part of {quote_short(wanted.raw)}")
     if numbers_swapped(text, wanted, findings):
         kind: FactKind = "unclear" if wanted.is_long else "contradicted"
         return FactVerdict(kind, f"has the numbers of {quote_short(wanted.raw)} for other things")
-    doubt = _find_denial(text, wanted, question) or _find_doubt(text, wanted, findings, question)
+    doubt = find_denial(text, wanted, question) or find_doubt(text, wanted, findings, question)
     if not doubt and how == "contains the number of":
-        doubt = _find_other_noun(text, wanted, findings, question)
-    if not doubt and how != "contains":
-        doubt = _find_contrast(text, wanted, question)
+        doubt = find_other_noun(text, wanted, findings, question)
+    if not doubt and how != "contains" and not has_initials(text.raw, wanted.raw):
+        doubt = find_wording_contrast(text, wanted, question)
     return FactVerdict("unclear", doubt) if doubt else FactVerdict("given", how)
 
 
-def _find_denial(text: TextFacts, wanted: TextFacts, question: QuestionFacts) -> str:
-    if question.denies:
-        return ""
-    if is_denied(text.raw, wanted.raw, question.raw) and not NEGATIONS.intersection(wanted.tokens):
-        return f"denies {quote_short(wanted.raw)}, or seems to"
-    if is_set_apart(text.raw, wanted.raw, question.raw):
-        return f"has {quote_short(wanted.raw)} as an exception, or to compare"
-    if is_taken_back(text.raw, wanted.raw):
-        return f"has {quote_short(wanted.raw)}, and may take it back"
-    if is_offered(text.raw, wanted.raw):
-        return f"has {quote_short(wanted.raw)} as one of several"
-    return ""
-
-
-_COUNTS_ANYTHING = frozenset(
-    (
-        *("time", "total", "altogether", "overall", "different"),
-        *("people", "person", "individual", "participant", "subject", "item", "piece", "thing", "case"),
-    )
-)
-"""Words after a number that may stand for whatever was asked for, as in "120 people" for "120 patients"."""
-_YEAR = re.compile(r"(?:1\d{3}|20\d{2})(?!\d)")
-
-
-def _find_other_noun(
-    text: TextFacts, wanted: TextFacts, findings: Sequence[QuantityFinding], question: QuestionFacts
-) -> str:
-    """Why a number that is followed by another word than the accepted one may count or measure something else."""
-    if any(each.match and each.match.units and each.wanted.units for each in findings) or _YEAR.match(wanted.raw):
-        return ""
-    first, *rest = wanted.matchable.words
-    words = (*text.matchable.words, "")
-    followed = [after for word, after in pairwise(words) if word == first]
-    known = {*map(stem_of, rest), *question.stems}
-    measured = any(each.wanted.units for each in findings)
-    if any(not after[:1].isalpha() or after in LITTLE_WORDS or stem_of(after) in known for after in followed):
-        return ""
-    if not measured and not _COUNTS_ANYTHING.isdisjoint(followed):
-        return ""
-    if any(stem_of(word) in text.stems for word in rest):
-        return ""
-    return f"has the number of {quote_short(wanted.raw)} with another word"
-
-
-def _find_doubt(
-    text: TextFacts, wanted: TextFacts, findings: Sequence[QuantityFinding], question: QuestionFacts
-) -> str:
-    """Why a text that has the numbers or words of an answer may not give it."""
-    if any(is_alternative(text, each) for each in findings):
-        return f"has {quote_short(wanted.raw)} as one of several"
-    if any(_is_wider(each, findings) for each in findings):
-        return f"has a range for {quote_short(wanted.raw)}"
-    if units_differ_in_case(text.raw, wanted.raw):
-        return f"has the unit of {quote_short(wanted.raw)} with other capital letters"
-    if half_is_unclear(text.raw, wanted.raw, question.raw):
-        return f"has the time of {quote_short(wanted.raw)}, but one of them may be in the other half of the day"
-    if any(_bounds_opposed(text, wanted, each) for each in findings):
-        return f"has the opposite bound of {quote_short(wanted.raw)}"
-    if wanted.matchable.line not in text.matchable.line and names_reversed(text, wanted):
-        return f"has the names of {quote_short(wanted.raw)} in another order"
-    return ""
-
-
-def _is_wider(finding: QuantityFinding, findings: Sequence[QuantityFinding]) -> bool:
-    """Whether a text has a range where the answer doesn't give both ends, as "from 1952 until 1953" does."""
-    said = finding.match
-    ends = {each.wanted.value for each in findings}
-    return (
-        finding.status == "coarse"
-        and said is not None
-        and said.high is not None
-        and not {said.value, said.high} <= ends
-    )
-
-
-def _find_contrast(text: TextFacts, wanted: TextFacts, question: QuestionFacts) -> str:
-    contrast = find_contrast(wanted.compared, text.compared, question.tokens)
-    return f"{contrast} {quote_short(wanted.raw)}" if contrast else ""
-
-
-def _bounds_opposed(text: TextFacts, wanted: TextFacts, finding: QuantityFinding) -> bool:
-    said = finding.match
-    asked = finding.wanted
-    return said is not None and bounds_opposed(
-        wanted.tokens, (asked.start, asked.end), text.tokens, (said.start, said.end)
-    )
+def _is_after_comma(text: TextFacts, wanted: TextFacts) -> bool:
+    """Whether a text only says where or what the answer is: "Germany" for "Munich, Germany"."""
+    first, comma, rest = wanted.raw.partition(",")
+    return bool(comma) and text.matchable.line in to_matchable(rest).line and bool(to_matchable(first).words)
 
 
 def _judge_facts(
@@ -251,7 +203,7 @@ def _judge_facts(
             return FactVerdict("absent")
     if wanted.is_long:
         if facts and shared >= MIN_FACT_SHARE:
-            doubt = _find_contrast(text, wanted, question)
+            doubt = find_wording_contrast(text, wanted, question)
             return FactVerdict("unclear", doubt) if doubt else FactVerdict("given", "has the facts of")
         return FactVerdict("unclear", f"may say {quote_short(wanted.raw)} in other words")
     if facts and shared and not findings:
@@ -268,7 +220,7 @@ def _judge_given(
     if numbers_swapped(text, wanted, findings):
         kind: FactKind = "unclear" if wanted.is_long else "contradicted"
         return FactVerdict(kind, f"has the numbers of {quote_short(wanted.raw)} for other things")
-    doubt = _find_doubt(text, wanted, findings, question)
+    doubt = find_doubt(text, wanted, findings, question)
     if not doubt and says_opposite(wanted.compared, text.compared):
         doubt = f"says the opposite of {quote_short(wanted.raw)}"
     if doubt:

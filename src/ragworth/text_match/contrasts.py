@@ -37,6 +37,7 @@ najwyzej maksymalnie
 """
 _BOUNDS = dict.fromkeys(_AT_LEAST_TEXT.split(), 1) | dict.fromkeys(_AT_MOST_TEXT.split(), -1)
 """Words before a number, without accents: 1 if it is a lower bound, −1 if it is an upper one."""
+_ASKED_BOUNDS = {"minimum": 1, "min": 1, "maximum": -1, "max": -1}
 _LATER_BOUNDS = {"or_more": 1, "or_above": 1, "以_上": 1, "or_less": -1, "or_fewer": -1, "以_下": -1, "未_満": -1}
 _BOUND_DISTANCE = 3
 _MIN_STATEMENT = 4
@@ -96,10 +97,17 @@ def bounds_opposed(
     answer: Sequence[str], place: tuple[int, int], text: Sequence[str], text_place: tuple[int, int]
 ) -> bool:
     """Whether one number is a lower bound and the other an upper one: "at least 5" and "at most 5"."""
-    return _bound(answer, *place) * _bound(text, *text_place) < 0
+    return bound_at(answer, *place) * bound_at(text, *text_place) < 0
 
 
-def _bound(words: Sequence[str], start: int, end: int) -> int:
+def bound_of(question: Sequence[str]) -> int:
+    """1 if a question asks for a minimum, −1 if for a maximum, 0 if for neither or both."""
+    signs = {_ASKED_BOUNDS[word] for word in question if word in _ASKED_BOUNDS}
+    return signs.pop() if len(signs) == 1 else 0
+
+
+def bound_at(words: Sequence[str], start: int, end: int) -> int:
+    """1 if the number at a place is a lower bound, −1 if it is an upper one, 0 if it is none."""
     before = words[max(0, start - _BOUND_DISTANCE) : start]
     names = [name for at, word in enumerate(before) for name in (word, "_".join(before[at : at + 2]))]
     sign = next((_BOUNDS[name] for name in reversed(names) if name in _BOUNDS), 0)
@@ -193,7 +201,17 @@ def _with_particle(stems: Collection[str]) -> Callable[[str], bool]:
 def _initials_differ(answer: ComparedText, text: ComparedText) -> bool:
     """Whether a name has other initials: "George H. W. Bush" and "George W. Bush"."""
     ours, theirs = _initials(answer.raw), _initials(text.raw)
-    return any(name in theirs and initials not in theirs[name] for name in ours for initials in ours[name])
+    return any(
+        name in theirs and theirs[name].isdisjoint((initials, _first_letter(answer.raw, initials, name) + initials))
+        for name in ours
+        for initials in ours[name]
+    )
+
+
+def _first_letter(raw: str, initials: str, name: str) -> str:
+    """The first letter of the first name before initials: "J" of "John F. Kennedy"."""
+    found = re.search(rf"(?i)\b(\w)\w+\s+{'[. ]*'.join(initials)}[. ]+{re.escape(name)}", raw)
+    return found[1] if found else ""
 
 
 def _initials(raw: str) -> dict[str, set[str]]:

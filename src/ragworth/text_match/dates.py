@@ -60,6 +60,8 @@ NUMERIC_DATE = (
 """Dates in digits: 1987-06-05, 1987/6/5, 5.6.1987, 25/12/1987, 1987年6月5日."""
 
 _SHORT_YEAR = re.compile(r"(?<![\d./-])(\d{1,2})([./-])(\d{1,2})\2[’']?(\d{2})(?![\d./-])")
+_BARE_YEAR = re.compile(r"(?<![\w'’‘\"])['’‘](\d{2})(?![\w'’\"])")
+"""A year without its century: '98."""
 _ERA = re.compile(r"(明治|大正|昭和|平成|令和)\s?(\d{1,2}|元)\s?年")
 _BEFORE_ERA = {"明治": 1867, "大正": 1911, "昭和": 1925, "平成": 1988, "令和": 2018}
 
@@ -68,6 +70,8 @@ def year_readings(text: str) -> list[str]:
     """A text with two-digit years (5/3/21), or those of a Japanese era (令和3年), in four digits, for each century."""
     if _ERA.search(text):
         return [_ERA.sub(lambda found: f"{_BEFORE_ERA[found[1]] + int(found[2].replace('元', '1'))}年", text)]
+    if _BARE_YEAR.search(text):
+        return [_BARE_YEAR.sub(rf"{century}\1", text) for century in (19, 20)]
     if not _SHORT_YEAR.search(text):
         return []
     return [_SHORT_YEAR.sub(rf"\g<1>/\g<3>/{century}\g<4>", text) for century in (19, 20)]

@@ -85,14 +85,24 @@ _NAMES = frozenset(
 """Words that are also English, or names if they begin with a capital letter."""
 
 _ONE_OF_THEM = r"(?:eine?|une?|uno?|um|een|один)"
+_VEINTI = {"dos": "dós", "tres": "trés", "seis": "séis"}
 _KANJI = {sign: value for value, sign in enumerate("〇一二三四五六七八九")}
+_KANJI |= {"两": 2, "兩": 2}
 _KANJI_TENS = {"十": 10, "百": 100, "千": 1000}
 _KANJI_SCALES = {"万": 10**4, "億": 10**8, "亿": 10**8}
 _COUNTERS = "人个個名位本枚年月日歳岁階层層冊册回次匹台円元点度時时分秒つ倍週周種种件章巻卷"
 _KANJI_NUMBER = re.compile(
-    rf"(?<![\u4e00-\u9fff])([\d.]*[〇一二三四五六七八九十百千万億亿]+)(?=[{_COUNTERS}]|[^\u4e00-\u9fff]|$)"
+    rf"(?<![\u4e00-\u9fff])([\d.]*[〇一二三四五六七八九两兩十百千万億亿]+)(?=[{_COUNTERS}]|[^\u4e00-\u9fff]|$)"
 )
 _FRACTIONS = {"½": "0.5", "¼": "0.25", "¾": "0.75"}
+
+
+_HOUR_NAMES = "one two three four five six seven eight nine ten eleven twelve"
+_HOURS = {name: str(hour) for hour, name in enumerate(_HOUR_NAMES.split(), 1)}
+_HALF_DAY = re.compile(
+    r"(?:(午前|上午|早上|오전)|(午後|下午|晚上|오후))?\s?(\d{1,2})\s?[時时點点시](?![間间])(?:\s?(\d{1,2})\s?[分분])?"
+)
+_OCLOCK = re.compile(rf"(?i)\b(\d{{1,2}}|{'|'.join(_HOURS)}) o['’]?clock\b")
 
 
 class SpelledText(NamedTuple):
@@ -174,9 +184,19 @@ def _with_scales(text: str) -> str:
     text = re.sub(r"(?i)\b(?:half a|a half|half) dozen\b", "6", text)
     text = re.sub(r"(?i)\b(?:a|one) dozen\b", "12", text)
     text = re.sub(r"\b(\d{1,2}) Uhr\b", r"\1:00", text)
+    text = _HALF_DAY.sub(_read_half_day, text)
+    text = _OCLOCK.sub(lambda found: f"{_HOURS.get(found[1].lower(), found[1])}:00", text)
+    text = re.sub(r"\b(\d{1,2})\s?h\s?([0-5]\d)\b", r"\1:\2", text)
+    text = re.sub(r"(?<![\d.,])(\d{1,4})\s?(€|(?i:euros?))\s?(\d\d)(?![\d.,%]|\s?\w)", r"\1.\3 €", text)
     for sign, number in _FRACTIONS.items():
         text = re.sub(rf"(?<!\d)(?<!\d ){sign}", number, text)
     return _KANJI_NUMBER.sub(_read_kanji, text)
+
+
+def _read_half_day(found: re.Match[str]) -> str:
+    """A time of day in Chinese, Japanese or Korean: "3:00 pm" for "午後3時"."""
+    half = " am" if found[1] else " pm" if found[2] else ""
+    return f" {found[3]}:{int(found[4] or 0):02d}{half} "
 
 
 def _plain(word: str) -> str:
@@ -200,7 +220,7 @@ def _patterns() -> tuple[re.Pattern[str], dict[str, str]]:
             spelled |= {f"soixante-{small[value]}": str(60 + value) for value in range(12, 20)}
             spelled |= {f"quatre-vingt-{small[value]}": str(80 + value) for value in range(2, 20)}
         if language == "es":
-            spelled |= {f"veinti{name}": str(20 + value) for value, name in units.items()}
+            spelled |= {f"veinti{_VEINTI.get(name, name)}": str(20 + value) for value, name in units.items()}
     spelled = {_plain(word): value for word, value in spelled.items() if word != "six"}  # the same in English
     longest = sorted(spelled, key=len, reverse=True)
     choice = "|".join(re.escape(word).replace(r"\ ", r"\s+") for word in longest)

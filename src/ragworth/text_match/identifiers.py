@@ -14,7 +14,8 @@ _KINDS = (
 """Addresses, links, paths, options, names in code."""
 _VERSION = re.compile(
     r"\b(version|release|python|java|node(?:\.js)?|tls|ssl|openssl|http|usb|bluetooth|android|ios|windows|ubuntu|"
-    r"debian|gpt|cuda|php|ruby|rust|kubernetes|postgresql|mysql|api|v)[ -]?v?(\d+(?:\.\d+)+)",
+    r"debian|gpt|cuda|php|ruby|rust|kubernetes|postgresql|"
+    r"section|clause|article|chapter|paragraph|figure|table|annex|rule|step|mysql|api|v)[ -]?v?(\d+(?:\.\d+)+)",
     re.IGNORECASE,
 )
 _END = ".,;:!?/*_~`)]}>。，；：！？、）」』】》"
@@ -29,6 +30,12 @@ def find_other_identifier(text: str, answer: str) -> str:
         if said and not set(wanted) & set(said) and not any(_occurs(text, one) for one in wanted):
             return said[0]
     return _find_other_version(text, answer)
+
+
+def may_be_longer_version(text: str, answer: str) -> bool:
+    """Whether a text has a version of which the answer is the beginning: "3.10.2" for "Python 3.10"."""
+    wanted = re.search(r"(?<![\d.])(\d+\.\d+(?:\.\d+)*)\s*$", answer)
+    return wanted is not None and re.search(rf"(?<![\w.]){re.escape(wanted[1])}\.\d", text) is not None
 
 
 def _found(pattern: re.Pattern[str], text: str) -> list[str]:

@@ -19,6 +19,7 @@ from ragworth.text_match.numerals import ROMAN
 from ragworth.text_match.overlap import SCRIPTS_WITHOUT_SPACES
 from ragworth.text_match.plurals import singular
 from ragworth.text_match.spelling import canonical_words, read_pieces
+from ragworth.text_match.variants import american_spelling, has_initials
 
 MATCH_WINDOW = 30
 """Maximum distance in words for the words of an answer to count as said together."""
@@ -155,7 +156,9 @@ def _another_form(text: MatchableText, answer: MatchableText) -> bool:
     if _UMLAUT.search(text.raw):
         lines.append(to_matchable(_spell_umlauts(text.raw)).line)
     forms = (*_forms(answer.raw), answer)
-    return any(form.line in line for form in forms for line in lines) or _contains_attached(text, answer)
+    if any(form.line in line for form in forms for line in lines) or _contains_attached(text, answer):
+        return True
+    return american_spelling(answer.words) in american_spelling(text.words)
 
 
 def _contains_attached(text: MatchableText, answer: MatchableText) -> bool:
@@ -174,11 +177,11 @@ def _contains_attached(text: MatchableText, answer: MatchableText) -> bool:
 @lru_cache(maxsize=8192)
 def _forms(answer: str) -> tuple[MatchableText, ...]:
     return tuple(
-        form for form in map(to_matchable, _spellings(answer)) if form.words and not set(form.words) <= LITTLE_WORDS
+        form for form in map(to_matchable, spellings(answer)) if form.words and not set(form.words) <= LITTLE_WORDS
     )
 
 
-def _spellings(answer: str) -> Iterator[str]:
+def spellings(answer: str) -> Iterator[str]:
     """Variants of an answer: without brackets, either side of an "or", before a comma, without leading words.
 
     Also with umlauts as two letters, and with the number of a monarch in words: "Henry the Eighth".
@@ -235,7 +238,9 @@ def _coarser_date(text: MatchableText, answer: MatchableText) -> bool:
 
 
 def _first_and_last(text: MatchableText, answer: MatchableText) -> bool:
-    """A name without its middle: "Judith Keppel" for "Judith Cynthia Aline Keppel"."""
+    """A name without its middle: "Judith Keppel" for "Judith Cynthia Aline Keppel"; or with initials: "J. Keppel"."""
+    if has_initials(text.raw, answer.raw):
+        return True
     parts = answer.raw.split()
     if len(parts) < 3 or len(answer.words) != len(parts) or not all(part[0].isupper() for part in parts):
         return False

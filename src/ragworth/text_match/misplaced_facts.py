@@ -79,3 +79,15 @@ def _labels(wanted: TextFacts, quantities: Sequence[Quantity]) -> dict[str, int]
         nearest = min((_distance(place, each), number) for number, each in enumerate(quantities))[1]
         owners.setdefault(stem_of(singular(token)), set()).add(nearest)
     return {label: next(iter(numbers)) for label, numbers in owners.items() if len(numbers) == 1}
+
+
+_FORMULA = re.compile(r"[\w.]*[A-Za-z][\w.]*")
+
+
+def continues_formula(text: str, answer: str) -> bool:
+    """Whether a short formula stands only with an exponent or index behind it: "2x" in "2x^2"."""
+    formula = answer.strip()
+    if not _FORMULA.fullmatch(formula) or not re.search(r"\d", formula):
+        return False
+    places = [found.end() for found in re.finditer(rf"(?<!\w){re.escape(formula)}", text)]
+    return bool(places) and all(re.match(r"\s?(?:\^|\*\*|[²³⁴⁵⁶⁷⁸⁹ⁿ])", text[end:]) for end in places)

@@ -36,6 +36,8 @@ TEN_ORDINALS = {word: 10 * n for n, word in enumerate(_TEN_ORDINALS, 2)}
 SCALES = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12, "quadrillion": 15}
 """Powers of ten in English (the short scale)."""
 
+_CENTURIES = {word: value for word, value in (TEENS | TENS).items() if 15 <= value <= 20}
+
 NUMBER_WORDS = {*UNITS, *TEENS, *TENS, *UNIT_ORDINALS, *TEEN_ORDINALS, *TEN_ORDINALS, "zero"}
 """Words that begin a number in words; "a hundred" begins with its article."""
 
@@ -70,6 +72,9 @@ def parse_number_words(words: Sequence[str], start: int) -> SpelledNumber | None
     """
     if words[start] == "zero":
         return SpelledNumber("0", False, start + 1)
+    year = _year_in_pairs(words, start)
+    if year is not None:
+        return year
     total, limit, at = 0, 18, start
     end: SpelledNumber | None = None
     while at < len(words):
@@ -90,6 +95,16 @@ def parse_number_words(words: Sequence[str], start: int) -> SpelledNumber | None
         if ends_ordinal:
             break
     return end
+
+
+def _year_in_pairs(words: Sequence[str], start: int) -> SpelledNumber | None:
+    """A year as it is said: "nineteen ninety-eight", "twenty twenty-four"; other pairs of numbers are none."""
+    century = _CENTURIES.get(words[start])
+    following = words[start + 1] if start + 1 < len(words) else ""
+    rest = _below_100(words, start + 1) if following in TENS or following in TEENS else None
+    if century is None or rest is None or rest[1]:
+        return None
+    return SpelledNumber(str(100 * century + rest[0]), False, rest[2])
 
 
 def _after_and(words: Sequence[str], at: int) -> int:

@@ -19,13 +19,19 @@ _NO = "no|nope|nein|non|não|nao|nee|нет|nie|hayır|لا|नहीं|いい�
 _SURE = "absolutely|certainly|definitely|indeed|correct|of course|true|that is correct|that's correct"
 _DENIAL = (
     "not really|not at all|not yet|not exactly|unfortunately,? not|absolutely not|certainly not|definitely not|"
-    "of course not|i don't think so|false|incorrect|never|no longer"
+    "of course not|i don't think so|false|incorrect|never|no longer|not any ?more|not any longer"
 )
 # What may follow the word: the end, a mark, or a new clause. "No doubt" and "no sales" don't say no.
 _STOP = r"(?=\s*(?:$|[^\w\s'’])|\s+(?:it|they|he|she|there|this|that|we|i|the)\b)"
 _LEAD = r"^\W*(?:(?:the |my |final |short )*answer(?: is)?\W+)?"
-_LEADS_YES = re.compile(rf"(?i){_LEAD}(?:(?:{_YES}){_STOP}|(?:{_SURE})(?!\s+not)\b)")
-_LEADS_NO = re.compile(rf"(?i){_LEAD}(?:(?:{_NO}){_STOP}|(?:{_DENIAL})\b)")
+# "It did." and "They don't, because …" stand for the question.
+_PRO_FORM = (
+    "(?:it|they|he|she|we|you|this|that|these|those) "
+    "(?:do(?:es)?|did|is|are|was|were|ha[sd]|have|can|could|will|would|should|must)"
+)
+_ELLIPSIS = r"(?=\s*(?:$|[.,;:!–—(]))"
+_LEADS_YES = re.compile(rf"(?i){_LEAD}(?:(?:{_YES}){_STOP}|(?:{_SURE})(?!\s+not)\b|{_PRO_FORM}{_ELLIPSIS})")
+_LEADS_NO = re.compile(rf"(?i){_LEAD}(?:(?:{_NO}){_STOP}|(?:{_DENIAL})\b|{_PRO_FORM}(?: ?n['’]?t| not)\b{_ELLIPSIS})")
 _LATER = r"(?i)(?:[.!?:\n*\"]\W*|\b(?:so|is|therefore|thus|hence)\W+)"
 _SAYS_YES = re.compile(rf"{_LATER}(?:yes|true)(?=\W*(?:[,.;!?\n*\"]|$))")
 _SAYS_NO = re.compile(rf"{_LATER}(?:no|false)(?=\W*(?:[,.;!?\n*\"]|$))")
@@ -42,6 +48,7 @@ _NON = re.compile(r"(?i)\bnon-(?=\w)")
 _SENTENCE_END = re.compile(r"(?<=[.!?;:\n])\s+")
 
 _STEM = 6
+_MIN_VERB = 3
 _REACH = 4
 MIN_RESTATED = 0.5
 """Share of the question's words that a sentence must repeat to restate or deny it."""
@@ -114,12 +121,14 @@ def restated_polarity(text: str, question: str) -> bool | None:
     predicate = _predicate(question)
     for sentence in _SENTENCE_END.split(_IDIOMS.sub("", text).strip())[:2]:
         words = [singular(word) for word in canonical_words(sentence)]
-        stems = {word[:_STEM] for word in words}
+        stems = set(map(_stem, words))
         kept = asked.keys() & stems
         flipped = {stem for stem, word in asked.items() if stem not in stems and has_opposite(word, words)}
         if len(kept) + len(flipped) < MIN_RESTATED * len(asked):
             continue
         if _DOUBTS.intersection(words) or not all(_is_said(word, words) for word in predicate):
+            return None
+        if _swapped_than(question, sentence):
             return None
         negations = [place for place, word in enumerate(words) if word in NEGATIONS]
         denied = len(negations)
@@ -150,10 +159,30 @@ def _is_said(word: str, words: Sequence[str]) -> bool:
     """Whether a sentence has a word, one of the same direction ("fell" for "declined"), or its opposite."""
     direction = DIRECTIONS.get(word)
     return any(
-        other[:_STEM] == word[:_STEM] or (direction and DIRECTIONS.get(other) == direction) for other in words
+        _stem(other) == _stem(word) or (direction and DIRECTIONS.get(other) == direction) for other in words
     ) or has_opposite(word, words)
 
 
 def _content(words: Sequence[str]) -> dict[str, str]:
     found = (singular(word) for word in words if word not in _FUNCTION and not word.isdigit())
-    return {word[:_STEM]: word for word in found}
+    return {_stem(word): word for word in found}
+
+
+def _stem(word: str) -> str:
+    """The beginning of a word without an ending of verbs: "cover" and "covered", "carry" and "carried"."""
+    for ending, other in (("ied", "y"), ("ing", ""), ("ed", "")):
+        if word.endswith(ending) and len(word) - len(ending) >= _MIN_VERB:
+            word = word[: -len(ending)] + other
+            break
+    return word[:_STEM].removesuffix("e") if len(word) <= _STEM else word[:_STEM]
+
+
+def _swapped_than(question: str, sentence: str) -> bool:
+    """Whether what is compared has changed places: "the old office is larger than the new one"."""
+    asked, said = canonical_words(question), canonical_words(sentence)
+    if "than" not in asked or "than" not in said:
+        return False
+    (left, right), (text_left, text_right) = (
+        [set(words[: words.index("than")]), set(words[words.index("than") + 1 :])] for words in (asked, said)
+    )
+    return bool((left - right) & (text_right - text_left)) and bool((right - left) & (text_left - text_right))

@@ -64,9 +64,19 @@ def find_quantity(wanted: Quantity, said: Sequence[Quantity], hints: QuestionHin
     results = [(compare(wanted, each, hints), each) for each in _of_same_unit(wanted, said)]
     for comparison, status in _STATUSES.items():
         match = next((each for found, each in results if found == comparison), None)
+        if match is not None and status == "conflict" and any(_is_qualified(wanted, each) for each in said):
+            return QuantityFinding("coarse", wanted, match)
         if match is not None:
             return QuantityFinding(status, wanted, match)
     return QuantityFinding("missing", wanted)
+
+
+_QUALIFIERS = frozenset(("working", "business", "calendar", "consecutive", "full", "paid", "additional"))
+
+
+def _is_qualified(wanted: Quantity, said: Quantity) -> bool:
+    """Whether a word stands between the number and its unit: "25 working days"."""
+    return bool(wanted.units) and said.value == wanted.value and said.noun in _QUALIFIERS
 
 
 def _find_ends(wanted: Quantity, said: Sequence[Quantity], hints: QuestionHints) -> QuantityFinding | None:
@@ -116,10 +126,16 @@ def compare(wanted: Quantity, said: Quantity, hints: QuestionHints) -> Compariso
 
 def _may_be_grouped(wanted: Quantity, said: Quantity) -> bool:
     """Whether the point of one may separate thousands: "10.000" and 10,000."""
-    return any(
-        math.isclose(one.step, 1e-3) and math.isclose(1000 * one.value, other.value)
-        for one, other in ((wanted, said), (said, wanted))
-    )
+    pairs = ((wanted, said), (said, wanted))
+    return any(_has_three_decimals(one) and math.isclose(1000 * one.value, other.value) for one, other in pairs)
+
+
+def _has_three_decimals(quantity: Quantity) -> bool:
+    """Whether three digits stand behind the point: "10.000", and also "4.200 Millionen"."""
+    if not quantity.scaled:
+        return math.isclose(quantity.step, 1e-3)
+    exponent = math.log10(quantity.step) if quantity.step else 0.5
+    return math.isclose(exponent, 3 * round(exponent / 3), abs_tol=1e-9) and 1e3 <= quantity.value / quantity.step < 1e6
 
 
 def _may_be_same_time(wanted: Quantity, said: Quantity) -> bool:

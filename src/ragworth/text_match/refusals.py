@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from ragworth.text_match.markup import unwrapped, without_markup
 from ragworth.text_match.refusal_phrases import (
     RefusalPatterns,
     normalise_for_phrases,
@@ -25,6 +26,11 @@ _SENTENCE = re.compile(
 _QUOTED = re.compile(r"\"[^\"\n]{0,200}(?:\"|$)|“[^”\n]{0,200}(?:”|$)|«[^»\n]{0,200}»|「[^」\n]{0,200}」")
 # Instructions that models repeat: the phrase is quoted, not chosen.
 _INSTRUCTION = re.compile(r"please (?:just |only )?(?:respond|answer|reply|select|choose|say|write)\b")
+# At the beginning of a sentence whose main clause may answer: "While I can't verify it, it was Paris."
+_CONCEDES = re.compile(
+    r"(?:while|whilst|although|though|even (?:though|if)|obwohl|auch wenn|bien que|même si|aunque|anche se|sebbene|"
+    r"embora|hoewel|ook al|chociaż|mimo że)\b"
+)
 _EDGES = " \t\r\n.,;:!?\"'`*_()[]{}<>“”‘’«»「」。，！？、।؟-–—"
 
 
@@ -46,7 +52,8 @@ def find_refusal(text: str, phrases: Sequence[str] = ()) -> RefusalMatch | None:
     help with that") declines. A blank text gives None. A phrase within quotation marks is only mentioned, unless it is
     the whole answer.
     """
-    seen = normalise_for_phrases(text)
+    plain = without_markup(unwrapped(text) or "")
+    seen = normalise_for_phrases(plain or text)
     whole = seen.strip(_EDGES)
     own = [" ".join(normalise_for_phrases(phrase).strip(_EDGES).split()) for phrase in phrases]
     for label in own:
@@ -73,7 +80,8 @@ def _by_sentence(seen: str, own: list[str]) -> RefusalMatch | None:
         if declined is not None:
             match, language = declined
             but = table.but_after.get(language, table.but)
-            if firm is None and _takes_back(words[match.end() :], own, table, but):
+            after = words[match.end() :]
+            if firm is None and (_takes_back(after, own, table, but) or _concedes(words, after, own, table)):
                 return None
             # A sentence that says nothing else is meant, whatever is explained after it.
             if found is None and len(words) - len(match.group()) <= len("no, "):
@@ -112,7 +120,14 @@ def _declines(sentence: str, own: Iterable[str], table: RefusalPatterns) -> tupl
 def _takes_back(rest: str, own: Sequence[str], table: RefusalPatterns, but: re.Pattern[str]) -> bool:
     """Whether the rest of a phrase's sentence answers after a "but"."""
     contrast = but.search(rest)
-    if not contrast:
-        return False
-    after = rest[contrast.end() :].lstrip(_EDGES)
+    return contrast is not None and _answers(rest[contrast.end() :], own, table)
+
+
+def _concedes(sentence: str, rest: str, own: Sequence[str], table: RefusalPatterns) -> bool:
+    """Whether a phrase only stands in a concession, and the main clause after it answers."""
+    return _CONCEDES.match(sentence) is not None and _answers(rest.partition(",")[2], own, table)
+
+
+def _answers(clause: str, own: Sequence[str], table: RefusalPatterns) -> bool:
+    after = clause.lstrip(_EDGES)
     return bool(after) and _declines(after, own, table) is None and not table.aside.match(after)

@@ -15,14 +15,17 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from ragworth.errors import InputError, quote_short
-from ragworth.text_match.answer_verdict import judge_answer
+from ragworth.text_match.answer_verdict import FactVerdict, judge_answer
 from ragworth.text_match.citations import without_marks
 from ragworth.text_match.directions import NEGATIONS
+from ragworth.text_match.final_answer import final_answer
 from ragworth.text_match.foreign_numbers import with_digits
+from ragworth.text_match.markup import unwrapped, without_markup
 from ragworth.text_match.matching import LITTLE_WORDS, stem_of
 from ragworth.text_match.overlap import require_accepted
 from ragworth.text_match.plurals import singular
 from ragworth.text_match.refusals import RefusalMatch, find_refusal
+from ragworth.text_match.short_forms import says_none
 from ragworth.text_match.spelling import canonical_words
 from ragworth.text_match.text_facts import QuestionFacts, TextFacts, read_answer, read_question
 
@@ -65,9 +68,20 @@ def grade_short_answer(
     for place, answer in enumerate(require_accepted(accepted), 1):
         if not answer.strip():
             raise InputError(f"accepted answer {place} of {len(accepted)} is blank", expected="a text")
+    same = any(text.strip() == answer.strip() for answer in accepted)
+    if not same:
+        said = unwrapped(text)
+        if said is None:
+            return ShortAnswerGrade("undecided", "has only reasoning, and no answer after it")
+        text = said
+    accepted = [without_markup(answer) or answer for answer in accepted]
+    announced = "" if same else without_markup(final_answer(text))
+    text = without_markup(text) or text
     if _SCALED.search(text) and not any(map(_SCALED.search, accepted)):
         text = with_digits(text).sure
     declined = find_refusal(text, phrases)
+    if declined is not None and declined.language == "label" and not _is_silent(text, accepted, question):
+        declined = None
     rightly = _accepted_refusal(accepted, phrases) if declined is not None else None
     if rightly is not None:
         return ShortAnswerGrade("correct", f"declines as {quote_short(rightly)}")
@@ -76,12 +90,13 @@ def grade_short_answer(
     # "None" and the like may be answers, too: they are graded like any other. So is what is said with regret.
     graded = declined is None or regretted or _is_asked(declined, asked, accepted)
     usable = accepted if graded else [answer for answer in accepted if find_refusal(answer, phrases)]
-    same = any(text.strip() == answer.strip() for answer in accepted)
     plain = text if same else without_marks(text) or text
     facts = TextFacts(plain)
     unclear, against = "", ""
     for answer in usable:
         verdict = judge_answer(facts, answer, asked)
+        if verdict.kind == "given" and announced and not _announces(announced, answer, asked):
+            verdict = FactVerdict("unclear", f"has {quote_short(answer)}, but gives another answer at the end")
         if verdict.kind == "given":
             why = f"{verdict.why} {quote_short(answer)}"
             if relevant_shown is False:
@@ -138,6 +153,18 @@ def _grade_in_digits(
     return None
 
 
+def _is_silent(text: str, accepted: Sequence[str], question: str) -> bool:
+    """Whether a label declines, unlike "none" where the accepted answer is zero."""
+    said = text.strip(" .")
+    return said.lower() != "none" or not any(says_none(said, answer, question) for answer in accepted)
+
+
+def _announces(announced: str, answer: str, question: QuestionFacts) -> bool:
+    """Whether what a text announces as its answer may be the accepted one."""
+    said = TextFacts(without_marks(announced) or announced)
+    return judge_answer(said, answer, question).kind in ("given", "unclear")
+
+
 def _accepted_refusal(accepted: Sequence[str], phrases: Sequence[str]) -> str | None:
     """The accepted answer that declines, as for a question that has no answer; "none" may be an answer itself."""
     return next(
@@ -162,4 +189,6 @@ def _mentions(text: TextFacts, answer: str, question: QuestionFacts, declined: R
     if not question.raw or declined.language in ("", "label", "regret") or re.match(r"i\b|we\b", declined.phrase):
         return False
     wanted = read_answer(answer).matchable
+    if wanted.words in (("yes",), ("no",)):
+        return False
     return bool(wanted.words) and wanted.line in text.matchable.line and wanted.line not in question.matchable.line

@@ -6,7 +6,10 @@ import re
 import unicodedata
 
 _NONE = re.compile(r"(?i)\W*(?:0|zero|none|no[ -]?one|nobody|nothing)\W*")
-_SAYS_NONE = re.compile(r"(?i)\b(?:no|none|zero|no[ -]?one|nobody|nothing|never|without|not any|n['’]t any)\b")
+_SAYS_NONE = re.compile(
+    r"(?i)\b(?:no|none|zero|0|no[ -]?one|nobody|nothing|never|without|not (?:\w+ )?any)\b|n['’]t (?:\w+ )?any\b"
+)
+_COUNTED_NONE = re.compile(r"(?i)(?:\b(?:no|zero|0|not (?:have )?any)|n['’]t (?:have )?any) (?:\w+ )?(\w+)\b")
 _ACRONYM = re.compile(r"\b(?:[A-Z]\.?){2,6}(?!\w)")
 _WORD = re.compile(r"\w+")
 _INFLECTING = re.compile("[\u0370-\u03ff\u0400-\u052f]+")  # Greek and Cyrillic
@@ -27,6 +30,19 @@ def may_be_short_form(text: str, answer: str) -> bool:
     if short is not None and _letters(short.group()) in _initials(text):
         return True
     return _initials(answer) in acronyms or any(_may_abbreviate(each, answer) for each in acronyms)
+
+
+def says_none(text: str, answer: str, question: str) -> bool:
+    """Whether both say that there is none: "he has no siblings" for "none", if the question counts siblings."""
+    if not _NONE.fullmatch(answer):
+        return False
+    if _NONE.fullmatch(text):
+        return True
+    asked = re.search(r"(?i)\bhow (?:many|much) (?:\w+ ){0,2}?(\w+)\b", question)
+    wanted = {word[:_MIN_STEM] for word in _WORD.findall(question.casefold()) if len(word) >= _MIN_STEM}
+    return asked is not None and any(
+        found[1].casefold()[:_MIN_STEM] in wanted for found in _COUNTED_NONE.finditer(text)
+    )
 
 
 def _may_abbreviate(acronym: str, answer: str) -> bool:

@@ -92,6 +92,8 @@ _POWER = re.compile(
 _SUPERSCRIPTS = str.maketrans("⁻−⁰¹²³⁴⁵⁶⁷⁸⁹", "--0123456789")
 _SIGNS = {"%": "%", "$": "dollar", "€": "euro", "£": "pound", "¥": "yen", "₹": "rupee", "&": "and"}
 _CURRENCIES = {"dollars": "dollar", "usd": "dollar", "euros": "euro", "eur": "euro", "pounds": "pound", "gbp": "pound"}
+_PERCENT = frozenset(("percent", "pct", "prozent", "procent", "procento", "pourcent", "prosent"))
+_PER, _CENT = frozenset(("per", "pour", "por")), frozenset(("cent", "cento", "ciento"))
 _POSSESSIVES = ("'s", "’s", "'S", "’S")
 _APOSTROPHES = dict.fromkeys(map(ord, "'’\u200c\u200d"))
 _QUARTERS = {"q1": "1", "q2": "2", "q3": "3", "q4": "4"}
@@ -173,9 +175,8 @@ def _narrow(character: str) -> str:
         return str(unicodedata.decimal(character))
     kind = unicodedata.decomposition(character)
     # Superscripts and fractions stay: 10² is not 102, and 5½ is not 51/2.
-    return (
-        unicodedata.normalize("NFKC", character) if kind.startswith(("<wide>", "<narrow>", "<noBreak>")) else character
-    )
+    folded = kind.startswith(("<wide>", "<narrow>", "<noBreak>", "<sub>"))
+    return unicodedata.normalize("NFKC", character) if folded else character
 
 
 def _pieces(text: str) -> Iterator[TextPiece]:
@@ -257,10 +258,10 @@ def _read_numbers(items: list[TextPiece]) -> Iterator[TextPiece]:
         elif item.kind == "word" and before and _is_roman(item, before):
             yield TextPiece("number", ROMAN[item.value], item.raw)
             at += 1
-        elif item.value in ("percent", "pct") and before and before.kind in ("number", "word"):
+        elif item.value in _PERCENT and before and before.kind in ("number", "word"):
             yield TextPiece("word", "%", item.raw)
             at += 1
-        elif item.value == "per" and after and after.value == "cent":
+        elif item.value in _PER and after and after.value in _CENT:
             yield TextPiece("word", "%", item.raw)
             at += 2
         else:

@@ -34,8 +34,8 @@ length 1e-9   nm, nanometre, nanometer
 length 1e-6   μm, um, micrometre, micrometer, micron
 length 1e-3   mm, millimetre, millimeter
 length 1e-2   cm, centimetre, centimeter
-length 1      m, metre, meter
-length 1e3    km, kilometre, kilometer
+length 1      m, metre, meter, metri, metro, メ ー ト ル, 米
+length 1e3    km, kilometre, kilometer, kilometri, kilometro, chilometri, chilometro, quilometro, 公 里
 length 0.0254 inch, inche, ″
 length 0.3048 ft, foot, feet
 length 0.9144 yd, yard
@@ -51,7 +51,7 @@ area 0.092903 sq ft, square foot, square feet
 area 2589988  sq mi, square mile
 volume 1e-3   ml, millilitre, milliliter, cm3, cm³, cc
 volume 1e-2   cl, centilitre, centiliter
-volume 1      l, litre, liter
+volume 1      l, litre, liter, litri, litro, litros
 volume 1e3    m3, m³, cubic metre, cubic meter
 volume 1e12   km3, km³, cubic kilometre, cubic kilometer
 volume 3.785412 gallon, gal
@@ -60,17 +60,17 @@ volume 0.015  tbsp, tablespoon, eetlepel, esslöffel
 volume 0.005  tsp, teaspoon, theelepel, teelöffel
 mass 1e-9     μg, ug, mcg, microgram
 mass 1e-6     mg, milligram
-mass 1e-3     g, gram, gramme
-mass 1        kg, kgs, kilo, kilogram, kilogramme
+mass 1e-3     g, gram, gramme, gramm, grammi, grammo, gramo
+mass 1        kg, kgs, kilo, kilogram, kilogramme, kilogramm, chilogrammi, kilogramo, quilo, 公 斤, 千 克
 mass 1e3      t, tonne, ton, metric ton
 mass 0.45359237 lb, lbs, pound
 mass 0.0283495 oz, ounce
 time 1e-9     ns, nanosecond
 time 1e-6     μs, microsecond
 time 1e-3     ms, millisecond
-time 1        s, sec, second
-time 60       min, minute
-time 3600     h, hr, hrs, hour
+time 1        s, sec, second, sekunde, sekunden, seconde, seconden, segundo, secondo, secondi, 秒
+time 60       min, minute, minuten, minuto, minuti, minuut, minut, minuty, 分 钟, 分 鐘
+time 3600     h, hr, hrs, hour, stunde, stunden, heure, hora, uur, uren, godzina, godziny, godzin, 小 时, 時 間
 time 86400    day, tag, tage, tagen, dag, dagen, jour, dia, giorno, giorni, dzien, dni
 time 604800   week, woche, wochen, weken, semaine, semana, settimana, settimane, tydzien, tygodnie, tygodni
 time 2629800  month, monat, monate, monaten, maand, maanden, mois, mes, mese, mesi, miesiac, miesiace, miesiecy
