@@ -436,12 +436,17 @@ def test_systems_may_follow_after_the_beginning_of_a_file(
         answered = {"answer": "Ann", "answers": "Ann"}
         rows = [{"system": s, "query_id": q, "query": f"Who built {q}?", **answered} for s, q in keys]
     else:
-        rows = [{"system": s, "query": q, "passage": "p1", "score": 1.0} for s, q in keys]
+        rows = [{"system": s, "query": q, "passage": "p1", "score": "1"} for s, q in keys]
     frame = pl.DataFrame(rows)
+    if "score" in frame.columns:
+        frame = frame.cast({"score": pl.Float64})
     folder = put({"qrels.txt": "".join(f"q{n} 0 p1 1\n" for n in range(100))} if name.startswith("run") else {})
-    {".jsonl": frame.write_ndjson, ".csv": frame.write_csv, ".parquet": frame.write_parquet}[Path(name).suffix](
-        folder / name
-    )
+    if name.endswith("jsonl"):
+        frame.write_ndjson(folder / name)
+    elif name.endswith("csv"):
+        frame.write_csv(folder / name)
+    else:
+        frame.write_parquet(folder / name)
     init_workspace(folder)
     assert list(config.read(folder).systems) == ["*"]
     checked = load_inputs(config.read(folder), problems := Problems())

@@ -19,7 +19,7 @@ from ragworth.formats.catalog import FORMATS as FORMATS
 from ragworth.formats.contract import FileSample, Format, LoadedCollection
 from ragworth.formats.document_rows import find_rows
 from ragworth.formats.files import open_file
-from ragworth.formats.log_files import suffix_of
+from ragworth.formats.log_files import sample_file, suffix_of
 from ragworth.tables import Contexts, Judgments, Ratings, Table
 from ragworth.tables.ranking import Ties
 from ragworth.token_counter import WORDS
