@@ -74,7 +74,7 @@ def test_progress_is_shown_unless_it_is_not_wanted(folder: Path, monkeypatch: py
     told: list[str] = []
 
     def slow(systems: Any, context: Any, **options: Any) -> Any:
-        told.append("somebody" if context.told is not None else "nobody")
+        told.append("somebody" if context.progress is not None else "nobody")
         return retrieve(systems, context, **options)
 
     monkeypatch.setattr("ragworth.evaluation.stages.retrieve.retrieve", slow)

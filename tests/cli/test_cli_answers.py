@@ -164,7 +164,7 @@ def test_answers_of_others(folder: Path) -> None:
             ("answer", "run.jsonl", "-M", "scripted:says.json", "--repeats", "3"),
             "greedy answers to a question are all the same",
         ),
-        (("answer", "run.jsonl", "-M", "scripted:says.json", "--oracle"), "and there is none"),
+        (("answer", "run.jsonl", "-M", "scripted:says.json", "--oracle"), "but there is none"),
         (("answer", "run.jsonl", "-M", "scripted:says.json", "--prompt", "nonsense"), "unknown prompt 'nonsense'"),
         (("answer", "run.jsonl", "-M", "scripted:says.json", "-o", "x.doc"), "unknown file extension"),
         (("answer", "run.jsonl", "-M", "scripted:says.json", "--order", "odd"), "is not one of"),

@@ -114,11 +114,11 @@ VALID: dict[tuple[str, str], list[bytes]] = {
         parquet(query=["q1"], passage=["d1"], subquestion=["s1"], value=[3.0]),
     ],
     ("table", "load"): [b'passage,text\nd1,"one, two"\nd2,three\n', parquet(passage=["d1"], text=["one"])],
-    ("json", "contexts"): [
+    ("pytrec_eval", "contexts"): [
         b'{"q1": {"d1": 2.5, "d2": 1}, "q2": {}}',
         b'{"a": {"q1": {"d1": 2.5}}, "b": {"q1": {"d2": 1}}}',
     ],
-    ("json", "judgments"): [b'{"q1": {"d1": 1, "d2": 0}, "q2": {"d1": 2}}'],
+    ("pytrec_eval", "judgments"): [b'{"q1": {"d1": 1, "d2": 0}, "q2": {"d1": 2}}'],
     ("jsonl", "contexts"): [
         JSONL,
         b'{"query": "q1", "passage": "d1", "score": 2.5}\n{"query": "q1", "passage": "d2", "score": 1}\n',
@@ -139,7 +139,7 @@ VALID: dict[tuple[str, str], list[bytes]] = {
     ("exam", "ratings"): [EXAM],
     ("exam", "load"): [EXAM],
 }
-ENDINGS = dict.fromkeys(("qrecc", "topiocqa", "canard", "cast", "json"), "json") | dict.fromkeys(
+ENDINGS = dict.fromkeys(("qrecc", "topiocqa", "canard", "cast", "pytrec_eval"), "json") | dict.fromkeys(
     ("conversations", "mtrag"), "jsonl"
 )
 CASES = [pytest.param(*case, id="-".join(case)) for case in VALID]

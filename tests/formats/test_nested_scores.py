@@ -54,12 +54,12 @@ def test_a_run_in_place_of_labels_is_noted(save: Save) -> None:
 )
 def test_other_documents_are_errors(save: Save, document: Any, words: str) -> None:
     with pytest.raises(FormatError, match=words):
-        read_contexts(f"json:{save('run.json', json.dumps(document))}")
+        read_contexts(f"pytrec_eval:{save('run.json', json.dumps(document))}")
 
 
 def test_other_json_is_not_taken_for_scores(save: Save) -> None:
     log = [{"question": "Who?", "contexts": ["Ann"], "answer": "Ann", "scores": {"a": 1}}]
-    assert detect(save("log.json", json.dumps(log))).name != "json"
+    assert detect(save("log.json", json.dumps(log))).name != "pytrec_eval"
     with pytest.raises(FormatError):
         detect(save("settings.json", json.dumps({"model": {"temperature": 0.5}, "name": "x"})))
 

@@ -69,7 +69,7 @@ def _guess_format(path: str, what: str) -> Format:
             expected=f"a path, or one of {', '.join(f'{name}:' for name in FORMATS.names())} before it",
         )
     if suffix_of(path) == ".json" and os.path.isfile(path):  # noqa: PTH113
-        nested = FORMATS.get("json")
+        nested = FORMATS.get("pytrec_eval")
         if nested.can(what) and nested.recognise is not None and nested.recognise(sample_file(path)):
             return nested
         raise FormatError(

@@ -41,7 +41,7 @@ FORMATS: Registry[Format] = Registry(
         "bedrock": "ragworth.formats.bedrock:FORMAT",
         "vertex": "ragworth.formats.vertex:FORMAT",
         "search-results": "ragworth.formats.search_results:FORMAT",
-        "json": "ragworth.formats.nested_scores:FORMAT",
+        "pytrec_eval": "ragworth.formats.nested_scores:FORMAT",
         "chat": "ragworth.formats.chat:FORMAT",
         "log": "ragworth.formats.log:FORMAT",
     },

@@ -97,7 +97,7 @@ def _recognise(sample: FileSample) -> bool:
 
 
 FORMAT = Format(
-    name="json",
+    name="pytrec_eval",
     title="JSON of numbers by query and passage",
     contexts=read_contexts,
     judgments=read_judgments,

@@ -82,6 +82,17 @@ def test_few_questions_are_only_a_hint() -> None:
     assert "hint" not in overview({"grade": {"a": [1.0] * 6, "b": [-1.0] * 6}}).headline
 
 
+def test_few_questions_for_many_systems_can_show_nothing() -> None:
+    # 7 questions: p is at least 2/2⁷, and 6 times that for 6 pairs, of correct and of wrong answers alike.
+    found = overview({"grade": {"a": [1.0] * 7, **dict.fromkeys("bcd", [-1.0] * 7)}}).headline
+    assert found.endswith(
+        "it is not significantly better than any other system. With 7 questions, no difference can be significant "
+        "among 6 pairs of systems."
+    )
+    enough = overview({"grade": {"a": [1.0] * 8, **dict.fromkeys("bcd", [-1.0] * 8)}}).headline
+    assert enough.endswith("significantly more than for every other system.")
+
+
 def test_the_interval_of_a_difference_shows_that_it_leaves_out_0() -> None:
     assert interval_words(-0.43, -0.004, True, points=True) == "95 % interval −43.0 to −0.4 points"
     assert interval_words(-0.43, 0.004, True, points=True) == "95 % interval −43 to 0 points"

@@ -8,8 +8,9 @@ from typing import Any
 from ragworth.answer_outcomes import HUMAN, is_surely_better_if_higher, is_surely_better_if_lower, outcome_direction
 from ragworth.comparison import is_different
 from ragworth.errors import format_count
-from ragworth.report.page.rankings import ALPHA, LEVEL, MetricMean, Ranking
+from ragworth.report.page.rankings import ALPHA, LEVEL, TEST, MetricMean, Ranking
 from ragworth.report.wording import digits_beside_zero, signed
+from ragworth.stats.p_limits import smallest_p
 
 FEW = 5
 """Questions up to which the default test finds no difference significant, however large it is."""
@@ -145,7 +146,12 @@ class AnswerSentences:
         if bare := [system for system in systems if system not in order]:
             words += f" {join_names(bare)} {'has' if len(bare) == 1 else 'have'} no value of {self.main}."
         most = max(self.means[system].n for system in order)
-        return words if most > FEW else f"{words} With {format_count(most, 'question')} this is only a hint."
+        if most <= FEW:
+            return f"{words} With {format_count(most, 'question')} this is only a hint."
+        pairs = self.ranking.pairs
+        if len(ranked) > 1 and smallest_p(TEST, most, self.ranking.resamples) * pairs >= ALPHA:
+            words += f" With {most:,} questions, no difference can be significant among {pairs:,} pairs of systems."
+        return words
 
     def _assumed_direction(self) -> str:
         """Which values are taken to be better, where only the name of the outcome says it, or nothing."""

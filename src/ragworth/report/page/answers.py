@@ -36,6 +36,7 @@ from ragworth.report.page.rankings import (
     wanted_baseline,
 )
 from ragworth.results import Results
+from ragworth.stats.paired import holm
 from ragworth.tables import Scores
 
 
@@ -104,7 +105,7 @@ def build_answers(results: Results, seed: int) -> AnswerOverview | None:
         main,
         names,
         shares,
-        f"{written.headline(rivals)}{_objections(comparison, main, rivals) if comparison is not None else ''}",
+        written.headline(rivals) + _objections(comparison, main, rivals, ranking.pairs),
         standings,
         ranking,
         baseline,
@@ -177,9 +178,11 @@ def _comparison(
     )
 
 
-def _objections(comparison: Comparison, main: str, systems: Sequence[str]) -> str:
+def _objections(comparison: Comparison | None, main: str, systems: Sequence[str], pairs: int) -> str:
     """What speaks against the verdict by the main outcome, as sentences after it."""
-    return _wrong_answers(comparison, main, systems) + _better_by_others(comparison, main, systems)
+    if comparison is None:
+        return ""
+    return _wrong_answers(comparison, main, systems, pairs) + _better_by_others(comparison, main, systems)
 
 
 def _better_by_others(comparison: Comparison, main: str, systems: Sequence[str]) -> str:
@@ -203,22 +206,26 @@ def _better_by_others(comparison: Comparison, main: str, systems: Sequence[str])
     )
 
 
-def _wrong_answers(comparison: Comparison, main: str, systems: Sequence[str]) -> str:
+def _wrong_answers(comparison: Comparison, main: str, systems: Sequence[str], pairs: int) -> str:
     """Who gives wrong answers more often without having fewer correct ones, as a sentence after the verdict by these.
 
-    An answer that declines is better than a wrong one, and neither is correct.
+    An answer that declines is better than a wrong one, and neither is correct. As for correct answers, p is corrected
+    over all ``pairs`` of systems.
     """
     grader, hyphen, last = main.rpartition("-")
     if last != "correct":
         return ""
-    different = [row for row in comparison.differences.iter_rows(named=True) if is_different(row, ALPHA)]
-    correct = {row["system"]: row["difference"] for row in different if row["metric"] == main}
+    by = {name: comparison.differences.filter(pl.col("metric") == name) for name in (main, f"{grader}{hyphen}wrong")}
+    correct, wrong = by.values()
+    fewer = {row["system"]: row["difference"] for row in correct.iter_rows(named=True) if is_different(row, ALPHA)}
+    p = np.append(wrong["p"].fill_null(float("nan")).to_numpy(), np.ones(max(pairs - wrong.height, 0)))
+    wrong = wrong.with_columns(p_holm=pl.Series(holm(p)[: wrong.height], dtype=pl.Float64).fill_nan(None))
     found = [
         row
-        for row in different
-        if row["metric"] == f"{grader}{hyphen}wrong"
+        for row in wrong.iter_rows(named=True)
+        if is_different(row, ALPHA)
         and row["system"] in systems
-        and row["difference"] * correct.get(row["system"], 0.0) >= 0
+        and row["difference"] * fewer.get(row["system"], 0.0) >= 0
     ]
     found.sort(key=lambda row: -abs(row["difference"]))
     words = ""
