@@ -322,6 +322,9 @@ NOT_GIVEN = [
     ("What is the rate?", "20%", "20%... no, 28%"),
     ("What is the minimum length?", "12 characters", "at most 12 characters"),
     ("Which section?", "Section 1.1", "Section 1.11"),
+    ("Which cells?", "white blood cells", "It affects the red blood cells."),
+    ("Which role?", "chief financial officer", "The chief executive officer"),
+    ("Which margin?", "gross profit margin", "net profit margin"),
     ("When does it expire?", "31 May 2025", "The contract starts on 31 May 2025 and expires on 31 May 2027."),
     ("What is the monthly fee?", "$25", "$25 per year"),
     ("What is the notice period?", "30 days' notice", "Thirty (30) business hours"),
@@ -357,6 +360,7 @@ STILL_GIVEN = [
     ("Which airline owns it?", "Lufthansa", "Swiss is a subsidiary of Lufthansa."),
     ("What is the minimum length?", "12 characters", "It has at least 12 characters."),
     ("What is the minimum length?", "12 characters", "The minimum is 12 characters, the maximum 64."),
+    ("What is it?", "a virtual reality simulator", "A virtual reality world"),
     ("Which section?", "Section 1.1", "Section 1.1 (see also Section 1.11)"),
 ]
 

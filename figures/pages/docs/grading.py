@@ -25,7 +25,7 @@ MEANINGS = {
     'except in a list; without "about", "in", "President" in front',
     "number": '"291" for "291 episodes", but not "24 days" for "24 hours"',
     "coarser date": "the year, or month and year, of a full date, and no other date beside it",
-    "first and last name": '"Judith Keppel" for "Judith Cynthia Aline Keppel"',
+    "first and last name": '"Judith Keppel", or "J. C. A. Keppel", for "Judith Cynthia Aline Keppel"',
     "most words": "two thirds of its words, at least two, all of its numbers among them, within 30 words; "
     'of a list ("red, green and blue"), a word of each item; '
     "long words by their first seven letters",

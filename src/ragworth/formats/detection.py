@@ -88,7 +88,7 @@ def recognise(sample: FileSample) -> Format | None:
 
 def unknown_error(sample: FileSample) -> FormatError:
     """The error for a file that no format knows: its columns, the closest format, and the mapping to paste."""
-    if sample.kind in ("lines", "json"):
+    if sample.kind in ("lines", "json") and sample.path:  # not data in memory
         try:
             check_json(sample.path)
         except FormatError as error:

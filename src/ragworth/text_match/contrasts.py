@@ -41,6 +41,7 @@ _ASKED_BOUNDS = {"minimum": 1, "min": 1, "maximum": -1, "max": -1}
 _LATER_BOUNDS = {"or_more": 1, "or_above": 1, "以_上": 1, "or_less": -1, "or_fewer": -1, "以_下": -1, "未_満": -1}
 _BOUND_DISTANCE = 3
 _MIN_STATEMENT = 4
+_MIN_TERM, _MAX_TERM = 3, 5
 _RATIO = re.compile(r"(?<![\d:.,–-])(\d{1,3})\s?[:–-]\s?(\d{1,3})(?![\d:–-])")
 
 
@@ -86,6 +87,8 @@ def find_contrast(answer: ComparedText, text: ComparedText, question: Collection
         return "has the words in another order than"
     if _lacks_listed(answer, text):
         return "has only a part of"
+    if _is_other_term(answer, text, question):
+        return "has another word in place of one in"
     if _initials_differ(answer, text) or _replaced(answer, text, question) or _counts_others(answer, text):
         return "has another name or word than"
     if _ratio_reversed(answer, text):
@@ -239,6 +242,26 @@ def _replaced(answer: ComparedText, text: ComparedText, question: Collection[str
             places = [place for place, each in enumerate(text.stems) if each == answer.stems[beside]]
             others = [_beside(text, place, -step) for place in places]
             if others and all(_is_other(text, each, answer.pieces[at], known, named=named) for each in others):
+                return True
+    return False
+
+
+def _is_other_term(answer: ComparedText, text: ComparedText, question: Collection[str]) -> bool:
+    """Whether a text has a term with another word before its last one: "red blood cells" for "white blood cells".
+
+    The last word may be of the same meaning: "virtual reality world" for "virtual reality simulator".
+    """
+    begin = next((at for at, stem in enumerate(answer.stems) if _is_content(stem)), 0)
+    term, pieces = answer.stems[begin:], answer.pieces[begin:]
+    plain = all(each.kind == "word" and each.raw.isalpha() and _is_content(each.value) for each in pieces)
+    if not plain or not all(each.raw.islower() for each in pieces[1:]) or not _MIN_TERM <= len(term) <= _MAX_TERM:
+        return False
+    known = {*answer.stems, *map(stem_of, question)}
+    for start in range(len(text.stems) - len(term) + 1):
+        other = [at for at, stem in enumerate(term) if text.stems[start + at] != stem]
+        if len(other) == 1 and other[0] < len(term) - 1 and _is_content(term[other[0]]):
+            piece = text.pieces[start + other[0]]
+            if piece.kind == "word" and _is_other(text, start + other[0], pieces[other[0]], known, named=False):
                 return True
     return False
 
