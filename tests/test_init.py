@@ -427,14 +427,19 @@ def test_systems_may_follow_after_the_beginning_of_a_file(
     keys = [(system, f"q{n}") for system in ("old", "new") for n in range(100)]
     if name.startswith("log"):
         answered = {"answer": "Ann", "answers": "Ann"}
-        rows = [{"system": s, "query_id": q, "query": f"Who built {q}?", **answered} for s, q in keys]
+        rows: list[dict[str, Any]] = [
+            {"system": s, "query_id": q, "query": f"Who built {q}?", **answered} for s, q in keys
+        ]
     else:
         rows = [{"system": s, "query": q, "passage": "p1", "score": 1.0} for s, q in keys]
     frame = pl.DataFrame(rows)
     folder = put({"qrels.txt": "".join(f"q{n} 0 p1 1\n" for n in range(100))} if name.startswith("run") else {})
-    {".jsonl": frame.write_ndjson, ".csv": frame.write_csv, ".parquet": frame.write_parquet}[Path(name).suffix](
-        folder / name
-    )
+    writers: dict[str, Callable[[Path], object]] = {
+        ".jsonl": frame.write_ndjson,
+        ".csv": frame.write_csv,
+        ".parquet": frame.write_parquet,
+    }
+    writers[Path(name).suffix](folder / name)
     init_workspace(folder)
     assert list(config.read(folder).systems) == ["*"]
     checked = load_inputs(config.read(folder), problems := Problems())
