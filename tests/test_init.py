@@ -434,7 +434,9 @@ def test_systems_may_follow_after_the_beginning_of_a_file(
     keys = [(system, f"q{n}") for system in ("old", "new") for n in range(100)]
     if name.startswith("log"):
         answered = {"answer": "Ann", "answers": "Ann"}
-        rows = [{"system": s, "query_id": q, "query": f"Who built {q}?", **answered} for s, q in keys]
+        rows: list[dict[str, Any]] = [
+            {"system": s, "query_id": q, "query": f"Who built {q}?", **answered} for s, q in keys
+        ]
     else:
         rows = [{"system": s, "query": q, "passage": "p1", "score": "1"} for s, q in keys]
     frame = pl.DataFrame(rows)

@@ -249,6 +249,26 @@ def test_mapping_into_objects_and_of_grades() -> None:
     assert loaded.outcomes.frame.select("aspect", "value").rows() == [("helpful", 1.0)]
 
 
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"question": "问题", "answer": "答案", "passages": "上下文", "accepted": "参考答案", "system": "模型"},
+        {"question": "質問", "answer": "回答", "passages": "文脈", "accepted": "正解", "system": "モデル"},
+        {"question": "Frage", "answer": "Antwort", "passages": "Kontext", "accepted": "Referenz", "system": "Modell"},
+    ],
+)
+def test_mappings_to_start_from_in_other_languages(columns: dict[str, str], save: Save) -> None:
+    with pytest.raises(FormatError) as caught:
+        load(save("log.jsonl", json.dumps(dict.fromkeys(columns.values(), "x")) + "\n"))
+    assert json.dumps(columns, ensure_ascii=False) in _sorted_mapping(caught.value.hint.python)
+
+
+def _sorted_mapping(hint: str) -> str:
+    order = ("question", "answer", "passages", "accepted", "system")
+    mapping = json.loads(hint[hint.index("{") :])
+    return json.dumps({name: mapping[name] for name in order if name in mapping}, ensure_ascii=False)
+
+
 def test_mapping_that_does_not_fit(save: Save) -> None:
     path = save("bot.csv", UNKNOWN)
     with pytest.raises(FormatError, match="no 'Users Utterance', which was given for 'question'") as caught:

@@ -21,16 +21,19 @@ from ragworth.formats.log_files import check_json, read_document, sample_file, s
 WORDS = {
     "accepted": (
         *("gold", "truth", "reference", "expected", "target", "correct", "ideal", "label"),
-        *("referenz", "erwartet", "attendu", "esperad"),
+        *("referenz", "erwartet", "attendu", "esperad", "参考", "标准", "正确", "期待", "正解"),
     ),
-    "question": ("question", "query", "prompt", "user", "input", "utterance", "frage", "pregunta", "domanda", "q"),
+    "question": (
+        *("question", "query", "prompt", "user", "input", "utterance"),
+        *("frage", "pregunta", "domanda", "问题", "質問", "q"),
+    ),
     "passages": (
         *("context", "passage", "chunk", "retriev", "doc", "source", "snippet", "evidence", "hits", "search"),
-        *("kontext", "contesto"),
+        *("kontext", "contesto", "上下文", "检索", "文脈"),
     ),
     "answer": (
         *("answer", "response", "output", "predict", "completion", "generat", "reply", "assistant"),
-        *("antwort", "réponse", "reponse", "respuesta", "risposta", "model", "llm"),
+        *("antwort", "réponse", "reponse", "respuesta", "risposta", "答案", "回答", "model", "llm"),
     ),
     "query": ("id", "number", "key"),
 }
@@ -194,7 +197,7 @@ def _guess_column(field: str, free: list[str], sample: FileSample) -> str | None
     for word in WORDS[field]:
         for column in free:
             parts = plain_name(column)
-            if (word in parts.split("_")) if len(word) <= 2 else (word in parts):
+            if (word in parts.split("_")) if len(word) <= 2 and word.isascii() else (word in parts):
                 return column
     first = sample.rows[0] if sample.rows else {}
     if field == "passages":

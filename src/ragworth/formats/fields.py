@@ -72,7 +72,7 @@ GRADE_FIELDS: dict[str, tuple[str, ...]] = {
 
 SYSTEM_COLUMNS = (
     *("model", "model_name", "llm", "method", "variant", "version", "app_version", "config", "experiment", "approach"),
-    *("experiment_name", "provider", "retriever", "modell", "modèle", "modelo", "modello"),
+    *("experiment_name", "provider", "retriever", "modell", "modèle", "modelo", "modello", "模型", "モデル"),
 )
 """Names of columns that may name the systems."""
 
