@@ -130,8 +130,8 @@ class LogFormat:
         finder = FieldFinder(GRADE_FIELDS | dict(self.names), columns)
         builder = LogBuilder(rows.source, system, unit=rows.unit, grades=finder.columns)
 
-        def reject(place: int, found: str) -> None:
-            reject_row(rows, bad, place, found, skip=skip, expected=self.expected)
+        def reject(place: int, problem: str) -> None:
+            reject_row(rows, bad, place, problem, skip=skip, expected=self.expected)
 
         rows = unpack_rows(rows, self.unpack)
         if self.is_document is not None:
