@@ -82,14 +82,16 @@ def _result_columns(way: AskOptions) -> tuple[str, ...]:
     return ("status", "detail", "cut", *own)
 
 
-def build_requests(template: Template, rows: Sequence[Mapping[str, Any]], way: AskOptions, file: str) -> list[Request]:
+def build_requests(
+    template: Template, rows: Sequence[Mapping[str, Any]], settings: AskOptions, file: str
+) -> list[Request]:
     """Build one request per row, ignoring columns without a slot. Invalid rows are reported together."""
     requests: list[Request] = []
     problems: list[str] = []
     expected = ""
     for number, row in enumerate(rows, 1):
         try:
-            requests.append(_request(template, row, way))
+            requests.append(_request(template, row, settings))
         except InputError as error:
             problems.append(f"row {number}: {error.found}")
             expected = expected or error.expected

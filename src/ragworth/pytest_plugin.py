@@ -47,17 +47,17 @@ class BaselineGate:
     folder: Path
     update: bool = False
 
-    def check(self, found: Any, *names: str, alpha: float = 0.05) -> Comparison | None:
+    def check(self, evaluation: Any, *names: str, alpha: float = 0.05) -> Comparison | None:
         """Fail if a system is significantly worse than in the baseline by one of these metrics or outcomes.
 
-        ``found``: an evaluation, results, or the path of a results folder. Returns the comparison, or None if the
+        ``evaluation``: an evaluation, results, or the path of a results folder. Returns the comparison, or None if the
         baseline was updated.
         """
         __tracebackhide__ = True
         from ragworth.comparison import compare
         from ragworth.results import Results
 
-        results = _results(found)
+        results = _results(evaluation)
         if self.update:
             results.write(self.folder)
             return None

@@ -20,4 +20,4 @@ from ragworth.contribution.notes import split_answers
 )
 def test_the_source_says_whose_answers_were_split(source: str | None, given: bool, words: str) -> None:
     frame = pl.DataFrame({"aspect": ["reliance"], "source": [source]}, schema_overrides={"source": pl.String})
-    assert split_answers(frame, given=given) == words
+    assert split_answers(frame, graded=given) == words

@@ -28,7 +28,7 @@ LEVEL = 1.0
 
 def check_annotation(
     annotator: Annotator,
-    things: Sequence[AnnotationItem],
+    items: Sequence[AnnotationItem],
     judged: AnnotationResult,
     job: Job,
     second: Job | None = None,
@@ -36,30 +36,30 @@ def check_annotation(
     """All that can be said of these judgments. The other order, and another judge, are asked for it."""
     found = mass_checks(judged.frame)
     if annotator.swapped:
-        found += _check_other_order(annotator, things, judged, job)
+        found += _check_other_order(annotator, items, judged, job)
     if second is not None:
         share_budget(job, second)
         own = {each.name: getattr(annotator, each.name) for each in options_of(type(annotator))}
         other = build_annotator(annotator.kind, second.card, annotator.texts.collection, annotator.folder, own)
-        found += _agreement_of_runs(f"judge {second.card.name}", annotator, judged, run_task(other, things, second))
+        found += _agreement_of_runs(f"judge {second.card.name}", annotator, judged, run_task(other, items, second))
     return found + _check_against_humans(annotator, judged)
 
 
 def plan_annotation_and_checks(
     annotator: Annotator,
-    things: Sequence[AnnotationItem],
+    items: Sequence[AnnotationItem],
     job: Job,
     other: Annotator | None,
     second: Job | None,
     checked: bool,
 ) -> list[tuple[str, Forecast]]:
     """What judging would take, and what checking would take on top of it."""
-    parts = [("judgments", plan_task(annotator, things, job))]
+    parts = [("judgments", plan_task(annotator, items, job))]
     swapped = _swapped(annotator) if checked and annotator.swapped else None
     if swapped is not None:
-        parts.append(("other order", plan_task(swapped, things, job)))
+        parts.append(("other order", plan_task(swapped, items, job)))
     if other is not None and second is not None:
-        parts.append((f"judge {second.card.name}", plan_task(other, things, second)))
+        parts.append((f"judge {second.card.name}", plan_task(other, items, second)))
     return parts
 
 

@@ -37,8 +37,8 @@ def shingles(text: str) -> set[int]:
     }
 
 
-def jaccard(one: set[int], other: set[int]) -> float:
-    return len(one & other) / len(one | other)
+def jaccard(first: set[int], other: set[int]) -> float:
+    return len(first & other) / len(first | other)
 
 
 def minhash_pairs(texts: Sequence[str], *, seed: int = 0) -> Iterator[tuple[int, int]]:

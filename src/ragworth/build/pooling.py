@@ -72,9 +72,9 @@ def unjudged_items(pool: Pool, judgments: Judgments | None) -> list[AnnotationIt
     return [AnnotationItem(names.setdefault(query, query), passage) for query, passage in pairs]
 
 
-def scale_notes(given: Judgments | None, highest: int) -> tuple[str, ...]:
+def scale_notes(labels: Judgments | None, highest: int) -> tuple[str, ...]:
     """Say if binary and graded labels get into one file, since metrics such as nDCG read both as grades."""
-    known = None if given is None else given.of("relevance").filter(pl.col("status") == OK)
+    known = None if labels is None else labels.of("relevance").filter(pl.col("status") == OK)
     top = 0.0 if known is None else max(known["value"], default=0.0)
     if not top or (top > 1) == (highest > 1):
         return ()
@@ -83,12 +83,12 @@ def scale_notes(given: Judgments | None, highest: int) -> tuple[str, ...]:
     return (f"{scales}, which metrics such as nDCG read as one scale; {remedy} for equal scales",)
 
 
-def merge_judgments(given: Judgments | None, new: Judgments) -> Judgments:
+def merge_judgments(labels: Judgments | None, new: Judgments) -> Judgments:
     """Given labels, then the new ones that have a value. Labels that were given stay as they are."""
     good = new.frame.filter(pl.col("status") == OK)
-    if given is None:
+    if labels is None:
         return Judgments.trusted(good)
-    known = given.of("relevance").filter(pl.col("status") == OK).select(list(Judgments.schema))
+    known = labels.of("relevance").filter(pl.col("status") == OK).select(list(Judgments.schema))
     fresh = good.join(known, on=["query", "passage"], how="anti", maintain_order="left")
     return Judgments.trusted(pl.concat([known, fresh.select(list(Judgments.schema))]))
 

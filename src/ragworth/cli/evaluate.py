@@ -62,7 +62,7 @@ def command(dry_run: bool, as_json: bool, quiet: bool, **chosen: Any) -> None:
     """
     check_amount_options(chosen["limit"], chosen["sample"], chosen["every"])
     if chosen["only"] and chosen["until"]:
-        raise click.UsageError("--only runs one stage, --until all stages up to one; use one of the two")
+        raise click.UsageError("--only runs one stage, --until all stages up to one; give one of the two")
     trust = take_trust_options(chosen)
     with interruptible():
         space, _ = open_inputs(take_input_options(chosen), trust.paths, quiet=quiet or as_json)

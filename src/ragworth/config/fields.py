@@ -52,10 +52,10 @@ LIFTED = {"judgments": ("files", "hops"), "grades": ("files",)}
 """Keys of other tables that are."""
 
 
-def flatten(whole: dict[str, Any]) -> dict[str, Any]:
+def flatten(tables: dict[str, Any]) -> dict[str, Any]:
     """The file with the keys of `FLAT` and `LIFTED` at the top; one file a system."""
     flat: dict[str, Any] = {}
-    for name, table in whole.items():
+    for name, table in tables.items():
         if name in FLAT and isinstance(table, dict):
             flat |= {f"{name}.{key}": value for key, value in table.items()}
         elif name in LIFTED and isinstance(table, dict):

@@ -62,16 +62,16 @@ class TomlLines:
         return found
 
 
-def describe(error: ValidationError, whole: dict[str, Any]) -> Iterator[Problem]:
+def describe(error: ValidationError, tables: dict[str, Any]) -> Iterator[Problem]:
     """What pydantic found, in our words. A problem with an item is one with its list."""
     for each in error.errors(include_url=False):
         first, *rest = each["loc"]
-        parts = [first] if first in whole else str(first).split(".", 1)
+        parts = [first] if first in tables else str(first).split(".", 1)
         path = tuple(part for part in (*parts, *rest) if isinstance(part, str) and not part.startswith("("))
         path = tuple(EVERY_SYSTEM if names_every_system(part) else part for part in path)
         item = isinstance(each["loc"][-1], int) and each["type"] != "string_too_short"
         kind = "tuple_type" if item else each["type"]
-        yield Problem(path, _words(kind, each.get("ctx", {}), path, reduce(getitem, path, whole)))
+        yield Problem(path, _words(kind, each.get("ctx", {}), path, reduce(getitem, path, tables)))
 
 
 def _words(kind: str, facts: dict[str, Any], path: tuple[str, ...], value: Any) -> str:

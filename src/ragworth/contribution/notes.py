@@ -21,14 +21,14 @@ WHOSE = {
 """Whose answer was split, by what the source of the values says."""
 
 
-def split_answers(frame: pl.DataFrame, *, given: bool = False) -> str:
+def split_answers(frame: pl.DataFrame, *, graded: bool = False) -> str:
     """Whose answers were split and which model measured it: "an accepted answer, as measured by NAME".
 
-    From the frame of an annotator; ``given``: of a grader, which splits answers that were given.
+    From the frame of an annotator; ``graded``: of a grader, which splits existing answers.
     """
     sources = frame["source"].drop_nulls().unique(maintain_order=True).to_list() if "source" in frame.columns else []
     parts = [source.partition(" ← ")[0].split(" · ") for source in sources]
-    known = "given answer" if given else next((each for each in WHOSE if any(each in part for part in parts)), "")
+    known = "given answer" if graded else next((each for each in WHOSE if any(each in part for part in parts)), "")
     whose = WHOSE.get(known, "an accepted answer" if "gain" in frame["aspect"].to_list() else "the answer")
     models = format_list(list(dict.fromkeys(part[0] for part in parts)))
     return f"{whose}, as measured by {models}" if models else whose

@@ -117,12 +117,12 @@ def tallies(
     return {**found, "unexplained": Tally(told, unexplained), "fine": Tally(examined, examined & ~holding)}
 
 
-def bits(found: Mapping[str, Tally], shape: tuple[int, int]) -> npt.NDArray[np.uint8]:
+def bits(tallies: Mapping[str, Tally], shape: tuple[int, int]) -> npt.NDArray[np.uint8]:
     """The findings of each context as bits, in the order of FINDINGS."""
     made = np.zeros(shape, dtype=np.uint8)
     for i, name in enumerate(FINDINGS):
-        if name in found:
-            made[found[name].holds] |= np.uint8(1 << i)
+        if name in tallies:
+            made[tallies[name].holds] |= np.uint8(1 << i)
     return made
 
 

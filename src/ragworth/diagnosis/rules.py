@@ -85,9 +85,9 @@ class Examiner:
             rows, schema=dict.fromkeys(("system", "query", "finding", "detail"), pl.String), orient="row"
         )
 
-    def know(self, there: Set[str], ungraded: str) -> None:
+    def know(self, facts: Set[str], ungraded: str) -> None:
         """What is known of some contexts, and why there are no grades."""
-        self._there |= there
+        self._there |= facts
         self._ungraded = self._ungraded or ungraded
 
     def count(self, system: str, finding: str, holds: int, examined: int) -> None:

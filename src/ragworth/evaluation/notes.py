@@ -25,9 +25,9 @@ def _concerns(name: str, system: Pipeline | Contexts, note: str) -> bool:
     return isinstance(note, Note) and note.step in {str(step) for step in all_steps({name: system})}
 
 
-def prefix_system_names(notes: Sequence[str], found: Mapping[str, Sequence[str]]) -> list[str]:
+def prefix_system_names(notes: Sequence[str], systems: Mapping[str, Sequence[str]]) -> list[str]:
     """The notes to print, each with its systems in front."""
-    return [_prefix_names(note, [name for name, some in found.items() if note in some]) for note in notes]
+    return [_prefix_names(note, [name for name, some in systems.items() if note in some]) for note in notes]
 
 
 def _prefix_names(note: str, names: list[str]) -> str:

@@ -50,19 +50,19 @@ class EvaluationScope:
         """The queries as a list, for a look-up."""
         return pl.Series(list(self.queries), dtype=pl.String).implode()
 
-    def collection(self, whole: Collection) -> Collection:
+    def collection(self, collection: Collection) -> Collection:
         """The collection with these queries, and with all passages."""
-        relevance, ratings = whole.relevance, whole.ratings
-        self._note_spelling(whole.answers, "accepted answers")
-        self._note_spelling(whole.subquestions, "sub-questions")
+        relevance, ratings = collection.relevance, collection.ratings
+        self._note_spelling(collection.answers, "accepted answers")
+        self._note_spelling(collection.subquestions, "sub-questions")
         if relevance is not None:
             self._note_spelling(relevance.frame, "relevance labels")
         return replace(
-            whole,
-            queries=self.queried(whole.queries),
-            answers=self.queried(whole.answers),
-            subquestions=self.queried(whole.subquestions),
-            turns=self.queried(whole.turns),
+            collection,
+            queries=self.queried(collection.queries),
+            answers=self.queried(collection.answers),
+            subquestions=self.queried(collection.subquestions),
+            turns=self.queried(collection.turns),
             relevance=None if relevance is None else self.judgments(relevance),
             ratings=None if ratings is None else Ratings.trusted(self.queried(ratings.frame), ratings.notes),
         )

@@ -99,22 +99,24 @@ def ablate_tables(
 
 
 def average_ablation(
-    found: Sequence[AblationResult], *, level: float = 0.95, resamples: int = 2000, seed: int = 0
+    ablations: Sequence[AblationResult], *, level: float = 0.95, resamples: int = 2000, seed: int = 0
 ) -> AblationResult:
     """The same, averaged over collections; every collection counts the same."""
     again: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
-    place = {name: at for at, name in enumerate(found[0].correlations)}
+    place = {name: at for at, name in enumerate(ablations[0].correlations)}
     return AblationResult(
-        f"average of {len(found)} cases",
-        {name: average_figure([each.by_query[:, at] for each in found], **again) for name, at in place.items()},
+        f"average of {len(ablations)} cases",
+        {name: average_figure([each.by_query[:, at] for each in ablations], **again) for name, at in place.items()},
         {
             (a, b): average_figure(
-                [each.by_query[:, place[a]] - each.by_query[:, place[b]] for each in found], **again, difference=True
+                [each.by_query[:, place[a]] - each.by_query[:, place[b]] for each in ablations],
+                **again,
+                difference=True,
             )
-            for a, b in found[0].differences
+            for a, b in ablations[0].differences
         },
-        np.concatenate([each.by_query for each in found]),
-        sum(each.queries for each in found),
-        sum(each.test_queries for each in found),
+        np.concatenate([each.by_query for each in ablations]),
+        sum(each.queries for each in ablations),
+        sum(each.test_queries for each in ablations),
         {},
     )

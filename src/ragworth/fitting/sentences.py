@@ -28,19 +28,19 @@ def theta_sentence(theta: Theta) -> str:
     )
 
 
-def transfer_sentence(found: TransferResult, k: int) -> str:
+def transfer_sentence(transfer: TransferResult, k: int) -> str:
     """What learned weights are worth elsewhere."""
-    name = f"On {found.name}" if found.name else "There"
-    if found.learned.value is None or found.udcg.value is None or found.gap.value is None:
+    name = f"On {transfer.name}" if transfer.name else "There"
+    if transfer.learned.value is None or transfer.udcg.value is None or transfer.gap.value is None:
         return f"{name}: {NO_CORRELATION}."
-    low, high = found.gap.interval or (None, None)
-    gain = {"value": found.gap.value, "low": low, "high": high}
-    seen = f"of whose queries {found.seen:,} have ids of training queries" if found.seen else ""
+    low, high = transfer.gap.interval or (None, None)
+    gain = {"value": transfer.gap.value, "low": low, "high": high}
+    seen = f"of whose queries {transfer.seen:,} have ids of training queries" if transfer.seen else ""
     return (
-        f"{name} (n = {found.gap.n:,}), {seen or 'which nothing was learned from'}, they correlate "
-        f"{found.learned.value:.3f}"
-        f"{_span_words(found.learned.interval)}, UDCG@{k} {found.udcg.value:.3f}: {_gain_words(gain)}, difference "
-        f"{found.gap.value:+.3f}{_interval_words(gain)}."
+        f"{name} (n = {transfer.gap.n:,}), {seen or 'which nothing was learned from'}, they correlate "
+        f"{transfer.learned.value:.3f}"
+        f"{_span_words(transfer.learned.interval)}, UDCG@{k} {transfer.udcg.value:.3f}: {_gain_words(gain)}, "
+        f"difference {transfer.gap.value:+.3f}{_interval_words(gain)}."
     )
 
 
@@ -55,10 +55,10 @@ def average_sentence(average: Mapping[str, Mapping[str, Any]], k: int) -> str:
     )
 
 
-def ablation_sentence(found: AblationResult) -> str:
+def ablation_sentence(ablation: AblationResult) -> str:
     """Whether UDCG predicts the outcome better than nDCG, then the other differences, clear ones first."""
     clear, unclear = [], []
-    (first, *others) = found.differences.items()
+    (first, *others) = ablation.differences.items()
     for (a, b), figure in others:
         if _is_clear(figure):
             clear.append(f"{a} − {b} {figure['value']:+.3f}{_interval_words(figure)}")
@@ -72,7 +72,7 @@ def ablation_sentence(found: AblationResult) -> str:
         words = f"{udcg} {verb} {ndcg}, difference {figure['value']:+.3f}{_interval_words(figure)}"
     more = [f" Also clear: {'; '.join(clear)}."] if clear else []
     more += [f" Not clear: {'; '.join(unclear)}."] if unclear else []
-    return f"{found.name} ({found.test_queries:,} held-out queries): {words}.{''.join(more)}"
+    return f"{ablation.name} ({ablation.test_queries:,} held-out queries): {words}.{''.join(more)}"
 
 
 def _is_clear(figure: Mapping[str, Any]) -> bool:

@@ -53,9 +53,9 @@ def correlations_table(
     return pl.DataFrame(rows, schema={"case": pl.String, "of": pl.String, **CORRELATION_COLUMNS}, orient="row")
 
 
-def ablation_table(found: Sequence[AblationResult]) -> pl.DataFrame:
+def ablation_table(ablation: Sequence[AblationResult]) -> pl.DataFrame:
     """The correlation of each metric on each case, and the average over cases."""
-    rows = [_row(each.name, name, figure) for each in found for name, figure in each.correlations.items()]
+    rows = [_row(each.name, name, figure) for each in ablation for name, figure in each.correlations.items()]
     schema = {"case": pl.String, "metric": pl.String, **CORRELATION_COLUMNS}
     return pl.DataFrame(rows, schema=schema, orient="row").drop("p")
 

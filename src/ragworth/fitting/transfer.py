@@ -67,11 +67,11 @@ def transfer_tables(
     return TransferResult(tables.name, mine, plain, gap, len(rows.outcome), dict(rows.left_out), each, seen)
 
 
-def average_transfer(found: Sequence[TransferResult], **settings: Any) -> dict[str, dict[str, Any]]:
+def average_transfer(transfers: Sequence[TransferResult], **settings: Any) -> dict[str, dict[str, Any]]:
     """``learned``, ``udcg`` and ``gap``, each averaged over the cases; see :func:`average_figure`."""
     sides = {
-        "learned": [each.by_query[:, 0] for each in found],
-        "udcg": [each.by_query[:, 1] for each in found],
-        "gap": [each.by_query[:, 0] - each.by_query[:, 1] for each in found],
+        "learned": [each.by_query[:, 0] for each in transfers],
+        "udcg": [each.by_query[:, 1] for each in transfers],
+        "gap": [each.by_query[:, 0] - each.by_query[:, 1] for each in transfers],
     }
     return {name: average_figure(cases, **settings, difference=name == "gap") for name, cases in sides.items()}

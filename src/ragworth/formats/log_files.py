@@ -239,9 +239,9 @@ def _close_json(text: str) -> list[Any]:
     return []
 
 
-def reject_row(rows: LogRows, bad: list[BadLine], place: int, found: str, *, skip: bool, expected: str) -> None:
+def reject_row(rows: LogRows, bad: list[BadLine], place: int, problem: str, *, skip: bool, expected: str) -> None:
     """Note a row that can't be used; without ``skip``, raise an error once there are many."""
-    bad.append(BadLine(place, found))
+    bad.append(BadLine(place, problem))
     check_bad_lines(rows.source, bad)
     if not skip and len(bad) >= MAX_REPORTED:
         raise bad_rows_error(rows, bad, expected)

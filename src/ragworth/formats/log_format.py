@@ -149,8 +149,8 @@ class LogFormat:
         finder = FieldFinder(GRADE_FIELDS | dict(self.names), columns)
         builder = LogBuilder(rows.source, system, unit=rows.unit, grades=finder.columns)
 
-        def reject(place: int, found: str) -> None:
-            reject_row(rows, bad, place, found, skip=True, expected=self.expected)
+        def reject(place: int, problem: str) -> None:
+            reject_row(rows, bad, place, problem, skip=True, expected=self.expected)
             if len(bad) >= MAX_REPORTED:
                 self._check_bad(rows, bad, finder, skip)
 

@@ -35,9 +35,9 @@ class Problems:
             self.found.append(error)
         return None
 
-    def say(self, found: str, remedy: str, *path: str) -> None:
+    def say(self, message: str, remedy: str, *path: str) -> None:
         """Record a problem of the key at ``path``."""
-        self.found.append(self._placed(InputError(found, remedy=remedy), path))
+        self.found.append(self._placed(InputError(message, remedy=remedy), path))
 
     def done(self) -> None:
         """Raise what was recorded: a single error as it is, several as one."""

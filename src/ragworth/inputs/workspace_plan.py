@@ -63,9 +63,9 @@ OTHER_QUERIES = "none of its queries is among those that are evaluated"
 BY_TEXT = ": to go by their texts, map the ids to them, such as --map query=question"
 
 
-def plan_workspace(found: list[RecognisedFile], beir: list[BeirFolder]) -> WorkspacePlan:
+def plan_workspace(files: list[RecognisedFile], beir: list[BeirFolder]) -> WorkspacePlan:
     """What to evaluate, out of what there is."""
-    return _WorkspacePlanner(found, beir).plan
+    return _WorkspacePlanner(files, beir).plan
 
 
 class _WorkspacePlanner:

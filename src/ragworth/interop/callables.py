@@ -17,25 +17,25 @@ DEPTH_PARAMETERS = ("k", "top_k")
 """Parameter names for the number of passages wanted."""
 
 
-def adopt(thing: Any, identity: str = "") -> Retriever:
+def adopt(retriever: Any, identity: str = "") -> Retriever:
     """Wrap a function or callable object."""
-    if isinstance(thing, type) or not callable(thing):
+    if isinstance(retriever, type) or not callable(retriever):
         raise InputError(
-            f"{with_article(type(thing).__name__)} is not a retriever: {quote_short(thing, 40)}",
+            f"{with_article(type(retriever).__name__)} is not a retriever: {quote_short(retriever, 40)}",
             expected="a function of a query's text, a PyTerrier transformer, or a retriever of LangChain, LlamaIndex "
             "or Haystack",
         )
-    name, wanted = describe_callable(thing), _depth_parameter(thing)
+    name, wanted = describe_callable(retriever), _depth_parameter(retriever)
 
     def ask(text: str, k: int) -> Any:
-        return thing(text, **{wanted: k}) if wanted else thing(text)
+        return retriever(text, **{wanted: k}) if wanted else retriever(text)
 
     return Retriever(name, ask, identity=identity)
 
 
-def describe_callable(thing: Any) -> str:
+def describe_callable(retriever: Any) -> str:
     """Name a function or object."""
-    found = getattr(thing, "__qualname__", "") or type(thing).__name__
+    found = getattr(retriever, "__qualname__", "") or type(retriever).__name__
     return str(found).replace("<locals>.", "")
 
 

@@ -19,10 +19,10 @@ QUERY_INPUTS = ("query", "text")
 """Names of the input for the text of a query."""
 
 
-def adopt(thing: Any, identity: str = "") -> Retriever:
+def adopt(retriever: Any, identity: str = "") -> Retriever:
     """Wrap a component, passing the number of documents wanted if it takes ``top_k``."""
-    name = describe_callable(thing)
-    taken = _inputs(thing)
+    name = describe_callable(retriever)
+    taken = _inputs(retriever)
     query = next((each for each in QUERY_INPUTS if each in taken), None)
     if query is None:
         whole = f"{name} is not a component, so the input for the query text is unknown"
@@ -33,7 +33,7 @@ def adopt(thing: Any, identity: str = "") -> Retriever:
         )
 
     def ask(text: str, k: int) -> Any:
-        found = thing.run(**{query: text}, **({"top_k": k} if "top_k" in taken else {}))
+        found = retriever.run(**{query: text}, **({"top_k": k} if "top_k" in taken else {}))
         if not isinstance(found, dict) or "documents" not in found:
             names = ", ".join(found) if isinstance(found, dict) else type(found).__name__
             raise WrongShapeError(f"it returned {names} instead of documents")

@@ -53,7 +53,7 @@ class RankedHits(NamedTuple):
 
 
 def read_hits(
-    given: Any, identity: str = "", *, by_place: bool = False, name: Callable[[str], str] = text_id
+    returned: Any, identity: str = "", *, by_place: bool = False, name: Callable[[str], str] = text_id
 ) -> list[Hit]:
     """Convert a retriever's result for a query. ``identity`` names the id field.
 
@@ -62,16 +62,16 @@ def read_hits(
     If all hits have a score, they are sorted by it; equal scores by id, descending. If none has, or with ``by_place``,
     the order given is the order shown, and scores that don't agree with it are dropped.
     """
-    if hasattr(type(given), "columns"):
-        given = _frame_rows(given)
-    if isinstance(given, set | frozenset):
-        raise WrongShapeError(f"{with_article(type(given).__name__)} was returned, which has no order")
-    if isinstance(given, Mapping):
-        hits = [Hit(_read_id(key, "the id"), _read_score(value)) for key, value in given.items()]
-    elif isinstance(given, Iterable) and not isinstance(given, str | bytes):
-        hits = [_read_hit(item, identity, place, name) for place, item in enumerate(given, 1)]
+    if hasattr(type(returned), "columns"):
+        returned = _frame_rows(returned)
+    if isinstance(returned, set | frozenset):
+        raise WrongShapeError(f"{with_article(type(returned).__name__)} was returned, which has no order")
+    if isinstance(returned, Mapping):
+        hits = [Hit(_read_id(key, "the id"), _read_score(value)) for key, value in returned.items()]
+    elif isinstance(returned, Iterable) and not isinstance(returned, str | bytes):
+        hits = [_read_hit(item, identity, place, name) for place, item in enumerate(returned, 1)]
     else:
-        raise WrongShapeError(f"{with_article(type(given).__name__)} was returned: {quote_short(given, 40)}")
+        raise WrongShapeError(f"{with_article(type(returned).__name__)} was returned: {quote_short(returned, 40)}")
     scored = sum(hit.score is not None for hit in hits)
     if 0 < scored < len(hits):
         raise WrongShapeError(f"{format_count(scored, 'hit')} of {len(hits)} have a score, the others don't")

@@ -12,10 +12,12 @@ from ragworth.interop.callables import describe_callable
 from ragworth.interop.retrievers import Retriever
 
 
-def adopt(thing: Any, identity: str = "") -> Retriever:
+def adopt(retriever: Any, identity: str = "") -> Retriever:
     """Wrap a retriever, which sets its own number of documents, or a vector store, which gets the number wanted."""
 
     def ask(text: str, k: int) -> Any:
-        return thing.similarity_search(text, k=k) if hasattr(thing, "similarity_search") else thing.invoke(text)
+        if hasattr(retriever, "similarity_search"):
+            return retriever.similarity_search(text, k=k)
+        return retriever.invoke(text)
 
-    return Retriever(describe_callable(thing), ask, by_place=True, identity=identity)
+    return Retriever(describe_callable(retriever), ask, by_place=True, identity=identity)

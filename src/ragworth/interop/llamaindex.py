@@ -12,11 +12,11 @@ from ragworth.interop.callables import describe_callable
 from ragworth.interop.retrievers import Retriever
 
 
-def adopt(thing: Any, identity: str = "") -> Retriever:
+def adopt(retriever: Any, identity: str = "") -> Retriever:
     """Wrap a retriever, which sets its own number of nodes, or an index, which gets the number wanted."""
 
     def ask(text: str, k: int) -> Any:
-        asked = thing if hasattr(thing, "retrieve") else thing.as_retriever(similarity_top_k=k)
+        asked = retriever if hasattr(retriever, "retrieve") else retriever.as_retriever(similarity_top_k=k)
         return asked.retrieve(text)
 
-    return Retriever(describe_callable(thing), ask, by_place=True, identity=identity)
+    return Retriever(describe_callable(retriever), ask, by_place=True, identity=identity)

@@ -18,13 +18,13 @@ from ragworth.interop.retrievers import Retriever, RetrieverQuery
 from ragworth.tables import coercion
 
 
-def adopt(thing: Any, identity: str = "") -> Retriever:
+def adopt(retriever: Any, identity: str = "") -> Retriever:
     """Wrap a transformer from queries (qid, query) to results (qid, docno, score, rank)."""
 
     def ask_all(asked: Sequence[RetrieverQuery], k: int) -> Mapping[str, Any]:
-        return _hits(thing.transform(_topics(asked)), identity or "docno")
+        return _hits(retriever.transform(_topics(asked)), identity or "docno")
 
-    return Retriever(describe_callable(thing), ask_all=ask_all, by_place=True)
+    return Retriever(describe_callable(retriever), ask_all=ask_all, by_place=True)
 
 
 def _topics(asked: Sequence[RetrieverQuery]) -> Any:

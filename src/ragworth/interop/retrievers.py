@@ -107,17 +107,17 @@ LIBRARIES = (
 )
 
 
-def find_library(thing: object) -> Library | None:
+def find_library(retriever: object) -> Library | None:
     """Find the library of an object."""
-    bases = {(base.__module__.partition(".")[0], base.__name__) for base in type(thing).__mro__}
-    if hasattr(type(thing), "__haystack_input__") or hasattr(thing, "__haystack_input__"):
+    bases = {(base.__module__.partition(".")[0], base.__name__) for base in type(retriever).__mro__}
+    if hasattr(type(retriever), "__haystack_input__") or hasattr(retriever, "__haystack_input__"):
         bases.add(("haystack", "Component"))  # a decorator makes them, so they have no base class
     return next((each for each in LIBRARIES if any((each.package, name) in bases for name in each.classes)), None)
 
 
-def is_retriever(thing: object) -> bool:
+def is_retriever(retriever: object) -> bool:
     """Whether something may be a retriever: an object of a known library, or a callable."""
-    return not isinstance(thing, type) and (find_library(thing) is not None or callable(thing))
+    return not isinstance(retriever, type) and (find_library(retriever) is not None or callable(retriever))
 
 
 def adopt(thing: Any, identity: str = "") -> Retriever:

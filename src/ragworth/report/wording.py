@@ -49,9 +49,9 @@ def percent_interval(span: ConfidenceInterval | None) -> str:
     return f"[{signed(100 * span.low, 1)}, {signed(100 * span.high, 1)}]" if span is not None else "(no interval)"
 
 
-def with_interval(one: Estimate) -> str:
+def with_interval(estimate: Estimate) -> str:
     """An estimate with its interval."""
-    return f"{signed(one.value or 0.0)} {between(one.interval)}"
+    return f"{signed(estimate.value or 0.0)} {between(estimate.interval)}"
 
 
 def best_words(

@@ -280,7 +280,7 @@ class Step:
         """All pipelines in it: those that run before it, and those that it runs itself."""
         return self.inner_pipelines
 
-    def join(self, found: Sequence[Contexts], context: StepContext) -> Contexts:
+    def join(self, results: Sequence[Contexts], context: StepContext) -> Contexts:
         """Combine the results of the pipelines inside it, in their order."""
         raise NotImplementedError
 

@@ -41,17 +41,17 @@ def top_hits(scores: Doubles, floor: float, places: Ints, k: int) -> SearchHits:
     return SearchHits(rows, scores[rows])
 
 
-def contexts_from_hits(found: Sequence[SearchHits], queries: pl.Series, passages: pl.Series) -> Contexts:
+def contexts_from_hits(hits: Sequence[SearchHits], queries: pl.Series, passages: pl.Series) -> Contexts:
     """Build contexts from the hits of each query."""
-    sizes = [len(each.rows) for each in found]
+    sizes = [len(each.rows) for each in hits]
     return Contexts.trusted(
         pl.DataFrame(
             {
                 "system": constant_column("system", "run", sum(sizes)),
-                "query": queries.gather(np.repeat(np.arange(len(found)), sizes)),
+                "query": queries.gather(np.repeat(np.arange(len(hits)), sizes)),
                 "rank": np.concatenate([np.arange(1, size + 1, dtype=np.uint32) for size in (*sizes, 0)]),
-                "passage": passages.gather(np.concatenate([*(each.rows for each in found), NO_HITS.rows])),
-                "score": np.concatenate([*(each.scores for each in found), NO_HITS.scores]),
+                "passage": passages.gather(np.concatenate([*(each.rows for each in hits), NO_HITS.rows])),
+                "score": np.concatenate([*(each.scores for each in hits), NO_HITS.scores]),
             }
         )
     )

@@ -209,7 +209,7 @@ class PipelineParser:
 
     def fail(
         self,
-        found: str,
+        problem: str,
         place: ParsedToken | None = None,
         *,
         expected: str = "",
@@ -222,7 +222,7 @@ class PipelineParser:
         window = "".join(sign if sign.isprintable() else "·" for sign in self.text[low:high])
         left, right = "…" if low else "", "…" if high < len(self.text) else ""
         raise InputError(
-            f"can't parse the pipeline at character {at + 1}: {found}",
+            f"can't parse the pipeline at character {at + 1}: {problem}",
             more=(*more, f"{left}{window}{right}", f"{' ' * (len(left) + at - low)}^"),
             expected=expected,
             remedy=remedy,

@@ -46,26 +46,26 @@ class Pipeline:
         object.__setattr__(self, "steps", _merge_cuts(self.steps))
 
     @classmethod
-    def of(cls, thing: StepLike | Any) -> Pipeline:
+    def of(cls, system: StepLike | Any) -> Pipeline:
         """Build a pipeline from any of its forms."""
-        if isinstance(thing, Pipeline):
-            return thing
-        if isinstance(thing, Step):
-            return cls((thing,))
-        if isinstance(thing, str):
+        if isinstance(system, Pipeline):
+            return system
+        if isinstance(system, Step):
+            return cls((system,))
+        if isinstance(system, str):
             from ragworth.retrieval.parsing import parse
 
-            return parse(thing)
-        if isinstance(thing, Sequence):
-            return cls(tuple(step for part in thing for step in cls.of(part).steps))
+            return parse(system)
+        if isinstance(system, Sequence):
+            return cls(tuple(step for part in system for step in cls.of(part).steps))
         from ragworth.interop.retrievers import is_retriever
 
-        if is_retriever(thing):
+        if is_retriever(system):
             from ragworth.retrieval.steps.external import Called
 
-            return cls((Called(thing),))
+            return cls((Called(system),))
         raise InputError(
-            f"{quote_short(thing)} is not a pipeline",
+            f"{quote_short(system)} is not a pipeline",
             expected='a step, a written form such as "bm25 >> reversed % 10", or a retriever: a function, an object',
         )
 

@@ -110,11 +110,11 @@ class PrecisionRecall(NamedTuple):
     missed: int
 
 
-def precision_recall(given: Bools, true: Bools, groups: npt.ArrayLike, plan: Resampling) -> PrecisionRecall:
-    """Precision, recall and F1 of ``given`` against ``true``. A share of nothing has no value."""
-    each = np.stack([given & true, given & ~true, ~given & true], axis=1).astype(np.float64)
+def precision_recall(predicted: Bools, true: Bools, groups: npt.ArrayLike, plan: Resampling) -> PrecisionRecall:
+    """Precision, recall and F1 of ``predicted`` against ``true``. A share of nothing has no value."""
+    each = np.stack([predicted & true, predicted & ~true, ~predicted & true], axis=1).astype(np.float64)
     hits, false, missed = each.sum(axis=0)
-    units = unit_numbers(groups, len(given))
+    units = unit_numbers(groups, len(predicted))
     size = int(units.max(initial=-1)) + 1
     sums = np.zeros((size, 3))
     np.add.at(sums, units, each)
@@ -128,7 +128,7 @@ def precision_recall(given: Bools, true: Bools, groups: npt.ArrayLike, plan: Res
         counted = int((sums[:, 0] + sums[:, other] > 0).sum())
         low, high = share_interval(shares, size, plan.level, counted) or (None, None)
         total = hits + each[:, other].sum()
-        return Estimate(float(hits / total) if total else None, low, high, n=len(given))
+        return Estimate(float(hits / total) if total else None, low, high, n=len(predicted))
 
     f1 = float(2 * hits / (2 * hits + false + missed)) if hits + false + missed else None
     return PrecisionRecall(share(1), share(2), f1, int(hits), int(false), int(missed))

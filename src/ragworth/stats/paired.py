@@ -327,8 +327,8 @@ def holm(p_values: Floats) -> Floats:
     return result
 
 
-def correct_by_holm(found: Mapping[K, Estimate]) -> dict[K, Estimate]:
+def correct_by_holm(results: Mapping[K, Estimate]) -> dict[K, Estimate]:
     """The same estimates, with p corrected by Holm for all of them."""
-    p = holm(np.array([np.nan if one.p is None else one.p for one in found.values()], dtype=np.float64))
+    p = holm(np.array([np.nan if one.p is None else one.p for one in results.values()], dtype=np.float64))
     corrected = [None if np.isnan(each) else float(each) for each in p]
-    return {key: found[key]._replace(p_holm=each) for key, each in zip(found, corrected, strict=True)}
+    return {key: results[key]._replace(p_holm=each) for key, each in zip(results, corrected, strict=True)}

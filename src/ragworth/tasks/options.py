@@ -37,11 +37,11 @@ def options_of(kind: type) -> list[Field[Any]]:
     return [each for each in fields(kind) if "help" in each.metadata]
 
 
-def validate_options(thing: Any, kind: str) -> None:
+def validate_options(settings: Any, kind: str) -> None:
     """Reject invalid values, all at once."""
     wrong = []
-    for each in options_of(type(thing)):
-        value = getattr(thing, each.name)
+    for each in options_of(type(settings)):
+        value = getattr(settings, each.name)
         expected = _expected(each, value)
         if expected:
             wrong.append(f"{each.name} is {value!r}; it may be {expected}")

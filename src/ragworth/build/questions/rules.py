@@ -87,10 +87,10 @@ class Workplace:
     kin: SameKind
     draw: random.Random
 
-    def in_style(self, text: str, found: SourcedFact | None = None) -> str:
+    def in_style(self, text: str, draft: SourcedFact | None = None) -> str:
         """The question as a user of the slot's style puts it. What can't be said in key words is asked in full."""
-        if self.slot.style == "keywords" and found is not None:
-            return key_words(found.fact, found.source.title) or text
+        if self.slot.style == "keywords" and draft is not None:
+            return key_words(draft.fact, draft.source.title) or text
         return in_chat(text, self.draw) if self.slot.style == "chat" else text
 
 

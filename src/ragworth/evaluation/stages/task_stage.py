@@ -20,11 +20,11 @@ from ragworth.tasks.contract import FindingT, ItemT, ResultT, Task, plan_task, r
 T = TypeVar("T", bound=Table)
 
 
-def stage_table(made: StageResult, name: str, kind: type[T]) -> T:
+def stage_table(frame: StageResult, name: str, kind: type[T]) -> T:
     """A large table of a stage, made now or read back."""
-    table = made.tables.get(name)
-    found = table if isinstance(table, kind) else kind.trusted(made.frames[name])
-    found.notes = tuple(made.facts["notes"])
+    table = frame.tables.get(name)
+    found = table if isinstance(table, kind) else kind.trusted(frame.frames[name])
+    found.notes = tuple(frame.facts["notes"])
     return found
 
 

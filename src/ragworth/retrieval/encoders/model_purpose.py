@@ -43,13 +43,13 @@ def architectures(folder: Path) -> tuple[str, ...]:
     return tuple(map(str, named)) if isinstance(named, list) else ()
 
 
-def wrong_model_error(folder: Path, found: str, wanted: ModelPurpose) -> ModelError:
+def wrong_model_error(folder: Path, actual: str, wanted: ModelPurpose) -> ModelError:
     """The error for a model with the wrong purpose."""
     names = architectures(folder)
     others = [each for each in ModelPurpose if each is not wanted and any(name.endswith(each.ends) for name in names)]
     home = (others or [ModelPurpose.VECTORS])[0]
     return ModelError(
-        found,
+        actual,
         file=str(folder),
         expected=f"one of the {wanted.plural} (…{wanted.ends[0]})",
         remedy=f"use another model; {home.home(folder)}",

@@ -221,8 +221,8 @@ class OnnxEncoder:
             bert_graph.write_bert(place, config, weights)
             return place
 
-        def save(made: Path, place: Path) -> None:
-            shutil.copytree(made, place, dirs_exist_ok=True)
+        def save(graph: Path, place: Path) -> None:
+            shutil.copytree(graph, place, dirs_exist_ok=True)
 
         return (
             load_or_build(cache_folder() / "encoders", name, make=make, save=save, load=lambda place: place)

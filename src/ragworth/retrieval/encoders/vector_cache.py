@@ -66,9 +66,9 @@ def load_vectors(
     def encoded() -> Floats | CachedBlocks:
         return build_blocks(beside, len(texts), make)
 
-    def save(found: Floats | CachedBlocks, folder: Path) -> None:
-        assert isinstance(found, CachedBlocks)
-        _save(found, folder / FILE, (len(texts), encoder.dimension))
+    def save(vectors: Floats | CachedBlocks, folder: Path) -> None:
+        assert isinstance(vectors, CachedBlocks)
+        _save(vectors, folder / FILE, (len(texts), encoder.dimension))
 
     found = load_or_build(cache, place.name, make=encoded, save=save, load=_load_mapped)
     if not isinstance(found, CachedBlocks):

@@ -107,10 +107,10 @@ class Fused(Step):
     def sources(self, context: StepContext) -> tuple[str, ...]:
         return tuple(source for part in self.parts for step in part.steps for source in step.sources(context))
 
-    def join(self, found: Sequence[Contexts], context: StepContext) -> Contexts:
+    def join(self, results: Sequence[Contexts], context: StepContext) -> Contexts:
         planned = context.model_access is not None and context.model_access.plan
-        lists = [self._contributions(each, number, planned) for number, each in enumerate(found)]
-        pairs = pl.concat([each.frame.select("query", "passage") for each in found]).unique()
+        lists = [self._contributions(each, number, planned) for number, each in enumerate(results)]
+        pairs = pl.concat([each.frame.select("query", "passage") for each in results]).unique()
         names = [f"s{number}" for number in range(len(lists))]
         wide = reduce(lambda left, each: left.join(each, on=["query", "passage"], how="left"), lists, pairs)
         if self.method == "weighted" and self.scale == "z":

@@ -18,11 +18,11 @@ EXAMPLES = 20
 """Turns whose rewrites the report shows."""
 
 
-def means_table(found: RewritingEvaluation) -> pl.DataFrame:
+def means_table(evaluation: RewritingEvaluation) -> pl.DataFrame:
     """A row for each arm: every measure with its interval."""
-    measures = found.means["measure"].unique(maintain_order=True).to_list()
+    measures = evaluation.means["measure"].unique(maintain_order=True).to_list()
     rows: dict[str, dict[str, str]] = {}
-    for row in found.means.iter_rows(named=True):
+    for row in evaluation.means.iter_rows(named=True):
         value = "–" if row["value"] is None else f"{row['value']:.3f}"
         if row["low"] is not None and row["measure"] not in PROPERTIES:
             value += f" [{row['low']:.3f}, {row['high']:.3f}]"
@@ -33,7 +33,7 @@ def means_table(found: RewritingEvaluation) -> pl.DataFrame:
     )
 
 
-def differences_table(found: RewritingEvaluation) -> pl.DataFrame:
+def differences_table(evaluation: RewritingEvaluation) -> pl.DataFrame:
     """A row for each arm and measure compared with another arm."""
     rows = [
         {
@@ -51,18 +51,18 @@ def differences_table(found: RewritingEvaluation) -> pl.DataFrame:
             "turns": row["n"],
             "conversations": row["conversations"],
         }
-        for row in found.differences.iter_rows(named=True)
+        for row in evaluation.differences.iter_rows(named=True)
     ]
     return pl.DataFrame(rows)
 
 
-def sentences(found: RewritingEvaluation, alpha: float = 0.05) -> list[str]:
+def sentences(evaluation: RewritingEvaluation, alpha: float = 0.05) -> list[str]:
     """What the numbers allow to say about each arm by the first measure, and by correct answers where there are any."""
     said: list[str] = []
-    for row in found.differences.iter_rows(named=True):
-        if row["measure"] not in (found.differences["measure"][0], CORRECT):
+    for row in evaluation.differences.iter_rows(named=True):
+        if row["measure"] not in (evaluation.differences["measure"][0], CORRECT):
             continue
-        if failed := [arm for arm in (row["arm"], row["against"]) if arm in found.failed]:
+        if failed := [arm for arm in (row["arm"], row["against"]) if arm in evaluation.failed]:
             said.append(
                 f"{row['arm']} can't be compared with {row['against']}: {failed[0]} gave no rewrite at all, so every "
                 "turn was searched as it is."
@@ -90,30 +90,30 @@ def sentences(found: RewritingEvaluation, alpha: float = 0.05) -> list[str]:
     return list(dict.fromkeys(said))
 
 
-def rewriting_document(found: RewritingEvaluation, title: str = "Rewrites compared") -> Document:
+def rewriting_document(evaluation: RewritingEvaluation, title: str = "Rewrites compared") -> Document:
     """The report."""
-    turns = found.rewrites["query"].n_unique()
-    conversations = found.values["conversation"].n_unique()
+    turns = evaluation.rewrites["query"].n_unique()
+    conversations = evaluation.values["conversation"].n_unique()
     lead = (
-        f"{format_count(found.rewrites['arm'].n_unique(), 'arm')} on {format_count(turns, 'turn')} of "
+        f"{format_count(evaluation.rewrites['arm'].n_unique(), 'arm')} on {format_count(turns, 'turn')} of "
         f"{format_count(conversations, 'conversation')}. Intervals and tests draw whole conversations; p is corrected "
         "by Holm over the arms compared with one arm by one measure."
     )
-    blocks: list[DocumentBlock] = [Bullets(sentences(found))]
-    if found.notes:
-        blocks.append(Notes(found.notes))
+    blocks: list[DocumentBlock] = [Bullets(sentences(evaluation))]
+    if evaluation.notes:
+        blocks.append(Notes(evaluation.notes))
     sections = [
         Section("result", "Result", blocks),
-        Section("means", "All arms", [TableBlock.of(means_table(found), "Means over turns, with 95 % intervals")]),
+        Section("means", "All arms", [TableBlock.of(means_table(evaluation), "Means over turns, with 95 % intervals")]),
         Section(
             "differences",
             "Differences",
             [
-                TableBlock.of(differences_table(found), "Paired differences", limit=1000),
+                TableBlock.of(differences_table(evaluation), "Paired differences", limit=1000),
                 Paragraph("The smallest detectable difference is the true one that a test finds with probability 0.8."),
             ],
         ),
-        Section("rewrites", "Rewrites", [_examples(found)]),
+        Section("rewrites", "Rewrites", [_examples(evaluation)]),
     ]
     return Document("report", title, lead, sections)
 
@@ -125,7 +125,7 @@ def _examples(found: RewritingEvaluation) -> TableBlock:
     return TableBlock.of(wanted.select("query", "arm", "text").sort("query", maintain_order=True), "Rewrites", 1000)
 
 
-def write_evaluation(found: RewritingEvaluation, folder: Path) -> list[Path]:
+def write_evaluation(evaluation: RewritingEvaluation, folder: Path) -> list[Path]:
     """Write the tables, and the report as a page (if its packages are installed) and as Markdown."""
     from ragworth.errors import MissingExtraError
     from ragworth.formats.spreadsheet import write_csv
@@ -133,11 +133,15 @@ def write_evaluation(found: RewritingEvaluation, folder: Path) -> list[Path]:
     from ragworth.report.renderers.markdown import render_markdown
 
     folder.mkdir(parents=True, exist_ok=True)
-    found.values.write_parquet(folder / "values.parquet")
-    tables = {"means.csv": found.means, "differences.csv": found.differences, "rewrites.csv": found.rewrites}
+    evaluation.values.write_parquet(folder / "values.parquet")
+    tables = {
+        "means.csv": evaluation.means,
+        "differences.csv": evaluation.differences,
+        "rewrites.csv": evaluation.rewrites,
+    }
     for name, table in tables.items():
         (folder / name).write_bytes(write_csv(table))
-    document = rewriting_document(found)
+    document = rewriting_document(evaluation)
     (folder / "report.md").write_text(render_markdown(document), encoding="utf-8")
     try:
         (folder / "report.html").write_text(render_page(document), encoding="utf-8")

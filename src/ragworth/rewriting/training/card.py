@@ -26,12 +26,12 @@ def package_versions() -> dict[str, str]:
     return found
 
 
-def curves_table(about: dict[str, Any]) -> pl.DataFrame:
+def curves_table(report: dict[str, Any]) -> pl.DataFrame:
     """The losses of all stages and rates, a row for each that was logged."""
     schema = {"stage": pl.String, "rate": pl.Float64, "step": pl.Int64, "epoch": pl.Float64, "loss": pl.Float64}
     schema |= dict.fromkeys(("held_out_loss", "accuracy", "held_out_accuracy"), pl.Float64)
     rows = [
-        {"stage": stage["kind"], "rate": stage["rate"], **row} for stage in about["curves"] for row in stage["curve"]
+        {"stage": stage["kind"], "rate": stage["rate"], **row} for stage in report["curves"] for row in stage["curve"]
     ]
     return pl.DataFrame(rows, schema=schema, orient="row")
 

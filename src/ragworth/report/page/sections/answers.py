@@ -40,18 +40,18 @@ def section(view: ReportView) -> Section | None:
     return Section("answers", "Which system answers better", blocks, "Answers")
 
 
-def outcome_table(found: AnswerOverview) -> TableBlock:
+def outcome_table(answers: AnswerOverview) -> TableBlock:
     """Means of every outcome with intervals, groups, and n of N."""
     rows: list[list[Cell]] = [
         [
             [TextSpan(str(place), "place"), f" {each.system}"],
-            TextSpan(each.group, "group", title=found.ranking.groups.words),
-            *(_mean(found, name, each.means.get(name)) for name in found.outcomes),
+            TextSpan(each.group, "group", title=answers.ranking.groups.words),
+            *(_mean(answers, name, each.means.get(name)) for name in answers.outcomes),
         ]
-        for place, each in enumerate(found.standings, 1)
+        for place, each in enumerate(answers.standings, 1)
     ]
-    columns = [TableColumn("System"), TableColumn("Group"), *(TableColumn(name, True) for name in found.outcomes)]
-    return TableBlock(f"Answers, ordered by {found.main}", columns, rows, "board")
+    columns = [TableColumn("System"), TableColumn("Group"), *(TableColumn(name, True) for name in answers.outcomes)]
+    return TableBlock(f"Answers, ordered by {answers.main}", columns, rows, "board")
 
 
 def _mean(found: AnswerOverview, name: str, mean: MetricMean | None) -> Cell:

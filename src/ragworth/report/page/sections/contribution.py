@@ -53,7 +53,7 @@ def _summary(frame: pl.DataFrame, conversations: Mapping[str, str], given: bool)
     ]
     note = (
         "A contribution is what a passage adds to the log-probability of "
-        f"{split_answers(frame, given=given)}. It is in nats, averaged over the orders in which the passages could be "
+        f"{split_answers(frame, graded=given)}. It is in nats, averaged over the orders in which the passages could be "
         f"added (Shapley value). More than {least:g} nats, and {100 * SHARE:.0f} % of all contributions of the "
         "context, counts as contributing."
     )
