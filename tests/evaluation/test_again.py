@@ -219,7 +219,7 @@ def test_results_and_report_stay_as_they_are_while_nothing_changes(
 
 def test_one_stage_alone_needs_only_what_it_needs(tmp_path: Path, models: Models) -> None:
     folder = workspace(tmp_path / "w")
-    with pytest.raises(InputError, match="what retrieve gives is not there"):
+    with pytest.raises(InputError, match="results of the stage retrieve are missing"):
         evaluate(folder, only="answer")
     evaluate(folder, only="retrieve")
     found = statuses(evaluate(folder, only="answer").stages)

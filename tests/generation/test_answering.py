@@ -147,7 +147,7 @@ def test_where_the_oracle_does_not_know() -> None:
     with pytest.raises(NoValue) as caught:
         OracleSelector(TextLookup(RATED), eta=6).passages("q1")
     assert caught.value.status == "no-answerable"
-    with pytest.raises(InputError, match="cannot go by 'magic'"):
+    with pytest.raises(InputError, match="can't be built by 'magic'"):
         OracleSelector(TextLookup(RATED), "magic")
 
 
@@ -384,8 +384,8 @@ def test_some_of_the_queries() -> None:
         ({"tie_k": "yes"}, "tie_k is 'yes'; it may be true or false"),
         ({"prompt": 3}, "prompt is 3; it may be a text"),
         ({"nonsense": 1}, "answer has no setting nonsense"),
-        ({"oracle_by": "ratings", "oracle": True}, "goes by ratings, and there is none"),
-        ({"k": "oracle", "oracle_by": "ratings"}, "goes by ratings, and there is none"),
+        ({"oracle_by": "ratings", "oracle": True}, "needs ratings, but there is none"),
+        ({"k": "oracle", "oracle_by": "ratings"}, "needs ratings, but there is none"),
     ],
 )
 def test_bad_settings(settings: dict[str, Any], found: str) -> None:
