@@ -224,7 +224,7 @@ def test_one_stage_alone_needs_only_what_it_needs(tmp_path: Path, models: Models
     evaluate(folder, only="retrieve")
     found = statuses(evaluate(folder, only="answer").stages)
     assert found == {"load": "done", "retrieve": "kept", "answer": "done"}
-    with pytest.raises(InputError, match=r"annotate\.abstention gives is not there.*\n.*\n.*--only annotate first"):
+    with pytest.raises(InputError, match=r"annotate\.abstention are missing.*\n.*\n.*--only annotate first"):
         evaluate(folder, only="score")
     found = statuses(evaluate(folder, only="grade").stages)
     assert found["grade.judge"] == "done"
