@@ -161,6 +161,61 @@ def test_texts_that_may_be_the_answers_are_noted(more: dict[str, str], noted: bo
     assert noted or not any("if the answers" in each for each in notes)
 
 
+@pytest.mark.parametrize(
+    ("more", "passage", "answer"),
+    [
+        ({"source_docs": ["handbook.pdf"], "context": "Ann built it.", "response": "Ann"}, "Ann built it.", "Ann"),
+        ({"context": "Ann built it.", "answer": "Ann", "model_output": "{}"}, "Ann built it.", "Ann"),
+        ({"contexts": ["Ann built it."], "answer": "Ann", "final_answer": "Bob"}, "Ann built it.", "Ann"),
+    ],
+)
+def test_usual_names_count_before_those_of_two_words(
+    more: dict[str, Any], passage: str, answer: str, save: Save
+) -> None:
+    log = load(save("log.jsonl", as_lines({"question": "Who built the mill?", "expected": "Ann"} | more)))
+    assert log.collection.passages["text"].to_list() == [passage]
+    assert log.answers is not None and log.answers.frame["text"].to_list() == [answer]
+
+
+def test_a_final_answer_alone_may_be_the_accepted_one(save: Save) -> None:
+    with pytest.raises(FormatError, match="may be the answer of a system, or the accepted answer"):
+        load(save("log.jsonl", as_lines({"question": "Who built the mill?", "final_answer": "Ann"})))
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"query": {"text": "Who?", "lang": "en"}, "response": {"text": "Ann", "lang": "de"}},
+        {"question": "Who?", "response": "Ann", "steps": [{"question": "Where?", "response": "Bob"}]},
+    ],
+)
+def test_one_record_with_objects_is_not_a_table(record: dict[str, Any], save: Save) -> None:
+    answers = load(save("log.json", json.dumps(record))).answers
+    assert answers is not None and answers.frame["text"].to_list() == ["Ann"]
+
+
+def test_examples_beside_other_lists_are_not_the_log(save: Save) -> None:
+    shots = [{"question": "Where?", "response": "Bob", "expected": "Bob"}]
+    with pytest.raises(FormatError, match="no known format"):
+        load(save("log.json", json.dumps({"inputs": ["Who?"], "outputs": ["Ann"], "few_shot": shots})))
+
+
+@pytest.mark.parametrize(
+    ("accepted", "texts"),
+    [
+        ({"text": [], "answer_start": []}, []),
+        ({"text": "", "aliases": ["Ann", "Ann"]}, ["Ann"]),
+        ({"text": "Ann", "aliases": ["Annie"]}, ["Ann", "Annie"]),
+    ],
+)
+def test_accepted_answers_in_objects(accepted: dict[str, Any], texts: list[str], save: Save) -> None:
+    rows = [MILL, {"question": "When?", "response": "1820", "expected": accepted}]
+    answers = load(save("log.jsonl", as_lines(*rows))).collection.answers
+    assert answers["text"].to_list()[1:] == texts
+    with pytest.raises(FormatError, match="line 2"):
+        load(save("log.jsonl", as_lines(MILL, {**rows[1], "expected": {"value": "Ann", "aliases": [{"name": "x"}]}})))
+
+
 def test_a_passage_that_the_log_cut_is_the_reference(save: Save) -> None:
     text = "Ann built the mill at Arden in 1820, with her own hands."
     shown = {"a": text, "b": text[:40] + "…"}

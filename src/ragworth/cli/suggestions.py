@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import shlex
 
 import click
 
@@ -16,5 +17,5 @@ def suggest_command(error: click.UsageError, group: click.Group, ctx: click.Cont
     if near := difflib.get_close_matches(wrong, group.list_commands(ctx), n=2):
         suggestion = f" Did you mean {' or '.join(map(repr, near))}?"
     elif ctx.parent is None and os.path.exists(wrong):  # noqa: PTH110 (pathlib's raises on an invalid name)
-        suggestion = f" To evaluate a file or folder, run: ragworth evaluate {wrong}"
+        suggestion = f" To evaluate a file or folder, run: ragworth evaluate {shlex.quote(wrong)}"
     return click.UsageError(f"{error.message}{suggestion}", error.ctx)

@@ -18,10 +18,18 @@ def find_rows(document: Any, *, known: bool, columns: Mapping[str, str] | None =
     """
     if not isinstance(document, Mapping):
         return None
-    rows = column_rows(document)
+    rows = split_rows(document) or column_rows(document)
     if rows is not None or known or any(name.partition(".")[0] in document for name in (columns or {}).values()):
         return rows
     return inner_rows(document)
+
+
+def split_rows(document: Mapping[str, Any]) -> list[Row] | None:
+    """The rows of ``{"columns": […], "data": [[…], …]}``; None if it isn't that."""
+    columns, data = document.get("columns") or (), document.get("data") or ()
+    if _is_list_of(columns, str) and _is_list_of(data, list) and all(len(row) == len(columns) for row in data):
+        return [dict(zip(columns, row, strict=True)) for row in data]
+    return None
 
 
 def column_rows(document: Mapping[str, Any]) -> list[Row] | None:
@@ -37,6 +45,8 @@ def column_rows(document: Mapping[str, Any]) -> list[Row] | None:
         numbered = all(str(name).isdecimal() for name in names)  # as pandas writes frames
         if any(each.keys() != columns[0].keys() for each in columns) or not (numbered or _has_question(document)):
             return None
+        if {"text", "content", "value"} & columns[0].keys():  # objects with a text
+            return None
         columns = [[each[name] for name in names] for each in columns]
     elif not all(isinstance(each, list) for each in columns) or len({len(each) for each in columns}) > 1:
         return None
@@ -48,18 +58,20 @@ def column_rows(document: Mapping[str, Any]) -> list[Row] | None:
 def inner_rows(document: Mapping[str, Any]) -> list[Row] | None:
     """The rows in an object that is no record itself; None if there are none, or several lists that may be them.
 
-    Known are ``{"columns": […], "data": [[…], …]}``, ``{system: [row, …]}``, ``{query: row}``, and the only list of
-    objects beside other fields: ``{"total": 2, "data": [row, …]}``.
+    Known are ``{system: [row, …]}``, ``{query: row}``, and the only list beside other fields, if none of these is one
+    of a record: ``{"total": 2, "data": [row, …]}``.
     """
-    columns, data = document.get("columns") or (), document.get("data") or ()
-    if _is_list_of(columns, str) and _is_list_of(data, list) and all(len(row) == len(columns) for row in data):
-        return [dict(zip(columns, row, strict=True)) for row in data]
     lists = {str(name): value for name, value in document.items() if _is_list_of(value, Mapping)}
     if len(lists) == len(document) > 1 and all(_is_record(rows[0]) for rows in lists.values()):
         return [{"system": name, **row} for name, rows in lists.items() for row in rows]
     if len(document) > 1 and all(isinstance(each, Mapping) and _is_record(each) for each in document.values()):
         return [{"query_id": str(name), **row} for name, row in document.items()]
-    return [dict(row) for row in next(iter(lists.values()))] if len(lists) == 1 else None
+    others = {name: value for name, value in document.items() if name not in lists}
+    if len(lists) != 1 or any(isinstance(value, list) and value for value in others.values()):
+        return None
+    if {"question", "answer", "accepted"} & FieldFinder(FIELDS).keys(others).keys():
+        return None
+    return [dict(row) for row in next(iter(lists.values()))]
 
 
 def _is_list_of(value: Any, kind: type[Any]) -> bool:

@@ -36,19 +36,22 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "passages": (
         *("retrieved_context", "retrieved_contexts", "retrieval_context", "contexts", "passages", "retrieved_passages"),
         *("retrieved_documents", "retrieved_docs", "retrieved_chunks", "retrieved", "documents", "docs", "chunks"),
+        *("source_documents", "source_nodes", "sources", "ctxs", "context"),
         *_combine("retrieved", "texts nodes results sources snippets content"),
         *_combine("source context rag", "documents docs chunks passages contexts texts nodes"),
-        *("sources", "ctxs", "rag_context", "context"),
+        "rag_context",
     ),
     "passage_ids": ("retrieved_context_ids", "passage_ids", "doc_ids", "retrieved_ids"),
     "answer": (
         *("response", "generated_answer", "model_answer", "model_response", "actual_output", "prediction", "predicted"),
         "actual_response",
+        *("predicted_answer", "llm_answer", "system_answer", "rag_answer", "generated_text", "completion", "answer"),
+        *("output", "result"),
         *_combine(
             "predicted llm system rag ai bot chatbot assistant agent model app gpt generated final",
             "answer response output reply completion",
         ),
-        *("generated_text", "completion", "answer", "output", "reply", "result"),
+        "reply",
     ),
     "accepted": (
         *("answers", "accepted", "accepted_answers", "reference", "reference_answer", "ground_truth"),

@@ -24,7 +24,11 @@ def _recognise(sample: FileSample) -> bool:
     if "question" not in found:
         return "query" in found and "answer" in found and "passages" in found
     if "answer" in found:
-        return found["answer"].lower() not in ("answer", "output", "result") or "accepted" in found or _is_graded(found)
+        return (
+            found["answer"].lower() not in ("answer", "output", "result", "final_answer")
+            or "accepted" in found
+            or _is_graded(found)
+        )
     return "passages" in found and found["passages"].lower() not in ("context", "sources", "docs", "documents")
 
 

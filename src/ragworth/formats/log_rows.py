@@ -70,10 +70,13 @@ def _accepted(value: Any, *, cells: bool) -> Any:
         return value
     inner = _inner_text(value, "answer")
     if isinstance(inner, Mapping):
-        inner = next((value[name] for name in ("text", "texts", "answers", "value") if value.get(name)), inner)
+        inner = next(
+            (value[name] for name in ("text", "texts", "answers", "value") if value.get(name) is not None), inner
+        )
     aliases = value.get("aliases")
     if isinstance(inner, str) and isinstance(aliases, list):
-        return list(dict.fromkeys([inner, *aliases]))
+        texts = [*([inner] if inner.strip() else []), *aliases]
+        return [each for i, each in enumerate(texts) if each not in texts[:i]]
     return inner
 
 

@@ -20,6 +20,9 @@ LARGEST = 2**1023
 MOST_FRACTIONS = 10
 """Different fractions above which labels look like scores: those of a run are hardly ever equal."""
 
+MOST_LABELS = 5
+"""Different whole numbers up to which scores look like labels."""
+
 EXPECTED = '{"q1": {"d7": 14.25, …}, …}'
 
 
@@ -35,7 +38,12 @@ def read_contexts(
         for query, passage, score in _rows(path, queries)
     ]
     empty = [(name, query) for name, queries in runs.items() for query, passages in queries.items() if not passages]
-    return Contexts(rows, ties=ties, source=str(path), empty=empty)
+    contexts = Contexts(rows, ties=ties, source=str(path), empty=empty)
+    values = sorted({row["score"] for row in rows})
+    if len(values) <= MOST_LABELS and all(value.is_integer() for value in values):
+        found = ", ".join(f"{value:g}" for value in values)
+        contexts.notes = (*contexts.notes, f"{path}: the only scores are {found}; check that these aren't labels")
+    return contexts
 
 
 def read_judgments(path: PathOrStr, *, skip_bad_lines: bool = False) -> Judgments:

@@ -49,6 +49,9 @@ JOINED = re.compile(
 )
 """What programs write between passages that they put into one text."""
 
+JOINED_CHARACTERS = 3000
+"""Characters at the beginning of a text in which that is looked for."""
+
 
 class UnusedColumns:
     """Collects the values of columns that a finder doesn't use."""
@@ -66,7 +69,7 @@ class UnusedColumns:
             return
         self.systems.add(str(finder.get(row, "system")))
         shown = finder.get(row, "passages")
-        joined = isinstance(shown, str) and JOINED.search(shown) is not None
+        joined = isinstance(shown, str) and JOINED.search(shown[:JOINED_CHARACTERS]) is not None
         self.joined += joined and isinstance(parse_cell(shown, "passage"), str)
         used = {*finder.keys(row).values(), *finder.grades.values()}
         for name, value in row.items():
