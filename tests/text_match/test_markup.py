@@ -98,3 +98,49 @@ def test_declining_in_marks(text: str) -> None:
 
 def test_reasoning_that_would_decline_is_no_answer() -> None:
     assert find_refusal("<think>I don't know. Wait, passage 2 says it.</think>\nIt was Paris.") is None
+
+
+@pytest.mark.parametrize(
+    ("question", "accepted", "answer", "label"),
+    [
+        ("How many errors were found?", "0", "There were no critical errors, but 12 minor errors.", "undecided"),
+        ("How many children does he have?", "0", "He has no children.", "correct"),
+        ("How often are backups taken?", "every day", "Not daily: backups are taken weekly.", "undecided"),
+        ("How often are backups taken?", "every week", "Backups used to be weekly; they now run daily.", "undecided"),
+        ("How often are backups taken?", "every day", "Backups are taken weekly.", "wrong"),
+        ("How often is it backed up?", "twice daily", "There is a twice-daily backup.", "correct"),
+        ("How often is it backed up?", "daily", "There is a twice-daily backup.", "wrong"),
+        ("How often is it issued?", "annually", "The report is issued semi-annually.", "undecided"),
+        ("How often is the pool cleaned?", "every day", "It's cleaned seven days a week, drained yearly.", "undecided"),
+        ("Which HTML tag makes text italic?", "the <i> tag", "The <b> tag.", "wrong"),
+        ("Which HTML tag makes text bold?", "<b>", "The `<b>` tag makes text bold.", "correct"),
+        ("Which tag breaks a line?", "<br>", "Use the <br> tag.", "correct"),
+        ("Which entity is a blank?", "&nbsp;", "It's `&nbsp;`.", "correct"),
+        ("How many sessions are there?", "16 sessions", "There are sixteen thirty-minute sessions.", "correct"),
+        ("When was it founded?", "1998", "It was founded in nineteen ninety-eight.", "correct"),
+        ("What should I do?", "restart it", "Please restart it. Otherwise, I'd need more information.", "correct"),
+        ("What is the fee?", "5 euros", "I need more information to answer this question.", "abstained"),
+        ("Who is the manager?", "Lena Koch", "Tim Brown was replaced by Lena Koch last year.", "correct"),
+        ("What is the capital?", "Paris", "It is Paris. The answer is clearly stated in document 2.", "correct"),
+        ("What is the capital?", "Paris", "It is Paris.\n\n#### Sources\n- Document 1", "correct"),
+    ],
+)
+def test_what_rules_about_the_form_of_an_answer_leave_alone(
+    question: str, accepted: str, answer: str, label: str
+) -> None:
+    assert grade_short_answer(answer, [accepted], question=question).label == label
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"answer": ' + "[" * 900 + '"Paris"' + "]" * 900 + "}",
+        "<s>" * 3000 + "Paris",
+        r"\(" * 3000 + "Paris",
+        "a" + "\n" * 20_000 + "Paris",
+        "\n" * 20_000 + "Paris",
+        "[1] " * 5000 + "Paris",
+    ],
+)
+def test_odd_texts_end_in_time(text: str) -> None:
+    assert grade_short_answer(text, ["Paris"], question="What is the capital?").label == "correct"

@@ -23,7 +23,7 @@ from ragworth.text_match.identifiers import find_other_identifier, may_be_longer
 from ragworth.text_match.lists import may_be_czech_list
 from ragworth.text_match.matching import has_listed, match_answer, to_matchable
 from ragworth.text_match.misplaced_facts import numbers_swapped
-from ragworth.text_match.periods import frequencies, is_frequency
+from ragworth.text_match.periods import frequencies, has_half_period, is_frequency, names_days
 from ragworth.text_match.polarity import StatedPolarity, text_polarity
 from ragworth.text_match.quantities import Quantity, QuestionHints
 from ragworth.text_match.quantity_match import QuantityFinding, compare, find_quantities
@@ -58,6 +58,10 @@ def judge_answer(text: TextFacts, answer: str, question: QuestionFacts) -> FactV
     """Whether a text gives one accepted answer."""
     verdict = _judge(text, answer, question)
     if verdict.kind != "given" and says_none(text.raw, answer, question.raw):
+        if verdict.kind == "contradicted":  # "no critical errors, but 12 minor ones"
+            return FactVerdict(
+                "unclear", f"says that there is none, and gives another number than {quote_short(answer)}"
+            )
         return FactVerdict("given", "says that there is none, as")
     if is_frequency(answer):
         verdict = _judge_frequency(text, answer, verdict)
@@ -97,9 +101,13 @@ def _judge_frequency(text: TextFacts, answer: str, verdict: FactVerdict) -> Fact
     wanted, said = frequencies(answer), frequencies(text.raw)
     if not said:
         return verdict
-    if wanted <= said:
+    if wanted == said and not has_half_period(text.raw):
         return verdict if verdict.kind in ("given", "unclear") else FactVerdict("given", "says how often as")
-    return FactVerdict("contradicted", f"has another frequency than {quote_short(answer)}")
+    if wanted <= said and not has_half_period(text.raw) and verdict.kind == "given":
+        return verdict
+    # Of several frequencies, words don't say which one is meant: "not daily: weekly".
+    kind: FactKind = "contradicted" if len(said) == 1 and not names_days(text.raw) else "unclear"
+    return FactVerdict(kind, f"has another frequency than {quote_short(answer)}")
 
 
 def _judge(text: TextFacts, answer: str, question: QuestionFacts) -> FactVerdict:

@@ -46,7 +46,7 @@ def without_citations(text: str) -> str:
 
 def without_marks(text: str) -> str:
     """Remove numbers that are no part of what a text says: citations, sources in brackets, numbers of a list."""
-    said = re.sub(rf"\s*(?:{_MARK.pattern}|\[\^\d{{1,4}}\]|{_SOURCE})", "", text, flags=re.IGNORECASE)
+    said = re.sub(rf"(?:(?<!\s)\s+)?(?:{_MARK.pattern}|\[\^\d{{1,4}}\]|{_SOURCE})", "", text, flags=re.IGNORECASE)
     items = [int(number) for number in _ITEM.findall(said)]
     if len(items) > 1 and items == list(range(1, len(items) + 1)):
         said = _ITEM.sub("", said)

@@ -21,7 +21,7 @@ _DENIES = re.compile(
 _NO = re.compile(r"\bno[ -]$")
 _SETS_APART = re.compile(
     r"\b(?:except(?: for| in)?|excluding|other than|apart from|aside from|but not|used to be|formerly|previously|"
-    r"no longer|followed (?:closely )?by|preced(?:es?|ed|ing)|succeed(?:s|ed|ing)?|replac(?:es?|ed|ing)|"
+    r"no longer|followed (?:closely )?by|preced(?:es?|ed|ing)|succeed(?:s|ed|ing)?(?! by)|replac(?:es?|ed|ing)(?! by)|"
     r"(?:successor|predecessor) (?:of|to)|(?:different|distinct) from|confused with|mistaken for|"
     r"(?:up|down|rose|fell|raised|reduced|lowered|changed|switched|rising|falling|increased|decreased)"
     r"(?: [^.;]{0,30})? from|"

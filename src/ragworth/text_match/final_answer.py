@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-_BEGINS = r"(?:^|[\n.!?;:*]\s*|\b(?:so|thus|hence|therefore|consequently|conclusion),?\s+)"
+_BEGINS = r"(?:^|[\n.!?;:*][ \t]*|\b(?:so|thus|hence|therefore|consequently|conclusion),?\s+)"
 _NO_ANSWER = (
-    r"(?!\s*(?:based|found|given|provided|supported|stated|mentioned|taken|drawn|derived|according|in|from|by|on|not|"
+    r"(?!\s*(?:\w+ly\s+|well\s+|also\s+)?(?:based|found|given|provided|supported|stated|mentioned|taken|drawn|derived|according|in|from|by|on|not|"
     r"as follows|correct|yes|no|below|above)\b)"
 )
 _FINAL = re.compile(
@@ -15,7 +15,7 @@ _FINAL = re.compile(
     rf"|{_BEGINS}(?:la\s+)?(?:respuesta|réponse|risposta|resposta)(?:\s+(?:final|finale|correcta|corretta))?"
     r"\s*(?:es\b|est\b|è\b|é\b|:)"
     r"|(?:最终答案|最終答案|答案|答え)(?:是|为|為|は|[:：])"
-    r"|^#{4}\s"
+    r"|^#{4}\s+(?=[-$\d])"
 )
 _BOXED = re.compile(r"\\boxed\s*\{")
 

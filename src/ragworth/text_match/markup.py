@@ -23,12 +23,12 @@ _EMPHASIS = re.compile(r"(?<![*\w)])(\*)(?=[^\s*])([^*\n]*[^\s*]|[^\s*])\1(?![*\
 _STRUCK = re.compile(r"~~[^~\n]+~~")
 _CODE = re.compile(r"(?<!`)(`{1,2})(?!`)([^`\n]+)\1(?!`)")
 _TAG = re.compile(r"(?i)</?(?:b|i|u|em|strong|p|span|div|code|mark|small|sub|ul|ol|li|h[1-6])(?:\s[^<>]*)?>|<br\s*/?>")
-_STRUCK_TAG = re.compile(r"(?is)<(s|del|strike)>.*?</\1>")
+_STRUCK_TAG = re.compile(r"(?is)<(s|del|strike)>.{0,2000}?</\1>")
 _ENTITIES = {"&nbsp;": " ", "&amp;": "&", "&deg;": "°", "&euro;": "€", "&pound;": "£", "&quot;": '"', "&#39;": "'"}
 _ENTITY = re.compile("|".join(map(re.escape, _ENTITIES)))
 
 _MATHS = re.compile(r"(?<![\\$\w])\$(?=[^\s$])((?:\\.|[^$\\\n]){0,200}?)(?<=[^\s\\])\$(?![\d$])")
-_DISPLAYED = re.compile(r"(?s)\\\((.+?)\\\)|\\\[(.+?)\\\]|\$\$(.+?)\$\$")
+_DISPLAYED = re.compile(r"(?s)\\\((.{1,2000}?)\\\)|\\\[(.{1,2000}?)\\\]|\$\$(.{1,2000}?)\$\$")
 _LATEX = re.compile(r"[\\^_=]")
 _FRACTION = re.compile(r"\\[dt]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
 _NAMED = re.compile(r"\\(?:boxed|fbox|text\w*|mathrm|mathbf|mathit|mathsf|operatorname)\s*\{([^{}]*)\}")
@@ -63,7 +63,10 @@ def _json_answer(text: str) -> str:
         return ""
     named = {str(key).casefold().replace(" ", "_"): value for key, value in fields.items()}
     key = next((key for key in _ANSWER_KEYS if key in named), None)
-    return _as_text(named[key]) if key is not None else ""
+    try:
+        return _as_text(named[key]) if key is not None else ""
+    except RecursionError:
+        return ""
 
 
 def _as_text(value: object) -> str:
@@ -72,6 +75,12 @@ def _as_text(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(map(_as_text, value))
     return value.strip() if isinstance(value, str) else "" if isinstance(value, dict) else json.dumps(value)
+
+
+def names_markup(answer: str) -> bool:
+    """Whether an answer is itself a tag or an entity of HTML: "the <i> tag"."""
+    rest = _ENTITY.sub("", _TAG.sub("", answer))
+    return rest != answer and not re.sub(r"(?i)\b(?:the|a|an|tags?|elements?|entity|and|or)\b|\W+", "", rest)
 
 
 def without_markup(text: str) -> str:

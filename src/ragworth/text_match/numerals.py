@@ -97,12 +97,24 @@ def parse_number_words(words: Sequence[str], start: int) -> SpelledNumber | None
     return end
 
 
+_COUNTED = frozenset(
+    [
+        *("second", "minute", "hour", "day", "week", "month", "year", "mile", "kilometre", "kilometer", "metre"),
+        *("meter", "foot", "feet", "inch", "page", "person", "percent", "dollar", "euro", "pound", "seat", "member"),
+    ]
+)
+"""What the second of two numbers counts, so that they are no year."""
+
+
 def _year_in_pairs(words: Sequence[str], start: int) -> SpelledNumber | None:
     """A year as it is said: "nineteen ninety-eight", "twenty twenty-four"; other pairs of numbers are none."""
     century = _CENTURIES.get(words[start])
     following = words[start + 1] if start + 1 < len(words) else ""
     rest = _below_100(words, start + 1) if following in TENS or following in TEENS else None
     if century is None or rest is None or rest[1]:
+        return None
+    counted = next((word for word in words[rest[2] : rest[2] + 2] if word.isalpha()), "")
+    if counted.removesuffix("s") in _COUNTED:  # "sixteen thirty-minute sessions"
         return None
     return SpelledNumber(str(100 * century + rest[0]), False, rest[2])
 

@@ -37,11 +37,13 @@ _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 _NUMBER = rf"(?:\d{{1,3}}|{'|'.join(_COUNTS)})"
 _UNIT = "hour|day|week|month|quarter|year"
 _FREQUENCY = re.compile(
-    rf"(?i)\b(?:(?P<adverbial>once|twice|thrice|{_NUMBER}\s?(?:times|x))\s+)?"
+    rf"(?i)\b(?:(?P<adverbial>once|twice|thrice|{_NUMBER}\s?(?:times|x))[\s-]+)?"
     rf"(?:(?P<adverb>hourly|daily|weekly|monthly|quarterly|yearly|annually|nightly)\b"
     rf"|(?:every|each)\s+(?:(?P<number>{_NUMBER}|other|second)\s+)?(?P<unit>{_UNIT})s?\b"
     rf"|(?P<times>a|an|per)\s+(?P<period>{_UNIT})\b)"
 )
+_HALF_PERIOD = re.compile(r"(?i)\b(?:semi|bi)[- ]?(?:weekly|monthly|annual|annually|yearly)\b")
+_DAYS = re.compile(r"(?i)\b(?:days? (?:a|per) week|weekdays?|(?:mon|tues|wednes|thurs|fri|satur|sun)days?)\b")
 _ADVERB_UNITS = {
     "hourly": "hour",
     "daily": "day",
@@ -79,6 +81,16 @@ def frequencies(text: str) -> set[tuple[str, Fraction]]:
     """How often a text says something happens, in times an hour or times a month."""
     found = (_rate(match) for match in _FREQUENCY.finditer(text))
     return {rate for rate in found if rate is not None}
+
+
+def has_half_period(text: str) -> bool:
+    """Whether a text has a word such as "bi-weekly", which may mean half as often or twice as often."""
+    return _HALF_PERIOD.search(text) is not None
+
+
+def names_days(text: str) -> bool:
+    """Whether a text says how often in days: "every Monday", "seven days a week", "bi-weekly"."""
+    return _DAYS.search(text) is not None or has_half_period(text)
 
 
 @lru_cache(maxsize=8192)

@@ -20,7 +20,7 @@ from ragworth.text_match.citations import without_marks
 from ragworth.text_match.directions import NEGATIONS
 from ragworth.text_match.final_answer import final_answer
 from ragworth.text_match.foreign_numbers import with_digits
-from ragworth.text_match.markup import unwrapped, without_markup
+from ragworth.text_match.markup import names_markup, unwrapped, without_markup
 from ragworth.text_match.matching import LITTLE_WORDS, stem_of
 from ragworth.text_match.overlap import require_accepted
 from ragworth.text_match.plurals import singular
@@ -74,9 +74,10 @@ def grade_short_answer(
         if said is None:
             return ShortAnswerGrade("undecided", "has only reasoning, and no answer after it")
         text = said
-    accepted = [without_markup(answer) or answer for answer in accepted]
-    announced = "" if same else without_markup(final_answer(text))
-    text = without_markup(text) or text
+    announced = "" if same else final_answer(text)
+    if not any(map(names_markup, accepted)):
+        accepted = [without_markup(answer) or answer for answer in accepted]
+        announced, text = without_markup(announced), without_markup(text) or text
     if _SCALED.search(text) and not any(map(_SCALED.search, accepted)):
         text = with_digits(text).sure
     declined = find_refusal(text, phrases)
