@@ -42,6 +42,12 @@ def test_a_run_in_place_of_labels_is_noted(save: Save) -> None:
     assert not read_judgments(save("halves.json", json.dumps({"q": {f"d{i}": i % 3 / 2 for i in range(20)}}))).notes
 
 
+def test_labels_in_place_of_a_run_are_noted(save: Save) -> None:
+    (note,) = read_contexts(save("qrels.json", json.dumps(LABELS))).notes
+    assert note.endswith("qrels.json: the only scores are 0, 1, 2; check that these aren't labels")
+    assert not read_contexts(save("bm25.json", json.dumps(RUN))).notes
+
+
 @pytest.mark.parametrize(
     ("document", "words"),
     [

@@ -209,7 +209,7 @@ def test_examples_beside_other_lists_are_not_the_log(save: Save) -> None:
     ],
 )
 def test_accepted_answers_in_objects(accepted: dict[str, Any], texts: list[str], save: Save) -> None:
-    rows = [MILL, {"question": "When?", "response": "1820", "expected": accepted}]
+    rows: list[dict[str, Any]] = [MILL, {"question": "When?", "response": "1820", "expected": accepted}]
     answers = load(save("log.jsonl", as_lines(*rows))).collection.answers
     assert answers["text"].to_list()[1:] == texts
     with pytest.raises(FormatError, match="line 2"):

@@ -32,14 +32,12 @@ def read_contexts(
     """Read a run, or those of several systems. A query without passages retrieved nothing."""
     document = _read(path)
     runs = {system or run_name(path): document} if _is_scored(document) else document
-    rows = [
-        {"system": name, "query": query, "passage": passage, "score": score}
-        for name, queries in runs.items()
-        for query, passage, score in _rows(path, queries)
-    ]
+    rows = [(name, *row) for name, queries in runs.items() for row in _rows(path, queries)]
     empty = [(name, query) for name, queries in runs.items() for query, passages in queries.items() if not passages]
-    contexts = Contexts(rows, ties=ties, source=str(path), empty=empty)
-    values = sorted({row["score"] for row in rows})
+    names = ("system", "query", "passage", "score")
+    table = [dict(zip(names, row, strict=True)) for row in rows]
+    contexts = Contexts(table, ties=ties, source=str(path), empty=empty)
+    values = sorted({score for *_, score in rows})
     if len(values) <= MOST_LABELS and all(value.is_integer() for value in values):
         found = ", ".join(f"{value:g}" for value in values)
         contexts.notes = (*contexts.notes, f"{path}: the only scores are {found}; check that these aren't labels")
