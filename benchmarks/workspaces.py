@@ -77,7 +77,7 @@ qrels = "qrels.txt"
 [systems]
 bm25 = 'bm25 % 1000'
 bm25-stems = 'bm25(stopwords="english", stemmer="english") % 1000'
-turned = 'bm25(stopwords="english", stemmer="english") % 10 >> reversed' # the same ten, the best ones last
+reversed = 'bm25(stopwords="english", stemmer="english") % 10 >> reversed' # the same ten, the best ones last
 oracle = 'oracle'
 adversary = 'bm25(stopwords="english", stemmer="english") % 1000 >> adversary' # the best that nobody calls relevant
 random = 'random % 1000'

@@ -118,7 +118,7 @@ def test_texts_alone_get_systems_to_compare(put: Put) -> None:
     space, plan = begun(put({"queries.jsonl": lines(QUERIES), "passages.jsonl": lines(PASSAGES)}))
     assert dict(space.systems) == {
         "bm25": 'bm25(stopwords="english") % 5',
-        "turned": 'bm25(stopwords="english") % 5 >> reversed',
+        "reversed": 'bm25(stopwords="english") % 5 >> reversed',
         "random": "random % 5",
     }
     assert space.collection.answers == "queries.jsonl"
@@ -133,7 +133,7 @@ def test_texts_alone_get_systems_to_compare(put: Put) -> None:
 def test_labels_allow_an_oracle_and_an_adversary(put: Put) -> None:
     rows = [{"_id": each["_id"], "text": each["text"]} for each in QUERIES]
     space, _ = begun(put({"q.jsonl": lines(rows), "corpus.jsonl": lines(PASSAGES), "qrels.txt": QRELS}))
-    assert list(space.systems) == ["bm25", "turned", "oracle", "adversary", "random"]
+    assert list(space.systems) == ["bm25", "reversed", "oracle", "adversary", "random"]
     assert space.systems["adversary"] == 'bm25(stopwords="english") >> adversary % 5'
     assert set(space.judgments) == {"abstention"}
     assert not space.grades
@@ -491,7 +491,7 @@ def test_the_examples(name: str, tmp_path: Path) -> None:
     folder = tmp_path / name
     shutil.copytree(EXAMPLES / name, folder, ignore=shutil.ignore_patterns("ragworth.toml", "results", "calls.sqlite*"))
     space, plan = begun(folder)
-    names = {"demo": ["bm25", "turned", "oracle", "adversary", "random"], "judging": ["*"]}
+    names = {"demo": ["bm25", "reversed", "oracle", "adversary", "random"], "judging": ["*"]}
     assert list(space.systems) == names.get(name, ["bm25", "dense", "rerank"])
     assert space.collection.qrels == ("qrels.txt",)
     assert (space.collection.ratings is None) == (name == "judging")

@@ -7,7 +7,7 @@ from ragworth.inputs.workspace_plan import TomlValue
 
 DEFAULT_SYSTEMS: dict[str, TomlValue] = {
     "bm25": 'bm25(stopwords="english") % 5',
-    "turned": 'bm25(stopwords="english") % 5 >> reversed',
+    "reversed": 'bm25(stopwords="english") % 5 >> reversed',
     "oracle": "oracle % 5",
     "adversary": 'bm25(stopwords="english") >> adversary % 5',
     "random": "random % 5",

@@ -272,7 +272,7 @@ class _WorkspacePlanner:
             return
         english = _is_english(self.texts.passages["text"].head(200).to_list())
         bm25 = 'bm25(stopwords="english")' if english else "bm25"
-        made = {"bm25": f"{bm25} % {K}", "turned": f"{bm25} % {K} >> reversed"}
+        made = {"bm25": f"{bm25} % {K}", "reversed": f"{bm25} % {K} >> reversed"}
         if "relevance" in self._aspects():
             made |= {"oracle": f"oracle % {K}", "adversary": f"{bm25} >> adversary % {K}"}
         made["random"] = f"random % {K}"
