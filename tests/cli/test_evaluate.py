@@ -253,3 +253,33 @@ def test_the_page_says_what_there_is() -> None:
     assert list(STAGES.choices) == list(stages.STAGES)
     for code in ("0", "2", "4", "130"):
         assert f"| {code} |" in text
+
+
+def test_no_model_at_all(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``--model none`` compares the answers in the data; nothing may open a model."""
+    monkeypatch.setattr("ragworth.evaluation.model_pool.llm", lambda *_, **__: pytest.fail("opened a model"))
+    rows = [
+        {"system": system, "question": f"Who built mill {n}?", "contexts": [text], "answer": answer, "expected": "Ann"}
+        for n in range(8)
+        for system, text, answer in (("old", "It burned.", "Bob"), ("new", "Ann built it.", "Ann"))
+    ]
+    log = tmp_path / "log.jsonl"
+    log.write_text("\n".join(json.dumps(row) for row in rows))
+    done = CliRunner().invoke(main, ["evaluate", str(log), "--model", "none"])
+    assert done.exit_code == 0, done.output
+    assert "asks no model" in done.stderr
+    assert done.stdout.startswith("new answers best: 100 % of its answers are correct")
+    judged = pl.read_parquet(tmp_path / "log-results" / "judgments.parquet")
+    assert set(judged["aspect"]) == {"relevance"}
+    assert judged.group_by("passage").agg(pl.col("value").first())["value"].to_list().count(1.0) == 1
+    for more, words in (("--answer-again",), "no model may be asked"), (("-O", "x=1"), "has no options"):
+        refused = CliRunner().invoke(main, ["evaluate", str(log), "--model", "none", *more])
+        assert refused.exit_code == 2 and words in refused.stderr
+
+    change(folder, '"UDCG@2", ', "")
+    assert run("--model", "none", "--dry-run").stdout == "no model is asked\n"
+    assert run("--model", "none", "--quiet").exit_code == 0
+    assert not (folder / "results" / "answers.parquet").exists()
+    change(folder, "second = ", "third = \"run('first.run') >> useful\"\nsecond = ")
+    asked = run("--model", "none")
+    assert asked.exit_code == 2 and "the model is 'none'" in asked.stderr

@@ -26,7 +26,10 @@ def input_options(function: F) -> F:
             help="What a log calls a field: question, answer, passages, accepted, system, …; repeat for more.",
         ),
         click.option(
-            "-M", "--model", help="Model to ask instead of the workspace's, or the embedded one; see ragworth models."
+            "-M",
+            "--model",
+            help="Model to ask instead of the workspace's, or the embedded one (see ragworth models); 'none' asks no "
+            "model, and compares the answers and grades in the data.",
         ),
         click.option(
             "-O", "--option", "settings", multiple=True, metavar="NAME=VALUE", help="Set an option of the model."
@@ -83,13 +86,17 @@ def open_inputs(given: InputOptions, paths: Any, *, quiet: bool) -> tuple[Any, A
 
     What was found in files without a ``ragworth.toml`` goes to standard error.
     """
+    from ragworth.evaluation.model_choice import NONE, with_model
     from ragworth.inputs.sources import answer_anew, open_source
+    from ragworth.inputs.workspace_plan import JUDGED_NOTE
 
     found = open_source(given.inputs or (".",), parse_mapping(given.columns), paths)
     space = answer_anew(found.workspace) if given.answer_again else found.workspace
     if given.model is not None or given.settings:
-        space = space.with_model(_choose_model(given, space.model))
+        space = with_model(space, _choose_model(given, space.model))
     if found.plan is not None and not quiet:
+        if space.model.use == NONE:
+            found.plan.assumed[:] = [words for words in found.plan.assumed if words != JUDGED_NOTE]
         print_plan(found.plan)
         click.echo(_printable(describe_asking(space)), err=True)
     return space, found.plan
@@ -108,9 +115,12 @@ def _choose_model(given: InputOptions, known: Any) -> Any:
 
 def describe_asking(space: Any) -> str:
     """In one line, what is asked of which model."""
+    from ragworth.annotators import ANNOTATORS
+
     asked: dict[str, list[str]] = {}
     for kind, task in space.judgments.items():
-        asked.setdefault((task.model or space.model).use, []).append(f"{kind} of passages")
+        if kind not in ANNOTATORS or ANNOTATORS.get(kind).asks_model:
+            asked.setdefault((task.model or space.model).use, []).append(f"{kind} of passages")
     if space.answers is not None and space.answers.file is None:
         asked.setdefault((space.answers.task.model or space.model).use, []).append("answers")
     parts = [f"{model} for {', '.join(what)}" for model, what in asked.items()]

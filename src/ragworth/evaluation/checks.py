@@ -13,11 +13,13 @@ from tempfile import TemporaryFile
 import polars as pl
 
 from ragworth.annotators import ANNOTATORS, annotation
+from ragworth.annotators.contract import NO_MODEL
 from ragworth.annotators.contribution import ContributionAnnotator
 from ragworth.config import TaskConfig, Workspace
 from ragworth.errors import InputError, MissingExtraError, MissingInputError, format_count, format_list, quote_short
 from ragworth.evaluation.default_metrics import default_metrics
 from ragworth.evaluation.inputs import EvaluationInputs, load_inputs
+from ragworth.evaluation.model_choice import NONE
 from ragworth.evaluation.model_pool import ModelPool
 from ragworth.evaluation.retrieval_models import WorkspaceAsker
 from ragworth.evaluation.state import expensive_task, task_settings
@@ -192,8 +194,12 @@ class WorkspaceChecker:
                 f"judgments.{kind} needs {format_list(lacking)}",
                 remedy=f"name {format_list(lacking)} under [collection]",
             )
+        settings = task_settings(task, self.space)
+        if not chosen.asks_model:
+            annotation.build_annotator(kind, NO_MODEL, self.texts, self.folder, settings)
+            return
         with self.models.job(task.model, plan=True) as job:
-            annotation.build_annotator(kind, job.card, self.texts, self.folder, task_settings(task, self.space))
+            annotation.build_annotator(kind, job.card, self.texts, self.folder, settings)
 
     def _readable(self, what: str) -> None:
         if not self.texts.queries.height or not self.texts.passages.height:
@@ -221,6 +227,8 @@ class WorkspaceChecker:
         chosen, settings = GRADERS.get(kind), task_settings(task, self.space)
         options_by_name(chosen, settings, kind)
         if self.space.answers is None and self.material.answers is None:
+            if self.space.model.use == NONE:  # which would have written them
+                return
             raise InputError(f"grades.{kind} grades answers, and there are none", remedy="add [answers], or its file")
         book = self._book()
         if not chosen.asks_model:

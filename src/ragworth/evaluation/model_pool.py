@@ -14,6 +14,7 @@ from ragworth.calls.store import Store
 from ragworth.config import ModelSpec, Workspace
 from ragworth.errors import InputError, JobStopped, format_count
 from ragworth.evaluation.consent import Consent, ConsentGuard
+from ragworth.evaluation.model_choice import NONE
 from ragworth.executors import current_executor, use_executor
 from ragworth.llm import llm
 from ragworth.llm.contract import Card, Model
@@ -131,6 +132,8 @@ class ModelPool:
 
     def _model(self, asked: ModelSpec) -> Model:
         name = f"{asked.use} {sorted(asked.options.items())}"
+        if asked.use == NONE:
+            raise InputError("this asks a model, but the model is 'none'", remedy="name a model, or leave this out")
         if name not in self._open:
             self.guard.key(asked)
             model = llm(resolve_model_path(asked.use, self.space.folder), **asked.options)

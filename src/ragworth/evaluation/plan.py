@@ -51,6 +51,6 @@ def plan_evaluation(
         if state.has_answers:
             stages.run_answer(state, space.answers)
         hops.run_hops(state)
-        for kind, task in space.grades.items():
+        for kind, task in space.grades.items() if state.has_answers else ():
             stages.run_grade(state, kind, task)
         return EvaluationPlan(material, plan, state.contexts.notes)

@@ -18,6 +18,7 @@ from ragworth.evaluation import hops, stages, two_judges
 from ragworth.evaluation.checks import load_checked_inputs
 from ragworth.evaluation.consent import Consent
 from ragworth.evaluation.lock import workspace_lock
+from ragworth.evaluation.model_choice import NONE, with_model
 from ragworth.evaluation.model_pool import ModelPool, resolve_model_path
 from ragworth.evaluation.output import write_output
 from ragworth.evaluation.stage_cache import STAGES_FOLDER, StageCache
@@ -98,7 +99,8 @@ def evaluate(
     results: folder to write to; by default ``results`` in a folder, ``LOG-results`` beside a file, and
         ``ragworth-results`` here for data in memory.
     model: the model to ask, such as ``"openai:NAME@URL"`` or ``{"use": "hf:FOLDER", "device": "cuda"}``, instead of
-        the workspace's or the embedded one. Tasks that name their own model keep it.
+        the workspace's or the embedded one. Tasks that name their own model keep it. ``"none"`` asks no model at all:
+        answers and grades in the data are compared, and passages with an accepted answer count as relevant.
     answer_again: let the model answer, and ignore answers and grades in logs.
     only: run this stage alone; what it needs must be there.
     until: end after this stage: ``retrieve``, ``annotate``, ``answer``, ``grade``, ``score`` or ``report``.
@@ -116,7 +118,7 @@ def evaluate(
         raise InputError("all queries are wanted, and a limit or a sample is given", remedy="give one of them")
     space, records = _open(data, columns, settings, results)
     space = answer_anew(space) if answer_again else space
-    space = space.with_model(_model_spec(model)) if model is not None else space
+    space = with_model(space, _model_spec(model)) if model is not None else space
     begun = time.monotonic()
     with ModelPool(space, wait, consent) as models:
         goals = {"scores": "score" in wanted, "report": "report" in wanted}
@@ -136,6 +138,7 @@ def evaluate(
             lacking = (
                 "no report: neither a metric nor a grade says which system is better; tables only. If a column of a "
                 "log has grades, say so: --map NAME=COLUMN, or [columns]"
+                + ("; or name a model to ask" if space.model.use == NONE else "")
             )
             notes = [] if written.report else [lacking]
             state.record_stage("report", "done" if written.fresh else "kept", notes=notes, seconds=_elapsed(begun))
@@ -203,7 +206,7 @@ def _stage_functions(state: EvaluationState, wanted: Sequence[str]) -> list[Call
         "answer": [partial(stages.run_answer, state, space.answers)] if state.has_answers else [],
         "grade": [
             partial(hops.run_hops, state),
-            *(partial(stages.run_grade, state, kind, task) for kind, task in space.grades.items()),
+            *(partial(stages.run_grade, state, kind, task) for kind, task in space.grades.items() if state.has_answers),
         ],
         "score": [partial(stages.run_score, state), partial(two_judges.run_estimates, state)],
     }
