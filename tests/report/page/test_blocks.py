@@ -34,8 +34,8 @@ def test_blocks_of_queries_give_what_all_together_give(realistic: page.Page, mon
     assert replace(made.facts, words={}) == replace(realistic.facts, words={})
     assert made.facts.words.items() <= realistic.facts.words.items()  # those of passages that are shown
     assert np.array_equal(made.survey.found, realistic.survey.found)
-    others = {figure.name: figure.data for figure in made.pictures.figures}
-    for figure in realistic.pictures.figures:
+    others = {figure.name: figure.data for figure in made.figure_set.figures}
+    for figure in realistic.figure_set.figures:
         assert others.pop(figure.name).equals(figure.data), figure.name
     assert not others
 

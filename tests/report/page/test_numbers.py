@@ -46,7 +46,7 @@ def test_what_the_model_does_not_read_is_not_shown() -> None:
     assert counts["one", "misled"] == (1, 2)  # x, which nobody judged, is at rank 3
     assert (standing(made, "one").judged, standing(made, "one").shown) == (4, 4)
     assert standing(made, "one").misleading == pytest.approx(2 / 4)
-    ranks = next(each for each in made.pictures.figures if each.name == "ranks").data
+    ranks = next(each for each in made.figure_set.figures if each.name == "ranks").data
     assert set(ranks["place"]) == {1, 2}
     assert "3 different passages shown" in made.document.lead
     index = unpack_json(explorer.build_explorer(made.results, made.facts, made.overview, made.diagnosis).index)
@@ -81,7 +81,7 @@ def test_several_answers_to_a_query_are_counted_one_by_one() -> None:
     made = page.build(results(["UDCG@3"], means, said={"grade": said}))
     one = standing(made, "one")
     assert (one.correct, one.wrong, one.graded, one.answers) == (pytest.approx(2 / 3), pytest.approx(1 / 3), 3, 4)
-    figure = next(each for each in made.pictures.figures if each.name == "grades").data
+    figure = next(each for each in made.figure_set.figures if each.name == "grades").data
     counts = {(s, kind): n for s, kind, n in figure.select("system", "kind", "count").iter_rows() if n}
     assert counts == {("one", "correct"): 2, ("one", "wrong"): 1, ("two", "abstained"): 2, ("two", "wrong"): 1}
     assert made.facts.grades == {
@@ -93,7 +93,7 @@ def test_numbers_on_another_scale_are_no_grades() -> None:
     made = page.build(results(["UDCG@3"], dict.fromkeys(GRADES, 1.0) | {("one", "q1"): 5.0}))
     assert standing(made, "one").correct is None
     why = "outcomes called grade are no grades: they lie outside −1 (wrong) to 1 (correct)"
-    assert made.pictures.absent["Correct, abstained, wrong"] == why
+    assert made.figure_set.absent["Correct, abstained, wrong"] == why
     assert made.diagnosis.absent["misled"] == why
     index = unpack_json(explorer.build_explorer(made.results, made.facts, made.overview, made.diagnosis).index)
     assert index["graded"] is False

@@ -175,10 +175,10 @@ def test_metrics_that_were_not_computed_and_no_scores_at_all_are_refused() -> No
 
 def test_pictures_that_the_tables_do_not_allow_are_named_with_the_reason() -> None:
     made = page.build(odd_samples.minimal())
-    assert [each.name for each in made.pictures.figures] == ["means"]
-    assert len(made.pictures.absent) == 8
+    assert [each.name for each in made.figure_set.figures] == ["means"]
+    assert len(made.figure_set.absent) == 8
     words = visible(made.html)
-    for title, reason in made.pictures.absent.items():
+    for title, reason in made.figure_set.absent.items():
         assert f"{title}: {reason}" in words
     for reason in made.diagnosis.absent.values():
         assert reason in words
@@ -186,12 +186,12 @@ def test_pictures_that_the_tables_do_not_allow_are_named_with_the_reason() -> No
 
 @pytest.mark.slow
 def test_all_pictures_are_there_where_all_tables_are(realistic: page.Page, report: Report) -> None:
-    assert realistic.pictures.absent == {}
-    assert {each.name for each in realistic.pictures.figures} == {
+    assert realistic.figure_set.absent == {}
+    assert {each.name for each in realistic.figure_set.figures} == {
         "means", "grades", "kinds", "ranks", "scatter", "depth", "predicted", "density", "agreement",
     }  # fmt: skip
     folder = report("realistic").parent
-    for figure in realistic.pictures.figures:
+    for figure in realistic.figure_set.figures:
         for panel in figure.panels:
             ElementTree.fromstring((folder / "figures" / f"{panel.name}.svg").read_text())
             assert f"figures/{panel.name}.svg" in (folder / "report.md").read_text()
@@ -199,7 +199,7 @@ def test_all_pictures_are_there_where_all_tables_are(realistic: page.Page, repor
 
 @pytest.mark.slow
 def test_shares_add_up_and_curves_end_at_the_reported_mean(realistic: page.Page) -> None:
-    figures = {each.name: each.data for each in realistic.pictures.figures}
+    figures = {each.name: each.data for each in realistic.figure_set.figures}
     for name in ("grades", "kinds"):
         assert figures[name].group_by("system").agg(pl.col("share").sum())["share"].to_list() == pytest.approx(
             [1.0] * 5
@@ -217,7 +217,7 @@ def test_curves_are_left_out_where_the_tables_do_not_give_the_scores() -> None:
         pl.when(pl.col("metric") == "RR").then(0.123).otherwise("value").alias("value")
     )
     made = page.build(replace(given, scores=ragworth.Scores(other)))
-    depth = next(each for each in made.pictures.figures if each.name == "depth")
+    depth = next(each for each in made.figure_set.figures if each.name == "depth")
     assert "RR" not in depth.data["metric"].to_list()
     assert "RR (the tables kept do not give the scores reported)" in depth.caption
 
@@ -282,7 +282,7 @@ def test_predictions_of_many_queries_need_no_resampling(monkeypatch: pytest.Monk
 
 @pytest.mark.slow
 def test_a_chart_names_colours_that_both_themes_have(realistic: page.Page) -> None:
-    text = json.dumps([panel.spec for figure in realistic.pictures.figures for panel in figure.panels])
+    text = json.dumps([panel.spec for figure in realistic.figure_set.figures for panel in figure.panels])
     names = set(re.findall(rf'"{json.dumps(MARK)[1:-1]}([^"]*)"'.replace("\\", "\\\\"), text))
     assert names >= {"main", "good", "bad"}
     assert names <= set(LIGHT)
@@ -422,6 +422,9 @@ def test_costs_are_added_over_stages_whatever_their_form() -> None:
     assert found is not None
     assert (found.calls, found.cost, found.seconds, found.new_tokens) == (5, 0.25, 1.5, None)
     assert found.words() == "5 calls of the model, 0.25 in the currency of the price given, 1.5 s."
+    without = total_cost({"stages": {"load": {"calls": 0, "seconds": 1.5}, "score": {"seconds": 0.5}}})
+    assert without is not None
+    assert without.words() == "no model was asked, 2.0 s."
     assert total_cost({}) is None
     assert total_cost({"stages": "nothing"}) is None
 

@@ -63,7 +63,7 @@ class Page(ReportView):
         top, *_ = self.document.sections
         blocks = [render_block(block) for block in top.blocks if isinstance(block, Paragraph | Bullets | TableBlock)]
         wanted = ("grades", "means")
-        drawn = {each.name: each for each in self.pictures.figures if each.name in wanted}
+        drawn = {each.name: each for each in self.figure_set.figures if each.name in wanted}
         figure = next((drawn[name] for name in wanted if name in drawn), None)
         picture = render_svg(figure.panels[0].spec) if figure is not None else ""
         return f"<h3>{escape(self.title)}</h3>{''.join(blocks)}{picture}"

@@ -24,6 +24,13 @@ class TotalCost(NamedTuple):
 
     def words(self) -> str:
         """The same as a person says it."""
+        asked = any((self.calls, self.stored, self.prompt_tokens, self.new_tokens, self.estimated))
+        parts = [*self._work(), self._money()] if asked or self.cost else ["no model was asked"]
+        if self.seconds is not None:
+            parts.append(f"{duration_words(self.seconds)}")
+        return ", ".join(parts) + "."
+
+    def _work(self) -> list[str]:
         parts = []
         if self.calls is not None:
             again = f" ({self.stored:,.0f} more answers came from the cache)" if self.stored else ""
@@ -34,16 +41,13 @@ class TotalCost(NamedTuple):
             parts.append(f"{self.new_tokens:,.0f} written")
         if self.estimated and parts:
             parts[-1] += f" (estimated for {self.estimated:,.0f} of the calls: the endpoint did not report them)"
-        parts.append(
-            "free"
-            if self.cost == 0
-            else "cost unknown (no price set)"
-            if self.cost is None
-            else f"{self.cost:,.4g} in the currency of the price given{' (estimated)' if self.estimated else ''}"
-        )
-        if self.seconds is not None:
-            parts.append(f"{duration_words(self.seconds)}")
-        return ", ".join(parts) + "."
+        return parts
+
+    def _money(self) -> str:
+        if self.cost is None:
+            return "cost unknown (no price set)"
+        estimated = " (estimated)" if self.estimated else ""
+        return f"{self.cost:,.4g} in the currency of the price given{estimated}" if self.cost else "free"
 
 
 def duration_words(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""Which pictures the tables allow: the numbers behind each, its caption, and why others are left out."""
+"""Which charts the tables allow: the numbers behind each, its caption, and why others are left out."""
 
 from __future__ import annotations
 

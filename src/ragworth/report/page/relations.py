@@ -1,4 +1,4 @@
-"""Pictures of how things go together: labels and utility, metrics and outcomes, metrics among themselves."""
+"""Charts of how things go together: labels and utility, metrics and outcomes, metrics among themselves."""
 
 from __future__ import annotations
 

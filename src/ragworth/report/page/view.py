@@ -43,7 +43,7 @@ class ReportView:
     draw: Callable[[], FigureSet]
 
     @cached_property
-    def pictures(self) -> FigureSet:
+    def figure_set(self) -> FigureSet:
         """Its figures, drawn on first use: that takes longer than everything else."""
         return self.draw()
 

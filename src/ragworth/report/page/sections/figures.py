@@ -1,4 +1,4 @@
-"""The pictures, and those that the tables do not allow."""
+"""The charts, and those that the tables do not allow."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from ragworth.report.page.view import ReportView
 
 def section(view: ReportView) -> Section:
     """All figures, and why others are left out."""
-    blocks: list[DocumentBlock] = [*view.pictures.figures]
-    if view.pictures.absent:
+    blocks: list[DocumentBlock] = [*view.figure_set.figures]
+    if view.figure_set.absent:
         items: list[RichText] = [
-            [TextSpan(title, "strong"), f": {reason}"] for title, reason in view.pictures.absent.items()
+            [TextSpan(title, "strong"), f": {reason}"] for title, reason in view.figure_set.absent.items()
         ]
         blocks.append(Group("absent", [Heading("Left out"), Bullets(items)]))
-    return Section("pictures", "Pictures", [Group("gallery", blocks)])
+    return Section("charts", "Charts", [Group("gallery", blocks)])
