@@ -132,17 +132,23 @@ def load_records(data: Any, columns: Mapping[str, str] | None = None, *, source:
 
     ``source`` names the data in notes and errors, and the system if the data has no name for it.
     """
-    rows = records.read_rows(data, source)
+    return _load_rows(records.read_rows(data, source), columns, source)
+
+
+def _load_rows(rows: records.MemoryRows, columns: Mapping[str, str] | None, source: str) -> LoadedCollection:
     sample = FileSample(source, "json", document=rows.document, rows=rows.first, columns=rows.columns)
     chosen = detection.recognise(sample)
     inner = find_rows(rows.document, known=chosen is not None, columns=columns)
     if inner is not None:
-        return load_records(inner, columns, source=source)
+        return _load_rows(records.read_rows(inner.rows, source)._replace(note=inner.note), columns, source)
     if chosen is None or chosen.load_rows is None:
         if columns is None:
             raise detection.unknown_error(sample)
         chosen = FORMATS.get("log")
-    return chosen.do("load_rows")(rows.values, columns=columns, source=source, cells=rows.cells)  # type: ignore[no-any-return]
+    loaded: LoadedCollection = chosen.do("load_rows")(
+        rows.values, columns=columns, source=source, cells=rows.cells, note=rows.note
+    )
+    return loaded
 
 
 DETECTABLE = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".eval")

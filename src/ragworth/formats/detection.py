@@ -72,10 +72,10 @@ def inspect_file(path: PathOrStr, columns: Mapping[str, str] | None = None) -> I
     if found is not None and not any(isinstance(value, dict | list) for value in _questions(sample.document)):
         return InspectedFile(sample, found)
     documents = read_document(path)
-    rows = find_rows(documents[0], known=found is not None, columns=columns) if len(documents) == 1 else None
-    if rows is None:
+    inner = find_rows(documents[0], known=found is not None, columns=columns) if len(documents) == 1 else None
+    if inner is None:
         return InspectedFile(sample, found)
-    sample = sample_rows(str(path), "json", rows, document=rows)
+    sample = sample_rows(str(path), "json", inner.rows, document=inner.rows)
     return InspectedFile(sample, recognise(sample))
 
 

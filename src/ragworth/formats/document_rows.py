@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from ragworth.formats.fields import FIELDS, FieldFinder
+from ragworth.errors import format_list
+from ragworth.formats.fields import FIELDS, FieldFinder, plain_name
 from ragworth.formats.search_hits import is_chroma
 
 Row = dict[str, Any]
 
+LISTS_OF_ROWS = frozenset(
+    "data rows results records samples items log logs entries questions queries traces runs test_cases cases outputs "
+    "responses answers predictions evaluations interactions".split()
+)
+"""Usual names of the list that is the log. If the only list has another, a note names it."""
 
-def find_rows(document: Any, *, known: bool, columns: Mapping[str, str] | None = None) -> list[Row] | None:
+SPLIT = re.compile(r"(train(ing)?|dev(elopment)?|val(id(ation)?)?|test(ing)?|eval(uation)?|holdout)([_ -]?\w+)?")
+"""Names of parts of a dataset."""
+
+
+class DocumentRows(NamedTuple):
+    """The rows in a JSON object, and what users should know about how they were found."""
+
+    rows: list[Row]
+    note: str = ""
+
+
+def find_rows(document: Any, *, known: bool, columns: Mapping[str, str] | None = None) -> DocumentRows | None:
     """The rows in a JSON object; None if it is a record itself.
 
     ``known``: whether the object is of a known format; ``columns``: the user's names of its fields.
@@ -20,7 +38,7 @@ def find_rows(document: Any, *, known: bool, columns: Mapping[str, str] | None =
         return None
     rows = split_rows(document) or column_rows(document)
     if rows is not None or known or any(name.partition(".")[0] in document for name in (columns or {}).values()):
-        return rows
+        return None if rows is None else DocumentRows(rows)
     return inner_rows(document)
 
 
@@ -55,23 +73,38 @@ def column_rows(document: Mapping[str, Any]) -> list[Row] | None:
     return [dict(zip(document, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def inner_rows(document: Mapping[str, Any]) -> list[Row] | None:
+def inner_rows(document: Mapping[str, Any]) -> DocumentRows | None:
     """The rows in an object that is no record itself; None if there are none, or several lists that may be them.
 
-    Known are ``{system: [row, …]}``, ``{query: row}``, and the only list beside other fields, if none of these is one
-    of a record: ``{"total": 2, "data": [row, …]}``.
+    Known are ``{system: [row, …]}``, ``{split: [row, …]}``, ``{query: row}``, and the only list beside other fields, if
+    none of these is one of a record: ``{"total": 2, "data": [row, …]}``.
     """
     lists = {str(name): value for name, value in document.items() if _is_list_of(value, Mapping)}
     if len(lists) == len(document) > 1 and all(_is_record(rows[0]) for rows in lists.values()):
-        return [{"system": name, **row} for name, rows in lists.items() for row in rows]
+        if _are_splits(lists):
+            names = format_list([repr(name) for name in lists])
+            return DocumentRows([row for rows in lists.values() for row in rows], f"{names} are read as one log")
+        return DocumentRows([{"system": name, **row} for name, rows in lists.items() for row in rows])
     if len(document) > 1 and all(isinstance(each, Mapping) and _is_record(each) for each in document.values()):
-        return [{"query_id": str(name), **row} for name, row in document.items()]
+        return DocumentRows([{"query_id": str(name), **row} for name, row in document.items()])
     others = {name: value for name, value in document.items() if name not in lists}
     if len(lists) != 1 or any(isinstance(value, list) and value for value in others.values()):
         return None
     if {"question", "answer", "accepted"} & FieldFinder(FIELDS).keys(others).keys():
         return None
-    return [dict(row) for row in next(iter(lists.values()))]
+    name, rows = next(iter(lists.items()))
+    unusual = plain_name(name) not in LISTS_OF_ROWS
+    return DocumentRows(
+        [dict(row) for row in rows], f"{name!r} is read as the log: it is the only list of objects" if unusual else ""
+    )
+
+
+def _are_splits(lists: Mapping[str, Sequence[Mapping[str, Any]]]) -> bool:
+    """Whether lists are called like the parts of a dataset, and have no question in common."""
+    finder = FieldFinder(FIELDS)
+    asked = [{str(finder.get(row, "question")) for row in rows} for rows in lists.values()]
+    named = all(SPLIT.fullmatch(plain_name(name)) for name in lists)
+    return named and sum(map(len, asked)) == len(set().union(*asked))
 
 
 def _is_list_of(value: Any, kind: type[Any]) -> bool:

@@ -27,9 +27,9 @@ def _combine(firsts: str, seconds: str) -> tuple[str, ...]:
 FIELDS: dict[str, tuple[str, ...]] = {
     "query": ("query_id", "qid", "question_id", "topic_id", "id", "_id", "sample_id", "example_id"),
     "question": (
-        *("question", "query", "user_input", "query_text", "question_text", "user_query", "input", "prompt"),
-        *_combine("user customer input original", "question query message prompt request utterance"),
-        "utterance",
+        *("question", "query", "user_input", "query_text", "question_text", "user_query", "user_question", "input"),
+        *_combine("user customer input original", "question query message request utterance"),
+        *("utterance", "prompt", *_combine("user customer input original", "prompt")),
     ),
     "system": ("system", "system_id", "system_name", "pipeline", "configuration", "run_id", "run"),
     "repeat": ("repeat", "epoch", "query_run"),

@@ -199,9 +199,14 @@ def _count_lines_to(path: PathOrStr, position: int) -> int:
     return lines
 
 
+def source_name(path: PathOrStr) -> str:
+    """A path as text; bytes that are no UTF-8 become �."""
+    return os.fsencode(path).decode("utf-8", "replace")
+
+
 def run_name(path: PathOrStr) -> str:
     """Strip folders, run extensions and compression extensions from a file name; bytes that are no UTF-8 become �."""
-    name = os.fsencode(Path(path).name).decode("utf-8", "replace")
+    name = source_name(Path(path).name)
     for ending in (".gz", ".zst", ".run", ".trec", ".txt", ".res", ".jsonl", ".json", ".parquet", ".csv", ".tsv"):
         if name.lower().endswith(ending) and len(name) > len(ending):
             name = name[: -len(ending)]

@@ -25,7 +25,7 @@ from ragworth.errors import BadLine, FormatError, quote_short
 from ragworth.formats.columns import bad_lines_error, skipped_note
 from ragworth.formats.contract import FileSample, Format, LoadedCollection
 from ragworth.formats.fields import FIELDS, GRADE_FIELDS, FieldFinder
-from ragworth.formats.files import PathOrStr, create_file, run_name
+from ragworth.formats.files import PathOrStr, create_file, run_name, source_name
 from ragworth.formats.log_rows import read_record
 from ragworth.formats.rag_log import LogBuilder
 from ragworth.formats.rating_scale import check_ratings
@@ -63,7 +63,7 @@ def read_objects(
 def load(path: PathOrStr, *, system: str | None = None, skip_bad_lines: bool = False) -> LoadedCollection:
     """Read contexts and their texts, with answers and grades if the lines have them."""
     finder, bad = FieldFinder(NAMES), list[BadLine]()
-    builder = LogBuilder(str(path), system or run_name(path), strict=True)
+    builder = LogBuilder(source_name(path), system or run_name(path), strict=True)
     for number, item in read_objects(path, bad, skip=skip_bad_lines, expected=EXPECTED):
         try:
             if not isinstance(item.get("retrieved_context"), list) and (

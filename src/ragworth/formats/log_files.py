@@ -14,7 +14,8 @@ from ragworth.errors import BadLine, FormatError
 from ragworth.formats.columns import bad_lines_error, check_bad_lines
 from ragworth.formats.contract import FileSample
 from ragworth.formats.csv import encoding_error, read_text_csv
-from ragworth.formats.files import BOM, PathOrStr, open_file
+from ragworth.formats.document_rows import DocumentRows
+from ragworth.formats.files import BOM, PathOrStr, open_file, source_name
 from ragworth.formats.frames import read_parquet
 from ragworth.formats.values import WrongLineError, explain_json, read_values
 
@@ -43,6 +44,8 @@ class LogRows(NamedTuple):
     unit: Unit
     values: Iterable[tuple[int, Any]]
     cells: bool = False
+    note: str = ""
+    """What users should know about how the rows were found."""
 
 
 def suffix_of(path: PathOrStr) -> str:
@@ -57,13 +60,13 @@ def read_log(
     skip: bool,
     expected: str,
     nan: bool = True,
-    find_rows: Callable[[Mapping[str, Any]], list[Any] | None] = lambda document: None,
+    find_rows: Callable[[Mapping[str, Any]], DocumentRows | None] = lambda document: None,
 ) -> LogRows:
     """Open a log. Lines that are not JSON are errors, or go to ``bad``.
 
     ``nan``: whether NaN stands for null; ``find_rows`` finds the rows in a file that is one JSON object.
     """
-    source = str(path)
+    source = source_name(path)
     if suffix_of(path) in (".csv", ".tsv"):
         rows = read_text_csv(path)
         bad += rows.bad
@@ -77,8 +80,9 @@ def read_log(
         return LogRows(source, "line", values)
     document = read_document(path)
     items = document[0] if len(document) == 1 and isinstance(document[0], list) else document
-    if len(document) == 1 and isinstance(document[0], dict):
-        items = find_rows(document[0]) or document
+    found = find_rows(document[0]) if len(document) == 1 and isinstance(document[0], dict) else None
+    if found is not None:
+        return LogRows(source, "record", enumerate(found.rows, 1), note=found.note)
     return LogRows(source, "record", enumerate(items, 1))
 
 

@@ -13,7 +13,7 @@ from ragworth.collection import Collection, text_id
 from ragworth.errors import BadLine, FormatError, Hint, format_count, quote_short
 from ragworth.formats.columns import skipped_note
 from ragworth.formats.contract import FileSample, Format, LoadedCollection
-from ragworth.formats.document_rows import find_rows
+from ragworth.formats.document_rows import DocumentRows, find_rows
 from ragworth.formats.fields import GRADE_FIELDS, SYSTEM_COLUMNS, FieldFinder, Names, plain_name, quote_argument
 from ragworth.formats.files import PathOrStr, run_name
 from ragworth.formats.log_collector import TWICE
@@ -126,7 +126,7 @@ class LogFormat:
         rows = read_log(path, bad, skip=True, expected=self.expected, find_rows=partial(self._find_rows, columns))
         return self._build(rows, bad, columns, system or run_name(path), skip_bad_lines)
 
-    def _find_rows(self, columns: Mapping[str, str] | None, document: Mapping[str, Any]) -> list[Any] | None:
+    def _find_rows(self, columns: Mapping[str, str] | None, document: Mapping[str, Any]) -> DocumentRows | None:
         """The rows in a JSON object that isn't in the format itself."""
         known = self.recognise(sample_rows("", "json", [document], document=document))
         return find_rows(document, known=known, columns=columns)
@@ -138,15 +138,17 @@ class LogFormat:
         columns: Mapping[str, str] | None = None,
         source: str = "",
         cells: bool = False,
+        note: str = "",
     ) -> LoadedCollection:
         """Make tables of rows in memory. In rows of a data frame, ``cells`` may hold lists as text."""
-        rows = LogRows(source, "record", enumerate(values, 1), cells)
+        rows = LogRows(source, "record", enumerate(values, 1), cells, note)
         return self._build(rows, [], columns, run_name(source) if source else "run", False)
 
     def _build(
         self, rows: LogRows, bad: list[BadLine], columns: Mapping[str, str] | None, system: str, skip: bool
     ) -> LoadedCollection:
         finder = FieldFinder(GRADE_FIELDS | dict(self.names), columns)
+        finder.notes += [rows.note] if rows.note else []
         builder = LogBuilder(rows.source, system, unit=rows.unit, grades=finder.columns)
 
         def reject(place: int, problem: str) -> None:

@@ -22,6 +22,8 @@ class MemoryRows(NamedTuple):
     first: tuple[dict[str, Any], ...]
     document: Any = None
     cells: bool = False
+    note: str = ""
+    """What users should know about how the rows were found."""
 
     @property
     def columns(self) -> tuple[str, ...]:

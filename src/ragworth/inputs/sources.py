@@ -15,7 +15,7 @@ from ragworth.config import WORKSPACE_FILE, AnswerConfig, OutputPaths, Workspace
 from ragworth.errors import InputError, format_list
 from ragworth.formats.compression import SPREADSHEETS
 from ragworth.formats.contract import LoadedCollection
-from ragworth.formats.files import EncodingError, run_name
+from ragworth.formats.files import EncodingError, run_name, source_name
 from ragworth.formats.grade_words import GradeError
 from ragworth.inputs.beir_folders import BeirFolder, group_beir_files, read_beir_folder
 from ragworth.inputs.file_heads import CandidateFile, list_folder, read_head
@@ -43,6 +43,7 @@ def open_source(
     """
     named = [Path(path) for path in paths]
     for path in named:
+        _check_name(path)
         _check_no_results(path)
     if len(named) == 1 and (named[0].suffix == ".toml" or (named[0] / WORKSPACE_FILE).exists()):
         space = config.read(named[0], output)
@@ -52,6 +53,12 @@ def open_source(
         _check_found(plan, named[0])
         return Source(_workspace(plan, named[0], output, named[0].resolve().name), plan)
     return _open_files(named, columns, output)
+
+
+def _check_name(path: Path) -> None:
+    """Refuse a path that can't be written into a workspace."""
+    if source_name(path.absolute()) != str(path.absolute()):
+        raise InputError("this path isn't UTF-8", file=source_name(path), remedy="rename the file or folder")
 
 
 def _check_no_results(path: Path) -> None:
