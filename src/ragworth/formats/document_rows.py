@@ -13,8 +13,29 @@ from ragworth.formats.search_hits import is_chroma
 Row = dict[str, Any]
 
 LISTS_OF_ROWS = frozenset(
-    "data rows results records samples items log logs entries questions queries traces runs test_cases cases outputs "
-    "responses answers predictions evaluations interactions".split()
+    [
+        "data",
+        "rows",
+        "results",
+        "records",
+        "samples",
+        "items",
+        "log",
+        "logs",
+        "entries",
+        "questions",
+        "queries",
+        "traces",
+        "runs",
+        "test_cases",
+        "cases",
+        "outputs",
+        "responses",
+        "answers",
+        "predictions",
+        "evaluations",
+        "interactions",
+    ]
 )
 """Usual names of the list that is the log. If the only list has another, a note names it."""
 
