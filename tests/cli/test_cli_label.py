@@ -52,6 +52,29 @@ def test_mistakes_are_named(workspace: str, tmp_path: Path) -> None:
     assert "postgresql://" in run("status", workspace, "--database", "mysql://x/y", code=2)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("--judges", "a.csv"), "--judges has no effect with no disputed items"),
+        (("--after", "relevance"), "--after has no effect with the task relevance, which follows no other"),
+        (("-k", "3"), "-k has no effect with the items of a file"),
+        (("--suggestions",), "no item has a suggestion to show"),
+        (("more",), "'more' has no effect"),
+        (("--name", "x" * 61), "at most 60"),
+    ],
+)
+def test_options_without_effect_are_refused(tmp_path: Path, arguments: tuple[str, ...], problem: str) -> None:
+    write_items(passage_items(1), tmp_path / "items.jsonl")
+    items = ("--items", str(tmp_path / "items.jsonl"))
+    assert problem in run("new", str(tmp_path), "--task", "relevance", *items, *arguments, code=2)
+
+
+def test_a_task_that_follows_another_one_draws_no_items(tmp_path: Path) -> None:
+    items = ("--items", str(_coverage_items(tmp_path)))
+    for option in ("--judgments", "--repeats", "--random-queries"):
+        assert f"{option} has no effect" in run("new", str(tmp_path), "-t", "coverage", *items, option, "2", code=2)
+
+
 def _coverage_items(folder: Path) -> Path:
     path = folder / "coverage.jsonl"
     path.write_text('{"id": "c", "parts": {"passage": "P", "subquestion": "Q?"}, "meta": {"query": "q"}}\n')

@@ -109,6 +109,16 @@ def test_what_cannot_be_selected_is_refused(selection: Selection, problem: str) 
         select_items(TASK, make_items(2), selection)
 
 
+def test_items_that_were_drawn_before_keep_their_stratum_and_probability() -> None:
+    drawn = select_items(TASK, make_items(6), Selection(queries=3, seed=2))
+    by_hand = TASK.make_item({"query": "q9", "passage": "p"}, {"question": "?", "passage": "!"})
+    found = select_items(TASK, [*drawn, by_hand], Selection(repeats=1))
+    assert found[:-1] == [*drawn, by_hand] and found[-1].stratum == "repeat"
+    for selection in (Selection(queries=2), Selection(disputed=2)):
+        with pytest.raises(InputError, match="can't be drawn again"):
+            select_items(TASK, drawn, selection, {drawn[0].id: 1.0})
+
+
 def test_disagreement_is_a_share_of_the_range() -> None:
     items = list(TASK.items(small_source()))
     rows = [("q1", "p1", "a", 3.0), ("q1", "p1", "b", 0.0), ("q1", "p2", "a", 1.0), ("q1", "p2", "b", 1.0)]

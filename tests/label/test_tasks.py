@@ -32,6 +32,14 @@ def test_no_task_shows_a_system_name_or_an_id(task: LabelTask) -> None:
         assert not any(name in shown for name in ("bm25", "dense", "p1"))
 
 
+def test_every_item_is_named_by_its_facts(task: LabelTask) -> None:
+    items = list(task.items(small_source()))
+    assert len({repr(task.keys(item)) for item in items}) == len(items)
+    assert not any(map(task.missing_names, items))
+    assert task.missing_names(replace(items[0], meta={}))
+    assert not task.missing_names(replace(items[0], meta={}, gold=any_value(task, items[0], 0)))
+
+
 def test_every_value_of_every_scale_can_be_given_and_has_rows(task: LabelTask) -> None:
     item = next(task.items(small_source()))
     for choice in range(scale_size(task)):

@@ -83,8 +83,10 @@ def new_command(places: tuple[str, ...], kind: str, name: str | None, title: str
 
     task = load_task(kind)
     slug = re.sub(r"[^a-z0-9_-]+", "-", (name or task.kind).lower()).strip("-")
-    if not slug:
-        raise InputError(f"{quote_short(name)} can't be the name of a project", expected="letters and digits")
+    if not 0 < len(slug) <= 60:
+        raise InputError(
+            f"{quote_short(name)} can't be the name of a project", expected="letters and digits, at most 60"
+        )
     made = create_from_sources(places, kind, slug, title or name or task.kind, options)
     click.echo(f"Project {slug}: {format_count(made.items, 'item')}, {options['judgments']} × each.")
     for reason, count in made.left_out.items():

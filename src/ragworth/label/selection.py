@@ -65,6 +65,7 @@ def select_items(
 
     ``disagreement`` is by item id, as `judge_disagreement` has it. A task that opens after another one keeps all its
     items, because its own rule draws them: by answers, not at random, so they have no stratum and no probability.
+    Items that were drawn before, such as those of another project, keep their stratum and probability.
     """
     if selection.disputed and not disagreement:
         raise InputError(
@@ -73,6 +74,18 @@ def select_items(
         )
     if task.after:
         return list(items)
+    was_drawn = any(item.stratum or item.probability is not None for item in items)
+    if was_drawn and (selection.queries is not None or selection.disputed):
+        raise InputError(
+            "the items say how they were selected, so they can't be drawn again",
+            remedy="take them all, or remove stratum and probability from the file if it has all items there are",
+        )
+    chosen = list(items) if was_drawn else _draw(items, selection, disagreement or {})
+    return [*chosen, *_gold_items(task, gold), *repeated_items(chosen, selection.repeats, selection.seed)]
+
+
+def _draw(items: Sequence[LabelItem], selection: Selection, disagreement: Mapping[str, float]) -> list[LabelItem]:
+    """Random groups and disputed items, with their stratum and probability."""
     groups = list(dict.fromkeys(item.group for item in items))
     wanted = len(groups) if selection.queries is None else selection.queries
     if wanted > len(groups):
@@ -80,7 +93,7 @@ def select_items(
     draw = random.Random(repr(("groups", selection.seed)))
     drawn = set(draw.sample(groups, wanted))
     share = wanted / len(groups) if groups else 0.0
-    disputed = _disputed_probabilities([(disagreement or {}).get(item.id, 0.0) for item in items], selection.disputed)
+    disputed = _disputed_probabilities([disagreement.get(item.id, 0.0) for item in items], selection.disputed)
     chosen: list[LabelItem] = []
     for item, own in zip(items, disputed.tolist(), strict=True):
         # Drawn for every item, so that one item's chance never depends on another's.
@@ -90,7 +103,7 @@ def select_items(
             chosen.append(replace(item, stratum=stratum, probability=1 - (1 - share) * (1 - own)))
     if not chosen:
         raise InputError("no item is selected", remedy="ask for more random queries or disputed items")
-    return [*chosen, *_gold_items(task, gold), *repeated_items(chosen, selection.repeats, selection.seed)]
+    return chosen
 
 
 def _disputed_probabilities(disagreement: Sequence[float], wanted: int) -> Floats:

@@ -218,7 +218,9 @@ def test_texts_are_escaped_on_every_page(site: Site) -> None:
 
     evil = "</script><script>alert(1)</script><img src=x onerror=alert(1)>'\"&"
     parts = {"question": evil, "passage": evil}
-    items = [LabelItem(f"{evil}{n}", "utility", parts, evil, {"query": evil, "passage": evil}) for n in range(2)]
+    items = [
+        LabelItem(f"{evil}{n}", "utility", parts, evil, {"query": evil, "passage": f"{evil}{n}"}) for n in range(2)
+    ]
     project = site.project(items, "utility", title=evil, judgments=2, blind=False)
     people = [site.person(name, "annotator", project) for name in ("ana", "ben")]
     owner = site.client(find_owner())

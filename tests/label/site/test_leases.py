@@ -8,7 +8,24 @@ from typing import Any
 
 import pytest
 
+from ragworth.errors import InputError
 from tests.label.site.conftest import Site, answer, passage_items, send
+
+
+@pytest.mark.parametrize(
+    ("meta", "problem"),
+    [
+        ({}, "item 'new': meta has no query, passage, so nothing says"),
+        ({"query": "q0", "passage": "p1"}, "about the same thing as item 'i1'"),
+    ],
+)
+def test_an_item_that_tables_cannot_name_is_refused(site: Site, meta: dict[str, str], problem: str) -> None:
+    from ragworth.label.site.projects import add_items
+
+    project, (item,) = site.project(2), passage_items(1)
+    with pytest.raises(InputError, match=problem):
+        add_items(project, [replace(item, id="new", meta=meta)])
+    assert add_items(project, [replace(item, id="gold", meta={}, gold={"relevance": "1"})]) == 1
 
 
 def take_all(user: Any, project: Any, most: int = 100) -> list[str]:

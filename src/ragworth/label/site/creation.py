@@ -68,6 +68,7 @@ def choose_items(
     places: Sequence[str], task: LabelTask, options: Mapping[str, Any]
 ) -> tuple[list[LabelItem], Mapping[str, int]]:
     """The items of a new project, and how many units were left out, by reason."""
+    _check_effects(places, task, options)
     left_out: Mapping[str, int] = {}
     source = None
     if options["item_file"]:
@@ -89,7 +90,31 @@ def choose_items(
             file=places[0],
         )
     scores = read_disagreement(plain, options["judges"], source) if options["disputed"] else None
-    return [*select_items(task, plain, selection, scores, gold), *controls], left_out
+    chosen = [*select_items(task, plain, selection, scores, gold), *controls]
+    if options["suggestions"] and not any(item.suggestion is not None for item in chosen):
+        raise InputError("no item has a suggestion to show", remedy="leave out --suggestions")
+    return chosen, left_out
+
+
+def _check_effects(places: Sequence[str], task: LabelTask, options: Mapping[str, Any]) -> None:
+    """Refuse options that would change nothing."""
+    drawing = ["random_queries", "disputed", "judges", "gold", "repeats"]
+    drawing += ["judgments"] if options["judgments"] > 1 else []
+    idle = {
+        f"the task {task.kind}, which chooses items by earlier answers": drawing if task.after else [],
+        f"the task {task.kind}, which follows no other": [] if task.after else ["after"],
+        "the items of a file": ["k"] if options["item_file"] else [],
+        "no disputed items": [] if options["disputed"] else ["judges"],
+    }
+    for reason, names in idle.items():
+        if given := [name for name in names if options[name] not in (None, 0, ())]:
+            flag = f"{'-' if given[0] == 'k' else '--'}{given[0].replace('_', '-')}"
+            raise InputError(f"{flag} has no effect with {reason}", remedy=f"leave out {flag}")
+    if options["item_file"] and len(places) > 1:
+        raise InputError(
+            f"{quote_short(str(places[1]))} has no effect: the items are those of {quote_short(options['item_file'])}",
+            expected="one place beside --items, where the project will be",
+        )
 
 
 def invite_people(

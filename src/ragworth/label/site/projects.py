@@ -10,12 +10,13 @@ from django.db import connection
 from django.db.models import Count, Exists, OuterRef, Q
 
 from ragworth.errors import InputError, format_count, format_list, quote_short
+from ragworth.label.dataset import FACTS
 from ragworth.label.labels import ADJUDICATED
 from ragworth.label.site.leases import UNLIMITED
 from ragworth.label.site.models import ANNOTATOR, OWNER, ROLES, Assignment, Membership, Project, ProjectItem, User
-from ragworth.label.site.project_task import task_of
+from ragworth.label.site.project_task import label_item, task_of
 from ragworth.label.site.transactions import writing
-from ragworth.label.tasks import LabelItem
+from ragworth.label.tasks import LabelItem, LabelTask
 
 BATCH = 2000
 MANY = 100
@@ -50,10 +51,13 @@ def add_items(project: Project, items: Iterable[LabelItem]) -> int:
     rows: list[ProjectItem] = []
     wrong: list[str] = []
     start = project.item_count
+    names = _known_names(project) if start else {}
     for item in items:
         problems = [*task.item_problems(item), *_storage_problems(item)]
         if item.id in known:
             problems.append("there is an item with this id already")
+        else:
+            problems += _naming_problems(task, item, names)
         wrong += [f"item {quote_short(item.id)}: {problem}" for problem in problems]
         known.add(item.id)
         rows.append(_row(project, item, start + len(rows)))
@@ -88,6 +92,25 @@ def _row(project: Project, item: LabelItem, position: int) -> ProjectItem:
         slots=None if everyone else project.judgments,
         open_slots=UNLIMITED if everyone else project.judgments,
     )
+
+
+def _known_names(project: Project) -> dict[str, str]:
+    """The items of a project, by what names them in tables."""
+    rows = ProjectItem.objects.filter(project=project, gold__isnull=True, repeat_of="").defer("parts")
+    items = [label_item(row, project.task, texts=False) for row in rows.iterator(BATCH)]
+    return {repr(task_of(project).keys(item)): item.id for item in items}
+
+
+def _naming_problems(task: LabelTask, item: LabelItem, known: dict[str, str]) -> list[str]:
+    """Why tables couldn't tell an item from others; ``known`` gets its name."""
+    if missing := task.missing_names(item):
+        return [f"meta has no {format_list(missing)}, so nothing says what its labels are about"]
+    if taken := sorted({*FACTS, "aspect"} & task.keys(item).keys()):
+        return [f"meta has {quote_short(taken[0])}, which is a column of exported tables"]
+    if item.is_control:
+        return []
+    first = known.setdefault(repr(task.keys(item)), item.id)
+    return [] if first == item.id else [f"it is about the same thing as item {quote_short(first)}"]
 
 
 def _storage_problems(item: LabelItem) -> list[str]:

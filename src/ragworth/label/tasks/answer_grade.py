@@ -61,6 +61,8 @@ Without accepted answers, use what you know or can look up, and skip the item if
         ),
         TextField("reason", "Why?", max_length=2000),
     )
+    names = ("system", "query", "repeat")
+    optional_names = ("repeat",)
 
     def units(self, source: LabelSource) -> Iterator[dict[str, str]]:
         for answer in source.written_answers:
@@ -76,5 +78,4 @@ Without accepted answers, use what you know or can look up, and skip the item if
 
     def rows(self, item: LabelItem, value: Value) -> list[TableRow]:
         chosen = self.main.option(value["grade"])
-        keys = {name: item.meta[name] for name in ("system", "query", "repeat")}
-        return [TableRow("outcomes", "human", keys, chosen.score, chosen.value)]
+        return [TableRow("outcomes", "human", self.keys(item), chosen.score, chosen.value)]

@@ -53,6 +53,8 @@ class AnswerabilityTask(LabelTask):
         Requirement("answerable", (YES,), "nuggets", "Highlight the words that answer the question."),
         Requirement("answerable", (NO,), "nuggets", "Remove the highlights, or choose “Answerable”.", empty=True),
     )
+    names = ("system", "query", "repeat", "subquestion")
+    optional_names = ("system", "repeat")
 
     def units(self, source: LabelSource) -> Iterator[dict[str, str]]:
         for answer in source.written_answers:
@@ -68,7 +70,7 @@ class AnswerabilityTask(LabelTask):
 
     def rows(self, item: LabelItem, value: Value) -> list[TableRow]:
         score = self.main.option(value["answerable"]).score
-        return [TableRow("subquestions", "answerability", dict(item.meta), score)]
+        return [TableRow("subquestions", "answerability", self.keys(item), score)]
 
 
 class PassageAnswerabilityTask(AnswerabilityTask):
@@ -82,6 +84,8 @@ class PassageAnswerabilityTask(AnswerabilityTask):
         AnswerabilityTask.fields[0],
         SpansField("nuggets", "Highlights", ("passage",), help="the words that answer the question"),
     )
+    names = ("query", "passage", "subquestion")
+    optional_names = ()
 
     def units(self, source: LabelSource) -> Iterator[dict[str, str]]:
         for query, passage in source.pooled_passages():

@@ -103,6 +103,8 @@ class LabelTask:
     after: kind of the task that has to be finished for a group before this one opens there; or empty. Such a task
         chooses each annotator's items by `open_items`.
     ordered: whether the values of the main field have an order.
+    names: facts of `LabelItem.meta` that name the judged thing in tables, in order.
+    optional_names: those of them that an item may lack.
     """
 
     kind: str
@@ -113,6 +115,8 @@ class LabelTask:
     rules: tuple[Requirement, ...] = ()
     after: str = ""
     ordered: bool = True
+    names: tuple[str, ...] = ()
+    optional_names: tuple[str, ...] = ()
 
     @property
     def main(self) -> ChoiceField:
@@ -142,6 +146,15 @@ class LabelTask:
             for name, value in (("gold", item.gold), ("suggestion", item.suggestion)):
                 found += [f"{name}: {text}" for text in (self.validate(value, item) if value is not None else ())]
         return found
+
+    def keys(self, item: LabelItem) -> dict[str, str]:
+        """The columns that name the judged thing in tables."""
+        return {name: item.meta[name] for name in self.names if name in item.meta}
+
+    def missing_names(self, item: LabelItem) -> list[str]:
+        """Facts without which a label of the item would be about nothing; items that check annotators need none."""
+        needed = () if item.is_control else self.names
+        return [name for name in needed if name not in self.optional_names and not item.meta.get(name)]
 
     def items(self, source: LabelSource) -> Iterator[LabelItem]:
         """The items that a source has for this task, in a fixed order; what lacks a text is counted as left out."""

@@ -60,6 +60,7 @@ Write in a few words why, or highlight the words that decided it.
         SpansField("support", "Highlights", ("passage",), help="the words that decided it"),
     )
     after = "answerability"
+    names = ("query", "passage", "subquestion")
 
     def units(self, source: LabelSource) -> Iterator[dict[str, str]]:
         for query, passages in source.passages_by_query().items():
@@ -75,8 +76,7 @@ Write in a few words why, or highlight the words that decided it.
         return ({"question": request} if request else {}) | {"passage": passage, "subquestion": asked}
 
     def rows(self, item: LabelItem, value: Value) -> list[TableRow]:
-        keys = {name: item.meta[name] for name in ("query", "passage", "subquestion")}
-        return [TableRow("ratings", "rating", keys, self.main.option(value["rating"]).score)]
+        return [TableRow("ratings", "rating", self.keys(item), self.main.option(value["rating"]).score)]
 
     def open_items(
         self, annotator: str, candidates: Sequence[LabelItem], earlier: Sequence[tuple[LabelItem, Value]], seed: int

@@ -97,6 +97,12 @@ class CustomTask(LabelTask):
         self.kind, self.title, self.instructions, self.about = kind, title, instructions, about
         self.parts, self.fields, self.rules = parts, fields, rules
         self.ordered = all(option.score is not None for option in self.main.options)
+        if base := BASES[about]:
+            self.names, self.optional_names = base.names, base.optional_names
+
+    def keys(self, item: LabelItem) -> dict[str, str]:
+        """Items of one's own are named by all their facts, or by their id."""
+        return super().keys(item) if self.names else dict(item.meta) or {"item": item.id}
 
     def units(self, source: LabelSource) -> Iterator[dict[str, str]]:
         return self._base.units(source)
@@ -123,7 +129,7 @@ class CustomTask(LabelTask):
             if isinstance(field, ChoiceField) and chosen is not None:
                 option = field.option(chosen)
                 aspect = self.kind if field is self.main else f"{self.kind}-{field.name}"
-                found.append(TableRow(TABLES[self.about], aspect, dict(item.meta), option.score, option.value))
+                found.append(TableRow(TABLES[self.about], aspect, self.keys(item), option.score, option.value))
         return found
 
 

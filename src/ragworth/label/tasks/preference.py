@@ -51,6 +51,7 @@ it charges fast!* → **First**: it says how long.
         ),
         TextField("reason", "Why?", max_length=2000),
     )
+    names = ("query", "first", "second")
 
     def units(self, source: LabelSource) -> Iterator[dict[str, str]]:
         """Pairs of systems by query, the one that comes first drawn by the seed."""
@@ -75,13 +76,17 @@ it charges fast!* → **First**: it says how long.
     def side(self, system: str, query: str, source: LabelSource) -> str:
         return source.first_answers[query][system].text
 
+    def keys(self, item: LabelItem) -> dict[str, str]:
+        """The pair in the order of the names, so that its sides don't matter."""
+        first, second = sorted((item.meta["first"], item.meta["second"]))
+        return {"query": item.meta["query"], "system": first, "other": second}
+
     def rows(self, item: LabelItem, value: Value) -> list[TableRow]:
         """The share of the preference that the pair's first system by name gets, whichever side it was on."""
-        first, second = sorted((item.meta["first"], item.meta["second"]))
+        keys = self.keys(item)
         score = SCORES[value["better"]]
-        score = score if item.meta["first"] == first else 1 - score
-        keys = {"query": item.meta["query"], "system": first, "other": second}
-        label = {1.0: first, 0.0: second}.get(score, "tie")
+        score = score if item.meta["first"] == keys["system"] else 1 - score
+        label = {1.0: keys["system"], 0.0: keys["other"]}.get(score, "tie")
         return [TableRow("preferences", self.kind, keys, score, label)]
 
 

@@ -58,6 +58,8 @@ Add what is wrong in a few words, if it isn't obvious.
         Requirement("soundness", ("sound",), "problem", "A sound question has no problem: clear the text.", empty=True),
     )
     ordered = False
+    names = ("query", "subquestion")
+    optional_names = ("subquestion",)
 
     def units(self, source: LabelSource) -> Iterator[dict[str, str]]:
         """Sub-questions where a query has some, otherwise the query itself."""
@@ -81,4 +83,4 @@ Add what is wrong in a few words, if it isn't obvious.
 
     def rows(self, item: LabelItem, value: Value) -> list[TableRow]:
         chosen = self.main.option(value["soundness"])
-        return [TableRow("questions", "soundness", dict(item.meta), chosen.score, chosen.value)]
+        return [TableRow("questions", "soundness", self.keys(item), chosen.score, chosen.value)]

@@ -19,6 +19,7 @@ class PassageTask(LabelTask):
     """Base of tasks about a question and a passage that some system showed."""
 
     parts = (QUESTION, PASSAGE)
+    names = ("query", "passage")
 
     def units(self, source: LabelSource) -> Iterator[dict[str, str]]:
         for query, passage in source.pooled_passages():
@@ -64,5 +65,4 @@ Read the question, then the whole passage. Judge only what the passage says. You
     )
 
     def rows(self, item: LabelItem, value: Value) -> list[TableRow]:
-        keys = {name: item.meta[name] for name in ("query", "passage")}
-        return [TableRow("judgments", "relevance", keys, self.main.option(value["relevance"]).score)]
+        return [TableRow("judgments", "relevance", self.keys(item), self.main.option(value["relevance"]).score)]

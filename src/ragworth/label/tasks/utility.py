@@ -49,7 +49,7 @@ Select text with the mouse to highlight it, or press **h** and use the arrow key
     rules = (Requirement("utility", HELPFUL, "support", "Highlight the text that answers the question."),)
 
     def rows(self, item: LabelItem, value: Value) -> list[TableRow]:
-        keys = {name: item.meta[name] for name in ("query", "passage")}
+        keys = self.keys(item)
         chosen = self.main.option(value["utility"])
         helps = float(chosen.value in HELPFUL)
         return [
