@@ -8,9 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
-from ragworth.errors import InputError
+from ragworth.errors import FormatError, InputError
 from ragworth.formats import load
 from ragworth.inputs.sources import open_source
 
@@ -52,3 +53,49 @@ def test_a_log_whose_name_is_not_utf8(tmp_path: Path) -> None:
     assert answers is not None and answers.distinct("system") == ["l\ufffdg"]
     with pytest.raises(InputError, match="this path isn't UTF-8"):
         open_source([path])
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ([{"model": "a"}, {"model": "b"}], "'model' names the systems ('a', 'b')"),
+        ([{"trial": 0}, {"trial": 1}], "'trial' numbers the repeats"),
+        (
+            [{"model": name, "seed": seed} for name in "ab" for seed in (7, 8)],
+            "'model' names the systems ('a', 'b') and 'seed' numbers the repeats",
+        ),
+        ([{"id": f"{name}{{}}", "model": name} for name in "ab"], "'model' names the systems ('a', 'b')"),
+    ],
+)
+@pytest.mark.parametrize("contexts", [True, False])
+def test_a_column_that_tells_answers_to_a_question_apart(
+    more: list[dict[str, Any]], told: str, contexts: bool, save: Save
+) -> None:
+    shown = {"contexts": ["Ann built it."]} if contexts else {}
+    rows = [
+        record | shown | {name: value.format(n) if name == "id" else value for name, value in each.items()}
+        for each in more
+        for n, record in enumerate(RECORDS)
+    ]
+    log = load(save("log.jsonl", as_lines(*rows)))
+    noted, answers = log.contexts or log.answers, log.answers
+    assert noted is not None and noted.notes[0].endswith(f"questions recur, and {told}") and answers is not None
+    assert log.collection.queries.height == 2 and answers.frame.height == len(rows) and log.outcomes is None
+    assert len(answers.distinct("system")) == (2 if "model" in more[0] else 1)
+    framed = load(pl.DataFrame(rows)).answers
+    assert framed is not None and framed.frame["system"].n_unique() == answers.frame["system"].n_unique()
+
+
+def test_a_column_that_tells_some_answers_apart_is_not_mapped(save: Save) -> None:
+    rows = [record | {"model": name} for name in "aab" for record in RECORDS]
+    with pytest.raises(FormatError, match="occurs twice for system 'log'") as caught:
+        load(save("log.jsonl", as_lines(*rows)))
+    assert "if 'model' names the systems" in caught.value.remedy
+
+
+def test_systems_that_follow_the_beginning_of_a_long_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ragworth.inputs.file_heads.HEAD_BYTES", 300)
+    rows = [{**RECORDS[0], "question": f"Who built it {n}?", "model": name} for name in "ab" for n in range(9)]
+    (tmp_path / "log.jsonl").write_text(as_lines(*rows))
+    plan = open_source([tmp_path / "log.jsonl"]).plan
+    assert plan is not None and plan.used[0][0].startswith("logs of 2 systems")

@@ -383,7 +383,7 @@ def test_class_names_among_which_is_a_grade_word(save: Save) -> None:
 
 def test_repeats_and_systems_under_other_names(save: Save) -> None:
     with pytest.raises(FormatError, match="if 'trial' numbers the repeats"):
-        load(save("log.jsonl", as_lines(MILL | {"trial": 1}, MILL | {"trial": 2})))
+        load(save("log.jsonl", as_lines(MILL | {"trial": 1}, MILL | {"trial": 1})))
     log = load(save("log.jsonl", as_lines(MILL | {"run": 1}, MILL | {"run": 2})))
     assert log.answers is not None and "--map repeat=run" in log.answers.notes[0]
     answers = load(save("log.jsonl", as_lines(MILL | {"system": "GPT-4 "}, MILL | {"system": "gpt-4"}))).answers
@@ -568,7 +568,7 @@ def test_questions_and_answers_in_objects(save: Save) -> None:
 
 
 def test_questions_under_several_ids_in_one_system_are_noted(save: Save) -> None:
-    rows = [MILL | {"id": f"{name}{i}", "question": f"Who {i}?", "model": name} for name in "ab" for i in range(2)]
+    rows = [MILL | {"id": f"{name}{i}", "question": f"Who {i}?", "model": "x"} for name in "ab" for i in range(2)]
     answers = load(save("log.jsonl", as_lines(*rows))).answers
     assert answers is not None and "--map system=model" in answers.notes[0]
 

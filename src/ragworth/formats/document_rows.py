@@ -12,31 +12,11 @@ from ragworth.formats.search_hits import is_chroma
 
 Row = dict[str, Any]
 
-LISTS_OF_ROWS = frozenset(
-    [
-        "data",
-        "rows",
-        "results",
-        "records",
-        "samples",
-        "items",
-        "log",
-        "logs",
-        "entries",
-        "questions",
-        "queries",
-        "traces",
-        "runs",
-        "test_cases",
-        "cases",
-        "outputs",
-        "responses",
-        "answers",
-        "predictions",
-        "evaluations",
-        "interactions",
-    ]
-)
+LISTS_OF_ROWS = {
+    *("data", "rows", "results", "records", "samples", "items", "log", "logs", "entries", "questions", "queries"),
+    *("traces", "runs", "test_cases", "cases", "outputs", "responses", "answers", "predictions", "evaluations"),
+    "interactions",
+}
 """Usual names of the list that is the log. If the only list has another, a note names it."""
 
 SPLIT = re.compile(r"(train(ing)?|dev(elopment)?|val(id(ation)?)?|test(ing)?|eval(uation)?|holdout)([_ -]?\w+)?")

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from ragworth.collection import Collection, text_id
-from ragworth.errors import BadLine, FormatError, Hint, format_count, quote_short
+from ragworth.errors import BadLine, FormatError, format_count, quote_short
 from ragworth.formats.columns import skipped_note
 from ragworth.formats.contract import FileSample, Format, LoadedCollection
 from ragworth.formats.document_rows import DocumentRows, find_rows
-from ragworth.formats.fields import GRADE_FIELDS, SYSTEM_COLUMNS, FieldFinder, Names, plain_name, quote_argument
+from ragworth.formats.fields import GRADE_FIELDS, FieldFinder, Names
 from ragworth.formats.files import PathOrStr, run_name
 from ragworth.formats.log_collector import TWICE
 from ragworth.formats.log_files import (
@@ -26,8 +25,10 @@ from ragworth.formats.log_files import (
     sample_rows,
     unpack_rows,
 )
+from ragworth.formats.log_identity import asks_again
 from ragworth.formats.log_passages import as_passage
 from ragworth.formats.log_record import LogRecord
+from ragworth.formats.log_repeats import mapping_note, mappings_to_try, repeats_error, system_column
 from ragworth.formats.log_rows import read_record
 from ragworth.formats.log_values import as_row
 from ragworth.formats.rag_log import LogBuilder
@@ -35,12 +36,6 @@ from ragworth.formats.unused_columns import UnusedColumns
 from ragworth.formats.values import WrongLineError
 from ragworth.tables import Contexts
 from ragworth.tables.ranking import Ties
-
-REPEAT_COLUMNS = ("run", "run_id", "trial", "attempt", "iteration", "repetition", "replicate", "seed", "sample")
-"""Names of columns that may number the answers of a system to a question."""
-
-PASSAGE_COLUMNS = ("rank", "position", "chunk_id", "chunk_index", "passage_id", "passage_rank", "doc_id", "doc_rank")
-"""Names of columns of files with a row for each passage."""
 
 Reject = Callable[[int, str], None]
 """Reports a row that can't be used, by place and reason."""
@@ -90,6 +85,44 @@ def _load_documents(rows: LogRows, bad: list[BadLine], reject: Reject) -> Loaded
     return LoadedCollection(Collection.of(passages=frame, source=rows.source, notes=notes))
 
 
+class ParsedLog(NamedTuple):
+    """A log whose rows were read, before tables are made of them."""
+
+    rows: LogRows
+    bad: list[BadLine]
+    finder: FieldFinder
+    builder: LogBuilder
+    expected: str
+    documents: LoadedCollection | None = None
+
+    @property
+    def recurs(self) -> bool:
+        """Whether a system has several answers to a question, also where most questions have several ids."""
+        return any(TWICE in each.found for each in self.bad) or asks_again(self.builder) > 0
+
+    def build(self, skip: bool) -> LoadedCollection:
+        """Make the tables; rows that can't be used are an error unless ``skip``."""
+        self._check_bad(skip)
+        if self.documents is not None:
+            return self.documents
+        rows, finder, builder = self.rows, self.finder, self.builder
+        finder.check_mapped(rows.source)
+        if not builder.seen:
+            why = f" except for {format_count(len(self.bad), 'bad ' + rows.unit)}" if self.bad else ""
+            raise FormatError(f"no rows: the file is empty{why}", file=rows.source, expected=self.expected)
+        for keys in finder.known_keys():
+            builder.columns = {**builder.columns, **keys, **finder.grades}
+        builder.system_column = system_column(finder.seen)
+        notes = (f"{rows.source}: {note}" if rows.source else note for note in finder.notes)
+        return builder.build((*_skipped_note(rows, self.bad), *notes))
+
+    def _check_bad(self, skip: bool) -> None:
+        """Raise an error with all rows that can't be used."""
+        if self.bad and not skip:
+            error = bad_rows_error(self.rows, self.bad, self.expected)
+            raise repeats_error(error, self.finder) if any(TWICE in each.found for each in self.bad) else error
+
+
 @dataclass(frozen=True)
 class LogFormat:
     """How a kind of RAG log is read.
@@ -121,10 +154,12 @@ class LogFormat:
         skip_bad_lines: bool = False,
     ) -> LoadedCollection:
         """Read a file."""
-        bad: list[BadLine] = []
-        # All bad lines are reported together.
-        rows = read_log(path, bad, skip=True, expected=self.expected, find_rows=partial(self._find_rows, columns))
-        return self._build(rows, bad, columns, system or run_name(path), skip_bad_lines)
+
+        def read(bad: list[BadLine]) -> LogRows:
+            # All bad lines are reported together.
+            return read_log(path, bad, skip=True, expected=self.expected, find_rows=partial(self._find_rows, columns))
+
+        return self._build(read, columns, system or run_name(path), skip_bad_lines)
 
     def _find_rows(self, columns: Mapping[str, str] | None, document: Mapping[str, Any]) -> DocumentRows | None:
         """The rows in a JSON object that isn't in the format itself."""
@@ -141,70 +176,62 @@ class LogFormat:
         note: str = "",
     ) -> LoadedCollection:
         """Make tables of rows in memory. In rows of a data frame, ``cells`` may hold lists as text."""
-        rows = LogRows(source, "record", enumerate(values, 1), cells, note)
-        return self._build(rows, [], columns, run_name(source) if source else "run", False)
+        kept = list(values)
+
+        def read(bad: list[BadLine]) -> LogRows:
+            return LogRows(source, "record", enumerate(kept, 1), cells, note)
+
+        return self._build(read, columns, run_name(source) if source else "run", False)
 
     def _build(
-        self, rows: LogRows, bad: list[BadLine], columns: Mapping[str, str] | None, system: str, skip: bool
+        self,
+        read: Callable[[list[BadLine]], LogRows],
+        columns: Mapping[str, str] | None,
+        system: str,
+        skip: bool,
     ) -> LoadedCollection:
+        """Make tables. If questions recur, a column that tells their answers apart is mapped, with a note."""
+        log = self._parse(read, columns, system, skip)
+        for mapping in mappings_to_try(log.finder) if log.recurs else ():
+            other = self._parse(read, {**(columns or {}), **mapping}, system, skip)
+            if other.builder.seen and not other.recurs and len(other.bad) <= len(log.bad):
+                systems = {name for name, _, _ in other.builder.seen}
+                other.finder.notes.append(mapping_note(mapping, systems))
+                return other.build(skip)
+        return log.build(skip)
+
+    def _parse(
+        self,
+        read: Callable[[list[BadLine]], LogRows],
+        columns: Mapping[str, str] | None,
+        system: str,
+        skip: bool,
+    ) -> ParsedLog:
+        bad: list[BadLine] = []
+        rows = unpack_rows(read(bad), self.unpack)
         finder = FieldFinder(GRADE_FIELDS | dict(self.names), columns)
         finder.notes += [rows.note] if rows.note else []
-        builder = LogBuilder(rows.source, system, unit=rows.unit, grades=finder.columns)
+        log = ParsedLog(
+            rows, bad, finder, LogBuilder(rows.source, system, unit=rows.unit, grades=finder.columns), self.expected
+        )
 
         def reject(place: int, problem: str) -> None:
             reject_row(rows, bad, place, problem, skip=True, expected=self.expected)
-            if len(bad) >= MAX_REPORTED:
-                self._check_bad(rows, bad, finder, skip)
 
-        rows = unpack_rows(rows, self.unpack)
         if self.is_document is not None:
             values = iter(rows.values)
             first = list(islice(values, 1))
             rows = rows._replace(values=chain(first, values))
             if first and self.is_document(first[0][1]):
-                documents = _load_documents(rows, bad, reject)
-                self._check_bad(rows, bad, finder, skip)
-                return documents
+                return log._replace(documents=_load_documents(rows, bad, reject))
         for record in self.parse(rows, finder, reject):
             try:
-                builder.add(record)
+                log.builder.add(record)
             except WrongLineError as error:
                 reject(record.place, str(error))
-        self._check_bad(rows, bad, finder, skip)
-        if not builder.seen:
-            finder.check_mapped(rows.source)
-            why = f" except for {format_count(len(bad), 'bad ' + rows.unit)}" if bad else ""
-            raise FormatError(f"no rows: the file is empty{why}", file=rows.source, expected=self.expected)
-        finder.check_mapped(rows.source)
-        for keys in finder.known_keys():
-            builder.columns = {**builder.columns, **keys, **finder.grades}
-        builder.system_column = next((key for key in finder.seen if plain_name(key) in SYSTEM_COLUMNS), None)
-        notes = (f"{rows.source}: {note}" if rows.source else note for note in finder.notes)
-        return builder.build((*_skipped_note(rows, bad), *notes))
-
-    def _check_bad(self, rows: LogRows, bad: list[BadLine], finder: FieldFinder, skip: bool) -> None:
-        """Raise an error with all rows that can't be used."""
-        if not bad or skip:
-            return
-        error = bad_rows_error(rows, bad, self.expected)
-        kinds = {"system": ("names the systems", SYSTEM_COLUMNS), "repeat": ("numbers the repeats", REPEAT_COLUMNS)}
-        for field_name, (does, names) in kinds.items():
-            column = next((key for key in finder.seen if plain_name(key) in names), None)
-            if column is None or field_name in finder.columns or not any(TWICE in each.found for each in bad):
-                continue
-            raise error.copy(
-                remedy=Hint(
-                    f"if {column!r} {does}: --map {quote_argument(f'{field_name}={column}')}",
-                    f"if {column!r} {does}, write under [columns]: {field_name} = {json.dumps(column)}",
-                    f"if {column!r} {does}: columns={json.dumps({field_name: column})}",
-                    option="columns",
-                )
-            )
-        column = next((key for key in finder.seen if plain_name(key) in PASSAGE_COLUMNS), None)
-        if column is not None and any(TWICE in each.found for each in bad):
-            advice = "write a row for each question with a list of passages"
-            raise error.copy(remedy=f"if {column!r} is of one passage in each row, {advice}")
-        raise error
+            if not skip and len(bad) >= MAX_REPORTED:
+                break
+        return log
 
     def read_contexts(
         self,

@@ -87,12 +87,18 @@ def note_like_names(log: LogCollector, notes: list[str]) -> None:
     ]
 
 
-def note_repeated_texts(log: LogCollector, notes: list[str]) -> None:
-    """Note that most questions have several ids in a system: they may be answers of several systems, or repeats."""
+def asks_again(log: LogCollector) -> int:
+    """How many questions have several ids in a system, if most have; otherwise 0."""
     pairs = {(system, query) for system, query, _ in log.seen}
     asked = Counter((system, log.queries.get(query, query).strip()) for system, query in pairs)
     again = sum(number > 1 for number in asked.values())
-    if log.strict or 2 * again <= len(asked):
+    return 0 if log.strict or 2 * again <= len(asked) else again
+
+
+def note_repeated_texts(log: LogCollector, notes: list[str]) -> None:
+    """Note that most questions have several ids in a system: they may be answers of several systems, or repeats."""
+    again = asks_again(log)
+    if not again:
         return
     column = log.system_column or "COLUMN"
     notes.append(

@@ -52,7 +52,8 @@ def _parse(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRe
                 if isinstance(row.get("user_input"), list):
                     reject(place, "a conversation (user_input is a list of messages); only single questions are read")
                     continue
-                scores = [name for name, value in row.items() if _is_score(name, value)]
+                mapped = finder.columns.values()
+                scores = [name for name, value in row.items() if name not in mapped and _is_score(name, value)]
                 finder.grades |= {name: name for name in scores if name not in finder.grades}
             yield place, row
 

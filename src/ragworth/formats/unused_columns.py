@@ -22,7 +22,7 @@ NO_GRADE = re.compile(
     r"(^|_)(ids?|index|idx|number|num|no$|count|rank|page|line|row|fold|seed|temperature|turn|step|year|date|time|"
     r"timestamp|ts|created|updated|latency|duration|elapsed|runtime|seconds|ms|costs?|price|tokens?|length|len|size|"
     r"words|chars|(?<!at_)k|version|port|start|end|unnamed:|level|(?<!at_)n|nr|i|priority|difficulty|age|hops?|attempts?|retries|"
-    r"depth)(_|$)"
+    r"depth|trial|iteration|repetition|replicate|repeat|epoch)(_|$)"
 )
 """Names of numbers that say nothing of an answer's quality."""
 

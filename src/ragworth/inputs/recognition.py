@@ -17,6 +17,8 @@ from ragworth.formats import outcomes, texts
 from ragworth.formats.contract import Format, LoadedCollection
 from ragworth.formats.files import run_name
 from ragworth.formats.grade_words import GradeError
+from ragworth.formats.log_files import sample_file
+from ragworth.formats.log_repeats import tells_apart
 from ragworth.inputs.file_heads import TABLE_SUFFIXES, FileHead
 from ragworth.inputs.guesses import KIND_NAMES, FileForm, FileKind, Guess, TextKind, UnknownKindError, guess_kinds
 from ragworth.inputs.runs import applicable_columns, find_log_format, queries_of, systems_of
@@ -99,8 +101,9 @@ def _recognise_table(head: FileHead) -> list[RecognisedFile]:
 
 
 def _read_log(head: FileHead, form: str, columns: Mapping[str, str] | None) -> RecognisedFile:
-    """A log, read whole unless it has one record per line and is long."""
+    """A log, read whole unless it has one record per line, is long, and what tells systems apart is known."""
     lines = head.file.plain.endswith((*TABLE_SUFFIXES, ".jsonl", ".ndjson"))
+    lines = lines and (head.whole or not tells_apart(sample_file(head.sample).columns))
     sample = head.sample if lines else head.file.path
     log = formats.load(f"{form}:{sample}", columns, skip_bad_lines=lines and not head.whole)
     if not systems_of(log):

@@ -1,0 +1,71 @@
+"""Tell answers to the same question apart: find the column that names the systems, or numbers the repeats."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+
+from ragworth.errors import FormatError, Hint, format_list, quote_short
+from ragworth.formats.fields import SYSTEM_COLUMNS, FieldFinder, plain_name, quote_argument
+
+REPEAT_COLUMNS = ("run", "run_id", "trial", "attempt", "iteration", "repetition", "replicate", "seed", "sample")
+"""Names of columns that may number the answers of a system to a question."""
+
+PASSAGE_COLUMNS = ("rank", "position", "chunk_id", "chunk_index", "passage_id", "passage_rank", "doc_id", "doc_rank")
+"""Names of columns of files with a row for each passage."""
+
+
+def tells_apart(columns: Iterable[str]) -> bool:
+    """Whether a column may be mapped if questions recur."""
+    return not {*SYSTEM_COLUMNS, *REPEAT_COLUMNS}.isdisjoint(map(plain_name, columns))
+
+
+def system_column(columns: Iterable[str]) -> str | None:
+    """The column that may name the systems."""
+    return next((column for column in columns if plain_name(column) in SYSTEM_COLUMNS), None)
+
+
+def mappings_to_try(finder: FieldFinder) -> Iterator[dict[str, str]]:
+    """Mappings of the system, the repeat or both to columns that no field has."""
+    used = {key for keys in finder.known_keys() for field, key in keys.items() if field in ("question", "answer")}
+    fields = {field for keys in finder.known_keys() for field in keys}
+    free = [column for column in finder.seen if column not in used]
+    wanted = {
+        "system": [column for column in free if plain_name(column) in SYSTEM_COLUMNS],
+        "repeat": [column for column in free if plain_name(column) in REPEAT_COLUMNS],
+    }
+    systems, repeats = (
+        [] if name in fields else [{name: column} for column in columns] for name, columns in wanted.items()
+    )
+    yield from [*systems, *repeats]
+    yield from (one | other for one in systems for other in repeats)
+
+
+def mapping_note(mapping: Mapping[str, str], systems: Iterable[str]) -> str:
+    """What users should know about columns that were mapped because questions recur."""
+    few = format_list([quote_short(name, 24) for name in sorted(systems)], 4)
+    does = {"system": f"names the systems ({few})", "repeat": "numbers the repeats"}
+    told = " and ".join(f"{column!r} {does[field]}" for field, column in mapping.items())
+    return f"questions recur, and {told}"
+
+
+def repeats_error(error: FormatError, finder: FieldFinder) -> FormatError:
+    """The error for questions that occur twice, with advice on the column that may tell the rows apart."""
+    kinds = {"system": ("names the systems", SYSTEM_COLUMNS), "repeat": ("numbers the repeats", REPEAT_COLUMNS)}
+    for field_name, (does, names) in kinds.items():
+        column = next((key for key in finder.seen if plain_name(key) in names), None)
+        if column is None or field_name in finder.columns:
+            continue
+        return error.copy(
+            remedy=Hint(
+                f"if {column!r} {does}: --map {quote_argument(f'{field_name}={column}')}",
+                f"if {column!r} {does}, write under [columns]: {field_name} = {json.dumps(column)}",
+                f"if {column!r} {does}: columns={json.dumps({field_name: column})}",
+                option="columns",
+            )
+        )
+    column = next((key for key in finder.seen if plain_name(key) in PASSAGE_COLUMNS), None)
+    if column is None:
+        return error
+    advice = "write a row for each question with a list of passages"
+    return error.copy(remedy=f"if {column!r} is of one passage in each row, {advice}")
