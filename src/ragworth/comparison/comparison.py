@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 import polars as pl
@@ -10,6 +12,10 @@ from ragworth.comparison.metric_range import direction, is_metric, value_bounds
 from ragworth.comparison.significance import families_of
 from ragworth.errors import InputError, MetricError, format_list
 from ragworth.html_table import html_table
+from ragworth.stats.p_limits import UnseenReversal
+
+Pair = tuple[str, str, str]
+"""A comparison: metric, baseline, system."""
 
 LEAST_SHARE = 0.9
 """Values that a system needs, as a share of its baseline's, to pass a gate."""
@@ -28,6 +34,7 @@ class Comparison(NamedTuple):
     test: the test behind the p-values.
     family: what Holm's correction goes over: metric or all.
     opposed: (metric, baseline, system) for which a test of signs or ranks points the other way than the mean.
+    reversible: the same of differences that large unseen ones could undo, unless the test allows for these.
     """
 
     differences: pl.DataFrame
@@ -37,7 +44,8 @@ class Comparison(NamedTuple):
     resamples: int
     seed: int
     family: Literal["metric", "all"] = "metric"
-    opposed: frozenset[tuple[str, str, str]] = frozenset()
+    opposed: frozenset[Pair] = frozenset()
+    reversible: Mapping[Pair, UnseenReversal] = MappingProxyType({})
 
     @property
     def families(self) -> list[pl.DataFrame]:

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from ragworth.comparison.comparable import Comparable, JoinedScores, conversations_of, join_scores, to_scores
-from ragworth.comparison.comparison import Comparison
+from ragworth.comparison.comparison import Comparison, Pair
 from ragworth.comparison.metric_range import Floats, direction, value_bounds
 from ragworth.comparison.query_intervals import (
     QueryColumns,
@@ -23,7 +23,7 @@ from ragworth.comparison.score_matrix import ScoreMatrix, score_matrices
 from ragworth.comparison.significance import families_of, out_of_reach
 from ragworth.errors import InputError, format_list
 from ragworth.stats.bootstrap import MeanIntervals
-from ragworth.stats.p_limits import LEAST_RESAMPLES, enough_resamples, opposes_mean
+from ragworth.stats.p_limits import LEAST_RESAMPLES, UnseenReversal, enough_resamples, opposes_mean, unseen_reversal
 from ragworth.stats.paired import TESTS, Test, holm, paired_p
 from ragworth.stats.power import detectable_difference
 from ragworth.stats.range_intervals import difference_bounds
@@ -93,18 +93,23 @@ def compare(
     if resamples is None:
         sizes = [len(here) for _, here in compared]
         resamples = enough_resamples(sum(sizes) if family == "all" else max(sizes, default=0), 1 - level)
-    opposed: set[tuple[str, str, str]] = set()
+    opposed: set[Pair] = set()
+    reversible: dict[Pair, UnseenReversal] = {}
     for (matrix, here), (differences, interval) in zip(compared, found, strict=True):
         for i, pair in enumerate(here):
             rows.append(_difference_row(matrix, pair, differences, interval, i, test, level, resamples, seed))
-            if opposes_mean(differences.values[:, i], test, differences.clusters.labels):
+            column, clusters = differences.values[:, i], differences.clusters.labels
+            if opposes_mean(column, test, clusters):
                 opposed.add((matrix.metric, *pair))
+            if test != "bounded" and (unseen := unseen_reversal(column, differences.bounds, 1 - level, clusters)):
+                reversible[matrix.metric, *pair] = unseen
             if changes:
                 changed.append(_largest_changes(matrix, *pair, changes))
     if not rows:
         raise InputError("no metric was computed for at least two systems", expected="the same metrics for all systems")
     corrected = _add_holm(rows, family, lambda part: out_of_reach(part, test, resamples, 1 - level))
-    return Comparison(corrected, pl.concat(changed), test, level, resamples, seed, family, frozenset(opposed))
+    changes_table = pl.concat(changed)
+    return Comparison(corrected, changes_table, test, level, resamples, seed, family, frozenset(opposed), reversible)
 
 
 def _difference_row(
