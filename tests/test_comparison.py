@@ -234,6 +234,7 @@ def test_a_difference_that_the_interval_would_not_show_is_not_called_detectable(
     assert found["detectable"] == pytest.approx((found["high"] - found["low"]) / 2)
 
 
+@pytest.mark.slow
 def test_so_many_comparisons_draw_enough_resamples_to_find_a_difference() -> None:
     # 37 systems are 666 pairs; with 10,000 resamples, the smallest corrected p is 666/10,001 > 0.05.
     noise = np.random.default_rng(0).normal(scale=0.01, size=(37, 30))

@@ -104,6 +104,7 @@ def test_two_systems_share_a_letter_exactly_when_they_do_not_differ() -> None:
             assert bool(set(groups.of[a]) & set(groups.of[b])) == ((a, b) not in different)
 
 
+@pytest.mark.slow
 def test_many_systems_are_compared_with_the_best_and_the_baseline() -> None:
     """p is corrected for all pairs, because the best is chosen by the same values: of equal systems, none differs."""
     rng = np.random.default_rng(0)
