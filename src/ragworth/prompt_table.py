@@ -11,8 +11,10 @@ from typing import Any
 
 from ragworth.errors import MAX_NAMED, FormatError, InputError, format_list
 from ragworth.formats.values import read_values
-from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Request, Response, Score, Scored
+from ragworth.llm.contract import LENGTH, Choose, Chosen, Failure, Generate, Generated, Request, Response, Score, Scored
 from ragworth.prompts.template import Template
+from ragworth.tables import OK, TRUNCATED
+from ragworth.tasks.labels import REFUSED
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +125,11 @@ def _request(template: Template, row: Mapping[str, Any], way: AskOptions) -> Req
 
 
 def outcome_row(row: Mapping[str, Any], request: Request, outcome: Response | Failure) -> dict[str, Any]:
-    """Add the outcome to a row: ``status`` is ``ok``, or the reason why the result is missing."""
+    """Add the outcome to a row: ``status`` is ``ok``, or why the result is incomplete or missing."""
     found: dict[str, Any] = dict(row)
     if isinstance(outcome, Failure):
         return found | {"status": outcome.reason, "detail": outcome.detail}
-    found["status"] = "ok"
+    found["status"] = OK
     if isinstance(outcome, Chosen):
         labels = request.labels if isinstance(request, Choose) else ()
         found["probabilities"] = dict(zip(labels, outcome.probabilities, strict=True))
@@ -139,12 +141,20 @@ def outcome_row(row: Mapping[str, Any], request: Request, outcome: Response | Fa
         logs = outcome.trace.logprobs
         found |= {"logprob": sum(logs), "mean_logprob": sum(logs) / max(1, len(logs)), "tokens": len(logs)}
     else:
+        found["status"] = _status(outcome)
         texts = [output.text for output in outcome.outputs]
         ends = [output.finish for output in outcome.outputs]
         found |= {"text": texts[0], "finish": ends[0]} if len(texts) == 1 else {"texts": texts, "finishes": ends}
     if outcome.usage.cut:
         found["cut"] = outcome.usage.cut
     return found
+
+
+def _status(made: Generated) -> str:
+    """``refused`` or ``truncated`` if any output is."""
+    if made.is_withheld:
+        return REFUSED
+    return TRUNCATED if any(output.finish == LENGTH for output in made.outputs) else OK
 
 
 def to_jsonl(row: Mapping[str, Any], *, plain: bool) -> bytes:

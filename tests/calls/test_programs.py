@@ -15,7 +15,7 @@ from ragworth.calls.job import NOT_ASKED, Job
 from ragworth.calls.programs import NoValue, Program, forecast_programs, require_response, run_programs
 from ragworth.calls.store import Store
 from ragworth.errors import JobStopped, ModelError
-from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Generated, Prompt, Request
+from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Generated, Output, Prompt, Request, Usage
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from tests.calls.samples import filled, fresh, question, share
 from tests.strategies import examples
@@ -307,3 +307,10 @@ def test_peeking_sees_what_this_job_was_told() -> None:
     assert job.peek([question(1)]) == [None]
     (found,) = job.run([question(1)])
     assert job.peek([question(1)]) == [found]
+
+
+def test_a_text_that_was_withheld_is_no_response() -> None:
+    made = Generated((Output("Yes", "stop"), Output("The", "content_filter")), Usage(1, 2, 0.0))
+    with pytest.raises(NoValue) as caught:
+        require_response(made, Generated)
+    assert (caught.value.status, caught.value.raw) == ("refused", "Yes\nThe")

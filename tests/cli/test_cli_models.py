@@ -116,7 +116,7 @@ def test_labels_get_probabilities(desk: Desk) -> None:
 def test_texts_and_several_of_them(desk: Desk) -> None:
     desk.script({"*": "a city in Europe"})
     (first, *_) = table(desk.ask("--length", "2").stdout)
-    assert (first["text"], first["finish"]) == ("a city", "length")
+    assert (first["text"], first["finish"], first["status"]) == ("a city", "length", "truncated")
     (first, *_) = table(desk.ask("--length", "9", "--n", "2", "--temperature", "1").stdout)
     assert (first["texts"], first["finishes"]) == (["a city in Europe"] * 2, ["stop"] * 2)
 

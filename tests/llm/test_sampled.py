@@ -39,6 +39,16 @@ class Saying(Scripted):
         ]
 
 
+class Ending(Saying):
+    """The same, but every text ends for this reason."""
+
+    finish = "length"
+
+    def generate(self, requests: Sequence[Generate]) -> list[Generated | Failure]:
+        made = [one for one in super().generate(requests) if isinstance(one, Generated)]
+        return [one._replace(outputs=tuple(o._replace(finish=self.finish) for o in one.outputs)) for one in made]
+
+
 def chosen(texts: Sequence[str], labels: tuple[str, ...], samples: int = 0) -> Chosen:
     (found,) = SampledModel(Saying(*texts), samples=samples or len(texts)).choose([Choose(PROMPT, labels)])
     assert isinstance(found, Chosen)
@@ -161,3 +171,31 @@ def test_by_its_written_form(save: Save) -> None:
 def test_the_number_of_tokens_is_an_option(save: Save) -> None:
     path = save("a.json", '{"*": "no no"}')
     assert isinstance(llm(f"sampled:scripted:{path}", max_tokens=2), SampledModel)
+
+
+@pytest.mark.parametrize(
+    ("texts", "reason"),
+    [
+        (["Yes, because", "No: there", "It is"], ""),
+        (["Yes, because", "Yes"], "truncated"),
+        (["No, but", "NO-RES"], "truncated"),
+        ([""], "truncated"),
+    ],
+)
+def test_a_truncated_sample_is_no_whole_label(texts: list[str], reason: str) -> None:
+    model = SampledModel(Ending(*texts), samples=len(texts))
+    (found,) = model.choose([Choose(PROMPT, ("Yes", "No", "NO-RESPONSE"))])
+    if not reason:
+        assert isinstance(found, Chosen) and found.probabilities == pytest.approx((1 / 3, 1 / 3, 0))
+        return
+    assert isinstance(found, Failure)
+    assert (found.reason, found.retry) == (reason, False)
+    assert f"1 of {len(texts)} sample" in found.detail
+    assert "max_tokens" in found.detail
+
+
+def test_a_withheld_sample_is_no_sample() -> None:
+    model = Ending("Yes")
+    model.finish = "content_filter"
+    (found,) = SampledModel(model, samples=2).choose([Choose(PROMPT, ("Yes", "No"))])
+    assert isinstance(found, Failure) and found.reason == "refused"

@@ -214,6 +214,8 @@ def test_no_rewrite_at_all_is_an_error() -> None:
         found("rewritten >> bm25", talk(model=writes(" ")))
     with pytest.raises(ModelError, match="none of 1 rewrite succeeded: empty-rewrite 1"):
         found("rewritten >> bm25", talk(model=writes("<message 0a1b2c>")))
+    with pytest.raises(ModelError, match="none of 1 rewrite succeeded: truncated 1"):
+        found("rewritten >> bm25", talk(model=writes("bear " * 99)))
 
 
 def test_long_histories_are_cut_from_the_oldest_message() -> None:

@@ -207,11 +207,17 @@ def test_a_refusal_says_so(text: str) -> None:
 
 
 def test_why_there_is_no_label() -> None:
-    assert status("", "content_filter") == REFUSED
     assert status("The text is long and it", "length") == TRUNCATED
     assert status("The text is good") == UNPARSABLE
     assert status("", "length") == TRUNCATED
     assert status("I'm sorry, but as it is", "length") == REFUSED
+
+
+def test_a_truncated_text_is_no_whole_label() -> None:
+    for text in ("4", "4.", "The text is good, so NO", '{"label": "4"'):
+        assert status(text, "length", HOLDS if "NO" in text else RATINGS) == TRUNCATED, text
+    for text in ("4 because the passage says", '{"label": 4}'):
+        assert parse_label(made(text, "length"), RATINGS).label == "4"
 
 
 def test_the_longer_of_two_labels_is_read_where_one_begins_with_the_other() -> None:

@@ -16,7 +16,7 @@ from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.graders.judge import GRADE_LABELS
 from ragworth.llm.contract import Generate, Generated
 from ragworth.tasks.findings import AspectValues, require_abilities, value_unless_cut
-from ragworth.tasks.labels import REFUSED, LabelScale, ask_label, choose_label_method
+from ragworth.tasks.labels import LabelScale, ask_label, choose_label_method
 from ragworth.tasks.options import option, prompt_option
 from ragworth.text_match.overlap import COMPARISONS
 from ragworth.text_match.refusals import find_refusal
@@ -92,8 +92,6 @@ class DownstreamAnnotator(Annotator):
         (outcome,) = yield [Generate(prompt, max_tokens=self.length, stop=reply.stop)]
         made = require_response(outcome, Generated)
         output = reply.trim(made.outputs[0])
-        if output.finish == "content_filter":
-            raise NoValue(REFUSED, "the endpoint withheld the answer", output.text)
         if not output.text.strip():
             raise NoValue("empty-answer", "the model wrote nothing", output.text)
         detail = {

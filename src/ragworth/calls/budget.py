@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ragworth.errors import InputError, format_count, format_seconds
-from ragworth.llm.contract import Card, Choose, Failure, Generate, Generated, Model, Request, Response, Score
+from ragworth.llm.contract import LENGTH, Card, Choose, Failure, Generate, Generated, Model, Request, Response, Score
 
 CHARACTERS_PER_TOKEN = 4
 """Rule of thumb for prompts that haven't been tokenized."""
@@ -120,7 +120,7 @@ def unreported_tokens(request: Request, response: Response, model: Model, choice
     highest = upper_bound_tokens(request, model, choice)
     if no_written and isinstance(response, Generated):
         texts = sum(len(one.text.encode("utf-8", "replace")) for one in response.outputs)
-        cut_off = any(one.finish == "length" for one in response.outputs)
+        cut_off = any(one.finish == LENGTH for one in response.outputs)
         written = highest.written if cut_off else min(texts, highest.written)
     return TokenEstimate(highest.read if no_read else read, written)
 

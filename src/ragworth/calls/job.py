@@ -30,7 +30,7 @@ REQUEST_WINDOW = 16384
 
 MAX_FAILURES_IN_A_ROW = 25
 """Failures in a row after which a job gives up, if they are transient or of these kinds."""
-SURE_TO_FAIL = ("unauthorised", "no-text", "reasons-first")
+SURE_TO_FAIL = ("unauthorised", "no-text", "reasons-first", "truncated")
 """Reasons for which most other calls to the same model will fail too."""
 
 MEMORY_REMEDY = "lower the model's context_length, batch_tokens or concurrency (-O NAME=VALUE)"

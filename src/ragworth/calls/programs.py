@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 from ragworth.calls.budget import CallPlan
 from ragworth.calls.job import Job
 from ragworth.errors import format_count
-from ragworth.llm.contract import Failure, Request, Response
+from ragworth.llm.contract import WITHHELD, Failure, Generated, Request, Response
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -45,10 +45,12 @@ class NoValue(Exception):  # noqa: N818 (it is a result)
 
 
 def require_response(outcome: Response | Failure, kind: type[R]) -> R:
-    """Return the response if it has this type, otherwise raise `NoValue`."""
+    """Return the response if it has this type, otherwise raise `NoValue`. A text that was withheld is none."""
     if isinstance(outcome, Failure):
         raise NoValue(outcome.reason, outcome.detail)
     assert isinstance(outcome, kind)
+    if isinstance(outcome, Generated) and outcome.is_withheld:
+        raise NoValue("refused", WITHHELD, "\n".join(output.text for output in outcome.outputs))
     return outcome
 
 

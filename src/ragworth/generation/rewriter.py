@@ -16,9 +16,9 @@ from ragworth import prompts
 from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.conversations import Turn, cut_messages, recent_messages, spoken_messages
 from ragworth.errors import InputError, PromptError, format_count, format_list
-from ragworth.llm.contract import REWRITE, Card, Generate, Generated, Prompt
+from ragworth.llm.contract import LENGTH, REWRITE, Card, Generate, Generated, Output, Prompt
 from ragworth.prompts.template import Template
-from ragworth.tables import OK
+from ragworth.tables import OK, TRUNCATED
 from ragworth.tasks.contract import Task
 from ragworth.tasks.findings import describe_source, frame_from_rows, missing_notes, require_abilities
 from ragworth.tasks.options import option, validate_options
@@ -126,8 +126,8 @@ class QueryRewriter(Task[Turn, TurnRewrites, RewritingResult]):
             raise NoValue(NO_HISTORY, "nothing was said before this turn, so there is nothing to add to it")
         (outcome,) = yield [self.request(item)]
         made = require_response(outcome, Generated)
-        texts = [self.template.reply.trim(output).text for output in made.outputs]
-        return TurnRewrites(tuple(map(_read_rewrite, texts)), cut_messages(item.history, self.history))
+        outputs = [self.template.reply.trim(output) for output in made.outputs]
+        return TurnRewrites(tuple(map(_read_rewrite, outputs)), cut_messages(item.history, self.history))
 
     def collect(
         self,
@@ -166,11 +166,13 @@ def render_turn(template: Template, turn: Turn, characters: int) -> Prompt:
     return template.render({"query": turn.question, "history": shown})
 
 
-def _read_rewrite(text: str) -> str | NoValue:
+def _read_rewrite(output: Output) -> str | NoValue:
     """A rewrite on one line, or why there is none."""
-    line = " ".join(_MARK.sub(" ", text).split())
+    line = " ".join(_MARK.sub(" ", output.text).split())
     if not line:
-        return NoValue(EMPTY_REWRITE, "the model wrote nothing", text)
+        return NoValue(EMPTY_REWRITE, "the model wrote nothing", output.text)
     if find_refusal(line) is not None:
-        return NoValue(REFUSED, "the model declined to rewrite the turn", text)
+        return NoValue(REFUSED, "the model declined to rewrite the turn", output.text)
+    if output.finish == LENGTH:
+        return NoValue(TRUNCATED, "the rewrite ended at its greatest length", output.text)
     return line

@@ -15,7 +15,7 @@ from ragworth import prompts
 from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.errors import InputError, format_count
 from ragworth.generation.oracle import ORACLE_SOURCES, OracleSelector
-from ragworth.llm.contract import Card, Generate, Generated, Output, Usage
+from ragworth.llm.contract import LENGTH, Card, Generate, Generated, Output, Usage
 from ragworth.prompts.template import Template
 from ragworth.tables import ANSWERED_STATUSES, EMPTY_ANSWER, OK, TRUNCATED, Answers, Contexts
 from ragworth.tasks.answerability import DECLINING
@@ -208,7 +208,7 @@ class AnswerWriter(Task[AnswerItem, WrittenAnswer, AnsweringResult]):
         return self.parse(item, require_response(outcome, Generated))
 
     def parse(self, item: AnswerItem, made: Generated) -> WrittenAnswer:
-        """Read what the model wrote; raises `NoValue` if the endpoint withheld it."""
+        """Read what the model wrote."""
         output = self._template_of(item).reply.trim(made.outputs[0])
         return _parse_answer(output, made.usage, [each.id for each in self.shown(item)])
 
@@ -245,9 +245,7 @@ class AnswerWriter(Task[AnswerItem, WrittenAnswer, AnsweringResult]):
 
 
 def _parse_answer(output: Output, usage: Usage, shown: Sequence[str]) -> WrittenAnswer:
-    if output.finish == "content_filter":
-        raise NoValue("refused", "the endpoint withheld the answer", output.text)
-    status = TRUNCATED if output.finish == "length" else OK
+    status = TRUNCATED if output.finish == LENGTH else OK
     cited = parse_citations(output.text, shown)
     return WrittenAnswer(
         output.text,

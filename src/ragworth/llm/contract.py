@@ -151,17 +151,30 @@ class Trace(NamedTuple):
     """The tokens' ids in the model's vocabulary, if known."""
 
 
+STOP, LENGTH, CONTENT_FILTER = "stop", "length", "content_filter"
+
+
 class Output(NamedTuple):
-    """A generated text, and why it ended: ``stop``, ``length`` or the endpoint's own word."""
+    """A generated text, and why it ended: ``stop``, ``length`` (truncated), ``content_filter`` (withheld, even if some
+    of the text came) or the endpoint's own word.
+    """
 
     text: str
     finish: str
     trace: Trace | None = None
 
 
+WITHHELD = "the endpoint's content filter held the output back"
+
+
 class Generated(NamedTuple):
     outputs: tuple[Output, ...]
     usage: Usage
+
+    @property
+    def is_withheld(self) -> bool:
+        """Whether any of the outputs is."""
+        return any(output.finish == CONTENT_FILTER for output in self.outputs)
 
 
 class Scored(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragworth.llm.contract import Failure, Output, Trace
+from ragworth.llm.contract import LENGTH, Failure, Output, Trace
 
 OPEN, CLOSE = "<think>", "</think>"
 
@@ -22,7 +22,7 @@ def drop_reasoning(output: Output) -> Output | Failure:
     thought, closed, answer = output.text.partition(CLOSE)
     if not opened and (not closed or OPEN in thought or not thought.endswith("\n")):
         return output
-    if not closed or (not answer.strip() and output.finish == "length"):
+    if not closed or (not answer.strip() and output.finish == LENGTH):
         return ONLY_REASONING
     trace = output.trace if output.trace is None else _after_reasoning(output.trace)
     if output.trace is not None and trace is None:

@@ -7,8 +7,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ragworth.errors import ModelError
-from ragworth.llm.contract import Card, Choose, Chosen, Failure, Generate, Generated, GeneratingModel, Model, Prompt
+from ragworth.errors import ModelError, format_count
+from ragworth.llm.contract import (
+    LENGTH,
+    WITHHELD,
+    Card,
+    Choose,
+    Chosen,
+    Failure,
+    Generate,
+    Generated,
+    GeneratingModel,
+    Model,
+    Prompt,
+)
 
 
 class SampledModel:
@@ -75,10 +87,17 @@ class SampledModel:
         ]
 
 
-def _count_labels(request: Choose, made: Generated) -> Chosen:
-    """Shares of the samples that begin with each label, with their intervals."""
+def _count_labels(request: Choose, made: Generated) -> Chosen | Failure:
+    """Shares of the samples that begin with each label, with their intervals; a failure if a sample is incomplete."""
+    if made.is_withheld:
+        return Failure("refused", WITHHELD, retry=False)
     begins = [output.text.lstrip(" \t\r\n\"'*`").casefold() for output in made.outputs]
     labels = [label.strip().casefold() for label in request.labels]
+    open_ended = [text for text, output in zip(begins, made.outputs, strict=True) if output.finish == LENGTH]
+    undecided = sum(any(label.startswith(text) for label in labels) for text in open_ended)
+    if undecided:
+        detail = f"{undecided} of {format_count(len(begins), 'sample')} ended within a label, at the greatest length: "
+        return Failure("truncated", f"{detail}raise the option max_tokens", retry=False)
     counts = [0] * len(labels)
     for text in begins:
         matching = [i for i, label in enumerate(labels) if _starts_with_label(text, label)]

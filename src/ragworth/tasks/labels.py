@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, cast
 
 from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.errors import InputError, PromptError, format_list
-from ragworth.llm.contract import Card, Choose, Chosen, Generate, Generated, Prompt, Usage
+from ragworth.llm.contract import LENGTH, Card, Choose, Chosen, Generate, Generated, Prompt, Usage
 from ragworth.prompts.reply import REPLY_KEYS, UNDECLARED, ReplyFormat
 from ragworth.prompts.template import Template
 from ragworth.tasks.findings import require_abilities
@@ -24,6 +24,7 @@ UNPARSABLE = "unparsable"
 _REFUSAL = re.compile(r"\b(sorry|apologi[sz]e|i can(?:no|')t|i am unable|i'm unable|as an ai)\b", re.I)
 
 
+_BEFORE_LABEL = " \t\r\n\"'*`([{#"
 _NUMBER = re.compile(r"[-−–]?\d+(?:[.,]\d+)*")
 _NEGATED = re.compile(
     r"(?:\b(?:not|cannot|neither|nor|never|hardly|barely|partially|partly|mostly|almost|half)|n['’]t)"
@@ -136,7 +137,7 @@ class LabelScale:
         Numbers beside it (``3 or 4``, ``4 out of 10``, ``3.5, where 5 is best``), another label (``YES or NO``), and a
         word before it that takes it back (``not CORRECT``, ``partially CORRECT``) leave none.
         """
-        bare = self._bare(text).lstrip(" \t\r\n\"'*`([{#")
+        bare = self._bare(text).lstrip(_BEFORE_LABEL)
         exact = [match for match in self._pattern.finditer(bare) if match[0] in self.written]
         if begins := self._pattern.match(bare):
             label = begins[0]
@@ -153,6 +154,12 @@ class LabelScale:
         ):
             return None
         return number if {self._names[match[0].casefold()] for match in exact} <= {number} or begins else None
+
+    def begins(self, text: str) -> bool:
+        """Whether a text begins with a label and has another word after it."""
+        bare = self._bare(text).lstrip(_BEFORE_LABEL)
+        label = self._pattern.match(bare)
+        return label is not None and re.search(r"\w", bare[label.end() :]) is not None
 
     @property
     def _counts(self) -> bool:
@@ -251,15 +258,19 @@ def _likeliest(chosen: Chosen, scale: LabelScale) -> LabelResult:
 
 
 def parse_label(made: Generated, scale: LabelScale) -> LabelResult:
-    """Parse the label from a model's text; raise the reason, with the text, if there is none."""
+    """Parse the label from a model's text; raise the reason, with the text, if there is none.
+
+    A truncated text may go on with another label, so a label counts only if the text begins with it and goes on.
+    """
     output, field = scale.reply.trim(made.outputs[0]), scale.reply.field
-    number = scale.parse_field(output.text) if field else scale.parse(_unwrap_json_label(output.text))
-    if number is not None:
+    text, cut_off = _unwrap_json_label(output.text), output.finish == LENGTH
+    number = scale.parse_field(output.text) if field else scale.parse(text)
+    if number is not None and (field or not cut_off or text is not output.text or scale.begins(text)):
         estimator = "parsed from JSON" if field else "parsed"
         return LabelResult(scale.labels[number], scale.values[number], made.usage, output.text, estimator=estimator)
-    if output.finish == "content_filter" or _REFUSAL.search(output.text):
+    if _REFUSAL.search(output.text):
         raise NoValue(REFUSED, "the model declined to judge", output.text)
-    if output.finish == "length":
+    if cut_off:
         raise NoValue(TRUNCATED, "the text ended at its greatest length before a label came", output.text)
     names: Sequence[str] = list(scale.written)
     where = f"JSON with the field {field!r}: " if field else ""

@@ -38,6 +38,8 @@ ASK = Generate(Prompt.chat("hello"), max_tokens=2)
 EMPTY = edited(lambda value: value | {"choices": []})
 NULL = edited(lambda value: value | {"choices": [{"message": {"content": None}}]})
 
+ABANDONED = edited(lambda value: value | {"choices": [one | {"finish_reason": "error"} for one in value["choices"]]})
+
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,6 +78,7 @@ def ask(server: Endpoint, *acts: Act, **options: Any) -> Generated | Failure:
         [TRUNCATED, HTML],
         [EMPTY, NULL],
         [Act(body=b'{"error": {"message": "busy", "code": 503}}')],
+        [ABANDONED],
         [Act(body=b"\xff\xfe"), Act(200, b"gzip?", {"Content-Encoding": "gzip"})],
     ],
 )
@@ -102,6 +105,7 @@ def test_what_passes_is_waited_for(server: Endpoint, acts: list[Act]) -> None:
         (HTML, "malformed", 3),
         (EMPTY, "malformed", 3),
         (NULL, "malformed", 3),
+        (ABANDONED, "server-error", 3),
         (edited(lambda value: [value]), "malformed", 3),
         (edited(lambda value: value | {"choices": {"0": 1}}), "malformed", 3),
         (Act(body=b""), "malformed", 3),

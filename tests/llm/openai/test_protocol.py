@@ -128,6 +128,13 @@ def test_a_table_that_lost_tokens_is_not_shown_at_all() -> None:
         (chat(message={"content": "", "refusal": "no"}), "refused", "refused to answer"),
         (chat(message={"content": None, "refusal": "no"}), "refused", "refused to answer"),
         (chat(message={"content": ""}, finish_reason="content_filter"), "refused", "content filter"),
+        (chat(message={"content": None}, finish_reason="SAFETY"), "refused", "content filter"),
+        (chat(finish_reason="error"), "server-error", "gave up on the output: error"),
+        (chat(finish_reason="abort"), "server-error", "abort"),
+        (chat(finish_reason=None, status="failed"), "server-error", "failed"),
+        (chat(finish_reason=None, error={"code": 502, "message": "upstream\ndied"}), "server-error", "upstream died"),
+        (chat() | {"error": "no memory"}, "server-error", "no memory"),
+        (chat() | {"status": "cancelled"}, "server-error", "cancelled"),
         (chat(logprobs=[1]), "malformed", "logprobs is a list"),
         (chat(logprobs={"content": [7]}), "malformed", "a token is a number"),
         (chat(logprobs={"content": [{"token": "a", "logprob": "x"}]}), "malformed", "a log-probability is a string"),
@@ -141,7 +148,7 @@ def test_what_a_reply_must_not_be(value: Any, reason: str, detail: str) -> None:
         read_choices(value)
     assert caught.value.failure.reason == reason
     assert detail in caught.value.failure.detail
-    assert caught.value.failure.retry == (reason == "malformed")
+    assert caught.value.failure.retry == (reason in ("malformed", "server-error"))
 
 
 def test_a_text_in_parts_is_joined_without_its_reasoning() -> None:
@@ -151,6 +158,25 @@ def test_a_text_in_parts_is_joined_without_its_reasoning() -> None:
         {"type": "text", "text": "months"},
     ]
     assert read_choices(chat(message={"content": parts}))[0].text == "36 months"
+
+
+@pytest.mark.parametrize(
+    ("given", "finish"),
+    [
+        ("MAX_TOKENS", "length"),
+        ("model_length", "length"),
+        ("end_turn", "stop"),
+        ("STOP", "stop"),
+        ("RECITATION", "content_filter"),
+        ("refusal", "content_filter"),
+        ("tool_calls", "tool_calls"),
+        (None, "unknown"),
+        (7, "unknown"),
+        ("x" * 99, "x" * 39 + "…"),
+    ],
+)
+def test_why_an_output_ended(given: Any, finish: str) -> None:
+    assert read_choices(chat(finish_reason=given))[0].finish == finish
 
 
 def test_a_filtered_output_with_text_is_an_output() -> None:
@@ -164,7 +190,7 @@ def test_no_json_does_harm(value: Any) -> None:
         try:
             read(value)
         except EndpointError as caught:
-            assert caught.failure.reason in ("malformed", "refused")
+            assert caught.failure.reason in ("malformed", "refused", "server-error")
 
 
 @given(st.binary(max_size=60) | JSON.map(lambda value: json.dumps(value).encode()), st.integers(300, 599))

@@ -13,7 +13,7 @@ import polars as pl
 
 from ragworth import prompts
 from ragworth.calls.programs import NoValue, Program, require_response
-from ragworth.llm.contract import Card, Generate, Generated, Output
+from ragworth.llm.contract import LENGTH, Card, Generate, Generated, Output
 from ragworth.prompts.template import Template
 from ragworth.tables import OK
 from ragworth.tasks.contract import Task
@@ -120,9 +120,9 @@ class TaggedWriter(Task[WritingItem, WrittenTexts, TaggedWritingResult]):
         texts = tagged_texts(output.text, self.tag)
         if texts:
             return texts
-        if output.finish == "content_filter" or find_refusal(output.text) is not None:
+        if find_refusal(output.text) is not None:
             raise NoValue(REFUSED, "the model declined to write", output.text)
-        if output.finish == "length":
+        if output.finish == LENGTH:
             raise NoValue(TRUNCATED, "the text ended at its greatest length before a tag was closed", output.text)
         raise NoValue(UNPARSABLE, f"expected texts between <{self.tag}> and </{self.tag}>", output.text)
 

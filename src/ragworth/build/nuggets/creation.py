@@ -16,7 +16,7 @@ from ragworth.build.crux.writing import tagged_texts
 from ragworth.build.nuggets.files import Nugget, NuggetList
 from ragworth.calls.programs import NoValue, Program, combine_programs, require_response
 from ragworth.errors import format_count
-from ragworth.llm.contract import Card, Generate, Generated
+from ragworth.llm.contract import LENGTH, Card, Generate, Generated
 from ragworth.prompts.template import Template
 from ragworth.tables import OK
 from ragworth.tasks.contract import Task
@@ -114,7 +114,7 @@ class NuggetCreator(Task[NuggetItem, CreatedNuggets, NuggetResult]):
         output = response.outputs[0]
         if response.usage.cut:
             raise NoValue(CUT, f"{response.usage.cut:,} characters of passages did not fit into the model's context")
-        if output.finish == "length":
+        if output.finish == LENGTH:
             raise NoValue(TRUNCATED, "the list ended at its greatest length", output.text)
         texts = tuple(dict.fromkeys(tagged_texts(output.text, "nugget")))[: self.most]
         if not texts and not _NONE.search(output.text):

@@ -209,7 +209,8 @@ class EndpointChannel:
         except RecursionError:
             raise AttemptFailed(malformed_reply("the reply is nested too deeply"), most=MALFORMED_RETRIES) from None
         except EndpointError as cause:
-            raise AttemptFailed(cause, most=MALFORMED_RETRIES if cause.failure.reason == "malformed" else 0) from None
+            again = cause.failure.reason in ("malformed", "server-error")
+            raise AttemptFailed(cause, most=MALFORMED_RETRIES if again else 0) from None
 
     def _setback(self, cause: EndpointError, text: str, after: str | None) -> AttemptFailed:
         overload = is_overload(cause.status)

@@ -11,8 +11,9 @@ import json
 from collections.abc import Callable, Mapping, Sized
 from typing import Any, NamedTuple, TypeVar
 
-from ragworth.llm.contract import MAX_TOKENS, Failure, Generate, Prompt, PromptMessage, Span
-from ragworth.llm.openai.errors import EndpointError, malformed_reply, one_line
+from ragworth.llm.contract import CONTENT_FILTER, MAX_TOKENS, WITHHELD, Failure, Generate, Prompt, PromptMessage, Span
+from ragworth.llm.openai.errors import EndpointError, malformed_reply
+from ragworth.llm.openai.finish_reasons import read_finish, refuse_abandoned
 from ragworth.llm.openai.validation import MAX_ID, bounded_int, check_top, json_kind, read_logprob, read_own_logprob
 from ragworth.llm.reasoning import ONLY_REASONING
 
@@ -125,27 +126,29 @@ def raw_choices(value: Any) -> list[dict[str, Any]]:
     found = _field(value, "choices", list)
     if not found:
         raise malformed_reply("the reply has no choices")
-    return [_object(one, "a choice") for one in found]
+    choices = [_object(one, "a choice") for one in found]
+    for part in (value, *choices):
+        refuse_abandoned(part)
+    return choices
 
 
 def _read_choice(choice: dict[str, Any], shown: bool) -> ReplyChoice:
-    finish = choice.get("finish_reason")
-    finish = finish if isinstance(finish, str) else "unknown"
+    finish = read_finish(choice)
     message = choice if "text" in choice else _field(choice, "message", dict)
     text = message.get("text" if "text" in choice else "content")
     reasoned = bool(message.get("reasoning_content") or message.get("reasoning"))
     if isinstance(text, list):
         reasoned = reasoned or any(isinstance(part, dict) and part.get("type") == "thinking" for part in text)
         text = _join_parts(text)
-    if not text and finish == "content_filter":
-        raise EndpointError(Failure("refused", "the endpoint's content filter held the output back", retry=False))
+    if not text and finish == CONTENT_FILTER:
+        raise EndpointError(Failure("refused", WITHHELD, retry=False))
     if not text and isinstance(message.get("refusal"), str) and (text is None or message["refusal"]):
         raise EndpointError(Failure("refused", "the model refused to answer", retry=False))
     if not text and reasoned:
         raise EndpointError(ONLY_REASONING)
     if not isinstance(text, str):
         raise malformed_reply(f"the text of a choice is {json_kind(text)}, not a string")
-    return ReplyChoice(replace_surrogates(text), _shorten(finish), read_tokens(choice) if shown else None)
+    return ReplyChoice(replace_surrogates(text), finish, read_tokens(choice) if shown else None)
 
 
 def _join_parts(parts: list[Any]) -> str:
@@ -247,7 +250,3 @@ def replace_surrogates(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
-
-
-def _shorten(word: str) -> str:
-    return one_line(word, 40)

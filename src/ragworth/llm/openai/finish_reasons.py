@@ -1,0 +1,88 @@
+"""Why an output ended, in one vocabulary for all endpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ragworth.llm.contract import CONTENT_FILTER, LENGTH, STOP, Failure
+from ragworth.llm.openai.errors import EndpointError, one_line
+
+UNKNOWN_FINISH = "unknown"
+
+_SAME = {
+    STOP: ("eos", "eos_token", "end_turn", "stop_sequence", "complete", "completed", "finish_reason_stop"),
+    LENGTH: (
+        "max_tokens",
+        "max_length",
+        "max_output_tokens",
+        "max_completion_tokens",
+        "model_length",
+        "token_limit",
+        "context_length",
+        "context_length_exceeded",
+        "model_context_window_exceeded",
+        "finish_reason_max_tokens",
+        "incomplete",
+    ),
+    CONTENT_FILTER: (
+        "content_filtered",
+        "content-filter",
+        "filtered",
+        "safety",
+        "image_safety",
+        "refusal",
+        "refused",
+        "recitation",
+        "blocklist",
+        "blocked",
+        "prohibited_content",
+        "spii",
+        "sensitive",
+        "guardrail_intervened",
+        "guardrails",
+        "finish_reason_safety",
+        "finish_reason_recitation",
+        "error_toxic",
+    ),
+}
+_ABANDONED = frozenset(
+    (
+        "error",
+        "failed",
+        "failure",
+        "abort",
+        "aborted",
+        "abandoned",
+        "cancelled",
+        "canceled",
+        "interrupted",
+        "timeout",
+        "network_error",
+        "server_error",
+        "insufficient_system_resource",
+        "user_cancel",
+        "malformed_function_call",
+    )
+)
+_NAMES = {word: name for name, words in _SAME.items() for word in (name, *words)}
+
+
+def read_finish(choice: Mapping[str, Any]) -> str:
+    """Why a choice ended: ``stop``, ``length``, ``content_filter``, or the endpoint's own word."""
+    given = _given(choice)
+    return _NAMES.get(given.strip().lower()) or one_line(given, 40) or UNKNOWN_FINISH
+
+
+def refuse_abandoned(part: Mapping[str, Any]) -> None:
+    """Raise if the endpoint gave up on a reply or choice, even if some of its text came."""
+    given, error = _given(part), part.get("error")
+    if error or given.strip().lower() in _ABANDONED:
+        said = error.get("message") if isinstance(error, dict) else error
+        detail = f"the endpoint gave up on the output: {said if isinstance(said, str) else given or 'error'}"
+        raise EndpointError(Failure("server-error", one_line(detail)))
+
+
+def _given(part: Mapping[str, Any]) -> str:
+    """The endpoint's word for how it ended."""
+    return next((part[name] for name in ("finish_reason", "status") if isinstance(part.get(name), str)), "")
