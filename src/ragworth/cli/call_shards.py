@@ -121,27 +121,29 @@ def merge(plan: str, store: str, no_prompts: bool) -> None:
     merged = list(merge_shards(ShardPlan.read(plan), store, prompts=not no_prompts))
     calls, answers = sum(one.shard.calls for one in merged), sum(one.answers for one in merged)
     click.echo(f"{answers:,} of {format_count(calls, 'call')} have an answer in {store}")
-    for text, number in _counts(merged):
+    for noun, text, number in _counts(merged):
         if number:
-            click.echo(f"note: {number:,} {text}", err=True)
+            click.echo(f"note: {format_count(number, noun)} {text}", err=True)
     rejected = [problem for one in merged for problem in one.rejected]
     if rejected:
         raise StoreError(
-            f"{format_count(len(rejected), 'answer')} or files were left out",
+            f"{format_count(len(rejected), 'answer or file', 'answers or files')} left out",
             file=plan,
             more=tuple(rejected[:5]),
             remedy="run their shards again, then merge again",
         )
     if incomplete := [str(number) for number, one in enumerate(merged) if one.missing]:
+        more = f" and {len(incomplete) - 20:,} more" if len(incomplete) > 20 else ""
         raise JobStopped(
-            f"{format_count(calls - answers, 'call')} without an answer in shards {', '.join(incomplete[:20])}\n"
-            "  to do: run these shards again, then merge again"
+            f"{format_count(calls - answers, 'call')} without an answer in "
+            f"{'shard' if len(incomplete) == 1 else 'shards'} {', '.join(incomplete[:20])}{more}\n"
+            f"  to do: run {'it' if len(incomplete) == 1 else 'these shards'} again, then merge again"
         )
 
 
-def _counts(merged: list[Any]) -> list[tuple[str, int]]:
+def _counts(merged: list[Any]) -> list[tuple[str, str, int]]:
     return [
-        ("answers came twice with the same value", sum(one.repeated for one in merged)),
-        ("answers came twice with different values; the first was kept", sum(one.conflicts for one in merged)),
-        ("calls failed", sum(sum(one.failed.values()) for one in merged)),
+        ("answer", "came twice with the same value", sum(one.repeated for one in merged)),
+        ("answer", "came twice with different values; the first was kept", sum(one.conflicts for one in merged)),
+        ("call", "failed", sum(sum(one.failed.values()) for one in merged)),
     ]
