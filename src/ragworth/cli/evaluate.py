@@ -136,18 +136,19 @@ def answer_table(found: Any) -> Any:
     """The systems, best first, with the main outcomes of their answers."""
     import polars as pl
 
-    from ragworth.report.page.answer_sentences import interval_words
-
     def cell(name: str, mean: Any) -> str:
         if mean is None or mean.mean is None:
             return "–"
-        ends = interval_words(mean.low, mean.high, name in found.shares).partition("interval ")[2]
+        scale = found.scales[name]
+        ends = scale.ends(mean.low, mean.high)
         some = f"{mean.n:,} of {mean.total:,}" if mean.n < mean.total else ""
-        return " ".join(filter(None, (found.words(name, mean.mean), ends and f"[{ends}]", some)))
+        return " ".join(filter(None, (scale.value(mean.mean, mean.low, mean.high), ends and f"[{ends}]", some)))
 
+    shared = found.ranking.shared_means
     return pl.DataFrame(
         {"system": each.system, "group": each.group}
-        | {name: cell(name, each.means.get(name)) for name in found.outcomes[:4]}
+        | ({f"{found.main} (shared)": cell(found.main, shared.get(each.system))} if shared else {})
+        | {name: cell(name, each.means.get(name)) for name in found.outcomes[: 3 if shared else 4]}
         for each in found.standings
     )
 
@@ -227,11 +228,13 @@ def evaluation_record(found: Any) -> dict[str, Any]:
 
 def answer_record(found: Any) -> dict[str, Any]:
     """Which system answers better, for machines."""
+    shared = found.ranking.shared_means
     systems = [
         {
             "system": each.system,
             "group": each.group,
             "outcomes": {name: mean._asdict() for name, mean in each.means.items()},
+            **({"shared": shared[each.system]._asdict()} if each.system in shared else {}),
             "sentence": each.sentence,
         }
         for each in found.standings

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from ragworth.errors import format_count, format_list
 from ragworth.stats.estimate import Estimate
 from ragworth.stats.resampling import ConfidenceInterval
@@ -24,6 +26,13 @@ def count_queries(number: int) -> str:
 
 MAX_DIGITS = 6
 """Digits after the point, at most."""
+
+
+def digits_within(width: float) -> int:
+    """Digits that an interval of this width allows: 2 for most metrics, more if it is narrow, fewer if it is wide."""
+    if width >= 0.05:
+        return 2 if width < 2 else 1 if width < 20 else 0
+    return min(math.ceil(-math.log10(width / 5)), MAX_DIGITS) if width > 0 else 2
 
 
 def digits_beside_zero(low: float, high: float, digits: int) -> int:

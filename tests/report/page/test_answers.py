@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import polars as pl
 
-from ragworth.report.page.answer_sentences import interval_words
+from ragworth.cli.evaluate import answer_table
 from ragworth.report.page.answers import AnswerOverview, build_answers
+from ragworth.report.page.scales import OutcomeScale
+from ragworth.report.page.sections.answers import outcome_table
 from ragworth.tables import OK, Outcomes
 from tests.report.page.small_samples import GRADES, results
 
@@ -37,9 +39,26 @@ def test_systems_with_different_questions_are_ranked_by_those_they_share() -> No
     assert [each.system for each in found.standings] == ["a", "b"]
     assert found.headline.startswith("a ")
     assert "the 6 of 20 questions that have a grade for both" in found.headline
+    assert found.standings[0].sentence.startswith("a: 100 % correct on the 6 shared questions (95 % interval ")
+    assert "; 43 % on its own (95 % interval " in found.standings[0].sentence
     assert "14 of 20 have a grade, so 30 to 60 % of all" in found.standings[0].sentence
+    table = outcome_table(found)
+    assert table.caption == "Answers, ordered by correct (shared)"
+    assert [row[2][0] for row in table.rows] == ["100 %", "33 %"]  # type: ignore[index]
+    assert answer_table(found)["correct (shared)"].str.starts_with("100 %").to_list() == [True, False]
     assert "over the 6 questions that both have" in found.standings[1].sentence
     assert "different questions" in found.notes[0]
+
+
+def test_a_system_that_is_worse_than_another_one_does_not_lead() -> None:
+    """On the 20 questions that all have, a is first; on the 40 that a and b have, b is far better."""
+    a, b = [1.0] * 15 + [-1.0] * 25, [1.0] * 12 + [-1.0] * 8 + [1.0] * 20
+    found = overview({"grade": {"a": a, "b": b, "c": [1.0] * 5 + [-1.0] * 15 + [None] * 20}})
+    assert [each.system for each in found.standings] == ["a", "b", "c"]
+    assert found.headline == (
+        "No system answers best. On the 20 of 40 questions that have a grade for all, a is first: 75 % of its answers "
+        "are correct. But b is significantly better than a on the questions that both have."
+    )
 
 
 def test_a_system_with_few_grades_does_not_lead() -> None:
@@ -59,7 +78,7 @@ def test_systems_without_a_common_question_are_not_ranked() -> None:
 def test_equal_systems_do_not_lead() -> None:
     found = overview({"grade": {"a": [1.0, -1.0] * 10, "b": [1.0, -1.0] * 10}})
     assert found.headline == "a and b score the same: 50 % of their answers are correct."
-    assert "grade" not in found.shares
+    assert not found.scales["grade"].share and found.scales["correct"].share
 
 
 def test_systems_that_share_the_lead_lead_together() -> None:
@@ -94,8 +113,9 @@ def test_few_questions_for_many_systems_can_show_nothing() -> None:
 
 
 def test_the_interval_of_a_difference_shows_that_it_leaves_out_0() -> None:
-    assert interval_words(-0.43, -0.004, True, points=True) == "95 % interval −43.0 to −0.4 points"
-    assert interval_words(-0.43, 0.004, True, points=True) == "95 % interval −43 to 0 points"
+    scale = OutcomeScale(share=True)
+    assert scale.difference_interval(-0.43, -0.004) == "95 % interval −43.0 to −0.4 points"
+    assert scale.difference_interval(-0.43, 0.004) == "95 % interval −43 to 0 points"
 
 
 def test_other_grades_that_contradict_the_verdict_are_named() -> None:
@@ -132,7 +152,7 @@ def test_an_interval_that_leaves_out_0_without_a_significant_test_is_explained()
 
 def test_correctness_on_a_scale_is_no_share() -> None:
     found = overview({"correct": {"a": [4.0, 5.0] * 10, "b": [1.0, 2.0] * 10}})
-    assert found.headline == "a answers best: it has a mean correct of 4.500, significantly more than for b."
+    assert found.headline == "a answers best: it has a mean correct of 4.50, significantly more than for b."
 
 
 def test_a_direction_that_is_assumed_is_said() -> None:
@@ -141,7 +161,7 @@ def test_a_direction_that_is_assumed_is_said() -> None:
     assert overview({"rank_score": marks}).headline.endswith("if higher ones are, call it higher_rank_score.")
     assert overview({"complexity": marks, "mistakes": marks}).main == "mistakes"  # complexity may be good or bad
     found = overview({"mistakes": marks})
-    assert found.headline == "b answers best: it has a mean mistakes of 1.500, significantly less than for a."
+    assert found.headline == "b answers best: it has a mean mistakes of 1.50, significantly less than for a."
     assert "taken to be better" not in overview({"faithfulness": marks}).headline
 
 

@@ -8,40 +8,24 @@ from typing import Any
 from ragworth.answer_outcomes import HUMAN, is_surely_better_if_higher, is_surely_better_if_lower, outcome_direction
 from ragworth.comparison import is_different
 from ragworth.errors import format_count
-from ragworth.report.page.rankings import ALPHA, LEVEL, TEST, MetricMean, Ranking
-from ragworth.report.wording import digits_beside_zero, signed
+from ragworth.report.page.rankings import ALPHA, TEST, MetricMean, Ranking
+from ragworth.report.page.scales import OutcomeScale
 from ragworth.stats.p_limits import smallest_p
 
 FEW = 5
 """Questions up to which the default test finds no difference significant, however large it is."""
 
-
 ROUNDING = 1e-12
 """Means that differ by less are the same number."""
-
-
-def value_words(value: float, share: bool) -> str:
-    """A share in percent, or a number."""
-    return f"{100 * value:.0f} %" if share else signed(value, 3)
-
-
-def interval_words(low: float | None, high: float | None, share: bool, *, points: bool = False) -> str:
-    """An interval in words; empty if there is none."""
-    if low is None or high is None:
-        return ""
-    ends = [100 * end if share else end for end in (low, high)]
-    digits = (0 if high - low >= 0.02 else 1) if share else 3
-    if points:
-        digits = digits_beside_zero(ends[0], ends[1], digits)
-    words = [signed(end, digits) for end in ends]
-    return f"{100 * LEVEL:g} % interval {words[0]} to {words[1]}{(' points' if points else ' %') if share else ''}"
 
 
 class AnswerSentences:
     """What is said of systems by the main outcome."""
 
-    def __init__(self, ranking: Ranking, means: Mapping[str, Mapping[str, MetricMean]], main: str, share: bool) -> None:
-        self.ranking, self.main, self.share = ranking, main, share
+    def __init__(
+        self, ranking: Ranking, means: Mapping[str, Mapping[str, MetricMean]], main: str, scale: OutcomeScale
+    ) -> None:
+        self.ranking, self.main, self.scale = ranking, main, scale
         self.means = {system: mine[main] for system, mine in means.items() if main in mine}
 
     @property
@@ -52,21 +36,22 @@ class AnswerSentences:
             return None
         return " by people's grades" if grader == HUMAN else f" by {grader}" if grader else ""
 
-    def value(self, system: str, mean: float | None = None) -> str:
-        """The mean in words, such as ``81 % correct`` or ``a mean f1 of 0.610``."""
-        mean = self.means[system].mean if mean is None else mean
-        assert mean is not None
-        words = value_words(mean, self.share)
-        if not self.share:
+    def value(self, mean: MetricMean) -> str:
+        """A mean in words, such as ``81 % correct`` or ``a mean f1 of 0.61``."""
+        words = self._number(mean)
+        if not self.scale.share:
             return f"a mean {self.main} of {words}"
         return f"{words} correct{self._by}" if self._by is not None else f"{words} by {self.main}"
 
+    def _number(self, mean: MetricMean) -> str:
+        assert mean.mean is not None
+        return self.scale.value(mean.mean, mean.low, mean.high)
+
     def verdict(self, system: str, *, several: bool = False) -> str:
         """The same as a clause, such as ``81 % of its answers are correct``; of the questions that all share."""
-        mine, shared = self.means[system], self.ranking.shared
-        common = shared.means.get(system) if shared is not None else None
-        words, whose = self.value(system, common), "their" if several else "its"
-        if not self.share or self._by is None:
+        mine, common = self.means[system], self.ranking.shared_means.get(system)
+        words, whose = self.value(common or mine), "their" if several else "its"
+        if not self.scale.share or self._by is None:
             return f"{'they have' if several else 'it has'} {words}"
         if common is None and mine.n < mine.total:
             whose = f"the {mine.n:,} of {whose} {mine.total:,}"
@@ -78,7 +63,7 @@ class AnswerSentences:
         if mine.n == mine.total or mine.mean is None:
             return []
         words = f"{mine.n:,} of {mine.total:,} have a grade"
-        if self.share and mine.n < 0.9 * mine.total:
+        if self.scale.share and mine.n < 0.9 * mine.total:
             right, open_ = mine.mean * mine.n, mine.total - mine.n
             low, high = 100 * right / mine.total, 100 * (right + open_) / mine.total
             words += f", so {low:.0f} to {high:.0f} % of all"
@@ -89,17 +74,23 @@ class AnswerSentences:
         mine = self.means.get(system)
         if mine is None or mine.mean is None:
             return f"{system}: no answer has a value of {self.main}{f' ({mine.missing})' if mine else ''}."
-        span = interval_words(mine.low, mine.high, self.share)
-        facts = "; ".join(filter(None, [span, *self._coverage(mine)]))
-        words = f"{system}: {self.value(system)}{f' ({facts})' if facts else ''}"
+        facts = "; ".join(filter(None, [self.scale.interval(mine.low, mine.high), *self._coverage(mine)]))
+        known = f" ({facts})" if facts else ""
+        if (common := self.ranking.shared_means.get(system)) is None:
+            words = f"{system}: {self.value(mine)}{known}"
+        else:
+            span = self.scale.interval(common.low, common.high)
+            words = f"{system}: {self.value(common)} on the {format_count(common.n, 'shared question')}"
+            words += f"{f' ({span})' if span else ''}; {self._number(mine)} on its own{known}"
         row = self.ranking.difference(baseline, system)
         return f"{words}{self._versus(baseline, row) if row is not None else ''}."
 
     def _versus(self, baseline: str, row: Mapping[str, Any]) -> str:
         if row["difference"] is None:
             return f"; it can't be compared with {baseline}: no question has a value for both"
-        span = interval_words(row["low"], row["high"], self.share, points=True)
-        size, difference = self._points(abs(row["difference"])), self._points(row["difference"])
+        ends = row["low"], row["high"]
+        span = self.scale.difference_interval(*ends)
+        size, difference = (self.scale.difference(each, *ends) for each in (abs(row["difference"]), row["difference"]))
         shared = format_count(row["n"], "question")
         both = f"over the {shared} that both have" if row["n"] < row["total"] else ""
         if is_different(row, ALPHA):
@@ -116,13 +107,9 @@ class AnswerSentences:
         elif row["low"] is not None and row["low"] * row["high"] > 0:
             facts.append(f"the interval leaves out 0, but the test doesn't confirm it: p = {row['p']:.2g}")
         elif row["detectable"]:
-            least = self._points(row["detectable"])
+            least = self.scale.difference(row["detectable"])
             facts.append(f"with {_questions(row)} like these, a difference of {least} would be detected")
         return f"; not significantly different from {baseline} ({'; '.join(filter(None, facts))})"
-
-    def _points(self, difference: float) -> str:
-        digits = 0 if abs(difference) >= 0.01 else 1
-        return f"{signed(100 * difference, digits)} points" if self.share else signed(difference, 3)
 
     def headline(self, systems: Sequence[str]) -> str:
         """Which system answers better, and how sure that is."""
@@ -134,10 +121,11 @@ class AnswerSentences:
         ranked = [system for system in order if system not in left]
         if shared is not None and not shared.n and len(ranked) > 1:
             return f"The systems can't be ranked: no question has a value of {self.main} for all of them."
-        words = self._leader(ranked)
+        better = self._better_than_first(ranked)
+        words = better or self._leader(ranked)
         if len(ranked) > 1:
             words += self._assumed_direction()
-        if shared is not None and shared.n < shared.total and len(ranked) > 1:
+        if shared is not None and shared.n < shared.total and len(ranked) > 1 and not better:
             every = "both" if len(ranked) == 2 else "all of them"
             words += f" This is over the {shared.n:,} of {shared.total:,} questions that have a grade for {every}."
         if left:
@@ -145,13 +133,19 @@ class AnswerSentences:
             words += f" {join_names(left)} {verb} ranked, with grades for fewer than half of the questions."
         if bare := [system for system in systems if system not in order]:
             words += f" {join_names(bare)} {'has' if len(bare) == 1 else 'have'} no value of {self.main}."
-        most = max(self.means[system].n for system in order)
+        return words + self._size_hint(order, several=len(ranked) > 1)
+
+    def _size_hint(self, order: Sequence[str], *, several: bool) -> str:
+        """Whether there are too few questions, or conversations, for any difference to be significant."""
+        rows = list(self.ranking.versus.values()) if several else []
+        turns = [row["conversations"] for row in rows if row.get("conversations") is not None]
+        most = max(turns or [row["n"] for row in rows] or [self.means[system].n for system in order])
+        units, pairs = format_count(most, "conversation" if turns else "question"), self.ranking.pairs
         if most <= FEW:
-            return f"{words} With {format_count(most, 'question')} this is only a hint."
-        pairs = self.ranking.pairs
-        if len(ranked) > 1 and smallest_p(TEST, most, self.ranking.resamples) * pairs >= ALPHA:
-            words += f" With {most:,} questions, no difference can be significant among {pairs:,} pairs of systems."
-        return words
+            return f" With {units} this is only a hint."
+        if several and smallest_p(TEST, most, self.ranking.resamples) * pairs >= ALPHA:
+            return f" With {units}, no difference can be significant among {pairs:,} pairs of systems."
+        return ""
 
     def _assumed_direction(self) -> str:
         """Which values are taken to be better, where only the name of the outcome says it, or nothing."""
@@ -169,8 +163,7 @@ class AnswerSentences:
         """The same of several systems whose means are equal, ahead of others."""
 
         def is_behind(other: str) -> bool:
-            rows = [row for one in best if (row := self.ranking.difference(other, one)) is not None]
-            return bool(rows) and all(is_different(row, ALPHA) for row in rows)
+            return all(self.ranking.order_against(one, other) > 0 for one in best)
 
         behind, level = [one for one in others if is_behind(one)], [one for one in others if not is_behind(one)]
         words = f"{join_names(best)} lead with the same score: {self.verdict(best[0], several=True)}."
@@ -179,10 +172,24 @@ class AnswerSentences:
         but = f", but not than {join_names(level)}" if level else ""
         return f"{words} They are significantly better than {join_names(behind)}{but}."
 
+    def _better_than_first(self, order: Sequence[str]) -> str:
+        """Who is significantly better than the first system, on more questions than those that all share."""
+        best, *others = order
+        shared = self.ranking.shared
+        ahead = [other for other in others if self.ranking.order_against(other, best) > 0]
+        if not ahead or shared is None:
+            return ""
+        verb = "is" if len(ahead) == 1 else "are"
+        return (
+            f"No system answers best. On the {shared.n:,} of {shared.total:,} questions that have a grade for all, "
+            f"{best} is first: {self.verdict(best)}. But {join_names(ahead)} {verb} significantly better than {best} "
+            "on the questions that both have."
+        )
+
     def _leader(self, order: Sequence[str]) -> str:
         best, *others = order
         if not others:
-            span = interval_words(self.means[best].low, self.means[best].high, self.share)
+            span = self.scale.interval(self.means[best].low, self.means[best].high)
             return f"{best}: {self.verdict(best)}{f' ({span})' if span else ''}."
         rows = {other: self.ranking.difference(other, best) for other in others}
         gaps = {other: row["difference"] for other, row in rows.items() if row is not None}
@@ -191,7 +198,7 @@ class AnswerSentences:
             return f"{join_names([best, *equal])} score the same: {self.verdict(best, several=True)}."
         if equal:
             return self._leaders([best, *equal], [other for other in others if other not in equal])
-        behind = [other for other, row in rows.items() if row is not None and is_different(row, ALPHA)]
+        behind = [other for other in others if self.ranking.order_against(best, other) > 0]
         level = [other for other in others if other not in behind]
         if not level:
             than = behind[0] if len(behind) == 1 else "every other system"

@@ -22,7 +22,7 @@ from ragworth.answer_outcomes import (
 from ragworth.comparison import Comparison, compare, is_different, score_matrices, summarise
 from ragworth.errors import format_list
 from ragworth.generation.writer import ORACLE_SYSTEM
-from ragworth.report.page.answer_sentences import AnswerSentences, join_names, value_words
+from ragworth.report.page.answer_sentences import AnswerSentences, join_names
 from ragworth.report.page.rankings import (
     ALPHA,
     LEVEL,
@@ -35,6 +35,7 @@ from ragworth.report.page.rankings import (
     read_means,
     wanted_baseline,
 )
+from ragworth.report.page.scales import OutcomeScale
 from ragworth.results import Results
 from ragworth.stats.paired import holm
 from ragworth.tables import Scores
@@ -58,24 +59,20 @@ class AnswerOverview:
     ----------
     main: the outcome that systems are ordered by.
     outcomes: all that are shown, the main one first.
-    shares: those whose values are shares, which are shown in percent.
+    scales: how the values of each are written: shares in percent.
     comparison: every outcome of every system against the baseline's; None with a single system.
     notes: what to know of the numbers.
     """
 
     main: str
     outcomes: list[str]
-    shares: frozenset[str]
+    scales: Mapping[str, OutcomeScale]
     headline: str
     standings: list[AnswerStanding]
     ranking: Ranking
     baseline: str
     comparison: Comparison | None
     notes: list[str]
-
-    def words(self, outcome: str, value: float) -> str:
-        """A value as a person reads it."""
-        return value_words(value, outcome in self.shares)
 
 
 def build_answers(results: Results, seed: int) -> AnswerOverview | None:
@@ -91,11 +88,12 @@ def build_answers(results: Results, seed: int) -> AnswerOverview | None:
     turns = results.conversations
     summary = summarise(scores, level=LEVEL, resamples=RESAMPLES, seed=seed, conversations=turns)
     means = _of_all_questions(read_means(summary), scores)
-    shares = frozenset(matrix.metric for matrix in score_matrices(scores) if _is_share(matrix.metric, matrix.values))
+    matrices = score_matrices(scores)
+    scales = {matrix.metric: OutcomeScale(_is_share(matrix.metric, matrix.values)) for matrix in matrices}
     ranking = rank_systems(scores, means, main, seed, baseline=wanted_baseline(results.manifest), conversations=turns)
     rivals = [system for system in ranking.order if system != ORACLE_SYSTEM] or ranking.order
     baseline = chosen_baseline(results.manifest, rivals)
-    written = AnswerSentences(ranking, means, main, main in shares)
+    written = AnswerSentences(ranking, means, main, scales[main])
     standings = [
         AnswerStanding(system, means[system], ranking.groups.of.get(system, "–"), written.of(system, baseline))
         for system in ranking.order
@@ -104,7 +102,7 @@ def build_answers(results: Results, seed: int) -> AnswerOverview | None:
     return AnswerOverview(
         main,
         names,
-        shares,
+        scales,
         written.headline(rivals) + _objections(comparison, main, rivals, ranking.pairs),
         standings,
         ranking,
@@ -245,10 +243,7 @@ def _notes(
 ) -> list[str]:
     notes = []
     if ranking.shared is not None:
-        notes.append(
-            "The systems have grades for different questions. Each mean is over the system's own questions. "
-            "Systems are ordered by the questions that all of them have; differences are over those that both have."
-        )
+        notes.append(f"The systems have grades for different questions. {ranking.shared.note}")
     if outcome_type(main) is None and outcome_direction(main) > 0 and HUMAN not in main and len(ranking.order) > 1:
         notes.append(f"Higher values of {main} are taken to be better.")
     if lower := [name for name in names if outcome_type(name) is None and outcome_direction(name) < 0]:

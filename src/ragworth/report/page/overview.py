@@ -20,6 +20,7 @@ from ragworth.report.page.rankings import (
     TEST,
     MetricMean,
     Ranking,
+    SharedMeans,
     chosen_baseline,
     rank_systems,
     read_means,
@@ -27,7 +28,7 @@ from ragworth.report.page.rankings import (
 )
 from ragworth.report.page.survey import Survey
 from ragworth.report.render import format_p_value
-from ragworth.report.wording import digits_beside_zero, signed
+from ragworth.report.wording import digits_beside_zero, digits_within, signed
 from ragworth.results import Results
 from ragworth.stats.clustered import FEW_CLUSTERS, FEWEST_CLUSTERS
 from ragworth.stats.range_intervals import TOO_FEW
@@ -79,6 +80,8 @@ class Overview:
     seed: int
     conversations: int | None = None
     """Conversations that the queries are turns of; None if queries are independent."""
+    shared: SharedMeans | None = None
+    """What systems are ordered by if they have values for different queries."""
 
 
 def chosen_metrics(scores: Scores, metrics: Sequence[str] | None) -> list[str]:
@@ -132,6 +135,7 @@ def build_overview(results: Results, known: Survey, metrics: Sequence[str] | Non
         ranking.resamples,
         seed,
         None if labels is None else len(set(labels)),
+        ranking.shared,
     )
 
 
@@ -140,7 +144,7 @@ def _interval_words(low: float | None, high: float | None, n: int, conversations
     if low is None or high is None:
         few = conversations is not None and conversations < FEWEST_CLUSTERS
         return "no interval from one query" if n < 2 else FEW_CLUSTERS if few else TOO_FEW, 2
-    digits = digits_beside_zero(low, high, 2 if high - low >= 0.05 else 3)
+    digits = digits_beside_zero(low, high, digits_within(high - low))
     return f"{100 * LEVEL:g} % interval {signed(low, digits)} to {signed(high, digits)}", digits
 
 
@@ -159,8 +163,11 @@ def _sentence(
     sign = 1 if row is not None else -1
     row = row if row is not None else ranking.versus.get((system, baseline))
     if row is None:
-        span, digits = _interval_words(mine.low, mine.high, mine.n, mine.conversations)
-        return f"has a mean {main} of {signed(mine.mean, digits)}, {span}"
+        mean = ranking.shared_means.get(system, mine)
+        assert mean.mean is not None
+        over = f" over the {mean.n:,} queries that all have" if mean is not mine else ""
+        span, digits = _interval_words(mean.low, mean.high, mean.n, mean.conversations)
+        return f"has a mean {main} of {signed(mean.mean, digits)}{over}, {span}"
     if row["difference"] is None:
         return f"cannot be compared with {baseline}: no query has a value of {main} for both"
     difference = sign * row["difference"]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from ragworth.comparison import compare, higher_is_better, is_different, missing_interval, score_matrices
+from ragworth.comparison import compare, higher_is_better, is_different, missing_interval, score_matrices, summarise
 from ragworth.errors import format_count
 from ragworth.generation.writer import ORACLE_SYSTEM
 from ragworth.report.page.groups import SystemGroups, group_by_best, group_systems
@@ -74,10 +74,20 @@ class SharedMeans(NamedTuple):
     left_out: systems with a value for fewer than half of the queries; they are not ranked.
     """
 
-    means: Mapping[str, float]
+    means: Mapping[str, MetricMean]
     n: int
     total: int
     left_out: frozenset[str]
+
+    @property
+    def note(self) -> str:
+        """What the means of such systems are over."""
+        own = "means are over each system's own queries, and differences over those that both have."
+        if not self.n:
+            return f"No query has a value for all of them: {own}"
+        every = "all systems in the ranking" if self.left_out else "all of them"
+        shared = format_count(self.n, "query", "queries")
+        return f"Systems are ordered by the {shared} that {every} have (shared). Other {own}"
 
 
 class Ranking(NamedTuple):
@@ -100,6 +110,11 @@ class Ranking(NamedTuple):
     shared: SharedMeans | None = None
 
     @property
+    def shared_means(self) -> Mapping[str, MetricMean]:
+        """Means over the queries that all have, if systems have values for different ones; else nothing."""
+        return self.shared.means if self.shared is not None else {}
+
+    @property
     def corrected(self) -> str:
         """What makes a p-value larger than that of a pair alone."""
         if len(self.order) <= MAX_PAIRED:
@@ -115,6 +130,13 @@ class Ranking(NamedTuple):
         others = list(dict.fromkeys(baseline for baseline, _ in self.versus))
         names = " and ".join(filter(None, (", ".join(others[:-1]), *others[-1:])))
         return f"{len(self.versus):,} of {every}, each system with {names}"
+
+    def order_against(self, system: str, other: str) -> int:
+        """1 if the system is significantly better than another one, −1 if it is worse, 0 if neither is shown."""
+        row = self.difference(other, system)
+        if row is None or not is_different(row, ALPHA):
+            return 0
+        return 1 if (row["difference"] > 0) == higher_is_better(self.metric) else -1
 
     def difference(self, baseline: str, system: str) -> dict[str, Any] | None:
         """The comparison of a system with another one: difference, low and high are system − baseline."""
@@ -138,8 +160,8 @@ def rank_systems(
     up = 1 if higher_is_better(metric) else -1
     known = {system: mine[metric].mean for system, mine in means.items() if metric in mine}
     one = scores.having("metric", [metric])
-    shared = _shared_means(one)
-    values = {**known, **(shared.means if shared is not None else {})}
+    shared = _shared_means(one, metric, seed, testing.get("conversations"))
+    values = {**known, **{system: mean.mean for system, mean in (shared.means if shared is not None else {}).items()}}
     few = shared.left_out if shared is not None else frozenset()
     order = sorted(
         means, key=lambda system: (known.get(system) is None, system in few, -up * (values.get(system) or 0.0))
@@ -172,7 +194,9 @@ def _pairs_with_best(order: Sequence[str], baseline: object) -> list[tuple[str, 
     return list({frozenset(pair): pair for pair in reversed(found)}.values())[::-1]
 
 
-def _shared_means(scores: Scores) -> SharedMeans | None:
+def _shared_means(
+    scores: Scores, metric: str, seed: int, conversations: Mapping[str, str] | None
+) -> SharedMeans | None:
     """Means over the queries that all systems have a value for; None if that is all queries, or one system's."""
     found = score_matrices(scores)
     if not found:
@@ -186,8 +210,14 @@ def _shared_means(scores: Scores) -> SharedMeans | None:
     most = max(int(there[:, i].sum()) for i in some)
     ranked = [i for i in some if 2 * there[:, i].sum() >= min(total, 2 * most)]
     rows = there[:, ranked].all(axis=1)
-    means = {matrix.systems[i]: float(matrix.values[rows, i].mean()) for i in ranked} if rows.any() else {}
     left = frozenset(matrix.systems[i] for i in some if i not in ranked)
+    means: dict[str, MetricMean] = {}
+    if rows.any():
+        names = [matrix.systems[i] for i in ranked]
+        queries = matrix.queries.filter(pl.Series(rows)).to_list()
+        chosen = scores.having("system", names).having("query", queries)
+        summary = summarise(chosen, level=LEVEL, resamples=RESAMPLES, seed=seed, conversations=conversations)
+        means = {system: mine[metric]._replace(total=total) for system, mine in read_means(summary).items()}
     return SharedMeans(means, int(rows.sum()), total, left)
 
 

@@ -14,7 +14,6 @@ from ragworth.report.document import (
     TableColumn,
     TextSpan,
 )
-from ragworth.report.page.answer_sentences import interval_words
 from ragworth.report.page.answers import AnswerOverview
 from ragworth.report.page.rankings import DRAWN_TURNS, TEST, MetricMean
 from ragworth.report.page.sections.verdict import sentence_list
@@ -42,25 +41,30 @@ def section(view: ReportView) -> Section | None:
 
 def outcome_table(answers: AnswerOverview) -> TableBlock:
     """Means of every outcome with intervals, groups, and n of N."""
+    shared = answers.ranking.shared_means
     rows: list[list[Cell]] = [
         [
             [TextSpan(str(place), "place"), f" {each.system}"],
             TextSpan(each.group, "group", title=answers.ranking.groups.words),
+            *([_mean(answers, answers.main, shared.get(each.system), "not ranked")] if shared else []),
             *(_mean(answers, name, each.means.get(name)) for name in answers.outcomes),
         ]
         for place, each in enumerate(answers.standings, 1)
     ]
-    columns = [TableColumn("System"), TableColumn("Group"), *(TableColumn(name, True) for name in answers.outcomes)]
-    return TableBlock(f"Answers, ordered by {answers.main}", columns, rows, "board")
+    names = [*([f"{answers.main} (shared)"] if shared else []), *answers.outcomes]
+    columns = [TableColumn("System"), TableColumn("Group"), *(TableColumn(name, True) for name in names)]
+    return TableBlock(f"Answers, ordered by {names[0]}", columns, rows, "board")
 
 
-def _mean(found: AnswerOverview, name: str, mean: MetricMean | None) -> Cell:
+def _mean(found: AnswerOverview, name: str, mean: MetricMean | None, without: str = "not graded") -> Cell:
     if mean is None or mean.mean is None:
-        return ["–", TextSpan(mean.missing if mean is not None else "not graded", "small")]
-    ends = interval_words(mean.low, mean.high, name in found.shares).partition("interval ")[2]
+        return ["–", TextSpan(mean.missing if mean is not None else without, "small")]
+    scale = found.scales[name]
+    ends = scale.ends(mean.low, mean.high)
     number = f"{mean.n:,} of {mean.total:,}"
-    count = TextSpan(number, "small") if mean.n == mean.total else TextSpan(f"{number}: {mean.missing} ", "warn")
-    return [found.words(name, mean.mean), TextSpan(f"[{ends}]" if ends else mean.ends, "small"), count]
+    missing = mean.n < mean.total and mean.missing
+    count = TextSpan(f"{number}: {mean.missing} ", "warn") if missing else TextSpan(number, "small")
+    return [scale.value(mean.mean, mean.low, mean.high), TextSpan(f"[{ends}]" if ends else mean.ends, "small"), count]
 
 
 def _note(found: AnswerOverview) -> str:

@@ -104,6 +104,7 @@ def leaderboard(view: Overview, noted: set[str]) -> TableBlock:
     extra = [name for name in EXTRA if any(getattr(each, EXTRA[name]) is not None for each in view.standings)]
     if "misleading" not in extra and any(each.unmeasured for each in view.standings):
         extra = ["misleading", *extra]
+    shared = view.shared.means if view.shared is not None else {}
     names = [view.main, *extra, *view.metrics[1:]]
     rows: list[list[Cell]] = []
     for place, each in enumerate(view.standings, 1):
@@ -111,11 +112,13 @@ def leaderboard(view: Overview, noted: set[str]) -> TableBlock:
         if each.system in noted:
             name.append(TextSpan("see its note", "small", "#systems"))
         numbers = [_extra_cell(each, key) if key in extra else _mean_cell(each.means.get(key)) for key in names]
-        rows.append([name, TextSpan(each.group, "group", title=view.groups.words), *numbers])
+        common = [_mean_cell(shared.get(each.system), "not ranked")] if shared else []
+        rows.append([name, TextSpan(each.group, "group", title=view.groups.words), *common, *numbers])
     turns = f" of {format_count(view.conversations, 'conversation')}" if view.conversations is not None else ""
     counts = f"{format_count(len(view.standings), 'system')}, {format_count(view.queries, 'query', 'queries')}{turns}"
-    columns = [TableColumn("System"), TableColumn("Group"), *(TableColumn(name, True) for name in names)]
-    return TableBlock(f"{counts}, ordered by {view.main}", columns, rows, "board")
+    heads = [*([f"{view.main} (shared)"] if shared else []), *names]
+    columns = [TableColumn("System"), TableColumn("Group"), *(TableColumn(name, True) for name in heads)]
+    return TableBlock(f"{counts}, ordered by {heads[0]}", columns, rows, "board")
 
 
 EXTRA = {"misleading": "misleading", "tokens read": "read"}
@@ -137,9 +140,9 @@ def count(n: int, total: int, title: str) -> TextSpan:
     return TextSpan(f"{n:,} of {total:,}", "small" if n == total else "warn", title=title)
 
 
-def _mean_cell(mean: MetricMean | None) -> Cell:
+def _mean_cell(mean: MetricMean | None, without: str = "not computed") -> Cell:
     if mean is None or mean.mean is None:
-        return ["–", TextSpan(mean.missing if mean is not None else "not computed", "small")]
+        return ["–", TextSpan(mean.missing if mean is not None else without, "small")]
     return [signed(mean.mean, 3), TextSpan(mean.ends, "small"), count(mean.n, mean.total, mean.missing)]
 
 
@@ -148,8 +151,9 @@ def comparison_note(view: Overview) -> str:
     drawn = f" {DRAWN_TURNS}" if view.conversations is not None else ""
     if len(view.standings) < 2:
         return f"In brackets the 95 % interval of the mean over queries (seed {view.seed}).{drawn}"
+    differ = f" Systems have values for different queries. {view.shared.note}" if view.shared is not None else ""
     return (
-        f"In brackets the 95 % interval of the mean over queries.{drawn} {view.groups.words} "
+        f"In brackets the 95 % interval of the mean over queries.{drawn}{differ} {view.groups.words} "
         f"by {view.main}: paired {view.test} tests of {view.tested} ({view.resamples:,} "
         f"resamples, seed {view.seed}), Holm's correction, 5 % level. n of N: queries that have a value; "
         "passages that were judged."
