@@ -22,7 +22,7 @@ from tests.retrieval.samples import LABELS, PASSAGES, QUERIES, passages, world
 from tests.strategies import examples
 
 IDS = [f"p{number}" for number in range(8)]
-TEXTS = dict.fromkeys(IDS, "mill")
+TEXTS = {each: f"mill {each}" for each in IDS}
 RUNS = st.dictionaries(st.sampled_from(["q1", "q2", "q3"]), st.permutations(IDS).map(lambda ids: ids[:5]), min_size=1)
 GRADES = st.dictionaries(
     st.sampled_from(["q1", "q2"]),
@@ -153,7 +153,7 @@ def test_worked_by_hand() -> None:
         "oracle": ["p1", "p2"],
         "behind": ["p1", "p2"],
         "adversary": ["p4"],
-        "first": ["p4", "p3", "p5"],
+        "first": ["p4", "p3"],
         "turned": ["p2", "p1"],
         "last": ["p4", "p2"],
     }
@@ -163,10 +163,65 @@ def test_only_passages_with_a_text_are_taken_from_labels() -> None:
     labels: Labels = {"q1": {"p1": 1, "gone": 3, "lost": 0}}
     made = retrieve({"o": "oracle", "a": "adversary"}, world(labels=labels))
     assert passages(made, "o")["q1"] == ["p1"]
-    assert set(passages(made, "a")["q1"]) == set(PASSAGES) - {"p1"}
+    assert set(passages(made, "a")["q1"]) == set(PASSAGES) - {"p1", "p5"}
+    assert made.notes[0] == "oracle leaves out 1 relevant passage without a text: 1 query ('q1')"
     bare = retrieve({"o": "oracle", "a": "adversary"}, world({}, labels=labels))
     assert passages(bare, "o")["q1"] == ["gone", "p1"]
     assert passages(bare, "a")["q1"] == ["lost"]
+
+
+MILL = "The mill on the Wye was built by Ann Lee in 1850, and it grinds corn to this day."
+
+
+@pytest.mark.parametrize(
+    ("text", "is_copy"),
+    [
+        (MILL, True),
+        (f"  {MILL.upper()}\n", True),
+        ("The mill on the Wye was built by Ann Lee in 1850 – and it grinds corn, to this day!", True),
+        (f"Mills of the Wye. {MILL} See also: bread.", True),
+        (MILL.replace("grinds", "grids"), True),
+        (MILL.replace("1850", "1830"), False),  # another version, which misleads
+        ("The mill on the Wye was built by Ann Lee.", False),
+        ("Ann Lee", False),
+        ("!", False),
+    ],
+)
+def test_a_copy_of_a_relevant_passage_is_not_shown_as_irrelevant(text: str, is_copy: bool) -> None:
+    texts = {"gold": MILL, "bread": "Bread is baked at night.", "same": text}
+    context = world(texts, {"q1": "mill bread Ann"}, {"q1": {"gold": 1}})
+    made = retrieve({"a": "adversary", "g": "oracle >> gold(at=1, of=2, among=random)"}, context)
+    assert ("same" not in passages(made, "a")["q1"]) == is_copy
+    assert passages(made, "g")["q1"] == ["gold", "bread"] or not is_copy
+    noted = "adversary leaves out 1 unlabelled passage with the text of a relevant one, or nearly so: 1 query ('q1')"
+    assert (noted in made.notes) == is_copy
+
+
+def test_short_relevant_passages_are_copied_only_word_for_word() -> None:
+    texts = {"gold": "Ann Lee", "longer": "Ann Lee sold the mill.", "same": "ann lee."}
+    made = retrieve({"a": "bm25 >> adversary"}, world(texts, {"q1": "Ann Lee"}, {"q1": {"gold": 1}}))
+    assert passages(made, "a")["q1"] == ["longer"]
+
+
+def test_a_copy_that_was_labelled_is_what_its_label_says() -> None:
+    texts = {"gold": MILL, "same": MILL}
+    made = retrieve({"a": "adversary"}, world(texts, {"q1": "mill"}, {"q1": {"gold": 1, "same": 0}}))
+    assert passages(made, "a")["q1"] == ["same"]
+
+
+def test_blank_passages_are_never_shown(tmp_path: Path) -> None:
+    texts = {"p0": "mill", "p1": " \n", "p2": "bread", "p3": "\u3000"}
+    write(Contexts({"q1": {"p1": 4.0, "p3": 3.0, "p2": 2.0, "p0": 1.0}}), tmp_path / "given.parquet")
+    context = world(texts, {"q1": "mill"}, {"q1": {"p0": 1, "p3": 1, "p1": 0}}, folder=tmp_path)
+    for pipeline, expected in (
+        ("oracle", ["p0"]),
+        ("adversary", ["p2"]),
+        ("gold(at=1, of=2)", ["p0", "p2"]),
+        ("best_by(relevance)", ["p0", "p2"]),
+    ):
+        made = retrieve({"s": f"run(given.parquet) >> {pipeline}"}, context)
+        assert passages(made, "s")["q1"] == expected
+    assert set(passages(retrieve({"s": "random"}, context), "s")["q1"]) == {"p0", "p2"}
 
 
 def test_a_judgment_that_failed_is_none() -> None:

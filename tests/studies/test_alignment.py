@@ -389,7 +389,7 @@ def test_relevance_is_judged_first_where_there_are_no_labels(tmp_path: Path, ope
 
 
 def test_drawing_for_one_query_does_not_depend_on_the_others() -> None:
-    passages = {"passage": [f"p{n}" for n in range(30)], "text": ["x"] * 30}
+    passages = {"passage": [f"p{n}" for n in range(30)], "text": [f"x{n}" for n in range(30)]}
     texts = ragworth.Collection(passages=pl.DataFrame(passages))
     labels = {query: {"p0": 1.0, "p1": 1.0} for query in ("a", "b")}
     found = {query: [f"p{n}" for n in range(25)] for query in ("a", "b")}
@@ -449,7 +449,7 @@ def test_plain_sampling_draws_without_labels_in_the_order_found(tmp_path: Path, 
 
 def test_balanced_contexts_are_drawn_as_if_at_random_given_that_some_are_relevant() -> None:
     """With 1 of 25 relevant, other passages appear equally often: none is preferred."""
-    passages = {"passage": [f"p{n}" for n in range(25)], "text": ["x"] * 25}
+    passages = {"passage": [f"p{n}" for n in range(25)], "text": [f"x{n}" for n in range(25)]}
     texts = ragworth.Collection(passages=pl.DataFrame(passages))
     labels = {"q": {f"p{n}": 1.0 for n in range(10)}}
     pool = Candidates(texts, {"q": [f"p{n}" for n in range(25)]}, labels)

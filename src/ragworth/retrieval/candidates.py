@@ -17,6 +17,7 @@ from ragworth.collection import Collection
 from ragworth.errors import InputError, RagworthError, format_list
 from ragworth.results import Results
 from ragworth.retrieval.context_lists import ContextLists, contexts_from_lists
+from ragworth.retrieval.copies import find_copies
 from ragworth.retrieval.parsing import parse
 from ragworth.retrieval.steps.random_sample import sample_passages
 from ragworth.tables import Contexts
@@ -63,6 +64,7 @@ class Candidates:
     held: Counter[str] = field(default_factory=Counter)
     """How many passages were passed over because they hold an accepted answer, by arm."""
     limit: int | None = None
+    _others: dict[str, list[str]] = field(default_factory=dict, init=False, repr=False)
 
     def draw(
         self,
@@ -130,14 +132,23 @@ class Candidates:
         return known
 
     def others(self, query: str) -> list[str]:
-        """Passages that were found and aren't relevant, in their order."""
-        return [each for each in self.found[query] if not self.is_relevant(query, each)]
+        """Passages that were found and aren't relevant, in their order, without unlabelled copies of relevant ones."""
+        if query not in self._others:
+            found = [each for each in self.found[query] if not self.is_relevant(query, each)]
+            self._others[query] = self._without_copies(query, found)
+        return list(self._others[query])
+
+    def _without_copies(self, query: str, passages: Sequence[str]) -> list[str]:
+        unlabelled = [each for each in passages if each not in self.labels.get(query, {})]
+        copies = find_copies(unlabelled, self.relevant(query), self._texts.known_passage)
+        return [each for each in passages if each not in copies]
 
     def random(self, arm: str, query: str, number: int, rng: Random, among: int) -> list[str]:
         """The first without an answer ``among`` passages drawn at random, neither found nor labelled for the query."""
         taken = {*self.found[query], *self.labels.get(query, {})}
         drawn = sample_passages(self.passages, among + len(taken), rng)
-        return self.without_answer(arm, query, [each for each in drawn if each not in taken][:among], number)
+        left = self._without_copies(query, [each for each in drawn if each not in taken][:among])
+        return self.without_answer(arm, query, left, number)
 
     def without_answer(self, arm: str, query: str, passages: Sequence[str], number: int) -> list[str]:
         """The first passages with a text in which no accepted answer is found; those that hold one are counted."""

@@ -152,13 +152,20 @@ class StepContext:
 
     @cached_property
     def passages(self) -> pl.Series:
-        """Passage ids in sorted order, so that nothing depends on the order of a file."""
-        return self.collection.passages["passage"].sort()
+        """Ids of passages with a text, in sorted order, so that nothing depends on the order of a file."""
+        ids = self.collection.passages["passage"]
+        return ids.filter(~ids.is_in(list(self.blank_ids))).sort() if self.blank_ids else ids.sort()
 
     @cached_property
     def passage_ids(self) -> frozenset[str]:
-        """Passage ids as a set."""
+        """Ids of passages with a text, as a set."""
         return frozenset(self.passages)
+
+    @cached_property
+    def blank_ids(self) -> frozenset[str]:
+        """Ids of passages of the collection that have no text but blanks."""
+        blank = pl.col("text").str.strip_chars() == ""
+        return frozenset(self.collection.passages.filter(blank)["passage"])
 
     @property
     def texts(self) -> Collection:

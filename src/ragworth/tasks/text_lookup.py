@@ -55,6 +55,10 @@ class TextLookup:
             raise NoValue(EMPTY_PASSAGE, f"the text of the passage {passage!r} is empty")
         return text
 
+    def known_passage(self, passage: str) -> str:
+        """The text of a passage, empty if there is none."""
+        return self._passages.get(passage, "")
+
     def is_empty(self, passage: str) -> bool:
         """Whether the text of a passage is known and empty."""
         text = self._passages.get(passage)

@@ -15,10 +15,10 @@ from typing import ClassVar
 import polars as pl
 
 from ragworth.annotators import ANNOTATORS
-from ragworth.errors import InputError, format_count, format_list, quote_short
+from ragworth.errors import InputError, format_count, format_list
 from ragworth.metrics.passage_utility import HARD, WEAK
-from ragworth.retrieval.contract import Need, Place, StepContext, argument, passages_by_query, unscored_contexts
-from ragworth.retrieval.steps.oracle import LabelledStep
+from ragworth.retrieval.contract import Need, Place, StepContext, argument, unscored_contexts
+from ragworth.retrieval.steps.oracle import SPARE, LabelledStep, describe_queries
 from ragworth.retrieval.steps.random_sample import query_rng, sample_passages
 from ragworth.tables import OK, Contexts
 from ragworth.tasks.options import option as named
@@ -56,15 +56,6 @@ def missing_judgments(context: StepContext, kind: str, aspect: str) -> list[str]
     ]
 
 
-def describe_queries(reasons: Mapping[str, list[str]]) -> str:
-    """Count and list queries by reason."""
-    return "; ".join(
-        f"{reason}: {format_count(len(queries), 'query', 'queries')} "
-        f"({format_list([quote_short(each, 24) for each in queries], 3)})"
-        for reason, queries in reasons.items()
-    )
-
-
 @dataclass(frozen=True)
 class Gold(LabelledStep):
     """One relevant passage at a position among irrelevant ones.
@@ -72,8 +63,9 @@ class Gold(LabelledStep):
     It is the one with the highest label, and among ties the first retrieved; it need not have been retrieved. Beside it
     are ``of`` − 1 others: the first retrieved irrelevant passages, in order; of these only weak distractors (from which
     the model declines to answer: effect 1 − p_abstain below ``below``) or only hard ones (above ``above``); or random
-    passages of the collection, neither retrieved nor labelled for the query. A random position doesn't depend on the
-    other passages, so that such contexts differ in nothing else.
+    passages of the collection, neither retrieved nor labelled for the query. An unlabelled copy of a relevant passage
+    is none of them. A random position doesn't depend on the other passages, so that such contexts differ in nothing
+    else.
     """
 
     at: int = named(0, "position of the relevant passage, from 1; 0 draws one for each query", low=0)
@@ -101,15 +93,20 @@ class Gold(LabelledStep):
 
     def apply(self, before: Contexts | None, context: StepContext) -> Contexts:
         assert before is not None
-        retrieved, abstention = passages_by_query(before), judged_values(context, "abstention")
+        retrieved, abstention = self.retrieved(before, context), judged_values(context, "abstention")
+        places: dict[str, int] = {}
+        candidates: dict[str, list[str]] = {}
+        for query in context.ids:
+            chance = query_rng(self, context, query)
+            places[query] = self.at - 1 if self.at else int(chance.random() * self.of)
+            found = retrieved.get(query, [])
+            candidates[query] = self._others(context, query, found, abstention.get(query, {}), chance)
+        copies = self.copies(candidates, context)
         rows: list[tuple[str, list[str]]] = []
         without: dict[str, list[str]] = {}
-        for query in context.ids:
-            found = retrieved.get(query, [])
-            chance = query_rng(self, context, query)
-            at = self.at - 1 if self.at else int(chance.random() * self.of)
-            best = self._best(context, query, found)
-            others = self._others(context, query, found, abstention.get(query, {}), chance)[: self.of - 1]
+        for query, at in places.items():
+            best = self._best(context, query, retrieved.get(query, []))
+            others = [each for each in candidates[query] if each not in copies.get(query, ())][: self.of - 1]
             if best is None:
                 without.setdefault("no relevant passage", []).append(query)
             elif len(others) < self.of - 1:
@@ -118,7 +115,8 @@ class Gold(LabelledStep):
                 rows.append((query, [*others[:at], best, *others[at:]]))
         contexts = unscored_contexts(rows)
         words = "stays empty, and is scored as a context without passages"
-        contexts.notes = (f"{self} {words}: {describe_queries(without)}",) if without else ()
+        empty = (f"{self} {words}: {describe_queries(without)}",) if without else ()
+        contexts.notes = (*empty, *self.copy_notes(copies))
         return contexts
 
     @property
@@ -141,7 +139,7 @@ class Gold(LabelledStep):
         """Candidates for the other passages, in order."""
         if self.among == "random":
             taken = {*found, *context.labels.get(query, {})}
-            drawn = sample_passages(context.passages, self.of - 1 + len(taken), chance)
+            drawn = sample_passages(context.passages, self.of - 1 + len(taken) + SPARE, chance)
             return [each for each in drawn if each not in taken]
         others = [each for each in found if not self.is_relevant(context, query, each)]
         if self.among == "retrieved":
@@ -187,7 +185,7 @@ class BestBy(LabelledStep):
         assert before is not None
         values = judged_values(context, self._aspect) if self.by != RELEVANCE else {}
         rows, without, left = [], [], 0
-        for query, passages in passages_by_query(before).items():
+        for query, passages in self.retrieved(before, context).items():
             worth = {each: self._worth(context, query, each, values.get(query, {})) for each in passages}
             known = {each: value for each, value in worth.items() if value is not None}
             rows.append((query, sorted(known, key=lambda each: known[each], reverse=True)))

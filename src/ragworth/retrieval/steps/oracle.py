@@ -1,18 +1,36 @@
 """``oracle`` and ``adversary``: contexts from relevance labels, as good and as bad as a retriever could be.
 
 A passage is relevant if its label is at least `level`. A failed judgment counts as unjudged. If the collection has
-texts of passages, only passages with a text are shown.
+texts of passages, only passages with a text are shown. An unlabelled passage that copies a relevant one counts as
+neither relevant nor irrelevant (`ragworth.retrieval.copies`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+import polars as pl
+
+from ragworth.errors import format_count, format_list, quote_short
 from ragworth.retrieval.contract import Need, Place, Step, StepContext, passages_by_query, unscored_contexts
+from ragworth.retrieval.copies import find_copies
 from ragworth.retrieval.steps.random_sample import query_rng, sample_passages
 from ragworth.tables import Contexts
 from ragworth.tasks.options import option as named
+
+SPARE = 30
+"""Passages drawn at random beyond those needed, because some may copy a relevant one."""
+
+
+def describe_queries(reasons: Mapping[str, Sequence[str]]) -> str:
+    """Count and list queries by reason."""
+    return "; ".join(
+        f"{reason}: {format_count(len(queries), 'query', 'queries')} "
+        f"({format_list([quote_short(each, 24) for each in queries], 3)})"
+        for reason, queries in reasons.items()
+    )
 
 
 @dataclass(frozen=True)
@@ -40,6 +58,37 @@ class LabelledStep(Step):
         label = context.labels.get(query, {}).get(passage)
         return label is not None and label >= self.level
 
+    def retrieved(self, before: Contexts | None, context: StepContext) -> dict[str, list[str]]:
+        """Retrieved passages of each query, in order, without blank ones."""
+        found = passages_by_query(before) if before is not None else {}
+        return {query: [each for each in ids if each not in context.blank_ids] for query, ids in found.items()}
+
+    def copies(self, candidates: Mapping[str, Iterable[str]], context: StepContext) -> dict[str, set[str]]:
+        """Unlabelled candidates of each query that copy a relevant passage."""
+        relevant = {query: self.judged(context, query, relevant=True) for query in candidates}
+        unlabelled = {
+            query: [each for each in passages if each not in context.labels[query]]
+            for query, passages in candidates.items()
+            if relevant[query]
+        }
+        ids = {each for query, passages in unlabelled.items() for each in (*passages, *relevant[query])}
+        texts = dict(
+            context.texts.passages.filter(pl.col("passage").is_in(list(ids))).select("passage", "text").iter_rows()
+        )
+        found = {
+            query: find_copies(passages, relevant[query], lambda each: texts.get(each, ""))
+            for query, passages in unlabelled.items()
+        }
+        return {query: some for query, some in found.items() if some}
+
+    def copy_notes(self, copies: Mapping[str, set[str]]) -> tuple[str, ...]:
+        """How many passages were left out as copies."""
+        if not copies:
+            return ()
+        number = format_count(sum(map(len, copies.values())), "unlabelled passage")
+        reason = f"{number} with the text of a relevant one, or nearly so"
+        return (f"{self} leaves out {describe_queries({reason: list(copies)})}",)
+
 
 @dataclass(frozen=True)
 class Oracle(LabelledStep):
@@ -55,7 +104,7 @@ class Oracle(LabelledStep):
     bounded: ClassVar[bool] = False
 
     def apply(self, before: Contexts | None, context: StepContext) -> Contexts:
-        retrieved = passages_by_query(before) if before is not None else {}
+        retrieved = self.retrieved(before, context)
         rows = []
         for query in context.ids:
             found = [each for each in retrieved.get(query, []) if self.is_relevant(context, query, each)]
@@ -63,7 +112,22 @@ class Oracle(LabelledStep):
                 there = set(found)
                 found += [each for each in self.judged(context, query, relevant=True) if each not in there]
             rows.append((query, found))
-        return unscored_contexts(rows)
+        contexts = unscored_contexts(rows)
+        contexts.notes = self._notes(context)
+        return contexts
+
+    def _notes(self, context: StepContext) -> tuple[str, ...]:
+        """How many relevant passages can't be shown because they have no text."""
+        if not context.passage_ids:
+            return ()
+        lacking = {
+            query: sum(each not in context.passage_ids for each in labels if self.is_relevant(context, query, each))
+            for query in context.ids
+            if (labels := context.labels.get(query))
+        }
+        without = [query for query, number in lacking.items() if number]
+        words = f"{format_count(sum(lacking.values()), 'relevant passage')} without a text"
+        return (f"{self} leaves out {describe_queries({words: without})}",) if without else ()
 
 
 @dataclass(frozen=True)
@@ -80,17 +144,27 @@ class Adversary(LabelledStep):
 
     def apply(self, before: Contexts | None, context: StepContext) -> Contexts:
         if before is None:
-            return unscored_contexts((query, self.worst(context, query)) for query in context.ids)
-        return unscored_contexts(
-            (query, [each for each in passages if not self.is_relevant(context, query, each)])
-            for query, passages in passages_by_query(before).items()
-        )
+            candidates = {query: self._worst(context, query) for query in context.ids}
+        else:
+            candidates = {
+                query: [each for each in passages if not self.is_relevant(context, query, each)]
+                for query, passages in self.retrieved(before, context).items()
+            }
+        copies = self.copies(candidates, context)
+        kept = {
+            query: [each for each in passages if each not in copies.get(query, ())]
+            for query, passages in candidates.items()
+        }
+        depth = context.depth if before is None else None
+        contexts = unscored_contexts((query, passages[:depth]) for query, passages in kept.items())
+        contexts.notes = self.copy_notes(copies)
+        return contexts
 
-    def worst(self, context: StepContext, query: str) -> list[str]:
-        """As many irrelevant passages as the depth requires."""
-        found = self.judged(context, query, relevant=False)[: context.depth]
+    def _worst(self, context: StepContext, query: str) -> list[str]:
+        """Irrelevant passages: as many as the depth requires, and some to spare."""
+        found = self.judged(context, query, relevant=False)
         labels = context.labels.get(query, {})
         # As many more as are judged, so that enough remain after removing those.
-        drawn = sample_passages(context.passages, context.depth + len(labels), query_rng(self, context, query))
-        found += [each for each in drawn if each not in labels]
-        return found[: context.depth]
+        number = context.depth + len(labels) + SPARE
+        drawn = sample_passages(context.passages, number, query_rng(self, context, query))
+        return [*found, *(each for each in drawn if each not in labels)]
