@@ -21,11 +21,13 @@ from ragworth.label.dataset import LabelledData
 from ragworth.label.exports import export_labels
 from ragworth.label.exports.file_names import safe_file_name
 from ragworth.label.exports.label_studio import labelling_config
+from ragworth.label.exports.notes import export_notes
 from ragworth.label.imports import import_labels
 from ragworth.label.items import read_items, write_items
 from ragworth.label.labels import Label, Labels
 from ragworth.label.selection import Selection, select_items
 from ragworth.label.tasks import LABEL_TASKS, load_task
+from ragworth.label.tasks.custom import parse_custom_task
 from ragworth.label.utf16 import from_utf16, to_utf16
 from tests.label.samples import any_value, labels_of, scale_size, small_source
 
@@ -155,6 +157,46 @@ def test_corrections_wait_until_every_disputed_item_has_a_label(tmp_path: Path) 
     assert data.unfinished_disputed == 1
     names = {file.name for file in export_labels(data, "tables", tmp_path)}
     assert "estimate-judgments.csv" in names and "corrections-judgments.csv" not in names
+
+
+def test_the_notes_of_an_export_name_what_its_files_lack(tmp_path: Path) -> None:
+    task = load_task("relevance")
+    items = list(task.items(small_source()))
+    rows = [*labels_of(task, items[:3], {"a": [3, 1, 0], "b": [3, 0, 0]}), Label("a", items[3].id, None, skipped="?")]
+    data = LabelledData.of(task, items, Labels(rows))
+    assert export_notes(data, "tables") == ("2 of 5 items without a label",)
+    first, second = export_notes(data, "qrels")
+    assert first.startswith("2 of 5 items without a label; most metrics count")
+    assert second.startswith("qrels.txt leaves out 1 of 3 labelled passages: 1 without a majority;")
+    assert export_notes(data, "labels") == export_notes(labelled("relevance", 1), "qrels") == ()
+
+
+@pytest.mark.parametrize("form", ["tables", "qrels", "crux"])
+def test_an_export_of_no_labels_is_refused(tmp_path: Path, form: str) -> None:
+    data = labelled("coverage" if form == "crux" else "relevance", people=0)
+    with pytest.raises(InputError, match="there are no labels to export"):
+        export_labels(data, form, tmp_path)
+    assert len(export_labels(data, "labels", tmp_path)) == 3
+
+
+def test_a_majority_without_a_score_has_no_value(tmp_path: Path) -> None:
+    lines = 'title = "?"\ninstructions = "?"\nabout = "answers"\n[[fields]]\nname = "tone"\ntype = "choice"\n'
+    task = parse_custom_task(f'kind = "tone"\n{lines}options = [{{value = "rude"}}, {{value = "polite"}}]')
+    items = list(task.items(small_source()))
+    data = LabelledData.of(task, items, labels_of(task, items, {"a": [0, 1, 1, 0], "b": [0, 1, 1, 1]}))
+    export_labels(data, "tables", tmp_path)
+    found = outcome_files.read(tmp_path / "consensus-outcomes.csv").frame
+    assert found["status"].to_list() == ["no-score"] * 3 + ["no-majority"] and not found["value"].count()
+    judged = judge_files.read(tmp_path / "consensus-outcomes.csv")
+    assert judged["label"].to_list() == ["rude", "polite", "polite", None]
+
+
+def test_answers_without_a_number_are_those_of_the_first_repeat(tmp_path: Path) -> None:
+    """Labels of answers name the repeat; a grader's file mostly doesn't."""
+    (tmp_path / "people.csv").write_text("system,query,repeat,label\nbm25,q1,0,correct\nbm25,q1,1,wrong\n")
+    (tmp_path / "grader.csv").write_text("system,query,label\nbm25,q1,correct\n")
+    people, grader = (judge_files.read(tmp_path / f"{name}.csv") for name in ("people", "grader"))
+    assert (people["item"].to_list(), grader["item"].to_list()) == (["bm25", "bm25 · 1"], ["bm25"])
 
 
 def test_grades_are_read_as_people_s_outcomes(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import webbrowser
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -177,7 +178,7 @@ def status_command(place: str, look: str, database: str) -> None:
 @click.option("-o", "--output", type=click.Path(file_okay=False), required=True, help="Folder to write to.")
 @site_option
 def export_command(place: str, slug: str | None, form: str, output: str, database: str) -> None:
-    """Write the labels of a project as they are now.
+    """Write the labels of a project as they are now. Files of another project are not overwritten.
 
     Formats: tables (judgments, ratings, outcomes with judge ids), labels, qrels, crux, label-studio, argilla.
 
@@ -186,18 +187,16 @@ def export_command(place: str, slug: str | None, form: str, output: str, databas
     ragworth label export examples/demo -p relevance --to qrels -o human
     """
     _open(place, database)
-    from ragworth.label.exports import export_labels
+    from ragworth.cli.output import print_notes
+    from ragworth.label.exports.notes import export_notes
+    from ragworth.label.site.export_folder import export_to_folder
     from ragworth.label.site.exporting import labelled_data
 
-    data = labelled_data(_project(slug))
-    for file in export_labels(data, form, output):
+    project = _project(slug)
+    data = labelled_data(project)
+    for file in export_to_folder(project, data, form, Path(output)):
         click.echo(f"wrote {file}")
-    if form == "tables" and data.has_random_share and data.unfinished_disputed:
-        count = format_count(data.unfinished_disputed, "disputed item")
-        click.echo(f"note: corrections-….csv is not written: {count} without a label", err=True)
-    if form == "tables" and data.chosen_by_hand:
-        count = format_count(data.chosen_by_hand, "labelled item")
-        click.echo(f"note: estimate-….csv and corrections-….csv leave out {count} chosen by hand", err=True)
+    print_notes(export_notes(data, form), quiet=False)
 
 
 @command.command("import", short_help="Add labels from a file.")

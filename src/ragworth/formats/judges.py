@@ -33,6 +33,8 @@ SCHEMA = {
 ITEM_COLUMNS = ("system", "other", "passage", "subquestion", "repeat")
 ADJUDICATED = "adjudicated"
 """The judge of labels that settle a disagreement: whoever decides has seen the others' labels."""
+NO_SCORE = "no-score"
+"""Status of a label that has no number: a word of a scale without scores."""
 GRADES = {"correct": 1.0, "partially-correct": 0.5, "partial": 0.5, "abstained": 0.0, "wrong": -1.0}
 """Words that have an order."""
 SUFFIXES = (".csv", ".tsv", ".parquet", ".txt", ".qrels", ".gz", ".zst", ".jsonl")
@@ -81,23 +83,15 @@ def judgment_table(frame: pl.DataFrame, judge: str, source: str = "") -> pl.Data
     if column == "label" and "value" in frame.columns and frame["label"].null_count() == frame.height:
         column = "value"
     query = coercion.id_column(frame, "query", table="judgments", source=source)
-    keys = [
-        coercion.id_column(frame, name, table="judgments", source=source).alias(name)
-        if name in ID_ALIASES and name != "repeat"
-        else frame[name].cast(pl.String).alias(name)
-        for name in ITEM_COLUMNS
-        if any(other in frame.columns for other in ID_ALIASES.get(name, (name,)))
-    ]
     value, label = _values(frame[column])
     if column == "label" and "value" in frame.columns and "aspect" in frame.columns:
         value = _numbers_of_bare_aspects(frame["aspect"], value, label, frame["value"])
-    status = frame["status"] == OK if "status" in frame.columns else pl.Series([True] * frame.height)
-    item = pl.DataFrame(keys).select(pl.concat_str(pl.all(), separator=" · ")).to_series() if keys else query
+    status = frame["status"].is_in([OK, NO_SCORE]) if "status" in frame.columns else pl.Series([True] * frame.height)
     made = pl.DataFrame(
         {
             "aspect": frame["aspect"].cast(pl.String) if "aspect" in frame.columns else [UNNAMED] * frame.height,
             "query": query,
-            "item": item,
+            "item": _item_names(frame, query, source),
             "judge": frame["judge"].cast(pl.String) if "judge" in frame.columns else [judge] * frame.height,
             "value": value,
             "label": label,
@@ -107,6 +101,33 @@ def judgment_table(frame: pl.DataFrame, judge: str, source: str = "") -> pl.Data
         pl.when(status).then(pl.col("value")).alias("value"), pl.when(status).then(pl.col("label")).alias("label")
     )
     return check_single_judgments(made, source)
+
+
+def _item_names(frame: pl.DataFrame, query: pl.Series, source: str) -> pl.Series:
+    """What is judged, as one text: system, passage, …; or the query where nothing else is named."""
+    keys = [
+        coercion.id_column(frame, name, table="judgments", source=source).alias(name)
+        if name in ID_ALIASES and name != "repeat"
+        else _item_text(frame[name])
+        for name in ITEM_COLUMNS
+        if any(other in frame.columns for other in ID_ALIASES.get(name, (name,)))
+    ]
+    if not keys:
+        return query
+    texts = pl.DataFrame(keys).select(pl.concat_str(pl.all(), separator=" · ", ignore_nulls=True)).to_series()
+    return query.zip_with(texts == "", texts)
+
+
+def _item_text(cells: pl.Series) -> pl.Series:
+    """What tells items apart; the first repeat, 0, goes without saying, because most tables don't number answers."""
+    if cells.name != "repeat":
+        return cells.cast(pl.String)
+    numbers = cells.cast(pl.Float64, strict=False)
+    texts = [
+        text if number is None else _written(number) if number else None
+        for text, number in zip(cells, numbers, strict=True)
+    ]
+    return pl.Series("repeat", texts, pl.String)
 
 
 def _values(cells: pl.Series) -> tuple[pl.Series, pl.Series]:

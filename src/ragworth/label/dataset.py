@@ -12,6 +12,7 @@ from typing import Any, Literal
 import polars as pl
 
 from ragworth.errors import InputError, format_count, format_list
+from ragworth.formats.judges import NO_SCORE
 from ragworth.label.labels import ADJUDICATED, Labels
 from ragworth.label.tasks.contract import LabelItem, LabelTask, TableName
 from ragworth.tables import OK
@@ -65,10 +66,18 @@ class LabelledData:
     @cached_property
     def chosen_by_hand(self) -> int:
         """Labelled items that weren't drawn at all, in a project with a random share; estimates can't use them."""
-        labelled = {label.item for label in self.labels.answers}
-        mine = [self.items[name] for name in labelled if not self.items[name].is_control]
         drawn = {*SAMPLE_STRATA, *CORRECTION_STRATA}
-        return sum(item.stratum not in drawn for item in mine) if self.has_random_share else 0
+        return sum(self.items[name].stratum not in drawn for name in self.labelled) if self.has_random_share else 0
+
+    @cached_property
+    def labelled(self) -> set[str]:
+        """The items with an answer, without those that check annotators."""
+        return {label.item for label in self.labels.answers if not self.items[label.item].is_control}
+
+    @cached_property
+    def unlabelled(self) -> int:
+        """Items that nobody has labelled, those that were skipped included."""
+        return sum(not item.is_control for item in self.items.values()) - len(self.labelled)
 
     @cached_property
     def unfinished_disputed(self) -> int:
@@ -84,9 +93,9 @@ class LabelledData:
     ) -> dict[TableName, pl.DataFrame]:
         """One row for each thing: the adjudicated label, or what all labels come to.
 
-        ``majority``: the value of more than half of them, otherwise none (status ``no-majority``); ``median`` and
-        ``mean`` need numbers. ``source`` says how many people it is from. ``strata``: only items of these; tables
-        without any are left out.
+        ``majority``: the value of more than half of them, otherwise none (status ``no-majority``); a word without a
+        score has no value either (``no-score``). ``median`` and ``mean`` need numbers. ``source`` says how many people
+        it is from. ``strata``: only items of these; tables without any are left out.
         """
         parts = {
             name: frame if strata is None else frame.filter(pl.col("stratum").is_in(list(strata)))
@@ -131,7 +140,7 @@ def _combined(pairs: list[tuple[Any, Any]], how: Consensus) -> tuple[float | Non
         (value, label), count = Counter(pairs).most_common(1)[0]
         if 2 * count <= len(pairs):
             return None, None, NO_MAJORITY
-        return value, label, OK
+        return value, label, NO_SCORE if value is None else OK
     numbers = [value for value, _ in pairs]
     value = float(median(numbers)) if how == "median" else sum(numbers) / len(numbers)
     label = next((word for number, word in pairs if number == value), None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ragworth.errors import InputError
 from ragworth.label.dataset import LabelledData
 from ragworth.label.exports.contract import LabelExport
 from ragworth.registry import Registry
@@ -25,6 +26,12 @@ LABEL_EXPORTS: Registry[LabelExport] = Registry(
 def export_labels(data: LabelledData, name: str, folder: str | Path) -> list[Path]:
     """Write labels in a format to a folder, which is created; return the files."""
     export: LabelExport = LABEL_EXPORTS.get(name)
+    if not (export.has_items or data.labelled):
+        raise InputError(
+            "there are no labels to export",
+            expected="at least one label of an item that is no gold item and no repeat",
+            remedy="label some items first; --to labels has the items without them",
+        )
     Path(folder).mkdir(parents=True, exist_ok=True)
     return export.write(data, Path(folder))
 

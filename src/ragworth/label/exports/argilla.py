@@ -58,4 +58,4 @@ def question_values(field: LabelField, given: Any) -> dict[str, Any]:
     return found
 
 
-EXPORT = LabelExport("argilla", "Argilla's records with responses (JSON)", write)
+EXPORT = LabelExport("argilla", "Argilla's records with responses (JSON)", write, has_items=True)

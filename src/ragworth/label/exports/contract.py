@@ -14,11 +14,15 @@ from ragworth.label.dataset import LabelledData
 
 @dataclass(frozen=True)
 class LabelExport:
-    """``write`` gets labelled data and a folder, and returns the files that it wrote there."""
+    """``write`` gets labelled data and a folder, and returns the files that it wrote there.
+
+    ``has_items``: whether the files have items without labels too; other formats need a label.
+    """
 
     name: str
     title: str
     write: Callable[[LabelledData, Path], list[Path]]
+    has_items: bool = False
 
 
 def write_json_lines(rows: Iterable[Any], path: Path) -> Path:

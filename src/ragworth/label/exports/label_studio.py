@@ -102,4 +102,5 @@ def _control(field: LabelField, task: LabelTask) -> Iterator[str]:
         yield f"  <TextArea name={name} toName={shown} placeholder={quoteattr(field.title)}/>"
 
 
-EXPORT = LabelExport("label-studio", "Label Studio's tasks with annotations (JSON), and its configuration", write)
+TITLE = "Label Studio's tasks with annotations (JSON), and its configuration"
+EXPORT = LabelExport("label-studio", TITLE, write, has_items=True)

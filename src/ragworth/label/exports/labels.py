@@ -17,4 +17,4 @@ def write(data: LabelledData, folder: Path) -> list[Path]:
     return [items, labels, table]
 
 
-EXPORT = LabelExport("labels", "items and labels as they are (JSONL, Parquet)", write)
+EXPORT = LabelExport("labels", "items and labels as they are (JSONL, Parquet)", write, has_items=True)

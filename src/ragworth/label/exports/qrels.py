@@ -18,17 +18,23 @@ ASPECT = "relevance"
 
 
 def write(data: LabelledData, folder: Path) -> list[Path]:
-    judged = data.tables.get("judgments")
-    judged = judged.filter(pl.col("aspect") == ASPECT) if judged is not None else None
-    if judged is None or not judged.height:
+    agreed = agreed_relevance(data)
+    judged = data.tables["judgments"].filter(pl.col("aspect") == ASPECT)
+    found = [_write(agreed.filter(pl.col("status") == OK), folder / "qrels.txt")]
+    for (judge,), part in judged.group_by("judge", maintain_order=True):
+        found.append(_write(part.drop_nulls("value"), folder / f"{safe_file_name(str(judge))}.qrels.txt"))
+    return found
+
+
+def agreed_relevance(data: LabelledData) -> pl.DataFrame:
+    """One row for each passage: the adjudicated relevance or the majority's, or why there is none."""
+    agreed = data.consensus().get("judgments")
+    agreed = agreed.filter(pl.col("aspect") == ASPECT) if agreed is not None else None
+    if agreed is None or not agreed.height:
         raise InputError(
             f"labels of {data.task.kind} are no relevance", expected="relevance or utility", remedy="export tables"
         )
-    agreed = data.consensus()["judgments"].filter((pl.col("aspect") == ASPECT) & (pl.col("status") == OK))
-    found = [_write(agreed, folder / "qrels.txt")]
-    for (judge,), part in judged.group_by("judge", maintain_order=True):
-        found.append(_write(part, folder / f"{safe_file_name(str(judge))}.qrels.txt"))
-    return found
+    return agreed
 
 
 def _write(frame: pl.DataFrame, path: Path) -> Path:

@@ -101,8 +101,8 @@ class CustomTask(LabelTask):
             self.names, self.optional_names = base.names, base.optional_names
 
     def keys(self, item: LabelItem) -> dict[str, str]:
-        """Items of one's own are named by all their facts, or by their id."""
-        return super().keys(item) if self.names else dict(item.meta) or {"item": item.id}
+        """Items of one's own are named by all their facts; without a query, the id stands for it."""
+        return super().keys(item) if self.names else {"query": item.id, **item.meta}
 
     def units(self, source: LabelSource) -> Iterator[dict[str, str]]:
         return self._base.units(source)
