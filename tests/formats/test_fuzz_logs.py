@@ -59,6 +59,13 @@ OTHERS = SAMPLES | {
         "response": {"choices": [{"message": {"role": "assistant", "content": "Ann", "context": {"citations": []}}}]},
         "expected": "Ann",
     },
+    "side-by-side": {
+        "question": "Who?",
+        "answer_a": "Ines",
+        "answer_b": "Ann",
+        "contexts_a": ["x"],
+        "expected": "Ines",
+    },
     "log": {"question": "Who?", "prediction": "Ines", "passages": [{"id": "a", "text": "b", "score": 1}], "correct": 1},
     "trec-rag": {
         "run_id": "r",

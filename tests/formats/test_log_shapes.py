@@ -99,3 +99,67 @@ def test_systems_that_follow_the_beginning_of_a_long_log(tmp_path: Path, monkeyp
     (tmp_path / "log.jsonl").write_text(as_lines(*rows))
     plan = open_source([tmp_path / "log.jsonl"]).plan
     assert plan is not None and plan.used[0][0].startswith("logs of 2 systems")
+
+
+ASKED = {"question": "Who built it?", "expected": "Ann"}
+
+
+@pytest.mark.parametrize(
+    ("row", "answers"),
+    [
+        ({"answer_a": "Ann", "answer_b": "Bob"}, {"a": "Ann", "b": "Bob"}),
+        ({"GPT-4o Answer": "Ann", "Acme Answer": "Bob"}, {"gpt_4o": "Ann", "acme": "Bob"}),
+        ({"rag_answer": "Ann", "no_rag_answer": "Bob"}, {"rag": "Ann", "no_rag": "Bob"}),
+        ({"model_a": "x", "model_b": "y", "response_a": "Ann", "response_b": "Bob"}, {"x": "Ann", "y": "Bob"}),
+        ({"baseline": {"answer": "Ann"}, "acme": {"answer": "Bob"}}, {"baseline": "Ann", "acme": "Bob"}),
+        ({"answers": {"gpt-4": "Ann", "acme": "Bob"}}, {"gpt-4": "Ann", "acme": "Bob"}),
+        ({"systems": {"x": {"output": "Ann"}, "y": {"output": "Bob"}}}, {"x": "Ann", "y": "Bob"}),
+        ({"responses": [{"model": "x", "text": "Ann"}, {"model": "y", "text": "Bob"}]}, {"x": "Ann", "y": "Bob"}),
+        ({"llm_answer": "Ann", "human_answer": "Bob"}, {"log": "Ann"}),
+        ({"answer": "Ann", "answer_a": "Bob", "answer_b": "Bob"}, {"log": "Ann"}),
+        ({"response": "Ann", "outputs": {"answer": "Bob", "reasoning": "why"}}, {"log": "Ann"}),
+    ],
+)
+def test_several_systems_in_a_row(row: dict[str, Any], answers: dict[str, str], save: Save) -> None:
+    path = save("log.jsonl", as_lines(ASKED | row, {**ASKED, **row, "question": "Who else?"}))
+    found = load(path).answers
+    assert found is not None and dict(found.frame.select("system", "text").iter_rows()) == answers
+    assert found.frame.height == 2 * len(answers)
+    told = "each line has several systems: " + ", ".join(map(repr, answers))
+    assert any(told in note for note in found.notes) is (len(answers) > 1)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"answer_a": "Ann", "answer_b": "Bob", "answer_c": "Eve", "answer_d": "Kim"},  # choices
+        {"short_answer": "Ann", "long_answer": "Ann built it."},
+        {"runs": [{"name": "search", "output": "x"}, {"name": "llm", "output": "Ann"}]},
+    ],
+)
+def test_columns_that_are_no_systems(row: dict[str, Any], save: Save) -> None:
+    with pytest.raises(FormatError, match="no known format"):
+        load(save("log.jsonl", as_lines(ASKED | row)))
+
+
+def test_passages_and_grades_of_several_systems_in_a_row(save: Save) -> None:
+    row = ASKED | {"gpt4_answer": "Ann", "gpt4_contexts": ["Ann built it."], "gpt4_correct": "yes"}
+    row |= {"llama_answer": "Bob", "llama_contexts": ["Bob built it.", "It burnt down."], "llama_correct": "no"}
+    log = load(save("log.jsonl", as_lines(row)))
+    assert log.contexts is not None and log.contexts.frame["system"].to_list() == ["gpt4", "llama", "llama"]
+    assert log.outcomes is not None and log.outcomes.frame["value"].to_list() == [1.0, 0.0]
+    mapped = load(save("log.jsonl", as_lines(row)), {"answer": "llama_answer"})
+    assert mapped.answers is not None and mapped.answers.frame["text"].to_list() == ["Bob"]
+
+
+def test_a_system_without_retrieval_is_shown_no_passages(save: Save) -> None:
+    row = ASKED | {"contexts": ["Ann built it."], "rag_answer": "Ann", "no_rag_answer": "Bob"}
+    log = load(save("log.jsonl", as_lines(row)))
+    assert log.contexts is not None and log.contexts.frame["system"].to_list() == ["rag"]
+    assert [system for system, _ in log.contexts.empty] == ["no_rag"]
+
+
+def test_a_row_that_lacks_a_system(save: Save) -> None:
+    rows = [{"question": f"Who built it {n}?", "x": {"answer": "Ann"}, "y": {"answer": "Bob"}} for n in range(3)]
+    answers = load(save("log.jsonl", as_lines({**rows[0], "y": None}, *rows[1:]))).answers
+    assert answers is not None and answers.frame["system"].to_list() == ["x", "x", "y", "x", "y"]

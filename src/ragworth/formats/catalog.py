@@ -43,6 +43,7 @@ FORMATS: Registry[Format] = Registry(
         "search-results": "ragworth.formats.search_results:FORMAT",
         "pytrec_eval": "ragworth.formats.nested_scores:FORMAT",
         "chat": "ragworth.formats.chat:FORMAT",
+        "side-by-side": "ragworth.formats.side_by_side:FORMAT",
         "log": "ragworth.formats.log:FORMAT",
     },
 )

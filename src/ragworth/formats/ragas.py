@@ -15,6 +15,7 @@ from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import LogFormat, Reject, parse_rows
 from ragworth.formats.log_record import LoggedPassage, LogRecord
 from ragworth.formats.log_values import as_grade
+from ragworth.formats.side_by_side import split_row
 from ragworth.formats.unused_columns import says_no_grade
 from ragworth.formats.values import WrongLineError
 
@@ -40,6 +41,8 @@ def _recognise(sample: FileSample) -> bool:
         return sample.has_any("retrieved_contexts", "response", "reference", "reference_contexts")
     if sample.has_any("predicted_answer", "predicted_answers"):
         return False  # then "answer" is the right one
+    if not sample.has_any("answer", "response") and any(map(split_row, sample.rows)):
+        return False  # several systems in each row
     return sample.has("question", "contexts") and sample.has_any("answer", "ground_truth", "ground_truths")
 
 
