@@ -114,7 +114,10 @@ def test_groups_are_drawn_whole_and_the_seed_decides(monkeypatch: pytest.MonkeyP
     assert once.interval is not None
     assert fivefold.interval == pytest.approx(once.interval)
     assert once.interval.low <= auc(x, y) <= once.interval.high
-    assert auc_interval(x, y, q, resamples=300, seed=1).interval != once.interval
+    many = np.arange(402) // 2  # more groups than the jackknife is used for
+    assert auc_interval(many % 7, many % 3 == 0, many, resamples=300, seed=1) != auc_interval(
+        many % 7, many % 3 == 0, many, resamples=300
+    )
     monkeypatch.setattr("ragworth.stats.auc.CHUNK", 100)
     assert auc_interval(x, y, q, resamples=300).interval == pytest.approx(once.interval)
     assert auc_interval(x, y, np.zeros(60), resamples=50).interval is None
@@ -203,3 +206,21 @@ def test_equal_values_have_an_interval_around_one_half() -> None:
         found = auc_interval(np.zeros(2 * n), np.tile([1, 0], n), np.repeat(np.arange(n), 2), resamples=200)
         assert found.interval is not None
         assert 0 <= found.interval.low < 0.5 and found.interval.low == pytest.approx(1 - found.interval.high, abs=0.01)
+
+
+def test_few_positives_prove_little_however_many_negatives_there_are() -> None:
+    """One positive above 90 of 99 negatives may be above most of them by chance."""
+    values, labels = np.arange(100), np.arange(100) == 90
+    found = auc_interval(values, labels, resamples=200)
+    assert found.value == pytest.approx(90 / 99)
+    assert found.interval == pytest.approx((wilson_interval(0, 1, 0.95)[0], 1.0))
+    assert found.interval is not None and found.interval.low < 0.5
+    two = auc_interval(values, (values == 90) | (values == 80), resamples=200)
+    assert two.interval is not None and two.interval.low < 0.5 < two.interval.high
+
+
+def test_an_interval_of_an_auc_near_1_reaches_further_down_than_up() -> None:
+    values, labels = np.array([9, 8, 7, 6, 3, 5, 4, 2, 1, 0]), np.arange(10) < 5
+    found = auc_interval(values, labels, resamples=200)
+    assert found.value == pytest.approx(0.92) and found.interval is not None
+    assert found.interval.high < 1 and 0.92 - found.interval.low > found.interval.high - 0.92

@@ -13,8 +13,15 @@ from ragworth.stats.clustered import FEW_CLUSTERS, Clusters, cluster_index, test
 from ragworth.stats.correlation import average_ranks
 from ragworth.stats.estimate import Estimate
 from ragworth.stats.paired import sign_test
+from ragworth.stats.pooled import JACKKNIFED
 from ragworth.stats.range_intervals import wilson_interval
-from ragworth.stats.resampling import ConfidenceInterval, expanded_interval, resample_counts, unit_numbers
+from ragworth.stats.resampling import (
+    ConfidenceInterval,
+    fisher_z_interval,
+    resample_counts,
+    standard_error,
+    unit_numbers,
+)
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -34,7 +41,7 @@ class AucEstimate(NamedTuple):
     positives, negatives: number of values.
     missing: NaN values; they are left out.
     groups: number of groups resampled.
-    interval: None for fewer than two groups, or if no resample has both kinds.
+    interval: None for fewer than two groups.
     """
 
     value: float | None
@@ -69,11 +76,13 @@ def auc_interval(
     resamples: int = 2000,
     seed: int = 0,
 ) -> AucEstimate:
-    """AUC with its expanded percentile bootstrap interval over ``groups`` (queries), by default over values.
+    """AUC with its interval over ``groups`` (queries), by default over values.
 
-    Values of a query aren't independent, so whole queries are drawn. Resamples without a positive or without a negative
-    are ignored. If all others are the same, as for an AUC of 1, it is Wilson's interval over the queries with the rarer
-    kind: the interval never has length 0.
+    Values of a query aren't independent, so whole queries are drawn. The interval is Student's on the logit scale, with
+    the standard error of the bootstrap or, if larger, of the jackknife (for up to 200 groups). It has one degree of
+    freedom less than there are groups with the rarer kind, because a single positive says nothing of the next one,
+    however many negatives there are. If that is one group, or if all resamples are the same, as for an AUC of 1, it is
+    Wilson's interval over the groups with the rarer kind: the interval never has length 0.
     """
     x, positive, there = _check_labels(values, labels)
     group = unit_numbers(groups, len(x))[there]
@@ -88,23 +97,35 @@ def auc_interval(
     x, positive, group = x[order], positive[order], group[order]
     starts = np.flatnonzero(np.append(True, x[1:] != x[:-1]))
     step = max(1, CHUNK // len(x))
-    draws = [
-        _weighted_auc(drawn[:, group], positive, starts) for drawn in resample_counts(len(units), resamples, seed, step)
-    ]
     value = auc(x, positive)
-    interval = expanded_interval(np.concatenate(draws), len(units), level) if draws else None
-    if interval is None and draws and len(units) > 1:
-        interval = _separated_interval(value, group, positive, level)
-    return AucEstimate(value, "", above, below, missing, len(units), interval)
+    found = AucEstimate(value, "", above, below, missing, len(units), None)
+    if len(units) < 2:
+        return found
 
+    def weighted(drawn: Floats) -> Floats:
+        return _weighted_auc(drawn[:, group], positive, starts)
 
-def _separated_interval(value: float, group: Ints, positive: Bools, level: float) -> ConfidenceInterval:
-    """An interval for values that are all on the right side, all on the wrong one, or all equal: every resample agrees.
-
-    It is the interval of a share of as many trials as there are groups with the rarer kind. Half a success, of equal
-    values, lies between the shares around it.
-    """
+    draws = np.concatenate([weighted(drawn) for drawn in resample_counts(len(units), resamples, seed, step)])
+    without = weighted(1.0 - np.eye(len(units))) if len(units) <= JACKKNIFED else np.empty(0)
     trials = min(len(np.unique(group[kind])) for kind in (positive, ~positive))
+    interval = _logit_interval(value, standard_error(draws, without), trials, level)
+    return found._replace(interval=interval or _separated_interval(value, trials, level))
+
+
+def _logit_interval(value: float, error: float | None, trials: int, level: float) -> ConfidenceInterval | None:
+    """Student's interval of an AUC, whose logit is twice Fisher's z of 2·AUC − 1; None if nothing varies."""
+    if not error or trials < 2:
+        return None
+    span = fisher_z_interval(2 * value - 1, 2 * error, trials, level)
+    return None if span is None else ConfidenceInterval((span.low + 1) / 2, (span.high + 1) / 2)
+
+
+def _separated_interval(value: float, trials: int, level: float) -> ConfidenceInterval:
+    """An interval for values of which resamples say nothing, such as those all on the right side, or all equal.
+
+    It is the interval of a share of ``trials``. A share between those that so many trials can have lies between the
+    shares around it.
+    """
     least, most = math.floor(value * trials), math.ceil(value * trials)
     (low, _), (_, high) = (wilson_interval(successes, trials, level) for successes in (least, most))
     return ConfidenceInterval(low, high)

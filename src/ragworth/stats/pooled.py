@@ -55,8 +55,8 @@ def pooled_correlations(
     ``queries`` gives the query of each row, by default a different one, ``clusters`` its cluster. A metric is
     correlated over the rows in which it and the outcome have a value. The interval is Student's on Fisher's scale,
     z = artanh r, with the standard error of the bootstrap over queries or, if larger, of the jackknife (for up to 200
-    queries), because both are too small for few queries, the former more so. A perfect correlation, ±1, has an interval
-    of length 0, because resampling can't vary it. ``n`` counts rows with both values, ``counts`` their queries.
+    queries), because both are too small for few queries, the former more so. A perfect correlation, ±1, has
+    none, because resampling can't vary it. ``n`` counts rows with both values, ``counts`` their queries.
     """
     rows = PooledRows.of(values, outcome, queries, measure, clusters)
     wanted = [_ColumnSelection(column, rows.there(column)) for column in range(rows.values.shape[1])]
