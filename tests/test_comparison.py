@@ -257,6 +257,18 @@ def test_nothing_is_detectable_where_no_corrected_p_can_be_small() -> None:
     assert ragworth.compare(scores_of(values), test="t").differences["detectable"].null_count() == 0
 
 
+def test_what_is_detectable_allows_for_the_other_comparisons() -> None:
+    """Of 10 systems, 45 pairs are compared, so each needs p below 0.05/45."""
+    rng = np.random.default_rng(1)
+    values = {f"s{i}": rng.random(40).tolist() for i in range(10)}
+    many = ragworth.compare(scores_of(values), all_pairs=True, changes=0).differences.row(0, named=True)
+    pair = scores_of({name: values[name] for name in ("s0", "s1")})
+    alone, chosen = (ragworth.compare(pair, corrected_for=n).differences.row(0, named=True) for n in (1, 45))
+    strict = ragworth.compare(pair, level=1 - 0.05 / 45).differences["detectable"].item()
+    assert alone["detectable"] < many["detectable"] == chosen["detectable"] == pytest.approx(strict)
+    assert chosen["p_holm"] == pytest.approx(min(1.0, 45 * alone["p"]))
+
+
 @pytest.mark.parametrize(("test", "gated"), [("sign", False), ("wilcoxon", False), ("t", True)])
 def test_a_lower_mean_isnt_worse_by_a_test_that_finds_the_system_better(test: Any, gated: bool) -> None:
     # Slightly better on 50 of 60 queries, far worse on 10: the mean falls by 0.025, or by 0.1 with larger losses.

@@ -75,7 +75,7 @@ def command(
     (system, query, metric, value). Outcomes of answers have names like metrics: correct, wrong, abstained, grade, em,
     f1, or what a file calls them. Without -m, all outcomes and scores of results are compared.
 
-    "detectable" is the smallest true difference that this many queries show in four of five cases.
+    "detectable" is the smallest true difference that this many queries show in four of five cases, after correction.
     CSV and Parquet have the differences; the other formats have means and changed queries too.
 
     \b

@@ -45,6 +45,7 @@ def compare(
     seed: int = 0,
     changes: int = 5,
     conversations: Mapping[str, str] | None = None,
+    corrected_for: int = 1,
 ) -> Comparison:
     """Compare systems query by query.
 
@@ -64,6 +65,7 @@ def compare(
     changes: how many of the queries that changed most to list.
     conversations: the conversation of each query that is a turn (`ragworth.conversations.conversation_ids`). Intervals
         and tests then draw whole conversations, because their turns aren't independent. Results know theirs.
+    corrected_for: how many comparisons Holm's correction is for, if the pairs were chosen from so many by their values.
 
     A query counts if both systems have a value for it.
     """
@@ -90,14 +92,16 @@ def compare(
     columns = (_difference_columns(matrix, here, test, known) for matrix, here in compared)
     drawn = min(LEAST_RESAMPLES if resamples is None else resamples, MAX_INTERVAL_RESAMPLES)
     found = with_intervals(columns, level=level, resamples=drawn, seed=seed)
+    every = sum(len(here) for _, here in compared)
+    sizes = [max(corrected_for, every if family == "all" else len(here)) for _, here in compared]
     if resamples is None:
-        sizes = [len(here) for _, here in compared]
-        resamples = enough_resamples(sum(sizes) if family == "all" else max(sizes, default=0), 1 - level)
+        resamples = enough_resamples(max(sizes, default=0), 1 - level)
     opposed: set[Pair] = set()
     reversible: dict[Pair, UnseenReversal] = {}
-    for (matrix, here), (differences, interval) in zip(compared, found, strict=True):
+    for (matrix, here), (differences, interval), size in zip(compared, found, sizes, strict=True):
+        alpha = (1 - level) / size  # what p must be below to be so after any correction for as many comparisons
         for i, pair in enumerate(here):
-            rows.append(_difference_row(matrix, pair, differences, interval, i, test, level, resamples, seed))
+            rows.append(_difference_row(matrix, pair, differences, interval, i, test, alpha, resamples, seed))
             column, clusters = differences.values[:, i], differences.clusters.labels
             if opposes_mean(column, test, clusters):
                 opposed.add((matrix.metric, *pair))
@@ -107,7 +111,9 @@ def compare(
                 changed.append(_largest_changes(matrix, *pair, changes))
     if not rows:
         raise InputError("no metric was computed for at least two systems", expected="the same metrics for all systems")
-    corrected = _add_holm(rows, family, lambda part: out_of_reach(part, test, resamples, 1 - level))
+    corrected = _add_holm(
+        rows, family, corrected_for, lambda part: out_of_reach(part, test, resamples, 1 - level, corrected_for)
+    )
     changes_table = pl.concat(changed)
     return Comparison(corrected, changes_table, test, level, resamples, seed, family, frozenset(opposed), reversible)
 
@@ -119,7 +125,7 @@ def _difference_row(
     interval: MeanIntervals,
     i: int,
     test: Test,
-    level: float,
+    alpha: float,
     resamples: int,
     seed: int,
 ) -> dict[str, object]:
@@ -130,7 +136,7 @@ def _difference_row(
     differences, mine = pair_differences[both, i], clusters.of_queries(both)
     some, up = bool(both.any()), direction(matrix.metric)
     p = paired_p(differences, test, resamples=resamples, seed=seed, bounds=bounds, clusters=mine) if some else None
-    least = detectable_difference(differences, test=test, alpha=1 - level, clusters=mine).value
+    least = detectable_difference(differences, test=test, alpha=alpha, clusters=mine).value
     return {
         "metric": matrix.metric,
         "baseline": pair[0],
@@ -226,16 +232,24 @@ CHANGES_SCHEMA: dict[str, type[pl.DataType]] = {
 }
 
 
-def _add_holm(rows: list[dict[str, object]], family: str, hopeless: Callable[[pl.DataFrame], bool]) -> pl.DataFrame:
+def _add_holm(
+    rows: list[dict[str, object]], family: str, corrected_for: int, hopeless: Callable[[pl.DataFrame], bool]
+) -> pl.DataFrame:
     """Add Holm's p-values to the rows. Where none can be significant, no difference is detectable."""
     frame = conversations_last(pl.DataFrame(rows, schema=DIFFERENCE_SCHEMA))
     return pl.concat(
         part.with_columns(
-            pl.Series("p_holm", holm(part["p"].fill_null(float("nan")).to_numpy()), dtype=pl.Float64).fill_nan(None),
+            pl.Series("p_holm", _corrected(part["p"], corrected_for), dtype=pl.Float64).fill_nan(None),
             pl.lit(None, dtype=pl.Float64).alias("detectable") if hopeless(part) else pl.col("detectable"),
         )
         for part in families_of(frame, family)
     )
+
+
+def _corrected(p: pl.Series, corrected_for: int) -> Floats:
+    """p after Holm's correction for so many comparisons, of which those that weren't made count as 1."""
+    others = np.ones(max(corrected_for - len(p), 0))
+    return holm(np.append(p.fill_null(float("nan")).to_numpy(), others))[: len(p)]
 
 
 def _largest_changes(matrix: ScoreMatrix, a: str, b: str, most: int) -> pl.DataFrame:

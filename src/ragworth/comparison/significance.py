@@ -25,13 +25,13 @@ def families_of(differences: pl.DataFrame, family: str) -> list[pl.DataFrame]:
     return [differences] if family == "all" else differences.partition_by("metric", maintain_order=True)
 
 
-def out_of_reach(rows: pl.DataFrame, test: str, resamples: int, alpha: float) -> bool:
+def out_of_reach(rows: pl.DataFrame, test: str, resamples: int, alpha: float, corrected_for: int = 1) -> bool:
     """Whether no p of these comparisons can be below ``alpha`` once Holm's correction has gone over all of them."""
     tested = rows.filter(pl.col("p").is_not_null())
-    return tested.height > 0 and least_holm_p(tested, test, resamples) >= alpha
+    return tested.height > 0 and least_holm_p(tested, test, resamples, corrected_for) >= alpha
 
 
-def least_holm_p(tested: pl.DataFrame, test: str, resamples: int) -> float:
-    """The smallest p that one of the comparisons can have after Holm's correction."""
+def least_holm_p(tested: pl.DataFrame, test: str, resamples: int, corrected_for: int = 1) -> float:
+    """The smallest p that one of the comparisons can have after Holm's correction for all, or for even more."""
     units = tested["conversations"].fill_null(tested["n"]) if "conversations" in tested.columns else tested["n"]
-    return smallest_p(test, int(units.max()), resamples) * tested.height  # type: ignore[arg-type]
+    return smallest_p(test, int(units.max()), resamples) * max(tested.height, corrected_for)  # type: ignore[arg-type]

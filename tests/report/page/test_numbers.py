@@ -224,8 +224,8 @@ def test_a_difference_that_all_pairs_together_hide_is_not_said_to_be_too_small_t
     assert "would be detected" not in hidden
     unsure = row | {"p": 0.3, "p_holm": 0.3}
     assert _sentence("m", "a", "b", means, ranking(unsure)).endswith("but the test doesn't confirm it: p = 0.3")
-    small = _sentence("m", "a", "b", means, ranking(unsure | {"low": -0.1}))
-    assert small.endswith("with 8 queries like these, a difference of 0.033 would be detected")
+    small = _sentence("m", "a", "b", means, ranking(unsure | {"low": -0.1, "difference": 0.02}))
+    assert small.endswith("with 8 queries like these, a difference of 0.03 would be detected in 4 of 5 cases")
 
 
 def test_a_mean_says_why_it_has_no_interval() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from ragworth.answer_outcomes import HUMAN, is_surely_better_if_higher, is_surely_better_if_lower, outcome_direction
 from ragworth.comparison import is_different
 from ragworth.errors import format_count
-from ragworth.report.page.rankings import ALPHA, TEST, MetricMean, Ranking
+from ragworth.report.page.rankings import ALPHA, TEST, MetricMean, Ranking, larger_detectable
 from ragworth.report.page.scales import OutcomeScale
 from ragworth.stats.p_limits import smallest_p
 
@@ -106,9 +106,9 @@ class AnswerSentences:
             )
         elif row["low"] is not None and row["low"] * row["high"] > 0:
             facts.append(f"the interval leaves out 0, but the test doesn't confirm it: p = {row['p']:.2g}")
-        elif row["detectable"]:
-            least = self.scale.difference(row["detectable"])
-            facts.append(f"with {_questions(row)} like these, a difference of {least} would be detected")
+        elif least := larger_detectable(row):
+            words = f"a difference of {self.scale.difference(least, *ends)} would be detected in 4 of 5 cases"
+            facts.append(f"with {_questions(row)} like these, {words}")
         return f"; not significantly different from {baseline} ({'; '.join(filter(None, facts))})"
 
     def headline(self, systems: Sequence[str]) -> str:

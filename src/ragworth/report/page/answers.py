@@ -163,17 +163,21 @@ def _is_share(name: str, values: Any) -> bool:
 def _comparison(
     scores: Scores, ranking: Ranking, baseline: str, seed: int, turns: Mapping[str, str]
 ) -> Comparison | None:
-    """Every outcome against the baseline's; for the main one, p is corrected over all pairs, as for the groups."""
+    """Every outcome against the baseline's; the main one's p and detectable difference allow for all pairs."""
     if len(scores.distinct("system")) < 2:
         return None
     found = compare(scores, baseline=baseline, test=TEST, level=LEVEL, seed=seed, changes=0, conversations=turns)
-    known = {system: ranking.difference(baseline, system) for system in ranking.order}
-    corrected = {system: row["p_holm"] for system, row in known.items() if row is not None}
+    known = {system: row for system in ranking.order if (row := ranking.difference(baseline, system)) is not None}
     main = pl.col("metric") == ranking.metric
-    over_all = pl.col("system").replace_strict(corrected, default=None, return_dtype=pl.Float64)
-    return found._replace(
-        differences=found.differences.with_columns(p_holm=pl.when(main).then(over_all).otherwise("p_holm"))
+    over_all = (
+        pl.when(main)
+        .then(pl.col("system").replace_strict({s: row[name] for s, row in known.items()}, default=None))
+        .otherwise(name)
+        .cast(pl.Float64)
+        .alias(name)
+        for name in ("p_holm", "detectable")
     )
+    return found._replace(differences=found.differences.with_columns(over_all))
 
 
 def _objections(comparison: Comparison | None, main: str, systems: Sequence[str], pairs: int) -> str:

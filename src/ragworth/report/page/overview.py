@@ -22,6 +22,7 @@ from ragworth.report.page.rankings import (
     Ranking,
     SharedMeans,
     chosen_baseline,
+    larger_detectable,
     rank_systems,
     read_means,
     wanted_baseline,
@@ -181,9 +182,9 @@ def _sentence(
         )
         if not every and row["low"] is not None and row["low"] * row["high"] > 0:
             words += f", which leaves out 0, but the test doesn't confirm it: p = {row['p']:.2g}"
-        elif row["detectable"] and not every:  # by itself; where all pairs together decide, it takes more
-            size = signed(row["detectable"], 3)
-            words += f"; with {_queries(row)} like these, a difference of {size} would be detected"
+        elif least := larger_detectable(row):
+            size = signed(least, digits_beside_zero(least, least, digits))
+            words += f"; with {_queries(row)} like these, a difference of {size} would be detected in 4 of 5 cases"
         return words
     if not is_different(row):
         return (

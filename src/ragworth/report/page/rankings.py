@@ -14,7 +14,7 @@ from ragworth.generation.writer import ORACLE_SYSTEM
 from ragworth.report.page.groups import SystemGroups, group_by_best, group_systems
 from ragworth.report.wording import signed
 from ragworth.stats.clustered import FEWEST_CLUSTERS
-from ragworth.stats.paired import Test, holm
+from ragworth.stats.paired import Test
 from ragworth.tables import Scores
 
 LEVEL, ALPHA = 0.95, 0.05
@@ -176,10 +176,8 @@ def rank_systems(
             found = compare(one, all_pairs=True, seed=seed, changes=0, **given).differences
         else:
             chosen = _pairs_with_best(order, baseline)
-            found = compare(one, pairs=chosen, seed=seed, changes=0, **given).differences
             # The best is chosen by the same values, so p is corrected as if every two had been compared.
-            p = np.append(found["p"].fill_null(float("nan")).to_numpy(), np.ones(pairs - found.height))
-            found = found.with_columns(pl.Series("p_holm", holm(p)[: found.height]).fill_nan(None))
+            found = compare(one, pairs=chosen, corrected_for=pairs, seed=seed, changes=0, **given).differences
         versus = {(row["baseline"], row["system"]): row for row in found.iter_rows(named=True)}
     different = {pair for pair, row in versus.items() if is_different(row, alpha)}
     groups = group_systems(valued, different) if len(order) <= MAX_PAIRED else group_by_best(valued, different)
@@ -219,6 +217,12 @@ def _shared_means(
         summary = summarise(chosen, level=LEVEL, resamples=RESAMPLES, seed=seed, conversations=conversations)
         means = {system: mine[metric]._replace(total=total) for system, mine in read_means(summary).items()}
     return SharedMeans(means, int(rows.sum()), total, left)
+
+
+def larger_detectable(row: Mapping[str, Any]) -> float | None:
+    """The smallest detectable difference of a comparison that isn't significant; None if the difference is as large."""
+    least: float | None = row["detectable"]
+    return least if least is not None and least > abs(row["difference"]) else None
 
 
 def evaluation_settings(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
