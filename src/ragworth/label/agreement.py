@@ -8,10 +8,9 @@ labels given after a model's suggestion was shown are left out, and counted. Int
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 from statistics import median
 from typing import NamedTuple
 
@@ -19,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragworth.errors import format_count
+from ragworth.label.distances import answer_distance, scale_numbers
 from ragworth.label.labels import Label, Labels
 from ragworth.label.ratios import ratio_estimate
 from ragworth.label.spans import SpanAgreement, span_agreement
@@ -107,12 +107,8 @@ class LabelAgreement:
 
     @cached_property
     def codes(self) -> dict[str, float]:
-        """The number of each value: its score if they are in order and differ, otherwise its place in the scale."""
-        options = self.task.main.options
-        scores = [option.score for option in options if option.score is not None]
-        if self.task.ordered and len(set(scores)) == len(options):
-            return {option.value: float(score) for option, score in zip(options, scores, strict=True)}
-        return {option.value: float(at) for at, option in enumerate(options)}
+        """The number of each value."""
+        return scale_numbers(self.task)
 
     @cached_property
     def together(self) -> dict[str, Estimate]:
@@ -187,18 +183,11 @@ class LabelAgreement:
         for label in self.independent:
             by_item.setdefault(label.item, {})[label.annotator] = str(self._main(label))
         found = [
-            Dispute(self.items[item], values, self._distance(list(values.values())))
+            Dispute(self.items[item], values, answer_distance(self.task, list(values.values())))
             for item, values in by_item.items()
             if item not in settled and len(set(values.values())) > 1
         ]
         return sorted(found, key=lambda one: (-one.distance, one.item.id))
-
-    def _distance(self, values: Sequence[str]) -> float:
-        """Mean distance of every two values: as a share of the scale, or 0 and 1 without an order."""
-        numbers = [self.codes[value] for value in values]
-        width = max(self.codes.values()) - min(self.codes.values())
-        gaps = [abs(a - b) / width if self.task.ordered else float(a != b) for a, b in combinations(numbers, 2)]
-        return sum(gaps) / len(gaps)
 
     def _main(self, label: Label) -> str | None:
         return None if label.value is None else label.value.get(self._main_name)

@@ -15,7 +15,7 @@ from typing import Any
 from django.db.models import Exists, F, Max, QuerySet
 
 from ragworth.label.labels import ADJUDICATED, Label
-from ragworth.label.site.distances import answer_distance
+from ragworth.label.site.disputes import update_dispute
 from ragworth.label.site.leases import free_slot, lock_person, renew, take_slot
 from ragworth.label.site.models import Assignment, LabelEvent, Project, ProjectItem, User
 from ragworth.label.site.project_task import label_item, task_of
@@ -94,8 +94,7 @@ def submit(user: User, project: Project, item: int, submission: Submission) -> R
         seconds=submission.seconds,
         seen_suggestion=submission.seen_suggestion or _has_seen_suggestion(user, project, row),
     )
-    if row.open_slots == 0 or row.disputed:
-        update_dispute(row)
+    update_dispute(row)
     return Receipt(event, replaced=replaced, extra=held.state == Assignment.EXTRA)
 
 
@@ -162,22 +161,6 @@ def adjudicate(user: User, project: Project, item: int, submission: Submission) 
     replaced = row.adjudicated
     ProjectItem.objects.filter(pk=row.pk).update(adjudicated=True, disputed=False)
     return Receipt(event, replaced=replaced)
-
-
-def update_dispute(row: ProjectItem) -> None:
-    """Note whether the people who labelled an item disagree, once all of them have."""
-    answers = counted_values(row)
-    distance = answer_distance(task_of(row.project), answers) if len(answers) == row.slots else 0.0
-    disputed = distance > 0 and not row.adjudicated
-    if (disputed, distance) != (row.disputed, row.distance):
-        ProjectItem.objects.filter(pk=row.pk).update(disputed=disputed, distance=distance)
-
-
-def counted_values(item: ProjectItem) -> list[dict[str, Any]]:
-    """The current answers to one item, in the order of its slots."""
-    holds = {"user__assignments__item": item, "user__assignments__state": Assignment.DONE}
-    answers = item.events.filter(kind=LabelEvent.ANSWER, **holds).order_by("user__assignments__slot", "id")
-    return list(dict(answers.values_list("user", "value")).values())
 
 
 def current_labels(project: Project, *, extra: bool = False) -> Iterator[Label]:

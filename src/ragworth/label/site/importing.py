@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import NamedTuple
 
 from ragworth.label.labels import Label, Labels
-from ragworth.label.site.events import OWN_KINDS, update_dispute
+from ragworth.label.site.disputes import update_dispute
+from ragworth.label.site.events import OWN_KINDS
 from ragworth.label.site.leases import free_slot, lock_person, take_slot
 from ragworth.label.site.models import Assignment, LabelEvent, Project, ProjectItem, User
 from ragworth.label.site.project_task import label_item, task_of

@@ -12,7 +12,8 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from ragworth.label.site.agreements import agreement_tables
-from ragworth.label.site.events import RefusedError, adjudicate, counted_values
+from ragworth.label.site.disputes import count_undecided, counted_values, next_undecided, skip_reasons
+from ragworth.label.site.events import RefusedError, adjudicate
 from ragworth.label.site.markdown import render_markdown
 from ragworth.label.site.models import LabelEvent, Project, ProjectItem
 from ragworth.label.site.project_task import task_of
@@ -36,7 +37,7 @@ def adjudicate_page(request: Any, slug: str) -> HttpResponse:
     """A disputed item with everybody's answers, anonymous and in random order."""
     project = find_project(request, slug)
     task = task_of(project)
-    first = _next(project, [])
+    first = next_undecided(project, [])
     context = {
         "project": project,
         "task": task,
@@ -75,13 +76,8 @@ def decide(request: Any, slug: str) -> JsonResponse:
     return JsonResponse({"stored": True, "repeated": receipt.repeated, **_following(project, data)})
 
 
-def _next(project: Project, holding: list[int]) -> ProjectItem | None:
-    disputed = ProjectItem.objects.filter(project=project, disputed=True).exclude(pk__in=holding)
-    return disputed.order_by("-distance", "pk").first()
-
-
 def _following(project: Project, data: dict[str, Any]) -> dict[str, Any]:
-    item = _next(project, held_items(data))
+    item = next_undecided(project, held_items(data))
     return {"card": _card(project, item) if item else None, "progress": _progress(project)}
 
 
@@ -89,10 +85,11 @@ def _card(project: Project, item: ProjectItem) -> str:
     task = task_of(project)
     answers = [describe_value(task, value, item.parts) for value in counted_values(item)]
     random.Random(f"{project.seed}:{item.pk}").shuffle(answers)
-    context = {**item_context(project, item), "answers": answers, "adjudicating": True}
+    facts = {"answers": answers, "skips": skip_reasons(item), "adjudicating": True}
+    context = {**item_context(project, item), **facts}
     return render_to_string("label/card.html", context)
 
 
 def _progress(project: Project) -> dict[str, Any]:
     status = status_of(project)
-    return {"done": status.adjudicated, "left": status.disputed, "seconds": None}
+    return {"done": status.adjudicated, "left": count_undecided(project), "seconds": None}

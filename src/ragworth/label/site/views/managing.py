@@ -15,6 +15,7 @@ from django.views.decorators.http import require_GET, require_POST
 from ragworth.errors import RagworthError
 from ragworth.label.items import read_items
 from ragworth.label.site import audit
+from ragworth.label.site.disputes import count_undecided
 from ragworth.label.site.exporting import export_bytes, export_formats
 from ragworth.label.site.models import Assignment, LabelEvent, ProjectItem, User
 from ragworth.label.site.person_progress import progress_of
@@ -45,6 +46,7 @@ def project_page(request: Any, slug: str) -> HttpResponse:
         "project": project,
         "task": task_of(project),
         "status": status_of(project),
+        "undecided": count_undecided(project),
         "people": rows,
         "formats": export_formats(),
     }
