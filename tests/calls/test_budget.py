@@ -52,6 +52,16 @@ def test_an_unknown_cost_cannot_be_limited() -> None:
     JobLimits(calls=0, tokens=0).check(None)
 
 
+def test_a_failure_that_was_charged_counts() -> None:
+    tally = JobTally(Price(1.0, 2.0))
+    for failure in (Failure("malformed", usage=Usage(300, 20, 1.0)), Failure("timed-out")):
+        tally.start(MOST)
+        tally.end(MOST, failure)
+    assert (tally.failed, tally.prompt_tokens, tally.new_tokens) == (2, 300, 20)
+    assert tally.cost == pytest.approx(340e-6)
+    assert tally.would_break(JobLimits(tokens=330), MOST) == "330 tokens"
+
+
 def test_estimates() -> None:
     two = Prompt((PromptMessage("system", "x" * 10), PromptMessage("user", "x" * 30)))
     assert estimate_tokens(Generate(two, max_tokens=7, n=3)) == (18, 21)

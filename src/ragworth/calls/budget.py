@@ -188,7 +188,7 @@ class JobTally:
         self.flying_most = TokenEstimate(self.flying_most.read + tokens.read, self.flying_most.written + tokens.written)
 
     def end(self, tokens: TokenEstimate, outcome: Response | Failure, estimated: TokenEstimate | None = None) -> None:
-        """Count a finished call, with the tokens it took or its failure.
+        """Count a finished call, with the tokens it took, and its failure.
 
         ``estimated``: its tokens, if the endpoint doesn't report them.
         """
@@ -201,9 +201,9 @@ class JobTally:
         else:
             self.done += 1
             self.estimated += estimated is not None
-            used = estimated or TokenEstimate(outcome.usage.prompt_tokens, outcome.usage.new_tokens)
-            self.prompt_tokens += used.read
-            self.new_tokens += used.written
+        used = estimated or TokenEstimate(*outcome.usage.bounded()[:2])
+        self.prompt_tokens += used.read
+        self.new_tokens += used.written
 
 
 class CallPlan(NamedTuple):

@@ -197,12 +197,17 @@ class Chosen(NamedTuple):
         return sum(self.probabilities)
 
 
+NO_USAGE = Usage(0, 0, 0.0)
+
+
 class Failure(NamedTuple):
     """Why there is no response. ``retry``: whether the same request may succeed later."""
 
     reason: str
     detail: str = ""
     retry: bool = True
+    usage: Usage = NO_USAGE
+    """What it cost nevertheless: replies that couldn't be used, as far as the endpoint reports their tokens."""
 
 
 Request: TypeAlias = Generate | Score | Choose

@@ -90,14 +90,14 @@ class SampledModel:
 def _count_labels(request: Choose, made: Generated) -> Chosen | Failure:
     """Shares of the samples that begin with each label, with their intervals; a failure if a sample is incomplete."""
     if made.is_withheld:
-        return Failure("refused", WITHHELD, retry=False)
+        return Failure("refused", WITHHELD, False, made.usage)
     begins = [output.text.lstrip(" \t\r\n\"'*`").casefold() for output in made.outputs]
     labels = [label.strip().casefold() for label in request.labels]
     open_ended = [text for text, output in zip(begins, made.outputs, strict=True) if output.finish == LENGTH]
     undecided = sum(any(label.startswith(text) for label in labels) for text in open_ended)
     if undecided:
         detail = f"{undecided} of {format_count(len(begins), 'sample')} ended within a label, at the greatest length: "
-        return Failure("truncated", f"{detail}raise the option max_tokens", retry=False)
+        return Failure("truncated", f"{detail}raise the option max_tokens", False, made.usage)
     counts = [0] * len(labels)
     for text in begins:
         matching = [i for i, label in enumerate(labels) if _starts_with_label(text, label)]

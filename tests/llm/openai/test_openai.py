@@ -166,7 +166,7 @@ def test_a_schema(opened: Opened) -> None:
     assert failed(model.generate([Generate(CHAT, schema="{")])[0]).reason == "refused"
     assert failed(model.generate([Generate(TEXT, schema=schema)])[0]).reason == "cannot"
     model, _ = opened(schema=False)
-    assert failed(model.generate([Generate(CHAT, schema=schema)])[0]) == (
+    assert failed(model.generate([Generate(CHAT, schema=schema)])[0])[:3] == (
         "cannot",
         "the endpoint does not follow JSON schemas, or not for plain texts",
         False,
@@ -350,4 +350,4 @@ def test_half_a_character_is_refused(opened: Opened) -> None:
     model, _ = opened(kind="llamacpp")
     broken = Prompt.chat("half \ud83d")
     found = [*model.generate([Generate(broken)]), *model.score([Score(broken, "x")])]
-    assert {failed(one) for one in found} == {("refused", "the prompt contains a lone surrogate", False)}
+    assert {failed(one)[:3] for one in found} == {("refused", "the prompt contains a lone surrogate", False)}

@@ -270,3 +270,18 @@ def test_connections_are_used_again(server: Endpoint) -> None:
         model.generate([ASK])
     model.close()
     assert server.connections <= 2
+
+
+def test_replies_that_cannot_be_used_are_counted(server: Endpoint) -> None:
+    whole = ask(server)
+    assert isinstance(whole, Generated)
+    read = whole.usage.prompt_tokens
+    found = ask(server, NULL, NULL)
+    assert isinstance(found, Generated)
+    assert found.usage[:2] == (3 * read, 6)
+    failed = ask(server, *[NULL] * 3)
+    assert isinstance(failed, Failure)
+    assert failed.usage[:2] == (3 * read, 6)
+    refused = ask(server, status(400))
+    assert isinstance(refused, Failure)
+    assert refused.usage[:2] == (0, 0)

@@ -87,6 +87,21 @@ def test_a_chat() -> None:
     assert read_counts(chat()) == (3, 1)
 
 
+@pytest.mark.parametrize(
+    ("usage", "counts"),
+    [
+        ({"prompt_tokens": 9, "completion_tokens": 20, "total_tokens": 29}, (9, 20)),
+        ({"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 111}, (9, 102)),  # as Gemini counts
+        ({"prompt_tokens": 9, "completion_tokens": 2, "completion_tokens_details": {"reasoning_tokens": 50}}, (9, 52)),
+        ({"prompt_tokens": 9, "completion_tokens": 60, "completion_tokens_details": {"reasoning_tokens": 50}}, (9, 60)),
+        ({"prompt_tokens": 9, "completion_tokens": 2, "completion_tokens_details": None, "total_tokens": -4}, (9, 2)),
+        ({"total_tokens": 30}, (0, 0)),
+    ],
+)
+def test_hidden_reasoning_counts(usage: Any, counts: tuple[int, int]) -> None:
+    assert read_counts(chat() | {"usage": usage}) == counts
+
+
 def test_log_probabilities_in_both_forms_are_the_same() -> None:
     entry = {"token": "Hi", "logprob": -0.5, "top_logprobs": [{"token": "Hi", "logprob": -0.5}]}
     new = read_choices(chat(logprobs={"content": [entry]}))[0].steps

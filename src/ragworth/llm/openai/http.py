@@ -24,7 +24,7 @@ from ragworth.llm.openai.errors import (
     parse_reply,
 )
 from ragworth.llm.openai.loop import EventLoopThread
-from ragworth.llm.openai.protocol import read_counts
+from ragworth.llm.openai.protocol import NO_COUNTS, TokenCounts, read_counts
 from ragworth.llm.openai.rate_limit import (
     PausedTooLong,
     RateLimiter,
@@ -68,6 +68,10 @@ class RequestTimer:
 
     def __init__(self) -> None:
         self.began: float | None = None
+        self.spent = NO_COUNTS
+        """The tokens of all replies, as far as they are reported."""
+        self.wasted = NO_COUNTS
+        """Those of replies that couldn't be used."""
 
     @property
     def seconds(self) -> float:
@@ -77,8 +81,16 @@ class RequestTimer:
 class AttemptFailed(Exception):  # noqa: N818 (it may come right yet)
     """A failed attempt, and its consequences for the next one."""
 
-    def __init__(self, cause: EndpointError, *, most: int, overload: bool = False, wait: float | None = None) -> None:
-        self.cause, self.most, self.overload, self.wait = cause, most, overload, wait
+    def __init__(
+        self,
+        cause: EndpointError,
+        *,
+        most: int,
+        overload: bool = False,
+        wait: float | None = None,
+        spent: TokenCounts = NO_COUNTS,
+    ) -> None:
+        self.cause, self.most, self.overload, self.wait, self.spent = cause, most, overload, wait, spent
         super().__init__()
 
 
@@ -126,7 +138,7 @@ class EndpointChannel:
             if turn.began is None:
                 place = await pace.enter(call.cost)
                 turn.began = time.monotonic()
-            attempts = RetryState(turn.began + self.limits.deadline)
+            attempts = RetryState(turn, turn.began + self.limits.deadline)
             try:
                 async with asyncio.timeout(attempts.left):
                     return await self._persist(pace, call, read, place, attempts)
@@ -159,12 +171,13 @@ class EndpointChannel:
             attempts.began, attempts.waiting = place.began, False
             try:
                 result, spent = await self._attempt(call, read)
-                if spent:
-                    pace.correct(place, spent)
+                self._charge(attempts.turn, pace, place, spent)
                 pace.faster()
                 return result
             except AttemptFailed as setback:
                 failed = setback
+                self._charge(attempts.turn, pace, place, failed.spent)
+                attempts.turn.wasted = attempts.turn.wasted.plus(failed.spent)
                 if failed.overload:
                     pace.slower(place.began)
                 if failed.wait is not None:
@@ -177,7 +190,14 @@ class EndpointChannel:
                 raise failed.cause
             await asyncio.sleep(wait)
 
-    async def _attempt(self, call: HttpRequest, read: Callable[[Any], T]) -> tuple[T, int]:
+    @staticmethod
+    def _charge(turn: RequestTimer, pace: RateLimiter, place: RequestSlot, spent: TokenCounts) -> None:
+        """Count the tokens of a reply."""
+        turn.spent = turn.spent.plus(spent)
+        if any(spent):
+            pace.correct(place, sum(spent))
+
+    async def _attempt(self, call: HttpRequest, read: Callable[[Any], T]) -> tuple[T, TokenCounts]:
         """Make one attempt: the result of ``read``, and the tokens used."""
         content = encode_body(call.body)
         try:
@@ -194,7 +214,7 @@ class EndpointChannel:
             return await asyncio.to_thread(self._understood, reply, read)
         return self._understood(reply, read)
 
-    def _understood(self, reply: HttpReply, read: Callable[[Any], T]) -> tuple[T, int]:
+    def _understood(self, reply: HttpReply, read: Callable[[Any], T]) -> tuple[T, TokenCounts]:
         text = reply.body.decode("utf-8", "replace")
         try:
             if not 200 <= reply.status < 300:
@@ -205,12 +225,13 @@ class EndpointChannel:
         try:
             if self._secret is not None:
                 value = self._secret.redact(value, text)
-            return read(value), sum(read_counts(value))
+            return read(value), read_counts(value)
         except RecursionError:
             raise AttemptFailed(malformed_reply("the reply is nested too deeply"), most=MALFORMED_RETRIES) from None
         except EndpointError as cause:
             again = cause.failure.reason in ("malformed", "server-error")
-            raise AttemptFailed(cause, most=MALFORMED_RETRIES if again else 0) from None
+            most = MALFORMED_RETRIES if again else 0
+            raise AttemptFailed(cause, most=most, spent=read_counts(value)) from None
 
     def _setback(self, cause: EndpointError, text: str, after: str | None) -> AttemptFailed:
         overload = is_overload(cause.status)
@@ -267,7 +288,8 @@ class EndpointSession:
 class RetryState:
     """Failed attempts of a request, and its deadline."""
 
-    def __init__(self, ends: float) -> None:
+    def __init__(self, turn: RequestTimer, ends: float) -> None:
+        self.turn = turn
         self.ends = ends
         self.number = 0
         self.began = 0.0

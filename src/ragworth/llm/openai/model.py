@@ -147,7 +147,7 @@ class OpenAIModel:
             try:
                 return await work(asking, request)
             except EndpointError as trouble:
-                return trouble.failure
+                return trouble.failure._replace(usage=asking.spent)
 
         async def every() -> list[T | Failure]:
             return await gather_all([one(request) for request in requests])

@@ -49,8 +49,14 @@ class ReplyChoice(NamedTuple):
 class TokenCounts(NamedTuple):
     """The endpoint's token counts; 0 if unknown."""
 
-    prompt: int
-    new: int
+    prompt: int = 0
+    new: int = 0
+
+    def plus(self, other: TokenCounts) -> TokenCounts:
+        return TokenCounts(self.prompt + other.prompt, self.new + other.new)
+
+
+NO_COUNTS = TokenCounts()
 
 
 class RequestFormat(NamedTuple):
@@ -216,12 +222,25 @@ def _read_columns(found: dict[str, Any]) -> tuple[GeneratedToken, ...]:
 
 
 def read_counts(value: Any) -> TokenCounts:
-    """Read the token counts. Impossible numbers are ignored, because the text was paid for."""
-    usage = value.get("usage") if isinstance(value, dict) else None
-    usage = usage if isinstance(usage, dict) else {}
-    return TokenCounts(
-        *(bounded_int(usage.get(name), 0, MAX_TOKENS) or 0 for name in ("prompt_tokens", "completion_tokens"))
-    )
+    """Read the token counts. Impossible numbers are ignored, because the text was paid for.
+
+    Some endpoints count hidden reasoning only in the total, or only in the details.
+    """
+    usage = _object_or_empty(value, "usage")
+    prompt, new, total = (_count(usage, name) for name in ("prompt_tokens", "completion_tokens", "total_tokens"))
+    reasoning = _count(_object_or_empty(usage, "completion_tokens_details"), "reasoning_tokens")
+    if prompt and total > prompt + new:
+        return TokenCounts(prompt, total - prompt)
+    return TokenCounts(prompt, new + reasoning if reasoning > new else new)
+
+
+def _object_or_empty(value: Any, name: str) -> dict[str, Any]:
+    found = value.get(name) if isinstance(value, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _count(usage: dict[str, Any], name: str) -> int:
+    return bounded_int(usage.get(name), 0, MAX_TOKENS) or 0
 
 
 def _field(value: Any, name: str, wanted: type) -> Any:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from ragworth.errors import quote_short
 from ragworth.llm.contract import (
+    NO_USAGE,
     Choose,
     Chosen,
     Failure,
@@ -155,7 +156,7 @@ class EndpointRequest:
         prompt = self._adapt_prompt(request.prompt)
         if self.facts.echo:
             steps, before = await score_by_echo(self.line.ask, self.model, prompt, request.continuation)
-            return Scored(self._traced(steps), Usage(before, len(steps), self.line.turn.seconds))
+            return Scored(self._traced(steps), self._usage(before, len(steps), 0))
         tokens = self._exact()
         [parts], cut = await self._split(prompt, [request.continuation])
         steps = await tokens.forced(self.line.ask, parts.before, parts.after)
@@ -228,8 +229,16 @@ class EndpointRequest:
                 )
         return self._chosen(request, shares_by_text(request.labels, shown), reply.counts.prompt, cut)
 
+    @property
+    def spent(self) -> Usage:
+        """What the request has cost so far, as far as the endpoint reports it."""
+        turn = self.line.turn
+        return Usage(*turn.spent, turn.seconds) if any(turn.spent) else NO_USAGE
+
     def _usage(self, read: int, written: int, cut: int) -> Usage:
-        limit = self.facts.context_length if cut else None
+        """The cost of the request: its replies, and those that couldn't be used before them. Unknown is 0."""
+        limit, wasted = self.facts.context_length if cut else None, self.line.turn.wasted
+        read, written = read and read + wasted.prompt, written and written + wasted.new
         return Usage(read, written, self.line.turn.seconds, cut, limit=limit or 0)
 
     def _chosen(self, request: Choose, shares: LabelShares, before: int, cut: int) -> Chosen:
