@@ -48,6 +48,13 @@ def test_a_frame_of_turns_is_accepted_as_it_is() -> None:
     assert Collection.of(queries=QUERIES, turns=collection.turns).equals(collection)
 
 
+def test_messages_of_openai_are_histories() -> None:
+    parts = [{"type": "text", "text": "Fish."}]
+    history = [{"role": "user", "content": "What do otters eat?"}, {"role": "assistant", "content": parts}]
+    collection = Collection.of(queries=QUERIES, turns=[ROWS[0], ROWS[1] | {"history": history}])
+    assert collection.turns.equals(two_turns().turns)
+
+
 def test_histories_may_all_be_empty() -> None:
     collection = Collection.of(queries=QUERIES, turns=[ROWS[0]])
     assert collection.turns["history"].dtype == pl.List(pl.Struct({"role": pl.String, "text": pl.String}))

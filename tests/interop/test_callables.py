@@ -243,3 +243,22 @@ def test_what_is_no_retriever(thing: Any) -> None:
 def test_it_stands_first() -> None:
     with pytest.raises(InputError, match="called can't follow bm25"):
         retrieve({"s": ["bm25", search]}, world())
+
+
+@pytest.mark.parametrize(("sign", "noted"), [(1, True), (-1, False)])
+def test_scores_that_may_be_distances_are_noted(sign: int, noted: bool) -> None:
+    def nearest(text: str) -> list[tuple[str, float]]:
+        return [("p1", 0.1 * sign), ("p2", 0.4 * sign), ("p3", 0.4 * sign)]
+
+    made = retrieve({"s": nearest}, world(queries={f"q{number}": "mill" for number in range(4)}))
+    assert passages(made, "s")["q0"] == (["p3", "p2", "p1"] if noted else ["p1", "p3", "p2"])
+    words = "in 4 queries of 4, it returns hits with rising scores, but the highest score counts as the best"
+    assert any(words in note for note in made.notes) == noted
+
+
+def test_scores_in_any_order_are_no_distances() -> None:
+    def some(text: str) -> dict[str, float]:
+        return {"p1": 0.1, "p2": 0.4, "p3": 0.2}
+
+    made = retrieve({"s": some}, world(queries={f"q{number}": "mill" for number in range(4)}))
+    assert not made.notes

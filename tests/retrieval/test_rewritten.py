@@ -8,13 +8,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from ragworth.collection import Collection
+from ragworth.conversations import Message, Turn
 from ragworth.errors import InputError, ModelError
 from ragworth.llm.contract import Card, Failure, Generate, Request
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.retrieval import Pipeline, StepContext, retrieve
+from ragworth.retrieval.history_terms import add_history_terms
 from ragworth.retrieval.rerankers.asker import StepAsker
 from ragworth.retrieval.steps.rewritten import Rewritten
 from tests.retrieval.samples import passages, world
@@ -92,12 +95,25 @@ def test_wrong_forms_say_what_to_write(text: str, words: str) -> None:
         found(text)
 
 
+@pytest.mark.parametrize(
+    ("said", "passage", "added"),
+    [
+        ("黑猫在哪里", "黑猫睡觉", "猫 黑 黑猫"),
+        ("İSTANBUL nerede", "istanbul", "İSTANBUL"),
+        ("हिन्दी में", "हिन्दी", "हिन्दी"),
+    ],
+)
+def test_terms_of_the_history_are_words_as_bm25_finds_them(said: str, passage: str, added: str) -> None:
+    turn = Turn("q", "c", 2, "?", (Message("user", said),))
+    assert add_history_terms([turn], pl.Series([passage, "", ""])) == [f"? {added}"]
+
+
 def test_rules() -> None:
     assert texts("last")["o_2"] == "And winter?"
     assert texts("all")["o_2"] == "What do otters eat? And winter?"
     assert texts("first+last")["o_2"] == "What do otters eat? And winter?"
     assert texts("human") == {"o_1": "What do otters eat?", "o_2": "Do otters hunt in winter?"}
-    assert set(texts("history-terms", terms=9)["o_2"].split()) >= {"And", "winter?", "crabs", "fish", "otters", "eat"}
+    assert set(texts("history-terms", terms=9)["o_2"].split()) >= {"And", "winter?", "crabs", "Fish", "otters", "eat"}
     assert len(texts("history-terms", terms=1)["o_2"].split()) == 3
 
 

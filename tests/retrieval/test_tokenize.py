@@ -30,10 +30,17 @@ def words(text: str, way: WordTokenizer | None = None) -> list[str]:
         ("ดีๆ", ["ดี", "ๆ", "ดีๆ"]),
         ("e\u0301", ["\u00e9"]),
         ("ＡＢ①", ["ab1"]),
+        ("İSTANBUL istanbul Isı ISI ısı", ["istanbul", "istanbul", "isi", "isi", "isi"]),
     ],
 )
 def test_taken_apart(text: str, expected: list[str]) -> None:
     assert words(text) == expected
+
+
+def test_turkish_capitals() -> None:
+    for tokenizer in (WordTokenizer(stopwords="turkish"), WordTokenizer(stemmer="turkish")):
+        city, same, heat, again, other = words("İZMİR izmir ISI ısı isi", tokenizer)
+        assert city == same and heat == again != other
 
 
 @given(st.lists(st.text(), max_size=5))

@@ -6,8 +6,8 @@
      "history": [{"role": "user", "text": "…"}, {"role": "assistant", "text": "…"}],
      "rewrite": "What do otters eat in winter?", "answers": ["…"]}
 
-``history`` is what was said before the turn. ``rewrite`` and ``answers`` are optional. ``query`` may be left out; it is
-then the conversation, ``_`` and the turn.
+``history`` is what was said before the turn; ``content``, as in OpenAI's messages, does instead of ``text``.
+``rewrite`` and ``answers`` are optional. ``query`` may be left out; it is then the conversation, ``_`` and the turn.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ragworth.formats.conversation_rows import (
 )
 from ragworth.formats.files import PathOrStr, create_file
 from ragworth.formats.values import WrongLineError, as_dict, as_id, as_list, as_text
-from ragworth.tables.turns import ROLES
+from ragworth.tables.turns import ROLES, message_text
 
 EXPECTED = (
     '{"query": …, "text": …, "conversation": …, "turn": 1, "history": [{"role": "user", "text": …}, …]} on each line'
@@ -54,7 +54,7 @@ def _message(value: object) -> Message:
     role = message.get("role")
     if role not in ROLES:
         raise WrongLineError(f"a message has the role {quote_short(role, 24)}, not {' or '.join(ROLES)}")
-    return Message(role, as_text(message.get("text"), "text of a message"))
+    return Message(role, as_text(message_text(message), "text of a message"))
 
 
 def write(collection: Collection, path: PathOrStr) -> None:

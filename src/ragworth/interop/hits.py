@@ -50,17 +50,21 @@ class RankedHits(NamedTuple):
 
     hits: list[Hit]
     again: int
+    trend: int = 0
+    """1 if the scores rise in the order given, −1 if they fall, 0 if they do both or neither, or don't count."""
 
 
 def read_hits(
     returned: Any, identity: str = "", *, by_place: bool = False, name: Callable[[str], str] = text_id
 ) -> list[Hit]:
-    """Convert a retriever's result for a query. ``identity`` names the id field.
+    """Convert a retriever's result for a query, in order; see `parse_hits` and `order_hits`."""
+    return order_hits(parse_hits(returned, identity, name=name), by_place=by_place)
 
-    ``name`` makes an id for a text without one.
 
-    If all hits have a score, they are sorted by it; equal scores by id, descending. If none has, or with ``by_place``,
-    the order given is the order shown, and scores that don't agree with it are dropped.
+def parse_hits(returned: Any, identity: str = "", *, name: Callable[[str], str] = text_id) -> list[Hit]:
+    """The hits of a retriever's result, in the order given. All have a score, or none.
+
+    ``identity`` names the id field, and ``name`` makes an id for a text without one.
     """
     if hasattr(type(returned), "columns"):
         returned = _frame_rows(returned)
@@ -75,12 +79,27 @@ def read_hits(
     scored = sum(hit.score is not None for hit in hits)
     if 0 < scored < len(hits):
         raise WrongShapeError(f"{format_count(scored, 'hit')} of {len(hits)} have a score, the others don't")
-    if not scored:
+    return hits
+
+
+def order_hits(hits: list[Hit], *, by_place: bool = False) -> list[Hit]:
+    """Hits with scores are sorted by these; equal scores by id, descending.
+
+    Without scores, or with ``by_place``, the order given is the order shown, and scores that don't agree with it are
+    dropped.
+    """
+    if not hits or hits[0].score is None:
         return hits
     if by_place:
         falls = all(_score_of(a) >= _score_of(b) for a, b in pairwise(hits))
         return hits if falls else [hit._replace(score=None) for hit in hits]
     return sorted(hits, key=lambda hit: (_score_of(hit), hit.passage), reverse=True)
+
+
+def score_trend(hits: Sequence[Hit]) -> int:
+    """1 if the scores of hits rise, −1 if they fall, 0 if they do both or neither, or if there are none."""
+    steps = list(pairwise([hit.score for hit in hits if hit.score is not None]))
+    return any(b > a for a, b in steps) - any(b < a for a, b in steps)
 
 
 def rank_hits(hits: Sequence[Hit], k: int) -> RankedHits:

@@ -14,7 +14,15 @@ from typing import Any, NamedTuple
 
 from ragworth.collection import text_id
 from ragworth.errors import InputError, format_count, format_list, quote_short
-from ragworth.interop.hits import EXPECTED_FORM, RankedHits, WrongShapeError, rank_hits, read_hits
+from ragworth.interop.hits import (
+    EXPECTED_FORM,
+    RankedHits,
+    WrongShapeError,
+    order_hits,
+    parse_hits,
+    rank_hits,
+    score_trend,
+)
 
 
 class RetrieverQuery(NamedTuple):
@@ -52,7 +60,9 @@ class Retriever:
         for query in asked:
             given = every.get(query.query, []) if every is not None else self._ask_one(query, k)
             try:
-                yield query.query, rank_hits(read_hits(given, self.identity, by_place=self.by_place, name=name), k)
+                hits = parse_hits(given, self.identity, name=name)
+                ranked = rank_hits(order_hits(hits, by_place=self.by_place), k)
+                yield query.query, ranked if self.by_place else ranked._replace(trend=score_trend(hits))
             except WrongShapeError as error:
                 if inspect.iscoroutine(given):
                     given.close()

@@ -1,6 +1,7 @@
 """Split texts into words, in any script.
 
-A text is normalised (NFKC, lower case) and split into runs of letters, marks and digits. Scripts written without spaces
+A text is normalised (NFKC, lower case) and split into runs of letters, marks and digits. In Turkish, if its stop words
+or stemmer are chosen, I is the capital of ı and İ that of i; otherwise all four are i. Scripts written without spaces
 between words (Chinese, Japanese, Thai, Lao, Khmer, Burmese) give single characters and pairs of neighbouring ones
 instead. Removing stop words and stemming are optional.
 """
@@ -61,7 +62,7 @@ class WordTokenizer:
         """Words of each text as numbers in a vocabulary; new words are added to it, or left out."""
         for low in range(0, len(texts), BATCH_ROWS):
             part = texts.slice(low, BATCH_ROWS)
-            runs = part.str.normalize("NFKC").str.to_lowercase().str.extract_all(WORD)
+            runs = self._lower(part.str.normalize("NFKC")).str.extract_all(WORD)
             rows = pl.DataFrame({"row": pl.arange(len(part), eager=True, dtype=pl.UInt32), "run": runs}).explode("run")
             rows = rows.filter(pl.col("run").is_not_null())
             table = self._number_runs(rows["run"].unique(maintain_order=True), vocabulary, grow)
@@ -71,6 +72,12 @@ class WordTokenizer:
             shared = np.array([*range(len(vocabulary)), None], dtype=object)
             every = shared[found["number"].to_numpy()].tolist()
             yield from (every[start:end] for start, end in pairwise([0, *ends.tolist()]))
+
+    def _lower(self, texts: pl.Series) -> pl.Series:
+        """Texts in lower case. By the rules for all languages, İ would be two characters, and ı have no capital."""
+        if "turkish" in (self.stopwords, self.stemmer):
+            return texts.str.replace_many(["I", "İ"], ["ı", "i"]).str.to_lowercase()
+        return texts.str.to_lowercase().str.replace_many(["i\u0307", "ı"], ["i", "i"])
 
     def _number_runs(self, runs: pl.Series, vocabulary: dict[str, int], grow: bool) -> pl.DataFrame:
         """Word numbers of each run of characters: run, number."""

@@ -12,7 +12,8 @@ import polars as pl
 from ragworth.collection import Collection, plain_text
 from ragworth.conversations import Message, Turn
 from ragworth.errors import InputError, MissingInputError, format_count, format_list, give_input, quote_short
-from ragworth.generation.turn_baselines import BASELINES, add_history_terms
+from ragworth.generation.turn_baselines import BASELINES
+from ragworth.retrieval.history_terms import add_history_terms
 from ragworth.rewriting.tables import CANDIDATES
 from ragworth.tables import OK
 
@@ -80,7 +81,7 @@ def by_rules(turns: Sequence[Turn], rules: Sequence[str], collection: Collection
         if rule == TERMS:
             if not collection.passages.height:
                 raise MissingInputError(TERMS, "passages", "there are none", give_input("passages"))
-            texts: Iterable[str | None] = add_history_terms(turns, collection.passages["text"].to_list())
+            texts: Iterable[str | None] = add_history_terms(turns, collection.passages["text"])
         else:
             texts = map(BASELINES[rule], turns)
         for turn, text in zip(turns, texts, strict=True):

@@ -120,14 +120,24 @@ def _history(value: Any, row: int, source: str) -> list[dict[str, Any]]:
         raise TableError(
             f"row {row}: the history {found}", expected="a list of messages; an empty one for a first turn", file=source
         )
-    for message in messages:
-        if not isinstance(message, Mapping) or not all(isinstance(message.get(name), str) for name in ("role", "text")):
+    texts = [message_text(message) if isinstance(message, Mapping) else None for message in messages]
+    for message, text in zip(messages, texts, strict=True):
+        if not isinstance(text, str) or not isinstance(message.get("role"), str):
             raise TableError(
                 f"row {row}: the history has the message {quote_short(str(message))}",
                 expected='messages such as {"role": "user", "text": "…"}',
                 file=source,
             )
-    return [{"role": message["role"], "text": message["text"]} for message in messages]
+    return [{"role": message["role"], "text": text} for message, text in zip(messages, texts, strict=True)]
+
+
+def message_text(message: Mapping[str, Any]) -> Any:
+    """The text of a message: its ``text``, or the ``content`` of an OpenAI message, whose parts are joined."""
+    found = message["text"] if message.get("text") is not None else message.get("content")
+    if isinstance(found, Sequence) and not isinstance(found, str) and found:
+        parts = [part.get("text") if isinstance(part, Mapping) else part for part in found]
+        return "\n".join(parts) if all(isinstance(part, str) for part in parts) else found
+    return found
 
 
 def _rewrites(frame: pl.DataFrame, source: str) -> pl.Series:

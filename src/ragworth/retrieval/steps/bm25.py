@@ -27,7 +27,7 @@ from ragworth.tables import Contexts
 from ragworth.tasks.options import option as named
 
 METHODS = ("lucene", "robertson", "atire", "bm25l", "bm25+")
-FORM = 1
+FORM = 2
 """Incremented when the same settings would give a different index."""
 
 

@@ -19,6 +19,10 @@ from ragworth.interop.hits import RankedHits
 from ragworth.interop.retrievers import Retriever, RetrieverQuery, adopt
 from ragworth.retrieval.contract import Need, Place, Step, StepContext, format_value
 from ragworth.tables import Contexts
+from ragworth.tables.ranking import MIN_DISTANCES
+
+RISING_SHARE = 0.9
+"""Share of the queries whose scores rise from which on these may be distances."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +54,7 @@ class Called(Step):
         asked = [RetrieverQuery(query, text) for query, text in context.queries.select("query", "text").iter_rows()]
         by_text = PassagesByText(context.collection.passages)
         found = dict(self.retriever.retrieve(asked, context.depth, by_text.name))
-        notes = [*self._record_texts(found, by_text, context), *self._repeat_notes(found)]
+        notes = [*self._record_texts(found, by_text, context), *self._repeat_notes(found), *self._distance_notes(found)]
         rows = [
             ("run", query, rank, hit.passage, hit.score)
             for query, ranked in found.items()
@@ -130,6 +134,18 @@ class Called(Step):
         few = format_list([quote_short(query, 24) for query in twice], 3)
         words = f"{format_count(number, 'repeated hit')} for the same query left out ({few})"
         return [f"{self.retriever.name}: {words}"] if twice else []
+
+    def _distance_notes(self, found: dict[str, RankedHits]) -> list[str]:
+        """Note scores that rise in the order returned, for nearly all queries: the lowest may be the best."""
+        several = [ranked.trend for ranked in found.values() if len(ranked.hits) > 1]
+        rising = several.count(1)
+        if rising < max(MIN_DISTANCES, RISING_SHARE * len(several)):
+            return []
+        return [
+            f"{self.retriever.name}: in {format_count(rising, 'query', 'queries')} of {len(several):,}, it returns "
+            "hits with rising scores, but the highest score counts as the best; if these scores are distances, return "
+            "them with a minus sign, or hits without scores in your order"
+        ]
 
     def _note(self, passages: Sequence[str], words: str) -> str:
         few = format_list([quote_short(each, 24) for each in passages], 3)

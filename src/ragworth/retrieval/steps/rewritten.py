@@ -2,7 +2,7 @@
 
 A rewrite comes from a model, a file, a person (``by="human"``), or a rule that a rewriter has to beat: ``last`` (the
 turn as it is), ``all`` (all that the user said), ``first+last``, and ``history-terms`` (the turn and the terms of the
-history with the highest tf · idf; `ragworth.generation.turn_baselines`). All steps behind it see the rewrite alone:
+history with the highest tf · idf; `ragworth.retrieval.history_terms`). All steps behind it see the rewrite alone:
 they search and re-rank with it. What the reader is asked doesn't change.
 
 Several samples (``n``) are searched one by one with all the steps behind, and the lists are fused by reciprocal ranks
@@ -28,12 +28,13 @@ from ragworth.formats.columns import bad_lines_error
 from ragworth.formats.jsonl import read_objects
 from ragworth.formats.values import WrongLineError, as_id, as_text
 from ragworth.generation.rewriter import QueryRewriter, TurnRewrites
-from ragworth.generation.turn_baselines import BASELINES, HISTORY_TERMS, add_history_terms
+from ragworth.generation.turn_baselines import BASELINES
 from ragworth.llm.adapter_folder import is_adapter_folder
 from ragworth.llm.contract import Card
 from ragworth.llm.embedded import find_rewriter
 from ragworth.prompts.template import Template
 from ragworth.retrieval.contract import Need, Place, SearchTexts, Step, StepContext, argument
+from ragworth.retrieval.history_terms import HISTORY_TERMS, add_history_terms
 from ragworth.tables.turns import turns_digest
 from ragworth.tasks.options import option as named
 
@@ -140,8 +141,7 @@ class Rewritten(Step):
         if self._by_model:
             return self._ask(turns, context)
         if self.by == TERMS:
-            passages = context.collection.passages["text"].to_list()
-            texts = add_history_terms(turns, passages, self.terms)
+            texts = add_history_terms(turns, context.collection.passages["text"], self.terms)
         else:
             texts = [BASELINES[self.by](turn) or turn.question for turn in turns]  # `problems` refused missing rewrites
         return SearchTexts((dict(zip(context.ids, texts, strict=True)),))

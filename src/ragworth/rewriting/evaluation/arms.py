@@ -12,7 +12,8 @@ from ragworth.collection import Collection
 from ragworth.conversations import Turn
 from ragworth.errors import InputError, format_count, format_list, quote_short
 from ragworth.generation.rewriter import NO_HISTORY
-from ragworth.generation.turn_baselines import BASELINES, add_history_terms
+from ragworth.generation.turn_baselines import BASELINES
+from ragworth.retrieval.history_terms import add_history_terms
 from ragworth.tables import OK
 
 LAST, HUMAN, TERMS = "last", "human", "history-terms"
@@ -39,7 +40,7 @@ def baseline_arms(turns: Sequence[Turn], collection: Collection) -> list[Arm]:
             continue
         filled = {turn.query: texts[turn.query] or turn.question for turn in turns}
         arms.append(Arm(name, filled, {"no human rewrite": lacking} if lacking else {}))
-    terms = add_history_terms(turns, collection.passages["text"].to_list())
+    terms = add_history_terms(turns, collection.passages["text"])
     arms.append(Arm(TERMS, {turn.query: text for turn, text in zip(turns, terms, strict=True)}))
     return arms
 
