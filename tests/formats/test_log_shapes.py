@@ -163,3 +163,51 @@ def test_a_row_that_lacks_a_system(save: Save) -> None:
     rows = [{"question": f"Who built it {n}?", "x": {"answer": "Ann"}, "y": {"answer": "Bob"}} for n in range(3)]
     answers = load(save("log.jsonl", as_lines({**rows[0], "y": None}, *rows[1:]))).answers
     assert answers is not None and answers.frame["system"].to_list() == ["x", "x", "y", "x", "y"]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"inputs": {"question": "Who?"}, "output": {"answer": "Ann", "documents": ["Ann did."]}, "expected": "Bob"},
+        {"json": {"chatInput": "Who?", "output": "Ann", "docs": [{"pageContent": "Ann did."}]}, "gold_answer": "Bob"},
+        {"example": {"question": "Who?", "answer": "Bob"}, "prediction": {"answer": "Ann", "context": ["Ann did."]}},
+        {"question": "Who?", "golden_answers": ["Bob"], "output": {"pred": "Ann", "retrieval_result": ["Ann did."]}},
+        {"inputs.query": "Who?", "inputs.response": "Ann", "inputs.context": "Ann did.", "inputs.ground_truth": "Bob"},
+        {"id": 1, "data": {"inputs": {"query": "Who?"}, "run": {"response": "Ann", "sources": ["Ann did."]}}}
+        | {"target": {"answer": "Bob"}, "metadata": {"result": "ok", "question": "x"}},
+    ],
+)
+def test_fields_in_objects(row: dict[str, Any], save: Save) -> None:
+    for log in (load(save("log.jsonl", as_lines(row))), load([row])):
+        assert log.collection.queries["text"].to_list() == ["Who?"]
+        assert log.answers is not None and log.answers.frame["text"].to_list() == ["Ann"]
+        assert log.collection.answers["text"].to_list() == ["Bob"]
+        assert log.collection.passages["text"].to_list() == ["Ann did."]
+        assert log.contexts is not None and "fields are read from objects: " in log.contexts.notes[0]
+
+
+def test_metrics_in_objects_of_their_name_are_grades(save: Save) -> None:
+    row = {"inputs": {"query": "Who?", "response": "Ann"}, "scores": {"fluency": {"fluency": 4, "why": "x"}}}
+    log = load(save("log.jsonl", as_lines(row)))
+    assert log.outcomes is not None and log.outcomes.frame.select("aspect", "value").rows() == [("fluency", 4.0)]
+    mapped = load(save("log.jsonl", as_lines(row)), {"answer": "scores.fluency.why"})
+    assert mapped.answers is not None and mapped.answers.frame["text"].to_list() == ["x"]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"data": {"question": "Who?", "answer": "Ann"}},
+        {"question": "Who?", "answer": "Ann", "documents": [{"text": "Ann did."}]},
+    ],
+)
+def test_an_answer_may_be_the_accepted_one(row: dict[str, Any], save: Save) -> None:
+    with pytest.raises(FormatError):
+        load(save("log.jsonl", as_lines(row)))
+
+
+@pytest.mark.parametrize("score", [{"score": 0.3}, {"distance": 0.3}])
+def test_an_answer_beside_passages_with_scores_is_the_systems(score: dict[str, float], save: Save) -> None:
+    row = {"question": "Who?", "answer": "Ann", "documents": [{"text": "Ann did."} | score]}
+    answers = load(save("log.jsonl", as_lines(row))).answers
+    assert answers is not None and answers.frame["text"].to_list() == ["Ann"]

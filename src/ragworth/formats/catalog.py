@@ -44,6 +44,7 @@ FORMATS: Registry[Format] = Registry(
         "pytrec_eval": "ragworth.formats.nested_scores:FORMAT",
         "chat": "ragworth.formats.chat:FORMAT",
         "side-by-side": "ragworth.formats.side_by_side:FORMAT",
+        "nested": "ragworth.formats.nested:FORMAT",
         "log": "ragworth.formats.log:FORMAT",
     },
 )

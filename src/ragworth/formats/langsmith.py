@@ -30,7 +30,8 @@ _OWN = " documents"
 
 def _recognise(sample: FileSample) -> bool:
     if any(column.startswith("inputs.") for column in sample.columns):
-        return any(column.startswith("outputs.") for column in sample.columns)
+        answered = any(f"inputs.{name}" in sample.columns for name in FIELDS["answer"])  # evaluations of Azure
+        return not answered and any(column.startswith("outputs.") for column in sample.columns)
     return sample.has("inputs", "outputs") and sample.has_any(*SIGNS, *REFERENCES)
 
 

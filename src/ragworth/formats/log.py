@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from ragworth.formats.contract import FileSample
 from ragworth.formats.fields import FIELDS, GRADE_FIELDS, FieldFinder, plain_name
 from ragworth.formats.log_format import LogFormat
+from ragworth.formats.log_passages import are_retrieved
+from ragworth.formats.values import WrongLineError
 
 NAMES = FIELDS | GRADE_FIELDS
 TABLE_COLUMNS = {"passage", "passage_id", "doc_id", "docno", "docid", "corpus-id", "aspect", "text"}
@@ -28,6 +30,7 @@ def _recognise(sample: FileSample) -> bool:
             found["answer"].lower() not in ("answer", "output", "result", "final_answer")
             or "accepted" in found
             or _is_graded(found)
+            or _is_retrieved(sample, found.get("passages"))
         )
     return "passages" in found and found["passages"].lower() not in ("context", "sources", "docs", "documents")
 
@@ -35,6 +38,14 @@ def _recognise(sample: FileSample) -> bool:
 def _is_graded(found: Mapping[str, str]) -> bool:
     """Whether the columns of the fields that were found say that a system answered: its name, or a person's grade."""
     return bool(OF_SYSTEMS & {plain_name(column) for column in found.values()})
+
+
+def _is_retrieved(sample: FileSample, column: str | None) -> bool:
+    """Whether a search found the passages, so that a system answered from them."""
+    try:
+        return column is not None and any(are_retrieved(row.get(column)) for row in sample.rows)
+    except WrongLineError:
+        return False
 
 
 FORMAT = LogFormat(

@@ -25,7 +25,7 @@ def read_record(row: Mapping[str, Any], finder: FieldFinder, place: int, *, cell
     keys = finder.keys(row)
     named = finder.get(row, "query")
     query = as_name(named, "query_id", cells=cells) if keys.get("query") != keys.get("question") else None
-    question = _inner_text(finder.get(row, "question"), "question")
+    question = inner_text(finder.get(row, "question"), "question")
     if query is None and question is None:
         if "question" in keys:
             raise WrongLineError(f"no question: {keys['question']!r} is null")
@@ -47,14 +47,14 @@ def read_record(row: Mapping[str, Any], finder: FieldFinder, place: int, *, cell
         system=as_name(finder.get(row, "system"), "system", cells=cells),
         repeat=as_repeat(finder.get(row, "repeat")),
         passages=without_blank(_with_ids(passages, finder.get(row, "passage_ids"), cells=cells), finder),
-        answer=as_answer(_inner_text(finder.get(row, "answer"), "answer"), keys.get("answer", "answer")),
+        answer=as_answer(inner_text(finder.get(row, "answer"), "answer"), keys.get("answer", "answer")),
         accepted=as_texts(_accepted(finder.get(row, "accepted"), cells=cells), cells=cells),
         relevant=read_relevant(row, finder, cells=cells),
         outcomes={name: as_grades(finder.get(row, name), name) for name in grades},
     )
 
 
-def _inner_text(value: Any, field: str) -> Any:
+def inner_text(value: Any, field: str) -> Any:
     """The text in an object such as ``{"question": …}``; other values stay as they are."""
     if not isinstance(value, Mapping):
         return value
@@ -68,7 +68,7 @@ def _accepted(value: Any, *, cells: bool) -> Any:
     value = parse_cell(value, "answer") if cells else value
     if not isinstance(value, Mapping):
         return value
-    inner = _inner_text(value, "answer")
+    inner = inner_text(value, "answer")
     if isinstance(inner, Mapping):
         inner = next(
             (value[name] for name in ("text", "texts", "answers", "value") if value.get(name) is not None), inner
