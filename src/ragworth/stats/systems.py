@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from ragworth.stats.clustered import FEW_CLUSTERS, FEWEST_CLUSTERS, Clusters, cluster_index
 from ragworth.stats.correlation import MEASURES, Measure, kendall, missing_reason
 from ragworth.stats.estimate import Estimate, Resampling
+from ragworth.stats.paired import paired_p
 from ragworth.stats.pooled import JACKKNIFED, ONE_QUERY, UNSTEADY
 from ragworth.stats.resampling import fisher_z_interval, resample_counts, standard_error, tau_interval
 from ragworth.stats.within_query import query_correlations
@@ -102,6 +104,25 @@ def rank_systems(x: Floats, y: Floats, plan: Resampling, clusters: Clusters = No
     ]
     span = tau_interval(np.concatenate(draws), units.number, plan.level)
     return none.with_interval(span)
+
+
+class SeparatedPairs(NamedTuple):
+    """How many pairs of systems differ significantly, of all pairs."""
+
+    separated: int
+    pairs: int
+
+
+def separated_pairs(values: Floats, alpha: float, clusters: Clusters = None) -> SeparatedPairs:
+    """Pairs of systems whose means (queries × systems) differ by a paired t-test, without correction.
+
+    The order of the others may be chance. A correlation of the systems' means is then mostly nearer to 0 than with more
+    queries, and its interval doesn't show that.
+    """
+    pairs = list(combinations(range(values.shape[1]), 2))
+    how: dict[str, Any] = {"resamples": 0, "seed": 0, "bounds": None, "clusters": clusters}
+    p = [paired_p(values[:, a] - values[:, b], "t", **how) for a, b in pairs]
+    return SeparatedPairs(sum(each < alpha for each in p), len(pairs))
 
 
 def spread_of_means(values: Floats) -> tuple[float | None, float | None]:

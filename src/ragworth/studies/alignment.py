@@ -14,6 +14,7 @@ import polars as pl
 
 from ragworth.errors import InputError, format_count
 from ragworth.prediction.correlations import Prediction, average_rows, draw_agreement
+from ragworth.prediction.system_order import order_notes
 from ragworth.report.study.charts import dot_chart
 from ragworth.report.study.page import StudyPage, TableText, estimate_rows
 from ragworth.report.wording import MEASURE_NAMES, count_queries
@@ -147,6 +148,7 @@ class Alignment(PoolStudy):
             grids = {name: rows.grid(rows.values[:, at]) for at, name in enumerate(rows.metrics)}
             taus = {name: rank_systems(grid, outcome, self.plan, rows.query_clusters) for name, grid in grids.items()}
             page.add("systems", case, estimate_rows(("metric",), taus, "τ-b", "counts", "left out"))
+            page.note(case, *order_notes(outcome, rows.aspect, self.plan, rows.query_clusters))
         also = rows.aspect if self.sampling == "plain" else ""
         draw_agreement(page, case, rows, "kendall" if self.measure == "kendall" else "spearman", also)
 

@@ -19,6 +19,7 @@ from ragworth.metrics.cutoffs import cut_names, metric_family
 from ragworth.metrics.declaration import Metric
 from ragworth.metrics.parsing import parse
 from ragworth.prediction.sizes import SizedPredictions, spread_over_sizes
+from ragworth.prediction.system_order import order_notes
 from ragworth.report.study.charts import curve_chart
 from ragworth.report.study.page import Row, StudyPage, TableText, estimate_rows
 from ragworth.report.study.table_charts import outcome_curve, outcome_figure, shared_lines
@@ -146,7 +147,7 @@ class ContextSize(PoolStudy):
     def examine(self, case: Case, page: StudyPage) -> None:
         sized = SizedCase(self, case)
         found = sized.predictions.found
-        page.note(case, *sized.notes)
+        page.note(case, *sized.notes, *sized.order_notes())
         page.lead(case, sized.lead())
         rows = estimate_rows(("over", "metric", "k"), found, "correlation", "left out", unit="n")
         for row, key in zip(rows, found, strict=True):
@@ -287,6 +288,12 @@ class SizedCase:
             row: dict[str, object] = {"k": size if self.moves else None, **(kinds or {"mean": mean.value})}
             row |= {"low": mean.low, "high": mean.high, "queries": mean.n, "contexts": len(rows.queries)}
             yield row | ({"conversations": mean.clusters} if mean.clusters is not None else {})
+
+    def order_notes(self) -> list[str]:
+        """How sure the order of the systems is, where metrics are compared with it; by the largest contexts."""
+        rows = self.rows[max(self.rows)]
+        known = "systems" in self.ways
+        return order_notes(rows.grid(rows.outcome), self.aspect, self.study.plan, rows.query_clusters) if known else []
 
     def lead(self) -> str:
         sizes, queries = format_list([str(k) for k in self.rows], 20), self.outcome.number

@@ -15,6 +15,7 @@ from ragworth.errors import format_count, format_list
 from ragworth.graders.rated_coverage import AnswerCoverage, answer_coverage
 from ragworth.metrics.parsing import with_parameter
 from ragworth.metrics.required_passages import REQUIRED
+from ragworth.prediction.system_order import order_notes
 from ragworth.report.study.charts import curve_chart, dot_chart, point_chart
 from ragworth.report.study.page import StudyPage, columns, estimate_rows, make_table
 from ragworth.report.wording import between, count_queries, signed, with_interval
@@ -111,7 +112,13 @@ class CoverageBySystem:
         page.add("systems", self.case, rows)
         ranked = estimate_rows(("context", "answer"), self.orders, "τ-b", "counts", "why")
         page.add("ranking", self.case, [{**self.k, **row} for row in ranked])
+        page.note(self.case, *self._order_notes())
         page.add("intervals", self.case, self._intervals())
+
+    def _order_notes(self) -> list[str]:
+        size = f" (k = {self.size})" if self.size else ""
+        grid, name = self.grid(self.answers.coverage), f"the coverage of their answers{size}"
+        return order_notes(grid, name, self.plan, self.case.clusters(self.queries)) if self.answers else []
 
     def _name(self, arm: str) -> str:
         return self.systems.get(arm, arm)
