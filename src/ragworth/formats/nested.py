@@ -117,12 +117,12 @@ def _recognise(sample: FileSample) -> bool:
     fields = _fields_of(sample.rows)
     plain = FieldFinder(FIELDS).keys(dict.fromkeys(sample.columns))
     inner = [PLAIN_FIELDS[name] for name in PLAIN_FIELDS if "." in fields.get(name, "")]
-    return any(field not in plain or _has_objects(sample, plain[field]) for field in inner)
+    return any(field not in plain or _has_objects(sample, plain[field], field) for field in inner)
 
 
-def _has_objects(sample: FileSample, column: str) -> bool:
-    """Whether values of a column are objects other than those with a text."""
-    return any(isinstance(inner_text(row.get(column), "answer"), Mapping) for row in sample.rows)
+def _has_objects(sample: FileSample, column: str, field: str) -> bool:
+    """Whether values of a column are objects without a text of the field."""
+    return any(isinstance(inner_text(row.get(column), field), Mapping) for row in sample.rows)
 
 
 def _fields_of(rows: Any) -> dict[str, str]:
