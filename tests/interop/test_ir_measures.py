@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 import pytest
@@ -118,6 +119,28 @@ def test_their_measures_by_name() -> None:
         ragworth.score(contexts, judgments, "nonsense@3")
     with pytest.raises(MetricError, match="whole-number relevance"):
         ragworth.score(contexts, {"1": {"a": 0.5}}, "Compat(p=0.9)")
+
+
+def test_their_measures_take_any_ids() -> None:
+    # The program behind ERR takes numbers as ids of queries, and splits lines at spaces.
+    judgments = {"q 1": {"a doc": 2, "b": 0}, "q2": {"c": 1}}
+    contexts = {"q 1": {"b": 2.0, "a doc": 1.0}, "q2": {"c": 1.0}}
+    found = ragworth.score(contexts, judgments, "ERR@10").frame
+    # (2² − 1)/2⁴ at rank 2; (2¹ − 1)/2⁴ at rank 1
+    assert dict(found.select("query", "value").iter_rows()) == pytest.approx({"q 1": 3 / 32, "q2": 1 / 16}, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("BPM@10", "BPM of ir_measures needs max_rel"),
+        ("RBP(p=2)", "RBP of ir_measures can't have p=2"),
+        ("NERR10(max_rel=2)@5", "NERR10 of ir_measures has no parameter cutoff"),
+    ],
+)
+def test_wrong_parameters_of_their_measures(text: str, said: str) -> None:
+    with pytest.raises(MetricError, match=re.escape(said)):
+        find_measure(text)
 
 
 def test_their_measures_are_checked_like_ours() -> None:

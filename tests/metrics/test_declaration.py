@@ -7,7 +7,7 @@ import re
 import pytest
 
 from ragworth.errors import InputError, MetricError
-from ragworth.metrics import METRICS
+from ragworth.metrics import METRICS, parsing
 from ragworth.metrics.declaration import Parameter, ParameterValue
 from ragworth.metrics.parsing import parse, parse_all
 from ragworth.registry import Registry
@@ -131,8 +131,18 @@ def test_refused(text: str, said: str) -> None:
 def test_did_you_mean(text: str, near: str) -> None:
     with pytest.raises(MetricError) as caught:
         parse(text)
-    assert re.fullmatch(rf"did you mean .*\b{near}\b.*\?", caught.value.remedy)
+    assert re.match(rf"did you mean .*\b{near}\b.*\?", caught.value.remedy)
     assert all(name in caught.value.expected for name in METRICS.names())
+
+
+@pytest.mark.parametrize(("installed", "advised"), [(None, True), (object(), False)])
+def test_measures_of_ir_measures_need_its_package(
+    installed: object, advised: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parsing, "find_spec", lambda name: installed)
+    with pytest.raises(MetricError) as caught:
+        parse("ERR@10")
+    assert caught.value.remedy.endswith('pip install "ragworth[ir-measures]"') == advised
 
 
 def test_nothing_is_suggested_where_nothing_is_near() -> None:

@@ -14,12 +14,13 @@ coverage and density. Classical measures run here too if no other provider is in
 from __future__ import annotations
 
 import warnings
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import polars as pl
 
-from ragworth.errors import MetricError, MissingExtraError, format_count
+from ragworth.errors import MetricError, MissingExtraError, format_count, format_list
 from ragworth.metrics import METRICS
 from ragworth.metrics.block_builder import ShownContexts
 from ragworth.metrics.declaration import Declaration, Metric
@@ -185,10 +186,30 @@ def find_measure(text: str) -> Any | None:
     """Return the ir_measures measure of this name, or None if it is unknown or the name is ours."""
     try:
         measure = ir_measures.parse_measure(text)
-        measure.validate_params()
     except (ValueError, NameError, AssertionError, TypeError, KeyError):
         return None
-    return None if measure.NAME in METRICS else measure
+    if measure.NAME in METRICS:
+        return None
+    try:
+        measure.validate_params()
+    except AssertionError as error:
+        raise _parameter_error(measure) from error
+    return measure
+
+
+def _parameter_error(measure: Any) -> MetricError:
+    """The error for a measure of ir_measures without a parameter that it requires, or with a wrong one."""
+    given, known = measure.params, measure.SUPPORTED_PARAMS
+    lacking = [name for name, info in known.items() if info.required and name not in given]
+    unknown = [name for name in given if name not in known]
+    wrong = [f"{name}={value}" for name, value in given.items() if name in known and not known[name].validate(value)]
+    problems = [("needs", lacking), ("has no parameter", unknown), ("can't have", wrong)]
+    found = " and ".join(f"{verb} {format_list(names)}" for verb, names in problems if names)
+    form = ", ".join(f"{name}=…" for name in known if name != "cutoff")
+    return MetricError(
+        f"the measure {measure.NAME} of ir_measures {found}",
+        expected=f"a form like {measure.NAME}({form}){'@10' if 'cutoff' in known else ''}",
+    )
 
 
 def score_ir_measures(
@@ -215,17 +236,21 @@ def score_ir_measures(
             f"{measures[0]} comes from ir_measures, which takes whole-number relevance only",
             remedy="round the relevance, or use a metric of ours (ragworth metrics)",
         )
-    qrels = [ir_measures.Qrel(q, p, int(v)) for q, p, v in relevance.select("query", "passage", "value").iter_rows()]
+    # Some tools behind measures take numbers as ids only, and none takes spaces.
+    numbers: defaultdict[str, str] = defaultdict(lambda: str(len(numbers)))
+    labels = relevance.select("query", "passage", "value").iter_rows()
+    qrels = [ir_measures.Qrel(numbers[q], numbers[p], int(v)) for q, p, v in labels]
     rows: list[tuple[str, str, str, float]] = []
     shown_rows = shown.rows()
     for number, system in enumerate(shown.systems):
         mine = shown_rows.filter(pl.col("system") == number).select("query", "passage", "rank")
-        run = [ir_measures.ScoredDoc(query, passage, -float(rank)) for query, passage, rank in mine.iter_rows()]
+        run = [ir_measures.ScoredDoc(numbers[q], numbers[p], -float(rank)) for q, p, rank in mine.iter_rows()]
         try:
             results = list(ir_measures.iter_calc(measures, qrels, run))
         except Exception as error:  # anything the tool behind a measure may raise
             raise MetricError(f"ir_measures cannot compute {measures[0]} here: {str(error)[:300]}") from error
-        rows += [(system, m.query_id, str(m.measure), float(m.value)) for m in results]
+        names = {number: name for name, number in numbers.items()}
+        rows += [(system, names[m.query_id], str(m.measure), float(m.value)) for m in results]
     schema = {"system": pl.String, "query": pl.String, "metric": pl.String, "found": pl.Float64}
     found = pl.DataFrame(rows, schema=schema, orient="row")
     parts = []

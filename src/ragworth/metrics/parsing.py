@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from importlib.util import find_spec
 
 from ragworth.errors import InputError, MetricError
 from ragworth.metrics import METRICS
@@ -65,7 +66,8 @@ def parse(text: str) -> Metric:
     try:
         declaration = METRICS.get(name)
     except InputError as error:
-        raise MetricError(error.found, expected=error.expected, remedy=error.remedy) from error
+        remedy = " ".join(part for part in (error.remedy, _extra_advice()) if part)
+        raise MetricError(error.found, expected=error.expected, remedy=remedy) from error
     pairs: list[tuple[str, str]] = []
     for part in COMMA.split(form[2]) if (form[2] or "").strip() else []:
         pair = PAIR.fullmatch(part)
@@ -79,6 +81,12 @@ def parse(text: str) -> Metric:
     if form[3] is not None and not re.fullmatch(r"[0-9]{1,9}", form[3]):
         raise MetricError(f"the cutoff {form[3]!r} in {text!r} is not a whole number", expected=f"{name}@10")
     return declaration.bind(int(form[3]) if form[3] else None, **declaration.parse_values(pairs))
+
+
+def _extra_advice() -> str:
+    """How to get measures of ir_measures, if it isn't installed."""
+    installed = find_spec("ir_measures") is not None
+    return "" if installed else 'for a measure of ir_measures: pip install "ragworth[ir-measures]"'
 
 
 def parse_all(metrics: Metrics) -> list[Metric]:
