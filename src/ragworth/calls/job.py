@@ -136,6 +136,11 @@ class Job:
         """The limit that ended the job."""
         return self._batches.stopped
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What makes the model's responses differ from what was asked for; it may show only in the course of a job."""
+        return tuple(getattr(self.model, "warnings", ()))
+
     def close(self) -> None:
         """Close the store if the job opened it."""
         if hasattr(self, "_closing"):

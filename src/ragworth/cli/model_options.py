@@ -130,9 +130,9 @@ def parse_price(text: str | None) -> Any:
 
 def print_capabilities(card: Any, given: CallOptions) -> None:
     """Say what an endpoint was found to be able to do."""
-    if card.endpoint and not given.quiet:
-        from ragworth.report.render import printable
+    from ragworth.report.render import printable
 
+    if card.endpoint and not given.quiet:
         can = ", ".join(sorted(card.abilities))
         click.echo(printable(f"{card.name} at {card.endpoint} can {can}"), err=True)
         for note in card.notes:
@@ -142,14 +142,18 @@ def print_capabilities(card: Any, given: CallOptions) -> None:
 @contextmanager
 def report_job(work: Any, given: CallOptions) -> Iterator[None]:
     """Say how a job went, however it ended; a job that its budget ended is an early end."""
+    from ragworth.report.render import printable
+
     try:
         yield
     finally:
         if work.watcher is not None:
             work.watcher.done(work.tally)
     tally = work.tally
-    if work.note and not given.quiet:
-        click.echo(f"note: {work.note}", err=True)
+    late = [note for note in work.warnings if note not in work.card.notes]
+    for note in [*([work.note] if work.note else []), *late]:
+        if not given.quiet:
+            click.echo(f"note: {printable(note)}", err=True)
     if work.stopped:
         raise JobStopped(
             f"the budget of {work.stopped} is spent; {format_count(tally.not_asked, 'call')} left over\n"

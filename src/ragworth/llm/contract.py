@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from ragworth.errors import ModelError
@@ -150,6 +151,15 @@ class Trace(NamedTuple):
     ids: tuple[int, ...] | None = None
     """The tokens' ids in the model's vocabulary, if known."""
 
+    def part(self, start: int, end: int | None = None) -> Trace:
+        """The same of some of the tokens."""
+        return Trace(*(None if column is None else column[start:end] for column in self))  # type: ignore[arg-type]
+
+    def first(self, characters: int) -> Trace:
+        """The tokens that spell the first characters of the text."""
+        starts = [0, *accumulate(map(len, self.tokens))][:-1]
+        return self.part(0, sum(start < characters for start in starts))
+
 
 STOP, LENGTH, CONTENT_FILTER = "stop", "length", "content_filter"
 
@@ -162,6 +172,15 @@ class Output(NamedTuple):
     text: str
     finish: str
     trace: Trace | None = None
+
+
+def cut_at_stop(output: Output, stop: Sequence[str]) -> Output:
+    """End an output at the first stop text, for servers that ignore or refuse them."""
+    places = [place for text in stop if (place := output.text.find(text)) >= 0]
+    if not places:
+        return output
+    text, trace = output.text[: min(places)], output.trace
+    return Output(text, STOP, None if trace is None else trace.first(len(text)))
 
 
 WITHHELD = "the endpoint's content filter held the output back"

@@ -40,7 +40,7 @@ def _after_reasoning(trace: Trace) -> Trace | None:
             start = at + 1
             while start < len(trace.tokens) and not trace.tokens[start].strip():
                 start += 1
-            return Trace(*(None if column is None else column[start:] for column in trace))  # type: ignore[arg-type]
+            return trace.part(start)
         if closed:
             return None
     return None

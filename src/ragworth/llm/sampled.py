@@ -60,6 +60,10 @@ class SampledModel:
         own: Card | None = getattr(self._model, "partial", None)
         return None if own is None else self._asked(own)
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return tuple(getattr(self._model, "warnings", ()))
+
     def _asked(self, own: Card) -> Card:
         max_tokens, temperature, seed, samples = self._ask
         how = f"{samples} samples, temperature {temperature:g}, {max_tokens} tokens, seed {seed}"

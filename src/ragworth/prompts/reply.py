@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ragworth.errors import PromptError, quote_short
-from ragworth.llm.contract import Output
+from ragworth.llm.contract import Output, cut_at_stop
 
 REPLY_SECTION = "reply"
 REPLY_KEYS = ("labels", "field", "stop", "length")
@@ -50,11 +50,8 @@ class ReplyFormat:
 
     def trim(self, output: Output) -> Output:
         """End an output at the first stop text, which some servers return or ignore."""
-        if not self.stop:
-            return output
-        places = [place for text in self.stop if (place := output.text.find(text)) >= 0]
-        text = output.text[: min(places, default=None)].rstrip()
-        return output._replace(text=text, finish="stop" if places else output.finish)
+        cut = cut_at_stop(output, self.stop)
+        return cut._replace(text=cut.text.rstrip()) if self.stop else cut
 
 
 UNDECLARED = ReplyFormat()

@@ -40,6 +40,8 @@ class Traits:
     owner: str = "system"
     without: tuple[str, ...] = ()
     """Paths that it does not have."""
+    refuses: tuple[tuple[str, str], ...] = ()
+    """Parameters that it refuses, or ``system``, each with the message."""
     key: str = ""
     """The only key it takes; any will do where it is empty."""
 
@@ -139,6 +141,9 @@ def _native(traits: Traits, body: Any) -> Any:
 
 
 def _check(traits: Traits, body: Any, ids: Sequence[int], top: int) -> None:
+    for name, message in traits.refuses:
+        if name in body or any(one["role"] == name for one in body.get("messages", ())):
+            raise Refusal(400, message)
     if traits.limit not in body:
         raise Refusal(400, f"Unsupported parameter: use '{traits.limit}' instead.")
     if top > traits.top:
@@ -152,7 +157,7 @@ def _check(traits: Traits, body: Any, ids: Sequence[int], top: int) -> None:
 def _made(traits: Traits, body: Any, ids: Sequence[int]) -> list[toy.Made]:
     count = body.get("n", 1) if traits.several else 1
     seeds = [body.get("seed", 0) + i for i in range(count)]
-    return [toy.generate(ids, body[traits.limit], body["temperature"], seed) for seed in seeds]
+    return [toy.generate(ids, body[traits.limit], body.get("temperature", 1.0), seed) for seed in seeds]
 
 
 def _stopped(text: str, body: Any) -> str:

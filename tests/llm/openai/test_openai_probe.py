@@ -11,6 +11,7 @@ from ragworth.errors import ModelError
 from ragworth.llm.contract import ChoosingModel, Generate, Generated, GeneratingModel, Model, Prompt, ScoringModel
 from ragworth.llm.openai import rate_limit
 from ragworth.llm.openai.model import open_model
+from ragworth.llm.openai.probe import ModelListing, _listing_warnings
 from tests.llm.openai.endpoint import GOOD, HTML, SILENT, TRUNCATED, Endpoint, edited, status
 
 ALL = {"generate", "logprobs", "score", "choose", "schema"}
@@ -84,6 +85,33 @@ def test_notes_are_plain_words() -> None:
 def test_ollama_is_known_for_cutting_prompts() -> None:
     with Endpoint(owner="library") as server:
         assert any("Ollama" in note for note in card_of(server).notes)
+
+
+@pytest.mark.parametrize(
+    ("listed", "asked", "warns"),
+    [
+        (("toy",), "toy", False),
+        ((), "toy", False),
+        (("toy:latest", "other"), "toy", False),
+        (("models/toy",), "toy", False),
+        (("toy",), "toy:free", False),
+        (("toy-2", "other"), "toy", True),
+        (("org/toys",), "org/toy", True),
+    ],
+)
+def test_a_model_that_the_endpoint_does_not_list(listed: tuple[str, ...], asked: str, warns: bool) -> None:
+    found = _listing_warnings(asked, ModelListing(listed))
+    assert bool(found) == warns
+    if warns:
+        assert repr(listed[0]) in found[0] and "another one may be answering" in found[0]
+
+
+def test_a_server_that_answers_whatever_the_name() -> None:
+    with Endpoint(kind="llamacpp") as server:
+        model = open_model(f"other@{server.url}")
+        assert any("doesn't list the model 'other' ('toy')" in note for note in model.card.notes)
+        assert model.warnings
+        model.close()
 
 
 def test_only_the_named_interface_is_asked() -> None:

@@ -14,7 +14,6 @@ import time
 import weakref
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ragworth.errors import MissingExtraError, ModelError
@@ -22,6 +21,7 @@ from ragworth.llm.contract import Card, Choose, Chosen, Failure, Generate, Gener
 from ragworth.llm.openai.api_key import OPENAI_VARIABLE, OWN_VARIABLE, find_key
 from ragworth.llm.openai.errors import EndpointError
 from ragworth.llm.openai.probe import EndpointFacts, EndpointProbe
+from ragworth.llm.openai.refused_parameters import RefusedParameters
 from ragworth.llm.openai.requests import EndpointRequest, gather_all
 from ragworth.llm.openai.spec import EndpointOptions, ModelAddress, check_options, parse_address
 from ragworth.llm.truncation import parse_on_long
@@ -57,6 +57,7 @@ class OpenAIModel:
         self._opening, self._probing = threading.Lock(), threading.Lock()
         self._channel: EndpointChannel | None = None
         self._facts: EndpointFacts | None = None
+        self._refused = RefusedParameters()
         self._failed: tuple[float, ModelError] | None = None
 
     def __repr__(self) -> str:
@@ -75,11 +76,11 @@ class OpenAIModel:
             cuts=parse_on_long(self.options.on_long),
         )
 
-    @cached_property
+    @property
     def card(self) -> Card:
         """The model's identity and abilities; calls the endpoint the first time."""
         facts = self.probe()
-        notes = facts.notes
+        notes = (*facts.notes, *self.warnings)
         if self._secret is not None and not self.address.is_private:
             notes += ("the key is sent unencrypted: the address is not https",)
         return replace(
@@ -90,6 +91,11 @@ class OpenAIModel:
             context_length=facts.context_length,
             notes=notes,
         )
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What makes responses differ from what was asked for, as far as known."""
+        return (*(self._facts.warnings if self._facts is not None else ()), *self._refused.notes)
 
     def generate(self, requests: Sequence[Generate]) -> list[Generated | Failure]:
         """Generate texts. Uses the endpoint's own count of tokens, or 0 if it gives none."""
@@ -143,7 +149,8 @@ class OpenAIModel:
         facts, channel = self.probe(), self._open()
 
         async def one(request: R) -> T | Failure:
-            asking = EndpointRequest(self.address.model, facts, self.options.on_long, channel.line(self.address.url))
+            line = channel.line(self.address.url)
+            asking = EndpointRequest(self.address.model, facts, self.options.on_long, line, self._refused)
             try:
                 return await work(asking, request)
             except EndpointError as trouble:
@@ -163,7 +170,7 @@ class OpenAIModel:
             raise ModelError(known.found, more=known.more, expected=known.expected, remedy=known.remedy)
         channel = self._open()
         line = channel.line(self.address.url, probing=True)
-        probe = EndpointProbe(self.address.model, self.options.api, line.get, line.ask)
+        probe = EndpointProbe(self.address.model, self.options.api, line.get, line.ask, self._refused)
         try:
             return channel.run(probe.facts(self.options.context_length, self.options.vocabulary))
         except EndpointError as trouble:

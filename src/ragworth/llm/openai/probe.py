@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from ragworth.errors import ModelError, format_count, format_list, quote_short
 from ragworth.llm.contract import MAX_TOKENS, Generate, Prompt
@@ -21,6 +21,7 @@ from ragworth.llm.openai.protocol import (
     read_tokens,
     request_body,
 )
+from ragworth.llm.openai.refused_parameters import RefusedParameters
 from ragworth.llm.openai.validation import bounded_int
 
 TOP_LOGPROBS = (20, 5, 0)
@@ -32,7 +33,10 @@ MAX_NAMES = 10_000
 NEWER_LIMIT_FIELD = "max_completion_tokens"
 """Newer OpenAI models' name of ``max_tokens``."""
 
-QUESTION = Prompt.chat("Say yes.")
+QUESTION = Prompt.chat("Say yes.", system="Be brief.")
+UNLIKELY_STOP = "\n\n\n\n"
+"""Shows whether the endpoint takes stop texts."""
+
 TEXT = Prompt.text("One, two, three, four")
 SCHEMA = {
     "type": "object",
@@ -48,6 +52,9 @@ DENIALS = ("refused", "malformed", "no-text", "server-error", "boundary")
 # the model's generation_config.json.
 _LLAMA_CPP = {"top_k": 0, "min_p": 0.0}
 _VLLM = {"top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0}
+
+
+T = TypeVar("T")
 
 
 class ModelListing(NamedTuple):
@@ -79,6 +86,8 @@ class EndpointFacts:
     quantisation: str = ""
     template: str = ""
     notes: tuple[str, ...] = field(default=())
+    warnings: tuple[str, ...] = ()
+    """Notes on what may be wrong with responses."""
 
     @property
     def abilities(self) -> frozenset[str]:
@@ -101,6 +110,7 @@ class EndpointProbe:
     api: str
     get: Callable[[str, Callable[[Any], Any]], Awaitable[Any]]
     ask: SendRequest
+    refused: RefusedParameters = field(default_factory=RefusedParameters)
 
     async def facts(self, context_length: int | None, vocabulary: int | None) -> EndpointFacts:
         found = await self._read_models()
@@ -120,7 +130,8 @@ class EndpointProbe:
             facts = await self._probe_tokens(facts, tokens)
         elif not facts.manner.chat:
             facts = replace(facts, echo=await self._probe_echo())
-        return replace(facts, notes=tuple(_describe_facts(facts, found, vocabulary)))
+        notes, warnings = tuple(_describe_facts(facts, found, vocabulary)), _listing_warnings(self.model, found)
+        return replace(facts, notes=notes, warnings=warnings)
 
     async def _read_models(self) -> ModelListing:
         """Read the list of models, which some endpoints lack."""
@@ -175,19 +186,25 @@ class EndpointProbe:
 
     async def _probe_top_tokens(self, manner: RequestFormat) -> int:
         """Request one token, and return how many of the likeliest are shown."""
-        request = Generate(QUESTION if manner.chat else TEXT, max_tokens=1)
+        request = Generate(QUESTION if manner.chat else TEXT, max_tokens=1, stop=(UNLIKELY_STOP,))
+        return await self._generate(request, manner, _count_top_tokens)
+
+    async def _generate(self, request: Generate, manner: RequestFormat, read: Callable[[Any], T]) -> T:
         path = "chat/completions" if manner.chat else "completions"
-        return await self.ask(path, request_body(self.model, request, manner, seed=0, n=1), _count_top_tokens)
+
+        def body(manner: RequestFormat) -> dict[str, Any]:
+            return request_body(self.model, request, manner, seed=0, n=1)
+
+        return await self.refused.ask(self.ask, path, manner, body, read)
 
     async def _probe_schema(self, manner: RequestFormat) -> bool:
-        """Whether a JSON schema is followed, and not only accepted."""
-        request = Generate(QUESTION, max_tokens=64, schema=json.dumps(SCHEMA))
-        fields = request_body(self.model, request, manner._replace(top=0), seed=0, n=1)
+        """Whether a JSON schema is followed, and not only accepted. The request has all parameters of sampling."""
+        request = Generate(QUESTION, max_tokens=64, temperature=0.5, top_p=0.9, schema=json.dumps(SCHEMA))
         try:
-            text = (await self.ask("chat/completions", fields, lambda value: read_choices(value, 1, shown=False)))[
-                0
-            ].text
-            return bool(json.loads(text) == {"animal": "zebra"})
+            found = await self._generate(
+                request, manner._replace(top=0), lambda value: read_choices(value, 1, shown=False)
+            )
+            return bool(json.loads(found[0].text) == {"animal": "zebra"})
         except EndpointError as trouble:
             _require_denial(trouble)
         except ValueError:
@@ -270,6 +287,19 @@ def _generation_refused(model: str, troubles: list[EndpointError], found: ModelL
         expected=f"one of {format_list([quote_short(name) for name in found.names])}" if missing else "",
         remedy="check the model's name" if missing else "see what it says, and check the name and the address",
     )
+
+
+def _listing_warnings(model: str, found: ModelListing) -> tuple[str, ...]:
+    """Whether the endpoint doesn't list the model; some answer with another one then, whatever name they are given.
+
+    Lists may leave out a tag (``NAME:latest``), a variant (``NAME:free``) or a folder (``models/NAME``).
+    """
+    alike = {model, model.partition(":")[0]}
+    listed = {part for name in found.names for part in (name, name.rpartition("/")[2], name.removesuffix(":latest"))}
+    if not found.names or alike & listed or model.rpartition("/")[2] in found.names:
+        return ()
+    names = format_list([quote_short(name) for name in found.names], 5)
+    return (f"doesn't list the model {quote_short(model)} ({names}), so another one may be answering",)
 
 
 def _describe_facts(facts: EndpointFacts, found: ModelListing, vocabulary: int | None) -> list[str]:

@@ -17,6 +17,9 @@ from ragworth.llm.openai.finish_reasons import read_finish, refuse_abandoned
 from ragworth.llm.openai.validation import MAX_ID, bounded_int, check_top, json_kind, read_logprob, read_own_logprob
 from ragworth.llm.reasoning import ONLY_REASONING
 
+TEMPERATURE, STOP_FIELD, SYSTEM_TURN = "temperature", "stop", "system"
+"""Parts of a request that some endpoints refuse."""
+
 MAX_STEPS, MAX_TOP = 200_000, 1000
 """Maximum plausible tokens of a text, and likeliest ones at each position."""
 
@@ -69,20 +72,18 @@ class RequestFormat(NamedTuple):
     """How many of the likeliest tokens to request at each position; 0 requests no log-probabilities."""
     more: Mapping[str, Any] = {}
     """Fields that only this kind of server knows."""
+    without: frozenset[str] = frozenset()
+    """Parameters to leave out."""
 
 
 def request_body(model: str, request: Generate, manner: RequestFormat, *, seed: int, n: int) -> dict[str, Any]:
     """The JSON of a request to continue a prompt."""
     fields: dict[str, Any] = {"model": model, **manner.more, manner.limit: request.max_tokens}
-    fields["temperature"] = request.temperature
-    if request.temperature > 0:
-        fields |= {"seed": seed, "top_p": request.top_p}
+    fields |= {name: value for name, value in _sampling(request, seed).items() if name not in manner.without}
     if n > 1:
         fields["n"] = n
-    if request.stop:
-        fields["stop"] = list(request.stop)
     if manner.chat:
-        fields["messages"] = chat_messages(request.prompt)
+        fields["messages"] = chat_messages(adapt_system_turn(request.prompt, manner))
         if manner.top:
             fields |= {"logprobs": True, "top_logprobs": manner.top}
         if request.schema:
@@ -95,6 +96,13 @@ def request_body(model: str, request: Generate, manner: RequestFormat, *, seed: 
     return fields
 
 
+def _sampling(request: Generate, seed: int) -> dict[str, Any]:
+    fields: dict[str, Any] = {TEMPERATURE: request.temperature}
+    if request.temperature > 0:
+        fields |= {"seed": seed, "top_p": request.top_p}
+    return fields | ({STOP_FIELD: list(request.stop)} if request.stop else {})
+
+
 def is_text(prompt: Prompt) -> bool:
     """Whether a prompt is a plain text to continue, not a chat."""
     return prompt.messages[0].role == "text"
@@ -102,6 +110,21 @@ def is_text(prompt: Prompt) -> bool:
 
 def chat_messages(prompt: Prompt) -> list[dict[str, str]]:
     return [{"role": message.role, "content": message.content} for message in prompt.messages]
+
+
+def adapt_system_turn(prompt: Prompt, manner: RequestFormat) -> Prompt:
+    """Put the instructions at the beginning of the user's turn if the endpoint refuses a system turn."""
+    first, *others = prompt.messages
+    if SYSTEM_TURN not in manner.without or first.role != "system" or not others:
+        return prompt
+    before = f"{first.content}\n\n"
+    messages = (others[0]._replace(content=before + others[0].content), *others[1:])
+    moved = (
+        one if one.message == 0 else Span(one.message - 1, one.start + shift, one.end + shift)
+        for one in prompt.passages
+        for shift in (len(before) if one.message == 1 else 0,)
+    )
+    return Prompt(messages, tuple(moved), prompt.version)
 
 
 def as_text_prompt(prompt: Prompt) -> Prompt:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import math
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from ragworth.errors import quote_short
@@ -23,23 +23,27 @@ from ragworth.llm.contract import (
     Scored,
     Trace,
     Usage,
+    cut_at_stop,
 )
 from ragworth.llm.openai.bounds import LabelShares, build_trace, exact_shares, share_of_token, shares_by_text
 from ragworth.llm.openai.errors import EndpointError
 from ragworth.llm.openai.exact_scores import TokenServer, TokenSplit, score_by_echo, split_tokens
 from ragworth.llm.openai.probe import EndpointFacts
 from ragworth.llm.openai.protocol import (
+    TEMPERATURE,
     GeneratedToken,
     ReplyChoice,
     RequestFormat,
     TokenCounts,
     TokenLogprob,
+    adapt_system_turn,
     as_text_prompt,
     is_text,
     read_choices,
     read_counts,
     request_body,
 )
+from ragworth.llm.openai.refused_parameters import RefusedParameters
 from ragworth.llm.reasoning import OPEN, drop_reasoning
 from ragworth.llm.truncation import fit_prompt
 
@@ -76,6 +80,7 @@ class EndpointRequest:
     facts: EndpointFacts
     on_long: str
     line: EndpointSession
+    refused: RefusedParameters = field(default_factory=RefusedParameters)
 
     async def count(self, prompt: Prompt) -> int:
         return await self._tokens().count(self.line.ask, self._adapt_prompt(prompt))
@@ -89,7 +94,7 @@ class EndpointRequest:
         request = replace(request, prompt=prompt)
         shown = (self.facts.manner.top if chat else self.facts.text_top) if request.detail == "logprobs" else 0
         manner = self.facts.manner._replace(chat=chat, top=shown)
-        wanted = request.n if request.temperature > 0 else 1
+        wanted = request.n if request.temperature > 0 or TEMPERATURE in self.refused.names else 1
         replies = await self._sampled(request, manner, wanted)
         outputs = [output for reply in replies for output in reply.texts][:wanted]
         if wanted < request.n:
@@ -116,7 +121,7 @@ class EndpointRequest:
             found = drop_reasoning(Output(choice.text, choice.finish, self._trace(request, choice)))
             if isinstance(found, Failure):
                 raise EndpointError(found)
-            return found
+            return cut_at_stop(found, request.stop)
 
         try:
             replies = [await self._complete(request, manner, request.seed, wanted, output)]
@@ -133,12 +138,14 @@ class EndpointRequest:
         self, request: Generate, manner: RequestFormat, seed: int, n: int, make: Callable[[ReplyChoice], T]
     ) -> ParsedReply[T]:
         path = "chat/completions" if manner.chat else "completions"
-        fields = request_body(self.model, request, manner, seed=seed, n=n)
+
+        def body(manner: RequestFormat) -> dict[str, Any]:
+            return request_body(self.model, request, manner, seed=seed, n=n)
 
         def read(value: Any) -> ParsedReply[T]:
             return ParsedReply([make(one) for one in read_choices(value, n, shown=manner.top > 0)], read_counts(value))
 
-        return await self.line.ask(path, fields, read)
+        return await self.refused.ask(self.line.ask, path, manner, body, read)
 
     def _trace(self, request: Generate, choice: ReplyChoice) -> Trace | None:
         if request.detail == "text":
@@ -277,7 +284,9 @@ class EndpointRequest:
 
     def _adapt_prompt(self, prompt: Prompt) -> Prompt:
         """The prompt as it is sent: plain text if there is no chat interface."""
-        return prompt if self.facts.manner.chat else as_text_prompt(prompt)
+        if not self.facts.manner.chat:
+            return as_text_prompt(prompt)
+        return adapt_system_turn(prompt, self.facts.manner._replace(without=self.refused.names))
 
     def _tokens(self) -> TokenServer:
         if self.facts.tokens is None:

@@ -1,0 +1,180 @@
+"""Parameters that an endpoint refuses, in its own words, are left out, remembered and noted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from ragworth.llm.contract import (
+    Failure,
+    Generate,
+    Generated,
+    Output,
+    Prompt,
+    PromptMessage,
+    Score,
+    Span,
+    Trace,
+    cut_at_stop,
+)
+from ragworth.llm.openai import rate_limit
+from ragworth.llm.openai.errors import EndpointError
+from ragworth.llm.openai.model import OpenAIModel, open_model
+from ragworth.llm.openai.protocol import RequestFormat, adapt_system_turn
+from ragworth.llm.openai.refused_parameters import find_refused
+from tests.llm.openai import endpoint_toy as toy
+from tests.llm.openai.endpoint import Endpoint, status
+
+CHAT = Prompt.chat("Is it so?", system="Be brief.")
+SAMPLED = Generate(CHAT, max_tokens=4, temperature=0.7, top_p=0.9, stop=("z",), seed=3, n=2)
+GREEDY = Generate(CHAT, max_tokens=4, stop=("z",))
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rate_limit, "FIRST_WAIT", 0.005)
+
+
+@contextmanager
+def opened(**traits: object) -> Iterator[tuple[OpenAIModel, Endpoint]]:
+    with Endpoint(**traits) as server:
+        model = open_model(f"toy@{server.url}")
+        try:
+            yield model, server
+        finally:
+            model.close()
+
+
+WORDINGS = [
+    (
+        "temperature",
+        "Unsupported value: 'temperature' does not support 0.0 with this model. Only the default (1) value.",
+    ),
+    ("temperature", "`temperature` is deprecated for this model."),
+    ("temperature", "temperature: must be 1 when thinking is enabled"),
+    ("top_p", "`temperature` and `top_p` cannot both be specified for this model. Please use only one."),
+    ("top_p", "Model grok-9 does not support parameter topP."),
+    ("seed", '[{"type": "extra_forbidden", "loc": ["body", "seed"], "msg": "Extra inputs are not permitted"}]'),
+    ("seed", 'Invalid JSON payload received. Unknown name "seed": Cannot find field.'),
+    ("seed", "Malformed input request: #: extraneous key [random_seed] is not permitted"),
+    ("stop", "Argument not supported on this model: stop"),
+    ("stop", "Unrecognized request argument supplied: stop_sequences"),
+    ("system", "System role not supported"),
+    ("system", "Unsupported value: 'messages[0].role' does not support 'system' with this model."),
+    ("system", "Conversation roles must alternate user/assistant/user/assistant/..."),
+    ("system", "Developer instruction is not enabled for models/gemma"),
+]
+
+
+@pytest.mark.parametrize(("name", "message"), WORDINGS)
+def test_what_is_refused_is_left_out_from_the_beginning(name: str, message: str) -> None:
+    with opened(refuses=((name, message),)) as (model, server):
+        (note,) = [note for note in model.card.notes if "refuses" in note]
+        assert name in note
+        server.seen.clear()
+        for request in (SAMPLED, GREEDY):
+            assert isinstance(model.generate([request])[0], Generated)
+        for sent in (one.body for one in server.asked()):
+            kept = {"temperature", "top_p", "seed", "stop"} & sent.keys()
+            assert name not in kept
+            assert [one["role"] for one in sent["messages"]] == (["user"] if name == "system" else ["system", "user"])
+        assert len(server.asked()) == 2
+
+
+def test_several_at_once() -> None:
+    refuses = tuple({name: (name, message) for name, message in WORDINGS}.values())
+    with opened(refuses=refuses) as (model, server):
+        assert len([note for note in model.card.notes if "refuses" in note]) == 5
+        (found,) = model.generate([SAMPLED])
+        assert isinstance(found, Generated) and len(found.outputs) == 2
+        assert server.asked()[-1].body.keys() == {"model", "max_tokens", "n", "messages"}
+        assert server.asked()[-1].body["messages"] == [{"role": "user", "content": "Be brief.\n\nIs it so?"}]
+
+
+def test_texts_are_cut_at_stop_texts_that_the_endpoint_does_not_take() -> None:
+    with opened(refuses=(("stop", "stop is not supported"),)) as (model, _):
+        whole = toy.decode(toy.generate(toy.encode(toy.template(_messages()), bos=True), 8).ids)
+        (found,) = model.generate([Generate(CHAT, max_tokens=8, stop=(whole[3],), detail="logprobs")])
+        assert isinstance(found, Generated)
+        output = found.outputs[0]
+        assert (output.text, output.finish) == (whole[: whole.index(whole[3])], "stop")
+        assert output.trace is not None and "".join(output.trace.tokens).startswith(output.text)
+
+
+def _messages() -> list[dict[str, str]]:
+    return [{"role": one.role, "content": one.content} for one in CHAT.messages]
+
+
+def test_greedy_repeats_are_samples_where_there_is_no_temperature() -> None:
+    with opened(refuses=(WORDINGS[0],)) as (model, server):
+        assert model.card
+        (found,) = model.generate([Generate(CHAT, max_tokens=4, n=3)])
+        assert isinstance(found, Generated) and len(found.outputs) == 3
+        assert server.asked()[-1].body["n"] == 3
+
+
+@pytest.mark.parametrize("kind", ["vllm", "llamacpp"])
+def test_instructions_without_a_system_turn_are_scored_in_the_users(kind: str) -> None:
+    with opened(kind=kind, refuses=(("system", "System role not supported"),)) as (model, _):
+        alone = Prompt.chat("Be brief.\n\nIs it so?")
+        assert model.count(CHAT) == model.count(alone)
+        (first,), (second,) = model.score([Score(CHAT, "Yes")]), model.score([Score(alone, "Yes")])
+        assert not isinstance(first, Failure) and not isinstance(second, Failure)
+        assert first.trace == second.trace
+
+
+def test_spans_move_with_the_users_turn() -> None:
+    long = Prompt(
+        (PromptMessage("system", "Read."), PromptMessage("user", "A: text"), PromptMessage("assistant", "ok")),
+        (Span(0, 0, 4), Span(1, 3, 7), Span(2, 0, 2)),
+    )
+    found = adapt_system_turn(long, RequestFormat(True, without=frozenset({"system"})))
+    assert found.messages[0] == PromptMessage("user", "Read.\n\nA: text")
+    texts = [found.messages[one.message].content[one.start : one.end] for one in found.passages]
+    assert texts == ["Read", "text", "ok"]
+    assert adapt_system_turn(long, RequestFormat(True)) is long
+
+
+def test_a_refusal_that_comes_later_is_remembered() -> None:
+    with opened(chat=False) as (model, server):
+        assert model.card
+        server.script(status(400, "seed is not supported"))
+        assert isinstance(model.generate([SAMPLED])[0], Generated)
+        assert any("seed" in note for note in model.card.notes)
+        assert isinstance(model.generate([SAMPLED])[0], Generated)
+        assert "seed" not in server.asked()[-1].body
+
+
+def test_an_error_that_only_mentions_a_parameter_changes_nothing() -> None:
+    message = "the messages are empty; see the parameters temperature and seed"
+    with opened() as (model, server):
+        assert model.card
+        server.script(*[status(422, message)] * 9)
+        (found,) = model.generate([GREEDY])
+        assert isinstance(found, Failure) and (found.reason, found.retry) == ("refused", False)
+        assert not [note for note in model.card.notes if "refuses" in note]
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "found"),
+    [
+        (400, "temperature must be between 0 and 2", ""),
+        (400, "the seed of doubt", "seed"),
+        (400, "unstoppable", ""),
+        (401, "temperature", ""),
+        (0, "temperature", ""),
+        (400, "Unknown parameter: top_p. Known: temperature", "top_p"),
+    ],
+)
+def test_which_parameter_an_error_names(code: int, message: str, found: str) -> None:
+    fields = {"temperature": 2.5, "top_p": 0.9, "seed": 1, "stop": ["x"]}
+    assert find_refused(EndpointError(Failure("refused", message, False), code), fields) == found
+
+
+def test_tokens_after_a_stop_text_are_left_out() -> None:
+    trace = Trace(("One", " two", "\n\nThree"), (-1.0, -2.0, -3.0), ids=(1, 2, 3))
+    found = cut_at_stop(Output("One two\n\nThree", "length", trace), ("\n", "X"))
+    assert found == Output("One two", "stop", Trace(("One", " two"), (-1.0, -2.0), ids=(1, 2)))
+    assert cut_at_stop(found, ("X",)) is found
