@@ -125,3 +125,22 @@ def test_a_log_with_a_mistake_is_not_taken_for_accepted_answers(
     assert done.exit_code == 2
     assert found in done.stderr
     assert "accepted answers, but" not in done.stderr
+
+
+def test_labels_are_counted_by_what_they_are_about(tmp_path: Path) -> None:
+    """Labels of the task utility say two things of each passage, and some have no majority."""
+    rows = "".join(f"q1,p{at},human-utility,-1,ok\nq1,p{at},relevance,{at % 2},ok\n" for at in range(3))
+    rows += "q1,p3,human-utility,,no-majority\nq1,p3,relevance,0,ok\n"
+    (tmp_path / "labels.csv").write_text(f"query,passage,aspect,value,status\n{rows}")
+    (tmp_path / "first.run").write_text("q1 Q0 p1 1 2 first\nq1 Q0 p3 2 1 first\n")
+    (tmp_path / "ragworth.toml").write_text(
+        '[collection]\nqrels = "labels.csv"\n[systems]\nfirst = {run = "first.run"}\n[model]\nuse = "none"\n'
+    )
+    done = CliRunner().invoke(main, ["check", str(tmp_path)])
+    assert "4 relevance labels, 3 human-utility labels, 1 label without a value" in done.stdout, done.output
+
+
+@pytest.mark.parametrize("command", [("check",), ("evaluate",), ("score", "-m", "P@1", "--qrels", "q")])
+def test_standard_input_is_named(command: tuple[str, ...]) -> None:
+    done = CliRunner().invoke(main, [*command, "-"])
+    assert done.exit_code == 2 and "standard input isn't read: save it as a file" in done.output

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ragworth.cli.output import LOOKS, OutputTable, chosen_look, emit, print_notes
+from ragworth.cli.output import LOOKS, OutputTable, emit, output_format, print_notes
 
 ETA = click.option("--eta", type=float, default=3.0, show_default=True, help="Lowest rating that counts as answered.")
 REDUNDANCY = click.option(
@@ -92,12 +92,12 @@ def stats_command(
 
     labels = label_statistics(formats.read_judgments(qrels)) if qrels is not None else None
     if labels is not None and collection is ratings is None:
-        emit([_labels_table(labels, str(qrels))], chosen_look(look, output), output)
+        emit([_labels_table(labels, str(qrels))], output_format(look, output), output)
         return
     if (collection is None) == (ratings is None):
         raise InputError("name a collection, or a file of ratings", expected="one of COLLECTION and --ratings")
     summaries: list[str] = []
-    look, drafts, texts = chosen_look(look, output), None, None
+    look, drafts, texts = output_format(look, output), None, None
     if ratings is not None:
         table = formats.read_ratings(ratings)
     elif (Path(str(collection)) / "all-ratings.parquet").exists():

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ragworth.cli.call_shards import merge, plan_shards, run_shard
-from ragworth.cli.output import LOOKS, OutputTable, chosen_look, emit
+from ragworth.cli.output import LOOKS, OutputTable, emit, output_format
 from ragworth.errors import StoreError, format_count
 
 
@@ -30,7 +30,7 @@ def show(store: str, look: str | None, output: str | None) -> None:
 
     from ragworth.calls import maintenance
 
-    look = chosen_look(look, output)
+    look = output_format(look, output)
     with _open_store(store) as found:
         holdings, unreported = maintenance.stored_calls(found), maintenance.count_unreported(found)
         failed = [trouble._asdict() for trouble in maintenance.failed_calls(found)]

@@ -77,14 +77,14 @@ def describe_inputs(material: Any) -> list[str]:
     from ragworth.errors import format_count, format_list, quote_short
 
     texts = material.collection
-    labels, ratings = texts.relevance, texts.ratings
+    ratings = texts.ratings
     numbers = [
         (len(material.queries), "query", "queries"),
         (texts.turns.height, "turn", ""),
         (texts.turns["conversation"].n_unique() if texts.turns.height else 0, "conversation", ""),
         (texts.passages.height, "passage", ""),
         (texts.answers.height, "accepted answer", ""),
-        (labels.frame.height if labels is not None else 0, "relevance label", ""),
+        *_label_counts(texts.relevance),
         (texts.subquestions.height, "sub-question", ""),
         (ratings.frame.height if ratings is not None else 0, "rating", ""),
         (material.answers.frame.height if material.answers is not None else 0, "given answer", ""),
@@ -96,3 +96,12 @@ def describe_inputs(material: Any) -> list[str]:
     tables = [table for table in (material.answers, material.outcomes) if table is not None]
     notes = dict.fromkeys([*material.notes, *(note for table in tables for note in table.notes)])
     return [*lines, *(f"note: {note}" for note in notes)]
+
+
+def _label_counts(labels: Any) -> list[tuple[int, str, str]]:
+    """How many labels there are of relevance and of other aspects, and how many rows have no value."""
+    if labels is None:
+        return []
+    known = labels.frame.drop_nulls("value")["aspect"].value_counts(sort=True).rows()
+    counts = [(number, f"{aspect} label", "") for aspect, number in known]
+    return [*counts, (labels.frame["value"].null_count(), "label without a value", "labels without a value")]

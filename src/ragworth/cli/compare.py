@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import click
 
 from ragworth.cli.comparables import split_comparables
-from ragworth.cli.output import OutputTable, chosen_look, emit, output_options, print_notes
+from ragworth.cli.output import OutputTable, emit, output_format, output_options, print_notes
 from ragworth.cli.scoring_options import (
     ScoringOptions,
     narrowing_options,
@@ -86,7 +86,7 @@ def command(
     """
     if baseline and all_pairs:
         raise click.UsageError("--all-pairs compares every two systems and has no --baseline")
-    look = chosen_look(look, output, level)
+    look = output_format(look, output, level)
     (scores, pairs), gates, conversations = _read(given, fail_if_worse)
     print_notes(scores.notes, quiet)
     from ragworth import comparison

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ragworth.cli.comparables import ComparisonInputs, split_comparables
-from ragworth.cli.output import OutputTable, chosen_look, emit, output_options, print_notes
+from ragworth.cli.output import OutputTable, emit, output_format, output_options, print_notes
 from ragworth.cli.scoring_options import ScoringOptions, read_scoring_inputs, scoring_options
 
 
@@ -63,7 +63,7 @@ def command(
     from ragworth.two_judges import estimate
     from ragworth.two_judges.strata import check_corrections, check_random_share
 
-    look = chosen_look(look, output, level)
+    look = output_format(look, output, level)
     if given["incomplete"]:
         raise click.UsageError("--incomplete is not for estimates: a query counts for all systems or for none")
     skip = given["skip_bad_lines"]

@@ -76,12 +76,12 @@ class InputOptions(NamedTuple):
     answer_again: bool
 
 
-def take_input_options(chosen: dict[str, Any]) -> InputOptions:
+def take_input_options(options: dict[str, Any]) -> InputOptions:
     """Take the values of these options out of all values of a command."""
-    return InputOptions(**{name: chosen.pop(name) for name in InputOptions._fields})
+    return InputOptions(**{name: options.pop(name) for name in InputOptions._fields})
 
 
-def open_inputs(given: InputOptions, paths: Any, *, quiet: bool) -> tuple[Any, Any]:
+def open_inputs(options: InputOptions, paths: Any, *, quiet: bool) -> tuple[Any, Any]:
     """The workspace to evaluate, and how files without a ``ragworth.toml`` were understood (None with one).
 
     What was found in files without a ``ragworth.toml`` goes to standard error.
@@ -90,10 +90,10 @@ def open_inputs(given: InputOptions, paths: Any, *, quiet: bool) -> tuple[Any, A
     from ragworth.inputs.sources import answer_anew, open_source
     from ragworth.inputs.workspace_plan import JUDGED_NOTE
 
-    found = open_source(given.inputs or (".",), parse_mapping(given.columns), paths)
-    space = answer_anew(found.workspace) if given.answer_again else found.workspace
-    if given.model is not None or given.settings:
-        space = with_model(space, _choose_model(given, space.model))
+    found = open_source(options.inputs or (".",), parse_mapping(options.columns), paths)
+    space = answer_anew(found.workspace) if options.answer_again else found.workspace
+    if options.model is not None or options.settings:
+        space = with_model(space, _choose_model(options, space.model))
     if found.plan is not None and not quiet:
         if space.model.use == NONE:
             found.plan.assumed[:] = [words for words in found.plan.assumed if words != JUDGED_NOTE]
@@ -102,15 +102,15 @@ def open_inputs(given: InputOptions, paths: Any, *, quiet: bool) -> tuple[Any, A
     return space, found.plan
 
 
-def _choose_model(given: InputOptions, known: Any) -> Any:
+def _choose_model(options: InputOptions, known: Any) -> Any:
     """The model of the options; without a name, the known one with other options."""
     from ragworth.config import ModelSpec
     from ragworth.evaluation.model_pool import resolve_model_path
 
-    options = parse_model_options(given.settings)
-    if given.model is None:
-        return ModelSpec(known.use, {**known.options, **options})
-    return ModelSpec(resolve_model_path(given.model, Path.cwd()), options)
+    settings = parse_model_options(options.settings)
+    if options.model is None:
+        return ModelSpec(known.use, {**known.options, **settings})
+    return ModelSpec(resolve_model_path(options.model, Path.cwd()), settings)
 
 
 def describe_asking(space: Any) -> str:
@@ -139,12 +139,12 @@ def print_plan(plan: Any, *, err: bool = True) -> None:
             click.echo(_printable(f"  {line}"), err=err)
 
 
-def quoted_inputs(given: InputOptions) -> str:
+def quoted_inputs(options: InputOptions) -> str:
     """The arguments of a command, to be pasted after its name."""
-    named = [each for each in given.inputs if each != "."]
-    named += [part for pair in given.columns for part in ("--map", pair)]
-    named += ["--model", given.model] if given.model is not None else []
-    named += [part for pair in given.settings for part in ("-O", pair)]
+    named = [each for each in options.inputs if each != "."]
+    named += [part for pair in options.columns for part in ("--map", pair)]
+    named += ["--model", options.model] if options.model is not None else []
+    named += [part for pair in options.settings for part in ("-O", pair)]
     return "".join(f" {shlex.quote(each)}" for each in named)
 
 

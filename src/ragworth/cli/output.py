@@ -53,8 +53,8 @@ def output_options(function: F) -> F:
     return function
 
 
-def chosen_look(look: str | None, output: str | None, level: float = 0.5) -> str:
-    """The look asked for; what cannot be is refused before anything is read."""
+def output_format(look: str | None, output: str | None, level: float = 0.5) -> str:
+    """The format of the output, by name or by the ending of the file; what can't be written is refused early."""
     from ragworth.report.render import look_for_path
 
     if not 0 < level < 1:

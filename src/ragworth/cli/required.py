@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ragworth.cli.output import LOOKS, OutputTable, chosen_look, emit, print_notes
+from ragworth.cli.output import LOOKS, OutputTable, emit, output_format, print_notes
 
 
 @click.command("required", short_help="Find the passages that a long answer needs.")
@@ -35,7 +35,7 @@ def command(
     from ragworth import formats
     from ragworth.metrics.required_passages import required
 
-    look = chosen_look(look, output)
+    look = output_format(look, output)
     table = formats.read_ratings(ratings, skip_bad_lines=skip_bad_lines)
     print_notes(table.notes, quiet=False)
     classes = required(table, eta, redundancy)

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ragworth.cli.output import OutputTable, chosen_look, emit, output_options, print_notes
+from ragworth.cli.output import OutputTable, emit, output_format, output_options, print_notes
 from ragworth.cli.scoring_options import ScoringOptions, narrowing_options, score_inputs, scoring_options
 
 
@@ -42,7 +42,7 @@ def command(
     """
     if per_query and correlate:
         raise click.UsageError("--per-query and --correlate are two different tables; ask for one of them")
-    look = chosen_look(look, output, level)
+    look = output_format(look, output, level)
     scores, conversations = score_inputs(ScoringOptions(**given))
     print_notes(scores.notes, quiet)
     from ragworth import comparison

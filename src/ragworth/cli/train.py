@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from ragworth.cli.output import OutputTable, chosen_look, emit, output_options, print_notes
+from ragworth.cli.output import OutputTable, emit, output_format, output_options, print_notes
 from ragworth.cli.task_output import check_parent_folder
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -153,7 +153,7 @@ def udcg(
     from ragworth.metrics import METRICS
     from ragworth.report.render import printable
 
-    chosen_look(look, output, level)
+    output_format(look, output, level)
     metric = METRICS.get("UDCG").bind(k, theta=output, rel=rel)  # refuses a path that no metric can name
     tables, others = _read(cases, elsewhere)
     facts: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
@@ -208,7 +208,7 @@ def ablation(
     """
     from ragworth.fitting import ablate_tables, average_ablation, sentences, summary_tables
 
-    wanted = chosen_look(look, output, level)
+    wanted = output_format(look, output, level)
     tables, _ = _read(cases, ())
     facts: dict[str, Any] = {"level": level, "resamples": resamples or RESAMPLES, "seed": seed}
     how: dict[str, Any] = {"loss": loss, "grid": None if c is None else (c,), "train": train, "test": test}
@@ -269,7 +269,7 @@ def sweep(
     from ragworth.fitting import summary_tables, sweep_tables
     from ragworth.fitting.grids import build_grid
 
-    wanted = chosen_look(look, output, level)
+    wanted = output_format(look, output, level)
     grid = build_grid(pattern, low, high, steps)
     facts: dict[str, Any] = {"level": level, "resamples": resamples or RESAMPLES, "seed": seed}
     tables, _ = _read(cases, ())

@@ -32,7 +32,7 @@ def _sampled_items(state: EvaluationState, annotator: Annotator, sample: int | N
     """What the better judge is asked: for a sample of the queries, all that is shown and has no label."""
     assert sample is not None
     labels = state.collection.relevance if "relevance" in annotator.value_names else None
-    known = set() if labels is None else set(labels.frame.select("query", "passage").iter_rows())
+    known = set() if labels is None else set(labels.of("relevance").select("query", "passage").iter_rows())
     items = annotation.annotation_items(annotator, state.shown, state.collection)
     items = [each for each in items if (each.query, each.passage) not in known]
     some = sample_by_hash((each.query for each in items), sample, state.space.seed)

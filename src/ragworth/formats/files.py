@@ -56,7 +56,7 @@ def open_file(path: PathOrStr) -> Iterator[IO[bytes]]:
             raise
         raise FormatError("invalid file name", file=repr(str(path)), remedy="check the path") from error
     except FileNotFoundError as error:
-        raise FormatError(_not_found_message(path), file=str(path), remedy="check the path") from error
+        raise FormatError(_not_found_message(path), file=str(path), remedy=missing_file_remedy(path)) from error
     except IsADirectoryError as error:
         raise FormatError(
             "this is a folder, not a file", file=str(path), remedy="name the files in it, such as FOLDER/bm25.run"
@@ -84,6 +84,11 @@ def _utf16(head: bytes) -> str:
         ):
             return encoding
     return ""
+
+
+def missing_file_remedy(path: PathOrStr) -> str:
+    """What to do if there is no such file."""
+    return "check the path" if str(path) != "-" else "standard input isn't read: save it as a file, and name that"
 
 
 def _not_found_message(path: PathOrStr) -> str:

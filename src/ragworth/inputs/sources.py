@@ -15,7 +15,7 @@ from ragworth.config import WORKSPACE_FILE, AnswerConfig, OutputPaths, Workspace
 from ragworth.errors import InputError, format_list
 from ragworth.formats.compression import SPREADSHEETS
 from ragworth.formats.contract import LoadedCollection
-from ragworth.formats.files import EncodingError, run_name, source_name
+from ragworth.formats.files import EncodingError, missing_file_remedy, run_name, source_name
 from ragworth.formats.grade_words import GradeError
 from ragworth.inputs.beir_folders import BeirFolder, group_beir_files, read_beir_folder
 from ragworth.inputs.file_heads import CandidateFile, list_folder, read_head
@@ -121,8 +121,11 @@ def _open_files(files: Sequence[Path], columns: Mapping[str, str] | None, output
 def _recognise(file: CandidateFile, scratch: Path, columns: Mapping[str, str] | None) -> list[RecognisedFile]:
     """What a file is; an error names it."""
     if not file.path.is_file():
-        found = "this is a folder" if file.path.is_dir() else "there is no such file or folder"
-        remedy = "name one folder, or files" if file.path.is_dir() else "check the path"
+        found, remedy = "there is no such file or folder", missing_file_remedy(file.path)
+        if file.path.is_dir():
+            found, remedy = "this is a folder", "name one folder, or files"
+        elif file.path.exists():
+            found, remedy = "this is a pipe or a device, not a file", "save it as a file, and name that"
         prefix, colon, rest = str(file.path).partition(":")
         if colon and Path(rest).exists():
             remedy = f"write {rest}: its kind is recognised; only a ragworth.toml takes {prefix}:PATH"

@@ -53,8 +53,8 @@ class AnswerabilityTask(LabelTask):
         Requirement("answerable", (YES,), "nuggets", "Highlight the words that answer the question."),
         Requirement("answerable", (NO,), "nuggets", "Remove the highlights, or choose “Answerable”.", empty=True),
     )
-    names = ("system", "query", "repeat", "subquestion")
-    optional_names = ("system", "repeat")
+    names: tuple[str, ...] = ("system", "query", "repeat", "subquestion")
+    optional_names: tuple[str, ...] = ("system", "repeat")
 
     def units(self, source: LabelSource) -> Iterator[dict[str, str]]:
         for answer in source.written_answers:
