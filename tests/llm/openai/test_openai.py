@@ -346,6 +346,18 @@ def test_a_server_that_says_too_long_itself(opened: Opened) -> None:
     assert "maximum context length is 200" in found.detail
 
 
+@pytest.mark.parametrize("kind", ["openai", "vllm", "llamacpp"])
+def test_further_fields_go_with_texts_and_templates(opened: Opened, kind: str) -> None:
+    extra = {"chat_template_kwargs": {"enable_thinking": False}, "top_k": 5}
+    model, server = opened({"extra_body": extra}, kind=kind)
+    generated(model.generate([Generate(CHAT, max_tokens=1)])[0])
+    assert all(extra.items() <= one.body.items() for one in server.asked() if one.path.endswith("chat/completions"))
+    if kind != "openai":
+        scored(model.score([Score(CHAT, "Yes")])[0])
+        chats = [one.body for one in server.seen if one.body and "messages" in one.body and one.number < 0]
+        assert chats and all(one["chat_template_kwargs"] == extra["chat_template_kwargs"] for one in chats)
+
+
 def test_half_a_character_is_refused(opened: Opened) -> None:
     model, _ = opened(kind="llamacpp")
     broken = Prompt.chat("half \ud83d")

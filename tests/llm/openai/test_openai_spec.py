@@ -79,6 +79,46 @@ def test_options() -> None:
     assert found.limits == (4, 1.5, 6, None, 1000)
 
 
+@pytest.mark.parametrize(
+    ("given", "fields"),
+    [
+        ({"reasoning_effort": "low"}, {"reasoning_effort": "low"}),
+        ('{"chat_template_kwargs": {"enable_thinking": false}}', {"chat_template_kwargs": {"enable_thinking": False}}),
+        ("{}", {}),
+        ("", {}),
+        (None, {}),
+    ],
+)
+def test_further_fields(given: Any, fields: dict[str, Any]) -> None:
+    assert check_options({"extra_body": given}).extra_fields == fields
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ("low", "is not an object"),
+        ([1], "is not an object"),
+        ({1: 2}, "is not an object"),
+        ({"a": float("nan")}, "is not an object"),
+        ({"a": object()}, "is not an object"),
+        ({"temperature": 1, "model": "x"}, "sets model, temperature, which ragworth sets itself"),
+        ({"api_key": "pa55"}, "has a key in it"),
+    ],
+)
+def test_further_fields_that_are_refused(given: Any, problem: str) -> None:
+    with pytest.raises(ModelError, match=problem) as caught:
+        check_options({"extra_body": given})
+    assert "pa55" not in str(caught.value)
+
+
+def test_further_fields_are_part_of_the_identity() -> None:
+    cards = [
+        open_model("m@http://127.0.0.1:9", extra_body=each).partial for each in ({}, {"a": 1}, {"a": 2}, '{"a":1}')
+    ]
+    assert len({card.identity for card in cards}) == 3
+    assert cards[1] == cards[3]
+
+
 def test_opening_sends_nothing_and_needs_h11(monkeypatch: pytest.MonkeyPatch) -> None:
     model = open_model("m@http://127.0.0.1:9", concurrency=3)
     assert (model.batch, model.concurrency) == (1, 3)

@@ -7,7 +7,7 @@ prompt with its log-probabilities (``echo``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ragworth.llm.contract import Failure, Prompt
@@ -100,9 +100,11 @@ class LlamaCppServer:
     forced: by a grammar of token ids, or one at a time if the server is too old for those.
     """
 
-    def __init__(self, grammar: bool = True, top: int = 20) -> None:
+    def __init__(self, grammar: bool = True, top: int = 20, template: Mapping[str, Any] | None = None) -> None:
         self.grammar = grammar
         self.top = top
+        self.template = dict(template or {})
+        """Fields that change the chat template."""
 
     async def count(self, ask: SendRequest, prompt: Prompt) -> int:
         return len((await self.read(ask, prompt)).ids)
@@ -110,9 +112,8 @@ class LlamaCppServer:
     async def read(self, ask: SendRequest, prompt: Prompt) -> TokenizedPrompt:
         text = joined_text(prompt)
         if not is_text(prompt):
-            text = await ask(
-                "/apply-template", {"messages": chat_messages(prompt)}, lambda value: _read_string(value, "prompt")
-            )
+            fields = {"messages": chat_messages(prompt), **self.template}
+            text = await ask("/apply-template", fields, lambda value: _read_string(value, "prompt"))
         return TokenizedPrompt(text, await self.ids(ask, text, True), True)
 
     async def ids(self, ask: SendRequest, text: str, whole: bool) -> list[int]:
@@ -151,8 +152,10 @@ class VllmServer:
     same ids again.
     """
 
-    def __init__(self, model: str) -> None:
+    def __init__(self, model: str, template: Mapping[str, Any] | None = None) -> None:
         self.model = model
+        self.template = dict(template or {})
+        """Fields that change the chat template."""
 
     async def count(self, ask: SendRequest, prompt: Prompt) -> int:
         return len(await self._prompt_ids(ask, prompt))
@@ -169,7 +172,12 @@ class VllmServer:
     async def _prompt_ids(self, ask: SendRequest, prompt: Prompt) -> list[int]:
         if is_text(prompt):
             return await self.ids(ask, joined_text(prompt), True)
-        fields = {"model": self.model, "messages": chat_messages(prompt), "add_generation_prompt": True}
+        fields = {
+            "model": self.model,
+            "messages": chat_messages(prompt),
+            "add_generation_prompt": True,
+            **self.template,
+        }
         return await ask("/tokenize", fields, _read_ids)
 
     async def ids(self, ask: SendRequest, text: str, whole: bool) -> list[int]:

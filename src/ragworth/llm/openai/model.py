@@ -8,6 +8,7 @@ capabilities are probed once, before the first request (`probe`). If the server 
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import threading
 import time
@@ -68,6 +69,8 @@ class OpenAIModel:
         """The card as far as known without calling the endpoint."""
         made = [f"api={self.options.api}"] if self.options.api != "auto" else []
         made += [f"vocabulary={self.options.vocabulary}"] if self.options.vocabulary else []
+        extra = self.options.extra_fields
+        made += [f"extra_body={json.dumps(extra, sort_keys=True)}"] if extra else []
         return Card(
             "openai",
             self.address.model,
@@ -170,7 +173,8 @@ class OpenAIModel:
             raise ModelError(known.found, more=known.more, expected=known.expected, remedy=known.remedy)
         channel = self._open()
         line = channel.line(self.address.url, probing=True)
-        probe = EndpointProbe(self.address.model, self.options.api, line.get, line.ask, self._refused)
+        extra = self.options.extra_fields
+        probe = EndpointProbe(self.address.model, self.options.api, line.get, line.ask, self._refused, extra)
         try:
             return channel.run(probe.facts(self.options.context_length, self.options.vocabulary))
         except EndpointError as trouble:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
 
@@ -13,6 +13,7 @@ from ragworth.llm.contract import MAX_TOKENS, Generate, Prompt
 from ragworth.llm.openai.bounds import DEFAULT_VOCABULARY
 from ragworth.llm.openai.errors import EndpointError, one_line
 from ragworth.llm.openai.exact_scores import LlamaCppServer, SendRequest, TokenServer, VllmServer, score_by_echo
+from ragworth.llm.openai.extra_body import template_fields
 from ragworth.llm.openai.protocol import (
     GeneratedToken,
     RequestFormat,
@@ -111,17 +112,20 @@ class EndpointProbe:
     get: Callable[[str, Callable[[Any], Any]], Awaitable[Any]]
     ask: SendRequest
     refused: RefusedParameters = field(default_factory=RefusedParameters)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """Further fields of requests."""
 
     async def facts(self, context_length: int | None, vocabulary: int | None) -> EndpointFacts:
         found = await self._read_models()
-        tokens: TokenServer | None = VllmServer(self.model) if found.is_vllm else None
+        tokens: TokenServer | None = VllmServer(self.model, template_fields(self.extra)) if found.is_vllm else None
         facts = EndpointFacts(RequestFormat(True), vocabulary=vocabulary or found.vocabulary or DEFAULT_VOCABULARY)
         told = found.context_length
         if found.owner == "llamacpp":
-            tokens = LlamaCppServer()
+            tokens = LlamaCppServer(template=template_fields(self.extra))
             told, template = await self._read_properties(told)
             facts = replace(facts, quantisation=found.quantisation, template=template)
-        more = _LLAMA_CPP if found.owner == "llamacpp" else _VLLM if found.owner == "vllm" else {}
+        own = _LLAMA_CPP if found.owner == "llamacpp" else _VLLM if found.owner == "vllm" else {}
+        more = {**own, **self.extra}
         facts = replace(facts, context_length=context_length or told, text_top=20 if tokens else 5)
         facts = await self._probe_generation(replace(facts, manner=RequestFormat(True, more=more)), found)
         if facts.manner.chat:
@@ -219,7 +223,11 @@ class EndpointProbe:
             _require_denial(trouble)
             return facts
         facts = replace(facts, tokens=tokens)
-        for other in (tokens, LlamaCppServer(grammar=False)) if isinstance(tokens, LlamaCppServer) else (tokens,):
+        for other in (
+            (tokens, LlamaCppServer(False, template=tokens.template))
+            if isinstance(tokens, LlamaCppServer)
+            else (tokens,)
+        ):
             try:
                 await other.forced(self.ask, ids[:-1], ids[-1:])
             except EndpointError as trouble:

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from ragworth.errors import ModelError, quote_short
+from ragworth.llm.openai.extra_body import extra_body_problem, parse_extra_body
 from ragworth.llm.openai.rate_limit import RateLimits
 
 DEFAULT_URL = "https://api.openai.com/v1"
@@ -98,6 +99,12 @@ class EndpointOptions:
     on_long: Literal["error", "cut"] = "error"
     key_variable: str | None = None
     """The environment variable with the key, instead of the usual ones."""
+    extra_body: Any = None
+    """Further fields of requests, as a mapping or JSON."""
+
+    @property
+    def extra_fields(self) -> dict[str, Any]:
+        return parse_extra_body(self.extra_body or "") or {}
 
     @property
     def limits(self) -> RateLimits:
@@ -117,6 +124,10 @@ def check_options(given: dict[str, Any]) -> EndpointOptions:
     defaults = EndpointOptions()
     for name, value in given.items():
         if name not in known or (value is None and getattr(defaults, name) is None):
+            continue
+        if name == "extra_body":
+            problem = extra_body_problem(value)
+            wrong += [f"{name} {problem}"] if problem else []
             continue
         expected = _expected(name, value)
         if expected:
