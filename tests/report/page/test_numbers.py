@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -21,11 +22,12 @@ from ragworth.report.page.groups import SystemGroups
 from ragworth.report.page.overview import _sentence
 from ragworth.report.page.prediction import outcome_predictions
 from ragworth.report.page.rankings import MetricMean, Ranking
+from ragworth.report.page.relations import _best_sentence
 from ragworth.report.page.sections.answers import outcome_table
 from ragworth.report.page.sections.verdict import leaderboard as leaderboard_table
 from ragworth.report.renderers.html import render_block
 from ragworth.results import Results
-from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings
+from ragworth.tables import OK, Answers, Contexts, Judgments, Outcomes, Ratings
 from tests.report.page import samples
 from tests.report.page.small_samples import GRADES, results
 from tests.report.unpack import unpack_json
@@ -147,6 +149,42 @@ def test_a_metric_of_which_lower_is_better_predicts_by_going_down() -> None:
     assert found["metric"].to_list() == ["Distraction@5", "nDCG@5"]
     assert found["rho"][0] == pytest.approx(-1.0)
     assert found["apart"].to_list() == [None, True]
+    assert found["reliable"].to_list() == [True, True]
+
+
+def predictions(columns: Mapping[str, Any], truth: Any) -> pl.DataFrame:
+    """How well metrics predict an outcome of 3 systems, in the order of their queries."""
+    pairs = [(f"s{i % 3}", f"q{i // 3}") for i in range(len(truth))]
+    score_rows = [
+        (s, q, name, float(v), OK) for name, vs in columns.items() for (s, q), v in zip(pairs, vs, strict=True)
+    ]
+    outcome_rows = [(s, q, "grade", float(v), OK, "") for (s, q), v in zip(pairs, truth, strict=True)]
+    scores = ragworth.Scores(pl.DataFrame(score_rows, schema=ragworth.Scores.schema, orient="row"))
+    outcomes = Outcomes(pl.DataFrame(outcome_rows, schema=Outcomes.schema, orient="row"))
+    return outcome_predictions(scores, outcomes, list(columns), 0)
+
+
+def test_noise_predicts_nothing() -> None:
+    """Of 8 metrics of noise, the highest has an interval above 0, but not with one that allows for the choice."""
+    rng = np.random.default_rng(2)
+    noise, truth = rng.normal(size=(8, 90)), rng.normal(size=90)
+    found = predictions({f"m{i}": row for i, row in enumerate(noise)}, truth)
+    assert found["low"][0] > 0
+    assert not found["reliable"].any()
+    assert _best_sentence("grade", found).startswith("No metric reliably predicts grade; m")
+
+
+def test_metrics_with_the_same_values_predict_alike() -> None:
+    rng = np.random.default_rng(1)
+    truth = rng.normal(size=90)
+    near = truth + rng.normal(size=90)
+    found = predictions({"near": near, "copy": near, "noise": rng.normal(size=90)}, truth)
+    said = _best_sentence("grade", found)
+    assert said.startswith("near, copy predict grade best: ρ = 0.")
+    assert said.endswith("; 1 other significantly worse.")
+    assert _best_sentence("grade", predictions({"same": truth[:30]}, truth[:30])) == (
+        "same predicts grade best: ρ = 1.00 (no interval). With 10 queries this is only a hint."
+    )
 
 
 @pytest.mark.slow

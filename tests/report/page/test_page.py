@@ -187,7 +187,7 @@ def test_pictures_that_the_tables_do_not_allow_are_named_with_the_reason() -> No
 
 
 @pytest.mark.slow
-def test_all_pictures_are_there_where_all_tables_are(realistic: page.Page, report: Report) -> None:
+def test_all_charts_are_there_where_all_tables_are(realistic: page.Page, report: Report) -> None:
     assert realistic.figure_set.absent == {}
     assert {each.name for each in realistic.figure_set.figures} == {
         "means", "grades", "kinds", "ranks", "scatter", "depth", "predicted", "density", "agreement",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +31,7 @@ SCHEMA = {
     "low": pl.Float64,
     "high": pl.Float64,
     "apart": pl.Boolean,
+    "reliable": pl.Boolean,
     "n": pl.Int64,
     "queries": pl.Int64,
 }
@@ -88,9 +90,10 @@ def outcome_predictions(
 
     The interval is an expanded percentile bootstrap that draws whole queries, because contexts of one query are not
     independent, and whole ``conversations`` where queries are their turns; for more than :data:`LARGE` queries it is
-    the limit of that. Returns metric, outcome, rho, low, high,
-    apart, n (contexts) and queries. ``apart`` says whether the interval of the difference from the best, in the same
-    resamples, lies above 0: null for the best itself, and where a metric has values for other queries.
+    the limit of that. Returns metric, outcome, rho, low, high, apart, reliable, n (contexts) and queries. ``apart``
+    says whether the interval of the difference from the best, in the same resamples, lies above 0: null for the best
+    itself, and where a metric has values for other queries. ``reliable``: the metric predicts the outcome as it should,
+    also with an interval that allows for the number of metrics (Bonferroni's), of which the highest would be chosen.
     """
     rows: list[dict[str, object]] = []
     for (aspect,), part in outcomes.frame.filter(pl.col("value").is_not_null()).group_by("aspect", maintain_order=True):
@@ -104,7 +107,7 @@ def outcome_predictions(
         if not higher_is_better(str(aspect)):
             every = [None if each is None else each._replace(up=-each.up) for each in every]
         found = sorted((each for each in every if each is not None), key=lambda each: -each.up * each.rho)
-        rows += [{"outcome": aspect, **_row(each, found[0])} for each in found]
+        rows += [{"outcome": aspect, **_row(each, found[0], len(found))} for each in found]
     return pl.DataFrame(rows, schema=SCHEMA)
 
 
@@ -113,7 +116,7 @@ def _known_scores(scores: Scores, metric: str) -> pl.DataFrame:
     return scores.having("metric", [metric]).frame.filter(pl.col("value").is_not_null())
 
 
-def _row(each: OutcomeCorrelation, best: OutcomeCorrelation) -> dict[str, object]:
+def _row(each: OutcomeCorrelation, best: OutcomeCorrelation, metrics: int) -> dict[str, object]:
     span = each.span(each.draws)
     behind = best.up * best.draws - each.up * each.draws if each.queries.equals(best.queries) else None
     apart = None
@@ -127,9 +130,22 @@ def _row(each: OutcomeCorrelation, best: OutcomeCorrelation) -> dict[str, object
         "low": span.low if span is not None else None,
         "high": span.high if span is not None else None,
         "apart": apart,
+        "reliable": _is_reliable(each, span, metrics),
         "n": each.n,
         "queries": len(each.queries),
     }
+
+
+def _is_reliable(each: OutcomeCorrelation, span: ConfidenceInterval | None, metrics: int) -> bool:
+    """Whether an interval widened for so many metrics still lies on the right side of 0.
+
+    A perfect correlation has no interval, and is reliable unless there are too few units for one.
+    """
+    least, right = (1 - LEVEL) / 2, each.up * each.rho
+    if span is None:
+        return right > 1 - 1e-9 and each.units >= FEWEST_CLUSTERS
+    wider = NormalDist().inv_cdf(least / metrics) / NormalDist().inv_cdf(least)
+    return right > wider * (right - (span.low if each.up > 0 else -span.high))
 
 
 def resample_correlation(

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import polars as pl
 
+from ragworth.answer_outcomes import outcome_direction
 from ragworth.diagnosis import passage_kind
-from ragworth.errors import format_count
+from ragworth.errors import format_count, format_list
 from ragworth.report.charts.base import Spec
 from ragworth.report.charts.planes import heat_chart
 from ragworth.report.charts.rows import dot_chart
 from ragworth.report.document import ChartPanel, Figure
 from ragworth.report.page import prediction
+from ragworth.report.page.answer_sentences import ROUNDING
 from ragworth.report.page.charts import scatter_chart
 from ragworth.report.page.figure_sources import KIND_COLORS, FigureSources
 from ragworth.report.page.survey import MAX_POINTS
-from ragworth.report.wording import signed
+from ragworth.report.wording import best_words, few_queries_hint, signed
 
 
 def utility_figure(given: FigureSources) -> Figure | str:
@@ -87,20 +91,42 @@ def prediction_figure(given: FigureSources) -> Figure | str:
     caption = (
         "Rank correlation of each metric with what came of the context, over all systems and queries; intervals by "
         f"resampling {units}. If lower is better of either, they should go against each other. "
-        f"Best: {'; '.join(_best(found))}."
+        f"{' '.join(_best(found))}"
     )
+    if flat := [name for name in given.overview.metrics if name not in found["metric"]]:
+        caption += f" Without a correlation, because their values are equal or unknown: {format_list(flat, 6)}."
     return Figure("predicted", "Which metric predicts the answers", caption, panels, found)
 
 
-def _best(found: pl.DataFrame) -> list[str]:
-    """The metric that goes best with each outcome, in words."""
-    words = []
-    for row in found.unique("outcome", keep="first", maintain_order=True).iter_rows(named=True):
-        ends = f" (95 % interval {signed(row['low'])} to {signed(row['high'])})" if row["low"] is not None else ""
-        others = found.filter((pl.col("outcome") == row["outcome"]) & pl.col("apart").is_not_null())["apart"]
-        alike = f", and {(~others).sum()} of {len(others)} others cannot be told from it" if len(others) else ""
-        words.append(f"{row['metric']} for {row['outcome']}, ρ = {signed(row['rho'])}{ends}{alike}")
-    return words
+def _best(found: pl.DataFrame) -> Iterator[str]:
+    """Sentences on which metrics predict each outcome best, or that none reliably does."""
+    for (outcome,), part in found.group_by("outcome", maintain_order=True):
+        if outcome_direction(str(outcome)):  # else neither direction is better
+            yield _best_sentence(str(outcome), part)
+
+
+def _best_sentence(outcome: str, part: pl.DataFrame) -> str:
+    reliable = part.filter("reliable")
+    rows = reliable if reliable.height else part
+    first, top = rows.row(0, named=True), part.row(0, named=True)
+    names = rows.filter((pl.col("rho") - first["rho"]).abs() < ROUNDING)["metric"].to_list()
+    surest, none = first["metric"] != top["metric"], f"No metric reliably predicts {outcome}"
+    words = best_words(names, sure=bool(reliable.height), how=f"{outcome} best", none=none, surest=surest)
+    words += f": {_rho(first)}"
+    others = part.filter(pl.col("apart").is_not_null() & ~pl.col("metric").is_in(names))
+    if surest:
+        words += f"; {top['metric']} has a stronger correlation that isn't reliable, {_rho(top)}"
+    elif reliable.height and others.height:
+        close = others.filter(~pl.col("apart")).height
+        number = format_count(others.height, "other")
+        words += f"; {close} of {number} not significantly worse" if close else f"; {number} significantly worse"
+    return f"{words}.{few_queries_hint(first['queries'])}"
+
+
+def _rho(row: Mapping[str, Any]) -> str:
+    """A correlation with its interval."""
+    ends = f"95 % interval {signed(row['low'])} to {signed(row['high'])}" if row["low"] is not None else "no interval"
+    return f"ρ = {signed(row['rho'])} ({ends})"
 
 
 def agreement_figure(given: FigureSources) -> Figure | str:
