@@ -237,6 +237,14 @@ def test_statistics_of_graded_labels_are_those_of_the_labels() -> None:
     assert found["required passages per query"] == pytest.approx(1.5)
 
 
+def test_intervals_of_statistics_are_possible_values() -> None:
+    """One of eleven queries has three required passages, the others none."""
+    rows = [(f"q{n}", f"p{m}", 3.0 if n == 0 else 0.0) for n in range(11) for m in range(3)]
+    frame = pl.DataFrame(rows, schema=["query", "passage", "value"], orient="row")
+    low = {row.name: row.low for row in label_statistics(Judgments(frame)).rows}["required passages per query"]
+    assert low is None or low >= 0
+
+
 @pytest.mark.parametrize("grades", [[1, 1], [3, 4], [3, 1.5], [0, 2]])
 def test_labels_that_state_no_required_passages_are_refused(grades: list[float]) -> None:
     frame = pl.DataFrame({"query": "a", "passage": ["p1", "p2"], "value": list(map(float, grades))})

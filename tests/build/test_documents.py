@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ragworth.build.documents import corpus_hash, read_documents
-from ragworth.build.plain_text import html_file, join_lines, markdown_file, pdf_file, text_file
 from ragworth.errors import FormatError, InputError
+from ragworth.formats.plain_text import html_file, join_lines, markdown_file, pdf_file, text_file
+from ragworth.retrieval.document_files import corpus_hash, read_documents
 
 
 def small_pdf(text: str) -> bytes:

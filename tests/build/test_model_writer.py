@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from ragworth.build.checks.run import CheckSettings
-from ragworth.build.documents import read_documents
 from ragworth.build.questions.build import BuildJobs, BuildSettings, Corpus, build_questions, plan_build, prepare_corpus
 from ragworth.build.questions.contract import UNPARSABLE, QuestionSlot, SourceText
 from ragworth.build.questions.model_writer import ModelWriter, parse_reply
@@ -21,6 +20,7 @@ from ragworth.calls.programs import NoValue
 from ragworth.errors import JobStopped
 from ragworth.llm.contract import Request
 from ragworth.llm.scripted import Scripted
+from ragworth.retrieval.document_files import read_documents
 from tests.build.samples import careful_reader, write_corpus
 
 PLAN = QuestionPlan(questions=12, drafts=1, types={"fact": 1, "numeric": 1, "unanswerable": 1}, styles={"question": 1})

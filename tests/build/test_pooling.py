@@ -168,3 +168,14 @@ def test_grades_have_an_expected_value(desk: Path) -> None:
     rows = pl.read_parquet(desk / "out" / "judgments.parquet")
     assert set(rows["value"]) == {3.0}
     assert rows["expected"][0] == pytest.approx((3 * 0.6 + 0.3) / 0.9)
+
+
+def test_ids_with_white_space_are_written_as_a_table(desk: Path, save: Save) -> None:
+    save("one.run", '{"query": "q", "contexts": [{"id": "my doc", "text": "Ann built the mill."}]}')
+    path = (desk / "one.run").rename(desk / "one.jsonl")
+    asked = ["-M", f"scripted:{desk / 'script.json'}", "-s", str(desk / "s.sqlite"), "-o", str(desk / "out"), "--quiet"]
+    texts = ["--queries", str(desk / "queries.jsonl"), "-p", str(desk / "passages.jsonl")]
+    done = CliRunner().invoke(main, ["build", "pool", str(path), *texts, *asked])
+    assert done.exit_code == 0, done.output
+    assert formats.read_judgments(desk / "out" / "qrels.parquet").frame["passage"].to_list() == ["my doc"]
+    assert not (desk / "out" / "qrels.txt").exists()

@@ -13,7 +13,6 @@ from ragworth import config, formats
 from ragworth.build.card import CollectionCard
 from ragworth.build.checks.run import CheckSettings
 from ragworth.build.crux.labels import graded_relevance
-from ragworth.build.documents import read_documents
 from ragworth.build.drafts import Draft, Drafts
 from ragworth.build.outputs import OUTPUTS, write_collection
 from ragworth.build.question_set import read_question_set
@@ -40,6 +39,7 @@ from ragworth.errors import InputError
 from ragworth.evaluation.inputs import load_inputs
 from ragworth.formats import texts
 from ragworth.inputs.problems import Problems
+from ragworth.retrieval.document_files import read_documents
 from ragworth.retrieval.documents import Documents
 from tests.build.samples import TEXTS, careful_reader, write_corpus
 

@@ -270,7 +270,6 @@ def test_settings_that_cannot_be(settings: dict[str, Any], words: str) -> None:
 def test_documents_that_cannot_be() -> None:
     for data, words in (
         ({"document": ["a", "a"], "text": ["x", "y"]}, "row 2: the document 'a' occurs twice"),
-        ({"document": ["a", "b"], "text": [None, "x"]}, "row 1: the document 'a' has no text"),
         ({"document": ["a"], "text": [None]}, "column 'text' of the document texts is null in every row"),
         ({"text": ["x"]}, "documents need an id and a text"),
         ({"document": ["a"], "text": [5]}, "the column 'text' has Int64 values"),
@@ -293,8 +292,10 @@ def test_files(tmp_path: Path) -> None:
     lines.write_text('{"_id": "d"}\n')
     with pytest.raises(FormatError, match="line 1: the text is 'None', not text"):
         chunk(lines)
-    with pytest.raises(FormatError, match="unknown file extension"):
-        chunk(tmp_path / "documents.pdf")
+    (tmp_path / "documents.doc").touch()
+    for name, words in (("documents.doc", "unknown file extension"), ("documents.pdf", "no such file or folder")):
+        with pytest.raises(FormatError, match=words):
+            chunk(tmp_path / name)
 
 
 def test_labels_of_documents() -> None:
@@ -317,3 +318,30 @@ IDS = st.from_regex(r"(d|:|@|\n|\+title|[0-9]|-|x²|s|@s|:1-2){1,8}", fullmatch=
 def test_ids_of_a_chunking(ids: list[str], name: str) -> None:
     found = in_chunking(pl.Series(ids, dtype=pl.String), name).to_list()
     assert found == [(place := origin(each)) is not None and place.name == name for each in ids]
+
+
+def test_a_folder_of_documents(tmp_path: Path) -> None:
+    (tmp_path / "sub dir").mkdir()
+    (tmp_path / "sub dir" / "mill.md").write_text("# Mills\n\nAnn built **it**.", encoding="utf-8")
+    (tmp_path / "bread.html").write_text("<title>Bread</title><p>Baked at night.</p>", encoding="utf-8")
+    (tmp_path / "blank.txt").write_text(" \n", encoding="utf-8")
+    (tmp_path / "table.xlsx").write_bytes(b"")
+    made = chunk(tmp_path)
+    assert made.frame.select("passage", "text", "document_title").rows() == [
+        ("bread.html:0-15", "Baked at night.", "Bread"),
+        ("sub dir/mill.md:0-20", "Mills\n\nAnn built it.", "Mills"),
+    ]
+    assert "1 file of other kinds left out (.xlsx 1)" in made.notes[0]
+    assert made.notes[1] == "1 document without a text left out ('blank.txt')"
+    assert chunk(tmp_path / "bread.html").frame["passage"].to_list() == ["bread.html:0-15"]
+
+
+def test_a_missing_text_is_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "documents.jsonl"
+    path.write_text('{"_id": "a", "text": null}\n{"_id": "b", "text": "x"}\n', encoding="utf-8")
+    for documents in (path, {"document": ["a", "b"], "text": [None, "x"]}):
+        made = chunk(documents)
+        assert made.frame["passage"].to_list() == ["b:0-1"]
+        assert made.notes == ("1 document without a text left out ('a')",)
+    with pytest.raises(TableError, match="null in every row"):
+        chunk({"document": ["a"], "text": [None]})

@@ -46,9 +46,9 @@ def pool_command(
 ) -> None:
     """Pool the first passages of runs and pipelines (--depth, 20 by default) and judge those without a label.
 
-    The folder gets qrels.txt (given and new labels), judgments.parquet (new ones, with probabilities), pool.parquet
-    and relevant.csv: how many relevant passages each query has, found and estimated. Judgments that failed aren't
-    labels; run the same again to retry them.
+    The folder gets qrels.txt (given and new labels; qrels.parquet if an id has white space), judgments.parquet (new
+    ones, with probabilities), pool.parquet and relevant.csv: how many relevant passages each query has, found and
+    estimated. Judgments that failed aren't labels; run the same again to retry them.
 
     \b
     ragworth build pool bm25.run dense.run -c beir:FOLDER -k 20 -o pooled --dry-run
@@ -112,7 +112,6 @@ def _pooled_contexts(found: Any, systems: tuple[str, ...], depth: int) -> Any:
 
 
 def _write(folder: Path, pool: Any, contexts: Any, given: Any, result: Any, level: float) -> None:
-    from ragworth import formats
     from ragworth.build.pooling import estimate_relevant, merge_judgments
     from ragworth.formats.spreadsheet import write_csv
     from ragworth.report.render import render, save_bytes
@@ -123,11 +122,20 @@ def _write(folder: Path, pool: Any, contexts: Any, given: Any, result: Any, leve
     result.frame.write_parquet(folder / "judgments.parquet")
     labels = merge_judgments(given, Judgments.trusted(result.frame.select(list(Judgments.schema))))
     if labels.frame.height:
-        formats.write(labels, f"trec:{folder / 'qrels.txt'}")
+        _write_labels(labels, folder)
     counts = estimate_relevant(pool, contexts, labels, level)
     save_bytes(write_csv(counts), folder / "relevant.csv")
     click.echo(render(counts.head(10), "text").decode(), nl=False)
     _print_total(counts, folder)
+
+
+def _write_labels(labels: Any, folder: Path) -> None:
+    """Labels in TREC's format, or as a table if an id has white space, which that format can't have."""
+    from ragworth import formats
+    from ragworth.formats.trec_writing import fits_trec
+
+    path = folder / "qrels.parquet"
+    formats.write(labels, f"trec:{path.with_suffix('.txt')}" if fits_trec(labels.frame) else path)
 
 
 def _print_total(counts: Any, folder: Path) -> None:

@@ -58,9 +58,9 @@ def command(**given: Any) -> None:
     ragworth build questions docs manual.pdf -o collection -n 50 --plan plan.toml
     ragworth build questions docs -o collection -M openai:writer@http://localhost:8000 -M openai:reader@http://localhost:8001
     """
-    from ragworth.build.documents import read_documents
     from ragworth.build.outputs import collection_files, write_collection
     from ragworth.build.questions.build import build_questions, prepare_corpus
+    from ragworth.retrieval.document_files import read_documents
     from ragworth.storage.cache import mark_cache
     from ragworth.storage.file_record import FileRecord
 

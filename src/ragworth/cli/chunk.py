@@ -58,13 +58,15 @@ from ragworth.cli.task_output import check_parent_folder, check_rows_file
 def command(
     documents: str, output: str, add: bool, qrels: str | None, labels: str | None, quiet: bool, **settings: Any
 ) -> None:
-    """Cut DOCUMENTS (JSONL, Parquet, CSV or TSV with an id, a text and maybe a title) into passages.
+    """Cut DOCUMENTS into passages: JSONL, Parquet, CSV or TSV with an id, a text and maybe a title, or a file or folder
+    of Markdown, HTML, PDF or text.
 
     The id of a passage says where it comes from: DOC:120-240 are the characters 120 to 240 of document DOC. Two
     chunkings that are to be compared go into one file, each under a name.
 
     \b
     ragworth chunk documents.jsonl -o passages.jsonl --by sentences --size 5 --overlap 1
+    ragworth chunk docs -o passages.jsonl --paragraphs
     ragworth chunk documents.jsonl -o passages.jsonl --size 50 --name small -q qrels.txt --labels labels.txt
     ragworth chunk documents.jsonl -o passages.jsonl --size 200 --name large -q qrels.txt --labels labels.txt --add
     """

@@ -97,6 +97,15 @@ def _require_values(frame: pl.DataFrame, path: PathOrStr) -> None:
         )
 
 
+def fits_trec(frame: pl.DataFrame) -> bool:
+    """Whether TREC files can have the queries and passages of a table."""
+    try:
+        _require_writable(frame, ["query", "passage"], "")
+    except FormatError:
+        return False
+    return True
+
+
 SPACE = re.compile(r"[ \t\n\r\x0b\x0c]")
 
 

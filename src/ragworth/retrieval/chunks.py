@@ -13,12 +13,14 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
 from ragworth.errors import InputError, format_count, format_list, quote_short
 from ragworth.retrieval import documents as given
+from ragworth.retrieval.document_files import is_table, read_documents
 from ragworth.retrieval.units import TextUnit, build_cutter, load_tokenizer
 from ragworth.tables import Judgments
 from ragworth.tables.coercion import Data
@@ -196,7 +198,8 @@ def chunk(
 
     Parameters
     ----------
-    documents: a table with an id, a text and optionally a title; or a file (JSONL, Parquet, CSV, TSV).
+    documents: a table with an id, a text and optionally a title; a file (JSONL, Parquet, CSV, TSV); or a file or folder
+        of Markdown, HTML, PDF or text, whose paths are the ids.
     size: units per passage; by default 200 words, 256 tokens or 5 sentences.
     titles: ``front`` puts a document's title before each of its passages; ``apart`` puts it in a column.
     paragraphs: don't cross blank lines within a passage.
@@ -208,8 +211,7 @@ def chunk(
     which doesn't count. A blank document gives no passage, and is counted in a note.
     """
     how = _check_options(by, size, overlap, titles, tokenizer, name)
-    file = isinstance(documents, str | PathLike)
-    read = given.read(str(documents)) if file else given.Documents(given.coerce_documents(documents))
+    read = _read(documents)
     tool = load_tokenizer(tokenizer) if isinstance(tokenizer, str) else tokenizer
     cut = build_cutter(by, tool)
     made = [pl.DataFrame(schema=SCHEMA)]
@@ -231,6 +233,13 @@ def chunk(
         few = format_list([quote_short(each, 24) for each in empty], 3)
         notes.append(f"{format_count(len(empty), 'document')} without a text left out ({few})")
     return Chunks(pl.concat(made), tuple(notes))
+
+
+def _read(documents: Data | str | PathLike[str]) -> given.Documents:
+    if not isinstance(documents, str | PathLike):
+        return given.Documents(given.coerce_documents(documents))
+    path = Path(documents)
+    return given.read(path) if is_table(path) else read_documents([path])
 
 
 def _check_options(by: str, size: int | None, overlap: int, titles: str, tokenizer: Any, name: str) -> int:

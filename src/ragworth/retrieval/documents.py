@@ -58,11 +58,12 @@ def _read_lines(path: PathOrStr, skip: bool) -> Documents:
 
 def _parse_row(item: dict[str, Any]) -> tuple[str, str, str]:
     identity = as_id(next((item[name] for name in ID_COLUMNS if name in item), None), "_id")
-    return identity, as_text(item.get("title") or "", "title"), as_text(item.get("text"), "text")
+    text = "" if item.get("text", "") is None else item.get("text")
+    return identity, as_text(item.get("title") or "", "title"), as_text(text, "text")
 
 
 def coerce_documents(data: Data, source: str = "") -> pl.DataFrame:
-    """Convert a data frame or a dict of columns to documents: document, title, text."""
+    """Convert a data frame or a dict of columns to documents: document, title, text. A missing text is an empty one."""
     frame = coercion.to_frame(data, source=source)
     name = next((each for each in ID_COLUMNS if each in frame.columns), None)
     if name is None or "text" not in frame.columns:
@@ -76,7 +77,8 @@ def coerce_documents(data: Data, source: str = "") -> pl.DataFrame:
     for column, words in ((frame["text"], "text"), (title, "title")):
         if column.dtype not in (pl.String, pl.Null):
             raise TableError(f"the column {words!r} has {column.dtype} values", expected="texts", file=source)
-    coercion.check_texts(frame["text"], ids, "document", source=source)
+    if frame["text"].null_count() == frame.height:
+        coercion.check_texts(frame["text"], ids, "document", source=source)
     duplicates = (~ids.is_first_distinct()).arg_true()
     if len(duplicates):
         raise TableError(
@@ -85,4 +87,4 @@ def coerce_documents(data: Data, source: str = "") -> pl.DataFrame:
             file=source,
         )
     titles = title.cast(pl.String).fill_null("").alias("title")
-    return pl.DataFrame([ids, titles, frame["text"].cast(pl.String).alias("text")])
+    return pl.DataFrame([ids, titles, frame["text"].cast(pl.String).fill_null("").alias("text")])

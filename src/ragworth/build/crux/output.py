@@ -16,11 +16,11 @@ from ragworth.build.crux.chain import CruxBuild, CruxChain, draft_collection
 from ragworth.build.crux.drafting import PASSAGE_KIND, QUESTION_KIND, REQUEST_KIND, document_id
 from ragworth.build.crux.labels import answered_subquestions, document_relevance, graded_relevance
 from ragworth.build.crux.statistics import RatingStatistics, rating_statistics
-from ragworth.build.documents import corpus_hash
 from ragworth.build.drafts import Drafts
 from ragworth.collection import Collection
 from ragworth.errors import InputError
 from ragworth.formats.files import create_file
+from ragworth.retrieval.document_files import corpus_hash
 from ragworth.storage.private import PART_NAME
 from ragworth.tables import Ratings
 from ragworth.token_counter import WORDS

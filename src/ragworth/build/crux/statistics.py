@@ -15,10 +15,13 @@ from ragworth.collection import Collection
 from ragworth.errors import InputError
 from ragworth.metrics.required_passages import FULL, PARTIAL, REQUIRED, USELESS, RedundancyRule, required
 from ragworth.stats.estimate import Estimate, Resampling, mean_estimates
+from ragworth.stats.range_intervals import Bounds
 from ragworth.tables import OK, Judgments, Ratings
 from ragworth.tables.coercion import Data
 
 DEFAULT_PLAN = Resampling()
+COUNTS, SHARES = (0.0, np.inf), (0.0, 1.0)
+"""Possible values of what is averaged."""
 
 
 class Statistic(NamedTuple):
@@ -110,11 +113,11 @@ def rating_statistics(
         Statistic("rated passages", table.frame.select("query", "passage").unique().height),
         *([Statistic("passages dropped: unrated", len(consistent.passages))] if consistent.passages else []),
         *_class_counts(number),
-        *_mean("required passages per query", _required_per_query(classes), plan),
+        *_mean("required passages per query", _required_per_query(classes), plan, COUNTS),
     ]
     if summary is not None:
         shares = [share for _, share in summary_coverage(consistent.ratings, summary, eta)]
-        rows += _mean("coverage of the summary", shares, plan)
+        rows += _mean("coverage of the summary", shares, plan, SHARES)
     return RatingStatistics([*rows, *_lengths(collection, summaries)], rating_histogram(table))
 
 
@@ -136,7 +139,7 @@ def label_statistics(labels: Judgments, plan: Resampling = DEFAULT_PLAN) -> Coll
         Statistic("queries", frame["query"].n_unique()),
         Statistic("labelled passages", frame.height),
         *_class_counts(number),
-        *_mean("required passages per query", [float(n) for _, n in per_query.iter_rows()], plan),
+        *_mean("required passages per query", [float(n) for _, n in per_query.iter_rows()], plan, COUNTS),
     ]
     return CollectionStatistics(rows)
 
@@ -180,11 +183,11 @@ def _required_per_query(classes: pl.DataFrame) -> list[float]:
     return [float(n) for _, n in per_query.iter_rows()]
 
 
-def _mean(name: str, values: Sequence[float], plan: Resampling) -> list[Statistic]:
+def _mean(name: str, values: Sequence[float], plan: Resampling, bounds: Bounds) -> list[Statistic]:
     """The mean over queries with its interval; nothing if there are none."""
     if not values:
         return []
-    found: Estimate = mean_estimates(np.array(values, dtype=np.float64)[:, None], plan)[0]
+    found: Estimate = mean_estimates(np.array(values, dtype=np.float64)[:, None], plan, bounds)[0]
     assert found.value is not None
     return [Statistic(name, found.value, found.low, found.high)]
 

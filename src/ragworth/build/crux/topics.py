@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from ragworth.build.documents import read_documents
 from ragworth.errors import BadLine, FormatError, format_count, format_list, quote_short
 from ragworth.formats.columns import bad_lines_error
 from ragworth.formats.files import open_file, read_lines, run_name
 from ragworth.formats.values import WrongLineError, as_id, as_list, as_text
 from ragworth.prompt_table import read_rows
+from ragworth.retrieval.document_files import read_documents
 
 SEPARATOR = "|||||"
 """What Multi-News puts between the documents of a topic."""

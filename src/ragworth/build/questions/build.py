@@ -15,7 +15,6 @@ from ragworth.build.checks.reader import Reader, reader_flags
 from ragworth.build.checks.run import CheckResult, CheckSettings, plan_checks, run_checks
 from ragworth.build.checks.summary import apply_checks, check_facts, summarise_checks, unknown_note
 from ragworth.build.clusters import Clusters
-from ragworth.build.documents import corpus_hash
 from ragworth.build.drafts import Draft, Drafts
 from ragworth.build.question_set import from_drafts
 from ragworth.build.questions.contract import QuestionSlot, QuestionWriter, SourceText
@@ -27,6 +26,7 @@ from ragworth.build.roles import shared_role_warnings
 from ragworth.calls.job import Job
 from ragworth.calls.programs import Forecast
 from ragworth.retrieval.chunks import chunk
+from ragworth.retrieval.document_files import corpus_hash
 from ragworth.retrieval.documents import Documents
 from ragworth.text_match.languages import foreign_languages
 

@@ -1,4 +1,4 @@
-"""Documents to build a collection from: folders and files of Markdown, HTML, PDF and text, or tables of documents."""
+"""Documents from files: folders and files of Markdown, HTML, PDF and text, or tables of documents."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 
 import polars as pl
 
-from ragworth.build.plain_text import READERS, PlainText
 from ragworth.errors import FormatError, InputError, format_count, format_list, quote_short
 from ragworth.formats.files import open_file
+from ragworth.formats.plain_text import READERS, PlainText
 from ragworth.limits import max_line
 from ragworth.retrieval import documents as tables
 from ragworth.retrieval.documents import SCHEMA, Documents
@@ -33,7 +33,7 @@ def read_documents(paths: Iterable[str | Path], *, skip_bad_files: bool = False,
     notes: list[str] = []
     problems: list[FormatError] = []
     for path in map(Path, paths):
-        if path.name.lower().removesuffix(".gz").removesuffix(".zst").endswith(TABLES):
+        if is_table(path):
             read = tables.read(path)
             frames.append(read.frame)
             notes += read.notes
@@ -58,6 +58,11 @@ def read_documents(paths: Iterable[str | Path], *, skip_bad_files: bool = False,
     frame = frame.filter(pl.col("text").str.strip_chars() != "")
     _check(frame, notes)
     return Documents(frame, (*notes, *_copy_notes(frame)))
+
+
+def is_table(path: Path) -> bool:
+    """Whether a file is a table of documents, by its name."""
+    return path.name.lower().removesuffix(".gz").removesuffix(".zst").endswith(TABLES)
 
 
 def corpus_hash(frame: pl.DataFrame) -> str:
