@@ -56,6 +56,49 @@ make test
     assert found.text == "The mill\n\nIt was built by Ann in 1820.\n\none\ntwo\n\nmake test"
 
 
+@pytest.mark.parametrize(
+    ("front", "title"),
+    [
+        ("---\ntitle: The mill\ntags: x\n---\n", "The mill"),
+        ('---\nlayout: page\ntitle: "Mills: a *history*" # draft\n---\n', "Mills: a *history*"),
+        ("+++\ntitle = 'It is old'\n+++\n", "It is old"),
+        ("---\ntags: x\n---\n", "Old mill"),
+        ("---\n---\n", "Old mill"),
+    ],
+)
+def test_a_title_in_front_matter(front: str, title: str) -> None:
+    assert markdown_file(f"{front}# Old mill\n\nIt turns.".encode()) == (title, "Old mill\n\nIt turns.", "")
+
+
+def test_a_rule_at_the_beginning_is_no_front_matter() -> None:
+    assert markdown_file(b"---\nIt turns.\n\n---\nIt stops.").text == "It turns.\n\nIt stops."
+
+
+def test_references_to_footnotes_are_left_out() -> None:
+    assert markdown_file(b"It turns.[^1] So[^note] it is.\n\n[^1]: Lee 1850.").text == "It turns. So it is."
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("<p>Seen <span style='color:red; display: none'>not <b>this</b></span>here</p>", "Seen here"),
+        ("<div hidden><div>no</div>neither</div><p>yes", "yes"),
+        ("<ul><li hidden>no<li>yes</ul>", "yes"),
+        ("<p hidden>no<br>no<input></p>yes", "yes"),
+        ("<p style='visibility:hidden'>no</p><p style='display:block'>yes</p>", "yes"),
+        (
+            "<p>In summer.<sup>1</sup> In 1931<sup><a href='#n'>[2]</a></sup> it ran.<sup>3, 4</sup></p>",
+            "In summer. In 1931 it ran.",
+        ),
+        ("<p>10<sup>6</sup> m<sup>2</sup> by x<sup>n</sup>, 4 km<sup>2</sup></p>", "10⁶ m² by xⁿ, 4 km²"),
+        ("<p>the 2<sup>nd</sup> M<sup>lle</sup></p>", "the 2nd Mlle"),
+        ("<table><tr><td>a<sup>*</sup></td><td>b</td></tr></table>", "a | b"),
+    ],
+)
+def test_hidden_text_and_marks_of_footnotes_are_left_out(source: str, text: str) -> None:
+    assert html_file(source.encode()).text == text
+
+
 def test_html_shows_what_a_browser_shows() -> None:
     source = (
         b"<html><head><title>The mill</title><style>p {}</style></head><body><nav>Home</nav>"

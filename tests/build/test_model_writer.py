@@ -45,10 +45,16 @@ def test_a_good_reply_is_a_question_with_its_spans() -> None:
     assert [tuple(span) for span in found.spans] == [("p1", "Ann built the mill")]
 
 
+@pytest.mark.parametrize("words", ["Here {it} is: %s\nIs that fine?", '<think>{"question": 1}</think>\n%s', "[%s]"])
+def test_a_reply_among_other_words_is_read(words: str) -> None:
+    assert parse_reply(words % json.dumps(GOOD), FACT, SHOWN[:1]).text == "Who built it?"
+
+
 @pytest.mark.parametrize(
     "reply",
     [
         "",
+        json.dumps(GOOD) * 2,
         "Who built the mill?",
         "[1]",
         json.dumps(GOOD)[:-2],

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -129,13 +130,10 @@ def parse_reply(
     def refuse(reason: str) -> NoValue:
         return NoValue(UNPARSABLE, reason, raw)
 
-    text = raw.strip().removeprefix("```json").removeprefix("```").removesuffix("```").strip()
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise refuse(f"not JSON ({str(error)[:60]})") from None
-    if not isinstance(found, dict):
-        raise refuse("not a JSON object")
+    objects = list(_json_objects(raw.rpartition("</think>")[2]))
+    if len(objects) != 1:
+        raise refuse(f"{len(objects):,} JSON objects instead of one")
+    found = objects[0]
     question = _text(found.get("question"))
     answers = found.get("answers")
     if not question or not isinstance(answers, list) or not all(map(_text, answers)):
@@ -149,6 +147,17 @@ def parse_reply(
     turns = tuple(pair for each in history for pair in (("user", each["question"]), ("assistant", each["answer"])))
     rewrite = _text(found.get("standalone")) if history else ""
     return WrittenQuestion(question, tuple(dict.fromkeys(map(_text, answers))), tuple(spans), turns, rewrite)
+
+
+def _json_objects(text: str) -> Iterator[dict[str, Any]]:
+    """The JSON objects in a text; models write words and code fences around them."""
+    decoder, at = json.JSONDecoder(), text.find("{")
+    while at >= 0:
+        end = at + 1
+        with suppress(ValueError, RecursionError):
+            found, end = decoder.raw_decode(text, at)
+            yield found
+        at = text.find("{", end)
 
 
 def _text(value: Any) -> str:
