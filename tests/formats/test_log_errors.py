@@ -44,7 +44,7 @@ BAD: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.parametrize("number", [20, 1200])
 def test_many_answers_of_unnamed_systems_say_which_column_names_them(number: int, save: Save) -> None:
-    rows = [row(user_input=f"Who {n}?", model="a") for _ in range(2) for n in range(number)]
+    rows = [row(user_input=f"Who {n}?", model="a", response=text) for text in "xy" for n in range(number)]
     with pytest.raises(FormatError) as caught:
         load(save("log.jsonl", "".join(json.dumps(each) + "\n" for each in rows)))
     assert "if 'model' names the systems" in caught.value.remedy
@@ -70,7 +70,7 @@ def test_bad_record(kind: str, lines: bool, save: Save) -> None:
     assert found in caught.value.found
     assert caught.value.line == (2 if lines else None)
     assert lines or caught.value.found.startswith("record 2: ")
-    assert "skip_bad_lines" in caught.value.remedy
+    assert "skip_bad_lines" in caught.value.hint.python
     loaded = load(path, skip_bad_lines=True)
     assert loaded.collection.queries["text"].to_list() == ["When?", "Why?"]
     assert loaded.contexts is not None

@@ -87,7 +87,7 @@ def test_a_column_that_tells_answers_to_a_question_apart(
 
 
 def test_a_column_that_tells_some_answers_apart_is_not_mapped(save: Save) -> None:
-    rows = [record | {"model": name} for name in "aab" for record in RECORDS]
+    rows = [record | {"model": name, "n": n} for n, name in enumerate("aab") for record in RECORDS]
     with pytest.raises(FormatError, match="occurs twice for system 'log'") as caught:
         load(save("log.jsonl", as_lines(*rows)))
     assert "if 'model' names the systems" in caught.value.remedy
@@ -211,3 +211,45 @@ def test_an_answer_beside_passages_with_scores_is_the_systems(score: dict[str, f
     row = {"question": "Who?", "answer": "Ann", "documents": [{"text": "Ann did."} | score]}
     answers = load(save("log.jsonl", as_lines(row))).answers
     assert answers is not None and answers.frame["text"].to_list() == ["Ann"]
+
+
+def test_numbered_columns_are_lists(save: Save) -> None:
+    text = "question,response,context_2,context_1,context_10,gold_answer_1,gold_answer_2\nWho?,Ann,b,a,,Ann,Ann Lee\n"
+    log = load(save("log.csv", text))
+    assert log.collection.answers["text"].to_list() == ["Ann", "Ann Lee"] and log.contexts is not None
+    texts = dict(log.collection.passages.select("passage", "text").iter_rows())
+    assert [texts[name] for name in log.contexts.frame["passage"]] == ["a", "b"]
+    assert "context_1, context_2, context_10 are read as passages" in log.contexts.notes[0]
+    other = load(save("log.jsonl", as_lines(ASKED | {"response": "Ann", "contexts": ["a"], "context_1": "b"})))
+    assert other.collection.passages["text"].to_list() == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("row", "accepted"),
+    [
+        ({"prediction": "Ann", "answer": "Bob"}, ["Bob"]),
+        ({"llm_answer": "Ann", "answer": {"value": "Bob", "aliases": ["Rob"]}}, ["Bob", "Rob"]),
+        ({"prediction": "Ann", "answer": "Eve", "gold": "Bob"}, ["Bob"]),
+        ({"response": "Ann", "answer": "Bob"}, []),
+        ({"response": "Ann", "accepted_answers": "Bob | Rob"}, ["Bob", "Rob"]),
+        ({"response": "Ann", "expected": "Bob|Rob"}, ["Bob|Rob"]),
+    ],
+)
+def test_which_answer_is_accepted(row: dict[str, Any], accepted: list[str], save: Save) -> None:
+    log = load(save("log.jsonl", as_lines({"question": "Who?"} | row)))
+    assert log.answers is not None and log.answers.frame["text"].to_list() == ["Ann"]
+    assert log.collection.answers["text"].to_list() == accepted
+    noted = "because" in "".join(log.answers.notes)
+    assert noted is ("answer" in row and bool(accepted) and "gold" not in row)
+
+
+def test_equal_records_count_once(save: Save) -> None:
+    answers = load(save("log.jsonl", as_lines(*RECORDS, *RECORDS))).answers
+    assert answers is not None and answers.frame.height == 2
+    assert "2 records equal earlier ones; each counts once" in answers.notes[0]
+    with pytest.raises(FormatError, match="occurs twice") as caught:
+        load(save("log.jsonl", as_lines(*RECORDS, RECORDS[0] | {"response": "Bob"})))
+    assert "number them in a column 'repeat'" in caught.value.remedy
+    same = [record | {"model": name} for name in "ab" for record in RECORDS]
+    both = load(save("log.jsonl", as_lines(*same))).answers
+    assert both is not None and both.distinct("system") == ["a", "b"]

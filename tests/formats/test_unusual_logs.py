@@ -99,7 +99,7 @@ def test_numbered_passages_in_one_text_are_noted(shown: str, noted: bool, save: 
         ({"search": {"value": [{"chunk": "Ann built it."}]}}, "--map passages=search.value"),
         ({"kb_hits": ["Ann built the mill of Arden in 1820."]}, "--map passages=kb_hits"),
         ({"kb_hits": "['Ann built the mill of Arden in 1820.']"}, "--map passages=kb_hits"),
-        ({"context_1": "Ann built it.", "context_2": "It burnt down."}, "context_1, context_2 not used"),
+        ({"context_1": "Ann built it.", "context_2": "It burnt down."}, "context_1, context_2 are read as passages"),
         ({"history": [{"role": "user", "content": "Hello"}], "steps": ["search"], "context_1": "x"}, ""),
         ({"kb_hits": ["Ann built the mill of Arden in 1820."], "contexts": ["Ann built it."]}, ""),
     ],
@@ -383,7 +383,7 @@ def test_class_names_among_which_is_a_grade_word(save: Save) -> None:
 
 def test_repeats_and_systems_under_other_names(save: Save) -> None:
     with pytest.raises(FormatError, match="if 'trial' numbers the repeats"):
-        load(save("log.jsonl", as_lines(MILL | {"trial": 1}, MILL | {"trial": 1})))
+        load(save("log.jsonl", as_lines(MILL | {"trial": 1}, MILL | {"trial": 1, "response": "Bob"})))
     log = load(save("log.jsonl", as_lines(MILL | {"run": 1}, MILL | {"run": 2})))
     assert log.answers is not None and "--map repeat=run" in log.answers.notes[0]
     answers = load(save("log.jsonl", as_lines(MILL | {"system": "GPT-4 "}, MILL | {"system": "gpt-4"}))).answers

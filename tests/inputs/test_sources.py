@@ -84,7 +84,7 @@ def test_a_grade_is_never_proposed_as_an_accepted_answer(tmp_path: Path) -> None
 
 def test_all_bad_lines_are_in_one_error_with_the_column_of_the_systems(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
-    rows = [f"{text},{model},Ann" for text in QUESTIONS.values() for model in ("a", "a")]
+    rows = [f"{text},a,{answer}" for text in QUESTIONS.values() for answer in ("Ann", "Bob")]
     path.write_text("\n".join(["question,model,response", *rows]) + "\n")
     with pytest.raises(FormatError, match=r"line 3: .*occurs twice") as caught:
         open_source([path])
@@ -99,7 +99,7 @@ def test_all_bad_lines_are_in_one_error_with_the_column_of_the_systems(tmp_path:
 def test_a_log_with_mistakes_is_never_taken_for_accepted_answers(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     row = {"id": "q0", "question": "Who?", "answer": "Bob", "contexts": ["Ann did."], "ground_truths": ["Ann"]}
-    path.write_text("".join(json.dumps({**row, "model": model}) + "\n" for model in ("a", "a")))
+    path.write_text("".join(json.dumps({**row, "model": "a", "n": n}) + "\n" for n in range(2)))
     with pytest.raises(FormatError, match=r"line 2: query 'q0' occurs twice") as caught:
         open_source([path])
     assert "system=model" in caught.value.hint.command

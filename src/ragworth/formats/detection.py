@@ -21,7 +21,7 @@ from ragworth.formats.log_files import check_json, read_document, sample_file, s
 WORDS = {
     "accepted": (
         *("gold", "truth", "reference", "expected", "target", "correct", "ideal", "label"),
-        *("referenz", "erwartet", "attendu", "esperad", "参考", "标准", "正确", "期待", "正解"),
+        *("referenz", "muster", "erwartet", "attendu", "esperad", "参考", "标准", "正确", "期待", "正解"),
     ),
     "question": (
         *("question", "query", "prompt", "user", "input", "utterance"),

@@ -65,6 +65,10 @@ FIELDS: dict[str, tuple[str, ...]] = {
 }
 """Our fields, and what files call them, in order of preference (a name may occur twice)."""
 
+PREDICTIONS = {"prediction", "predicted", "pred_answer"}
+PREDICTIONS |= {f"{name}_answer" for name in ("generated", "model", "predicted", "llm", "system", "rag")}
+"""Answers that only systems give. An ``answer`` beside them is the accepted one, if no other column is."""
+
 GRADE_FIELDS: dict[str, tuple[str, ...]] = {
     "human": ("human_label", "human", "human_grade", "label", "verdict", "annotation"),
     "correct": ("correct", "is_correct", "correctness"),
@@ -140,6 +144,8 @@ class FieldFinder:
                 if field not in self.columns
                 and (key := next((plain[name] for name in names if plain.get(name) not in (None, *taken)), None))
             }
+            if plain_name(found.get("answer", "")) in PREDICTIONS and "accepted" in self.names and "answer" in plain:
+                found.setdefault("accepted", plain["answer"])
             self._keys[mark] = found | self.columns
         return self._keys[mark]
 

@@ -81,6 +81,8 @@ class LogCollector:
         """Places of texts that are no answers, by what they say."""
         self.no_references: list[int] = []
         self.accepted_places: dict[str, int] = {}
+        self.contents: dict[tuple[str, str, int], int | None] = {}
+        self.duplicates = 0
         self.repeated_passages = 0
         self.different_repeats = 0
 
@@ -92,7 +94,11 @@ class LogCollector:
         record = self._without_blanks(record)
         system = (record.system if self.strict else (record.system or "").strip()) or self.system
         query = record.query or text_id(plain_text(record.question or ""))
-        if (system, query, record.repeat) in self.seen:
+        key = system, query, record.repeat
+        if key in self.seen and record.content is not None and self.contents.get(key) == record.content:
+            self.duplicates += 1
+            return
+        if key in self.seen:
             name = quote_short(record.question or query, 40) if record.query is None else quote_short(query, 24)
             raise WrongLineError(
                 f"query {name} {TWICE} for system {quote_short(system, 24)}"
@@ -100,7 +106,8 @@ class LogCollector:
             )
         self._check_texts(query, record)
         passages = self._distinct(record, query)
-        self.seen.add((system, query, record.repeat))
+        self.seen.add(key)
+        self.contents[key] = record.content
         if record.question is not None:
             self.queries.setdefault(query, record.question)
         if record.accepted:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
 from typing import Any, NamedTuple
@@ -31,6 +31,7 @@ from ragworth.formats.log_record import LogRecord
 from ragworth.formats.log_repeats import mapping_note, mappings_to_try, repeats_error, system_column
 from ragworth.formats.log_rows import read_record
 from ragworth.formats.log_values import as_row
+from ragworth.formats.numbered_columns import join_numbered
 from ragworth.formats.rag_log import LogBuilder
 from ragworth.formats.unused_columns import UnusedColumns
 from ragworth.formats.values import WrongLineError
@@ -51,8 +52,9 @@ def parse_rows(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[L
             row = as_row(value)
             if row is None:
                 raise WrongLineError(f"{type(value).__name__} instead of an object: {quote_short(value, 48)}")
+            row = join_numbered(row, finder)
             unused.see(row, finder)
-            yield read_record(row, finder, place, cells=rows.cells)
+            yield replace(read_record(row, finder, place, cells=rows.cells), content=hash(repr(row)))
         except WrongLineError as error:
             reject(place, str(error))
     finder.notes += unused.notes(finder)
@@ -98,7 +100,8 @@ class ParsedLog(NamedTuple):
     @property
     def recurs(self) -> bool:
         """Whether a system has several answers to a question, also where most questions have several ids."""
-        return any(TWICE in each.found for each in self.bad) or asks_again(self.builder) > 0
+        twice = self.builder.duplicates > 0 or any(TWICE in each.found for each in self.bad)
+        return twice or asks_again(self.builder) > 0
 
     def build(self, skip: bool) -> LoadedCollection:
         """Make the tables; rows that can't be used are an error unless ``skip``."""

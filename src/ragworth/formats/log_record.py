@@ -41,6 +41,7 @@ class LogRecord:
     relevant: passages known to be relevant, shown or not.
     outcomes: grades by name: a number, a word such as ``correct``, or None; or a list of these.
     trace: id of the trace that the answer comes from.
+    content: hash of the row; records of the same system and question with the same one are equal.
     """
 
     place: int
@@ -55,6 +56,7 @@ class LogRecord:
     relevant: Sequence[LoggedPassage] = ()
     outcomes: Mapping[str, Grade | list[Grade]] = field(default_factory=dict)
     trace: str | None = None
+    content: int | None = None
 
 
 def format_places(places: Iterable[int], unit: str) -> str:

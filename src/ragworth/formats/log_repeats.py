@@ -66,6 +66,7 @@ def repeats_error(error: FormatError, finder: FieldFinder) -> FormatError:
         )
     column = next((key for key in finder.seen if plain_name(key) in PASSAGE_COLUMNS), None)
     if column is None:
-        return error
+        advice = "if these are repeats, number them in a column 'repeat'; if each counts by itself, give it an 'id'"
+        return error.copy(remedy=Hint(advice, advice, f"{advice}; skip_bad_lines=True keeps the first"))
     advice = "write a row for each question with a list of passages"
     return error.copy(remedy=f"if {column!r} is of one passage in each row, {advice}")

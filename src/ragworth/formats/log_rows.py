@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ragworth.errors import format_names
-from ragworth.formats.fields import FIELDS, FieldFinder
+from ragworth.formats.fields import FIELDS, FieldFinder, plain_name
 from ragworth.formats.log_passages import ID_KEYS, as_passages
 from ragworth.formats.log_record import LoggedPassage, LogRecord
 from ragworth.formats.log_values import as_answer, as_grades, as_name, as_repeat, as_texts, parse_cell
@@ -15,6 +15,9 @@ from ragworth.formats.values import WrongLineError, as_text
 
 BLANK_NOTE = "passages without any text are left out"
 
+
+SEVERAL = {name for name in FIELDS["accepted"] if name.endswith("s")}
+"""Names of accepted answers in which | separates several."""
 
 LONG_TEXT = 30
 """Characters from which a field of a passage may be its text."""
@@ -48,7 +51,7 @@ def read_record(row: Mapping[str, Any], finder: FieldFinder, place: int, *, cell
         repeat=as_repeat(finder.get(row, "repeat")),
         passages=without_blank(_with_ids(passages, finder.get(row, "passage_ids"), cells=cells), finder),
         answer=as_answer(inner_text(finder.get(row, "answer"), "answer"), keys.get("answer", "answer")),
-        accepted=as_texts(_accepted(finder.get(row, "accepted"), cells=cells), cells=cells),
+        accepted=as_texts(_accepted(finder.get(row, "accepted"), keys.get("accepted", ""), cells=cells), cells=cells),
         relevant=read_relevant(row, finder, cells=cells),
         outcomes={name: as_grades(finder.get(row, name), name) for name in grades},
     )
@@ -63,9 +66,11 @@ def inner_text(value: Any, field: str) -> Any:
     )
 
 
-def _accepted(value: Any, *, cells: bool) -> Any:
+def _accepted(value: Any, column: str, *, cells: bool) -> Any:
     """The accepted answers in an object: ``{"text": […], "answer_start": […]}`` of SQuAD, or a value with aliases."""
     value = parse_cell(value, "answer") if cells else value
+    if isinstance(value, str) and "|" in value and plain_name(column) in SEVERAL:
+        return [each for part in value.split("|") if (each := part.strip())]
     if not isinstance(value, Mapping):
         return value
     inner = inner_text(value, "answer")

@@ -53,6 +53,9 @@ class LogBuilder(LogCollector):
         answered = dict.fromkeys((row[0], row[1]) for row in self.answers)
         grades = LogGrades(self.source, self.unit, self.columns, self.grades)
         outcomes = grades.table(self.outcomes, answered, made)
+        if self.duplicates:
+            again = format_count(self.duplicates, "record equals an earlier one", "records equal earlier ones")
+            made.append(f"{self.source}: {again}; each counts once")
         if self.no_references:
             which = self.places(self.no_references)
             made.append(f"{self.source}: {which} with an accepted answer such as 'N/A'; read as none")

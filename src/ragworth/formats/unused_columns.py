@@ -105,6 +105,11 @@ class UnusedColumns:
                 notes.append(f"{which} not used; if the answers are there: --map {mapping}, or [columns]")
         if "passages" not in found:
             notes += self._passage_notes(finder)
+        if plain_name(found.get("accepted", "")) == "answer" and "accepted" not in finder.columns:
+            notes.append(
+                f"{found['accepted']!r} is read as the accepted answer, because {found['answer']!r} is the system's; "
+                f"to change that: --map {quote_argument('answer=' + found['accepted'])}"
+            )
         if plain_name(found.get("accepted", "")) == "references" and "passages" not in found:
             notes.append(
                 "'references' are read as accepted answers; if they are the passages: --map passages=references, "
@@ -165,18 +170,14 @@ class UnusedColumns:
         return [f"{few} not used; for answers of several systems write a row for each, with its 'system'"]
 
     def _passage_notes(self, finder: FieldFinder) -> list[str]:
-        """Notes on columns that may have the passages, by what is in them, or by their numbers: ``context_1``."""
+        """Notes on columns that may have the passages, by what is in them."""
         names = [name for name, values in self.values.items() if _may_be_passages(values)]
         usual = _names("passages", finder)
         names = [name for name in names if plain_name(name.rpartition(".")[2]) not in usual]  # has a note
         if names:
             mapping = quote_argument(f"passages={names[0]}")
             return [f"{format_names(names, 4)} not used; if the passages are there: --map {mapping}, or [columns]"]
-        ends = {name: re.fullmatch(r"(\w+?)s?_?\d+", plain_name(name)) for name in self.values}
-        numbered = [name for name, end in ends.items() if end and {end[1], f"{end[1]}s"} & usual]
-        if len(numbered) < 2:
-            return []
-        return [f"{format_names(numbered, 4)} not used; if these are the passages, write them as a list in one column"]
+        return []
 
     def _conversations(self) -> list[str]:
         """The first column that names more than two conversations, which several records of a system share."""
