@@ -114,6 +114,26 @@ def test_curves_are_from_the_same_queries_all_along() -> None:
     }  # fmt: skip
 
 
+def test_curves_leave_out_queries_that_were_not_judged_so_far_down() -> None:
+    """Of 4 queries, one has no judgment of its third passage: its curve is from the other three, up to k = 3."""
+    contexts = Contexts(
+        [{"system": "s", "query": f"q{q}", "passage": f"p{r}", "rank": r} for q in range(4) for r in (1, 2, 3)]
+    )
+    values = [
+        {"query": f"q{q}", "passage": f"p{r}", "aspect": aspect, "value": value}
+        for q in range(4)
+        for r in (1, 2, 3)
+        for aspect, value in (("relevance", 1.0), ("abstention", 0.1 * q))
+        if (q, r, aspect) != (3, 3, "abstention")
+    ]
+    judgments = Judgments(values)
+    scores = ragworth.score(contexts, judgments, ["UDCG@2"])
+    given = Results(ragworth.Collection(), contexts, judgments, None, None, None, scores)
+    found = curves.cutoff_curves(given, ["UDCG@2"], ["s"])
+    assert not isinstance(found, str)
+    assert found.frame.select("place", "n", "of").rows() == [(1, 3, 4), (2, 3, 4), (3, 3, 4)]
+
+
 def test_curves_of_many_queries_come_from_some_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(curves, "MOST_QUERIES", 1)
     given = results(["nDCG@3"], {})

@@ -27,7 +27,10 @@ MOST_QUERIES = 100_000
 
 
 class CutoffCurves(NamedTuple):
-    """metric, system, place (the cutoff), mean and n; metrics left out, with the reason; and the sample of queries."""
+    """metric, system, place (the cutoff), mean, n and of; metrics left out, with the reason; and the sample of queries.
+
+    ``of`` are the queries that the system's reported mean is from, and ``n`` those that its curve is from.
+    """
 
     frame: pl.DataFrame
     left: list[str]
@@ -38,8 +41,8 @@ def cutoff_curves(results: Results, metrics: list[str], systems: list[str]) -> C
     """Means at k = 1 … depth for metrics that take a cutoff.
 
     A metric is drawn only if the tables give the very scores that were reported, at the cutoff that was asked for.
-    All points of a curve are from the queries that have a value there; a cutoff at which one of them has none, as
-    where passages were not judged so far down, is left out.
+    All points of a curve are from the same queries. A query without a value at some cutoff, as where its passages
+    weren't judged so far down, is left out; so is a cutoff at which half of the queries or more have none.
     """
     families = _families(metrics)
     results, sample = _sampled(results, families)
@@ -63,7 +66,7 @@ def cutoff_curves(results: Results, metrics: list[str], systems: list[str]) -> C
             left.append(f"{asked} (the tables kept do not give the scores reported)")
             continue
         tables = scores.having("system", systems).by("metric")
-        parts += [_system_means(tables, asked, k) for k in own]
+        parts.append(_curves(tables, asked, own))
     if more := ", ".join(map(str, families[MOST_METRICS:])):
         left.append(f"{more} (only {MOST_METRICS} metrics are drawn)")
     if not parts:
@@ -132,24 +135,15 @@ def _near(both: pl.DataFrame) -> bool:
     return bool(((both["value"] - both["value_right"]).abs() < 1e-9).all())
 
 
-def _system_means(tables: Mapping[str, Scores], metric: Metric, k: int) -> pl.DataFrame:
-    """Means at one cutoff. The tables of all metrics have the same systems and queries, in the same order."""
-    reported, at = (tables[str(each)].frame for each in (metric, _at_cutoff(metric, k)))
-    return (
-        reported.select("system", at["value"].alias("at"), "value")
-        .drop_nulls("value")
-        .group_by("system", maintain_order=True)
-        .agg(
-            pl.col("at").mean().alias("mean"),
-            pl.len().cast(pl.Int64).alias("n"),
-            pl.col("at").is_null().any().alias("open"),
-        )
-        .filter(~pl.col("open"))
-        .select(
-            pl.lit(str(replace(metric, cutoff=None))).alias("metric"),
-            "system",
-            pl.lit(k, pl.Int64).alias("place"),
-            "mean",
-            "n",
-        )
-    )
+def _curves(tables: Mapping[str, Scores], metric: Metric, cuts: list[int]) -> pl.DataFrame:
+    """Means of each system at each cutoff. The tables of all metrics have the same systems and queries in one order."""
+    at = {str(k): tables[str(_at_cutoff(metric, k))].frame["value"] for k in cuts}
+    reported = tables[str(metric)].frame.select("system", "value", **at).drop_nulls("value")
+    rows = []
+    for (system,), part in reported.group_by("system", maintain_order=True):
+        known = [k for k in cuts if 2 * part[str(k)].count() > part.height]
+        judged = part.drop_nulls([str(k) for k in known])
+        rows += [(system, k, judged[str(k)].mean(), judged.height, part.height) for k in known if judged.height]
+    schema = {"system": pl.String, "place": pl.Int64, "mean": pl.Float64, "n": pl.Int64, "of": pl.Int64}
+    name = pl.lit(str(replace(metric, cutoff=None))).alias("metric")
+    return pl.DataFrame(rows, schema=schema, orient="row").select(name, *schema)

@@ -142,8 +142,10 @@ def depth_figure(given: FigureSources) -> Figure | str:
         for i, ((metric,), part) in enumerate(found.frame.group_by("metric", maintain_order=True))
     ]
     left = f" Left out: {'; '.join(found.left)}." if found.left else ""
-    caption = "Each metric if only the first k passages were shown: where a curve falls, more context does harm."
-    caption = " ".join(filter(None, [caption, found.sample])) + left
+    some = found.frame.filter(pl.col("n") < pl.col("of"))
+    fewer = "Curves leave out queries without a value at some k: n of the table." if some.height else ""
+    caption = "Each metric if only the first k passages were shown: where a curve falls, the passages added lower it."
+    caption = " ".join(filter(None, [caption, fewer, found.sample])) + left
     return Figure("depth", "How much context is worth showing", caption, panels, found.frame)
 
 
