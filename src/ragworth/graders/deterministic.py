@@ -41,7 +41,7 @@ class DeterministicGrader(Grader):
 
     kind: ClassVar[str] = "deterministic"
     title: ClassVar[str] = "correct, abstained or wrong, by comparing texts"
-    version: ClassVar[int] = 9
+    version: ClassVar[int] = 10
     aspects: ClassVar[tuple[str, ...]] = ("grade",)
     labelled: ClassVar[bool] = True
     possible: ClassVar[Mapping[str, float]] = GRADER_VALUES

@@ -27,10 +27,11 @@ from ragworth.text_match.periods import frequencies, has_half_period, is_frequen
 from ragworth.text_match.polarity import StatedPolarity, text_polarity
 from ragworth.text_match.quantities import Quantity, QuestionHints
 from ragworth.text_match.quantity_match import QuantityFinding, compare, find_quantities
+from ragworth.text_match.respellings import respellings
 from ragworth.text_match.short_forms import may_be_short_form, says_none
 from ragworth.text_match.spelling import comma_readings
 from ragworth.text_match.text_facts import QuestionFacts, TextFacts, read_answer
-from ragworth.text_match.variants import full_names, has_initials
+from ragworth.text_match.variants import has_initials
 
 FactKind = Literal["given", "contradicted", "unclear", "absent"]
 
@@ -65,8 +66,9 @@ def judge_answer(text: TextFacts, answer: str, question: QuestionFacts) -> FactV
         return FactVerdict("given", "says that there is none, as")
     if is_frequency(answer):
         verdict = _judge_frequency(text, answer, verdict)
-    if verdict.kind in ("absent", "unclear") and _has_full_name(text, answer, question):
-        return FactVerdict("given", "has the full name, or its abbreviation, of")
+    respelled = _given_in_another_spelling(text, answer, question) if verdict.kind != "given" else ""
+    if respelled:
+        return FactVerdict("given", respelled)
     if verdict.kind in ("absent", "contradicted") and _given_in_another_reading(text, answer, question):
         return FactVerdict(
             "unclear", f"may give {quote_short(answer)}: a comma or a date in digits can be read in two ways"
@@ -88,12 +90,13 @@ def _given_in_another_reading(text: TextFacts, answer: str, question: QuestionFa
     return any(_judge(one, wanted, question).kind in ("given", "unclear") for one, wanted in pairs)
 
 
-def _has_full_name(text: TextFacts, answer: str, question: QuestionFacts) -> bool:
-    """Whether a text has an answer verbatim once "USA" and the like are written in full in both."""
-    named, meant = TextFacts(full_names(text.raw)), full_names(answer)
-    if (named.raw, meant) == (text.raw, answer) or match_answer(named.matchable, meant) not in _IN_SEQUENCE:
-        return False
-    return _judge(named, meant, question).kind == "given"
+def _given_in_another_spelling(text: TextFacts, answer: str, question: QuestionFacts) -> str:
+    """How a text has an answer verbatim once names, codes and times are spelled the same; empty if it has not."""
+    for said, meant, why in respellings(text.raw, answer, question.raw):
+        facts = TextFacts(said)
+        if match_answer(facts.matchable, meant) in _IN_SEQUENCE and _judge(facts, meant, question).kind == "given":
+            return why
+    return ""
 
 
 def _judge_frequency(text: TextFacts, answer: str, verdict: FactVerdict) -> FactVerdict:
@@ -114,7 +117,7 @@ def _judge(text: TextFacts, answer: str, question: QuestionFacts) -> FactVerdict
     wanted = read_answer(answer)
     if wanted.polarity is not None:
         return _judge_polarity(text, wanted, wanted.polarity, question)
-    other = "" if wanted.is_long else find_other_identifier(text.raw, answer)
+    other = "" if wanted.is_long else find_other_identifier(text.raw, answer, question.raw)
     if other:
         return FactVerdict("contradicted", f"has {quote_short(other)} for {quote_short(answer)}")
     findings = _find_quantities(text, wanted, question)

@@ -77,6 +77,22 @@ def year_readings(text: str) -> list[str]:
     return [_SHORT_YEAR.sub(rf"\g<1>/\g<3>/{century}\g<4>", text) for century in (19, 20)]
 
 
+_BEFORE_CHRIST = re.compile(
+    r"(?<=\d)\s?(?:B\.\s?C\.\s?E\b\.?|BCE\b|B\.\s?C\b\.?|v\.\s?Chr\b\.?|v\.\s?u\.\s?Z\b\.?|av\.?\s?J\.?-\s?C\b\.?|"
+    r"a\.\s?C\b\.?|f\.\s?Kr\b\.?|fvt\b|p\.\s?n\.\s?e\b\.?|př\.\s?n\.\s?l\b\.?|до\s?н\.\s?э\b\.?|π\.\s?Χ\b\.?)"
+)
+_AFTER_CHRIST = re.compile(
+    r"(?<=\d)\s?(?:A\.\s?D\b\.?|C\.\s?E\b\.?|CE\b|n\.\s?Chr\b\.?|u\.\s?Z\b\.?|apr?\.?\s?J\.?-\s?C\b\.?|d\.\s?C\b\.?|"
+    r"e\.\s?Kr\b\.?|n\.\s?e\b\.?|н\.\s?э\b\.?)"
+)
+_LEADING_ERA = re.compile(r"\b(?:A\.?\s?D\.?)\s(\d{1,4})(?!\d)")
+
+
+def with_plain_era(text: str) -> str:
+    """A text with "BC" and "AD" after its years, in whatever language and style: 44 BCE, 300 v. Chr., AD 476."""
+    return _LEADING_ERA.sub(r"\1 AD", _AFTER_CHRIST.sub(" AD", _BEFORE_CHRIST.sub(" BC", text)))
+
+
 class TextPiece(NamedTuple):
     """A word, number or mark of a text: its kind, its normalized spelling, and the original."""
 

@@ -1,4 +1,4 @@
-"""Find names that are right or wrong as a whole: addresses, paths, options, names in code, versions."""
+"""Find names that are right or wrong as a whole: addresses, paths, options, names in code, versions, ratings."""
 
 from __future__ import annotations
 
@@ -18,18 +18,29 @@ _VERSION = re.compile(
     r"section|clause|article|chapter|paragraph|figure|table|annex|rule|step|mysql|api|v)[ -]?v?(\d+(?:\.\d+)+)",
     re.IGNORECASE,
 )
+_ASKS_VERSION = re.compile(
+    r"(?i)\b(?:versions?|versión|versione|versie|wersj\w*|verze|версии?|release)\b|版本|バージョン|버전"
+)
+_NUMBERED = re.compile(r"(?<![\w.,$€£])[vV]?(\d+\.\d+)(?![\d%]|\.\d)")
+_RATING = re.compile(
+    r"(?<![\w+−–-])(AAA|AA|BBB|BB|CCC|CC|AB|[A-FO])(?:([+＋])|([−–-])(?!\w)|\s(positive|plus|pos)\b|\s(negative|minus|neg)\b)?"
+    r"(?![\w+])"
+)
+_ZEROS = re.compile(r"0\d{2,}")
 _END = ".,;:!?/*_~`)]}>。，；：！？、）」』】》"
 _BEFORE, _AFTER = r"(?<![a-z0-9])(?<![a-z0-9][_+-])", r"(?![_.@/+-]*[a-z0-9])"
 
 
-def find_other_identifier(text: str, answer: str) -> str:
+def find_other_identifier(text: str, answer: str, question: str) -> str:
     """What a text has in place of an identifier of the answer; empty if it has the same, or none of that kind."""
     for pattern in _KINDS:
         wanted = _found(pattern, answer)
         said = _found(pattern, text) if wanted else []
         if said and not set(wanted) & set(said) and not any(_occurs(text, one) for one in wanted):
             return said[0]
-    return _find_other_version(text, answer)
+    return (
+        _find_other_version(text, answer, question) or _find_other_rating(text, answer) or _without_zeros(text, answer)
+    )
 
 
 def may_be_longer_version(text: str, answer: str) -> bool:
@@ -49,9 +60,38 @@ def _occurs(text: str, identifier: str) -> bool:
     return re.search(before + re.escape(identifier) + _AFTER, text.lower().replace("www.", "")) is not None
 
 
-def _find_other_version(text: str, answer: str) -> str:
-    """Another version of a product of the answer."""
+def _find_other_version(text: str, answer: str, question: str) -> str:
+    """Another version of a product of the answer, or of what the question asks the version of."""
     versions = {match[1].lower(): match[2] for match in _VERSION.finditer(answer)}
-    if not versions or any(_occurs(text, number) for number in versions.values()):
+    if versions and not any(_occurs(text, number) for number in versions.values()):
+        return next((match[2] for match in _VERSION.finditer(text) if match[1].lower() in versions), "")
+    wanted = _NUMBERED.findall(answer)
+    if len(wanted) != 1 or not (_ASKS_VERSION.search(question) or versions):
         return ""
-    return next((match[2] for match in _VERSION.finditer(text) if match[1].lower() in versions), "")
+    said = _NUMBERED.findall(text)
+    # "3.10" is the number 3.1, but another version.
+    return next((one for one in said if wanted[0] not in said and float(one) == float(wanted[0])), "")
+
+
+def _find_other_rating(text: str, answer: str) -> str:
+    """Another rating, grade or blood type of letters and a sign: "AA-" for "AA+"."""
+    wanted, said = _ratings(answer), _ratings(text)
+    label = answer.strip(" .")
+    if len(label) < 2 or not _RATING.fullmatch(label) or wanted & said:
+        return ""
+    return min(said, default="")
+
+
+def _ratings(text: str) -> set[str]:
+    return {
+        found[1].upper() + ("+" if found[2] or found[4] else "-" if found[3] or found[5] else "")
+        for found in _RATING.finditer(text)
+    }
+
+
+def _without_zeros(text: str, answer: str) -> str:
+    """The number that a text has without the zeros with which a code begins: "2139" for "02139"."""
+    code = answer.strip()
+    if not _ZEROS.fullmatch(code) or _occurs(text, code):
+        return ""
+    return code.lstrip("0") if _occurs(text, code.lstrip("0")) else ""

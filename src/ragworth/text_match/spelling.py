@@ -12,6 +12,7 @@ text                                              tokens
 $5; 5 dollars                                     ``5 dollar``
 5 June 1987; June 5th, 1987; 1987-06-05           ``1987 june day5``
 World War II; World War Two; WW2                  ``world war 2``
+44 BCE; 44 B.C.; 44 v. Chr.                       ``44 bc``
 Q3; third quarter                                 ``3th quarter``
 ================================================  ======================
 
@@ -29,7 +30,7 @@ import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 
-from ragworth.text_match.dates import MONTHS, NUMERIC_DATE, TextPiece, tokens_with_dates
+from ragworth.text_match.dates import MONTHS, NUMERIC_DATE, TextPiece, tokens_with_dates, with_plain_era
 from ragworth.text_match.numerals import NUMBER_WORDS, ROMAN, SCALES, parse_number_words, plain_number
 from ragworth.text_match.overlap import SCRIPTS_WITHOUT_SPACES
 
@@ -135,7 +136,7 @@ def canonical_words(text: str) -> tuple[str, ...]:
 
 def read_pieces(text: str) -> list[TextPiece]:
     """The words, numbers and marks of a text in sequence, with numbers normalized."""
-    bare = _LETTERED_DOLLAR.sub(lambda found: f"{_DOLLARS[found[1]]} ", _VERSION_LETTER.sub("", text))
+    bare = _LETTERED_DOLLAR.sub(lambda found: f"{_DOLLARS[found[1]]} ", _VERSION_LETTER.sub("", with_plain_era(text)))
     folded = _MINUS_MONEY.sub(r"\1-", _BRACKETED_MONEY.sub(r"-\1\2", fold_accents(_spell_powers(bare))))
     return list(_read_numbers(list(_pieces(folded))))
 
