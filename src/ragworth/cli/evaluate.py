@@ -17,6 +17,7 @@ from ragworth.cli.output import print_notes
 from ragworth.cli.progress import StageLines as StageLines
 from ragworth.cli.progress import WorkLine
 from ragworth.cli.trust_options import TrustOptions, take_trust_options, trust_options
+from ragworth.errors import format_count
 
 STAGES = click.Choice(["retrieve", "annotate", "answer", "grade", "score", "report"])
 TABLE_COLUMNS = ("system", "group", "misleading")
@@ -102,34 +103,38 @@ def wanted_stages(only: str | None, until: str | None) -> Sequence[str]:
 
 
 def _run(space: Any, as_json: bool, quiet: bool, chosen: Mapping[str, Any], trust: TrustOptions) -> None:
-    from ragworth.evaluation.run import evaluate
+    from ragworth.evaluation.run import MAX_SENTENCES, evaluate
     from ragworth.report.render import printable
 
     found = evaluate(space, console=None if quiet else StageLines(), consent=trust.consent, **chosen)
     if as_json:
         click.echo(json.dumps(evaluation_record(found), ensure_ascii=False, indent=1))
     elif found.page is not None and found.report is not None:
-        if found.page.answers is not None:
-            click.echo(printable(found.page.answers.headline))
-            _print_standings(answer_table(found.page.answers), found.page.answers.standings)
-            click.echo()
-        if found.page.answers is None or found.page.survey.passages:
-            _print_standings(leaderboard(found.page), found.page.overview.standings)
-            click.echo()
+        answers, passages = found.page.answers, found.page.answers is None or found.page.survey.passages
+        room = MAX_SENTENCES // 2 if answers is not None and passages else MAX_SENTENCES
+        if answers is not None:
+            click.echo(printable(answers.headline))
+            _print_standings(answer_table(answers), answers.standings, room)
+        if passages:
+            _print_standings(leaderboard(found.page), found.page.overview.standings, room)
         click.echo(f"Report: {printable(display_path(found.report))}")
     elif found.folder is not None:
         click.echo(f"Results: {printable(display_path(found.folder))}")
 
 
-def _print_standings(table: Any, standings: Sequence[Any]) -> None:
+def _print_standings(table: Any, standings: Sequence[Any], most: int) -> None:
+    """The table, and the sentences of the first systems; the report has the others."""
     from ragworth.report.render import printable, render
 
     if sys.stdout.isatty():
         table = fit_leaderboard(table, shutil.get_terminal_size().columns)
     click.echo(render(table, "text").decode(), nl=False)
     click.echo()
-    for standing in standings:
+    for standing in standings[:most]:
         click.echo(printable(standing.sentence))
+    if len(standings) > most:
+        click.echo(f"… {format_count(len(standings) - most, 'more system')}: see the report")
+    click.echo()
 
 
 def answer_table(found: Any) -> Any:

@@ -31,6 +31,9 @@ from ragworth.report import page
 from ragworth.results import Results
 from ragworth.tables.coercion import package_of, to_frame
 
+MAX_SENTENCES = 10
+"""Sentences on systems that are printed; the report has all."""
+
 
 @dataclass(frozen=True)
 class Evaluation:
@@ -55,7 +58,8 @@ class Evaluation:
         if self.page is None:
             return f"Evaluation({', '.join('{name}: {status}'.format_map(stage) for stage in self.stages)})"
         answers = self.page.answers
-        said = [answers.headline] if answers is not None else [each.sentence for each in self.page.overview.standings]
+        standings = self.page.overview.standings[:MAX_SENTENCES]
+        said = [answers.headline] if answers is not None else [each.sentence for each in standings]
         return "\n".join((*said, f"Report: {self.report}"))
 
     def _repr_html_(self) -> str:
