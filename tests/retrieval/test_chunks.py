@@ -290,7 +290,7 @@ def test_files(tmp_path: Path) -> None:
     assert both[0].equals(both[1])
     assert both[0]["passage"].to_list() == ["d:0-7", "7:0-5"]
     lines.write_text('{"_id": "d"}\n')
-    with pytest.raises(FormatError, match="line 1: the text is 'None', not text"):
+    with pytest.raises(FormatError, match="line 1: no text; the line has _id"):
         chunk(lines)
     (tmp_path / "documents.doc").touch()
     for name, words in (("documents.doc", "unknown file extension"), ("documents.pdf", "no such file or folder")):
@@ -345,3 +345,18 @@ def test_a_missing_text_is_no_text(tmp_path: Path) -> None:
         assert made.notes == ("1 document without a text left out ('a')",)
     with pytest.raises(TableError, match="null in every row"):
         chunk({"document": ["a"], "text": [None]})
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"id": "d", "title": "T", "content": "one"},
+        {"url": "d", "headline": "T", "body": "one"},
+        {"docid": "d", "title": "T", "contents": "one"},
+    ],
+)
+def test_documents_under_other_names(row: dict[str, str], tmp_path: Path) -> None:
+    path = tmp_path / "documents.jsonl"
+    path.write_text(json.dumps(row), encoding="utf-8")
+    for documents in (path, pl.DataFrame(row)):
+        assert chunk(documents, titles="front").frame["text"].to_list() == ["T\none"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -15,8 +16,10 @@ from ragworth.formats.values import WrongLineError, as_id, as_text
 from ragworth.tables import coercion
 from ragworth.tables.coercion import Data
 
-ID_COLUMNS = ("document", "document_id", "_id", "id", *coercion.ID_ALIASES["passage"])
-"""Accepted names of a document's id column, in order of preference."""
+ID_COLUMNS = ("document", "document_id", "_id", "id", *coercion.ID_ALIASES["passage"], "url", "path")
+TEXT_COLUMNS = ("text", "content", "contents", "page_content", "body")
+TITLE_COLUMNS = ("title", "headline")
+"""Accepted names of a document's columns, in order of preference."""
 
 EXPECTED = '{"_id": …, "title": …, "text": …} on each line'
 SCHEMA = {"document": pl.String, "title": pl.String, "text": pl.String}
@@ -57,28 +60,38 @@ def _read_lines(path: PathOrStr, skip: bool) -> Documents:
 
 
 def _parse_row(item: dict[str, Any]) -> tuple[str, str, str]:
-    identity = as_id(next((item[name] for name in ID_COLUMNS if name in item), None), "_id")
-    text = "" if item.get("text", "") is None else item.get("text")
-    return identity, as_text(item.get("title") or "", "title"), as_text(text, "text")
+    columns = _columns(item)
+    if "document" not in columns or "text" not in columns:
+        raise WrongLineError(f"no {'text' if 'document' in columns else 'id'}; the line has {format_names(list(item))}")
+    identity = as_id(item[columns["document"]], columns["document"])
+    title, text = (item.get(columns.get(name, "")) for name in ("title", "text"))
+    return identity, as_text(title or "", "title"), as_text("" if text is None else text, columns["text"])
+
+
+def _columns(names: Collection[str]) -> dict[str, str]:
+    """What the id, the title and the text are called."""
+    accepted = {"document": ID_COLUMNS, "title": TITLE_COLUMNS, "text": TEXT_COLUMNS}
+    found = {name: next((each for each in some if each in names), None) for name, some in accepted.items()}
+    return {name: each for name, each in found.items() if each is not None}
 
 
 def coerce_documents(data: Data, source: str = "") -> pl.DataFrame:
     """Convert a data frame or a dict of columns to documents: document, title, text. A missing text is an empty one."""
     frame = coercion.to_frame(data, source=source)
-    name = next((each for each in ID_COLUMNS if each in frame.columns), None)
-    if name is None or "text" not in frame.columns:
+    columns = _columns(frame.columns)
+    if "document" not in columns or "text" not in columns:
         raise TableError(
             f"documents need an id and a text; the columns are {format_names(frame.columns)}",
             expected="document, text, and optionally title",
             file=source,
         )
-    ids = coercion.text_ids(frame[name], source=source).alias("document")
-    title = frame["title"] if "title" in frame.columns else pl.Series([""] * frame.height, dtype=pl.String)
-    for column, words in ((frame["text"], "text"), (title, "title")):
+    ids, text = coercion.text_ids(frame[columns["document"]], source=source).alias("document"), frame[columns["text"]]
+    title = frame[columns["title"]] if "title" in columns else pl.Series([""] * frame.height, dtype=pl.String)
+    for column, words in ((text, columns["text"]), (title, "title")):
         if column.dtype not in (pl.String, pl.Null):
             raise TableError(f"the column {words!r} has {column.dtype} values", expected="texts", file=source)
-    if frame["text"].null_count() == frame.height:
-        coercion.check_texts(frame["text"], ids, "document", source=source)
+    if text.null_count() == frame.height:
+        coercion.check_texts(text, ids, "document", source=source)
     duplicates = (~ids.is_first_distinct()).arg_true()
     if len(duplicates):
         raise TableError(
@@ -87,4 +100,4 @@ def coerce_documents(data: Data, source: str = "") -> pl.DataFrame:
             file=source,
         )
     titles = title.cast(pl.String).fill_null("").alias("title")
-    return pl.DataFrame([ids, titles, frame["text"].cast(pl.String).fill_null("").alias("text")])
+    return pl.DataFrame([ids, titles, text.cast(pl.String).fill_null("").alias("text")])
