@@ -50,7 +50,8 @@ def test_a_frame_of_turns_is_accepted_as_it_is() -> None:
 
 def test_messages_of_openai_are_histories() -> None:
     parts = [{"type": "text", "text": "Fish."}]
-    history = [{"role": "user", "content": "What do otters eat?"}, {"role": "assistant", "content": parts}]
+    setup = {"role": "system", "content": "You know otters."}
+    history = [setup, {"role": "user", "content": "What do otters eat?"}, {"role": "assistant", "content": parts}]
     collection = Collection.of(queries=QUERIES, turns=[ROWS[0], ROWS[1] | {"history": history}])
     assert collection.turns.equals(two_turns().turns)
 

@@ -46,6 +46,13 @@ def test_own_format(tmp_path: Path) -> None:
     assert made.answers.rows() == [("c1_2", "fish"), ("c1_2", "crabs")]
 
 
+def test_histories_of_openai(tmp_path: Path) -> None:
+    said = [{"role": each["role"], "content": each["text"]} for each in OTTERS["history"]]  # type: ignore[attr-defined]
+    row = OTTERS | {"history": [{"role": "system", "content": "Be brief."}, *said]}
+    files = [write_lines(tmp_path / f"{name}.jsonl", FIRST, each) for name, each in (("a", OTTERS), ("b", row))]
+    assert load(files[0], "conversations").equals(load(files[1], "conversations"))
+
+
 def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     made = load(write_lines(tmp_path / "turns.jsonl", FIRST, OTTERS), "conversations")
     conversations.write(made, tmp_path / "again.jsonl.gz")

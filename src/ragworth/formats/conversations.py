@@ -6,8 +6,9 @@
      "history": [{"role": "user", "text": "…"}, {"role": "assistant", "text": "…"}],
      "rewrite": "What do otters eat in winter?", "answers": ["…"]}
 
-``history`` is what was said before the turn; ``content``, as in OpenAI's messages, does instead of ``text``.
-``rewrite`` and ``answers`` are optional. ``query`` may be left out; it is then the conversation, ``_`` and the turn.
+``history`` is what was said before the turn; ``content``, as in OpenAI's messages, does instead of ``text``, and
+messages of the system are left out. ``rewrite`` and ``answers`` are optional. ``query`` may be left out; it is then the
+conversation, ``_`` and the turn.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from ragworth.formats.conversation_rows import (
 )
 from ragworth.formats.files import PathOrStr, create_file
 from ragworth.formats.values import WrongLineError, as_dict, as_id, as_list, as_text
-from ragworth.tables.turns import ROLES, message_text
+from ragworth.tables.turns import ROLES, is_instruction, message_text
 
 EXPECTED = (
     '{"query": …, "text": …, "conversation": …, "turn": 1, "history": [{"role": "user", "text": …}, …]} on each line'
@@ -43,7 +44,8 @@ def load(path: PathOrStr, *, skip_bad_lines: bool = False) -> LoadedCollection:
 def _add(builder: ConversationBuilder, row: dict[str, Any]) -> None:
     conversation, number = as_id(row.get("conversation"), "conversation"), as_turn_number(row.get("turn"), "turn")
     query = as_id(row["query"], "query") if "query" in row else f"{conversation}_{number}"
-    history = tuple(_message(each) for each in as_list(row.get("history"), "the history"))
+    messages = as_list(row.get("history"), "the history")
+    history = tuple(_message(each) for each in messages if not is_instruction(each))
     question = as_text(row.get("text"), "text")
     turn = Turn(query, conversation, number, question, history, optional_text(row, "rewrite"))
     builder.add(turn, text_list(row, "answers"))

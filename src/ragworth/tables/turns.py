@@ -14,6 +14,8 @@ from ragworth.tables.coercion import Data
 from ragworth.tables.duplicates import duplicate_rows
 
 ROLES: Final = ("user", "assistant")
+INSTRUCTIONS: Final = ("system", "developer")
+"""Roles of messages that set up a model. Nobody said them, so they are left out of histories."""
 
 HISTORY_TYPE: Final = pl.List(pl.Struct({"role": pl.String, "text": pl.String}))
 
@@ -120,6 +122,7 @@ def _history(value: Any, row: int, source: str) -> list[dict[str, Any]]:
         raise TableError(
             f"row {row}: the history {found}", expected="a list of messages; an empty one for a first turn", file=source
         )
+    messages = [message for message in messages if not is_instruction(message)]
     texts = [message_text(message) if isinstance(message, Mapping) else None for message in messages]
     for message, text in zip(messages, texts, strict=True):
         if not isinstance(text, str) or not isinstance(message.get("role"), str):
@@ -129,6 +132,11 @@ def _history(value: Any, row: int, source: str) -> list[dict[str, Any]]:
                 file=source,
             )
     return [{"role": message["role"], "text": text} for message, text in zip(messages, texts, strict=True)]
+
+
+def is_instruction(message: Any) -> bool:
+    """Whether a message only sets up a model."""
+    return isinstance(message, Mapping) and message.get("role") in INSTRUCTIONS
 
 
 def message_text(message: Mapping[str, Any]) -> Any:
