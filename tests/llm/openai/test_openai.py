@@ -196,13 +196,35 @@ def test_reasoning_in_front_of_an_answer(opened: Opened) -> None:
         choice = {"message": {"content": text}, "finish_reason": "length", "logprobs": {"content": [step]}}
         return edited(lambda value: value | {"choices": [choice]})
 
-    server.script(says("<think>\nYes or no?\n</think>\n\nNo"), says("<think>\nYes or"), says("<think>"))
+    server.script(
+        says("<think>\nYes or no?\n</think>\n\nNo"), says("<think>\nYes or"), says("<think>"), says("<think>")
+    )
     request = Generate(CHAT, max_tokens=20)
     assert generated(model.generate([request])[0]).outputs[0].text == "No"
     before = len(server.asked())
     assert failed(model.generate([request])[0]).reason == "no-text"
     assert failed(model.choose([Choose(CHAT, ("Yes", "No"))])[0]).reason == "reasons-first"
-    assert len(server.asked()) == before + 2  # nothing is asked again in vain
+    assert len(server.asked()) == before + 3  # nothing is asked again in vain
+
+
+@pytest.mark.parametrize("marks", [["<think>", "\n\n", "</think>", "\n\n"], ["<|channel|>", "final", "<|message|>"]])
+def test_labels_after_marks_without_reasoning(opened: Opened, marks: list[str]) -> None:
+    def step(token: str, *others: tuple[str, float]) -> Any:
+        top = [{"token": name, "logprob": math.log(p)} for name, p in others or [(token, 1.0)]]
+        return {"token": token, "logprob": -0.1, "top_logprobs": top}
+
+    def says(*steps: Any) -> Any:
+        choice = {"message": {"content": "No"}, "finish_reason": "length", "logprobs": {"content": list(steps)}}
+        return edited(lambda value: value | {"choices": [choice]})
+
+    model, server = opened()
+    assert model.card
+    server.script(
+        says(step(marks[0])), says(*map(step, marks), step("No", ("No", 0.8), ("Yes", 0.1)), step("!", ("!", 0.9)))
+    )
+    found = chosen(model.choose([Choose(CHAT, ("Yes", "No"))])[0])
+    assert found.probabilities == pytest.approx((0.1, 0.8))
+    assert found.usage.new_tokens == 17
 
 
 def test_labels_after_a_blank(opened: Opened) -> None:

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from ragworth.errors import quote_short
 from ragworth.llm.contract import (
+    CONTENT_FILTER,
     NO_USAGE,
+    WITHHELD,
     Choose,
     Chosen,
     Failure,
@@ -44,7 +46,7 @@ from ragworth.llm.openai.protocol import (
     request_body,
 )
 from ragworth.llm.openai.refused_parameters import RefusedParameters
-from ragworth.llm.reasoning import OPEN, drop_reasoning
+from ragworth.llm.reasoning import count_mark_tokens, drop_reasoning, may_open_reasoning
 from ragworth.llm.truncation import fit_prompt
 
 if TYPE_CHECKING:
@@ -54,6 +56,9 @@ MAX_TEMPLATE_TOKENS = 512
 """Maximum tokens that a chat template adds. Text never has more tokens than bytes, so a prompt shorter than the context
 by both need not be counted.
 """
+
+MARK_TOKENS = 16
+"""Tokens to request if an output begins with marks of reasoning, which may be empty."""
 
 T = TypeVar("T")
 
@@ -214,18 +219,14 @@ class EndpointRequest:
         if not self.facts.manner.top:
             raise unsupported("no-logprobs", "the endpoint shows no log-probabilities")
         prompt, cut = await self._fit_prompt(prompt, 1)
-        chat = not is_text(prompt)
-        manner = self.facts.manner._replace(chat=chat, top=self.facts.manner.top if chat else self.facts.text_top)
-        reply = await self._complete(Generate(prompt, max_tokens=1), manner, 0, 1, lambda choice: choice)
-        shown = _first_top(reply.texts)
-        if not shown:
-            raise EndpointError(Failure("no-logprobs", "the reply came without log-probabilities"))
-        if max(shown, key=lambda one: one.logprob).text.strip() == OPEN:
-            raise unsupported(
-                "reasons-first",
-                "the model reasons before it answers: turn that off at the server, or count samples (sampled:MODEL)",
-            )
-        if chat and not any(one.text and label.startswith(one.text) for one in shown for label in request.labels):
+        shown, counts = await self._top_after_marks(prompt, 1)
+        likeliest = max(shown, key=lambda one: one.logprob).text
+        if may_open_reasoning(likeliest) and not any(label.startswith(likeliest.strip()) for label in request.labels):
+            shown, more = await self._top_after_marks(prompt, MARK_TOKENS)
+            counts = counts.plus(more)
+        if not is_text(prompt) and not any(
+            one.text and label.startswith(one.text) for one in shown for label in request.labels
+        ):
             # Some tokenizers begin every reply with a blank.
             shown = tuple(one._replace(text=one.text.lstrip()) for one in shown)
         for one in shown:
@@ -234,13 +235,32 @@ class EndpointRequest:
                 raise unsupported(
                     "ambiguous-labels", f"the labels {alike[0]!r} and {alike[1]!r} begin with the same token"
                 )
-        return self._chosen(request, shares_by_text(request.labels, shown), reply.counts.prompt, cut)
+        usage = self._usage(counts.prompt, max(1, counts.new), cut)
+        return Chosen(*shares_by_text(request.labels, shown), request.estimator, usage)
 
     @property
     def spent(self) -> Usage:
         """What the request has cost so far, as far as the endpoint reports it."""
         turn = self.line.turn
         return Usage(*turn.spent, turn.seconds) if any(turn.spent) else NO_USAGE
+
+    async def _top_after_marks(self, prompt: Prompt, tokens: int) -> tuple[tuple[TokenLogprob, ...], TokenCounts]:
+        """The likeliest tokens where the answer begins, after marks of empty reasoning, which are among ``tokens``."""
+        chat = not is_text(prompt)
+        manner = self.facts.manner._replace(chat=chat, top=self.facts.manner.top if chat else self.facts.text_top)
+        reply = await self._complete(Generate(prompt, max_tokens=tokens), manner, 0, 1, lambda choice: choice)
+        steps = reply.texts[0].steps or ()
+        marks = count_mark_tokens([step.token.text for step in steps]) if tokens > 1 else 0
+        if reply.texts[0].finish == CONTENT_FILTER:
+            raise unsupported("refused", WITHHELD)
+        if not steps or not all(step.top for step in steps):
+            raise EndpointError(Failure("no-logprobs", "the reply came without log-probabilities"))
+        if marks is None or marks == len(steps):
+            raise unsupported(
+                "reasons-first",
+                "the model reasons before it answers: turn that off at the server, or count samples (sampled:MODEL)",
+            )
+        return steps[marks].top, reply.counts
 
     def _usage(self, read: int, written: int, cut: int) -> Usage:
         """The cost of the request: its replies, and those that couldn't be used before them. Unknown is 0."""
