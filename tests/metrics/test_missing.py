@@ -371,3 +371,13 @@ def test_passages_without_a_label_that_count_as_misleading_are_noted() -> None:
     known = judged({"a": 1.0}, {"a": 0.2, "b": 0.1})
     notes = ragworth.score(shown(A="ab"), known, ["UDCG", "Utility", "UDCG@1"]).notes
     assert notes == ("A: 1 of 2 passages shown has no relevance label and counts as irrelevant for UDCG, Utility",)
+
+
+def test_metrics_that_read_further_than_people_labelled_are_noted() -> None:
+    run = {f"q{q}": {f"d{d}": 9.0 - d for d in range(6)} for q in range(8)}
+    labels = {query: {f"d{d}": d % 2 for d in range(3)} for query in run}
+    metrics = ["P@5", "P@3", "nDCG", "Judged@5"]
+    (note,) = ragworth.score(run, labels, metrics).notes
+    assert note.startswith("run: labels end at rank 3, and 8 of 8 contexts go on;") and "for P@5, nDCG, so" in note
+    assert ragworth.score(run, {query: {"d0": 1} for query in run}, metrics).notes == ()  # relevant passages alone
+    assert ragworth.score(run, {query: {"d0": 0, "d2": 1} for query in run}, metrics).notes == ()  # not a depth

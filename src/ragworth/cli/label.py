@@ -54,7 +54,9 @@ def command() -> None:
 @click.option(
     "--judgments", type=click.IntRange(1, 100), default=1, show_default=True, help="People who label an item."
 )
-@click.option("-k", type=click.IntRange(1), help="Passages of each system and query to label.")
+@click.option(
+    "-k", type=click.IntRange(1), help="Passages of each system and query to label.  [default: as evaluated, or 5]"
+)
 @click.option("--random-queries", type=click.IntRange(0), help="Draw this many queries at random.  [default: all]")
 @click.option(
     "--disputed", type=click.IntRange(0), default=0, help="Add about this many items on which judges disagree."

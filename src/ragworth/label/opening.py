@@ -20,7 +20,7 @@ def open_label_source(paths: Sequence[str | Path], *, k: int | None = None, seed
     """What there is to label in a results folder, a workspace or files.
 
     A workspace that has been evaluated is opened at its results, which have what its systems retrieved and answered.
-    ``k`` is by default the workspace's.
+    ``k`` is by default that of the workspace or results.
     """
     if k is not None and k < 1:
         raise InputError(f"k is {k}", expected="1 or more")
@@ -37,7 +37,8 @@ def open_label_source(paths: Sequence[str | Path], *, k: int | None = None, seed
 
 
 def source_of_results(results: Results, *, k: int | None = None, seed: int = 0) -> LabelSource:
-    """What there is to label in results."""
+    """What there is to label in results; ``k`` is by default the depth to which they were evaluated."""
+    settings = results.manifest.get("settings", {})
     return LabelSource(
         results.collection,
         results.contexts,
@@ -45,7 +46,7 @@ def source_of_results(results: Results, *, k: int | None = None, seed: int = 0) 
         (results.judgments,) if results.judgments is not None else (),
         results.ratings,
         results.outcomes,
-        k or DEFAULT_K,
+        k or settings.get("k") or DEFAULT_K,
         seed,
     )
 

@@ -18,7 +18,13 @@ from ragworth.metrics.ground_truth import ASPECT_SCALES, query_numbers
 from ragworth.metrics.parsing import Metrics, parse_all
 from ragworth.metrics.reader_judgments import READER_JUDGED, READER_REASON, reader_judged
 from ragworth.metrics.scoring_job import ScoringJob
-from ragworth.metrics.scoring_notes import check_overlap, cut_ranking_notes, merge_notes, unlabelled_notes
+from ragworth.metrics.scoring_notes import (
+    check_overlap,
+    cut_ranking_notes,
+    depth_notes,
+    merge_notes,
+    unlabelled_notes,
+)
 from ragworth.metrics.token_counts import Tokens
 from ragworth.tables import OK, Contexts, Judgments, Ratings, Scores
 
@@ -56,7 +62,7 @@ def score_tables(
         job = ScoringJob(mine, group, judgments, ratings, tokens, universe)
         notes += check_overlap(job, complete)
         parts |= job.scores(complete)
-        notes += unlabelled_notes(job)
+        notes += [*unlabelled_notes(job), *depth_notes(job)]
     notes += _withdraw_reader_judged(parts, contexts, judgments, wanted, max_rank)
     notes += cut_ranking_notes(parts, wanted)
     if tokens is not None and any("tokens" in metric.needs for metric in wanted):

@@ -17,6 +17,14 @@ NOT_IN_RUN = "are not in the run and are left out"
 """End of the note on judged queries that a system has no context for, if such queries are left out."""
 
 
+KNOW_UNLABELLED = ("Judged", "Bpref")
+"""Metrics that don't take a passage without a label for one that isn't relevant."""
+LABELLED_SHARE = 0.9
+"""Share of the passages down to the deepest label that have one, if people labelled everything to a depth."""
+FEWEST_DEEPER = 5
+"""Contexts that are longer than that, from which on a note says so."""
+
+
 def check_overlap(job: ScoringJob, complete: bool) -> list[str]:
     """Note where runs and judgments don't match; raise if they have nothing in common."""
     notes: list[tuple[str, str]] = []
@@ -103,6 +111,32 @@ def unlabelled_notes(job: ScoringJob) -> list[str]:
             for (system, (n, shown)), names in metrics.items()
         ]
     )
+
+
+def depth_notes(job: ScoringJob) -> list[str]:
+    """Note metrics that read further down than people labelled, such as the first k passages of each system."""
+    cells = job.blocks.relevance
+    metrics = [m for m in job.metrics if "relevance" in m.needs and "abstention" not in m.needs]
+    metrics = [m for m in metrics if m.name not in KNOW_UNLABELLED]
+    if cells is None or not metrics or job.known.judged is None or np.nanmin(job.known.judged.value, initial=1.0) > 0:
+        return []  # labels of relevant passages alone don't say to which depth anybody looked
+    notes: list[tuple[str, str]] = []
+    for i, system in enumerate(job.shown.systems):
+        sizes = job.shown.size[(job.shown.system == i) & (job.blocks.query >= 0)]
+        ranks = cells.rank[cells.bounds[i] : cells.bounds[i + 1]]
+        deepest = int(ranks.max(initial=0))
+        deeper = int((sizes > deepest).sum())
+        names = [str(m) for m in metrics if m.cutoff is None or m.cutoff > deepest]
+        if names and deeper >= FEWEST_DEEPER and len(ranks) >= LABELLED_SHARE * np.minimum(sizes, deepest).sum():
+            notes.append(
+                (
+                    system,
+                    f"labels end at rank {deepest:,}, and {deeper:,} of {format_count(len(sizes), 'context')} "
+                    f"{'goes' if deeper == 1 else 'go'} on; what comes after counts as not relevant for "
+                    f"{format_list(names, 4)}, so cut them at {deepest:,}",
+                )
+            )
+    return merge_notes(notes)
 
 
 def _rating_notes(job: ScoringJob) -> list[str]:
