@@ -66,6 +66,7 @@ OTHERS = SAMPLES | {
         "contexts_a": ["x"],
         "expected": "Ines",
     },
+    "passage-rows": {"question": "Who?", "response": "Ines", "chunk": "x", "rank": 1, "expected": "Ines"},
     "nested": {"inputs": {"question": "Who?"}, "output": {"answer": "Ines", "documents": ["x"]}, "expected": "Ines"},
     "log": {"question": "Who?", "prediction": "Ines", "passages": [{"id": "a", "text": "b", "score": 1}], "correct": 1},
     "trec-rag": {

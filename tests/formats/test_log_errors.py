@@ -51,7 +51,7 @@ def test_many_answers_of_unnamed_systems_say_which_column_names_them(number: int
 
 
 def test_a_row_for_each_passage_says_what_to_write_instead(save: Save) -> None:
-    rows = [{"question": "Who?", "response": "Ann", "chunk": text, "chunk_id": text} for text in "ab"]
+    rows = [{"question": "Who?", "response": "Ann", "extract": text, "chunk_id": text} for text in "ab"]
     with pytest.raises(FormatError, match="occurs twice") as caught:
         load(save("log.jsonl", "".join(json.dumps(each) + "\n" for each in rows)))
     assert "if 'chunk_id' is of one passage in each row, write a row for each question" in caught.value.remedy

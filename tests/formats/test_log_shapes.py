@@ -253,3 +253,44 @@ def test_equal_records_count_once(save: Save) -> None:
     same = [record | {"model": name} for name in "ab" for record in RECORDS]
     both = load(save("log.jsonl", as_lines(*same))).answers
     assert both is not None and both.distinct("system") == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("names", "first"),
+    [
+        ("question,response,chunk,rank", "second"),
+        ("query,answer,ground_truth,context,score", "first"),
+        ("query_id,query,generated_answer,doc_id,doc_text", "first"),
+    ],
+)
+def test_a_row_for_each_passage(names: str, first: str, save: Save) -> None:
+    columns = names.split(",")
+    values = {"question": "Who?", "query": "Who?", "query_id": "1", "ground_truth": "Ann", "score": "0.5"}
+    values |= dict.fromkeys(("response", "answer", "generated_answer"), "Ann")
+    parts = [{"chunk": text, "context": text, "doc_text": text, "doc_id": text} for text in ("first", "second")]
+    rows = [values | part | {"rank": str(2 - n)} for n, part in enumerate(parts)]
+    log = load(save("log.csv", "\n".join([names, *(",".join(row[name] for name in columns) for row in rows)]) + "\n"))
+    assert log.answers is not None and log.answers.frame["text"].to_list() == ["Ann"]
+    assert log.contexts is not None and log.contexts.frame.height == 2
+    texts = dict(log.collection.passages.select("passage", "text").iter_rows())
+    assert texts[log.contexts.frame["passage"][0]] == first
+    assert "each line is read as a passage" in log.contexts.notes[0]
+
+
+def test_rows_of_systems_that_answer_alike_are_no_passages(save: Save) -> None:
+    rows = [ASKED | {"response": "Ann", "model": name, "context": f"{name} says Ann."} for name in "ab"]
+    log = load(save("log.jsonl", as_lines(*rows)))
+    assert log.answers is not None and log.answers.distinct("system") == ["a", "b"]
+
+
+def test_a_request_with_a_text_for_input(save: Save) -> None:
+    output = [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Ann"}]}]
+    row = {"request": {"model": "m", "input": "Who?"}, "response": {"object": "response", "output": output}}
+    log = load(save("log.jsonl", as_lines(row)))
+    assert log.collection.queries["text"].to_list() == ["Who?"]
+    assert log.answers is not None and log.answers.frame["text"].to_list() == ["Ann"]
+
+
+def test_reference_outputs_in_columns_of_langsmith(save: Save) -> None:
+    log = load(save("log.csv", "inputs.question,outputs.answer,reference.answer\nWho?,Ann,Bob\n"))
+    assert log.collection.answers["text"].to_list() == ["Bob"]

@@ -131,7 +131,7 @@ def test_registry_says_what_was_meant() -> None:
     with pytest.raises(InputError, match="unknown format 'jsonI'") as caught:
         FORMATS.get("jsonI")
     assert "did you mean jsonl" in caught.value.remedy
-    assert caught.value.expected.startswith("trec, table, ")
+    assert caught.value.expected.startswith("trec, ")
     with pytest.raises(InputError) as caught:
         FORMATS.get("§§§§")
     assert caught.value.remedy == ""

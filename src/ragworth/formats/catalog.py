@@ -10,6 +10,7 @@ FORMATS: Registry[Format] = Registry(
     "ragworth.formats",
     {
         "trec": "ragworth.formats.trec:FORMAT",
+        "passage-rows": "ragworth.formats.passage_rows:FORMAT",
         "table": "ragworth.formats.frames:FORMAT",
         "conversations": "ragworth.formats.conversations:FORMAT",
         "qrecc": "ragworth.formats.qrecc:FORMAT",

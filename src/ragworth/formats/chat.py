@@ -76,9 +76,12 @@ def _plain_row(row: Mapping[str, Any], messages: list[Mapping[str, Any]], reply:
     after = messages[asked + 1 :]
     said = [each for each in after if each.get("role") == "assistant"]
     made = {name: value for name, value in row.items() if name not in ("messages", "request", "id")}
+    request = as_row(row.get("request")) or {}
     if messages:
         made.pop("input", None)
         made["question"] = find_question(messages)
+    elif isinstance(request.get("input"), str):
+        made["question"] = request["input"]
     if reply is not None or said:  # or else the row has the answer under a name of its own
         made = {name: value for name, value in made.items() if name not in REPLIES}
         made["response"] = find_answer(said if reply is None else reply)

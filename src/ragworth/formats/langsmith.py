@@ -22,7 +22,7 @@ from ragworth.formats.values import WrongLineError
 SIGNS = {"run_type", "trace_id", "dotted_order", "reference_example_id", "example_id", "session_id", "feedback_stats"}
 REFERENCES = ("reference_outputs", "reference_output", "reference", "targets", "ground_truth", "expected")
 SYSTEMS = ("session_name", "project_name", "experiment", "experiment_name", "session_id")
-SPREAD = ("inputs.", "outputs.", "reference_outputs.", "feedback.")
+SPREAD = ("inputs.", "outputs.", "feedback.", *(f"{name}." for name in REFERENCES))
 KINDS = {"retriever": "RETRIEVER", "llm": "LLM"}
 _OWN = " documents"
 """End of the id of a step that stands for the documents in the output of a request."""
