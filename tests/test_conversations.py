@@ -86,7 +86,7 @@ def test_merging_refuses_two_histories_of_one_turn() -> None:
         ({"query": "c1-1"}, "row 2: query 'c1-1' occurs twice"),
         ({"query": "c1-9"}, "1 turn without a text"),
         ({"history": None}, "row 2: the history is missing"),
-        ({"history": [{"role": "system", "text": "Hi"}]}, "row 2: a message of the history has the role 'system'"),
+        ({"history": [{"role": "tool", "text": "Hi"}]}, "row 2: a message of the history has the role 'tool'"),
         ({"history": [{"role": "user", "text": None}]}, "row 2: the history has the message"),
         ({"history": [{"role": "user"}]}, "row 2: the history has the message"),
         ({"history": "What?"}, "row 2: the history is 'What.'"),

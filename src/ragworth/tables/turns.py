@@ -95,7 +95,7 @@ def _numbers(column: pl.Series, source: str) -> pl.Series:
 
 def _histories(column: pl.Series, source: str) -> pl.Series:
     if column.dtype == HISTORY_TYPE:
-        histories = column
+        histories = column.list.filter(~pl.element().struct.field("role").is_in(INSTRUCTIONS).fill_null(False))
     else:
         values = [_history(value, row, source) for row, value in enumerate(column, 1)]
         histories = pl.Series("history", values, HISTORY_TYPE)
