@@ -14,6 +14,8 @@ from ragworth import Judgments
 from ragworth.errors import FormatError, TableError
 from ragworth.formats import read_contexts, read_judgments
 from ragworth.formats.detection import detect
+from ragworth.inputs.file_heads import CandidateFile, read_head
+from ragworth.inputs.recognition import recognise_file
 
 Save = Callable[[str, str | bytes], Path]
 
@@ -53,9 +55,9 @@ def test_labels_in_place_of_a_run_are_noted(save: Save) -> None:
     [
         ({"q1": {"d1": 1}, "q2": {"d2": "high"}}, "query 'q2' has 'high'"),
         ({"q1": {"d1": 1}, "q2": {"d2": None}}, "query 'q2' has '?None"),
-        ({"q1": {}}, "no numbers by query and passage"),
+        ({"q1": {}}, "no passages by query"),
         ({"a": {"q1": {"d1": 1}}, "b": {"q1": 3}}, "query 'q1' has '?3"),
-        ({"a": {"q1": {"d1": 1}}, "b": [1]}, "no numbers by query and passage"),
+        ({"a": {"q1": {"d1": 1}}, "b": [1]}, "no passages by query"),
     ],
 )
 def test_other_documents_are_errors(save: Save, document: Any, words: str) -> None:
@@ -63,11 +65,90 @@ def test_other_documents_are_errors(save: Save, document: Any, words: str) -> No
         read_contexts(f"pytrec_eval:{save('run.json', json.dumps(document))}")
 
 
+LISTS: list[Any] = [
+    {"q1": ["d2", "d1"], "q2": ["d3"]},
+    {"q1": [["d2", 2.5], ["d1", 0.5]], "q2": [["d3", 1]]},
+    {"q1": [{"doc_id": "d2", "score": 2.5}, {"doc_id": "d1"}], "q2": [{"id": "d3"}]},
+    [
+        {"qid": "q1", "docno": "d1", "rank": 2},
+        {"qid": "q1", "docno": "d2", "rank": 1},
+        {"qid": "q2", "docno": "d3", "rank": 1},
+    ],
+    {"query_id": ["q1", "q1", "q2"], "doc_id": ["d1", "d2", "d3"], "score": [0.5, 2.5, 1]},
+]
+
+
+@pytest.mark.parametrize("document", LISTS)
+def test_lists_and_rows_are_runs_too(save: Save, document: Any) -> None:
+    found = read_contexts(save("bm25.json", json.dumps(document))).frame
+    assert found.select("system", "query", "passage", "rank").equals(
+        read_contexts(save("bm25.json", json.dumps(RUN))).frame.select("system", "query", "passage", "rank")
+    )
+
+
+@pytest.mark.parametrize(
+    ("document", "values"),
+    [
+        ({"q1": ["d1"], "q2": ["d2", 7]}, [("d1", 1), ("d2", 1), ("7", 1)]),
+        ({"q1": [["d1", 0], ["d2", 2]]}, [("d1", 0), ("d2", 2)]),
+        ({"qrels": {"q1": {"d1": 2}}}, [("d1", 2)]),
+        ([{"query-id": "q1", "corpus-id": "d1", "score": 2}], [("d1", 2)]),
+    ],
+)
+def test_lists_and_rows_are_labels_too(save: Save, document: Any, values: list[tuple[str, float]]) -> None:
+    assert read_judgments(save("q.json", json.dumps(document))).frame.select("passage", "value").rows() == values
+
+
+def test_labels_of_beir_may_be_lines(save: Save) -> None:
+    rows = save("test.jsonl", '{"query-id": "q1", "corpus-id": "d1", "score": 2}\n')
+    assert read_judgments(rows).frame.select("query", "passage", "value").rows() == [("q1", "d1", 2)]
+
+
+def test_splits_are_no_systems(save: Save) -> None:
+    splits = save("run.json", json.dumps({"train": {"q1": {"d1": 0.5}}, "test": {"q2": {"d1": 0.7}}}))
+    contexts = read_contexts(splits)
+    assert contexts.systems == ["run"] and contexts.frame["query"].to_list() == ["q1", "q2"]
+    assert contexts.notes == (f"{splits}: 'train', 'test' are read together",)
+    assert read_judgments(splits).frame["value"].to_list() == [0.5, 0.7]
+    both = save("both.json", json.dumps({"train": RUN, "test": RUN}))
+    assert read_contexts(both).systems == ["train", "test"]
+    with pytest.raises(FormatError, match="several sets of labels: 'train', 'test'"):
+        read_judgments(both)
+
+
+def test_keys_that_occur_twice_are_an_error(save: Save) -> None:
+    with pytest.raises(FormatError, match="the key 'q1' occurs twice"):
+        read_contexts(save("run.json", '{"q1": {"d1": 1.5}, "q1": {"d2": 2.5}}'))
+
+
+@pytest.mark.parametrize(
+    ("name", "document", "kind"),
+    [
+        ("bm25.json", RUN, "run"),
+        ("bm25.json", LISTS[1], "run"),
+        ("bm25.json", LISTS[3], "run"),
+        ("runs.json", {"a": LABELS, "b": LABELS}, "run"),
+        ("test.json", LABELS, "qrels"),
+        ("qrels.json", RUN, "qrels"),
+        ("test.json", [{"query_id": "q1", "doc_id": "d1", "relevance": 2}], "qrels"),
+    ],
+)
+def test_evaluate_tells_runs_from_labels(save: Save, name: str, document: Any, kind: str, tmp_path: Path) -> None:
+    path = save(name, json.dumps(document))
+    head = read_head(CandidateFile(path, name), tmp_path)
+    assert head is not None
+    (found,) = recognise_file(head)
+    assert (found.kind, found.spec) == (kind, name)
+    assert ("its only numbers are 0, 1, 2" in found.doubt) == (document is LABELS)
+
+
 def test_other_json_is_not_taken_for_scores(save: Save) -> None:
     log = [{"question": "Who?", "contexts": ["Ann"], "answer": "Ann", "scores": {"a": 1}}]
     assert detect(save("log.json", json.dumps(log))).name != "pytrec_eval"
     with pytest.raises(FormatError):
         detect(save("settings.json", json.dumps({"model": {"temperature": 0.5}, "name": "x"})))
+    with pytest.raises(FormatError):  # these may be accepted answers
+        detect(save("answers.json", json.dumps({"q1": ["Paris"], "q2": ["Rome"]})))
 
 
 def test_labels_may_be_named_tuples_as_ir_datasets_gives_them() -> None:

@@ -395,8 +395,8 @@ def test_scores_that_may_be_distances_and_unknown_json(save: Save) -> None:
     rows = "".join(f"q{i},d{j},0.{j}\n" for i in range(3) for j in range(1, 4))
     assert "as if these were distances" in read_contexts(save("run.csv", f"query,passage,score\n{rows}")).notes[0]
     for read in (read_contexts, read_judgments):
-        with pytest.raises(FormatError, match=r"as pytrec_eval and ranx have it"):
-            read(save("run.json", '{"q1": ["d1", "d2"]}'))
+        with pytest.raises(FormatError, match=r'expected: {"q1": {"d7": 14.25'):
+            read(save("run.json", '{"q1": "d1", "q2": "d2"}'))
 
 
 def test_turns_of_conversations_that_count_as_independent_are_noted(save: Save) -> None:

@@ -19,7 +19,7 @@ from ragworth.formats.catalog import FORMATS as FORMATS
 from ragworth.formats.contract import FileSample, Format, LoadedCollection
 from ragworth.formats.document_rows import find_rows
 from ragworth.formats.files import open_file
-from ragworth.formats.log_files import sample_file, suffix_of
+from ragworth.formats.log_files import suffix_of
 from ragworth.tables import Contexts, Judgments, Ratings, Table
 from ragworth.tables.ranking import Ties
 from ragworth.token_counter import WORDS
@@ -69,15 +69,7 @@ def _guess_format(path: str, what: str) -> Format:
             expected=f"a path, or one of {', '.join(f'{name}:' for name in FORMATS.names())} before it",
         )
     if suffix_of(path) == ".json" and os.path.isfile(path):  # noqa: PTH113
-        nested = FORMATS.get("pytrec_eval")
-        if nested.can(what) and nested.recognise is not None and nested.recognise(sample_file(path)):
-            return nested
-        raise FormatError(
-            "this is JSON of no known format",
-            file=path,
-            expected="a TREC file, a table, a log, or {query: {passage: number}}, as pytrec_eval and ranx have it",
-            remedy="write it as TREC or CSV",
-        )
+        return FORMATS.get("pytrec_eval")
     # Unlike pathlib's is_dir, isdir returns False for an invalid file name.
     folder = os.path.isdir(path)  # noqa: PTH112
     return FORMATS.get("beir" if folder and what in ("judgments", "load") else "trec")

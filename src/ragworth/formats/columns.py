@@ -11,7 +11,7 @@ requires the ``#`` in the first column and reads a second comment in a row as da
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import Literal, NamedTuple
@@ -220,7 +220,7 @@ def check_bad_lines(path: PathOrStr, bad: list[BadLine]) -> None:
         )
 
 
-def skipped_note(path: PathOrStr, bad: list[BadLine]) -> tuple[str, ...]:
+def skipped_note(path: PathOrStr, bad: Sequence[BadLine]) -> tuple[str, ...]:
     """Return a note about skipped lines, if any."""
     if not bad:
         return ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ragworth.errors import format_list
@@ -103,9 +103,13 @@ def inner_rows(document: Mapping[str, Any]) -> DocumentRows | None:
 def _are_splits(lists: Mapping[str, Sequence[Mapping[str, Any]]]) -> bool:
     """Whether lists are called like the parts of a dataset, and have no question in common."""
     finder = FieldFinder(FIELDS)
-    asked = [{str(finder.get(row, "question")) for row in rows} for rows in lists.values()]
-    named = all(SPLIT.fullmatch(plain_name(name)) for name in lists)
-    return named and sum(map(len, asked)) == len(set().union(*asked))
+    return are_splits({name: {str(finder.get(row, "question")) for row in rows} for name, rows in lists.items()})
+
+
+def are_splits(queries: Mapping[str, Collection[str]]) -> bool:
+    """Whether groups of queries are called like the parts of a dataset, and have none in common."""
+    named = all(SPLIT.fullmatch(plain_name(name)) for name in queries)
+    return named and sum(map(len, queries.values())) == len(set().union(*queries.values()))
 
 
 def _is_list_of(value: Any, kind: type[Any]) -> bool:

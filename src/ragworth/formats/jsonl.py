@@ -26,12 +26,11 @@ from ragworth.formats.columns import bad_lines_error, skipped_note
 from ragworth.formats.contract import FileSample, Format, LoadedCollection
 from ragworth.formats.fields import FIELDS, GRADE_FIELDS, FieldFinder
 from ragworth.formats.files import PathOrStr, create_file, run_name, source_name
+from ragworth.formats.json_rows import are_run_rows, expected_row, read_run_rows, read_table_rows
 from ragworth.formats.log_rows import read_record
 from ragworth.formats.rag_log import LogBuilder
-from ragworth.formats.rating_scale import check_ratings
 from ragworth.formats.values import WrongLineError, as_id, as_text, read_values
 from ragworth.tables import Contexts, Judgments, Ratings, Table
-from ragworth.tables.coercion import ID_ALIASES, to_frame
 from ragworth.tables.ranking import Ties
 
 T = TypeVar("T", bound=Table)
@@ -94,20 +93,14 @@ def read_contexts(
 
 def _has_run_rows(path: PathOrStr) -> bool:
     """Whether each line is a passage with its score or rank, as of a run, by the first line."""
-    first = next((item for _, item in read_objects(path, [], skip=True, expected=EXPECTED)), {})
-    ids = all(set(ID_ALIASES[name]) & set(first) for name in ("query", "passage"))
-    return ids and bool({"score", "rank"} & set(first)) and not {"retrieved_context", "text"} & set(first)
+    return are_run_rows(next((item for _, item in read_objects(path, [], skip=True, expected=EXPECTED)), {}))
 
 
 def _read_run_rows(path: PathOrStr, *, system: str | None, ties: Ties, skip_bad_lines: bool) -> Contexts:
     expected = '{"query": …, "passage": …, "score": …} on each line'
     bad: list[BadLine] = []
-    known = {"score", "rank", *(alias for names in ID_ALIASES.values() for alias in names)}
-    rows = [
-        {name: value for name, value in item.items() if name in known}
-        for _, item in read_objects(path, bad, skip=skip_bad_lines, expected=expected)
-    ]
-    return Contexts(rows, system=system or run_name(path), ties=ties, source=str(path), notes=skipped_note(path, bad))
+    rows = (item for _, item in read_objects(path, bad, skip=skip_bad_lines, expected=expected))
+    return read_run_rows(rows, path, system=system, ties=ties, bad=bad)
 
 
 def _check_writable(contexts: Contexts, path: PathOrStr) -> None:
@@ -191,25 +184,11 @@ def load_any(path: PathOrStr, *, system: str | None = None, skip_bad_lines: bool
 
 def _row_reader(table: type[T]) -> Callable[..., T]:
     """Make a reader for tables with one JSON object per row, as written by ``ragworth annotate``."""
-    expected = "{" + ", ".join(f'"{name}": …' for name in table.key) + ', "value": …} on each line'
 
     def read(path: PathOrStr, *, skip_bad_lines: bool = False) -> T:
         bad: list[BadLine] = []
-        known = {*table.schema, *(alias for names in ID_ALIASES.values() for alias in names), "rating"}
-        known |= {name for names in Judgments.wide.values() for name in names} if table is Judgments else set()
-        items = read_objects(path, bad, skip=skip_bad_lines, expected=expected)
-        numbered = [(line, {name: value for name, value in item.items() if name in known}) for line, item in items]
-        rows = [row for _, row in numbered]
-        if not rows:
-            raise FormatError("no rows: the file is empty", file=str(path), expected=expected)
-        every = dict.fromkeys(name for row in rows for name in row)
-        if "status" in every and "rating" not in every:
-            every.setdefault("value")  # a row without a value may omit it
-        frame = to_frame({name: [row.get(name) for row in rows] for name in every}, source=str(path))
-        found = table(frame, source=str(path), notes=skipped_note(path, bad))
-        if table is Ratings:
-            check_ratings(found.frame["value"], path, lambda row: numbered[row][0])
-        return found
+        numbered = read_objects(path, bad, skip=skip_bad_lines, expected=expected_row(table))
+        return read_table_rows(table, numbered, path, bad)
 
     read.__doc__ = f"{table.name.capitalize()}, one row per line."
     return read

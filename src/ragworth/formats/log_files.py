@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from ragworth import parquet
-from ragworth.errors import BadLine, FormatError
+from ragworth.errors import BadLine, FormatError, quote_short
 from ragworth.formats.columns import bad_lines_error, check_bad_lines
 from ragworth.formats.contract import FileSample
 from ragworth.formats.csv import encoding_error, read_text_csv
@@ -109,8 +109,11 @@ def _is_lines(path: PathOrStr) -> bool:
     return not alone or (isinstance(value, dict) and suffix_of(path) != ".json")
 
 
-def read_document(path: PathOrStr) -> list[Any]:
-    """Read a JSON document; several one after the other are read, too."""
+def read_document(path: PathOrStr, *, unique_keys: bool = False) -> list[Any]:
+    """Read a JSON document; several one after the other are read, too.
+
+    ``unique_keys``: whether a key that an object has twice is an error; otherwise its last value counts.
+    """
     with open_file(path) as stream:
         data = stream.read().removeprefix(BOM)
     try:
@@ -118,7 +121,8 @@ def read_document(path: PathOrStr) -> list[Any]:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise FormatError("this is not UTF-8 text", file=str(path), line=line) from error
-    decoder = json.JSONDecoder(parse_constant=_read_constant)
+    pairs = _unique_pairs if unique_keys else None
+    decoder = json.JSONDecoder(parse_constant=_read_constant, object_pairs_hook=pairs)
     values: list[Any] = []
     place = 0
     try:
@@ -137,6 +141,15 @@ def read_document(path: PathOrStr) -> list[Any]:
         found = str(error) if isinstance(error, WrongLineError) else "this is not JSON: it is nested too deeply"
         raise FormatError(found, file=str(path)) from error
     return values
+
+
+def _unique_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object, whose keys must differ."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        raise WrongLineError(f"the key {quote_short(twice, 40)} occurs twice in an object")
+    return found
 
 
 def _skip_space(text: str, place: int) -> int:

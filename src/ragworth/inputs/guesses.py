@@ -9,9 +9,10 @@ from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
-from ragworth.errors import FormatError, format_names
-from ragworth.formats import outcomes, texts
+from ragworth.errors import FormatError, format_list, format_names
+from ragworth.formats import nested_scores, outcomes, texts
 from ragworth.formats.columns import is_row
+from ragworth.formats.detection import inspect_file
 from ragworth.formats.files import split_lines
 from ragworth.formats.frames import read_table
 from ragworth.inputs.file_heads import TABLE_SUFFIXES, FileHead
@@ -20,7 +21,7 @@ from ragworth.tables.coercion import ID_ALIASES
 
 TextKind = Literal["queries", "passages", "answers", "subquestions"]
 FileKind = Literal[TextKind, "run", "log", "exam", "qrels", "ratings", "judgments", "written", "outcomes"]
-FileForm = Literal["trec", "table", "jsonl", "exam"]
+FileForm = Literal["trec", "table", "jsonl", "pytrec_eval", "exam"]
 
 SAMPLE_LINES = 200
 """How many lines are looked at for their form."""
@@ -42,6 +43,8 @@ QUERY_NAME, PASSAGE_NAME, OTHER_NAME = (
     )
 )
 """Words in the names of files without a header: of texts of queries, of texts of passages, and of neither."""
+LABEL_NAME = re.compile(r"(?<![a-z])(?:q?rels?|relevan[a-z]*|judg[a-z]*|labels?|gold)(?![a-z])")
+"""Words in the names of files of labels."""
 SHORT_TEXT = 200
 """Texts with fewer characters, on average, are queries where nothing else tells."""
 
@@ -75,6 +78,8 @@ class Guess(NamedTuple):
 
 def guess_kinds(head: FileHead) -> list[Guess]:
     """What a file seems to be, mostly one thing; raises a :class:`FormatError` where it seems to be nothing known."""
+    if head.file.plain.endswith(".json") and (guess := _guess_document(head)) is not None:
+        return [guess]
     lines = [line for line in split_lines(head.data)[:SAMPLE_LINES] if line.strip()]
     rows = [line for line in lines if is_row(line)]
     if not lines and not head.file.plain.endswith(".parquet"):
@@ -122,6 +127,21 @@ def _guess_trec(head: FileHead, rows: list[list[bytes]]) -> Guess | None:
         return Guess("ratings", "trec")
     doubt = "its second column may number sub-questions; taken as relevance labels" if len(different) > 1 else ""
     return Guess("qrels", "trec", doubt)
+
+
+def _guess_document(head: FileHead) -> Guess | None:
+    """A run or labels in one JSON document; None for other documents."""
+    sample, form = inspect_file(head.file.path)
+    if form is not nested_scores.FORMAT:
+        return None
+    if nested_scores.table_rows(sample.document) is not None:
+        return _guess_by_columns(head, "pytrec_eval", set(sample.columns), None)
+    labels = nested_scores.label_values(sample.document)
+    if LABEL_NAME.search(Path(head.file.plain).name):
+        return Guess("qrels", "pytrec_eval")
+    found = format_list([f"{value:g}" for value in labels])
+    doubt = f"its only numbers are {found}; taken as relevance labels" if labels else ""
+    return Guess("qrels" if labels else "run", "pytrec_eval", doubt)
 
 
 def _guess_pairs(head: FileHead, lines: list[bytes]) -> Guess | None:

@@ -135,10 +135,10 @@ class DamagedFileError(FormatError):
 
 def _confirm_guess(head: FileHead, guess: Guess) -> RecognisedFile | None:
     """The file read as what it seems to be; None where it holds nothing of the kind."""
-    skip = not head.whole and not head.file.plain.endswith(".parquet")  # the beginning may end within a row
+    whole = head.whole or guess.form == "pytrec_eval"  # a JSON document can't be read in part
+    skip = not whole and not head.file.plain.endswith(".parquet")  # the beginning may end within a row
     try:
-        whole = head.whole
-        frame, more = READERS[guess.kind](head.sample, guess.form, skip)
+        frame, more = READERS[guess.kind](head.file.path if whole else head.sample, guess.form, skip)
         if guess.kind == "run" and not whole and set(frame["system"]) != {run_name(head.sample)}:
             whole = True  # systems may follow one after the other
             frame, more = READERS[guess.kind](head.file.path, guess.form, False)

@@ -157,6 +157,12 @@ def find_id_column(frame: Frame, name: str) -> str | None:
     return next((alias for alias in ID_ALIASES[name] if alias in frame.columns), None)
 
 
+def with_label_column(frame: Frame) -> Frame:
+    """The frame with the labels of BEIR's qrels, whose column is called ``score``, as ``value``."""
+    labels = "corpus-id" in frame.columns and not {"value", "rank"} & set(frame.columns)
+    return frame.rename({"score": "value"}, strict=False) if labels else frame
+
+
 def header_hint(fields: Sequence[str]) -> str:
     """What to do with a line of query, passage and rank without a header, as in runs of MS MARCO; empty for others."""
     if len(fields) != 3 or not re.fullmatch(r"-?\d+", fields[2]):
