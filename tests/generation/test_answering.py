@@ -270,6 +270,15 @@ def test_empty_and_withheld_answers() -> None:
     assert answered(model=Withholding({})).frame["status"].to_list() == ["refused", "refused"]
 
 
+def test_token_counts_that_an_endpoint_does_not_report_are_empty() -> None:
+    class Silent(Scripted):
+        def generate(self, requests: Any) -> Any:
+            return [Generated((Output("Ann", "stop"),), Usage(0, 0, 0.1)) for _ in requests]
+
+    found = answered(model=Silent({}))
+    assert found.frame.select("tokens", "prompt_tokens").rows() == [(None, None)] * 2
+
+
 def test_contexts_that_are_too_long_are_refused_or_cut_and_said_to_be() -> None:
     made = answered({"q1": {"a": 1.0}}, model=Scripted({"*": "Ann"}, context_length=60), length=50)
     assert made.frame["status"].to_list() == ["too-long"]

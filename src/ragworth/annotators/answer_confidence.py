@@ -84,7 +84,7 @@ def _written(writer: AnswerWriter, item: AnswerItem, row: Mapping[str, Any]) -> 
     """An answer from its row; the reason, where the model gave none."""
     if row["finish"] is None:
         return NoValue(row["status"], row["reason"] or "", row["raw"])
-    usage = Usage(row["prompt_tokens"], row["tokens"], 0.0, row["cut"])
+    usage = Usage(row["prompt_tokens"] or 0, row["tokens"] or 0, 0.0, row["cut"])
     try:
         return writer.parse(item, Generated((Output(row["raw"], row["finish"]),), usage))
     except NoValue as reason:

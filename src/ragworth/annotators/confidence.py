@@ -116,7 +116,7 @@ class ConfidenceAnnotator(Annotator):
         outcomes = yield [self._traced(grounded), *([self._traced(alone)] if self.relative else [])]
         made = require_response(outcomes[0], Generated)
         detail: dict[str, Any] = {"raw": made.outputs[0].text, "finish": made.outputs[0].finish, "cut": made.usage.cut}
-        detail |= {"tokens": made.usage.new_tokens, "prompt_tokens": made.usage.prompt_tokens}
+        detail |= {"tokens": made.tokens_written, "prompt_tokens": made.tokens_read}
         try:
             output, trace = _output_with_trace(made)
         except NoValue as reason:

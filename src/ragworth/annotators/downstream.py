@@ -97,7 +97,7 @@ class DownstreamAnnotator(Annotator):
         detail = {
             "raw": output.text,
             "finish": output.finish,
-            "tokens": made.usage.new_tokens,
+            "tokens": made.tokens_written,
             "cut": made.usage.cut,
             "declined": find_refusal(output.text) is not None,
         }

@@ -114,7 +114,7 @@ def unreported_tokens(request: Request, response: Response, model: Model, choice
     """
     read, written = response.usage.prompt_tokens, response.usage.new_tokens
     no_read = not read and any(message.content.strip() for message in request.prompt.messages)
-    no_written = not written and isinstance(response, Generated) and any(one.text for one in response.outputs)
+    no_written = isinstance(response, Generated) and response.tokens_written is None
     if not no_read and not no_written:
         return None
     highest = upper_bound_tokens(request, model, choice)

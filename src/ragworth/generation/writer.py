@@ -15,7 +15,7 @@ from ragworth import prompts
 from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.errors import InputError, format_count
 from ragworth.generation.oracle import ORACLE_SOURCES, OracleSelector
-from ragworth.llm.contract import LENGTH, Card, Generate, Generated, Output, Usage
+from ragworth.llm.contract import LENGTH, Card, Generate, Generated, Output
 from ragworth.prompts.template import Template
 from ragworth.tables import ANSWERED_STATUSES, EMPTY_ANSWER, OK, TRUNCATED, Answers, Contexts
 from ragworth.tasks.answerability import DECLINING
@@ -54,12 +54,12 @@ class WrittenAnswer(NamedTuple):
 
     text: str
     status: str
-    tokens: int
+    tokens: int | None
     finish: str
     cited: tuple[str, ...]
     strays: int
     cut: int
-    prompt_tokens: int
+    prompt_tokens: int | None
 
 
 DETAIL_COLUMNS = {
@@ -74,7 +74,7 @@ DETAIL_COLUMNS = {
 }
 """Further columns of the frame: why there is no text, how generation ended, the seed, the ids of the
 passages in the order shown, those that the text cites and how many of its citations name none, characters of
-passages that were cut off, and the prompt's tokens."""
+passages that were cut off, and the prompt's tokens if known."""
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ class AnswerWriter(Task[AnswerItem, WrittenAnswer, AnsweringResult]):
     def parse(self, item: AnswerItem, made: Generated) -> WrittenAnswer:
         """Read what the model wrote."""
         output = self._template_of(item).reply.trim(made.outputs[0])
-        return _parse_answer(output, made.usage, [each.id for each in self.shown(item)])
+        return _parse_answer(output, made, [each.id for each in self.shown(item)])
 
     def _template_of(self, item: AnswerItem) -> Template:
         return self.template_alone if item.system == NO_CONTEXT_SYSTEM else self.template
@@ -244,18 +244,18 @@ class AnswerWriter(Task[AnswerItem, WrittenAnswer, AnsweringResult]):
         return describe_source(self.card, [template], *how)
 
 
-def _parse_answer(output: Output, usage: Usage, shown: Sequence[str]) -> WrittenAnswer:
+def _parse_answer(output: Output, made: Generated, shown: Sequence[str]) -> WrittenAnswer:
     status = TRUNCATED if output.finish == LENGTH else OK
     cited = parse_citations(output.text, shown)
     return WrittenAnswer(
         output.text,
         status if output.text.strip() else EMPTY_ANSWER,
-        usage.new_tokens,
+        made.tokens_written,
         output.finish,
         cited.passages,
         cited.strays,
-        usage.cut,
-        usage.prompt_tokens,
+        made.usage.cut,
+        made.tokens_read,
     )
 
 

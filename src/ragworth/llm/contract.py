@@ -195,6 +195,17 @@ class Generated(NamedTuple):
         """Whether any of the outputs is."""
         return any(output.finish == CONTENT_FILTER for output in self.outputs)
 
+    @property
+    def tokens_read(self) -> int | None:
+        """Tokens of the prompt; None if unknown."""
+        return self.usage.prompt_tokens or None
+
+    @property
+    def tokens_written(self) -> int | None:
+        """Tokens of the outputs; None if unknown."""
+        is_empty = not any(output.text for output in self.outputs)
+        return self.usage.new_tokens if self.usage.new_tokens or is_empty else None
+
 
 class Scored(NamedTuple):
     trace: Trace
