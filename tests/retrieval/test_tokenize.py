@@ -30,6 +30,9 @@ def words(text: str, way: WordTokenizer | None = None) -> list[str]:
         ("ดีๆ", ["ดี", "ๆ", "ดีๆ"]),
         ("e\u0301", ["\u00e9"]),
         ("ＡＢ①", ["ab1"]),
+        ("Straße STRASSE Stra\u00adße", ["strasse"] * 3),
+        ("ΛΟΓΟΣ λογος", ["λογοσ"] * 2),
+        ("탑의 높이", ["탑", "의", "탑의", "높", "이", "높이"]),
         ("İSTANBUL istanbul Isı ISI ısı", ["istanbul", "istanbul", "isi", "isi", "isi"]),
     ],
 )

@@ -76,8 +76,8 @@ class PlainText(NamedTuple):
 
 
 def tidy(text: str) -> str:
-    """The text with plain line ends, no trailing blanks, and at most one blank line in a row."""
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").replace("\xa0", " ").split("\n")
+    """The text with plain line ends, no soft hyphens or trailing blanks, and at most one blank line in a row."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").replace("\xa0", " ").replace("\xad", "").split("\n")
     return BLANK_LINES.sub("\n\n", "\n".join(line.rstrip() for line in lines)).strip()
 
 

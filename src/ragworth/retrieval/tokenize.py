@@ -1,9 +1,10 @@
 """Split texts into words, in any script.
 
-A text is normalised (NFKC, lower case) and split into runs of letters, marks and digits. In Turkish, if its stop words
-or stemmer are chosen, I is the capital of ı and İ that of i; otherwise all four are i. Scripts written without spaces
-between words (Chinese, Japanese, Thai, Lao, Khmer, Burmese) give single characters and pairs of neighbouring ones
-instead. Removing stop words and stemming are optional.
+A text is normalised (NFKC, lower case, ß as ss, no soft hyphens) and split into runs of letters, marks and digits. In
+Turkish, if its stop words or stemmer are chosen, I is the capital of ı and İ that of i; otherwise all four are i.
+Scripts written without spaces between words (Chinese, Japanese, Thai, Lao, Khmer, Burmese), and Korean, whose words
+carry particles, give single characters and pairs of neighbouring ones instead. Removing stop words and stemming are
+optional.
 """
 
 from __future__ import annotations
@@ -22,7 +23,12 @@ from ragworth.errors import MissingExtraError
 
 UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
 SIGN = rf"{UNSPACED}\p{{M}}*"
-WORD = rf"(?:{SIGN})+|[\w--{UNSPACED}]+"
+PAIRED = rf"[{UNSPACED}\p{{Hangul}}]"
+"""Characters of texts that are searched by pairs of neighbouring characters instead of words."""
+PAIRED_SIGN = rf"{PAIRED}\p{{M}}*"
+WORD = rf"(?:{PAIRED_SIGN})+|[\w--{PAIRED}]+"
+FOLDED = {"ß": "ss", "ς": "σ", "\xad": ""}
+"""Letters with a capital that has another small letter, and the soft hyphen, which nobody sees."""
 BATCH_ROWS = 1 << 15
 """Texts split at a time, which bounds memory."""
 
@@ -74,10 +80,11 @@ class WordTokenizer:
             yield from (every[start:end] for start, end in pairwise([0, *ends.tolist()]))
 
     def _lower(self, texts: pl.Series) -> pl.Series:
-        """Texts in lower case. By the rules for all languages, İ would be two characters, and ı have no capital."""
+        """Texts in lower case, so that words in capitals match. Without a language, İ would be two characters."""
         if "turkish" in (self.stopwords, self.stemmer):
-            return texts.str.replace_many(["I", "İ"], ["ı", "i"]).str.to_lowercase()
-        return texts.str.to_lowercase().str.replace_many(["i\u0307", "ı"], ["i", "i"])
+            texts = texts.str.replace_many(["I", "İ"], ["ı", "i"])
+            return texts.str.to_lowercase().str.replace_many(FOLDED)
+        return texts.str.to_lowercase().str.replace_many(FOLDED | {"i\u0307": "i", "ı": "i"})
 
     def _number_runs(self, runs: pl.Series, vocabulary: dict[str, int], grow: bool) -> pl.DataFrame:
         """Word numbers of each run of characters: run, number."""
@@ -94,7 +101,7 @@ class WordTokenizer:
     def _terms(self, runs: pl.Series) -> Iterator[list[str]]:
         """Terms of each run of characters."""
         words = runs.to_list()
-        signs = runs.str.extract_all(SIGN).to_list()
+        signs = runs.str.extract_all(PAIRED_SIGN).to_list()
         for run, stem, apart in zip(words, self._stem(words), signs, strict=True):
             if apart:
                 yield [*apart, *map("".join, pairwise(apart))]
@@ -110,7 +117,8 @@ class WordTokenizer:
             return frozenset()
         from bm25s import stopwords
 
-        return frozenset(getattr(stopwords, f"STOPWORDS_{STOPWORDS[self.stopwords]}"))
+        words = getattr(stopwords, f"STOPWORDS_{STOPWORDS[self.stopwords]}")
+        return frozenset(self._lower(pl.Series(words)))
 
     @cached_property
     def _stemmer(self) -> Any:
