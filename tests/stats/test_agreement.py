@@ -155,7 +155,7 @@ def test_the_seed_decides_and_chunks_do_not(monkeypatch: pytest.MonkeyPatch) -> 
     one, same, other = (cohen_kappa(a, b, resamples=200, seed=s).interval for s in (1, 1, 2))
     assert one == same
     assert one != other
-    monkeypatch.setattr("ragworth.stats.agreement.CHUNK", 64)
+    monkeypatch.setattr("ragworth.stats.resampling.CHUNK", 64)
     assert cohen_kappa(a, b, resamples=200, seed=1).interval == pytest.approx(one)
     assert cohen_kappa([1, 0], [1, 0], groups=["q", "q"], resamples=50).interval is None
 

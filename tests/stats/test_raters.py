@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import permutations, product
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragworth.stats import raters
+from ragworth.stats import resampling
 from ragworth.stats.agreement import cohen_kappa
 from ragworth.stats.estimate import Resampling
 from ragworth.stats.judge_panels import precision_recall
@@ -150,7 +151,7 @@ def test_intervals_over_groups(monkeypatch: pytest.MonkeyPatch) -> None:
         assert one.interval.low < one.value < one.interval.high
         assert fivefold.interval == pytest.approx(one.interval, abs=0.01)
         with monkeypatch.context() as patch:
-            patch.setattr(raters, "CHUNK", 500)
+            patch.setattr(resampling, "CHUNK", 500)
             assert measured(items, resamples=300).interval == pytest.approx(one.interval)
         assert measured(items, groups=np.zeros(60), resamples=20).interval is None
 
@@ -173,8 +174,19 @@ def test_perfect_agreement_on_few_items_leaves_doubt() -> None:
     few, many = (fleiss_kappa(ratings * times, resamples=50) for times in (1, 40))
     assert (few.value, few.high, many.value, many.high) == (1.0, 1.0, 1.0, 1.0)
     assert few.low is not None and many.low is not None
-    assert few.low < 0 < 0.9 < many.low < 1
-    assert cohen_kappa([1, 0, 1], [1, 0, 1], resamples=50).interval == few.interval
+    assert few.low < 0.1 < 0.9 < many.low < 1
+    two = cohen_kappa([1, 0, 1], [1, 0, 1], resamples=50).interval
+    assert two is not None and two.low < 0.3 and two.high == 1.0
+
+
+@pytest.mark.parametrize("measure", [fleiss_kappa, krippendorff_alpha])
+def test_few_items_of_a_rare_label_leave_doubt(measure: Any) -> None:
+    """Nine items without doubt and one disputed: judges who agree on what is rare have seen none of it."""
+    found = measure([[0, 0]] * 9 + [[0, 1]], resamples=500)
+    assert found.value == pytest.approx(-0.05, abs=0.06)
+    assert found.low < -0.05 and found.high > 0.6
+    plain = cohen_kappa([0] * 10, [0] * 9 + [1], resamples=500).interval
+    assert plain is not None and plain.low < 0 and plain.high > 0.6
 
 
 def test_shares_of_0_and_1_have_an_interval() -> None:

@@ -9,14 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ragworth.stats.estimate import Estimate
-from ragworth.stats.resampling import ConfidenceInterval, agreement_interval, resample_counts, unit_numbers
+from ragworth.stats.resampling import ConfidenceInterval, agreement_interval, unit_numbers
 
 Floats = npt.NDArray[np.float64]
 KappaWeights = Literal["linear", "quadratic"]
 JudgeLabels = npt.ArrayLike | Sequence[Any]
-
-CHUNK = 1 << 22
-"""Maximum numbers in memory while resampling."""
 
 NOTHING = "nothing was judged by both"
 CONSTANT = "both gave everything the same label, so chance agrees as often"
@@ -68,8 +65,8 @@ def cohen_kappa(
     Items with a missing label (NaN or None) are left out and counted. If both judges gave the same label throughout, κ
     is undefined, because chance agrees as often as they do.
 
-    ``resamples`` requests an interval: the expanded percentile bootstrap over items, or over ``groups`` of them
-    (queries) if the items of a query aren't independent.
+    ``resamples`` requests an interval: from random weights of the items and half an unseen one, or of ``groups`` of
+    them (queries) if the items of a query aren't independent.
     """
     first, second = np.asarray(a), np.asarray(b)
     if first.shape != second.shape or first.ndim != 1:
@@ -85,25 +82,39 @@ def cohen_kappa(
     row, column = place.reshape(-1)[:n], place.reshape(-1)[n:]
     cost = _costs(labels, weights)
     observed = float((row == column).mean())
-    # Only pairs of labels that occur: with many labels, the full table is far larger.
-    pairs, cell = np.unique(row * len(labels) + column, return_inverse=True)
+    # Only pairs of labels that occur, or may next: with many labels, the full table is far larger.
+    margins = np.bincount(place.reshape(-1)).astype(np.float64)
+    usual, rare = usual_and_rarest(margins, margins @ cost)
+    cells = np.concatenate([row * len(labels) + column, [rare * len(labels) + rare, usual * len(labels) + rare]])
+    pairs, cell = np.unique(cells, return_inverse=True)
     rows, columns = np.divmod(pairs, len(labels))
-    counts = np.bincount(cell.reshape(-1), minlength=len(pairs)).astype(np.float64)
-    value = float(_kappas(counts[None, :], rows, columns, cost)[0])
+    agreed, differing = np.eye(len(pairs))[cell.reshape(-1)[-2:]]
+    cell = cell.reshape(-1)[:n]
+
+    def kappas(tables: Floats) -> Floats:
+        return _kappas(tables, rows, columns, cost)
+
+    value = float(kappas(np.bincount(cell, minlength=len(pairs)).astype(np.float64)[None, :])[0])
     if np.isnan(value):
         return Kappa(None, CONSTANT, observed, n, missing)
     interval = None
     if resamples:
         units, unit = np.unique(unit, return_inverse=True)
         tables = np.zeros((len(units), len(pairs)))
-        np.add.at(tables, (unit.reshape(-1), cell.reshape(-1)), 1.0)
-        step = max(1, CHUNK // max(len(units), len(labels)))
-        drawn = [
-            _kappas(drawn @ tables, rows, columns, cost) for drawn in resample_counts(len(units), resamples, seed, step)
-        ]
-        chance = 1 - float(((np.bincount(place.reshape(-1)) / (2 * n)) ** 2).sum())
-        interval = agreement_interval(np.concatenate(drawn), len(units), level, chance)
+        np.add.at(tables, (unit.reshape(-1), cell), 1.0)
+        size = n / len(units)
+        how: dict[str, Any] = {"resamples": resamples, "level": level, "seed": seed}
+        interval = agreement_interval(kappas, tables, size * agreed, size * differing, **how)
     return Kappa(value, "", observed, n, missing, interval)
+
+
+def usual_and_rarest(counts: Floats, distances: Floats) -> tuple[int, int]:
+    """Two labels: the most common one, and the one with the largest distance from all ratings.
+
+    One more agreement on the latter raises the agreement beyond chance; an item with one label each lowers it.
+    """
+    rarest = int(distances.argmax())
+    return int(np.where(np.arange(len(counts)) == rarest, -1, counts).argmax()), rarest
 
 
 def _kappas(tables: Floats, rows: npt.NDArray[np.int64], columns: npt.NDArray[np.int64], cost: Floats) -> Floats:

@@ -1,6 +1,6 @@
 """A panel of judges, items × judges with NaN for missing judgments: all together, every two, and one against another.
 
-Intervals are bootstraps over groups of items (queries).
+Intervals are over groups of items (queries).
 """
 
 from __future__ import annotations

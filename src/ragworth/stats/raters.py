@@ -1,7 +1,7 @@
 """Agreement of any number of judges beyond chance: Fleiss' κ and Krippendorff's α.
 
 Both take ratings as items × judges, with missing ratings as NaN or None, and leave out items with fewer than two
-ratings. Intervals are bootstraps over items, or over groups of them (queries).
+ratings. Intervals are from random weights of items, or of groups of them (queries), and half an unseen one.
 """
 
 from __future__ import annotations
@@ -12,16 +12,14 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ragworth.stats.agreement import usual_and_rarest
 from ragworth.stats.estimate import Estimate
-from ragworth.stats.resampling import agreement_interval, resample_counts, unit_numbers
+from ragworth.stats.resampling import agreement_interval, unit_numbers
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 MeasurementLevel = Literal["nominal", "ordinal", "interval"]
 RaterLabels = npt.ArrayLike | Sequence[Sequence[Any]]
-
-CHUNK = 1 << 22
-"""Maximum numbers in memory while resampling."""
 
 NOTHING = "no item has two ratings"
 CONSTANT = "all ratings are the same, so chance agrees as often"
@@ -45,9 +43,10 @@ def fleiss_kappa(
     table = _count_labels(ratings, groups)
     if not len(table.counts):
         return Estimate(n_left_out=table.left_out, reason=NOTHING, counts={"judgments": 0})
-    each = table.counts.sum(axis=1)
-    agreed = (table.counts * (table.counts - 1)).sum(axis=1) / (each * (each - 1))
-    sums = np.column_stack([np.ones(len(each)), agreed, table.counts])
+    counts = _with_unseen(table, "nominal")
+    each = counts.sum(axis=1)
+    agreed = (counts * (counts - 1)).sum(axis=1) / (each * (each - 1))
+    sums = np.column_stack([np.ones(len(each)), agreed, counts])
 
     def kappas(totals: Floats) -> Floats:
         items, seen, labels = totals[:, 0], totals[:, 1], totals[:, 2:]
@@ -79,8 +78,9 @@ def krippendorff_alpha(
         return Estimate(n_left_out=table.left_out, reason=NOTHING, counts={"judgments": 0})
     if measure != "nominal" and table.labels.dtype.kind not in "biuf":
         raise ValueError(f"measure={measure!r} needs numbers; the ratings are such as {table.labels[0]!r}")
-    rows, columns, cells = _coincidences(table.counts)
-    sums = np.concatenate([cells, table.counts], axis=1)
+    counts = _with_unseen(table, measure)
+    rows, columns, cells = _coincidences(counts)
+    sums = np.concatenate([cells, counts], axis=1)
 
     def alphas(totals: Floats) -> Floats:
         together, margins = totals[:, : len(rows)], totals[:, len(rows) :]
@@ -123,6 +123,20 @@ def _count_labels(ratings: RaterLabels, groups: npt.ArrayLike | None) -> _LabelC
     return _LabelCounts(counts[enough], labels, unit, int((~enough).sum()))
 
 
+def _with_unseen(table: _LabelCounts, measure: MeasurementLevel) -> Floats:
+    """The counts of all items, and of two unseen ones: all agree on the rarest label, or one says it against others."""
+    margins = table.counts.sum(axis=0)
+    if len(margins) < 2:
+        return np.vstack([table.counts, table.counts[:1], table.counts[:1]])
+    places = _label_positions(margins[None, :], table.labels, measure)[0] if measure != "nominal" else None
+    far = -margins if places is None else (places - margins @ places / margins.sum()) ** 2
+    usual, rarest = usual_and_rarest(margins, far)
+    ratings = max(2, round(margins.sum() / len(table.counts)))
+    one_each = np.eye(len(margins))
+    differing = (ratings - 1) * one_each[usual] + one_each[rarest]
+    return np.vstack([table.counts, ratings * one_each[rarest], differing])
+
+
 def _coincidences(counts: Floats) -> tuple[Ints, Ints, Floats]:
     """Pairs of labels that occur together in an item, and each item's contribution (Krippendorff's coincidences)."""
     rows, columns = np.nonzero(counts.T @ counts)
@@ -146,19 +160,16 @@ def _beyond_chance(seen: Floats, chance: Floats) -> Floats:
 def _with_interval(
     table: _LabelCounts, sums: Floats, measured: Callable[[Floats], Floats], resamples: int, level: float, seed: int
 ) -> Estimate:
-    """Agreement computed by ``measured`` from the sums over items, with an interval from sums over resampled groups."""
-    none = Estimate(n=len(table.counts), n_left_out=table.left_out, counts={"judgments": int(table.counts.sum())})
-    value = float(measured(sums.sum(axis=0, keepdims=True))[0])
+    """Agreement computed by ``measured`` from sums over items, the last two of them unseen, with its interval."""
+    items, (agreed, differing) = sums[:-2], sums[-2:]
+    none = Estimate(n=len(items), n_left_out=table.left_out, counts={"judgments": int(table.counts.sum())})
+    value = float(measured(items.sum(axis=0, keepdims=True))[0])
     if np.isnan(value):
         return none._replace(reason=CONSTANT)
-    units = int(table.unit.max()) + 1
     interval = None
     if resamples:
-        by_unit = np.zeros((units, sums.shape[1]))
-        np.add.at(by_unit, table.unit, sums)
-        step = max(1, CHUNK // max(units, sums.shape[1]))
-        draws = [measured(drawn @ by_unit) for drawn in resample_counts(units, resamples, seed, step)]
-        labels = table.counts.sum(axis=0)
-        chance = 1 - float(((labels / labels.sum()) ** 2).sum())
-        interval = agreement_interval(np.concatenate(draws), units, level, chance)
+        by_unit = np.zeros((int(table.unit.max()) + 1, sums.shape[1]))
+        np.add.at(by_unit, table.unit, items)
+        size, how = len(items) / len(by_unit), {"resamples": resamples, "level": level, "seed": seed}
+        interval = agreement_interval(measured, by_unit, size * agreed, size * differing, **how)
     return none._replace(value=value).with_interval(interval)

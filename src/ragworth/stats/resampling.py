@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +13,9 @@ from ragworth.stats.student import expanded_tail, student_quantile
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+
+CHUNK = 1 << 22
+"""Maximum numbers in memory while resampling."""
 
 
 class ConfidenceInterval(NamedTuple):
@@ -58,17 +61,34 @@ def tau_interval(draws: Floats, n: int, level: float) -> ConfidenceInterval | No
     return None if span is None else ConfidenceInterval(2 * span.low - 1, 2 * span.high - 1)
 
 
-def agreement_interval(draws: Floats, n: int, level: float, chance: float) -> ConfidenceInterval | None:
-    """As :func:`expanded_interval`, of an agreement 1 − observed / expected disagreement; also if all agree.
+def agreement_interval(
+    measure: Callable[[Floats], Floats],
+    units: Floats,
+    agreed: Floats,
+    differing: Floats,
+    *,
+    resamples: int,
+    level: float,
+    seed: int,
+) -> ConfidenceInterval | None:
+    """Interval of an agreement beyond chance, from the sample and half an unseen unit, as for means of few values.
 
-    Then Wilson's interval of the share of units in which all agree bounds the disagreement that wasn't seen, taken to
-    be as grave as that by chance. ``chance`` is the share of pairs of labels that differ by chance.
+    ``measure`` computes the agreement from sums over units (ways × sums), ``units`` has these sums for each unit. Units
+    get random weights (Rubin's Bayesian bootstrap). To the upper end half a unit is added in which judges agree on what
+    is rare (``agreed``), to the lower end half of one in which they differ (``differing``); both of average size. A
+    bootstrap of units in which hardly anything is rare covers far too rarely. None for fewer than two units.
     """
-    known = draws[~np.isnan(draws)]
-    if n < 2 or not len(known) or bool((known < 1 - EQUAL).any()):
-        return expanded_interval(draws, n, level)
-    unseen = 1 - wilson_interval(n, n, level)[0]
-    return ConfidenceInterval(max(-1.0, 1 - unseen / chance), 1.0)
+    if len(units) < 2:
+        return None
+    rng = np.random.default_rng(seed)
+    unseen, step = rng.standard_gamma(0.5, size=(resamples, 1)), max(1, CHUNK // max(units.shape))
+    draws = []
+    for weight in (unseen[low : low + step] for low in range(0, resamples, step)):
+        sums = rng.standard_exponential((len(weight), len(units))) @ units
+        draws.append(np.stack([measure(sums + weight * differing), measure(sums + weight * agreed)]))
+    least, most = np.concatenate(draws, axis=1)
+    tail = (1 - level) / 2
+    return ConfidenceInterval(max(-1.0, float(np.nanquantile(least, tail))), float(np.nanquantile(most, 1 - tail)))
 
 
 def expanded_p(draws: Floats, n: int) -> float | None:
