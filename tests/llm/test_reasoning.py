@@ -58,8 +58,8 @@ def test_tokens_are_those_of_the_answer() -> None:
 
 
 def test_tokens_of_reasoning_that_the_server_took_out_of_the_text() -> None:
-    tokens = ("<|channel|>", "analysis", "<|message|>", "hm", "<|end|>", "<|start|>", "assistant")
-    tokens += ("<|channel|>", "final", "<|message|>", "36", "<|return|>")
+    reasoning = ("<|channel|>", "analysis", "<|message|>", "hm", "<|end|>", "<|start|>", "assistant")
+    tokens = (*reasoning, "<|channel|>", "final", "<|message|>", "36", "<|return|>")
     found = drop_reasoning(Output("36", "stop", Trace(tokens, tuple(-float(n) for n in range(12)))))
     assert found == Output("36", "stop", Trace(("36",), (-10.0,)))
 

@@ -91,6 +91,8 @@ class Endpoint:
         self, behaviour: Callable[[Seen], Act] | None = None, *, tls: ssl.SSLContext | None = None, **traits: Any
     ) -> None:
         self.behaviour = behaviour
+        self.others: Callable[[Seen], Act] | None = None
+        """The same for other requests."""
         self.tls = tls
         self.traits = Traits(**traits)
         self.seen: list[Seen] = []
@@ -165,7 +167,7 @@ class Endpoint:
 
     def _chosen(self, seen: Seen) -> Act:
         if seen.number < 0:
-            return GOOD
+            return GOOD if self.others is None else self.others(seen)
         if self._script:
             return self._script.popleft()
         return GOOD if self.behaviour is None else self.behaviour(seen)

@@ -129,8 +129,11 @@ def test_a_server_that_refuses_several(opened: Opened) -> None:
     model, server = opened()
     assert model.card
     server.script(status(400, "n must be 1"))
-    found = generated(model.generate([Generate(CHAT, max_tokens=4, temperature=1.0, n=3)])[0])
-    assert [one.text for one in found.outputs] == samples([0, 1, 2])
+    before = len(server.asked())
+    for _ in range(2):
+        found = generated(model.generate([Generate(CHAT, max_tokens=4, temperature=1.0, n=3)])[0])
+        assert [one.text for one in found.outputs] == samples([0, 1, 2])
+    assert len(server.asked()) == before + 1 + 3 + 3, "it is asked for several once"
 
 
 def test_too_many_samples_are_left_out(opened: Opened) -> None:

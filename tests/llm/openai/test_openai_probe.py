@@ -12,7 +12,7 @@ from ragworth.llm.contract import ChoosingModel, Generate, Generated, Generating
 from ragworth.llm.openai import rate_limit
 from ragworth.llm.openai.model import open_model
 from ragworth.llm.openai.probe import ModelListing, _listing_warnings
-from tests.llm.openai.endpoint import GOOD, HTML, SILENT, TRUNCATED, Endpoint, edited, status
+from tests.llm.openai.endpoint import GOOD, HTML, SILENT, TRUNCATED, Act, Endpoint, Seen, edited, status
 
 ALL = {"generate", "logprobs", "score", "choose", "schema"}
 
@@ -160,6 +160,33 @@ def test_an_overloaded_endpoint_is_not_taken_for_a_poor_one() -> None:
 def test_a_server_that_falls_over_log_probabilities() -> None:
     with Endpoint(lambda seen: status(500) if seen.body.get("logprobs") else GOOD) as server:
         assert card_of(server).abilities == {"generate", "schema"}
+
+
+def test_log_probabilities_in_an_unknown_form_are_none() -> None:
+    def odd(value: Any) -> Any:
+        return value | {"choices": [one | {"logprobs": [{"tok": "Yes"}]} for one in value["choices"]]}
+
+    with Endpoint(lambda seen: edited(odd) if seen.body.get("logprobs") else GOOD) as server:
+        assert card_of(server).abilities == {"generate", "schema"}
+
+
+def test_a_model_that_needs_more_than_a_token_to_reason() -> None:
+    words = "Could not finish the message because max_tokens or model output limit was reached."
+    with Endpoint(lambda seen: status(400, words) if seen.body["max_tokens"] == 1 else GOOD) as server:
+        assert card_of(server).abilities == {"generate", "schema"}
+
+
+def test_a_server_that_tokenizes_texts_but_no_chats() -> None:
+    """As SGLang, which reports its context length as vLLM does."""
+
+    def refuse(seen: Seen) -> Act:
+        return status(400, "prompt: field required") if "messages" in (seen.body or {}) else GOOD
+
+    with Endpoint(kind="vllm", without=("/detokenize",)) as server:
+        server.others = refuse
+        card = card_of(server)
+        assert (card.abilities, card.context_length) == (ALL - {"score"}, 2048)
+        assert any("doesn't count tokens" in note for note in card.notes)
 
 
 def test_many_threads_probe_once() -> None:

@@ -139,6 +139,11 @@ def test_a_table_that_lost_tokens_is_not_shown_at_all() -> None:
         (chat(message={"content": None, "reasoning_content": "hm"}), "no-text", "only reasoning"),
         (chat(message={"content": "", "reasoning": "hm"}), "no-text", "only reasoning"),
         (chat(message={"content": [{"type": "thinking", "thinking": []}]}), "no-text", "only reasoning"),
+        (
+            chat(message={"content": ""}) | {"usage": {"completion_tokens_details": {"reasoning_tokens": 9}}},
+            "no-text",
+            "only reasoning",
+        ),
         (chat(message={"content": ["Hi"]}), "malformed", "a part of the text is a string"),
         (chat(message={"content": "", "refusal": "no"}), "refused", "refused to answer"),
         (chat(message={"content": None, "refusal": "no"}), "refused", "refused to answer"),
@@ -173,6 +178,10 @@ def test_a_text_in_parts_is_joined_without_its_reasoning() -> None:
         {"type": "text", "text": "months"},
     ]
     assert read_choices(chat(message={"content": parts}))[0].text == "36 months"
+
+
+def test_nothing_may_come_before_the_greatest_length() -> None:
+    assert read_choices(chat(message={"content": None}, finish_reason="length"))[0][:2] == ("", "length")
 
 
 @pytest.mark.parametrize(
@@ -231,7 +240,11 @@ def test_json_that_is_too_deep() -> None:
         (400, "bad", "refused", False),
         (400, "This model's maximum context length is 4096 tokens.", "too-long", False),
         (500, "the request exceeds the available context size", "too-long", False),
+        (400, "prompt is too long: 208310 tokens > 200000 maximum", "too-long", False),
+        (400, "The input token count (1200000) exceeds the maximum number of tokens allowed", "too-long", False),
+        (400, "Could not finish the message because max_tokens or model output limit was reached.", "no-text", False),
         (401, "no", "unauthorised", False),
+        (402, "Insufficient Balance", "rate-limited", True),
         (403, "no", "unauthorised", False),
         (404, "no", "refused", False),
         (408, "late", "timed-out", True),
@@ -244,10 +257,11 @@ def test_json_that_is_too_deep() -> None:
     ],
 )
 def test_what_a_status_means(status: int, words: str, reason: str, retry: bool) -> None:
-    for text in (words, json.dumps({"error": {"message": words}}), json.dumps({"detail": words})):
+    said = {"error": {"message": words}}
+    for text in (words, json.dumps(said), json.dumps([said]), json.dumps({"detail": words})):
         failure = error_for_status(status, text, str).failure
         assert (failure.reason, failure.retry) == (reason, retry)
-        assert f"HTTP {status}" in failure.detail
+        assert failure.detail == (f"HTTP {status}: {words}" if words else f"HTTP {status}") or status == 302
 
 
 def test_an_error_that_comes_with_success() -> None:
@@ -255,8 +269,15 @@ def test_an_error_that_comes_with_success() -> None:
         parse_reply(json.dumps({"error": {"message": "wait", "code": 429}}), str)
     assert caught.value.failure.reason == "rate-limited"
     with pytest.raises(EndpointError) as caught:
+        parse_reply(json.dumps({"choices": [], "error": {"message": "wait", "code": "429"}}), str)
+    assert caught.value.failure.reason == "rate-limited"
+    with pytest.raises(EndpointError) as caught:
         parse_reply(json.dumps({"error": "oh"}), str)
     assert caught.value.failure.reason == "server-error"
+
+
+def test_a_byte_order_mark_is_no_part_of_json() -> None:
+    assert parse_reply("\ufeff\n{}", str) == {}
 
 
 def test_words_of_others_are_made_harmless() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
@@ -38,7 +39,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextmanager
-def opened(**traits: object) -> Iterator[tuple[OpenAIModel, Endpoint]]:
+def opened(**traits: Any) -> Iterator[tuple[OpenAIModel, Endpoint]]:
     with Endpoint(**traits) as server:
         model = open_model(f"toy@{server.url}")
         try:

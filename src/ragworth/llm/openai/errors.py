@@ -17,7 +17,23 @@ MAX_ERROR_TEXT = 1 << 20
 MAX_VALUES = 3_000_000
 """Maximum values in a reply: a few bytes each, they become objects of some hundred, and take a second to read."""
 
-_TOO_LONG = ("context length", "context size", "context window", "context_length", "exceed_context", "too many tokens")
+_TOO_LONG = (
+    "context length",
+    "context size",
+    "context window",
+    "context_length",
+    "exceed_context",
+    "too many tokens",
+    "prompt is too long",
+    "input is too long",
+    "prompt length",
+    "input token count",
+    "input tokens exceed",
+    "maximum number of tokens",
+    "reduce the length",
+)
+_NO_ROOM_FOR_OUTPUT = ("max_tokens or model output limit was reached", "max_completion_tokens is too small")
+"""A model that reasons in secret has used up all tokens for that."""
 _OVERLOAD_REASONS = {408: "timed-out", 429: "rate-limited", 503: "server-error", 529: "server-error"}
 
 
@@ -42,6 +58,7 @@ def parse_reply(text: str, clean: Callable[[str], str]) -> Any:
     """
     if sum(text.count(sign) for sign in ",[{") > MAX_VALUES:
         raise malformed_reply(f"the reply has more than {MAX_VALUES:,} values")
+    text = text.removeprefix("\ufeff")
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -49,11 +66,16 @@ def parse_reply(text: str, clean: Callable[[str], str]) -> Any:
         what = "a web page" if start == "<" else "nothing" if not start else "broken or cut short"
         what = "a stream of events, though none was asked for" if text.lstrip().startswith("data:") else what
         raise malformed_reply(f"the reply is {what}, not JSON: {one_line(clean(text), 80)}") from None
-    error = value.get("error") if isinstance(value, dict) and "choices" not in value else None
-    if isinstance(error, dict | str):
-        code = error.get("code") if isinstance(error, dict) else None
-        raise error_for_status(code if isinstance(code, int) and 400 <= code < 600 else 500, text, clean)
+    error = value.get("error") if isinstance(value, dict) and not value.get("choices") else None
+    if error and isinstance(error, dict | str):
+        raise error_for_status(_status_in(error), text, clean)
     return value
+
+
+def _status_in(error: dict[str, Any] | str) -> int:
+    """The status that an error with HTTP 200 has inside, as a number or its digits; 500 if none."""
+    code = str(error.get("code")) if isinstance(error, dict) else ""
+    return int(code) if code.isascii() and code.isdecimal() and len(code) == 3 and "400" <= code < "600" else 500
 
 
 def error_for_status(status: int, text: str, clean: Callable[[str], str]) -> EndpointError:
@@ -64,6 +86,10 @@ def error_for_status(status: int, text: str, clean: Callable[[str], str]) -> End
     reason, again = "refused", False
     if status in (401, 403):
         reason = "unauthorised"
+    elif status == 402:
+        reason, again = "rate-limited", True
+    elif status == 400 and any(sign in low for sign in _NO_ROOM_FOR_OUTPUT):
+        reason = "no-text"
     elif status == 413 or (status in (400, 422, 500) and any(sign in low for sign in _TOO_LONG)):
         reason = "too-long"
     elif status in _OVERLOAD_REASONS:
@@ -80,9 +106,9 @@ def is_overload(status: int) -> bool:
     return status in _OVERLOAD_REASONS
 
 
-def is_quota_exhausted(text: str) -> bool:
-    """Whether "too many requests" means that the account is empty, so that waiting doesn't help."""
-    return "insufficient_quota" in text
+def is_quota_exhausted(status: int, text: str) -> bool:
+    """Whether the account is empty, so that waiting doesn't help."""
+    return status == 402 or "insufficient_quota" in text
 
 
 def one_line(text: str, most: int = MAX_DETAIL) -> str:
@@ -99,7 +125,9 @@ def _error_message(text: str) -> str:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return text
-    for _ in range(3):
+    for _ in range(4):
+        if isinstance(value, list) and len(value) == 1:  # Google's errors come in a list
+            value = value[0]
         if isinstance(value, dict):
             value = next((value[name] for name in ("error", "message", "detail") if name in value), text)
     return value if isinstance(value, str) else text

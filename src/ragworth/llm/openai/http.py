@@ -236,7 +236,7 @@ class EndpointChannel:
     def _setback(self, cause: EndpointError, text: str, after: str | None) -> AttemptFailed:
         overload = is_overload(cause.status)
         most = MALFORMED_RETRIES if cause.failure.reason == "malformed" else self.limits.retries
-        if not cause.failure.retry or is_quota_exhausted(text):
+        if not cause.failure.retry or is_quota_exhausted(cause.status, text):
             most = 0
         wait = parse_retry_after(after) if overload and most else None
         return AttemptFailed(cause, most=most, overload=overload, wait=wait)

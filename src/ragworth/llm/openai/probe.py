@@ -35,7 +35,7 @@ NEWER_LIMIT_FIELD = "max_completion_tokens"
 """Newer OpenAI models' name of ``max_tokens``."""
 
 QUESTION = Prompt.chat("Say yes.", system="Be brief.")
-UNLIKELY_STOP = "\n\n\n\n"
+UNLIKELY_STOP = "### STOP ###"
 """Shows whether the endpoint takes stop texts."""
 
 TEXT = Prompt.text("One, two, three, four")
@@ -178,6 +178,8 @@ class EndpointProbe:
                 if wants_newer_limit_field(trouble, manner):
                     manners = [one._replace(limit=NEWER_LIMIT_FIELD) for one in manners]
                     continue
+                if trouble.failure.reason == "no-text":  # it generates, but a single token is too few
+                    return replace(facts, manner=manner._replace(top=0), text_top=0)
                 # Some servers fail on log-probabilities instead of rejecting them.
                 if trouble.failure.reason != "refused" and not (trouble.status == 500 and manner.top):
                     raise
@@ -219,6 +221,8 @@ class EndpointProbe:
         """Whether the server really returns tokens and their log-probabilities."""
         try:
             ids = await tokens.ids(self.ask, TEXT.messages[0].content, True)
+            if facts.manner.chat:
+                await tokens.count(self.ask, QUESTION)
         except EndpointError as trouble:
             _require_denial(trouble)
             return facts
@@ -281,8 +285,15 @@ def _token_count(value: Any) -> int | None:
 
 
 def _count_top_tokens(value: Any) -> int:
-    """Number of likeliest tokens in a reply, which may have no text: a reasoning model may have none yet."""
-    tokens: tuple[GeneratedToken, ...] = read_tokens(raw_choices(value)[0]) or ()
+    """Number of likeliest tokens in a reply, which may have no text: a reasoning model may have none yet.
+
+    Log-probabilities in an unknown form can't be used, but texts can.
+    """
+    choice = raw_choices(value)[0]
+    try:
+        tokens: tuple[GeneratedToken, ...] = read_tokens(choice) or ()
+    except EndpointError:
+        return 0
     return min((len(one.top) for one in tokens), default=0)
 
 

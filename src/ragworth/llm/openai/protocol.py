@@ -11,7 +11,17 @@ import json
 from collections.abc import Callable, Mapping, Sized
 from typing import Any, NamedTuple, TypeVar
 
-from ragworth.llm.contract import CONTENT_FILTER, MAX_TOKENS, WITHHELD, Failure, Generate, Prompt, PromptMessage, Span
+from ragworth.llm.contract import (
+    CONTENT_FILTER,
+    LENGTH,
+    MAX_TOKENS,
+    WITHHELD,
+    Failure,
+    Generate,
+    Prompt,
+    PromptMessage,
+    Span,
+)
 from ragworth.llm.openai.errors import EndpointError, malformed_reply
 from ragworth.llm.openai.finish_reasons import read_finish, refuse_abandoned
 from ragworth.llm.openai.validation import MAX_ID, bounded_int, check_top, json_kind, read_logprob, read_own_logprob
@@ -148,7 +158,8 @@ def read_choices(value: Any, most: int | None = None, *, shown: bool = True) -> 
 
     ``shown``: whether log-probabilities were requested. Otherwise none are read.
     """
-    return [_read_choice(one, shown) for one in raw_choices(value)[:most]]
+    hidden = bool(_hidden_reasoning(_object_or_empty(value, "usage")))
+    return [_read_choice(one, shown, hidden) for one in raw_choices(value)[:most]]
 
 
 def raw_choices(value: Any) -> list[dict[str, Any]]:
@@ -161,11 +172,12 @@ def raw_choices(value: Any) -> list[dict[str, Any]]:
     return choices
 
 
-def _read_choice(choice: dict[str, Any], shown: bool) -> ReplyChoice:
+def _read_choice(choice: dict[str, Any], shown: bool, hidden: bool) -> ReplyChoice:
+    """``hidden``: whether the model reasoned in secret."""
     finish = read_finish(choice)
     message = choice if "text" in choice else _field(choice, "message", dict)
     text = message.get("text" if "text" in choice else "content")
-    reasoned = bool(message.get("reasoning_content") or message.get("reasoning"))
+    reasoned = hidden or bool(message.get("reasoning_content") or message.get("reasoning"))
     if isinstance(text, list):
         reasoned = reasoned or any(isinstance(part, dict) and part.get("type") == "thinking" for part in text)
         text = _join_parts(text)
@@ -175,6 +187,8 @@ def _read_choice(choice: dict[str, Any], shown: bool) -> ReplyChoice:
         raise EndpointError(Failure("refused", "the model refused to answer", retry=False))
     if not text and reasoned:
         raise EndpointError(ONLY_REASONING)
+    if text is None and finish == LENGTH:
+        text = ""
     if not isinstance(text, str):
         raise malformed_reply(f"the text of a choice is {json_kind(text)}, not a string")
     return ReplyChoice(replace_surrogates(text), finish, read_tokens(choice) if shown else None)
@@ -251,10 +265,14 @@ def read_counts(value: Any) -> TokenCounts:
     """
     usage = _object_or_empty(value, "usage")
     prompt, new, total = (_count(usage, name) for name in ("prompt_tokens", "completion_tokens", "total_tokens"))
-    reasoning = _count(_object_or_empty(usage, "completion_tokens_details"), "reasoning_tokens")
+    reasoning = _hidden_reasoning(usage)
     if prompt and total > prompt + new:
         return TokenCounts(prompt, total - prompt)
     return TokenCounts(prompt, new + reasoning if reasoning > new else new)
+
+
+def _hidden_reasoning(usage: dict[str, Any]) -> int:
+    return _count(_object_or_empty(usage, "completion_tokens_details"), "reasoning_tokens")
 
 
 def _object_or_empty(value: Any, name: str) -> dict[str, Any]:

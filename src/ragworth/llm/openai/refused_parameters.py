@@ -52,6 +52,8 @@ class RefusedParameters:
 
     def __init__(self) -> None:
         self.names: frozenset[str] = frozenset()
+        self.several = False
+        """Whether it refuses several outputs per request."""
 
     @property
     def notes(self) -> tuple[str, ...]:

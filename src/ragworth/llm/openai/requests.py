@@ -128,16 +128,19 @@ class EndpointRequest:
                 raise EndpointError(found)
             return cut_at_stop(found, request.stop)
 
-        try:
-            replies = [await self._complete(request, manner, request.seed, wanted, output)]
-        except EndpointError as trouble:
-            # Some servers refuse several outputs per request.
-            if wanted == 1 or trouble.failure.reason != "refused" or trouble.status not in (400, 422):
-                raise
-            replies = []
+        replies: list[ParsedReply[Output]] = []
+        if wanted == 1 or not self.refused.several:
+            try:
+                replies = [await self._complete(request, manner, request.seed, wanted, output)]
+            except EndpointError as trouble:
+                # Some servers refuse several outputs per request.
+                if wanted == 1 or trouble.failure.reason != "refused" or trouble.status not in (400, 422):
+                    raise
         have = sum(len(reply.texts) for reply in replies)
         seeds = range(request.seed + have, request.seed + wanted)
-        return replies + await gather_all([self._complete(request, manner, seed, 1, output) for seed in seeds])
+        replies += await gather_all([self._complete(request, manner, seed, 1, output) for seed in seeds])
+        self.refused.several |= have == 0
+        return replies
 
     async def _complete(
         self, request: Generate, manner: RequestFormat, seed: int, n: int, make: Callable[[ReplyChoice], T]
