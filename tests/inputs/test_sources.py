@@ -12,9 +12,11 @@ from click.testing import CliRunner
 import ragworth
 from ragworth.cli import main
 from ragworth.errors import FormatError, InputError
+from ragworth.evaluation.inputs import load_inputs
 from ragworth.formats.grade_words import GradeError
 from ragworth.inputs.file_heads import CandidateFile, read_head
 from ragworth.inputs.guesses import UnknownKindError, guess_kinds
+from ragworth.inputs.problems import Problems
 from ragworth.inputs.sources import open_source
 
 QUESTIONS = {"q0": "Who built the mill?", "q1": "Who built the dam?"}
@@ -184,3 +186,34 @@ def test_files_named_twice_and_parts_of_one_log(tmp_path: Path) -> None:
         open_source([first, tmp_path / "." / "monday.jsonl"])
     with pytest.raises(InputError, match="parts of one log, join them"):
         open_source([first, second])
+
+
+@pytest.mark.parametrize("ids", [("q0", "q1"), ("7", "8")])
+@pytest.mark.parametrize("texts", [True, False])
+def test_accepted_answers_in_a_file_of_their_own(ids: tuple[str, str], texts: bool, tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    rows = [f"{name},{text},Ann" if texts else f"{name},Ann" for name, text in QUESTIONS.items()]
+    log.write_text("\n".join(["id,question,prediction" if texts else "id,prediction", *rows]) + "\n")
+    gold = tmp_path / "gold.csv"
+    rows = [
+        f"{name},{text},{answer}" for name, text, answer in zip(ids, QUESTIONS.values(), ("Ann", "Bob"), strict=True)
+    ]
+    gold.write_text("\n".join(["id,question,expected", *rows, "9,Who sang?,Eve"]) + "\n")
+    if not texts and ids[0] not in QUESTIONS:
+        with pytest.raises(InputError, match="not every file can be used"):
+            open_source([log, gold])
+        return
+    inputs = load_inputs(open_source([log, gold]).workspace, problems := Problems())
+    assert inputs is not None and not problems.found
+    assert inputs.collection.answers.rows() == [("q0", "Ann"), ("q1", "Bob")]
+    assert "1 question with accepted answers left out: no log has them" in inputs.notes
+
+
+def test_accepted_answers_under_a_mapped_name(tmp_path: Path) -> None:
+    log, gold = tmp_path / "log.csv", tmp_path / "gold.csv"
+    log.write_text("question,response\nWho?,Ann\n")
+    gold.write_text("question,answer\nWho?,Bob\n")
+    inputs = load_inputs(open_source([log, gold], {"accepted": "answer"}).workspace, Problems())
+    assert inputs is not None and inputs.collection.answers["text"].to_list() == ["Bob"]
+    with pytest.raises(InputError, match="there is nothing to evaluate here"):
+        open_source([gold], {"accepted": "answer"})

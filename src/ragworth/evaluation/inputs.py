@@ -26,6 +26,7 @@ from ragworth.generation.writer import AnsweringResult
 from ragworth.inputs.conflicts import JudgmentSource, check_no_conflicts, merge_judgments
 from ragworth.inputs.problems import Problems
 from ragworth.inputs.reader import CollectionFiles, FileReader
+from ragworth.inputs.references import match_references
 from ragworth.inputs.runs import queries_of
 from ragworth.retrieval import Pipeline, StepContext
 from ragworth.tables import Answers, Contexts, Judgments, Outcomes
@@ -139,7 +140,10 @@ def load_inputs(
         return None
     texts = problems.of(
         lambda: merge_collections(
-            [given.collection, *(log.collection for log in systems.logs if log is not given.whole)]
+            [
+                match_references(given.collection, systems.logs),
+                *(log.collection for log in systems.logs if log is not given.whole),
+            ]
         ),
         "systems",
     )

@@ -20,7 +20,7 @@ from ragworth.tables import Judgments
 from ragworth.tables.coercion import ID_ALIASES
 
 TextKind = Literal["queries", "passages", "answers", "subquestions"]
-FileKind = Literal[TextKind, "run", "log", "exam", "qrels", "ratings", "judgments", "written", "outcomes"]
+FileKind = Literal[TextKind, "run", "log", "references", "exam", "qrels", "ratings", "judgments", "written", "outcomes"]
 FileForm = Literal["trec", "table", "jsonl", "pytrec_eval", "exam"]
 
 SAMPLE_LINES = 200
@@ -51,6 +51,7 @@ SHORT_TEXT = 200
 KIND_NAMES: dict[FileKind, str] = {
     "run": "a run",
     "log": "a log",
+    "references": "questions with accepted answers",
     "exam": "a file of EXAM++",
     "qrels": "relevance labels",
     "ratings": "ratings of sub-questions",

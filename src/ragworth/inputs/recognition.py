@@ -21,6 +21,7 @@ from ragworth.formats.log_files import sample_file
 from ragworth.formats.log_repeats import tells_apart
 from ragworth.inputs.file_heads import TABLE_SUFFIXES, FileHead
 from ragworth.inputs.guesses import KIND_NAMES, FileForm, FileKind, Guess, TextKind, UnknownKindError, guess_kinds
+from ragworth.inputs.references import are_references
 from ragworth.inputs.runs import applicable_columns, find_log_format, queries_of, systems_of
 from ragworth.tables import Contexts
 
@@ -106,6 +107,17 @@ def _read_log(head: FileHead, form: str, columns: Mapping[str, str] | None) -> R
     lines = lines and (head.whole or not tells_apart(sample_file(head.sample).columns))
     sample = head.sample if lines else head.file.path
     log = formats.load(f"{form}:{sample}", columns, skip_bad_lines=lines and not head.whole)
+    if not systems_of(log) and are_references(log.collection):
+        spec = f"{form}:{head.file.name}"
+        return RecognisedFile(
+            head.file.name,
+            "references",
+            spec,
+            log.collection.answers,
+            lines is False or head.whole,
+            log.collection,
+            columns=columns,
+        )
     if not systems_of(log):
         raise NothingLoggedError("it has no contexts and no answers")
     if log.answers is None and log.outcomes is None and not _shown(log).height:

@@ -15,6 +15,7 @@ from ragworth.formats.files import run_name
 from ragworth.inputs.beir_folders import BeirFolder
 from ragworth.inputs.guesses import KIND_NAMES, FileKind
 from ragworth.inputs.recognition import RecognisedFile
+from ragworth.inputs.references import match_references
 from ragworth.tables import Judgments
 
 JUDGED_NOTE = (
@@ -85,6 +86,7 @@ class _WorkspacePlanner:
         """Whether a log has grades."""
         self._whole(beir)
         self._runs()
+        self._references()
         self._parts()
         self._labels()
         self._pipelines()
@@ -187,9 +189,12 @@ class _WorkspacePlanner:
                 words = f"{KIND_NAMES[each.kind]}, called {quote_short(names[0], 40)}"
             self.names |= set(names)
             self.plan.used.append((words + _log_contents(each), each.name))
-            for field_name, column in (each.columns or {}).items():
-                self.plan.set("columns", field_name, column)
+            self._map_columns(each)
             self._given(each, names)
+
+    def _map_columns(self, each: RecognisedFile) -> None:
+        for field_name, column in (each.columns or {}).items():
+            self.plan.set("columns", field_name, column)
 
     def _given(self, each: RecognisedFile, names: list[str]) -> None:
         """Remember the answers and labels that a log brings."""
@@ -216,6 +221,19 @@ class _WorkspacePlanner:
         while free in self.names | {EVERY_SYSTEM}:
             free, number = f"{name}-{number}", number + 1
         return free
+
+    def _references(self) -> None:
+        """Questions with accepted answers, for the systems of logs."""
+        logs = [each.log for each in self._of("log") if each.log is not None]
+        for each in self._of("references"):
+            matched = match_references(each.texts, logs)
+            if "from" in self.plan.tables.get("collection", {}):
+                self._leave(each, f"{self.plan.tables['collection']['from']} is used")
+            elif not matched.answers.height:
+                self._leave(each, OTHER_QUERIES)
+            elif self._adds(each._replace(texts=matched, frame=matched.answers)):
+                self._use(each, "collection", "from", each.spec)
+                self._map_columns(each)
 
     def _parts(self) -> None:
         """Texts and ratings that no whole collection brings."""
