@@ -14,31 +14,8 @@ NAMES = FIELDS | GRADE_FIELDS
 TABLE_COLUMNS = {"passage", "passage_id", "doc_id", "docno", "docid", "corpus-id", "aspect", "text"}
 """Columns of our own tables."""
 
-DESCRIPTIONS = {
-    "category",
-    "topic",
-    "type",
-    "question_type",
-    "difficulty",
-    "level",
-    "domain",
-    "tags",
-    "split",
-    "subset",
-}
-DESCRIPTIONS |= {
-    "subset",
-    "source",
-    "language",
-    "lang",
-    "title",
-    "url",
-    "date",
-    "comment",
-    "notes",
-    "author",
-    "created_at",
-}
+DESCRIPTIONS = {"category", "topic", "type", "question_type", "difficulty", "level", "domain", "tags", "split"}
+DESCRIPTIONS |= {"subset", "source", "language", "lang", "title", "url", "date", "comment", "notes", "author"}
 """Columns that say something of a question."""
 
 OF_SYSTEMS = {"system", "system_id", "system_name", "is_correct", "correctness", "human_label", "human_grade"}
