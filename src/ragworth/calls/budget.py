@@ -79,16 +79,17 @@ class TokenEstimate(NamedTuple):
 NO_TOKENS = TokenEstimate(0, 0)
 
 
-def estimate_tokens(request: Request, choice: int = 1) -> TokenEstimate:
+def estimate_tokens(request: Request, choice: int = 1, reasoning: int = 0) -> TokenEstimate:
     """Estimate tokens without a model: the prompt by a rule of thumb, the output at its maximum.
 
-    ``choice``: tokens written to choose among labels; more than one if samples are drawn.
+    ``choice``: tokens written to choose among labels; more than one if samples are drawn. ``reasoning``: tokens that a
+    text may have on top of its length.
     """
     characters = sum(len(message.content) for message in request.prompt.messages)
     new = (
         len(request.continuation) // CHARACTERS_PER_TOKEN + 1
         if isinstance(request, Score)
-        else _max_new_tokens(request, choice)
+        else _max_new_tokens(request, choice, reasoning)
     )
     return TokenEstimate(characters // CHARACTERS_PER_TOKEN + 8, new)
 
@@ -104,7 +105,12 @@ def upper_bound_tokens(request: Request, model: Model, choice: int) -> TokenEsti
         counted = sum(len(text.encode("utf-8", "replace")) for text in texts) + 16 * len(texts)
         if isinstance(request, Choose):
             counted *= 1 + len(request.labels)
-    return TokenEstimate(counted, _max_new_tokens(request, choice))
+    return TokenEstimate(counted, _max_new_tokens(request, choice, reasoning_tokens(model)))
+
+
+def reasoning_tokens(model: Model) -> int:
+    """Tokens that each of a model's texts may have on top of its length."""
+    return int(getattr(model, "reasoning_tokens", 0))
 
 
 def unreported_tokens(request: Request, response: Response, model: Model, choice: int) -> TokenEstimate | None:
@@ -125,9 +131,9 @@ def unreported_tokens(request: Request, response: Response, model: Model, choice
     return TokenEstimate(highest.read if no_read else read, written)
 
 
-def _max_new_tokens(request: Request, choice: int) -> int:
+def _max_new_tokens(request: Request, choice: int, reasoning: int) -> int:
     if isinstance(request, Generate):
-        return request.max_tokens * request.n
+        return (request.max_tokens + reasoning) * request.n
     return choice if isinstance(request, Choose) else len(request.continuation.encode("utf-8", "replace"))
 
 

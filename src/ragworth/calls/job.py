@@ -12,7 +12,16 @@ from types import TracebackType
 from typing import Protocol
 
 from ragworth.calls.batches import Batches
-from ragworth.calls.budget import CallPlan, JobLimits, JobTally, Price, estimate_tokens, price_for, unreported_tokens
+from ragworth.calls.budget import (
+    CallPlan,
+    JobLimits,
+    JobTally,
+    Price,
+    estimate_tokens,
+    price_for,
+    reasoning_tokens,
+    unreported_tokens,
+)
 from ragworth.calls.capture import current_sink
 from ragworth.calls.deferred_interrupt import defer_interrupt
 from ragworth.calls.pace import PlannedCalls, expected_seconds, measure_pace, stored_pace
@@ -183,7 +192,9 @@ class Job:
             cached += len(known)
             for key, request in fresh.items():
                 if key not in known:
-                    missing[REQUEST_KINDS[type(request)]].add(request, estimate_tokens(request, self._choice))
+                    missing[REQUEST_KINDS[type(request)]].add(
+                        request, estimate_tokens(request, self._choice, reasoning_tokens(self.model))
+                    )
         read, written = (sum(getattr(calls, kind) for calls in missing.values()) for kind in ("read", "written"))
         return CallPlan(asked, len(seen), cached, read, written, self.price, self._expected_seconds(missing))
 

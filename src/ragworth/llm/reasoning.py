@@ -12,7 +12,8 @@ from ragworth.llm.contract import LENGTH, Failure, Output, Trace
 
 ONLY_REASONING = Failure(
     "no-text",
-    "only reasoning came, and no answer: allow longer outputs, or turn reasoning off at the server or in the template",
+    "only reasoning came, and no answer: allow longer outputs (the option reasoning_tokens of an endpoint), or turn "
+    "reasoning off at the server or in the template",
     retry=False,
 )
 

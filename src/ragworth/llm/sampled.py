@@ -45,7 +45,8 @@ class SampledModel:
         self._generator: GeneratingModel = model
         self._ask = (max_tokens, float(temperature), seed, samples)
         self.batch = max(1, model.batch // samples)
-        self.choice_tokens = samples * max_tokens
+        self.reasoning_tokens = int(getattr(model, "reasoning_tokens", 0))
+        self.choice_tokens = samples * (max_tokens + self.reasoning_tokens)
         """Maximum tokens written to choose among labels."""
         self.concurrency = model.concurrency
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ragworth.calls.budget import estimate_tokens, reasoning_tokens, upper_bound_tokens
 from ragworth.llm.contract import (
     Choose,
     Chosen,
@@ -21,6 +22,7 @@ from ragworth.llm.contract import (
     Span,
 )
 from ragworth.llm.openai.model import OpenAIModel, open_model
+from ragworth.llm.sampled import SampledModel
 from tests.llm.openai import endpoint_toy as toy
 from tests.llm.openai.endpoint import Endpoint, edited, status
 
@@ -381,6 +383,17 @@ def test_further_fields_go_with_texts_and_templates(opened: Opened, kind: str) -
         scored(model.score([Score(CHAT, "Yes")])[0])
         chats = [one.body for one in server.seen if one.body and "messages" in one.body and one.number < 0]
         assert chats and all(one["chat_template_kwargs"] == extra["chat_template_kwargs"] for one in chats)
+
+
+def test_room_for_reasoning(opened: Opened) -> None:
+    model, server = opened({"reasoning_tokens": 500})
+    request = Generate(CHAT, max_tokens=4, n=2, temperature=1.0)
+    generated(model.generate([request])[0])
+    assert server.asked()[-1].body["max_tokens"] == 504
+    assert estimate_tokens(request, reasoning=reasoning_tokens(model)).written == 1008
+    assert upper_bound_tokens(request, model, 1).written == 1008
+    assert SampledModel(model, samples=3, max_tokens=5).choice_tokens == 3 * 505
+    assert "reasoning_tokens=500" in model.partial.revision
 
 
 def test_half_a_character_is_refused(opened: Opened) -> None:

@@ -54,6 +54,8 @@ class OpenAIModel:
         self.address = address
         self.options = options
         self.concurrency = options.concurrency
+        self.reasoning_tokens = options.reasoning_tokens
+        """Tokens that each text may have on top of its length."""
         self._secret = find_key(address.host, options.key_variable, encrypted=address.url.startswith("https:"))
         self._opening, self._probing = threading.Lock(), threading.Lock()
         self._channel: EndpointChannel | None = None
@@ -69,6 +71,7 @@ class OpenAIModel:
         """The card as far as known without calling the endpoint."""
         made = [f"api={self.options.api}"] if self.options.api != "auto" else []
         made += [f"vocabulary={self.options.vocabulary}"] if self.options.vocabulary else []
+        made += [f"reasoning_tokens={self.reasoning_tokens}"] if self.reasoning_tokens else []
         extra = self.options.extra_fields
         made += [f"extra_body={json.dumps(extra, sort_keys=True)}"] if extra else []
         return Card(
@@ -102,7 +105,9 @@ class OpenAIModel:
 
     def generate(self, requests: Sequence[Generate]) -> list[Generated | Failure]:
         """Generate texts. Uses the endpoint's own count of tokens, or 0 if it gives none."""
-        return self._all(requests, EndpointRequest.generate)
+        extra = self.reasoning_tokens
+        longer = [replace(one, max_tokens=one.max_tokens + extra) for one in requests] if extra else requests
+        return self._all(longer, EndpointRequest.generate)
 
     def score(self, requests: Sequence[Score]) -> list[Scored | Failure]:
         """Log-probabilities of continuations, if the server returns them exactly."""

@@ -99,6 +99,8 @@ class EndpointOptions:
     on_long: Literal["error", "cut"] = "error"
     key_variable: str | None = None
     """The environment variable with the key, instead of the usual ones."""
+    reasoning_tokens: int = 0
+    """Tokens to allow on top of the length of each text, for reasoning."""
     extra_body: Any = None
     """Further fields of requests, as a mapping or JSON."""
 
@@ -114,7 +116,7 @@ class EndpointOptions:
 
 
 _CHOICES = {"api": ("auto", "chat", "completions"), "on_long": ("error", "cut")}
-_MINIMUMS = {"concurrency": 1, "retries": 0, "context_length": 1, "vocabulary": 2}
+_MINIMUMS = {"concurrency": 1, "retries": 0, "context_length": 1, "vocabulary": 2, "reasoning_tokens": 0}
 
 
 def check_options(given: dict[str, Any]) -> EndpointOptions:
