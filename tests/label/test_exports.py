@@ -365,3 +365,12 @@ def test_people_s_coverage_is_read_by_the_long_form_study(tmp_path: Path) -> Non
     marks = data.tables["subquestions"].filter(system="bm25", query="q1", judge="person0")["value"]
     mine = found.filter(system="bm25", query="q1", judge="person0")["value"]
     assert mine.to_list() == pytest.approx([marks.mean()])
+
+
+def test_coverage_by_a_judge_who_saw_a_part_of_the_sub_questions_is_missing(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("system,query,subquestion,judge,value\ns,q,1,ana,1\ns,q,2,ana,0\ns,q,1,ben,1\ns,q,3,ben,1\n")
+    found = judge_files.read_coverage(path, {"q": frozenset("12")}, ["s"])
+    assert dict(found.select("judge", "value").iter_rows()) == {"ana": 0.5, "ben": None}
+    with pytest.raises(InputError, match="no judge labelled all answerable"):
+        judge_files.read_coverage(path, {"q": frozenset("123")}, ["s"])

@@ -91,7 +91,8 @@ def new_command(places: tuple[str, ...], kind: str, name: str | None, title: str
             f"{quote_short(name)} can't be the name of a project", expected="letters and digits, at most 60"
         )
     made = create_from_sources(places, kind, slug, title or name or task.kind, options)
-    click.echo(f"Project {slug}: {format_count(made.items, 'item')}, {options['judgments']} × each.")
+    often = f"which open after {options['after']}" if task.after else f"{options['judgments']} × each"
+    click.echo(f"Project {slug}: {format_count(made.items, 'item')}, {often}.")
     for reason, count in made.left_out.items():
         click.echo(f"note: {format_count(count, 'unit')} left out: {reason}", err=True)
     click.echo(f"\nStart the site:\n  ragworth label serve {places[0]}")

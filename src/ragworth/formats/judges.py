@@ -281,7 +281,7 @@ def read_coverage(place: PathOrStr, answerable: Mapping[str, frozenset[str]], sy
     """Read people's coverage of answers: system, query, judge and value.
 
     The table has system, query, value and optionally judge; with a column ``subquestion``, values are 0 or 1, and the
-    coverage is their mean over the ``answerable`` ones, by query.
+    coverage is their mean over the ``answerable`` ones, by query; null if a judge said nothing of some of them.
     """
     frame, _ = read_table(place, words=("judge",))
     if missing := [name for name in ("system", "query", "value") if name not in frame.columns]:
@@ -294,18 +294,31 @@ def read_coverage(place: PathOrStr, answerable: Mapping[str, frozenset[str]], sy
         *keys, pl.col("value").cast(pl.Float64), *(["subquestion"] if "subquestion" in frame.columns else [])
     )
     if "subquestion" in rows.columns:
-        wanted = pl.DataFrame(
-            [(q, each) for q, parts in answerable.items() for each in parts],
-            schema=["query", "subquestion"],
-            orient="row",
-        )
-        rows = rows.join(wanted, on=["query", "subquestion"], how="semi", maintain_order="left")
-        rows = rows.group_by("system", "query", "judge", maintain_order=True).agg(pl.mean("value"))
+        rows = _mean_of_answerable(rows, answerable)
     if not rows["system"].is_in(systems).any():
         raise InputError(
             f"no answers of {format_list(list(systems), 6)}", file=str(place), expected="systems of the study"
         )
+    if not rows["value"].count():
+        raise InputError(
+            "no judge labelled all answerable sub-questions of an answer",
+            file=str(place),
+            remedy="use consensus-subquestions.csv of `ragworth label export`, which has all people's labels together",
+        )
     return rows.select("system", "query", "value", "judge")
+
+
+def _mean_of_answerable(rows: pl.DataFrame, answerable: Mapping[str, frozenset[str]]) -> pl.DataFrame:
+    """Each judge's mean over the answerable sub-questions of an answer, if they judged all of them."""
+    pairs = [(query, each) for query, parts in answerable.items() for each in parts]
+    wanted = pl.DataFrame(pairs, schema={"query": pl.String, "subquestion": pl.String}, orient="row")
+    mine = rows.with_columns(pl.col("subquestion").cast(pl.String)).join(
+        wanted, on=["query", "subquestion"], how="semi", maintain_order="left"
+    )
+    judged = pl.col("subquestion").filter(pl.col("value").is_not_null()).n_unique()
+    means = mine.group_by("system", "query", "judge", maintain_order=True).agg(pl.mean("value"), judged=judged)
+    counts = means.join(wanted.group_by("query").len("all"), on="query", how="left", maintain_order="left")
+    return counts.select(*("system", "query", "judge"), pl.when(judged=pl.col("all")).then("value").alias("value"))
 
 
 class JudgedItems:

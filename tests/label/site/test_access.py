@@ -140,6 +140,15 @@ def test_a_switched_off_account_is_out_at_once(site: Site) -> None:
     assert client.get("/").status_code == 302
 
 
+def test_a_number_that_no_database_has_is_no_page(site: Site) -> None:
+    from ragworth.label.site.server import find_owner
+
+    site.project(1)
+    client = site.client(find_owner())
+    for address in (f"/p/relevance/label/{10**30}/", f"/p/relevance/items/{10**19}/"):
+        assert client.get(address).status_code == 404
+
+
 def test_requests_without_the_token_are_refused(site: Site) -> None:
     project = site.project(3)
     client = site.client(site.person("ana", "annotator", project), enforce_csrf_checks=True)

@@ -155,6 +155,7 @@ def test_items_far_behind_are_found_in_a_large_project(site: Site) -> None:
 
 def test_coverage_opens_group_by_group_with_one_answerable_question_and_one_not(site: Site) -> None:
     from ragworth.label.site.leases import next_item
+    from ragworth.label.site.projects import status_of
     from ragworth.label.tasks import LabelItem
 
     def part(number: int) -> dict[str, str]:
@@ -190,6 +191,10 @@ def test_coverage_opens_group_by_group_with_one_answerable_question_and_one_not(
     assert len(opened) == 2
     assert "cqa0" in opened
     assert set(opened) <= {"cqa0", "cqa1", "cqa2"}
+    for row in ratings.items.filter(key__in=opened):
+        assert answer(client, ratings, row.pk, {"rating": "5"}).status_code == 200
+    status = status_of(ratings)
+    assert (status.items, status.controls, status.complete, status.wanted, status.labelled) == (6, 0, 2, 2, 2)
 
 
 def test_a_lease_is_renewed_while_a_person_works_on_the_item(site: Site) -> None:

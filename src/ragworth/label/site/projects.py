@@ -165,7 +165,10 @@ def is_last_owner(user: User) -> bool:
 
 @dataclass(frozen=True)
 class ProjectStatus:
-    """Counts of one project. ``wanted`` and ``labelled`` are judgments, of K for each item."""
+    """Counts of one project. ``wanted`` and ``labelled`` are judgments: K for each item, or those of items that opened.
+
+    ``controls`` are gold items and repeats, which don't count.
+    """
 
     items: int
     controls: int
@@ -178,30 +181,27 @@ class ProjectStatus:
     adjudicated: int
 
 
+IS_CONTROL = Q(gold__isnull=False) | ~Q(repeat_of="")
+PENDING = (Assignment.LEASED, Assignment.RESERVED)
+
+
 def status_of(project: Project) -> ProjectStatus:
     """How far a project is."""
-    counted = Q(slots__isnull=False)
-    held = Assignment.objects.filter(item=OuterRef("pk"), state=Assignment.LEASED)
+    mine = Assignment.objects.filter(item=OuterRef("pk"))
+    is_full = Exists(mine.filter(state=Assignment.DONE)) if project.after_id else Q(open_slots=0)
     items = ProjectItem.objects.filter(project=project).aggregate(
         items=Count("id"),
-        counted=Count("id", filter=counted),
-        complete=Count("id", filter=counted & Q(open_slots=0) & ~Exists(held)),
+        controls=Count("id", filter=IS_CONTROL),
+        complete=Count("id", filter=~IS_CONTROL & is_full & ~Exists(mine.filter(state__in=PENDING))),
         disputed=Count("id", filter=Q(disputed=True)),
         adjudicated=Count("id", filter=Q(adjudicated=True)),
     )
+    counted = Q(item__gold__isnull=True, item__repeat_of="")
     states = Assignment.objects.filter(project=project).aggregate(
-        done=Count("id", filter=Q(state=Assignment.DONE, item__slots__isnull=False)),
+        labelled=Count("id", filter=counted & Q(state=Assignment.DONE)),
+        pending=Count("id", filter=counted & Q(state__in=PENDING)),
         skipped=Count("id", filter=Q(state=Assignment.SKIPPED)),
         extra=Count("id", filter=Q(state=Assignment.EXTRA)),
     )
-    return ProjectStatus(
-        items=items["items"],
-        controls=items["items"] - items["counted"],
-        complete=items["complete"],
-        wanted=items["counted"] * project.judgments,
-        labelled=states["done"],
-        skipped=states["skipped"],
-        extra=states["extra"],
-        disputed=items["disputed"],
-        adjudicated=items["adjudicated"],
-    )
+    pending, wanted = states.pop("pending"), (items["items"] - items["controls"]) * project.judgments
+    return ProjectStatus(**items, **states, wanted=states["labelled"] + pending if project.after_id else wanted)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from django.urls import path
+from django.urls.converters import IntConverter
 
 from ragworth.label.site.models import ADJUDICATOR, OWNER, ROLES
 
@@ -16,6 +17,12 @@ OWNERS = frozenset({OWNER})
 
 PERMISSIONS: dict[str, frozenset[str]] = {}
 """Name of a route → roles that may open it."""
+
+
+class RowId(IntConverter):
+    """The id of a row in an address: a number that every database can look up."""
+
+    regex = "[0-9]{1,18}"
 
 
 def route(pattern: str, view: Callable[..., Any], name: str, roles: frozenset[str]) -> Any:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from django.contrib import admin
-from django.urls import path
+from django.urls import path, register_converter
 
-from ragworth.label.site.roles import EVERYONE, OWNERS, REVIEWERS, SIGNED_IN, route
+from ragworth.label.site.roles import EVERYONE, OWNERS, REVIEWERS, SIGNED_IN, RowId, route
 from ragworth.label.site.views import account, adjudication, labelling, managing, overview, people, room
 
+register_converter(RowId, "id")
 urlpatterns = [
     route("", overview.home, "home", SIGNED_IN),
     route("login/", account.sign_in, "login", EVERYONE),
@@ -16,7 +17,7 @@ urlpatterns = [
     route("join/<str:token>/", account.join, "join", EVERYONE),
     # Labelling
     route("p/<slug:slug>/label/", labelling.label_page, "label", SIGNED_IN),
-    route("p/<slug:slug>/label/<int:item>/", labelling.label_page, "relabel", SIGNED_IN),
+    route("p/<slug:slug>/label/<id:item>/", labelling.label_page, "relabel", SIGNED_IN),
     route("p/<slug:slug>/answer/", labelling.answer, "answer", SIGNED_IN),
     route("p/<slug:slug>/next/", labelling.next_card, "next", SIGNED_IN),
     route("p/<slug:slug>/hold/", labelling.hold_items, "hold", SIGNED_IN),
@@ -31,12 +32,12 @@ urlpatterns = [
     route("p/<slug:slug>/", managing.project_page, "project", OWNERS),
     route("p/<slug:slug>/items/", managing.item_list, "items", OWNERS),
     route("p/<slug:slug>/items/add/", managing.upload_items, "add-items", OWNERS),
-    route("p/<slug:slug>/items/<int:item>/", managing.item_page, "item", OWNERS),
+    route("p/<slug:slug>/items/<id:item>/", managing.item_page, "item", OWNERS),
     route("p/<slug:slug>/open/", managing.set_open, "set-open", OWNERS),
     route("p/<slug:slug>/export/<str:format>/", managing.download, "export", OWNERS),
     route("people/", people.people_page, "people", OWNERS),
     route("people/invite/", people.invite, "invite", OWNERS),
-    route("people/<int:person>/", people.change_person, "change-person", OWNERS),
+    route("people/<id:person>/", people.change_person, "change-person", OWNERS),
     route("audit/", people.audit_page, "audit", OWNERS),
     # The reading room
     route("room/", room.room_page, "room", OWNERS),
@@ -44,7 +45,7 @@ urlpatterns = [
     route("room/report/", room.report_page, "room-report", OWNERS),
     route("room/label/", room.label_this, "room-label", OWNERS),
     route("room/share/", room.share, "room-share", OWNERS),
-    route("room/share/<int:link>/revoke/", room.revoke_share, "room-revoke", OWNERS),
+    route("room/share/<id:link>/revoke/", room.revoke_share, "room-revoke", OWNERS),
     route("share/<str:token>/", room.shared_room, "shared-room", EVERYONE),
     route("share/<str:token>/query/", room.shared_query, "shared-query", EVERYONE),
     route("share/<str:token>/report/", room.shared_report, "shared-report", EVERYONE),
