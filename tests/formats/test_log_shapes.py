@@ -60,6 +60,7 @@ def test_a_log_whose_name_is_not_utf8(tmp_path: Path) -> None:
     [
         ([{"model": "a"}, {"model": "b"}], "'model' names the systems ('a', 'b')"),
         ([{"trial": 0}, {"trial": 1}], "'trial' numbers the repeats"),
+        ([{"top_k": 3}, {"top_k": 5}], "'top_k' names the systems ('3', '5')"),
         (
             [{"model": name, "seed": seed} for name in "ab" for seed in (7, 8)],
             "'model' names the systems ('a', 'b') and 'seed' numbers the repeats",
@@ -81,9 +82,22 @@ def test_a_column_that_tells_answers_to_a_question_apart(
     noted, answers = log.contexts or log.answers, log.answers
     assert noted is not None and noted.notes[0].endswith(f"questions recur, and {told}") and answers is not None
     assert log.collection.queries.height == 2 and answers.frame.height == len(rows) and log.outcomes is None
-    assert len(answers.distinct("system")) == (2 if "model" in more[0] else 1)
+    assert len(answers.distinct("system")) == (2 if "trial" not in more[0] else 1)
     framed = load(pl.DataFrame(rows)).answers
     assert framed is not None and framed.frame["system"].n_unique() == answers.frame["system"].n_unique()
+
+
+def test_two_columns_that_together_name_the_systems(save: Save) -> None:
+    rows = [
+        record | {"llm": llm, "retriever": search, "host": "x"}
+        for llm in "ab"
+        for search in ("bm25", "dense")
+        for record in RECORDS
+    ]
+    answers = load(save("log.jsonl", as_lines(*rows))).answers
+    assert answers is not None
+    assert sorted(answers.distinct("system")) == ["a + bm25", "a + dense", "b + bm25", "b + dense"]
+    assert "'llm + retriever' names the systems" in answers.notes[0]
 
 
 def test_a_column_that_tells_some_answers_apart_is_not_mapped(save: Save) -> None:

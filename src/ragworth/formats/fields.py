@@ -83,6 +83,9 @@ SYSTEM_COLUMNS = (
 )
 """Names of columns that may name the systems."""
 
+JOIN = " + "
+"""Between the names of columns whose values together are one name."""
+
 
 SYNONYMS = {
     "query_id": "query",
@@ -160,7 +163,7 @@ class FieldFinder:
             return None
         value = row.get(key)
         if value is None and field in self.columns and key not in row:
-            value = _follow(row, key)
+            value = _follow(row, key) if JOIN not in key else _join(row, key.split(JOIN))
         if field in self.columns and (value is not None or key in row):
             self.found.add(key)
         return None if isinstance(value, float) and math.isnan(value) else value
@@ -188,6 +191,12 @@ def quote_argument(text: str) -> str:
 def _toml_pair(text: str) -> str:
     name, _, value = text.partition("=")
     return f"{name} = {json.dumps(value, ensure_ascii=False)}"
+
+
+def _join(row: Mapping[str, Any], columns: list[str]) -> str | None:
+    """The values of several columns as one name."""
+    values = [str(row[column]) for column in columns if row.get(column) is not None]
+    return JOIN.join(values) or None
 
 
 def _follow(row: Mapping[str, Any], path: str) -> Any:

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations
 
 from ragworth.errors import FormatError, Hint, format_list, quote_short
-from ragworth.formats.fields import SYSTEM_COLUMNS, FieldFinder, plain_name, quote_argument
+from ragworth.formats.fields import JOIN, SYSTEM_COLUMNS, FieldFinder, plain_name, quote_argument
+
+SETTING_COLUMNS = (
+    *("reranker", "embedding", "embedding_model", "embedder", "prompt_version", "prompt_name", "prompt_id", "top_k"),
+    *("chunk_size", "strategy", "technique", "rag_type", "mode", "setting", "arm"),
+)
+"""Names of columns with settings that may tell systems apart."""
+
+MAX_TRIES = 12
+"""Maximum number of mappings that are tried."""
 
 REPEAT_COLUMNS = ("run", "run_id", "trial", "attempt", "iteration", "repetition", "replicate", "seed", "sample")
 """Names of columns that may number the answers of a system to a question."""
@@ -17,7 +27,7 @@ PASSAGE_COLUMNS = ("rank", "position", "chunk_id", "chunk_index", "passage_id", 
 
 def tells_apart(columns: Iterable[str]) -> bool:
     """Whether a column may be mapped if questions recur."""
-    return not {*SYSTEM_COLUMNS, *REPEAT_COLUMNS}.isdisjoint(map(plain_name, columns))
+    return not {*SYSTEM_COLUMNS, *SETTING_COLUMNS, *REPEAT_COLUMNS}.isdisjoint(map(plain_name, columns))
 
 
 def system_column(columns: Iterable[str]) -> str | None:
@@ -30,15 +40,15 @@ def mappings_to_try(finder: FieldFinder) -> Iterator[dict[str, str]]:
     used = {key for keys in finder.known_keys() for field, key in keys.items() if field in ("question", "answer")}
     fields = {field for keys in finder.known_keys() for field in keys}
     free = [column for column in finder.seen if column not in used]
-    wanted = {
-        "system": [column for column in free if plain_name(column) in SYSTEM_COLUMNS],
-        "repeat": [column for column in free if plain_name(column) in REPEAT_COLUMNS],
-    }
-    systems, repeats = (
-        [] if name in fields else [{name: column} for column in columns] for name, columns in wanted.items()
-    )
-    yield from [*systems, *repeats]
-    yield from (one | other for one in systems for other in repeats)
+    naming = [column for column in free if plain_name(column) in (*SYSTEM_COLUMNS, *SETTING_COLUMNS)]
+    systems = [] if "system" in fields else [{"system": column} for column in naming]
+    numbering = [column for column in free if plain_name(column) in REPEAT_COLUMNS]
+    repeats = [] if "repeat" in fields else [{"repeat": column} for column in numbering]
+    pairs = [{"system": JOIN.join(pair)} for pair in combinations(naming, 2)] if systems else []
+    both = [one | other for one in systems for other in repeats]
+    yield from [*systems, *repeats, *both, *pairs][:MAX_TRIES]
+    if len(systems) > 2:
+        yield {"system": JOIN.join(naming)}
 
 
 def mapping_note(mapping: Mapping[str, str], systems: Iterable[str]) -> str:
