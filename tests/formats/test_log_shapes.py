@@ -308,3 +308,24 @@ def test_a_request_with_a_text_for_input(save: Save) -> None:
 def test_reference_outputs_in_columns_of_langsmith(save: Save) -> None:
     log = load(save("log.csv", "inputs.question,outputs.answer,reference.answer\nWho?,Ann,Bob\n"))
     assert log.collection.answers["text"].to_list() == ["Bob"]
+
+
+def test_systems_in_our_own_format(save: Save) -> None:
+    shown = {
+        "query_id": "q1",
+        "query": "Who?",
+        "retrieved_context": [{"doc_id": "d1", "text": "Ann did."}],
+        "answer": "Ann",
+    }
+    answers = load(save("log.jsonl", as_lines(*(shown | {"model": name} for name in "ab")))).answers
+    assert answers is not None and answers.distinct("system") == ["a", "b"]
+    with pytest.raises(FormatError, match="occurs twice"):
+        load(save("log.jsonl", as_lines(shown, shown)))
+
+
+def test_frames_by_the_names_of_systems_or_splits() -> None:
+    frame = pl.DataFrame(RECORDS)
+    answers = load({"a": frame, "b": frame}).answers
+    assert answers is not None and answers.distinct("system") == ["a", "b"]
+    split = load({"train": frame[:1], "test": frame[1:]}).answers
+    assert split is not None and len(split.distinct("system")) == 1 and split.frame.height == 2

@@ -22,11 +22,14 @@ import polars as pl
 
 from ragworth.collection import Collection
 from ragworth.errors import BadLine, FormatError, quote_short
+from ragworth.formats import log
 from ragworth.formats.columns import bad_lines_error, skipped_note
 from ragworth.formats.contract import FileSample, Format, LoadedCollection
 from ragworth.formats.fields import FIELDS, GRADE_FIELDS, FieldFinder
 from ragworth.formats.files import PathOrStr, create_file, run_name, source_name
 from ragworth.formats.json_rows import are_run_rows, expected_row, read_run_rows, read_table_rows
+from ragworth.formats.log_collector import TWICE
+from ragworth.formats.log_repeats import tells_apart
 from ragworth.formats.log_rows import read_record
 from ragworth.formats.rag_log import LogBuilder
 from ragworth.formats.values import WrongLineError, as_id, as_text, read_values
@@ -71,6 +74,8 @@ def load(path: PathOrStr, *, system: str | None = None, skip_bad_lines: bool = F
                 raise WrongLineError("the list 'retrieved_context' is missing")
             builder.add(read_record(item, finder, number))
         except WrongLineError as error:
+            if TWICE in str(error) and tells_apart(item):
+                return log.FORMAT.do("load")(path, system=system, skip_bad_lines=skip_bad_lines)  # type: ignore[no-any-return]
             bad.append(BadLine(number, str(error)))
             if not skip_bad_lines:
                 raise bad_lines_error(path, bad, EXPECTED) from error

@@ -47,6 +47,8 @@ def read_rows(data: Any, source: str = "") -> MemoryRows:
     if hasattr(type(data), "columns") or hasattr(data, "__arrow_c_stream__") or hasattr(data, "collect"):
         return _make_rows(to_frame(data, source=source).to_dicts(), cells=True)
     if isinstance(data, Mapping):
+        if data and all(hasattr(each, "columns") or hasattr(each, "column_names") for each in data.values()):
+            data = {str(name): read_rows(each, source).values for name, each in data.items()}
         return _read_dict(data)
     held = next((rows for name in HOLDERS if isinstance(rows := getattr(data, name, None), list) and rows), None)
     if held is None and callable(getattr(data, "to_list", None)):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from ragworth.errors import format_list, quote_short
@@ -177,7 +176,7 @@ def _parts(row: Any, columns: Row) -> list[Any]:
     return split_row({**columns, **row}) or split_row(row, 1) or [row]
 
 
-_LOG = LogFormat(
+FORMAT = LogFormat(
     name="side-by-side",
     title="a log with several systems in each row",
     expected="a question in each record, and answers of several systems, such as answer_a and answer_b",
@@ -185,4 +184,3 @@ _LOG = LogFormat(
     recognise=_recognise,
     parse=_parse,
 ).format()
-FORMAT = replace(_LOG, columns=())  # an unknown file is closer to one with a system in each row
