@@ -1,4 +1,4 @@
-"""Precision and recall of the checks of ragworth build on 320 planted faults, and on 300 that are held out.
+"""Precision and recall of the checks of ragworth build on 360 planted faults, and on 300 that are held out.
 
     python -m benchmarks.planted_faults [--held-out] [--endpoint] [--encoder none]
 
@@ -26,17 +26,19 @@ from ragworth.build.questions.contract import SourceSpan
 PLACES = 150
 PLANTED = {
     "verbatim": 40,
+    "stated": 20,
     "self-contained": 45,
     "language": 30,
     "copied": 35,
     "duplicate": 40,
+    "consistent": 20,
     "answerable": 40,
     "closed-book": 30,
     "each-passage": 20,
     "unanswerable": 20,
     "round-trip": 20,
 }
-"""Faults by the check that should find them: 320 in all."""
+"""Faults by the check that should find them: 360 in all."""
 
 KINDS = (
     "lighthouse",
@@ -154,6 +156,26 @@ def _verbatim(world: World, id: str, clean: Question, place: Place, number: int)
     world.add(question, ((place.built,), answer), fault="verbatim")
 
 
+def _stated(world: World, id: str, clean: Question, place: Place, number: int) -> None:
+    """An answer with a number, or a name, that the passage doesn't have."""
+    text = f"What or who did the town council of {1200 + number} remember about the {place.name}?"
+    answer = (f"its {place.height + 400} steps", f"Ulf Brandt{'e' * number}")[number % 2]
+    span = (SourceSpan(place.passage, place.built),)
+    world.add(replace(clean, id=id, text=text, answers=(answer,), spans=span), ((place.built,), answer), fault="stated")
+
+
+def _consistent(world: World, id: str, clean: Question, place: Place, number: int) -> None:
+    """The same question twice in a row, first with the right answer and then with another one."""
+    if number % 2:
+        other = replace(world.questions[-1], id=id, answers=(str(place.year + 500),))
+        world.add(other, fault="consistent")
+        return
+    text = f"In which year did the finished {place.name} receive its guests from county {number}?"
+    span = (SourceSpan(place.passage, place.built),)
+    question = replace(clean, id=id, text=text, answers=(str(place.year),), spans=span)
+    world.add(question, ((place.built,), str(place.year)), fault="consistent")
+
+
 def _self_contained(world: World, id: str, clean: Question, place: Place, number: int) -> None:
     if number % 3 == 2:
         text = f"{PRONOUNS[(number // 3) % len(PRONOUNS)][:-1]} in {1000 + number}?"
@@ -260,10 +282,12 @@ def _plant_pairs(world: World, every: list[Place], draw: random.Random) -> None:
 Planter = Callable[[World, str, Question, Place, int], None]
 PLANTERS: dict[str, Planter] = {
     "verbatim": _verbatim,
+    "stated": _stated,
     "self-contained": _self_contained,
     "language": _language,
     "copied": _copied,
     "duplicate": _duplicate,
+    "consistent": _consistent,
     "answerable": _answerable,
     "closed-book": _closed_book,
     "unanswerable": _unanswerable,

@@ -44,7 +44,7 @@ def planted() -> tuple[World, CheckResult]:
 def test_every_check_finds_its_planted_faults_and_leaves_the_clean_questions_alone(
     planted: tuple[World, CheckResult],
 ) -> None:
-    assert sum(PLANTED.values()) == 320
+    assert sum(PLANTED.values()) == 360
     rows = measure(*planted)
     assert {row.check for row in rows} == set(CHECKS.names()) == set(PLANTED)
     for row in rows:
@@ -79,6 +79,35 @@ def test_a_reader_that_declines_in_words_confirms_an_unanswerable_question() -> 
     with Job(Scripted(reply), None) as job:
         found = run_checks(asked, CheckSettings(("unanswerable",), "none"), job).frame
     assert found["verdict"].to_list() == ["pass"], found
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict"),
+    [
+        ("four times a day", "pass"),
+        ("4 times a day", "pass"),
+        ("3 May 1874", "pass"),
+        ("5 times a day", "fail"),
+        ("Ulf Brandt", "fail"),
+        ("the German engineers", "unknown"),
+        ("rather often", "unknown"),
+    ],
+)
+def test_whether_passages_state_an_answer(answer: str, verdict: str) -> None:
+    passages = pl.DataFrame({"passage": ["p"], "text": ["Since May 3, 1874 Germans cross it four times a day."]})
+    asked = QuestionSet((Question("q", "How is it?", (answer,), ("p",)),), passages)
+    assert run_checks(asked, CheckSettings(("stated",), "none")).frame["verdict"].to_list() == [verdict]
+
+
+def test_questions_in_the_same_words_have_the_same_answers() -> None:
+    asked = [("Who built it?", ("Ann Lee",)), ("who built it ?", ("Bob Hart",)), ("Who built it?", ("Lee", "Ann Lee"))]
+    asked += [("Who sold it?", ("Ann",)), ("Who sold it?", ("ann",)), ("When was it sold?", ("1820",))]
+    questions = [Question(f"q{number}", text, answers) for number, (text, answers) in enumerate(asked)]
+    questions.append(Question("q6", "When was it sold?", answerable=False))
+    passages = pl.DataFrame({"passage": [], "text": []}, schema={"passage": pl.String, "text": pl.String})
+    found = run_checks(QuestionSet(tuple(questions), passages), CheckSettings(("consistent",), "none"))
+    assert found.failed("consistent") == ["q0", "q1", "q2", "q5", "q6"]
+    assert found.frame["reason"][1] == "it accepts 'Bob Hart', and q0, which asks the same, 'Ann Lee'"
 
 
 def test_a_question_that_repeats_only_dropped_ones_is_kept() -> None:

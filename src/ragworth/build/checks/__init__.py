@@ -17,9 +17,11 @@ CHECKS: Registry[type[Check]] = Registry(
     "ragworth.checks",
     {
         "verbatim": "ragworth.build.checks.verbatim:Verbatim",
+        "stated": "ragworth.build.checks.stated:StatedAnswer",
         "self-contained": "ragworth.build.checks.self_contained:SelfContained",
         "language": "ragworth.build.checks.language:SameLanguage",
         "copied": "ragworth.build.checks.copied:NotCopied",
+        "consistent": "ragworth.build.checks.consistent:ConsistentAnswers",
         "answerable": "ragworth.build.checks.answerable:AnswerableWithPassages",
         "closed-book": "ragworth.build.checks.closed_book:NeedsPassage",
         "each-passage": "ragworth.build.checks.each_passage:NeedsEachPassage",

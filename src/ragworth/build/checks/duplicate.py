@@ -80,7 +80,7 @@ class NoDuplicate(Check):
 
     def _alike(self, questions: Sequence[Question], vectors: Floats | None) -> Iterator[tuple[int, int, float]]:
         """Pairs that are alike enough to ask the same, the earlier one first. A pair may come more than once."""
-        plain = [" ".join(_words(text)) or text for text in _texts(questions)]
+        plain = [plain_question(text) for text in _texts(questions)]
         grams = lru_cache(MAX_SHINGLED)(lambda number: shingles(plain[number]))
         for one, other in minhash_pairs(plain):
             if (overlap := jaccard(grams(one), grams(other))) >= self.wording:
@@ -126,6 +126,11 @@ def _same_request(one: Question, other: Question) -> bool:
         for answers, accepted in ((one.answers, other), (other.answers, one))
         for answer in answers
     )
+
+
+def plain_question(text: str) -> str:
+    """The words that make a question another one, without case and marks."""
+    return " ".join(_words(text)) or text
 
 
 def _words(text: str) -> list[str]:
