@@ -232,11 +232,12 @@ def test_labels_after_marks_without_reasoning(opened: Opened, marks: list[str]) 
     assert found.usage.new_tokens == 17
 
 
-def test_labels_after_a_blank(opened: Opened) -> None:
+@pytest.mark.parametrize("blank", [" ", "\n", "▁", "Ġ"])
+def test_labels_after_a_blank(opened: Opened, blank: str) -> None:
     model, server = opened()
     assert model.card
-    top = [{"token": " No", "logprob": math.log(0.7)}, {"token": " Yes", "logprob": math.log(0.2)}]
-    step = {"token": " No", "logprob": math.log(0.7), "top_logprobs": top}
+    top = [{"token": f"{blank}{label}", "logprob": math.log(p)} for label, p in (("No", 0.7), ("Yes", 0.2))]
+    step = {"token": top[0]["token"], "logprob": math.log(0.7), "top_logprobs": top}
     choice = {"message": {"content": " No"}, "finish_reason": "length", "logprobs": {"content": [step]}}
     server.script(edited(lambda value: value | {"choices": [choice]}))
     found = model.choose([Choose(CHAT, ("Yes", "No"))])[0]

@@ -144,6 +144,14 @@ def test_a_table_that_lost_tokens_is_not_shown_at_all() -> None:
             "no-text",
             "only reasoning",
         ),
+        (
+            chat(message={"role": "assistant"}, finish_reason="length")
+            | {"usage": {"prompt_tokens": 9, "completion_tokens": 0, "total_tokens": 41}},
+            "no-text",
+            "only reasoning",
+        ),
+        (chat(message={"content": [{"type": "reasoning", "summary": []}]}), "no-text", "only reasoning"),
+        (chat(message={"content": None, "reasoning_details": [{"text": "hm"}]}), "no-text", "only reasoning"),
         (chat(message={"content": ["Hi"]}), "malformed", "a part of the text is a string"),
         (chat(message={"content": "", "refusal": "no"}), "refused", "refused to answer"),
         (chat(message={"content": None, "refusal": "no"}), "refused", "refused to answer"),

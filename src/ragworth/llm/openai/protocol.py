@@ -33,6 +33,8 @@ TEMPERATURE, STOP_FIELD, SYSTEM_TURN = "temperature", "stop", "system"
 MAX_STEPS, MAX_TOP = 200_000, 1000
 """Maximum plausible tokens of a text, and likeliest ones at each position."""
 
+_REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "thinking")
+
 S = TypeVar("S", bound=Sized)
 
 
@@ -177,9 +179,9 @@ def _read_choice(choice: dict[str, Any], shown: bool, hidden: bool) -> ReplyChoi
     finish = read_finish(choice)
     message = choice if "text" in choice else _field(choice, "message", dict)
     text = message.get("text" if "text" in choice else "content")
-    reasoned = hidden or bool(message.get("reasoning_content") or message.get("reasoning"))
+    reasoned = hidden or any(message.get(name) for name in _REASONING_FIELDS)
     if isinstance(text, list):
-        reasoned = reasoned or any(isinstance(part, dict) and part.get("type") == "thinking" for part in text)
+        reasoned |= any(isinstance(part, dict) and part.get("type") in ("thinking", "reasoning") for part in text)
         text = _join_parts(text)
     if not text and finish == CONTENT_FILTER:
         raise EndpointError(Failure("refused", WITHHELD, retry=False))
@@ -264,15 +266,20 @@ def read_counts(value: Any) -> TokenCounts:
     Some endpoints count hidden reasoning only in the total, or only in the details.
     """
     usage = _object_or_empty(value, "usage")
-    prompt, new, total = (_count(usage, name) for name in ("prompt_tokens", "completion_tokens", "total_tokens"))
-    reasoning = _hidden_reasoning(usage)
-    if prompt and total > prompt + new:
-        return TokenCounts(prompt, total - prompt)
-    return TokenCounts(prompt, new + reasoning if reasoning > new else new)
+    prompt, new = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
+    reasoning, unlisted = _hidden_reasoning(usage), _beyond_parts(usage)
+    return TokenCounts(prompt, new + (unlisted or (reasoning if reasoning > new else 0)))
 
 
 def _hidden_reasoning(usage: dict[str, Any]) -> int:
-    return _count(_object_or_empty(usage, "completion_tokens_details"), "reasoning_tokens")
+    """Tokens of hidden reasoning, whether they are among those written or not."""
+    return _count(_object_or_empty(usage, "completion_tokens_details"), "reasoning_tokens") or _beyond_parts(usage)
+
+
+def _beyond_parts(usage: dict[str, Any]) -> int:
+    """Tokens in the total that were neither read nor written."""
+    prompt, new, total = (_count(usage, name) for name in ("prompt_tokens", "completion_tokens", "total_tokens"))
+    return max(0, total - prompt - new) if prompt else 0
 
 
 def _object_or_empty(value: Any, name: str) -> dict[str, Any]:

@@ -60,6 +60,9 @@ by both need not be counted.
 MARK_TOKENS = 16
 """Tokens to request if an output begins with marks of reasoning, which may be empty."""
 
+BLANKS = " \t\r\n\u2581\u0120\u010a"
+"""Blanks, and the signs for them in vocabularies: ▁ (SentencePiece), Ġ and Ċ (byte-level BPE)."""
+
 T = TypeVar("T")
 
 
@@ -230,8 +233,8 @@ class EndpointRequest:
         if not is_text(prompt) and not any(
             one.text and label.startswith(one.text) for one in shown for label in request.labels
         ):
-            # Some tokenizers begin every reply with a blank.
-            shown = tuple(one._replace(text=one.text.lstrip()) for one in shown)
+            # Some tokenizers begin every reply with a blank, and some servers show the tokenizer's sign for it.
+            shown = tuple(one._replace(text=one.text.lstrip(BLANKS)) for one in shown)
         for one in shown:
             alike = [label for label in request.labels if one.text and label.startswith(one.text)]
             if len(alike) > 1:
