@@ -59,6 +59,9 @@ def test_a_system_that_is_worse_than_another_one_does_not_lead() -> None:
         "No system answers best. On the 20 of 40 questions that have a grade for all, a is first: 75 % of its answers "
         "are correct. But b is significantly better than a on the questions that both have."
     )
+    assert found.standings[2].sentence.endswith(
+        "; 50 points below a (95 % interval 25 to 74 points; over the 20 questions that both have)."
+    )
 
 
 def test_a_system_with_few_grades_does_not_lead() -> None:

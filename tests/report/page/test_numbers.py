@@ -194,6 +194,14 @@ def test_noise_predicts_nothing() -> None:
     assert _best_sentence("grade", found).startswith("No metric reliably predicts grade; m")
 
 
+def test_a_metric_that_goes_against_the_answers_is_not_called_close() -> None:
+    truth = np.random.default_rng(1).normal(size=90)
+    said = _best_sentence("grade", predictions({"against": -truth}, truth))
+    assert said.startswith(
+        "No metric reliably predicts grade; against comes closest, in the wrong direction: ρ = −1.00"
+    )
+
+
 def test_metrics_with_the_same_values_predict_alike() -> None:
     rng = np.random.default_rng(1)
     truth = rng.normal(size=90)
@@ -309,7 +317,7 @@ def test_no_difference_is_claimed_where_its_interval_includes_0(up: int) -> None
     assert "includes 0" in said
     assert "0.031" in said
     clear = _sentence("m", "a", "b", means, ranking(row | {"n": 20, "low": up * 0.01, "high": up * 0.12}))
-    assert clear.startswith(f"{'beats' if up > 0 else 'trails'} a by 0.05 m, 95 % interval")
+    assert clear == f"{'beats' if up > 0 else 'trails'} a by 0.05 m, 95 % interval 0.01 to 0.12"
 
 
 def test_systems_share_a_letter_where_their_sentence_finds_no_difference() -> None:

@@ -136,7 +136,7 @@ def test_sentences_say_what_each_system_is_worth(realistic: page.Page) -> None:
         view.standings[0].sentence,
     )
     assert re.match(
-        r"adversary trails oracle by 0\.\d+ UDCG@5, 95 % interval −0\.\d+ to −0\.\d+",
+        r"adversary trails oracle by 0\.\d+ UDCG@5, 95 % interval 0\.\d+ to 0\.\d+",
         view.standings[-1].sentence,
     )
     best, worst = view.standings[0], view.standings[-1]

@@ -76,7 +76,8 @@ class AnswerSentences:
             return f"{system}: no answer has a value of {self.main}{f' ({mine.missing})' if mine else ''}."
         facts = "; ".join(filter(None, [self.scale.interval(mine.low, mine.high), *self._coverage(mine)]))
         known = f" ({facts})" if facts else ""
-        if (common := self.ranking.shared_means.get(system)) is None:
+        common = self.ranking.shared_means.get(system)
+        if common is None or common.n == mine.n:
             words = f"{system}: {self.value(mine)}{known}"
         else:
             span = self.scale.interval(common.low, common.high)
@@ -90,14 +91,15 @@ class AnswerSentences:
             return f"; it can't be compared with {baseline}: no question has a value for both"
         ends = row["low"], row["high"]
         span = self.scale.difference_interval(*ends)
-        size, difference = (self.scale.difference(each, *ends) for each in (abs(row["difference"]), row["difference"]))
         shared = format_count(row["n"], "question")
         both = f"over the {shared} that both have" if row["n"] < row["total"] else ""
         if is_different(row, ALPHA):
-            known = "; ".join(filter(None, (span, both)))
-            side = "above" if row["difference"] > 0 else "below"
-            return f"; {size} {side} {baseline}{f' ({known})' if known else ''}"
-        facts = [f"difference {difference}", both, span]
+            above = row["difference"] > 0
+            sized = span if above or row["low"] is None else self.scale.difference_interval(-row["high"], -row["low"])
+            known = "; ".join(filter(None, (sized, both)))
+            size = self.scale.difference(abs(row["difference"]), *ends)
+            return f"; {size} {'above' if above else 'below'} {baseline}{f' ({known})' if known else ''}"
+        facts = [f"difference {self.scale.difference(row['difference'], *ends)}", both, span]
         if row["p_holm"] < ALPHA:
             facts.append("the test alone finds a difference, but too few answers differ to rely on it")
         elif row["p"] < ALPHA:

@@ -193,8 +193,9 @@ def _sentence(
             "few queries differ to rely on it"
         )
     better = (difference > 0) == higher_is_better(main)
-    size = signed(abs(difference), digits)
-    return f"{'beats' if better else 'trails'} {baseline} by {size} {main}, {span}"
+    if difference < 0 and ends[0] is not None and ends[1] is not None:
+        span, digits = _interval_words(-ends[1], -ends[0], row["n"], row.get("conversations"))
+    return f"{'beats' if better else 'trails'} {baseline} by {signed(abs(difference), digits)} {main}, {span}"
 
 
 def _queries(row: Mapping[str, Any]) -> str:

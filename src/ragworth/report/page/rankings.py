@@ -195,7 +195,7 @@ def _pairs_with_best(order: Sequence[str], baseline: object) -> list[tuple[str, 
 def _shared_means(
     scores: Scores, metric: str, seed: int, conversations: Mapping[str, str] | None
 ) -> SharedMeans | None:
-    """Means over the queries that all systems have a value for; None if that is all queries, or one system's."""
+    """Means over the queries that all systems have a value for; None if all have values for the same queries."""
     found = score_matrices(scores)
     if not found:
         return None
@@ -203,7 +203,7 @@ def _shared_means(
     there = ~np.isnan(matrix.values)
     total = len(there)
     some = [i for i in range(len(matrix.systems)) if there[:, i].any()]
-    if len(some) < 2 or there[:, some].all():
+    if len(some) < 2 or (there[:, some] == there[:, some[:1]]).all():
         return None
     most = max(int(there[:, i].sum()) for i in some)
     ranked = [i for i in some if 2 * there[:, i].sum() >= min(total, 2 * most)]

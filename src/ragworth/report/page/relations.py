@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from ragworth.answer_outcomes import outcome_direction
+from ragworth.comparison import higher_is_better
 from ragworth.diagnosis import passage_kind
 from ragworth.errors import format_count, format_list
 from ragworth.report.charts.base import Spec
@@ -90,7 +91,7 @@ def prediction_figure(given: FigureSources) -> Figure | str:
     units = "whole conversations" if turns else "queries"
     caption = (
         "Rank correlation of each metric with what came of the context, over all systems and queries; intervals by "
-        f"resampling {units}. If lower is better of either, they should go against each other. "
+        f"resampling {units}. If lower is better for one of the two, ρ should be negative. "
         f"{' '.join(_best(found))}"
     )
     if flat := [name for name in given.overview.metrics if name not in found["metric"]]:
@@ -112,6 +113,9 @@ def _best_sentence(outcome: str, part: pl.DataFrame) -> str:
     names = rows.filter((pl.col("rho") - first["rho"]).abs() < ROUNDING)["metric"].to_list()
     surest, none = first["metric"] != top["metric"], f"No metric reliably predicts {outcome}"
     words = best_words(names, sure=bool(reliable.height), how=f"{outcome} best", none=none, surest=surest)
+    alike = higher_is_better(first["metric"]) == higher_is_better(outcome)
+    if not reliable.height and (first["rho"] < 0) == alike:
+        words += ", in the wrong direction"
     words += f": {_rho(first)}"
     others = part.filter(pl.col("apart").is_not_null() & ~pl.col("metric").is_in(names))
     if surest:
