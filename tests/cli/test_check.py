@@ -140,7 +140,7 @@ def test_labels_are_counted_by_what_they_are_about(tmp_path: Path) -> None:
     assert "4 relevance labels, 3 human-utility labels, 1 label without a value" in done.stdout, done.output
 
 
-@pytest.mark.parametrize("command", [("check",), ("evaluate",), ("score", "-m", "P@1", "--qrels", "q")])
+@pytest.mark.parametrize("command", [("check",), ("evaluate",)])
 def test_standard_input_is_named(command: tuple[str, ...]) -> None:
     done = CliRunner().invoke(main, [*command, "-"])
     assert done.exit_code == 2 and "standard input isn't read: save it as a file" in done.output

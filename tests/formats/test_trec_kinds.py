@@ -5,7 +5,8 @@ from __future__ import annotations
 import gzip
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -198,3 +199,45 @@ def test_a_pipe_is_read_once(tmp_path: Path) -> None:
     path.write_text(RUN)
     reader.join(10)
     assert list(map(type, caught)) == [RunGivenError]
+
+
+@contextmanager
+def piped(text: str, fd: int) -> Iterator[None]:
+    """What a shell does with ``echo TEXT | ragworth score -``."""
+    before, (reader, writer) = os.dup(fd), os.pipe()
+    os.write(writer, text.encode())
+    os.close(writer)
+    os.dup2(reader, fd)
+    os.close(reader)
+    yield
+    os.dup2(before, fd)
+    os.close(before)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="this system has no /dev/fd")
+@pytest.mark.parametrize("path", ["-", "/dev/fd/0"])
+def test_what_is_piped_in_can_be_read_again(path: str) -> None:
+    with piped("q1 Q0 d1 1 2.5 t\n\nq1 Q0 d1 2 1.5 t\n", 0):
+        with pytest.raises(FormatError, match="line 3: passage 'd1' again for query 'q1'"):
+            read_contexts(path)
+        contexts = read_contexts(path, skip_bad_lines=True)
+    assert contexts.frame.height == 1 and "1 bad line skipped" in contexts.notes[0]
+    with piped("q2 Q0 d7 1 2.5 t\n", 0):
+        assert read_contexts(path).frame["passage"].to_list() == ["d7"]
+        assert read_contexts(path).systems == ["stdin" if path == "-" else "0"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_duplicates_in_a_named_pipe(tmp_path: Path) -> None:
+    os.mkfifo(path := tmp_path / "pipe")
+    writer = threading.Thread(target=lambda: path.write_text("q1 Q0 d1 1 2.5 t\nq1 Q0 d1 2 1.5 t\n"), daemon=True)
+    writer.start()
+    with pytest.raises(FormatError, match="passage 'd1' occurs twice for query 'q1'"):
+        read_contexts(path)
+    writer.join(10)
+
+
+def test_json_without_an_extension_is_named(save: Save) -> None:
+    with pytest.raises(FormatError, match="this looks like JSON, not a TREC run") as caught:
+        read_contexts(save("run", '{"query_id": "q1"}\n'))
+    assert "jsonl:PATH" in caught.value.remedy

@@ -68,5 +68,7 @@ def _read_table(path: str, skip_bad_lines: bool) -> Any | None:
 
 def _place(path: str) -> str:
     """What a folder of results or a file is called: the last part of its path that says something."""
+    from ragworth.formats.files import run_name
+
     parts = [part for part in Path(path).parts if part not in (".", "..", "/", "results")]
-    return Path(parts[-1]).stem if parts else path
+    return run_name(parts[-1]) if parts else path

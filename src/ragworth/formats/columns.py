@@ -170,6 +170,14 @@ def _check_kind(
 ) -> None:
     """Raise an error if the first rows of a file all fit another layout. A pipe can't be read twice."""
     first = list(islice(((number, line) for number, line in found if is_row(line)), SNIFFED_ROWS))
+    if first and first[0][1].lstrip().startswith((b"{", b"[")):
+        raise FormatError(
+            f"this looks like JSON, not a {layout.what}",
+            file=str(path),
+            line=first[0][0],
+            expected=layout.expected,
+            remedy="name the format before the path (jsonl:PATH), or let the name end in .json or .jsonl",
+        )
     for other in unlike:
         if first and all(isinstance(_parse_row(line.split(), other), dict) for _, line in first):
             raise other.mistake(

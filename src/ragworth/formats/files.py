@@ -15,6 +15,7 @@ import numpy as np
 
 from ragworth.errors import FormatError, quote_short
 from ragworth.formats.compression import open_decompressed, zstd
+from ragworth.formats.pipes import STDIN, can_read_again, seekable_path
 from ragworth.limits import max_line
 from ragworth.storage.private import open_part_file
 
@@ -39,9 +40,9 @@ class EncodingError(FormatError):
 
 @contextmanager
 def open_file(path: PathOrStr) -> Iterator[IO[bytes]]:
-    """Open a file, decompressing it if its first bytes say so."""
+    """Open a file, decompressing it if its first bytes say so. The path ``-`` is what is piped in."""
     try:
-        with Path(path).open("rb") as raw:
+        with seekable_path(path).open("rb") as raw:
             if encoding := _utf16(raw.peek(UTF16_SAMPLE)[:UTF16_SAMPLE]):
                 raise EncodingError(
                     "this is UTF-16 text",
@@ -185,7 +186,7 @@ def _check_lines(chunk: bytes, most: int, position: int, path: PathOrStr) -> Non
 
 def _long_line(path: PathOrStr, most: int, position: int, before: bytes = b"") -> FormatError:
     """The error for a line after chunks of ``position`` bytes and the lines ``before`` it."""
-    known = Path(path).is_file()  # a pipe can't be read again
+    known = can_read_again(path)
     return FormatError(
         f"this line is longer than {most:,} bytes",
         file=str(path),
@@ -211,7 +212,7 @@ def source_name(path: PathOrStr) -> str:
 
 def run_name(path: PathOrStr) -> str:
     """Strip folders, run extensions and compression extensions from a file name; bytes that are no UTF-8 become �."""
-    name = source_name(Path(path).name)
+    name = "stdin" if str(path) == STDIN else source_name(Path(path).name)
     for ending in (".gz", ".zst", ".run", ".trec", ".txt", ".res", ".jsonl", ".json", ".parquet", ".csv", ".tsv"):
         if name.lower().endswith(ending) and len(name) > len(ending):
             name = name[: -len(ending)]

@@ -15,6 +15,7 @@ from ragworth.formats.columns import skipped_note
 from ragworth.formats.contract import FileSample, Format, LoadedCollection
 from ragworth.formats.csv import read_csv, read_text_csv
 from ragworth.formats.files import PathOrStr, create_file, open_file, run_name
+from ragworth.formats.pipes import can_read_again
 from ragworth.formats.rating_scale import check_ratings
 from ragworth.formats.spreadsheet import write_csv
 from ragworth.tables import Contexts, Judgments, Ratings, Table, parts
@@ -74,7 +75,7 @@ def _distance_note(frame: pl.DataFrame, path: PathOrStr) -> tuple[str, ...]:
 
 def _line_of(path: PathOrStr, frame: pl.DataFrame, row: int) -> int | None:
     """The line of a row of a CSV file; None in Parquet, and where rows were skipped."""
-    if ".parquet" in Path(path).suffixes or not Path(path).is_file():
+    if ".parquet" in Path(path).suffixes or not can_read_again(path):
         return None
     lines = read_text_csv(path).line
     return int(lines[row]) if len(lines) == frame.height else None

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +18,7 @@ from ragworth.errors import BadLine, FormatError, Hint, QrelsGivenError, RunGive
 from ragworth.formats.columns import NUMBER, Column, Layout, is_row, read_columns, skipped_note
 from ragworth.formats.contract import FileSample, Format
 from ragworth.formats.files import PathOrStr, open_file, read_lines, run_name, split_lines
+from ragworth.formats.pipes import can_read_again
 from ragworth.formats.rating_scale import check_ratings
 from ragworth.formats.trec_writing import PLAIN_ITERATIONS, write_qrels, write_ratings, write_run
 from ragworth.tables import OK, Contexts, Judgments, Ratings, ranking
@@ -113,7 +113,7 @@ def _header_advice(path: PathOrStr) -> Iterator[None]:
     try:
         yield
     except FormatError as error:
-        if error.line is None or not Path(path).is_file():  # a pipe can be read once
+        if error.line is None or not can_read_again(path):
             raise
         with open_file(path) as stream:
             hint = header_hint(stream.readline(RANK_SAMPLE).decode("utf-8", "replace").split())
@@ -124,7 +124,7 @@ def _header_advice(path: PathOrStr) -> Iterator[None]:
 
 def _unlike_ranks(path: PathOrStr) -> str:
     """A note if at the beginning of a run the scores don't give the order of the ranks."""
-    if not Path(path).is_file():
+    if not can_read_again(path):
         return ""
     with open_file(path) as stream:
         head = stream.read(RANK_SAMPLE)
@@ -182,6 +182,14 @@ def _drop_duplicates(
     if not len(duplicates):
         return UniqueRows(frame, bad)
     duplicates = duplicates if order is None else np.sort(order[duplicates])
+    if not can_read_again(path):
+        row = frame.row(int(duplicates[0]), named=True)
+        raise FormatError(
+            f"passage {quote_short(row['passage'], 40)} occurs twice for query {quote_short(row['query'], 40)}",
+            file=str(path),
+            expected="each passage once for a query",
+            remedy=f"remove the duplicates ({hint}), or save it as a file to see their lines",
+        )
     problems = [
         BadLine(line, f"passage {quote_short(passage, 40)} again for query {quote_short(query, 40)}")
         for line, passage, query in zip(
@@ -268,8 +276,8 @@ def read_ratings(path: PathOrStr, *, skip_bad_lines: bool = False) -> Ratings:
 
 
 def _line_of(path: PathOrStr, bad: list[BadLine], row: int) -> int | None:
-    """The line number of a row; None for a pipe, which can't be read twice."""
-    return _line_numbers(path, bad, np.array([row]))[0] if Path(path).is_file() else None
+    """The line number of a row; None for a named pipe, which can't be read twice."""
+    return _line_numbers(path, bad, np.array([row]))[0] if can_read_again(path) else None
 
 
 def _refuse_plain_qrels(path: PathOrStr, frame: pl.DataFrame, bad: list[BadLine]) -> None:
