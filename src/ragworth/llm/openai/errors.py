@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ragworth.llm.contract import Failure
+from ragworth.llm.openai.event_stream import BrokenStreamError, is_event_stream, join_events
 
 MAX_DETAIL = 300
 """Maximum characters of an endpoint's message to pass on."""
@@ -60,11 +61,12 @@ def parse_reply(text: str, clean: Callable[[str], str]) -> Any:
         raise malformed_reply(f"the reply has more than {MAX_VALUES:,} values")
     text = text.removeprefix("\ufeff")
     try:
-        value = json.loads(text)
+        value = join_events(text) if is_event_stream(text) else json.loads(text)
+    except BrokenStreamError as broken:
+        raise malformed_reply(f"{broken}: {one_line(clean(text), 80)}") from None
     except (ValueError, RecursionError):
         start = text.lstrip()[:1]
         what = "a web page" if start == "<" else "nothing" if not start else "broken or cut short"
-        what = "a stream of events, though none was asked for" if text.lstrip().startswith("data:") else what
         raise malformed_reply(f"the reply is {what}, not JSON: {one_line(clean(text), 80)}") from None
     error = value.get("error") if isinstance(value, dict) and not value.get("choices") else None
     if error and isinstance(error, dict | str):

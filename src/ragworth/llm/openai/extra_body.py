@@ -14,7 +14,6 @@ OWN_FIELDS = frozenset(
         "model",
         "messages",
         "prompt",
-        "stream",
         "n",
         "stop",
         "seed",

@@ -195,6 +195,7 @@ class OpenAIModel:
         """The error for an endpoint that can't be probed."""
         remedy = {
             "unreachable": "is the server running, and is the address right?",
+            "malformed": "is this the base of an OpenAI-compatible interface? it mostly ends in /v1",
             "timed-out": "is the server busy or stuck? the option deadline allows more time",
             "unauthorised": f"set the environment variable {OWN_VARIABLE} to the endpoint's key",
         }.get(failure.reason, "try again later")
