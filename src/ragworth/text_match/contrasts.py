@@ -19,7 +19,7 @@ from ragworth.text_match.plurals import singular
 from ragworth.text_match.spelling import fold_accents, read_pieces
 
 _ENDS = frozenset(".;!?\n")
-_PIVOTS = ("than", "not")
+_PIVOTS = ("than", "not", "als", "que", "dan", "niz", "чем")
 _JOINS = re.compile(rf"\s(?:{AND})\s")
 _OR = frozenset(("or", "oder", "ou", "o", "eller", "или"))
 _LIST = re.compile(rf",?\s+(?:{AND})\s+|\s*[,;&]\s*")

@@ -47,7 +47,9 @@ _RELATIVES = (
     "north|south|east|west|neighbou?r|subsidiary|division|supplier|partner|suburb|assistant|deputy"
 )
 _RELATED = re.compile(rf"\b(?:{_RELATIVES})s? (?:of|to) (?:the )?$")
-_ASKS_RELATED = re.compile(rf"\b(?:{_RELATIVES}|parent|owner|whose|where|relat\w+|famil\w+)s?\b|\bown")
+_ASKS_RELATED = re.compile(
+    rf"\b(?:{_RELATIVES}|parent|owner|teacher|taught|mentor|tutor|studied|whose|where|relat\w+|famil\w+)s?\b|\bown"
+)
 _MOVED = re.compile(r"\b(?:moved|relocated|transferred|renamed|switched|changed|migrated) (?:\w+ ){0,2}from (?:the )?$")
 _MOVED_TO = re.compile(r"[^.;]{0,20}\bto\b")
 _ENDED = re.compile(
@@ -103,14 +105,14 @@ _DENIED_AFTER = re.compile(
 
 def is_denied(text: str, answer: str, question: str) -> bool:
     """Whether a text denies an answer in every place where it stands verbatim."""
-    said, asked, places = text.lower(), question.lower(), list(_places(text, answer))
+    said, asked, places = text.lower(), question.lower(), list(answer_places(text, answer))
     return bool(places) and all(_denied_at(said, start, end, asked) for start, end in places)
 
 
 def is_set_apart(text: str, answer: str, question: str) -> bool:
     """Whether an answer stands only as an exception, as what was, or as what is compared with."""
     said, asked = text.lower(), question.lower()
-    places = list(_places(text, answer))
+    places = list(answer_places(text, answer))
     return bool(places) and all(_set_apart_at(said, start, end, asked) for start, end in places)
 
 
@@ -131,13 +133,13 @@ def _set_apart_at(said: str, start: int, end: int, asked: str) -> bool:
 
 def is_taken_back(text: str, answer: str) -> bool:
     """Whether a correction follows the last place of an answer: "Paris. Correction: it is Lyon."."""
-    ends = [end for _, end in _places(text, answer)]
+    ends = [end for _, end in answer_places(text, answer)]
     return bool(ends) and bool(_TAKES_BACK.search(text, ends[-1]) or _ASKED.match(text, ends[-1]))
 
 
 def is_offered(text: str, answer: str) -> bool:
     """Whether an answer is only one of several in every place: "either Paris or Lyon"."""
-    places = list(_places(text, answer))
+    places = list(answer_places(text, answer))
     return bool(places) and all(_offered_at(text, start, end) for start, end in places)
 
 
@@ -147,7 +149,7 @@ def _offered_at(text: str, start: int, end: int) -> bool:
     return first or _OFFERS_LAST.search(before) is not None
 
 
-def _places(text: str, answer: str) -> Iterator[tuple[int, int]]:
+def answer_places(text: str, answer: str) -> Iterator[tuple[int, int]]:
     """Where an answer stands verbatim, or else its forms: whole words, if it is anywhere one."""
     for form in (answer, *spellings(answer)):
         places = list(_occurrences(text.lower(), form.strip().strip(".").lower()))

@@ -8,11 +8,13 @@ from itertools import pairwise
 
 from ragworth.errors import quote_short
 from ragworth.text_match.clock_times import half_is_unclear
+from ragworth.text_match.comparisons import comparison_verdict
 from ragworth.text_match.contrasts import bound_at, bound_of, bounds_opposed, find_contrast
 from ragworth.text_match.denials import is_denied, is_offered, is_set_apart, is_taken_back
 from ragworth.text_match.directions import NEGATIONS
 from ragworth.text_match.matching import LITTLE_WORDS, stem_of
 from ragworth.text_match.misplaced_facts import continues_formula, is_alternative, names_reversed
+from ragworth.text_match.other_subjects import find_other_subject
 from ragworth.text_match.periods import period_after, period_asked
 from ragworth.text_match.quantity_match import QuantityFinding
 from ragworth.text_match.question_contrasts import (
@@ -21,6 +23,7 @@ from ragworth.text_match.question_contrasts import (
     prefers_rival,
     said_of_another,
 )
+from ragworth.text_match.relations import succession_verdict
 from ragworth.text_match.text_facts import QuestionFacts, TextFacts
 from ragworth.text_match.units import units_differ_in_case
 
@@ -39,7 +42,8 @@ def find_denial(text: TextFacts, wanted: TextFacts, question: QuestionFacts) -> 
         return ""
     if is_denied(text.raw, wanted.raw, question.raw) and not NEGATIONS.intersection(wanted.tokens):
         return f"denies {quote_short(wanted.raw)}, or seems to"
-    if is_set_apart(text.raw, wanted.raw, question.raw):
+    sentences = (text.raw, wanted.raw, question.raw)
+    if is_set_apart(*sentences) and succession_verdict(*sentences) <= 0:
         return f"has {quote_short(wanted.raw)} as an exception, or to compare"
     if is_taken_back(text.raw, wanted.raw):
         return f"has {quote_short(wanted.raw)}, and may take it back"
@@ -90,11 +94,18 @@ def find_doubt(text: TextFacts, wanted: TextFacts, findings: Sequence[QuantityFi
         return f"has {quote_short(wanted.raw)} in the other direction than the question asks"
     if said_of_another(text, wanted, findings, question):
         return f"has {quote_short(wanted.raw)}, but may say it of something else"
-    if begins_with_other_label(text.raw, wanted.raw) or prefers_rival(text, wanted, question):
+    other = find_other_subject(text, wanted, question)
+    if other:
+        return other
+    if begins_with_other_label(text.raw, wanted.raw) or _may_prefer_rival(text, wanted, question):
         return f"has {quote_short(wanted.raw)}, but may choose another option"
     if wanted.matchable.line not in text.matchable.line and names_reversed(text, wanted):
         return f"has the names of {quote_short(wanted.raw)} in another order"
     return ""
+
+
+def _may_prefer_rival(text: TextFacts, wanted: TextFacts, question: QuestionFacts) -> bool:
+    return prefers_rival(text, wanted, question) and comparison_verdict(text, wanted, question) <= 0
 
 
 def _is_wider(finding: QuantityFinding, findings: Sequence[QuantityFinding]) -> bool:

@@ -34,16 +34,21 @@ def is_alternative(text: TextFacts, finding: QuantityFinding) -> bool:
 _JOINT = re.compile(rf"\b(?:{AND})\b|,")
 
 
+_PASSIVE = re.compile(r"\b(?:is|are|was|were|been|being) (?:\w+ly )?(\w+) by\b")
 _NAME = re.compile(r"(?:[A-Z][\w'’-]+ ?)+")
 
 
 def names_reversed(text: TextFacts, wanted: TextFacts) -> bool:
-    """Whether two names that the answer does not merely list stand in the other order."""
+    """Whether two names that the answer does not merely list stand in the other order, or in the passive."""
     names = [found.group().split()[-1] for found in _NAME.finditer(wanted.raw)]
     if len(names) != 2 or names[0] == names[1] or _JOINT.search(with_plain_joints(wanted.raw)):
         return False
-    first, second = (text.raw.find(name) for name in names)
-    return 0 <= second < first
+    (first, second), (own_first, own_second) = ([raw.find(name) for name in names] for raw in (text.raw, wanted.raw))
+    if min(first, second) < 0:
+        return False
+    between = text.raw[min(first, second) : max(first, second)]
+    turned = (_PASSIVE.search(between) is None) != (_PASSIVE.search(wanted.raw[own_first:own_second]) is None)
+    return (second < first) != turned
 
 
 def numbers_swapped(text: TextFacts, wanted: TextFacts, findings: Sequence[QuantityFinding]) -> bool:
