@@ -13,7 +13,7 @@ _PAIR = re.compile(r"\s*(?P<label>[^:|]{1,40}?):\s*(?P<value>[^:|]{1,60}?)\s*[.]
 _MIN_ROWS = 2
 
 
-class TableRow(NamedTuple):
+class LabelledRow(NamedTuple):
     """A label, the values beside it, and the header of each value, if there is one."""
 
     label: TextFacts
@@ -33,7 +33,7 @@ def is_in_other_row(text: TextFacts, wanted: TextFacts, question: QuestionFacts)
     )
 
 
-def _is_other_column(row: TableRow, wanted: TextFacts, question: QuestionFacts) -> bool:
+def _is_other_column(row: LabelledRow, wanted: TextFacts, question: QuestionFacts) -> bool:
     """Whether an answer stands only under headers that the question doesn't name, and it names another one."""
     if len(row.headers) != len(row.values):
         return False
@@ -52,14 +52,14 @@ def _has(value: TextFacts, wanted: TextFacts) -> bool:
     return wanted.matchable.line in value.matchable.line
 
 
-def _is_outside(raw: str, rows: list[TableRow], wanted: TextFacts) -> bool:
+def _is_outside(raw: str, rows: list[LabelledRow], wanted: TextFacts) -> bool:
     """Whether an answer also stands in what is no table or list."""
     count = TextFacts(raw).matchable.line.count(wanted.matchable.line.rstrip())
     inside = sum(value.matchable.line.count(wanted.matchable.line.rstrip()) for row in rows for value in row.values)
     return count > inside
 
 
-def _rows(raw: str) -> list[TableRow]:
+def _rows(raw: str) -> list[LabelledRow]:
     lines = [line for line in raw.splitlines() if line.strip()]
     piped = [line for line in lines if "|" in line]
     if len(piped) > _MIN_ROWS:
@@ -67,7 +67,7 @@ def _rows(raw: str) -> list[TableRow]:
     items = [found for line in lines if (found := _ITEM.match(line))]
     if len(items) < _MIN_ROWS:
         items = [found for line in lines for found in _pairs(line)]
-    return [TableRow(TextFacts(found["label"]), (TextFacts(found["value"]),), ()) for found in items]
+    return [LabelledRow(TextFacts(found["label"]), (TextFacts(found["value"]),), ()) for found in items]
 
 
 def _pairs(line: str) -> list[re.Match[str]]:
@@ -76,9 +76,9 @@ def _pairs(line: str) -> list[re.Match[str]]:
     return [pair for pair in pairs if pair is not None] if all(pairs) else []
 
 
-def _piped_rows(lines: list[str]) -> list[TableRow]:
+def _piped_rows(lines: list[str]) -> list[LabelledRow]:
     cells = [
         [cell.strip() for cell in line.strip().strip("|").split("|")] for line in lines if not _RULE.fullmatch(line)
     ]
     headers = tuple(map(TextFacts, cells[0][1:]))
-    return [TableRow(TextFacts(row[0]), tuple(map(TextFacts, row[1:])), headers) for row in cells[1:]]
+    return [LabelledRow(TextFacts(row[0]), tuple(map(TextFacts, row[1:])), headers) for row in cells[1:]]
