@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ragworth.stats import weighted_correlation
 from ragworth.stats.correlation import MEASURES, Measure
-from ragworth.stats.pooled import ONE_QUERY, PERFECT, UNSTEADY, pooled_correlations, pooled_gaps
+from ragworth.stats.pooled import ONE_DIFFERS, ONE_QUERY, PERFECT, pooled_correlations, pooled_gaps
 from ragworth.stats.resampling import expanded_interval, expanded_p, fisher_z_interval, resample_counts, standard_error
 from ragworth.stats.weighted_correlation import make_resampler
 from tests.strategies import examples
@@ -136,15 +136,28 @@ def test_edges_say_why() -> None:
     assert pooled_gaps(np.ones((3, 2)), np.ones(3), pairs=[]) == []
 
 
-def test_an_interval_that_most_resamples_cannot_give_is_not_given() -> None:
-    # Each side is 1 for one query of forty: a resample has both of these queries in (1 − 1/e)² = 40 % of the cases.
-    found = pooled_correlations(np.stack([np.eye(40)[0], np.arange(40.0)], axis=1), np.eye(40)[1], resamples=300)
-    assert found[0].value == pytest.approx(-1 / 39)
-    assert (found[0].interval, found[0].reason) == (None, UNSTEADY)
-    assert found[1].interval is not None
-    (gap,) = pooled_gaps(np.eye(40)[:, [0, 2]], np.eye(40)[1], pairs=[(0, 1)], resamples=300)
+def test_a_side_that_differs_in_one_query_gives_no_interval() -> None:
+    values, outcome = np.stack([np.eye(40)[0], np.arange(40.0)], axis=1), np.eye(40)[1]
+    for found in pooled_correlations(values, outcome, resamples=300):
+        assert found.value is not None
+        assert (found.interval, found.reason) == (None, ONE_DIFFERS)
+    (gap,) = pooled_gaps(np.eye(40)[:, [0, 2]], outcome, pairs=[(0, 1)], resamples=300)
     assert gap.value == pytest.approx(0)
-    assert (gap.interval, gap.p, gap.reason) == (None, None, UNSTEADY)
+    assert (gap.interval, gap.p, gap.reason) == (None, None, ONE_DIFFERS)
+
+
+def test_few_positives_prove_little_however_many_queries_have_none() -> None:
+    """Three positives among 30 queries: the interval is as long as one with two degrees of freedom."""
+    rng = np.random.default_rng(0)
+    outcome, values = np.arange(30) < 3, rng.normal(size=(30, 2))
+    few, other = pooled_correlations(values, outcome, resamples=300)
+    assert few.low is not None and few.high is not None
+    assert few.high - few.low > 1
+    (gap,) = pooled_gaps(values, outcome, pairs=[(0, 1)], resamples=300)
+    assert gap.p is not None and gap.p > 0.05 and other.interval is not None
+    half, _ = pooled_correlations(values, np.arange(30) < 15, resamples=300)
+    assert half.low is not None and half.high is not None
+    assert half.high - half.low < 0.8
 
 
 def test_what_does_not_fit_is_refused() -> None:

@@ -36,7 +36,7 @@ JACKKNIFED = 200
 
 ONE_QUERY = "there is only one query, so no interval"
 PERFECT = "a perfect correlation has no interval"
-UNSTEADY = "a side is constant in most resamples, so no interval"
+ONE_DIFFERS = "a side has the same value in all but one query, so no interval"
 
 
 def pooled_correlations(
@@ -55,8 +55,9 @@ def pooled_correlations(
     ``queries`` gives the query of each row, by default a different one, ``clusters`` its cluster. A metric is
     correlated over the rows in which it and the outcome have a value. The interval is Student's on Fisher's scale,
     z = artanh r, with the standard error of the bootstrap over queries or, if larger, of the jackknife (for up to 200
-    queries), because both are too small for few queries, the former more so. A perfect correlation, ±1, has
-    none, because resampling can't vary it. ``n`` counts rows with both values, ``counts`` their queries.
+    queries), because both are too small for few queries, the former more so. If most rows have the same value of a
+    side, only the queries with other values count for its degrees of freedom. A perfect correlation, ±1, has none,
+    because resampling can't vary it. ``n`` counts rows with both values, ``counts`` their queries.
     """
     rows = PooledRows.of(values, outcome, queries, measure, clusters)
     wanted = [_ColumnSelection(column, rows.there(column)) for column in range(rows.values.shape[1])]
@@ -83,7 +84,8 @@ def pooled_gaps(
     Paired bootstrap over queries: both correlations use the same resamples and the rows that both metrics have, so
     shared variation cancels out. Interval and p are of the expanded percentile bootstrap: p is 1 − the level at which
     the interval first contains 0. For fewer than five queries, the interval's levels lie beyond the resamples, and p is
-    the more conservative of the two. ``n`` counts rows that have all three values, ``counts`` their queries.
+    the more conservative of the two. If most rows have the same value of a side, only the queries with other values
+    count for both. ``n`` counts rows that have all three values, ``counts`` their queries.
     """
     rows = PooledRows.of(values, outcome, queries, measure, clusters)
     wanted = [_ColumnSelection(column, rows.there(*pair)) for pair in pairs for column in pair]
@@ -135,7 +137,7 @@ class _ColumnSelection(NamedTuple):
 class _ResampledCorrelation(NamedTuple):
     """A correlation or why it is undefined, its values in the resamples, and with each unit left out in turn.
 
-    ``units`` counts what is drawn: queries, or clusters of them.
+    ``units`` counts what is drawn: queries, or clusters of them; ``differing`` those on which the values rest.
     """
 
     value: float | None
@@ -145,6 +147,7 @@ class _ResampledCorrelation(NamedTuple):
     n: int
     queries: int
     units: int
+    differing: int
 
     @property
     def clusters(self) -> int | None:
@@ -198,17 +201,28 @@ def _resample_columns(
             len(y),
             queries,
             units,
+            min(_differing_units(side, unit) for side in (x[:, place], y)),
         )
         for place, reason in enumerate(reasons)
     ]
+
+
+def _differing_units(values: Floats, unit: Ints) -> int:
+    """The units with a value other than the most common one, if that makes up more than half; else all units.
+
+    An outcome with three positives among 30 queries rests on three queries, and resamples are of three.
+    """
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    mostly = 2 * int(count.max(initial=0)) > len(values)
+    return len(np.unique(unit[place.reshape(-1) != count.argmax()] if mostly else unit))
 
 
 def _pooled_correlation(made: _ResampledCorrelation, total: int, level: float) -> Estimate:
     none = made.counted._replace(value=made.value, n_left_out=total - made.n)
     if made.value is None:
         return none
-    reason, error = _instability_reason(made, made.draws), standard_error(made.draws, made.left_out)
-    span = None if reason or error is None else fisher_z_interval(made.value, error, made.units, level)
+    reason, error = _unknown_spread(made), standard_error(made.draws, made.left_out)
+    span = None if reason or error is None else fisher_z_interval(made.value, error, made.differing, level)
     if abs(made.value) >= 1 - EQUAL:
         reason = reason or PERFECT
     return none._replace(reason=reason).with_interval(span)
@@ -219,16 +233,17 @@ def _gap(first: _ResampledCorrelation, second: _ResampledCorrelation, level: flo
     if first.value is None or second.value is None:
         return none
     draws = first.draws - second.draws
-    none = none._replace(value=first.value - second.value, reason=_instability_reason(first, draws))
+    none = none._replace(value=first.value - second.value, reason=_unknown_spread(first) or _unknown_spread(second))
     if none.reason:
         return none
-    return none._replace(p=expanded_p(draws, first.units)).with_interval(expanded_interval(draws, first.units, level))
+    units = min(first.differing, second.differing)
+    return none._replace(p=expanded_p(draws, units)).with_interval(expanded_interval(draws, units, level))
 
 
-def _instability_reason(made: _ResampledCorrelation, draws: Floats) -> str:
+def _unknown_spread(made: _ResampledCorrelation) -> str:
     """Why resamples give no interval, or empty if they do."""
     if made.queries < 2:
         return ONE_QUERY
     if made.clusters is not None and made.units < FEWEST_CLUSTERS:
         return FEW_CLUSTERS
-    return UNSTEADY if 2 * int(np.isnan(draws).sum()) >= len(draws) else ""
+    return ONE_DIFFERS if made.differing < 2 else ""

@@ -13,7 +13,7 @@ from ragworth.stats.clustered import FEW_CLUSTERS, FEWEST_CLUSTERS, Clusters, cl
 from ragworth.stats.correlation import MEASURES, Measure, kendall, missing_reason
 from ragworth.stats.estimate import Estimate, Resampling
 from ragworth.stats.paired import paired_p
-from ragworth.stats.pooled import JACKKNIFED, ONE_QUERY, UNSTEADY
+from ragworth.stats.pooled import JACKKNIFED, ONE_QUERY
 from ragworth.stats.resampling import fisher_z_interval, resample_counts, standard_error, tau_interval
 from ragworth.stats.within_query import query_correlations
 
@@ -26,6 +26,7 @@ FEWEST = 3
 """Fewer systems can't be ranked in a meaningful way."""
 FEW = f"fewer than {FEWEST} systems with both values"
 NOTHING = "no query has both values for every system"
+UNSTEADY = "the means are constant in most resamples, so no interval"
 CHUNK = 512
 STEP = 256
 """Resamples whose means are held at a time."""
