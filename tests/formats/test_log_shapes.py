@@ -130,6 +130,7 @@ ASKED = {"question": "Who built it?", "expected": "Ann"}
         ({"systems": {"x": {"output": "Ann"}, "y": {"output": "Bob"}}}, {"x": "Ann", "y": "Bob"}),
         ({"responses": [{"model": "x", "text": "Ann"}, {"model": "y", "text": "Bob"}]}, {"x": "Ann", "y": "Bob"}),
         ({"llm_answer": "Ann", "human_answer": "Bob"}, {"log": "Ann"}),
+        ({"final_answer": "Ann", "dense_docs": ["a"], "sparse_docs": ["b"]}, {"log": "Ann"}),
         ({"answer": "Ann", "answer_a": "Bob", "answer_b": "Bob"}, {"log": "Ann"}),
         ({"response": "Ann", "outputs": {"answer": "Bob", "reasoning": "why"}}, {"log": "Ann"}),
     ],
@@ -255,6 +256,16 @@ def test_which_answer_is_accepted(row: dict[str, Any], accepted: list[str], save
     assert log.collection.answers["text"].to_list() == accepted
     noted = "because" in "".join(log.answers.notes)
     assert noted is ("answer" in row and bool(accepted) and "gold" not in row)
+
+
+@pytest.mark.parametrize("shown", [["handbook.pdf", "http://x.org/a"], "Annual report 2024.docx", ["doc_17", "doc_3"]])
+def test_names_of_files_are_no_texts(shown: Any, save: Save) -> None:
+    log = load(save("log.jsonl", as_lines(ASKED | {"response": "Ann", "sources": shown})))
+    assert log.contexts is not None and not log.collection.passages.height
+    assert log.contexts.frame["passage"].to_list() == ([shown] if isinstance(shown, str) else shown)
+    assert "names of files or addresses" in log.contexts.notes[0]
+    texts = load(save("log.jsonl", as_lines(ASKED | {"response": "Ann", "sources": ["Read handbook.pdf first."]})))
+    assert texts.collection.passages["text"].to_list() == ["Read handbook.pdf first."]
 
 
 def test_equal_records_count_once(save: Save) -> None:

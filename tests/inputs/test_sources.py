@@ -217,3 +217,10 @@ def test_accepted_answers_under_a_mapped_name(tmp_path: Path) -> None:
     assert inputs is not None and inputs.collection.answers["text"].to_list() == ["Bob"]
     with pytest.raises(InputError, match="there is nothing to evaluate here"):
         open_source([gold], {"accepted": "answer"})
+
+
+def test_questions_with_accepted_answers_beside_passages(tmp_path: Path) -> None:
+    (tmp_path / "qa.csv").write_text("question,expected\nWho?,Ann\n")
+    (tmp_path / "corpus.jsonl").write_text('{"_id": "d1", "text": "Ann built the mill."}\n')
+    plan = open_source([tmp_path]).plan
+    assert plan is not None and {"bm25", "reversed"} <= plan.tables["systems"].keys() and not plan.unused

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -43,13 +44,20 @@ Pinecone, Bedrock."""
 KNOWN_KEYS = frozenset((*TEXT_KEYS, *ID_KEYS, *SCORE_KEYS, *RELEVANCE_KEYS, *WRAPPERS, *STORED))
 
 
+PLACE = re.compile(
+    r"https?://\S+|[^\n]{1,150}\.(?:pdf|md|txt|html?|docx?|pptx?|xlsx?|csv|json|xml)(?:[#:]\S+)?|\w{1,20}[-_]\d+",
+    re.IGNORECASE,
+)
+"""The address or file name of a passage, or a name such as ``doc_17``: it is no text."""
+
+
 def as_passages(value: Any) -> list[LoggedPassage] | None:
     """Passages in the order shown: texts, objects with a text or an id, or ``{id: passage}``; also written as text."""
     value = parse_cell(value, "passage")
     if value is None:
         return None
     if isinstance(value, str):
-        return [LoggedPassage(as_text(value, "passage"))] if value.strip() else []
+        return [as_passage(value, 1)] if value.strip() else []
     hits = find_hits(value)
     if hits is not None:
         value = hits
@@ -78,7 +86,8 @@ def are_retrieved(value: Any) -> bool:
 def as_passage(item: Any, rank: int) -> LoggedPassage:
     """One passage: a text, an object, ``(document, score)``, or ``[title, [sentence, …]]``."""
     if isinstance(item, str):
-        return LoggedPassage(as_text(item, f"text of passage {rank}"))
+        text = as_text(item, f"text of passage {rank}")
+        return LoggedPassage(None, text.strip()) if PLACE.fullmatch(text.strip()) else LoggedPassage(text)
     if isinstance(item, list | tuple) and len(item) == 2:
         first, second = item
         if isinstance(first, str) and isinstance(second, list) and all(isinstance(each, str) for each in second):

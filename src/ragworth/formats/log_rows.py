@@ -118,6 +118,8 @@ def _note_other_text(value: Any, passages: Sequence[LoggedPassage] | None, finde
         return
     rows = [each for each in value if isinstance(each, Mapping)] if isinstance(value, list | tuple) else []
     long = {key for row in rows for key, text in row.items() if isinstance(text, str) and len(text) >= LONG_TEXT}
+    if isinstance(value, str) or not rows:
+        _note_once(finder, "passages that are names of files or addresses are ids, and have no text")
     names = [key for key in dict.fromkeys(key for row in rows for key in row) if key in long and key not in ID_KEYS]
     note = f"passages have no text: {format_names(names)} isn't read as one; call it 'text' if it is"
     if names:

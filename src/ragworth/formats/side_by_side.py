@@ -43,10 +43,8 @@ HOLDERS = {
 }
 """What the answers of several systems to a question are called."""
 
-PARTS = (
-    *(name for name in FIELDS["answer"] if "_" not in name),
-    *(name for name in FIELDS["passages"] if "_" not in name or name.startswith("retriev")),
-)
+ANSWERS = tuple(name for name in FIELDS["answer"] if "_" not in name)
+PASSAGES = tuple(name for name in FIELDS["passages"] if "_" not in name or name.startswith("retriev"))
 """The words beside the name of a system in the name of a column."""
 
 TAKEN = {name for field in ("accepted", "relevant", "question", "query") for name in FIELDS[field]}
@@ -56,14 +54,15 @@ SYSTEM_NAMES = {"system": (*FIELDS["system"], *SYSTEM_COLUMNS, "name")}
 def split_row(row: Row, least: int = 2) -> list[Row]:
     """A row for each system in a row; nothing if there are fewer than ``least``."""
     answer = FieldFinder(FIELDS).keys(dict.fromkeys(row)).get("answer", "")
-    if plain_name(answer) in PARTS:
+    if plain_name(answer) in ANSWERS:
         return []
-    return _split_objects(row, least) or _split_holders(row, least) or _split_columns(row)
+    parts = ANSWERS if answer else ANSWERS + PASSAGES  # several searches may lead to one answer
+    return _split_objects(row, least) or _split_holders(row, least) or _split_columns(row, parts)
 
 
-def _split_columns(row: Row) -> list[Row]:
+def _split_columns(row: Row, parts: tuple[str, ...]) -> list[Row]:
     """``{"answer_a": …, "answer_b": …}``."""
-    of_system = {name: _columns_of(name, row) for name in _systems_in_columns(row)}
+    of_system = {name: _columns_of(name, row) for name in _systems_in_columns(row, parts)}
     taken = {column for columns in of_system.values() for column in columns.values()}
     shared = {column: value for column, value in row.items() if column not in taken}
     return [
@@ -72,10 +71,10 @@ def _split_columns(row: Row) -> list[Row]:
     ]
 
 
-def _systems_in_columns(row: Row) -> list[str]:
+def _systems_in_columns(row: Row, parts: tuple[str, ...]) -> list[str]:
     """The names of systems in those of columns of answers or passages."""
     texts = [plain_name(column) for column, value in row.items() if isinstance(value, str | list | None)]
-    for part in PARTS:
+    for part in parts:
         names = [name for column in texts if (name := _without(part, column))]
         letters = len(names) <= MAX_LETTERS and all(len(name) == 1 and name.isalpha() for name in names)
         if len(names) > 1 and (letters or any(map(SYSTEM_WORD.fullmatch, names))):

@@ -234,11 +234,13 @@ class _WorkspacePlanner:
             elif self._adds(each._replace(texts=matched, frame=matched.answers)):
                 self._use(each, "collection", "from", each.spec)
                 self._map_columns(each)
+                if self.queries is None and each.whole:
+                    self.queries = frozenset(matched.queries["query"]) or None
 
     def _parts(self) -> None:
         """Texts and ratings that no whole collection brings."""
-        whole = "from" in self.plan.tables.get("collection", {})
-        if whole:
+        references = {each.spec for each in self._of("references")}
+        if self.plan.tables.get("collection", {}).get("from") not in {None, *references}:
             for each in [*self._of("queries"), *self._of("passages")]:
                 self._leave(each, "the collection that comes in one piece has texts")
         else:
