@@ -192,7 +192,7 @@ def test_back_from_a_query_the_keyboard_goes_on_where_it_was(browser: Browser, r
     assert browser.run("return document.activeElement.textContent") == links[2]
     browser.click("#queries tbody tr:nth-child(3) th a")
     browser.until("return !document.getElementById('query').hidden")
-    browser.click("nav a[href='#charts']")
+    browser.click("nav a[href='#figures']")
     browser.until("return document.getElementById('query').hidden")
     assert browser.run("return document.activeElement.closest('#queries')") is None
 

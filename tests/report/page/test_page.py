@@ -418,6 +418,13 @@ def test_the_same_results_give_the_same_page() -> None:
     assert page.build(odd_samples.minimal()).html == page.build(odd_samples.minimal()).html
 
 
+def test_each_id_of_the_page_is_there_once() -> None:
+    """The data that scripts unpack have ids of their own, beside those of sections."""
+    ids = re.findall(r'\sid="?([^\s">]+)', page.build(odd_samples.minimal()).html)
+    assert len(ids) == len(set(ids))
+    assert {"figures", "charts"} <= set(ids)
+
+
 def test_costs_are_added_over_stages_whatever_their_form() -> None:
     stages = {"a": {"calls": 2, "seconds": 1.5}, "b": {"calls": 3, "cost": 0.25}, "c": "done"}
     found = total_cost({"stages": stages})

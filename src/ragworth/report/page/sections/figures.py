@@ -14,4 +14,4 @@ def section(view: ReportView) -> Section:
             [TextSpan(title, "strong"), f": {reason}"] for title, reason in view.figure_set.absent.items()
         ]
         blocks.append(Group("absent", [Heading("Left out"), Bullets(items)]))
-    return Section("charts", "Charts", [Group("gallery", blocks)])
+    return Section("figures", "Charts", [Group("gallery", blocks)])
