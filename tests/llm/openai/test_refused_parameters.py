@@ -26,7 +26,7 @@ from ragworth.llm.openai.model import OpenAIModel, open_model
 from ragworth.llm.openai.protocol import RequestFormat, adapt_system_turn
 from ragworth.llm.openai.refused_parameters import find_refused
 from tests.llm.openai import endpoint_toy as toy
-from tests.llm.openai.endpoint import Endpoint, status
+from tests.llm.openai.endpoint import GOOD, Endpoint, status
 
 CHAT = Prompt.chat("Is it so?", system="Be brief.")
 SAMPLED = Generate(CHAT, max_tokens=4, temperature=0.7, top_p=0.9, stop=("z",), seed=3, n=2)
@@ -92,6 +92,34 @@ def test_several_at_once() -> None:
         assert isinstance(found, Generated) and len(found.outputs) == 2
         assert server.asked()[-1].body.keys() == {"model", "max_tokens", "n", "messages"}
         assert server.asked()[-1].body["messages"] == [{"role": "user", "content": "Be brief.\n\nIs it so?"}]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "`temperature` must be strictly positive",
+        "invalid params, temperature must be in (0, 1]",
+        "temperature: Input should be greater than 0",
+    ],
+)
+def test_a_temperature_of_0_that_is_refused_is_a_low_one(message: str) -> None:
+    with Endpoint(lambda seen: GOOD if seen.body.get("temperature") else status(422, message)) as server:
+        model = open_model(f"toy@{server.url}")
+        assert model.card
+        (note,) = model.warnings
+        assert "0.01" in note
+        for request, sent in ((GREEDY, 0.01), (SAMPLED, 0.7)):
+            assert isinstance(model.generate([request])[0], Generated)
+            assert server.asked()[-1].body["temperature"] == sent
+        model.close()
+
+
+def test_a_temperature_that_is_only_taken_as_1_is_left_out() -> None:
+    message = "temperature must be greater than 0.99 with this model"
+    with opened(refuses=(("temperature", message),)) as (model, server):
+        assert isinstance(model.generate([GREEDY])[0], Generated)
+        assert "temperature" not in server.asked()[-1].body
+        assert len(model.warnings) == 1 and "left out" in model.warnings[0]
 
 
 def test_texts_are_cut_at_stop_texts_that_the_endpoint_does_not_take() -> None:

@@ -27,8 +27,11 @@ from ragworth.llm.openai.finish_reasons import read_finish, refuse_abandoned
 from ragworth.llm.openai.validation import MAX_ID, bounded_int, check_top, json_kind, read_logprob, read_own_logprob
 from ragworth.llm.reasoning import ONLY_REASONING
 
-TEMPERATURE, STOP_FIELD, SYSTEM_TURN = "temperature", "stop", "system"
+TEMPERATURE, STOP_FIELD, SYSTEM_TURN, ZERO_TEMPERATURE = "temperature", "stop", "system", "temperature 0"
 """Parts of a request that some endpoints refuse."""
+
+LOWEST_TEMPERATURE = 0.01
+"""Instead of 0, for endpoints that refuse 0."""
 
 MAX_STEPS, MAX_TOP = 200_000, 1000
 """Maximum plausible tokens of a text, and likeliest ones at each position."""
@@ -91,7 +94,9 @@ class RequestFormat(NamedTuple):
 def request_body(model: str, request: Generate, manner: RequestFormat, *, seed: int, n: int) -> dict[str, Any]:
     """The JSON of a request to continue a prompt."""
     fields: dict[str, Any] = {"model": model, **manner.more, manner.limit: request.max_tokens}
-    fields |= {name: value for name, value in _sampling(request, seed).items() if name not in manner.without}
+    fields |= {
+        name: value for name, value in _sampling(request, seed, manner.without).items() if name not in manner.without
+    }
     if n > 1:
         fields["n"] = n
     if manner.chat:
@@ -108,10 +113,12 @@ def request_body(model: str, request: Generate, manner: RequestFormat, *, seed: 
     return fields
 
 
-def _sampling(request: Generate, seed: int) -> dict[str, Any]:
+def _sampling(request: Generate, seed: int, without: frozenset[str]) -> dict[str, Any]:
     fields: dict[str, Any] = {TEMPERATURE: request.temperature}
     if request.temperature > 0:
         fields |= {"seed": seed, "top_p": request.top_p}
+    elif ZERO_TEMPERATURE in without:
+        fields[TEMPERATURE] = LOWEST_TEMPERATURE
     return fields | ({STOP_FIELD: list(request.stop)} if request.stop else {})
 
 

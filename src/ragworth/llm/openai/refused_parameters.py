@@ -13,7 +13,14 @@ from typing import Any, TypeVar
 
 from ragworth.llm.openai.errors import EndpointError
 from ragworth.llm.openai.exact_scores import SendRequest
-from ragworth.llm.openai.protocol import STOP_FIELD, SYSTEM_TURN, TEMPERATURE, RequestFormat
+from ragworth.llm.openai.protocol import (
+    LOWEST_TEMPERATURE,
+    STOP_FIELD,
+    SYSTEM_TURN,
+    TEMPERATURE,
+    ZERO_TEMPERATURE,
+    RequestFormat,
+)
 
 T = TypeVar("T")
 
@@ -37,7 +44,13 @@ _RANGE = re.compile(
     r"\bbetween\b|\brange\b|\b(?:less|lower|greater) than\b|\bat most\b|\bmaximum\b|\bexceeds?\b|<=|≤", re.I
 )
 
+_ABOVE_0 = re.compile(
+    r"\bpositive\b|\b(?:greater|larger|higher|more) than\b|\babove\b|>(?!=)|\bnot (?:be )?(?:0|zero)\b|\(0(?:\.0)?,",
+    re.I,
+)
+
 _NOTES = {
+    ZERO_TEMPERATURE: "refuses the temperature 0: greedy texts are asked for with 0.01, and may differ by call",
     TEMPERATURE: "refuses the parameter temperature, which is left out: texts come at the endpoint's own temperature, "
     "also where a greedy one was wanted, and may differ from call to call",
     "top_p": "refuses the parameter top_p, which is left out: the endpoint's own applies",
@@ -102,8 +115,11 @@ def find_refused(trouble: EndpointError, fields: dict[str, Any], innocent: froze
         for name, pattern in _NAMED.items()
         if name not in innocent and _has(fields, name) and (match := pattern.search(detail))
     }
-    if fields.get(TEMPERATURE) and _RANGE.search(detail):
-        places.pop(TEMPERATURE, None)
+    if TEMPERATURE in places and fields[TEMPERATURE] > LOWEST_TEMPERATURE and _RANGE.search(detail):
+        del places[TEMPERATURE]
+    is_zero = TEMPERATURE in places and fields[TEMPERATURE] == 0 and ZERO_TEMPERATURE not in innocent
+    if is_zero and _ABOVE_0.search(detail):
+        return ZERO_TEMPERATURE
     if {TEMPERATURE, "top_p"} <= places.keys() and _CANNOT_BOTH.search(detail):
         return "top_p"
     return min(places, key=lambda name: places[name], default="")

@@ -67,10 +67,12 @@ def _base_url(url: str) -> str:
             f"the address of {host} has a user or a password in it",
             remedy="put the key into the environment variable RAGWORTH_API_KEY",
         )
+    is_azure = host.endswith(".azure.com")
     if parts.query or parts.fragment:
         raise ModelError(
             f"the address of {host} has a query or a fragment (? or #) in it",
-            remedy="leave it out; keys go into the environment variable RAGWORTH_API_KEY",
+            remedy="leave it out; keys go into the environment variable RAGWORTH_API_KEY"
+            + (", and Azure needs no api-version at https://RESOURCE.openai.azure.com/openai/v1" * is_azure),
         )
     path = parts.path.rstrip("/")
     if path.endswith("/completions"):
