@@ -69,7 +69,16 @@ WORDINGS = [
 ]
 
 
+ONE_OF_EACH = tuple({name: (name, message) for name, message in WORDINGS}.values())
+
+
 @pytest.mark.parametrize(("name", "message"), WORDINGS)
+def test_an_error_names_a_parameter_in_any_words(name: str, message: str) -> None:
+    fields = {"temperature": 0.0, "top_p": 0.9, "seed": 1, "stop": ["x"], "messages": [{"role": "system"}]}
+    assert find_refused(EndpointError(Failure("refused", f"HTTP 400: {message}", False), 400), fields) == name
+
+
+@pytest.mark.parametrize(("name", "message"), ONE_OF_EACH)
 def test_what_is_refused_is_left_out_from_the_beginning(name: str, message: str) -> None:
     with opened(refuses=((name, message),)) as (model, server):
         (note,) = [note for note in model.card.notes if "refuses" in note]
@@ -85,8 +94,7 @@ def test_what_is_refused_is_left_out_from_the_beginning(name: str, message: str)
 
 
 def test_several_at_once() -> None:
-    refuses = tuple({name: (name, message) for name, message in WORDINGS}.values())
-    with opened(refuses=refuses) as (model, server):
+    with opened(refuses=ONE_OF_EACH) as (model, server):
         assert len([note for note in model.card.notes if "refuses" in note]) == 5
         (found,) = model.generate([SAMPLED])
         assert isinstance(found, Generated) and len(found.outputs) == 2
@@ -195,11 +203,14 @@ def test_an_error_that_only_mentions_a_parameter_changes_nothing() -> None:
         (401, "temperature", ""),
         (0, "temperature", ""),
         (400, "Unknown parameter: top_p. Known: temperature", "top_p"),
+        (500, "the temperature of the GPU is too high for system messages", ""),
+        (500, "Value error in template: System role not supported", "system"),
     ],
 )
 def test_which_parameter_an_error_names(code: int, message: str, found: str) -> None:
-    fields = {"temperature": 2.5, "top_p": 0.9, "seed": 1, "stop": ["x"]}
-    assert find_refused(EndpointError(Failure("refused", message, False), code), fields) == found
+    fields = {"temperature": 2.5, "top_p": 0.9, "seed": 1, "stop": ["x"], "messages": [{"role": "system"}]}
+    reason = "server-error" if code == 500 else "refused"
+    assert find_refused(EndpointError(Failure(reason, message, False), code), fields) == found
 
 
 def test_tokens_after_a_stop_text_are_left_out() -> None:

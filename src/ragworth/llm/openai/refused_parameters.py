@@ -24,8 +24,8 @@ from ragworth.llm.openai.protocol import (
 
 T = TypeVar("T")
 
-REFUSAL_STATUSES = (400, 404, 415, 422, 500)
-"""Statuses of errors that may name a parameter. Template errors of some servers have 500."""
+REFUSAL_STATUSES = (400, 404, 415, 422)
+"""Statuses of errors that may name a parameter."""
 
 _NAMED = {
     TEMPERATURE: re.compile(r"\btemperature\b", re.I),
@@ -39,6 +39,8 @@ _NAMED = {
         re.I,
     ),
 }
+_ROLES = re.compile(r"\bsystem role\b|\broles? must alternate\b|\bonly user and assistant\b", re.I)
+"""What a chat template says without a system turn, if the server reports its errors as its own."""
 _CANNOT_BOTH = re.compile(r"\bboth\b|\bonly one\b|\btogether\b|\bsimultaneous", re.I)
 _RANGE = re.compile(
     r"\bbetween\b|\brange\b|\b(?:less|lower|greater) than\b|\bat most\b|\bmaximum\b|\bexceeds?\b|<=|≤", re.I
@@ -108,7 +110,9 @@ def find_refused(trouble: EndpointError, fields: dict[str, Any], innocent: froze
     A temperature above 0 that is out of range stays: the user chose it, and has to choose another.
     """
     detail = trouble.failure.detail
-    if trouble.status not in REFUSAL_STATUSES or trouble.failure.reason not in ("refused", "server-error"):
+    if trouble.status == 500 and _ROLES.search(detail) and _has(fields, SYSTEM_TURN) and SYSTEM_TURN not in innocent:
+        return SYSTEM_TURN
+    if trouble.status not in REFUSAL_STATUSES or trouble.failure.reason != "refused":
         return ""
     places = {
         name: match.start()
