@@ -8,8 +8,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ragworth import Contexts
+from ragworth import Contexts, Judgments
 from ragworth.errors import TableError
+from ragworth.inputs.arguments import to_contexts
 
 
 def shown(contexts: Contexts) -> list[tuple[str, str, int, str]]:
@@ -190,3 +191,24 @@ def test_ranks_are_the_order_and_scores_that_say_otherwise_are_noted() -> None:
         "in 1 context, a passage scores higher than one before it"
     )
     assert not Contexts({**stale, "score": [2, 2, 1, 0.5]}).notes
+
+
+def test_a_column_that_may_name_systems_is_noted() -> None:
+    rows = {"model": ["a", "b"], "query": ["q1", "q2"], "passage": ["d1", "d1"], "score": [1.0, 2.0]}
+    assert Contexts(rows).notes == ("all rows are one system; call the column 'model' 'system' if it names systems",)
+    assert not Contexts(rows | {"model": ["a", "a"]}).notes
+    with pytest.raises(TableError) as caught:
+        Contexts(rows | {"query": ["q1", "q1"]})
+    assert caught.value.remedy.endswith("call the column 'model' 'system' if it names systems")
+
+
+def test_systems_of_a_dict_keep_queries_that_retrieved_nothing() -> None:
+    contexts = to_contexts({"a": {"q1": {"d1": 1}, "q2": {}}, "b": {"q1": {}}})
+    assert contexts.systems == ["a", "b"] and contexts.empty == {("a", "q2"), ("b", "q1")}
+    with pytest.raises(TableError):
+        to_contexts({"a": {}, "b": {"q1": {"d1": 1}}})
+
+
+def test_labels_of_beir_in_a_frame() -> None:
+    found = Judgments({"query-id": ["q1"], "corpus-id": ["d1"], "score": [2]})
+    assert found.frame["value"].to_list() == [2.0]

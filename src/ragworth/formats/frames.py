@@ -19,7 +19,7 @@ from ragworth.formats.pipes import can_read_again
 from ragworth.formats.rating_scale import check_ratings
 from ragworth.formats.spreadsheet import write_csv
 from ragworth.tables import Contexts, Judgments, Ratings, Table, parts
-from ragworth.tables.coercion import ID_ALIASES, find_id_column, with_label_column
+from ragworth.tables.coercion import ID_ALIASES, find_id_column
 from ragworth.tables.ranking import Ties
 
 T = TypeVar("T", bound=Table)
@@ -86,7 +86,7 @@ def _table_reader(table: type[T]) -> Callable[..., T]:
         frame, notes = read_table(path, skip_bad_lines=skip_bad_lines)
         if not frame.height:
             raise FormatError("no rows: the file is empty", file=str(path), expected=f"a {table.name} table")
-        found = table(with_label_column(frame) if table is Judgments else frame, source=str(path), notes=notes)
+        found = table(frame, source=str(path), notes=notes)
         if table is Ratings:
             check_ratings(found.frame["value"], path, lambda row: _line_of(path, frame, row))
         return found

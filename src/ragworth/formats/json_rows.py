@@ -10,7 +10,8 @@ from ragworth.formats.columns import skipped_note
 from ragworth.formats.files import PathOrStr, run_name
 from ragworth.formats.rating_scale import check_ratings
 from ragworth.tables import Contexts, Judgments, Ratings, Table
-from ragworth.tables.coercion import ID_ALIASES, to_frame, with_label_column
+from ragworth.tables.coercion import ID_ALIASES, to_frame
+from ragworth.tables.contexts import MAYBE_SYSTEMS
 from ragworth.tables.ranking import Ties
 
 T = TypeVar("T", bound=Table)
@@ -38,7 +39,7 @@ def read_run_rows(
     rows: Iterable[Mapping[str, Any]], path: PathOrStr, *, system: str | None, ties: Ties, bad: Sequence[BadLine] = ()
 ) -> Contexts:
     """Read one passage with its score or rank from each row."""
-    known = IDS | {"score", "rank"}
+    known = IDS | MAYBE_SYSTEMS | {"score", "rank"}
     found = [{name: value for name, value in row.items() if name in known} for row in rows]
     name = system or run_name(path)
     return Contexts(found, system=name, ties=ties, source=str(path), notes=skipped_note(path, bad))
@@ -62,7 +63,6 @@ def read_table_rows(
     if "status" in every and "rating" not in every:
         every.setdefault("value")  # a row without a value may omit it
     frame = to_frame({name: [row.get(name) for row in rows] for name in every}, source=str(path))
-    frame = with_label_column(frame) if table is Judgments else frame
     found = table(frame, source=str(path), notes=skipped_note(path, bad))
     if table is Ratings:
         check_ratings(found.frame["value"], path, lambda row: places[row])

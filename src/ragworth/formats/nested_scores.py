@@ -54,6 +54,8 @@ def read_contexts(
         return read_run_rows(document, path, system=system, ties=ties)
     document, notes = _join_splits(path, document)
     runs = {system or run_name(path): document} if _are_queries(document) else document
+    if bare := [name for name, queries in runs.items() if not queries]:
+        raise FormatError(f"system {quote_short(bare[0], 24)} has no queries", file=str(path), expected=EXPECTED)
     every = [passages for queries in runs.values() for passages in queries.values() if passages]
     ranked = all(isinstance(passages, list) for passages in every)
     rows = [

@@ -45,25 +45,16 @@ def to_contexts(data: Any) -> Contexts:
     if isinstance(data, list | tuple) and data and all(isinstance(each, str | Path | Contexts) for each in data):
         return Contexts.concat([to_contexts(each) for each in data])
     if _is_of_systems(data):
-        rows = [
-            {"system": str(system), "query": query, "passage": passage, "score": score}
-            for system, queries in data.items()
-            for query, passages in queries.items()
-            for passage, score in passages.items()
-        ]
-        return Contexts(rows)
+        return Contexts.concat([Contexts(queries, system=str(system)) for system, queries in data.items()])
     return _to_table(Contexts, "contexts", data, _read_contexts)
 
 
 def _is_of_systems(data: Any) -> bool:
     """Whether data is ``{system: {query: {passage: score}}}``."""
-    if (
-        not isinstance(data, Mapping)
-        or not data
-        or not all(isinstance(each, Mapping) and each for each in data.values())
-    ):
+    if not isinstance(data, Mapping) or not all(isinstance(each, Mapping) for each in data.values()):
         return False
-    return all(isinstance(each, Mapping) for queries in data.values() for each in queries.values())
+    passages = [each for queries in data.values() for each in queries.values()]
+    return bool(passages) and all(isinstance(each, Mapping) for each in passages)
 
 
 def to_judgments(data: Any) -> Judgments | None:

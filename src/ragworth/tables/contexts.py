@@ -12,7 +12,7 @@ from ragworth.errors import TableError, format_count, format_names, quote_short
 from ragworth.tables import coercion
 from ragworth.tables.coercion import Data
 from ragworth.tables.parts import only_value, with_constant_text
-from ragworth.tables.ranking import Ints, Ties, order_contexts, rising_notes
+from ragworth.tables.ranking import DuplicatePassageError, Ints, Ties, order_contexts, rising_notes
 from ragworth.tables.schema import Table, constant_column
 
 MAX_RANK = 1_000_000
@@ -20,6 +20,13 @@ MAX_RANK = 1_000_000
 
 HOP_COLUMNS = ("turn", "hop", "search")
 """Columns of contexts of an agent that searches several times."""
+
+
+MAYBE_SYSTEMS = {
+    *("model", "model_name", "method", "retriever", "pipeline", "configuration", "config", "variant", "experiment"),
+    *("system_name", "run_name", "tag"),
+}
+"""Names of columns that may name the systems, in lower case."""
 
 
 class Contexts(Table):
@@ -90,9 +97,13 @@ class Contexts(Table):
             self.hops = pl.concat([found, searches], how="diagonal_relaxed")
         name = system if systems is None else only_value(systems.to_frame(), "system")
         columns += [systems] if systems is not None and name is None else []
-        rows, self.starts = order_contexts(pl.DataFrame(columns), ties=ties, source=source)
+        other = "" if named else _other_systems(frame)
+        try:
+            rows, self.starts = order_contexts(pl.DataFrame(columns), ties=ties, source=source)
+        except DuplicatePassageError as error:
+            raise error.copy(remedy="; ".join(filter(None, (error.remedy, other)))) from error
         self.frame = (rows if name is None else with_constant_text(rows, "system", name)).select(list(self.schema))
-        self.notes = notes
+        self.notes = (*notes, f"{source}: {other}" if source else other) if other else notes
         if {"rank", "score"} <= set(frame.columns):
             self.notes += rising_notes(rows["score"], self.starts, "ranks are the order")
         if isinstance(data, Mapping) and any(isinstance(items, Mapping) and not items for items in data.values()):
@@ -221,6 +232,13 @@ def _concat_starts(starts: list[Ints]) -> Ints:
     offsets = np.cumsum([0, *(int(each[-1]) for each in starts)])
     shifted = [each[:-1] + offset for each, offset in zip(starts, offsets[:-1], strict=True)]
     return np.concatenate([*shifted, offsets[-1:]]).astype(np.int64)
+
+
+def _other_systems(frame: pl.DataFrame) -> str:
+    """Advice if a column besides ours may name several systems."""
+    likely = [name for name in frame.columns if name.lower() in MAYBE_SYSTEMS and frame[name].dtype == pl.String]
+    column = next((name for name in likely if frame[name].n_unique() > 1), None)
+    return "" if column is None else f"all rows are one system; call the column {column!r} 'system' if it names systems"
 
 
 def _score_column(frame: pl.DataFrame, source: str) -> pl.Series:
