@@ -271,9 +271,9 @@ def test_columns_that_are_not_used_are_noted(more: dict[str, Any], note: str, sa
 
 
 def test_verdicts_in_unknown_words_are_noted(save: Save) -> None:
-    rows = [MILL | {"question": f"Who {n}?", "thumbs": "up" if n % 2 else "down", "tier": "up"} for n in range(6)]
+    rows = [MILL | {"question": f"Who {n}?", "thumbs": "great" if n % 2 else "meh", "tier": "up"} for n in range(6)]
     answers = load(save("log.jsonl", as_lines(*rows))).answers
-    assert answers is not None and [note for note in answers.notes if "'thumbs' (down, up) isn't used" in note]
+    assert answers is not None and [note for note in answers.notes if "'thumbs' (great, meh) isn't used" in note]
 
 
 def test_the_scores_of_ragas_are_in_the_order_of_the_file(save: Save) -> None:
@@ -292,6 +292,8 @@ def test_the_scores_of_ragas_are_in_the_order_of_the_file(save: Save) -> None:
         ("✅", 1.0),
         ("❌", -1.0),
         ("FALSCH", -1.0),
+        ("thumbs_up", 1.0),
+        ("Disliked", -1.0),
         ([1, 0, 0, 1], 0.5),
         ("75,5 %", 0.755),
     ],
