@@ -17,6 +17,7 @@ from ragworth.formats import write
 from ragworth.retrieval import retrieve
 from ragworth.retrieval.candidates import Candidates
 from ragworth.retrieval.context_sampling import draw_positions
+from ragworth.retrieval.copies import unlabelled_copy_notes
 from ragworth.tables import Contexts, Judgments
 from tests.retrieval.samples import LABELS, PASSAGES, QUERIES, passages, world
 from tests.strategies import examples
@@ -201,6 +202,17 @@ def test_short_relevant_passages_are_copied_only_word_for_word() -> None:
     texts = {"gold": "Ann Lee", "longer": "Ann Lee sold the mill.", "same": "ann lee."}
     made = retrieve({"a": "bm25 >> adversary"}, world(texts, {"q1": "Ann Lee"}, {"q1": {"gold": 1}}))
     assert passages(made, "a")["q1"] == ["longer"]
+
+
+def test_copies_that_are_shown_without_a_label_are_noted() -> None:
+    texts = pl.DataFrame({"passage": ["a", "b", "c", "d"], "text": [MILL, f"{MILL.upper()} ", MILL, " "]})
+    labels = Judgments({"q1": {"a": 1, "d": 1}, "q2": {"c": 1, "b": 0, "a": 0}})
+    shown = Contexts({"q1": {"a": 3.0, "b": 2.0}, "q2": {"b": 1.0}})
+    assert unlabelled_copy_notes(shown, labels, texts) == [
+        "1 unlabelled passage has the text of a relevant passage (1 query: 'q1'), but metrics count what isn't "
+        "labelled as not relevant; label copies like their originals, or remove them"
+    ]
+    assert unlabelled_copy_notes(shown.only("run").having("query", ["q2"]), labels, texts) == []
 
 
 def test_a_copy_that_was_labelled_is_what_its_label_says() -> None:

@@ -13,6 +13,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+import polars as pl
+
+from ragworth.errors import format_count, format_list, quote_short
+from ragworth.tables import OK, Contexts, Judgments
+
 WORD = re.compile(r"\w+")
 NUMBER = re.compile(r"\d+")
 NEAR = 0.85
@@ -60,3 +65,29 @@ def find_copies(passages: Iterable[str], relevant: Iterable[str], text: Callable
     if not known:
         return set()
     return {each for each in passages if any(map(ComparableText.of(text(each)).repeats, known))}
+
+
+def unlabelled_copy_notes(contexts: Contexts, judgments: Judgments | None, passages: pl.DataFrame) -> list[str]:
+    """A note on passages that are shown, have the text of a relevant one, and no label for the query."""
+    if judgments is None or not passages.height:
+        return []
+    labels = judgments.of("relevance").filter(pl.col("status") == OK).select("query", "passage", "value")
+    words = pl.col("text").str.strip_chars().str.to_lowercase()
+    texts = passages.select("passage", words).filter(pl.col("text") != "")
+    texts = texts.with_columns(pl.col("text").hash())
+    relevant = labels.filter(pl.col("value") >= 1).join(texts, on="passage").select("query", "text").unique()
+    twins = texts.join(relevant, on="text").select("query", "passage")
+    copies = twins.join(labels, on=["query", "passage"], how="anti")
+    if not copies.height:
+        return []
+    parts = [part.join(copies, on=["query", "passage"], how="semi") for part in contexts.parts]
+    shown = pl.concat([part.select("query", "passage") for part in parts]).unique().sort("query", "passage")
+    if not shown.height:
+        return []
+    queries = shown["query"].unique(maintain_order=True)
+    few = format_list([quote_short(each, 24) for each in queries], 3)
+    number = format_count(shown.height, "unlabelled passage has", "unlabelled passages have")
+    return [
+        f"{number} the text of a relevant passage ({format_count(len(queries), 'query', 'queries')}: {few}), "
+        "but metrics count what isn't labelled as not relevant; label copies like their originals, or remove them"
+    ]

@@ -144,7 +144,8 @@ def message_text(message: Mapping[str, Any]) -> Any:
     found = message["text"] if message.get("text") is not None else message.get("content")
     if isinstance(found, Sequence) and not isinstance(found, str) and found:
         parts = [part.get("text") if isinstance(part, Mapping) else part for part in found]
-        return "\n".join(parts) if all(isinstance(part, str) for part in parts) else found
+        texts = [part for part in parts if isinstance(part, str)]
+        return "\n".join(texts) if len(texts) == len(parts) else found
     return found
 
 

@@ -12,6 +12,7 @@ from ragworth.evaluation.stage_cache import StageResult, frame_digest
 from ragworth.evaluation.stages.task_stage import contexts_key, stage_table
 from ragworth.evaluation.state import EvaluationState
 from ragworth.metrics.scoring_notes import NOT_IN_RUN
+from ragworth.retrieval.copies import unlabelled_copy_notes
 from ragworth.scoring import metric_file_digests, passage_tokens, score
 from ragworth.tables import OK, Judgments, Scores
 
@@ -55,6 +56,7 @@ def run_score(state: EvaluationState) -> None:
         )
         # What came with the contexts was told with them, and so were the queries that a log lacks.
         notes = [note for note in found.notes if note not in state.contexts.notes and not note.endswith(NOT_IN_RUN)]
+        notes += unlabelled_copy_notes(state.contexts, judgments, state.collection.passages)
         return StageResult({}, {"notes": notes}, tables={"scores": found})
 
     made = state.stage("score", key, make)
