@@ -142,7 +142,8 @@ def test_wins_follow_the_direction_and_abstaining_has_none() -> None:
 
 def test_the_same_system_in_two_places_is_compared_with_itself() -> None:
     old, new = outcomes({"rag": [1, 1, 1], "other": [1, 0, 1]}), outcomes({"rag": [1, -1, -1], "other": [1, 0, 1]})
-    scores, pairs = join_scores({"main": old, "branch": new})
+    scores, pairs, lost = join_scores({"main": old, "branch": new})
+    assert lost == () == scores.notes
     assert pairs == [("main/rag", "branch/rag"), ("main/other", "branch/other")]
     made = compare({"main": old, "branch": new}).differences.filter(pl.col("metric") == "correct")
     assert made.select("baseline", "system", "difference").rows() == [
@@ -153,8 +154,19 @@ def test_the_same_system_in_two_places_is_compared_with_itself() -> None:
 
 
 def test_different_systems_in_two_places_keep_their_names() -> None:
-    scores, pairs = join_scores({"a": outcomes({"rag": [1, 0]}), "b": outcomes({"closed-book": [0, 0]})})
+    scores, pairs, _ = join_scores({"a": outcomes({"rag": [1, 0]}), "b": outcomes({"closed-book": [0, 0]})})
     assert (scores.distinct("system"), pairs) == (["rag", "closed-book"], None)
+
+
+def test_systems_without_a_counterpart_are_noted() -> None:
+    old, new = outcomes({"rag": [1, 1], "gone": [1, 0]}), outcomes({"rag": [1, 1], "added": [1, 0]})
+    scores, pairs, lost = join_scores({"main": old, "branch": new})
+    assert pairs == [("main/rag", "branch/rag"), ("main/rag", "branch/added")]
+    assert lost == ("main/gone",)
+    assert scores.notes == (
+        "main has no added, so branch/added is compared with main/rag",
+        "main/gone is missing elsewhere, so it isn't compared there",
+    )
 
 
 def test_what_cannot_be_compared_is_said() -> None:

@@ -71,8 +71,20 @@ def test_missing_values_fail(tmp_path: Path) -> None:
     BaselineGate(tmp_path / "base", update=True).check(_results(0), "correct")
     gate = BaselineGate(tmp_path / "base")
     gate.check(_results(1), "correct")
-    with pytest.raises(pytest.fail.Exception, match="far fewer values than in the baseline for correct"):
+    with pytest.raises(
+        pytest.fail.Exception, match="too few values of the same queries as in the baseline for correct"
+    ):
         gate.check(_results(15), "correct")
+
+
+def test_a_system_that_is_gone_fails(tmp_path: Path) -> None:
+    from ragworth.pytest_plugin import BaselineGate
+    from tests.report.page.small_samples import results
+
+    old, new = (results(["P@2"], {(name, f"q{n}"): 1.0 for name in names for n in range(9)}) for names in ("ab", "a"))
+    BaselineGate(tmp_path / "base", update=True).check(old, "correct")
+    with pytest.raises(pytest.fail.Exception, match="the baseline has b, and the evaluation hasn't"):
+        BaselineGate(tmp_path / "base").check(new, "correct")
 
 
 def test_what_is_no_evaluation_is_an_error(tmp_path: Path) -> None:

@@ -54,7 +54,8 @@ class BaselineGate:
         baseline was updated.
         """
         __tracebackhide__ = True
-        from ragworth.comparison import compare
+        from ragworth.comparison import compare, to_scores
+        from ragworth.errors import format_list
         from ragworth.results import Results
 
         results = _results(evaluation)
@@ -65,13 +66,20 @@ class BaselineGate:
             pytest.fail("name at least one metric or outcome to check, such as 'correct'", pytrace=False)
         if not (self.folder / "manifest.json").is_file():
             pytest.fail(f"no baseline in {self.folder}: run pytest --ragworth-update and commit it", pytrace=False)
-        compared = compare({"baseline": Results.read(self.folder), "now": results})
+        baseline = Results.read(self.folder)
+        now = to_scores(results).distinct("system")
+        if lost := [system for system in to_scores(baseline).distinct("system") if system not in now]:
+            words = f"the baseline has {format_list(lost)}, and the evaluation hasn't"
+            pytest.fail(f"{words}: if that is meant, run pytest --ragworth-update", pytrace=False)
+        compared = compare({"baseline": baseline, "now": results})
         worse = [name for name in names if compared.worse(name, alpha).height]
         if worse:
             pytest.fail(_describe(compared, worse, "significantly worse than the baseline by"), pytrace=False)
         lacking = [name for name in names if compared.lacking(name).height]
         if lacking:
-            pytest.fail(_describe(compared, lacking, "far fewer values than in the baseline for"), pytrace=False)
+            pytest.fail(
+                _describe(compared, lacking, "too few values of the same queries as in the baseline for"), pytrace=False
+            )
         return compared
 
 

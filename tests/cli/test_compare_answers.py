@@ -223,3 +223,23 @@ def test_small_gains_that_a_few_unseen_losses_would_undo_are_noted(tmp_path: Pat
     words = "the largest difference the other way is 0, of a possible 1; with that in 1 of 18 queries"
     assert (words in call("compare", path).stderr) == noted
     assert words not in call("compare", path, "--test", "bounded").stderr
+
+
+@pytest.mark.parametrize(
+    ("systems", "first", "words"),
+    [
+        (["a"], 0, "missing: nothing is compared with old/b, so it may be worse"),
+        (["a", "b"], 28, "and 12 of these are the same queries, so it may be worse"),
+    ],
+)
+def test_a_gate_does_not_pass_without_a_comparison(tmp_path: Path, systems: list[str], first: int, words: str) -> None:
+    """A system that is gone, or answers to other questions, can't be found worse."""
+    for name, mine, start in (("old", ["a", "b"], 0), ("new", systems, first)):
+        rows = [(system, f"q{i}", "correct", i % 4 > 0) for system in mine for i in range(start, start + 40)]
+        frame = pl.DataFrame(rows, schema=["system", "query", "aspect", "value"], orient="row")
+        save(frame.with_columns(pl.col("value").cast(pl.Int64)), tmp_path / f"{name}.csv")
+    inputs = [f"{name}={tmp_path / name}.csv" for name in ("old", "new")]
+    found = call("compare", *inputs, "--fail-if-worse", "correct")
+    assert (found.exit_code, words in found.stderr) == (3, True)
+    assert call("compare", *inputs, "--fail-if-worse", "correct", "--incomplete").exit_code == 0
+    assert call("compare", *inputs).exit_code == 0

@@ -87,7 +87,7 @@ def command(
     if baseline and all_pairs:
         raise click.UsageError("--all-pairs compares every two systems and has no --baseline")
     look = output_format(look, output, level)
-    (scores, pairs), gates, conversations = _read(given, fail_if_worse)
+    (scores, pairs, lost), gates, conversations = _read(given, fail_if_worse)
     print_notes(scores.notes, quiet)
     from ragworth import comparison
     from ragworth.cli.difference_notes import difference_notes
@@ -122,7 +122,8 @@ def command(
     if look in ("csv", "parquet"):
         sections = sections[1:]
     emit(sections, look, output, {"test": test, "family": family} | facts | {"resamples": result.resamples})
-    lacking = not given["incomplete"] and lacks_values(result, gates)
+    gone = lost if gates and not baseline and not all_pairs else ()
+    lacking = not given["incomplete"] and (lacks_systems(gone) | lacks_values(result, gates))
     if gate(result, gates, 1 - level) or lacking:
         raise SystemExit(WORSE)
 
@@ -211,6 +212,17 @@ def _with_groups(summary: Any, scores: Any, testing: dict[str, Any]) -> Any:
     return summary.join(groups, on=["metric", "system"], how="left", maintain_order="left")
 
 
+def lacks_systems(lost: tuple[str, ...]) -> bool:
+    """Whether systems of the first input have no counterpart for a gate; says which."""
+    from ragworth.errors import format_list
+    from ragworth.report.render import printable
+
+    if lost:
+        words = printable(f"nothing is compared with {format_list(list(lost))}")
+        click.echo(f"missing: {words}, so it may be worse; evaluate it again, or give --incomplete", err=True)
+    return bool(lost)
+
+
 def lacks_values(result: Any, metrics: list[str]) -> bool:
     """Whether a system has too few values for a gate; says which."""
     from ragworth.errors import format_count
@@ -220,6 +232,7 @@ def lacks_values(result: Any, metrics: list[str]) -> bool:
     for row in rows:
         some, other = format_count(row["n_system"], "query", "queries"), f"{row['n_baseline']:,}"
         words = f"{row['system']} has a value of {row['metric']} for {some}, {row['baseline']} for {other}"
+        words += f", and {row['n']:,} of these are the same queries" if 2 * row["n"] < row["n_baseline"] else ""
         click.echo(f"missing: {printable(words)}, so it may be worse; grade the others, or give --incomplete", err=True)
     return bool(rows)
 

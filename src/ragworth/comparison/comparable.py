@@ -76,10 +76,14 @@ def conversations_of(data: Comparable | Mapping[str, Comparable]) -> dict[str, s
 
 
 class JoinedScores(NamedTuple):
-    """Scores from several places, and which systems to compare: None compares all with the first."""
+    """Scores from several places, and which systems to compare: None compares all with the first.
+
+    ``lost``: systems of the first place that another place lacks, so nothing is compared with them.
+    """
 
     scores: Scores
     pairs: list[tuple[str, str]] | None = None
+    lost: tuple[str, ...] = ()
 
 
 def join_scores(named: Mapping[str, Comparable]) -> JoinedScores:
@@ -100,12 +104,17 @@ def join_scores(named: Mapping[str, Comparable]) -> JoinedScores:
     ]
     first, *others = tables
     base = several[0]
-    matched = [
-        (f"{first}/{system if system in base else base[0]}", f"{name}/{system}")
-        for name, systems in zip(others, several[1:], strict=True)
-        for system in systems
-    ]
-    return JoinedScores(Scores.of_parts(parts, notes), matched)
+    matched, unmatched = [], []
+    for name, systems in zip(others, several[1:], strict=True):
+        matched += [(f"{first}/{each if each in base else base[0]}", f"{name}/{each}") for each in systems]
+        unmatched += [
+            f"{first} has no {each}, so {name}/{each} is compared with {first}/{base[0]}"
+            for each in systems
+            if each not in base
+        ]
+    lost = tuple(f"{first}/{each}" for each in base if any(each not in systems for systems in several[1:]))
+    unmatched += [f"{each} is missing elsewhere, so it isn't compared there" for each in lost]
+    return JoinedScores(Scores.of_parts(parts, (*notes, *unmatched)), matched, lost)
 
 
 def _collide(tables: Sequence[Scores]) -> bool:

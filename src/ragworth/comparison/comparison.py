@@ -53,8 +53,11 @@ class Comparison(NamedTuple):
         return families_of(self.differences, self.family)
 
     def lacking(self, metric: str) -> pl.DataFrame:
-        """Rows in which a system has so many fewer values than its baseline that it may be worse for all we know."""
-        few = pl.col("n_system") < LEAST_SHARE * pl.col("n_baseline")
+        """Rows in which a system may be worse for all we know.
+
+        It has far fewer values than its baseline, or both have a value for less than half of the baseline's queries.
+        """
+        few = (pl.col("n_system") < LEAST_SHARE * pl.col("n_baseline")) | (2 * pl.col("n") < pl.col("n_baseline"))
         return self.differences.filter((pl.col("metric") == metric) & few)
 
     def worse(self, metric: str, alpha: float = 0.05) -> pl.DataFrame:

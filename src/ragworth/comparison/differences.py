@@ -71,7 +71,7 @@ def compare(
     """
     check_arguments(level, LEAST_RESAMPLES if resamples is None else resamples, seed)
     known = conversations_of(data) if conversations is None else conversations
-    scores, matched = join_scores(data) if isinstance(data, Mapping) else JoinedScores(to_scores(data))
+    scores, matched, _ = join_scores(data) if isinstance(data, Mapping) else JoinedScores(to_scores(data))
     if test not in TESTS:
         raise InputError(f"unknown test {test!r}", expected=format_list(list(TESTS), 9))
     if family not in ("metric", "all"):

@@ -170,6 +170,7 @@ def _with_interval(
     if resamples:
         by_unit = np.zeros((int(table.unit.max()) + 1, sums.shape[1]))
         np.add.at(by_unit, table.unit, items)
-        size, how = len(items) / len(by_unit), {"resamples": resamples, "level": level, "seed": seed}
+        size = len(items) / len(by_unit)
+        how: dict[str, Any] = {"resamples": resamples, "level": level, "seed": seed}
         interval = agreement_interval(measured, by_unit, size * agreed, size * differing, **how)
     return none._replace(value=value).with_interval(interval)
