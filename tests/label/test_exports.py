@@ -168,6 +168,9 @@ def test_the_notes_of_an_export_name_what_its_files_lack(tmp_path: Path) -> None
     first, second = export_notes(data, "qrels")
     assert first.startswith("2 of 5 items without a label; most metrics count")
     assert second.startswith("qrels.txt leaves out 1 of 3 labelled passages: 1 without a majority;")
+    drawn = select_items(task, items, Selection())
+    (_, unfinished) = export_notes(LabelledData.of(task, drawn, Labels(rows)), "tables")
+    assert unfinished.startswith("estimate-….csv lacks 2 items drawn at random; estimates may be biased")
     assert export_notes(data, "labels") == export_notes(labelled("relevance", 1), "qrels") == ()
 
 

@@ -80,6 +80,12 @@ class LabelledData:
         return sum(not item.is_control for item in self.items.values()) - len(self.labelled)
 
     @cached_property
+    def unfinished_random(self) -> int:
+        """Items drawn at random that have no label; they may differ from the rest, such as difficult ones."""
+        drawn = [item.id for item in self.items.values() if item.stratum in SAMPLE_STRATA]
+        return sum(name not in self.labelled for name in drawn)
+
+    @cached_property
     def unfinished_disputed(self) -> int:
         """Items drawn for disagreement that nobody has labelled or skipped.
 

@@ -38,6 +38,9 @@ def _unlabelled_notes(data: LabelledData, name: str) -> Iterator[str]:
 
 
 def _table_notes(data: LabelledData) -> Iterator[str]:
+    if data.has_random_share and data.unfinished_random:
+        count = format_count(data.unfinished_random, "item")
+        yield f"estimate-….csv lacks {count} drawn at random; estimates may be biased until all have a label"
     if data.has_random_share and data.unfinished_disputed:
         count = format_count(data.unfinished_disputed, "disputed item")
         yield f"corrections-….csv is not written: {count} without a label"
