@@ -183,7 +183,7 @@ def test_an_impossible_usage_is_bounded_and_the_answer_kept(number: int, tmp_pat
     with Store(path) as kept:
         job = Job(Odd(share), kept)
         first = list(job.run(ASKED))
-        assert all(0 <= found.usage.prompt_tokens < 2**32 for found in first)  # type: ignore[union-attr]
+        assert all(0 <= found.usage.prompt_tokens < 2**32 for found in first)
         assert job.tally.done == 30
         model, noted = fresh()
         assert list(Job(model, kept).run(ASKED)) == first

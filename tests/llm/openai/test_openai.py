@@ -397,6 +397,15 @@ def test_room_for_reasoning(opened: Opened) -> None:
     assert "reasoning_tokens=500" in model.partial.revision
 
 
+def test_a_withheld_label_has_no_probability(opened: Opened) -> None:
+    model, server = opened()
+    assert model.card
+    server.script(
+        edited(lambda value: value | {"choices": [one | {"finish_reason": "SAFETY"} for one in value["choices"]]})
+    )
+    assert failed(model.choose([Choose(CHAT, ("Yes", "No"))])[0])[::2] == ("refused", False)
+
+
 def test_half_a_character_is_refused(opened: Opened) -> None:
     model, _ = opened(kind="llamacpp")
     broken = Prompt.chat("half \ud83d")
