@@ -17,7 +17,7 @@ from ragworth.formats.grade_words import GradeError
 from ragworth.inputs.file_heads import CandidateFile, read_head
 from ragworth.inputs.guesses import UnknownKindError, guess_kinds
 from ragworth.inputs.problems import Problems
-from ragworth.inputs.sources import open_source
+from ragworth.inputs.sources import inspect_folder, open_source
 
 QUESTIONS = {"q0": "Who built the mill?", "q1": "Who built the dam?"}
 
@@ -224,3 +224,10 @@ def test_questions_with_accepted_answers_beside_passages(tmp_path: Path) -> None
     (tmp_path / "corpus.jsonl").write_text('{"_id": "d1", "text": "Ann built the mill."}\n')
     plan = open_source([tmp_path]).plan
     assert plan is not None and {"bm25", "reversed"} <= plan.tables["systems"].keys() and not plan.unused
+
+
+def test_columns_that_no_log_has_come_with_the_reason(tmp_path: Path) -> None:
+    (tmp_path / "questions.jsonl").write_text('{"question": "Who?", "relevant_ids": ["d1"]}\n' * 2)
+    with pytest.raises(InputError, match="no log has any of the columns that are mapped") as caught:
+        inspect_folder(tmp_path, {"relevant_ids": "relevant_ids"})
+    assert caught.value.more == ("questions.jsonl: it has no contexts and no answers",)

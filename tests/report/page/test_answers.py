@@ -45,6 +45,7 @@ def test_systems_with_different_questions_are_ranked_by_those_they_share() -> No
     table = outcome_table(found)
     assert table.caption == "Answers, ordered by correct (shared)"
     assert [row[2][0] for row in table.rows] == ["100 %", "33 %"]  # type: ignore[index]
+    assert found.ranking.tested == "the two systems"
     assert answer_table(found)["correct (shared)"].str.starts_with("100 %").to_list() == [True, False]
     assert "over the 6 questions that both have" in found.standings[1].sentence
     assert "different questions" in found.notes[0]

@@ -124,7 +124,7 @@ class Ranking(NamedTuple):
     @property
     def tested(self) -> str:
         """Which pairs were compared."""
-        every = f"all {format_count(self.pairs, 'pair')}"
+        every = f"all {self.pairs:,} pairs" if self.pairs > 1 else "the two systems"
         if len(self.order) <= MAX_PAIRED:
             return every
         others = list(dict.fromkeys(baseline for baseline, _ in self.versus))
