@@ -472,6 +472,15 @@ def test_several_queries_of_chroma(save: Save) -> None:
         read(save, response)
 
 
+def test_responses_with_the_id_of_their_question(save: Save) -> None:
+    hits = {"hits": {"hits": [{"_id": "d1", "_score": 2.5}, {"_id": "d2", "_score": 1.5}]}}
+    contexts = read(save, [{"query_id": "q7", "response": hits}, {"query_id": "q8", **hits}]).contexts
+    assert contexts is not None
+    assert contexts.frame.select("query", "passage").rows() == [(q, d) for q in ("q7", "q8") for d in ("d1", "d2")]
+    with pytest.raises(FormatError, match="hits without a question"):
+        read(save, [{"id": "req-1", **hits}])  # the id of a response
+
+
 def test_evaluations_of_bedrock(save: Save) -> None:
     """Models and knowledge bases are systems; a metric without a result has no value."""
     other: dict[str, Any] = json.loads(json.dumps(BEDROCK))

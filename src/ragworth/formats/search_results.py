@@ -19,6 +19,8 @@ from ragworth.formats.values import WrongLineError
 
 RESULTS = "results"
 NAMES = FIELDS | {"passages": (RESULTS,), "passage_ids": ("result_ids",)}
+QUERY_IDS = ("query_id", "qid", "question_id", "topic_id")
+"""Names of ids of questions; a plain ``id`` may be that of the response."""
 QUESTIONS = ("query_texts", "queries", "questions", *FIELDS["question"])
 
 
@@ -56,7 +58,10 @@ def _read(row: Mapping[str, Any], place: int, finder: FieldFinder) -> Iterator[T
     answered = chroma_hits(response) if is_chroma(response) else [find_hits(response, empty=True)]
     found = find_field(row, "question", QUESTIONS)
     questions = found if isinstance(found, list) else [found]
-    if len(questions) != len(answered) or (found is None and "question" not in finder.columns):
+    named = "question" in finder.columns or find_field(row, "query", QUERY_IDS) is not None
+    if found is None and not named and len(answered) == 1:
+        raise WrongLineError("hits without a question; write its text in 'query', or its id in 'query_id'")
+    if len(questions) != len(answered) or (found is None and not named):
         count = len(questions) if found is not None else 0
         raise WrongLineError(f"hits for {len(answered)} and texts of {count} queries; write the texts in 'query_texts'")
     parts = {name} if name else {*CHROMA, *LISTS}
