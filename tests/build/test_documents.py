@@ -217,3 +217,12 @@ def test_without_a_document_the_error_says_what_was_left_out(tmp_path: Path) -> 
 
 def test_the_header_of_a_markdown_table_stays_with_its_rows() -> None:
     assert markdown_file(b"| a | b |\n| --- | :-: |\n| 1 | 2 |\n").text == "| a | b |\n| 1 | 2 |"
+
+
+def test_text_in_utf16_is_read_by_its_mark(tmp_path: Path) -> None:
+    path = tmp_path / "mill.md"
+    path.write_bytes("# Mühle\n\nSie steht.".encode("utf-16"))
+    assert read_documents([path]).frame.row(0) == ("mill.md", "Mühle", "Mühle\n\nSie steht.")
+    path.write_bytes("# Mühle\n\nSie steht.".encode("utf-16-le"))
+    with pytest.raises(FormatError, match="UTF-16"):
+        read_documents([path])

@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from ragworth.errors import FormatError, InputError, format_count, format_list, quote_short
-from ragworth.formats.files import open_file
+from ragworth.formats.files import UTF16_MARKS, EncodingError, open_file
 from ragworth.formats.plain_text import READERS, PlainText
 from ragworth.limits import max_line
 from ragworth.retrieval import documents as tables
@@ -107,8 +107,7 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 def _read_file(path: Path) -> PlainText:
     most = max_line()
-    with open_file(path) as stream:
-        data = stream.read(most + 1)
+    data = _read_bytes(path, most + 1)
     if len(data) > most:
         raise FormatError(f"the file has more than {most:,} bytes", file=str(path), remedy="split it")
     try:
@@ -119,6 +118,19 @@ def _read_file(path: Path) -> PlainText:
     except FormatError as error:
         raise error.copy(file=str(path)) from error
     return found if found.title else found._replace(title=path.stem.replace("-", " ").replace("_", " "))
+
+
+def _read_bytes(path: Path, most: int) -> bytes:
+    """The beginning of a file; UTF-16 only with its mark, by which it is decoded."""
+    try:
+        with open_file(path) as stream:
+            return stream.read(most)
+    except EncodingError:
+        with path.open("rb") as raw:
+            data = raw.read(most)
+        if data[:2] not in UTF16_MARKS:
+            raise
+        return data
 
 
 def _check(frame: pl.DataFrame, notes: list[str]) -> None:

@@ -61,7 +61,8 @@ class LabelledStep(Step):
     def retrieved(self, before: Contexts | None, context: StepContext) -> dict[str, list[str]]:
         """Retrieved passages of each query, in order, without blank ones."""
         found = passages_by_query(before) if before is not None else {}
-        return {query: [each for each in ids if each not in context.blank_ids] for query, ids in found.items()}
+        blank = context.blank_ids | {each for each, text in context.returned_texts.items() if not text.strip()}
+        return {query: [each for each in ids if each not in blank] for query, ids in found.items()}
 
     def copies(self, candidates: Mapping[str, Iterable[str]], context: StepContext) -> dict[str, set[str]]:
         """Unlabelled candidates of each query that copy a relevant passage."""
