@@ -151,6 +151,12 @@ def test_no_permutation(text: str) -> None:
         parse_permutation(text, 3)
 
 
+def test_the_last_number_of_a_truncated_order_may_lack_digits() -> None:
+    assert parse_permutation("2 > 3 > 1", 12, cut_off=True).places[:3] == [1, 2, 0]
+    assert parse_permutation("2 > 3 > 1", 12, cut_off=True).remarks[MISSING] == 10
+    assert parse_permutation("[2] > [3] > [1]", 12, cut_off=True).remarks[MISSING] == 9
+
+
 @given(st.text(alphabet="[]>, 0123456789ab.", max_size=60), st.integers(1, 8))
 def test_any_text_is_a_permutation_or_none(text: str, n: int) -> None:
     try:

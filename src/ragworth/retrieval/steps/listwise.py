@@ -14,7 +14,7 @@ from typing import ClassVar, NamedTuple
 
 from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.errors import InputError
-from ragworth.llm.contract import Card, Generate, Generated, Prompt
+from ragworth.llm.contract import LENGTH, Card, Generate, Generated, Prompt
 from ragworth.retrieval.rerankers.contract import CUT_REMARK, RerankedList, RerankInput
 from ragworth.retrieval.rerankers.llm_reranker import LlmReranker, PromptMaterials, truncate_words
 from ragworth.tasks.findings import require_abilities
@@ -80,7 +80,8 @@ class Listwise(LlmReranker):
             ]
             try:
                 generated = require_response(outcome, Generated)
-                found = parse_permutation(generated.outputs[0].text, len(part))
+                output = generated.outputs[0]
+                found = parse_permutation(output.text, len(part), cut_off=output.finish == LENGTH)
             except NoValue as none:
                 failed[none.status] += 1
                 continue
@@ -105,13 +106,15 @@ def sliding_windows(passages: int, size: int, step: int) -> Iterator[tuple[int, 
         end -= step
 
 
-def parse_permutation(text: str, passages: int) -> Permutation:
+def parse_permutation(text: str, passages: int, *, cut_off: bool = False) -> Permutation:
     """Parse the order that a model wrote: numbers in brackets, or only numbers separated by > or commas.
 
     A repeated number counts where it comes first; unknown numbers are dropped; missing ones follow in their previous
-    order. A text without any known number has no value.
+    order. A text without any known number has no value. ``cut_off``: the text ended at its greatest length, so its last
+    number may lack digits if it has no bracket.
     """
-    written = _MARKED.findall(text) or (re.findall(r"\d+", text) if _BARE.fullmatch(text) else [])
+    bare = re.findall(r"\d+", text) if _BARE.fullmatch(text) else []
+    written = _MARKED.findall(text) or (bare[:-1] if cut_off else bare)
     places: list[int] = []
     remarks: Counter[str] = Counter()
     for number in map(int, written):
