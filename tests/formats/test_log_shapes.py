@@ -157,6 +157,21 @@ def test_columns_that_are_no_systems(row: dict[str, Any], save: Save) -> None:
         load(save("log.jsonl", as_lines(ASKED | row)))
 
 
+@pytest.mark.parametrize("answers", [["Ann", "Bob"], [{"text": "Ann", "logprob": -1}, {"text": "Bob"}]])
+def test_several_answers_of_a_system_in_a_row_are_repeats(answers: list[Any], save: Save) -> None:
+    found = load(save("log.jsonl", as_lines(ASKED | {"responses": answers}))).answers
+    assert found is not None and found.frame.select("system", "repeat", "text").rows() == [
+        ("log", 0, "Ann"),
+        ("log", 1, "Bob"),
+    ]
+    assert "each line has several answers of a system, read as repeats" in found.notes[0]
+
+
+def test_empty_columns_of_a_spreadsheet(save: Save) -> None:
+    log = load(save("log.csv", "question,response,,reference,,\nWho?,Ann,,Ann,,\n"))
+    assert log.answers is not None and log.collection.answers["text"].to_list() == ["Ann"] and not log.answers.notes
+
+
 def test_passages_and_grades_of_several_systems_in_a_row(save: Save) -> None:
     row = ASKED | {"gpt4_answer": "Ann", "gpt4_contexts": ["Ann built it."], "gpt4_correct": "yes"}
     row |= {"llama_answer": "Bob", "llama_contexts": ["Bob built it.", "It burnt down."], "llama_correct": "no"}

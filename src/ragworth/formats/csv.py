@@ -133,8 +133,9 @@ def _read_header(path: PathOrStr, data: bytes) -> tuple[list[str], str]:
             expected="column names",
             remedy=remedy if isinstance(error, UnicodeDecodeError) else "",
         ) from error
-    if names[0] == "" and len(names) > 1:
-        names[0] = UNNAMED  # pandas writes its index so
+    if len(names) > 1:
+        # pandas writes its index without a name, and spreadsheets write empty columns
+        names = [name or f"Unnamed: {number}" for number, name in enumerate(names)]
     if len(set(names)) < len(names) or "" in names:
         raise FormatError(
             f"a column occurs twice, or has an empty name: {format_names(names)}",

@@ -15,6 +15,8 @@ SETTING_COLUMNS = (
 )
 """Names of columns with settings that may tell systems apart."""
 
+REPEATS = "if these are repeats, number them in a column 'repeat'; if each counts by itself, give it an 'id'"
+
 MAX_TRIES = 12
 """Maximum number of mappings that are tried."""
 
@@ -68,15 +70,14 @@ def repeats_error(error: FormatError, finder: FieldFinder) -> FormatError:
             continue
         return error.copy(
             remedy=Hint(
-                f"if {column!r} {does}: --map {quote_argument(f'{field_name}={column}')}",
-                f"if {column!r} {does}, write under [columns]: {field_name} = {json.dumps(column)}",
-                f"if {column!r} {does}: columns={json.dumps({field_name: column})}",
+                f"if {column!r} {does}: --map {quote_argument(f'{field_name}={column}')}; {REPEATS}",
+                f"if {column!r} {does}, write under [columns]: {field_name} = {json.dumps(column)}; {REPEATS}",
+                f"if {column!r} {does}: columns={json.dumps({field_name: column})}; {REPEATS}",
                 option="columns",
             )
         )
     column = next((key for key in finder.seen if plain_name(key) in PASSAGE_COLUMNS), None)
     if column is None:
-        advice = "if these are repeats, number them in a column 'repeat'; if each counts by itself, give it an 'id'"
-        return error.copy(remedy=Hint(advice, advice, f"{advice}; skip_bad_lines=True keeps the first"))
+        return error.copy(remedy=Hint(REPEATS, REPEATS, f"{REPEATS}; skip_bad_lines=True keeps the first"))
     advice = "write a row for each question with a list of passages"
     return error.copy(remedy=f"if {column!r} is of one passage in each row, {advice}")

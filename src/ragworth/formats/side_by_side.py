@@ -1,8 +1,9 @@
-"""Read logs with several systems in each row.
+"""Read logs with several systems, or several answers of one, in each row.
 
 The systems are in columns (``gpt4_answer``, ``llama_answer``, also with ``gpt4_contexts``), in objects
 (``{"baseline": {"answer": …}, "new": {"answer": …}}``, ``{"answers": {"gpt-4": "…", "llama": "…"}}``) or in a list
-(``{"responses": [{"model": "gpt-4", "answer": "…"}, …]}``). Each gets a row of its own.
+(``{"responses": [{"model": "gpt-4", "answer": "…"}, …]}``). Each gets a row of its own. A list of answers without
+names of systems (``{"responses": ["…", "…"]}``) are repeats.
 """
 
 from __future__ import annotations
@@ -47,6 +48,9 @@ ANSWERS = tuple(name for name in FIELDS["answer"] if "_" not in name)
 PASSAGES = tuple(name for name in FIELDS["passages"] if "_" not in name or name.startswith("retriev"))
 """The words beside the name of a system in the name of a column."""
 
+SAMPLES = {"responses", "outputs", "predictions", "generations", "completions", "samples", "sampled_answers"}
+"""What several answers of one system to a question are called."""
+
 TAKEN = {name for field in ("accepted", "relevant", "question", "query") for name in FIELDS[field]}
 SYSTEM_NAMES = {"system": (*FIELDS["system"], *SYSTEM_COLUMNS, "name")}
 
@@ -57,7 +61,8 @@ def split_row(row: Row, least: int = 2) -> list[Row]:
     if plain_name(answer) in ANSWERS:
         return []
     parts = ANSWERS if answer else ANSWERS + PASSAGES  # several searches may lead to one answer
-    return _split_objects(row, least) or _split_holders(row, least) or _split_columns(row, parts)
+    found = _split_objects(row, least) or _split_holders(row, least) or _split_columns(row, parts)
+    return found or _split_samples(row)
 
 
 def _split_columns(row: Row, parts: tuple[str, ...]) -> list[Row]:
@@ -112,6 +117,18 @@ def _split_holders(row: Row, least: int) -> list[Row]:
     return []
 
 
+def _split_samples(row: Row) -> list[Row]:
+    """``{"responses": ["…", "…"]}``: repeats of one system."""
+    name = next((name for name in row if plain_name(name) in SAMPLES and isinstance(row[name], list)), None)
+    texts = (
+        [_with_answer(each) if isinstance(each, Mapping) else {"answer": each} for each in row[name]] if name else []
+    )
+    if not all(isinstance(each.get("answer"), str | None) for each in texts):
+        return []
+    shared = {column: value for column, value in row.items() if column != name}
+    return [{**shared, "answer": each.get("answer"), "repeat": number} for number, each in enumerate(texts)]
+
+
 def _systems_of(held: Any) -> dict[str, Row]:
     """What several systems did, by their names."""
     if isinstance(held, list):
@@ -162,9 +179,11 @@ def _parse(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRe
     found = [(place, as_row(value) or value) for place, value in rows.values]
     columns = dict.fromkeys(name for _, row in found if isinstance(row, Mapping) for name in row)
     split = [(place, part) for place, row in found for part in _parts(row, columns)]
-    systems = dict.fromkeys(str(part.get("system")) for _, part in split if isinstance(part, Mapping))
+    parts = [part for _, part in split if isinstance(part, Mapping)]
+    systems = dict.fromkeys(str(part["system"]) for part in parts if "system" in part)
     few = format_list([quote_short(name, 24) for name in systems], 4)
-    finder.notes.append(f"each {rows.unit} has several systems: {few}")
+    several = f"several systems: {few}" if systems else "several answers of a system, read as repeats"
+    finder.notes.append(f"each {rows.unit} has {several}")
     yield from parse_rows(rows._replace(values=split), finder, reject)
 
 
