@@ -88,6 +88,12 @@ def test_the_simplest_table_of_labels_has_people_s(tmp_path: Path) -> None:
     assert rows(path) == [("a", "1", "human", 1.0), ("a", "2", "human", 0.0)]
 
 
+def test_numbers_of_repeats_are_no_outcome(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text("system,query,seed,correct\na,1,17,1\na,2,17,0\n")
+    assert rows(path) == [("a", "1", "correct", 1.0), ("a", "2", "correct", 0.0)]
+
+
 def test_several_grades_by_people_are_averaged_and_noted(tmp_path: Path) -> None:
     path = tmp_path / "labels.csv"
     path.write_text("system,query,label\na,1,correct\na,1,wrong\na,2,wrong\na,2,wrong\nb,1,correct\n")

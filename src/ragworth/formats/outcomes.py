@@ -35,6 +35,9 @@ from ragworth.tables.coercion import ID_ALIASES, find_id_column
 INDEXES = {UNNAMED, "__index_level_0__"}
 """Names of columns that number the rows of a pandas data frame."""
 
+REPEATS = {"seed", "repeat", "trial"}
+"""Names of columns that number the repeats of an answer."""
+
 HUMAN = "human"
 LABEL_COLUMNS = ("label", "human_label", "human_grade", "annotation", "verdict", "value")
 """Names of columns that have people's grades."""
@@ -77,7 +80,7 @@ def is_outcome_table(frame: pl.DataFrame) -> bool:
 
 
 def _value_columns(frame: pl.DataFrame) -> list[str]:
-    return [name for name in frame.columns if name not in IDS | INDEXES]
+    return [name for name in frame.columns if name not in IDS | INDEXES | REPEATS]
 
 
 def _is_grade(name: str) -> bool:

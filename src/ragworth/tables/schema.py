@@ -218,6 +218,6 @@ def check_key(rows: pl.DataFrame | Sequence[pl.DataFrame], table: type[Table], s
         raise TableError(
             f"row {duplicates[0] + 1}: second row for " + ", ".join(f"{k} {quote_short(row[k])}" for k in table.key),
             expected=f"one row for each ({', '.join(table.key)})",
-            remedy="remove the duplicates, or keep the one that counts",
+            remedy="remove the duplicates, keep the one that counts, or give the mean of repeats",
             file=source,
         )
