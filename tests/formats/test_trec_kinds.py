@@ -241,3 +241,13 @@ def test_json_without_an_extension_is_named(save: Save) -> None:
     with pytest.raises(FormatError, match="this looks like JSON, not a TREC run") as caught:
         read_contexts(save("run", '{"query_id": "q1"}\n'))
     assert "jsonl:PATH" in caught.value.remedy
+
+
+def test_tsv_without_a_header_is_trec(save: Save) -> None:
+    """Such as qrels.dev.tsv of MS MARCO."""
+    assert read_judgments(save("qrels.dev.tsv", QRELS.replace(" ", "\t"))).frame["value"].to_list() == [1, 0, 2]
+    assert read_contexts(save("bm25.tsv", RUN.replace(" ", "\t"))).frame.height == 3
+    with pytest.raises(QrelsGivenError):
+        read_contexts(save("q.tsv", QRELS.replace(" ", "\t")))
+    table = save("t.tsv", "query\tpassage\tsystem\tscore\nq1\td1\ta\t2\n")
+    assert read_contexts(table).systems == ["a"]

@@ -35,6 +35,10 @@ USES = {
 }
 
 
+ROWS = ("contexts", "judgments", "ratings")
+"""What TREC files hold; a text of a few words may look like one of their lines."""
+
+
 def resolve(spec: str | Path, what: str) -> tuple[Format, str]:
     """Return the format of a spec that supports ``what``, and the path without the prefix."""
     text = str(spec)
@@ -44,7 +48,8 @@ def resolve(spec: str | Path, what: str) -> tuple[Format, str]:
     else:
         name = text.removesuffix(".gz").removesuffix(".zst").lower()
         by_ending = [f for f in FORMATS if name.endswith(f.endings or ("\0",))]
-        chosen, path = (by_ending[0] if by_ending else _guess_format(text, what)), text
+        table = bool(by_ending) and not (name.endswith(".tsv") and what in ROWS and _is_trec(text))
+        chosen, path = (by_ending[0] if table else _guess_format(text, what)), text
     if not chosen.can(what):
         if os.path.isfile(path):  # noqa: PTH113
             with open_file(path):  # which says it if this is no text at all
@@ -57,6 +62,16 @@ def resolve(spec: str | Path, what: str) -> tuple[Format, str]:
             remedy=f"name another format before the path: {able[0]}:{path}",
         )
     return chosen, path
+
+
+def _is_trec(path: str) -> bool:
+    """Whether a file begins with a line of TREC instead of a header, as the qrels.dev.tsv of MS MARCO."""
+    if not os.path.isfile(path):  # noqa: PTH113
+        return False
+    recognise = FORMATS.get("trec").recognise
+    with open_file(path) as stream:
+        sample = FileSample(path, "other", stream.readline(1 << 16))
+    return recognise is not None and recognise(sample)
 
 
 def _guess_format(path: str, what: str) -> Format:

@@ -58,7 +58,7 @@ def read_contexts(
         raise FormatError(f"system {quote_short(bare[0], 24)} has no queries", file=str(path), expected=EXPECTED)
     every = [passages for queries in runs.values() for passages in queries.values() if passages]
     ranked = all(isinstance(passages, list) for passages in every)
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"system": name, "query": query, "passage": passage, "score": score, **({"rank": rank} if ranked else {})}
         for name, queries in runs.items()
         for query, passages in queries.items()
