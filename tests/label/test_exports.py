@@ -194,6 +194,20 @@ def test_a_majority_without_a_score_has_no_value(tmp_path: Path) -> None:
     assert judged["label"].to_list() == ["rude", "polite", "polite", None]
 
 
+def test_agreed_grades_are_a_judge_beside_a_grader(tmp_path: Path) -> None:
+    export_labels(labelled("answer-grade"), "tables", tmp_path)
+    people = judge_files.read(tmp_path / "consensus-outcomes.csv")
+    assert set(people["label"].drop_nulls()) <= set(THREE_WAY) and people["label"].count()
+    rows = "".join(f"{system},{query},correct\n" for system in ("bm25", "dense") for query in ("q1", "q2"))
+    (tmp_path / "grader.csv").write_text(f"system,query,label\n{rows}")
+    both = {"people": people, "grader": judge_files.read(tmp_path / "grader.csv")}
+    (joined,) = judge_files.combine_judges(both).values()
+    assert set(joined["judge"]) == {"people", "grader"}
+    (tmp_path / "typo.csv").write_text("system,query,value\ns,q1,1\ns,q2,1x\n")
+    with pytest.raises(FormatError, match="line 3: the value is not a number"):
+        judge_files.read(tmp_path / "typo.csv")
+
+
 def test_answers_without_a_number_are_those_of_the_first_repeat(tmp_path: Path) -> None:
     """Labels of answers name the repeat; a grader's file mostly doesn't."""
     (tmp_path / "people.csv").write_text("system,query,repeat,label\nbm25,q1,0,correct\nbm25,q1,1,wrong\n")

@@ -65,10 +65,22 @@ def read(place: Path) -> pl.DataFrame:
     if not suffixes & {".csv", ".tsv", ".parquet"}:
         frame = formats.read_judgments(place).frame
     else:
-        frame, _ = read_table(place, words=("label", "judge"))
+        frame = _read_judged_table(place)
     if not frame.height:
         raise FormatError("no rows: the file is empty", file=str(place), expected="judgments")
     return judgment_table(frame, run_name(place), str(place))
+
+
+def _read_judged_table(place: Path) -> pl.DataFrame:
+    """A table whose values are numbers or grades in words; another word is an error with its line."""
+    frame, _ = read_table(place, words=("label", "judge", "value"))
+    if "value" not in frame.columns or frame["value"].dtype != pl.String:
+        return frame
+    texts = frame["value"].str.strip_chars().replace("", None).drop_nulls()
+    words = texts.filter(texts.cast(pl.Float64, strict=False).is_null())
+    if len(words) and {normalise_label(word) for word in words} <= GRADES.keys():
+        return frame
+    return read_table(place, words=("label", "judge"))[0]
 
 
 def judgment_table(frame: pl.DataFrame, judge: str, source: str = "") -> pl.DataFrame:
