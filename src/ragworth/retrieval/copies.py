@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import polars as pl
 
@@ -35,7 +35,7 @@ class ComparableText:
 
     @classmethod
     def of(cls, text: str) -> ComparableText:
-        return cls(" ".join(WORD.findall(unicodedata.normalize("NFKC", text).casefold())))
+        return cls(_plain_words(text))
 
     def repeats(self, relevant: ComparableText) -> bool:
         """Whether it is a copy of a relevant text."""
@@ -57,6 +57,12 @@ class ComparableText:
     @cached_property
     def _runs(self) -> frozenset[str]:
         return frozenset(self.words[at : at + RUN] for at in range(max(1, len(self.words) - RUN + 1)))
+
+
+@lru_cache(maxsize=1 << 14)
+def _plain_words(text: str) -> str:
+    """The words of a text; many queries have the same candidates."""
+    return " ".join(WORD.findall(unicodedata.normalize("NFKC", text).casefold()))
 
 
 def find_copies(passages: Iterable[str], relevant: Iterable[str], text: Callable[[str], str]) -> set[str]:
