@@ -8,10 +8,13 @@ from dataclasses import replace
 import polars as pl
 
 from ragworth.cli.evaluate import answer_table
+from ragworth.comparison import summarise
+from ragworth.report.page.answer_sentences import AnswerSentences
 from ragworth.report.page.answers import AnswerOverview, build_answers
+from ragworth.report.page.rankings import rank_systems, read_means
 from ragworth.report.page.scales import OutcomeScale
 from ragworth.report.page.sections.answers import outcome_table
-from ragworth.tables import OK, Outcomes
+from ragworth.tables import OK, Outcomes, Scores
 from tests.report.page.small_samples import GRADES, results
 
 Grades = Sequence[float | None]
@@ -114,6 +117,21 @@ def test_few_questions_for_many_systems_can_show_nothing() -> None:
     )
     enough = overview({"grade": {"a": [1.0] * 8, **dict.fromkeys("bcd", [-1.0] * 8)}}).headline
     assert enough.endswith("significantly more than for every other system.")
+
+
+def test_few_conversations_are_only_a_hint_however_many_turns_they_have() -> None:
+    rows = [
+        (system, f"c{c}t{t}", "correct", float(t < most), OK)
+        for c in range(4)
+        for t in range(10)
+        for system, most in (("a", 8), ("b", 3))
+    ]
+    scores = Scores(pl.DataFrame(rows, schema=Scores.schema, orient="row"))
+    turns = {query: query[:2] for query in scores.distinct("query")}
+    means = read_means(summarise(scores, conversations=turns))
+    ranking = rank_systems(scores, means, "correct", 0, conversations=turns)
+    said = AnswerSentences(ranking, means, "correct", OutcomeScale(share=True)).headline(ranking.order)
+    assert said.endswith("not significantly better than b. With 4 conversations this is only a hint.")
 
 
 def test_the_interval_of_a_difference_shows_that_it_leaves_out_0() -> None:
