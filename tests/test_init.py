@@ -167,7 +167,7 @@ def test_runs_are_systems_by_the_names_of_their_files(put: Put) -> None:
         "dense": 'run("runs/dense.txt.gz")',
         "old/bm25": 'run("runs/old/bm25.run")',
     }
-    assert space.collection.qrels == ("trec:labels.tsv",)
+    assert space.collection.qrels == ("labels.tsv",)
     assert space.collection.ratings == "ratings.txt"
     assert space.answers is None
     assert not space.judgments
