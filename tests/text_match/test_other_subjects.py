@@ -34,6 +34,11 @@ OTHER = [
     ("When was she born?", "1867", "She died in 1867."),
     ("Wann begann der Krieg?", "1914", "Der Krieg endete 1914."),
     ("What time does it open?", "10 am", "It is open from 8 am to 10 am."),
+    ("Which team did Croatia eliminate in 2018?", "England", "England eliminated Croatia."),
+    ("Who owns Instagram?", "Meta", "Instagram owns Meta."),
+    ("What time does the train depart?", "14:05", "The train arrives at 14:05."),
+    ("What time is check-in?", "15:00", "Check-out is at 15:00."),
+    ("Which Android version?", "Android 12", "Android 12L"),
 ]
 SAME = [
     ("What happened?", "Microsoft acquired Nuance", "Nuance was acquired by Microsoft."),
@@ -50,6 +55,12 @@ SAME = [
     ("What was revenue in 2022?", "$5 million", "It was $4 million in 2021 and $5 million in 2022."),
     ("When did he die?", "1910", "He was born in 1828 and died in 1910."),
     ("When does the lease end?", "31 December 2025", "It runs from 1 January 2023 until 31 December 2025."),
+    ("When did Mozart die?", "1791", "Mozart (1756–1791) was a composer."),
+    ("When does the offer expire?", "30 June", "The offer is valid until 30 June."),
+    ("What was revenue in 2019?", "£9 million", "In 2018 revenue was £8 million; in 2019 it was £9 million."),
+    ("Wer ist älter, Anna oder Paul?", "Anna", "Paul ist jünger als Anna."),
+    ("Who does the voice of Ash?", "Scarlett Johansson", "Ash is voiced by Scarlett Johansson."),
+    ("When does the festival end?", "November 2", "It ends on November 2nd."),
     ("What time does it close?", "6 pm", "It is open from 10 am to 6 pm."),
 ]
 
@@ -62,3 +73,9 @@ def test_an_answer_said_of_something_else_is_undecided(question: str, accepted: 
 @pytest.mark.parametrize(("question", "accepted", "answer"), SAME)
 def test_an_answer_said_of_what_is_asked_is_correct(question: str, accepted: str, answer: str) -> None:
     assert grade_short_answer(answer, [accepted], question=question).label == "correct"
+
+
+@pytest.mark.parametrize("sign", [" ", "\n", "a", "1", "\n "])
+def test_long_runs_of_a_sign_are_shortened(sign: str) -> None:
+    text = f"{sign * 20_000} It was Paris."
+    assert grade_short_answer(text, ["Paris"], question="Who won?").label == "correct"

@@ -30,6 +30,9 @@ SAME = [
     ("Wann war das?", "300 BC", "300 v. Chr."),
     ("Since which version?", "v4.2.1", "4.2.1"),
     ("What is the rating?", "AA−", "It is rated AA- by S&P."),
+    ("Fax number?", "+1 212 555 0134", "(212) 555-0134"),
+    ("Invoice number?", "2023/0417", "20230417"),
+    ("Qui a écrit Germinal ?", "Émile Zola", "C'est Zola qui l'a écrit."),
 ]
 OTHER = [
     ("Who wrote it?", "Emily Brontë", "Charlotte Brontë wrote it."),
@@ -45,6 +48,11 @@ OTHER = [
     ("What is the blood type?", "O negative", "O+"),
     ("Which version?", "3.1", "3.10"),
     ("Which Python version is needed?", "3.10", "Python 3.1"),
+    ("Minimum Node version?", "18.12", "18.1"),
+    ("Which section?", "7.1", "7.10"),
+    ("Which function?", "os.path.join", "os.path.split"),
+    ("Which flag?", "-v", "-V"),
+    ("Who chairs it?", "Laura Stein", "It is chaired by Mr. Stein's deputy, Paul Roth."),
     ("What is the ZIP code?", "02139", "2139"),
 ]
 

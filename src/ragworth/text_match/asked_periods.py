@@ -45,6 +45,13 @@ def is_for_other_period(text: TextFacts, wanted: TextFacts, question: QuestionFa
     )
 
 
+def names_asked_period(text: TextFacts, wanted: TextFacts, question: QuestionFacts) -> bool:
+    """Whether a clause with the answer names the quarter, half or year that the question asks for, and no other."""
+    asked = [names for _, names in _periods(question.raw)]
+    said = ([names for _, names in _periods(clause.raw)] for clause in clauses_with(text, wanted, commas=False))
+    return any(any(asked) and names == asked for names in said)
+
+
 @lru_cache(maxsize=8192)
 def _periods(text: str) -> tuple[tuple[str, frozenset[str]], ...]:
     """The quarters, halves and years of a text."""

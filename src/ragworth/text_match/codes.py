@@ -11,13 +11,13 @@ _LETTERED = re.compile(
 )
 _DIGITS = re.compile(r"\+?\(?\d[\d\s./()–‑-]{4,24}\d")
 _NO_CODE = re.compile(
-    r"\d{1,3}(?:[ .,]\d{3})+|\d{4}\s?[-–/]\s?\d{2,4}|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d{4}[./-]\d{1,2}[./-]\d{1,2}"
+    r"\d{1,3}(?:[ .,]\d{3})+|(?:1\d|20)\d\d\s?[-–/]\s?(?:(?:1\d|20)\d\d|\d\d)|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}"
+    r"|\d{4}[./-]\d{1,2}[./-]\d{1,2}"
     r"|\d+\.\d+|\d+|(?:FY|Q[1-4]|H[12]|[A-Z]{3}|\d+) ?\d+(?:[.,]\d+)?|\d+ [A-Z]+"
 )
 """Numbers, amounts, dates, spans of years and quarters."""
 _MIN_DIGITS = 7
 """Digits of a phone number or other code without letters."""
-_PHONE = re.compile(r"(?:\+|\b00(?=[1-9]))[\s./()–‑-]{0,3}\d[\d\s./()–‑-]{5,24}\d|(?<![\w+])\(?0[\d\s./()–‑-]{5,24}\d")
 _TRUNK = re.compile(r"\(0\)")
 _MAX_COUNTRY = 3
 
@@ -46,12 +46,14 @@ def _code_pattern(answer: str) -> re.Pattern[str] | None:
 
 def _with_phone(text: str, answer: str) -> str:
     """A text with a phone number with or without its country code spelled as an answer has it."""
-    if not _PHONE.fullmatch(answer):
+    if not _DIGITS.fullmatch(answer) or _NO_CODE.fullmatch(answer):
         return text
-    return _PHONE.sub(lambda found: answer if _same_phone(found.group(), answer) else found.group(), text)
+    return _DIGITS.sub(lambda found: answer if _same_phone(found.group(), answer) else found.group(), text)
 
 
 def _same_phone(one: str, other: str) -> bool:
+    if not re.match(r"[+(]*[+0]", one) and not re.match(r"[+(]*[+0]", other):
+        return False
     short, long = sorted((_national(one), _national(other)), key=len)
     return len(short) >= _MIN_DIGITS and long.endswith(short) and len(long) - len(short) <= _MAX_COUNTRY
 

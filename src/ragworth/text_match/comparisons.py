@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ragworth.text_match.languages import ENGLISH, identify_language
+from ragworth.text_match.languages import ENGLISH, WORD_SETS, identify_language
 from ragworth.text_match.opposites import has_opposite
 from ragworth.text_match.spelling import canonical_words
 from ragworth.text_match.text_facts import QuestionFacts, TextFacts
@@ -14,8 +14,10 @@ _THAN_ELSEWHERE = re.compile(r"\b(?:als|que|di|dan|än|enn|end|niż|než|чем)
 _CLAUSE = re.compile(r"[.;!?\n]|, (?:and|but|while|whereas)\b")
 _ASKS_THAN = re.compile(r"\b(?:than|als|que|dan)\W*$")
 _MIN_STEM = 4
+_COMMON = frozenset().union(*WORD_SETS.values())
 _MORE = frozenset(("more", "plus", "mas", "piu", "mais", "meer", "mehr"))
 _LESS = frozenset(("less", "fewer", "moins", "menos", "meno", "minder", "weniger"))
+_SKIPPED = _MORE | _LESS | _COMMON
 
 
 def comparison_verdict(text: TextFacts, wanted: TextFacts, question: QuestionFacts) -> int:
@@ -40,7 +42,7 @@ def _direction(said: list[str], question: QuestionFacts) -> int:
     """1 if the word that compares, before the "than", is the question's, −1 if it is the opposite, otherwise 0."""
     asked = set(question.matchable.words)
     for word in reversed(said[-3:]):
-        if word in _MORE | _LESS:
+        if word in _SKIPPED:
             continue
         if has_opposite(word, asked):
             return -1

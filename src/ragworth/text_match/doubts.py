@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from ragworth.errors import quote_short
+from ragworth.text_match.asked_ends import gives_asked_end
+from ragworth.text_match.asked_periods import names_asked_period
 from ragworth.text_match.clock_times import half_is_unclear
 from ragworth.text_match.comparisons import comparison_verdict
 from ragworth.text_match.contrasts import bound_at, bound_of, bounds_opposed, find_contrast
 from ragworth.text_match.denials import is_denied, is_offered, is_set_apart, is_taken_back
 from ragworth.text_match.directions import NEGATIONS
 from ragworth.text_match.matching import LITTLE_WORDS, stem_of
-from ragworth.text_match.misplaced_facts import continues_formula, is_alternative, names_reversed
+from ragworth.text_match.misplaced_facts import continues_formula, continues_name, is_alternative, names_reversed
 from ragworth.text_match.other_subjects import find_other_subject
 from ragworth.text_match.periods import period_after, period_asked
 from ragworth.text_match.quantity_match import QuantityFinding
@@ -78,7 +80,7 @@ def find_doubt(text: TextFacts, wanted: TextFacts, findings: Sequence[QuantityFi
     """Why a text that has the numbers or words of an answer may not give it."""
     if any(is_alternative(text, each) for each in findings):
         return f"has {quote_short(wanted.raw)} as one of several"
-    if any(_is_wider(each, findings) for each in findings):
+    if any(_is_wider(each, findings) for each in findings) and not gives_asked_end(text, wanted, question):
         return f"has a range for {quote_short(wanted.raw)}"
     if units_differ_in_case(text.raw, wanted.raw):
         return f"has the unit of {quote_short(wanted.raw)} with other capital letters"
@@ -90,9 +92,11 @@ def find_doubt(text: TextFacts, wanted: TextFacts, findings: Sequence[QuantityFi
         return f"has the number of {quote_short(wanted.raw)} for another period"
     if continues_formula(text.raw, wanted.raw):
         return f"has {quote_short(wanted.raw)} only as a part of a formula"
+    if continues_name(text.raw, wanted.raw):
+        return f"has a longer name than {quote_short(wanted.raw)}"
     if direction_opposed(findings, question):
         return f"has {quote_short(wanted.raw)} in the other direction than the question asks"
-    if said_of_another(text, wanted, findings, question):
+    if said_of_another(text, wanted, findings, question) and not names_asked_period(text, wanted, question):
         return f"has {quote_short(wanted.raw)}, but may say it of something else"
     other = find_other_subject(text, wanted, question)
     if other:

@@ -9,6 +9,7 @@ _KINDS = (
     re.compile(r"(?<=://)(?:www\.)?([^\s<>\"'()\[\]`#]+)"),
     re.compile(r"(?<![\w:/.])/[\w.-]+(?:/[\w.-]+)+"),
     re.compile(r"(?<![\w-])--[a-z][\w-]+"),
+    re.compile(r"(?<![\w.@/-])[a-z_]\w+(?:\.[a-z_]\w+)+(?![\w/@])"),
     re.compile(r"(?<![\w@/-])[A-Za-z]\w*_\w*[A-Za-z0-9](?![\w@])"),
 )
 """Addresses, links, paths, options, names in code."""
@@ -18,6 +19,8 @@ _VERSION = re.compile(
     r"section|clause|article|chapter|paragraph|figure|table|annex|rule|step|mysql|api|v)[ -]?v?(\d+(?:\.\d+)+)",
     re.IGNORECASE,
 )
+_FLAG = re.compile(r"(?<![\w-])-[A-Za-z](?![\w-])")
+_ASKS_SECTION = re.compile(r"(?i)\b(?:section|clause|article|chapter|paragraph)\b|§")
 _ASKS_VERSION = re.compile(
     r"(?i)\b(?:versions?|versión|versione|versie|wersj\w*|verze|версии?|release)\b|版本|バージョン|버전"
 )
@@ -38,9 +41,8 @@ def find_other_identifier(text: str, answer: str, question: str) -> str:
         said = _found(pattern, text) if wanted else []
         if said and not set(wanted) & set(said) and not any(_occurs(text, one) for one in wanted):
             return said[0]
-    return (
-        _find_other_version(text, answer, question) or _find_other_rating(text, answer) or _without_zeros(text, answer)
-    )
+    others = (_find_other_rating(text, answer), _find_other_flag(text, answer), _without_zeros(text, answer))
+    return _find_other_version(text, answer, question) or next(filter(None, others), "")
 
 
 def may_be_longer_version(text: str, answer: str) -> bool:
@@ -66,11 +68,14 @@ def _find_other_version(text: str, answer: str, question: str) -> str:
     if versions and not any(_occurs(text, number) for number in versions.values()):
         return next((match[2] for match in _VERSION.finditer(text) if match[1].lower() in versions), "")
     wanted = _NUMBERED.findall(answer)
-    if len(wanted) != 1 or not (_ASKS_VERSION.search(question) or versions):
-        return ""
     said = _NUMBERED.findall(text)
-    # "3.10" is the number 3.1, but another version.
-    return next((one for one in said if wanted[0] not in said and float(one) == float(wanted[0])), "")
+    if len(wanted) != 1 or wanted[0] in said:
+        return ""
+    if _ASKS_VERSION.search(question):
+        return next(iter(said), "")
+    # "3.10" is the number 3.1, but another version or section.
+    numbered = bool(versions) or _ASKS_SECTION.search(question)
+    return next((one for one in said if numbered and float(one) == float(wanted[0])), "")
 
 
 def _find_other_rating(text: str, answer: str) -> str:
@@ -87,6 +92,12 @@ def _ratings(text: str) -> set[str]:
         found[1].upper() + ("+" if found[2] or found[4] else "-" if found[3] or found[5] else "")
         for found in _RATING.finditer(text)
     }
+
+
+def _find_other_flag(text: str, answer: str) -> str:
+    """Another option of one letter, whose case counts: "-V" for "-v"."""
+    flags = _FLAG.findall(text)
+    return flags[0] if flags and _FLAG.fullmatch(answer.strip(" `")) and answer.strip(" `") not in flags else ""
 
 
 def _without_zeros(text: str, answer: str) -> str:

@@ -89,6 +89,21 @@ def _labels(wanted: TextFacts, quantities: Sequence[Quantity]) -> dict[str, int]
 _FORMULA = re.compile(r"[\w.]*[A-Za-z][\w.]*")
 
 
+_PRODUCT = re.compile(r"(?:\w+ )*[A-Z]\w* ?\d+")
+
+
+_LETTER_AFTER = re.compile(r"(?!(?:st|nd|rd|th)\b)[A-Za-z]")
+
+
+def continues_name(text: str, answer: str) -> bool:
+    """Whether a name that ends in a number stands only with a letter behind it: "Android 12" in "Android 12L"."""
+    name = answer.strip()
+    if not _PRODUCT.fullmatch(name):
+        return False
+    places = [found.end() for found in re.finditer(rf"(?<!\w){re.escape(name)}", text)]
+    return bool(places) and all(_LETTER_AFTER.match(text, end) for end in places)
+
+
 def continues_formula(text: str, answer: str) -> bool:
     """Whether a short formula stands only with an exponent or index behind it: "2x" in "2x^2"."""
     formula = answer.strip()

@@ -50,6 +50,20 @@ all every | none
 upper | lower
 inner inside | outer outside
 male | female
+older oldest old elder | younger youngest young
+taller tallest tall | shorter shortest short
+heavier heaviest heavy | lighter lightest light
+deeper deepest deep | shallower shallowest shallow
+wider widest wide broader | narrower narrowest narrow
+alter alteste | junger jungste
+grosser grosste | kleiner kleinste
+schneller schnellste | langsamer langsamste
+teurer teuerste | billiger gunstiger billigste
+hoher hochste | niedriger tiefer niedrigste
+langer langste | kurzer kurzeste
+mayor | menor
+grand grande | petit petite
+groter grootste | kleiner kleinste
 vor vorher | nach nachher danach
 voor | na
 avant | apres

@@ -32,7 +32,7 @@ def with_full_name(text: str, answer: str, question: str) -> str:
     surname = _surname(name)
     if not surname or not _ASKS_PERSON.search(question) or re.search(rf"(?i)\b{re.escape(surname)}\b", question):
         return text
-    pattern = re.compile(rf"(?<![\w'’-]){re.escape(surname)}(?![\w-])(?! [A-Z])")
+    pattern = re.compile(rf"(?<![\w'’-]){re.escape(surname)}(?![\w-]|['’]s\b)(?! [A-Z])")
     bare = [_is_bare(text[: found.start()]) for found in pattern.finditer(text)]
     return pattern.sub(lambda _: name, text) if bare and all(bare) else text
 
@@ -51,7 +51,7 @@ def _surname(name: str) -> str:
 
 def _is_bare(before: str) -> bool:
     """Whether no other given name or initial stands before a surname; a title or a common word may."""
-    word = re.search(r"([^\s,;:!?\"“(]+)\s+$", before[-40:])
+    word = re.search(r"([^\s,;:!?\"“('’]+)\s+$", before[-40:])
     if word is None or not word[1][0].isupper():
         return True
     return word[1].strip(".").lower() in _TITLES or word[1].lower() in _COMMON

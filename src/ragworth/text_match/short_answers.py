@@ -38,6 +38,9 @@ _DECLINING = LITTLE_WORDS | NEGATIONS | {"a", "an", "the", "do", "does", "did", 
 _SCALED = re.compile(r"\d[百千万億亿]")
 """Digits with a Chinese numeral that multiplies them: 3 isn't in 3万."""
 
+_RUNS = re.compile(r"\s{4,}|(\w)\1{39,}")
+"""Blanks, or one letter or digit again and again: some models write thousands of them."""
+
 GradeLabel = Literal["correct", "partially-correct", "abstained", "wrong", "undecided"]
 
 
@@ -73,7 +76,7 @@ def grade_short_answer(
         said = unwrapped(text)
         if said is None:
             return ShortAnswerGrade("undecided", "has only reasoning, and no answer after it")
-        text = said
+        text = _RUNS.sub(_shortened, said)
     announced = "" if same else final_answer(text)
     if not any(map(names_markup, accepted)):
         accepted = [without_markup(answer) or answer for answer in accepted]
@@ -125,6 +128,10 @@ def grade_short_answer(
     if in_digits is not None:
         return in_digits
     return ShortAnswerGrade("wrong", against or f"gives none of the accepted answers ({len(accepted)})")
+
+
+def _shortened(run: re.Match[str]) -> str:
+    return run[1] * 40 if run[1] else "\n\n" if "\n" in run.group() else "  "
 
 
 def _grade_in_digits(
