@@ -203,6 +203,7 @@ def test_a_row_that_lacks_a_system(save: Save) -> None:
         {"example": {"question": "Who?", "answer": "Bob"}, "prediction": {"answer": "Ann", "context": ["Ann did."]}},
         {"question": "Who?", "golden_answers": ["Bob"], "output": {"pred": "Ann", "retrieval_result": ["Ann did."]}},
         {"inputs.query": "Who?", "inputs.response": "Ann", "inputs.context": "Ann did.", "inputs.ground_truth": "Bob"},
+        {"item": {"question": "Who?", "answer": "Bob"}, "sample": {"output_text": "Ann", "docs": ["Ann did."]}},
         {"id": 1, "data": {"inputs": {"query": "Who?"}, "run": {"response": "Ann", "sources": ["Ann did."]}}}
         | {"target": {"answer": "Bob"}, "metadata": {"result": "ok", "question": "x"}},
     ],

@@ -749,6 +749,7 @@ def test_an_answer_beside_a_system_or_a_grade_is_the_systems(more: dict[str, Any
         ("answer_a", "answer_b", True),
         ("gpt4_answer", "llama_answer", True),
         ("answer_a", "answer_count_b", False),
+        ("response", "baseline_answer", True),
         ("model_answer", "correct_answer", False),
         ("answer_a", "note_b", False),
     ],

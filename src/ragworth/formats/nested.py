@@ -34,7 +34,7 @@ PLAIN_ANSWERS = {"answer", "final_answer", "result"}
 """Names of answers that don't say whose they are."""
 
 QUESTIONS = (*FIELDS["question"], "chat_input")
-ANSWERS = (*FIELDS["answer"], "pred")
+ANSWERS = (*FIELDS["answer"], "pred", "output_text")
 PASSAGES = (*FIELDS["passages"], "retrieval_result")
 
 

@@ -162,7 +162,8 @@ class UnusedColumns:
         others = [
             name
             for name, values in self.values.items()
-            if differ_in_one_word(used, name) and all(isinstance(value, str) for value in values)
+            if (differ_in_one_word(used, name) or _ends_as_answer(used, name))
+            and all(isinstance(value, str) for value in values)
         ]
         if not others:
             return []
@@ -199,6 +200,12 @@ class UnusedColumns:
         if names == ["references"] and "passages" not in found:
             return [f"{title}; if these are the passages: --map passages=references"]
         return [f"{title}; to change that: --map {quote_argument(f'{field}={names[0]}')}"]
+
+
+def _ends_as_answer(used: str, other: str) -> bool:
+    """Whether a column may have the answers of another system beside those that are used: ``baseline_answer``."""
+    name = plain_name(other)
+    return bool(used) and name.rpartition("_")[2] in ANSWER_WORDS and name not in FIELDS["accepted"] + FIELDS["answer"]
 
 
 def differ_in_one_word(one: str, other: str) -> bool:
