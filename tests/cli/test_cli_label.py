@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -73,6 +75,19 @@ def test_a_task_that_follows_another_one_draws_no_items(tmp_path: Path) -> None:
     items = ("--items", str(_coverage_items(tmp_path)))
     for option in ("--judgments", "--repeats", "--random-queries"):
         assert f"{option} has no effect" in run("new", str(tmp_path), "-t", "coverage", *items, option, "2", code=2)
+
+
+def test_labels_of_unnamed_items_create_no_project(tmp_path: Path) -> None:
+    chosen = {"from_name": "relevance", "to_name": "passage", "type": "choices", "value": {"choices": ["Perfect"]}}
+    annotation = {"completed_by": 3, "result": [chosen]}
+    task: dict[str, Any] = {"data": {"question": "?", "passage": "!"}, "annotations": [annotation]}
+    (tmp_path / "export.json").write_text(json.dumps([task]))
+    arguments = ("import", str(tmp_path), str(tmp_path / "export.json"), "--from", "label-studio", "-t", "relevance")
+    assert "meta has no query, passage" in run(*arguments, code=2)
+    assert "there is no project" in run("status", str(tmp_path), code=2)
+    task["data"]["ragworth_meta"] = {"query": "q", "passage": "p"}
+    (tmp_path / "export.json").write_text(json.dumps([task]))
+    assert "1 label added" in run(*arguments)
 
 
 def _coverage_items(folder: Path) -> Path:

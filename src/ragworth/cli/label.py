@@ -171,7 +171,10 @@ def status_command(place: str, look: str, database: str) -> None:
     from ragworth.cli.output import OutputTable, emit
     from ragworth.label.site.creation import status_tables
 
-    emit([OutputTable(*each) for each in status_tables()], look, None)
+    tables = [OutputTable(*each) for each in status_tables()]
+    if not tables[0].frame.height:
+        raise InputError("there is no project", file=place, remedy="create one with ragworth label new")
+    emit(tables, look, None)
 
 
 @command.command("export", short_help="Write labels as tables, qrels, CRUX, Label Studio or Argilla files.")
