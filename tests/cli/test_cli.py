@@ -312,7 +312,7 @@ def test_the_qrels_of_a_beir_folder_are_read_by_their_path(tmp_path: Path) -> No
     assert call("score", "-q", str(qrels), RUNS[0]).exit_code == 0
     qrels.write_text("q01\t0\tq01-p01\t1\nq01\t0\tq01-p02\t1\n")  # without a header: TREC
     assert call("score", "-q", str(qrels), RUNS[0]).exit_code == 0
-    qrels.write_text("q01\tq01-p01\trelevant\n")
+    qrels.write_text("q01\tq01-p01\trelevant\n" * 2)
     result = call("score", "-q", str(qrels), RUNS[0])
     assert result.exit_code == 2
     assert "trec:" in result.stderr
