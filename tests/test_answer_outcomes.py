@@ -162,11 +162,21 @@ def test_systems_without_a_counterpart_are_noted() -> None:
     old, new = outcomes({"rag": [1, 1], "gone": [1, 0]}), outcomes({"rag": [1, 1], "added": [1, 0]})
     scores, pairs, lost = join_scores({"main": old, "branch": new})
     assert pairs == [("main/rag", "branch/rag"), ("main/rag", "branch/added")]
-    assert lost == ("main/gone",)
+    assert lost == ("branch/gone",)
     assert scores.notes == (
         "main has no added, so branch/added is compared with main/rag",
-        "main/gone is missing elsewhere, so it isn't compared there",
+        "branch has no gone, so nothing there is compared with main/gone",
     )
+
+
+def test_a_system_that_others_are_compared_with_is_not_lost() -> None:
+    old, new = outcomes({"bm25": [1, 1]}), outcomes({"dense": [1, 0]})
+    joined = join_scores({"main": old, "one": new, "two": new})
+    assert joined.pairs == [("main/bm25", "one/dense"), ("main/bm25", "two/dense")]
+    assert joined.lost == ()
+    assert [note for note in joined.scores.notes if "nothing" in note] == []
+    three = join_scores({"main": outcomes({"a": [1], "b": [1]}), "one": outcomes({"a": [1]}), "two": old})
+    assert three.lost == ("one/b", "two/b")
 
 
 def test_what_cannot_be_compared_is_said() -> None:

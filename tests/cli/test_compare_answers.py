@@ -228,7 +228,7 @@ def test_small_gains_that_a_few_unseen_losses_would_undo_are_noted(tmp_path: Pat
 @pytest.mark.parametrize(
     ("systems", "first", "words"),
     [
-        (["a"], 0, "missing: nothing is compared with old/b, so it may be worse"),
+        (["a"], 0, "missing: there is no new/b, so nothing shows that it isn't worse"),
         (["a", "b"], 28, "and 12 of these are the same queries, so it may be worse"),
     ],
 )

@@ -381,3 +381,5 @@ def test_metrics_that_read_further_than_people_labelled_are_noted() -> None:
     assert note.startswith("run: labels end at rank 3, and 8 of 8 contexts go on;") and "for P@5, nDCG, so" in note
     assert ragworth.score(run, {query: {"d0": 1} for query in run}, metrics).notes == ()  # relevant passages alone
     assert ragworth.score(run, {query: {"d0": 0, "d2": 1} for query in run}, metrics).notes == ()  # not a depth
+    labels = {query: {"d0": 1, "hard": 0} for query in run}
+    assert ragworth.score(run, labels, metrics).notes == ()  # a perfect retriever, and negatives it doesn't return

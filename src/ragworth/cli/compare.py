@@ -213,13 +213,13 @@ def _with_groups(summary: Any, scores: Any, testing: dict[str, Any]) -> Any:
 
 
 def lacks_systems(lost: tuple[str, ...]) -> bool:
-    """Whether systems of the first input have no counterpart for a gate; says which."""
+    """Whether an input lacks systems of the first one that a gate is about; says which."""
     from ragworth.errors import format_list
     from ragworth.report.render import printable
 
     if lost:
-        words = printable(f"nothing is compared with {format_list(list(lost))}")
-        click.echo(f"missing: {words}, so it may be worse; evaluate it again, or give --incomplete", err=True)
+        words = f"there is no {printable(format_list(list(lost)))}, so nothing shows that it isn't worse"
+        click.echo(f"missing: {words}; evaluate it again, or give --incomplete", err=True)
     return bool(lost)
 
 

@@ -78,7 +78,8 @@ def conversations_of(data: Comparable | Mapping[str, Comparable]) -> dict[str, s
 class JoinedScores(NamedTuple):
     """Scores from several places, and which systems to compare: None compares all with the first.
 
-    ``lost``: systems of the first place that another place lacks, so nothing is compared with them.
+    ``lost``: PLACE/SYSTEM of the systems of the first place that another one lacks, if nothing there is compared with
+    them.
     """
 
     scores: Scores
@@ -104,17 +105,21 @@ def join_scores(named: Mapping[str, Comparable]) -> JoinedScores:
     ]
     first, *others = tables
     base = several[0]
-    matched, unmatched = [], []
+    pairs: list[tuple[str, str]] = []
+    unmatched: list[str] = []
+    lost: list[str] = []
     for name, systems in zip(others, several[1:], strict=True):
-        matched += [(f"{first}/{each if each in base else base[0]}", f"{name}/{each}") for each in systems]
+        counterparts = {each: each if each in base else base[0] for each in systems}
+        pairs += [(f"{first}/{old}", f"{name}/{each}") for each, old in counterparts.items()]
         unmatched += [
-            f"{first} has no {each}, so {name}/{each} is compared with {first}/{base[0]}"
-            for each in systems
-            if each not in base
+            f"{first} has no {each}, so {name}/{each} is compared with {first}/{old}"
+            for each, old in counterparts.items()
+            if each != old
         ]
-    lost = tuple(f"{first}/{each}" for each in base if any(each not in systems for systems in several[1:]))
-    unmatched += [f"{each} is missing elsewhere, so it isn't compared there" for each in lost]
-    return JoinedScores(Scores.of_parts(parts, (*notes, *unmatched)), matched, lost)
+        gone = [each for each in base if each not in counterparts.values()]
+        unmatched += [f"{name} has no {each}, so nothing there is compared with {first}/{each}" for each in gone]
+        lost += [f"{name}/{each}" for each in gone]
+    return JoinedScores(Scores.of_parts(parts, (*notes, *unmatched)), pairs, tuple(lost))
 
 
 def _collide(tables: Sequence[Scores]) -> bool:

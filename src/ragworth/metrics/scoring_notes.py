@@ -115,28 +115,31 @@ def unlabelled_notes(job: ScoringJob) -> list[str]:
 
 def depth_notes(job: ScoringJob) -> list[str]:
     """Note metrics that read further down than people labelled, such as the first k passages of each system."""
-    cells = job.blocks.relevance
     metrics = [m for m in job.metrics if "relevance" in m.needs and "abstention" not in m.needs]
     metrics = [m for m in metrics if m.name not in KNOW_UNLABELLED]
-    if cells is None or not metrics or job.known.judged is None or np.nanmin(job.known.judged.value, initial=1.0) > 0:
-        return []  # labels of relevant passages alone don't say to which depth anybody looked
-    notes: list[tuple[str, str]] = []
-    for i, system in enumerate(job.shown.systems):
-        sizes = job.shown.size[(job.shown.system == i) & (job.blocks.query >= 0)]
-        ranks = cells.rank[cells.bounds[i] : cells.bounds[i + 1]]
-        deepest = int(ranks.max(initial=0))
-        deeper = int((sizes > deepest).sum())
-        names = [str(m) for m in metrics if m.cutoff is None or m.cutoff > deepest]
-        if names and deeper >= FEWEST_DEEPER and len(ranks) >= LABELLED_SHARE * np.minimum(sizes, deepest).sum():
-            notes.append(
-                (
-                    system,
-                    f"labels end at rank {deepest:,}, and {deeper:,} of {format_count(len(sizes), 'context')} "
-                    f"{'goes' if deeper == 1 else 'go'} on; what comes after counts as not relevant for "
-                    f"{format_list(names, 4)}, so cut them at {deepest:,}",
-                )
-            )
-    return merge_notes(notes)
+    if job.blocks.relevance is None or job.known.judged is None or not metrics:
+        return []
+    notes = [(system, _depth_note(job, i, metrics)) for i, system in enumerate(job.shown.systems)]
+    return merge_notes([(system, note) for system, note in notes if note])
+
+
+def _depth_note(job: ScoringJob, i: int, metrics: Sequence[Metric]) -> str:
+    """The same for one system. Labels of relevant passages alone don't say to which depth anybody looked."""
+    cells, judged = job.blocks.relevance, job.known.judged
+    assert cells is not None and judged is not None
+    own = slice(cells.bounds[i], cells.bounds[i + 1])
+    ranks, sizes = cells.rank[own], job.shown.size[(job.shown.system == i) & (job.blocks.query >= 0)]
+    deepest = int(ranks.max(initial=0))
+    deeper = int((sizes > deepest).sum())
+    names = [str(m) for m in metrics if m.cutoff is None or m.cutoff > deepest]
+    if not names or deeper < FEWEST_DEEPER or len(ranks) < LABELLED_SHARE * np.minimum(sizes, deepest).sum():
+        return ""
+    if np.nanmin(judged.value[cells.row[own]], initial=1.0) > 0:
+        return ""
+    return (
+        f"labels end at rank {deepest:,}, and {deeper:,} of {format_count(len(sizes), 'context')} go on; what comes "
+        f"after counts as not relevant for {format_list(names, 4)}, so cut them at {deepest:,}"
+    )
 
 
 def _rating_notes(job: ScoringJob) -> list[str]:

@@ -43,7 +43,7 @@ def test_systems_with_different_questions_are_ranked_by_those_they_share() -> No
     assert found.headline.startswith("a ")
     assert "the 6 of 20 questions that have a grade for both" in found.headline
     assert found.standings[0].sentence.startswith("a: 100 % correct on the 6 shared questions (95 % interval ")
-    assert "; 43 % on its own (95 % interval " in found.standings[0].sentence
+    assert "; 43 % on its own questions (95 % interval " in found.standings[0].sentence
     assert "14 of 20 have a grade, so 30 to 60 % of all" in found.standings[0].sentence
     table = outcome_table(found)
     assert table.caption == "Answers, ordered by correct (shared)"

@@ -131,7 +131,7 @@ def test_sentences_say_what_each_system_is_worth(realistic: page.Page) -> None:
     assert view.standings[0].system == "oracle"
     assert view.standings[-1].system == "adversary"
     assert re.match(
-        r"oracle has a mean UDCG@5 of 0\.\d+ over the 35 queries that all have, "
+        r"oracle has a mean UDCG@5 of 0\.\d+ over the 35 shared queries, "
         r"95 % interval 0\.\d+ to 0\.\d+; \d+ % of its passages mislead",
         view.standings[0].sentence,
     )

@@ -82,7 +82,7 @@ class AnswerSentences:
         else:
             span = self.scale.interval(common.low, common.high)
             words = f"{system}: {self.value(common)} on the {format_count(common.n, 'shared question')}"
-            words += f"{f' ({span})' if span else ''}; {self._number(mine)} on its own{known}"
+            words += f"{f' ({span})' if span else ''}; {self._number(mine)} on its own questions{known}"
         row = self.ranking.difference(baseline, system)
         return f"{words}{self._versus(baseline, row) if row is not None else ''}."
 

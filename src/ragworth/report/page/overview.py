@@ -166,7 +166,7 @@ def _sentence(
     if row is None:
         mean = ranking.shared_means.get(system, mine)
         assert mean.mean is not None
-        over = f" over the {mean.n:,} queries that all have" if mean is not mine else ""
+        over = f" over the {format_count(mean.n, 'shared query', 'shared queries')}" if mean is not mine else ""
         span, digits = _interval_words(mean.low, mean.high, mean.n, mean.conversations)
         return f"has a mean {main} of {signed(mean.mean, digits)}{over}, {span}"
     if row["difference"] is None:

@@ -114,7 +114,7 @@ def _best_sentence(outcome: str, part: pl.DataFrame) -> str:
     surest, none = first["metric"] != top["metric"], f"No metric reliably predicts {outcome}"
     words = best_words(names, sure=bool(reliable.height), how=f"{outcome} best", none=none, surest=surest)
     alike = higher_is_better(first["metric"]) == higher_is_better(outcome)
-    if not reliable.height and (first["rho"] < 0) == alike:
+    if not reliable.height and first["rho"] * (1 if alike else -1) < 0:
         words += ", in the wrong direction"
     words += f": {_rho(first)}"
     others = part.filter(pl.col("apart").is_not_null() & ~pl.col("metric").is_in(names))
