@@ -28,6 +28,10 @@ from ragworth.llm.reasoning import ONLY_REASONING, count_mark_tokens, drop_reaso
         ("YES<|im_end|>", "YES"),
         ("YES</s>\n", "YES"),
         ("The mark </s> ends a turn", "The mark </s> ends a turn"),
+        ("<think>hm</think>The mark </s> ends a turn", "The mark </s> ends a turn"),
+        ("It costs <s>20</s>", "It costs <s>20</s>"),
+        ("<think>hm</think>It costs <s>20</s> 15", "It costs <s>20</s> 15"),
+        ("YES<|im_end|>\n<|im_start|>user\nNext?", "YES"),
     ],
 )
 def test_the_answer_is_what_follows(text: str, answer: str) -> None:
@@ -55,6 +59,13 @@ def test_tokens_are_those_of_the_answer() -> None:
     assert found == Output("36 months", "stop", Trace(("36", " months"), (-0.6, -0.7), None, None, (5, 6)))
     odd = Trace(("<think>hm", "</think>36", " months"), (-0.1, -0.2, -0.3))
     assert isinstance(drop_reasoning(Output("".join(odd.tokens), "stop", odd)), Failure)
+
+
+@pytest.mark.parametrize("before", [(), ("<think>", "</think>")])
+def test_tokens_without_a_text_stay(before: tuple[str, ...]) -> None:
+    tokens = (*before, "Yes ", "😀", "")  # parts of a character
+    found = drop_reasoning(Output("".join(tokens), "stop", Trace(tokens, (-0.1,) * len(tokens))))
+    assert found == Output("Yes 😀", "stop", Trace(("Yes ", "😀", ""), (-0.1,) * 3))
 
 
 def test_tokens_of_reasoning_that_the_server_took_out_of_the_text() -> None:

@@ -36,6 +36,10 @@ _END = re.compile(
     r"<\|(?:return|end|call|im_end|eot_id|eom_id|endoftext|end_of_text|end_of_turn|end▁of▁sentence)\|>"
     r"|<｜end▁of▁sentence｜>|<end_of_turn>|</s>"
 )
+_AFTER_END = re.compile(r"\s*(?:\Z|<\||<｜|</s>|<end_of_turn>|<start_of_turn>|\[INST\])")
+"""What comes after the mark of an end: nothing, or a mark of the next turn. Otherwise, the text is about the mark."""
+_STRUCK_OUT = "<s>"
+"""In HTML, </s> ends a text that is struck out."""
 
 
 def drop_reasoning(output: Output) -> Output | Failure:
@@ -78,9 +82,14 @@ def _answer_part(text: str) -> tuple[int, int] | None:
     start = _answer_start(text)
     if start is None:
         return None
-    end = _END.search(text, start)
-    ends_there = end is not None and (start > 0 or not _END.sub("", text[end.start() :]).strip())
-    return start, end.start() if end is not None and ends_there else len(text)
+    ends = (end.start() for end in _END.finditer(text, start) if _ends_turn(end, text, start))
+    return start, next(ends, len(text))
+
+
+def _ends_turn(end: re.Match[str], text: str, start: int) -> bool:
+    if _AFTER_END.match(text, end.end()) is None:
+        return False
+    return end[0] != "</s>" or text.find(_STRUCK_OUT, start, end.start()) < 0
 
 
 def _answer_start(text: str) -> int | None:
@@ -101,10 +110,13 @@ def _answer_start(text: str) -> int | None:
 
 def _answer_trace(trace: Trace) -> Trace | None:
     """The tokens of the answer, without blanks in front of it; None if a token spans its beginning."""
-    part = _answer_part("".join(trace.tokens))
+    text = "".join(trace.tokens)
+    part = _answer_part(text)
     if part is None:
         return None
-    start, end = (_tokens_before(trace.tokens, place) for place in part)
+    start = _tokens_before(trace.tokens, part[0])
+    # Tokens without a text, such as parts of a character, stay at the end of an answer that has no mark there.
+    end = _tokens_before(trace.tokens, part[1]) if part[1] < len(text) else None
     if part[0] == 0:
         return trace.part(0, end)
     if len("".join(trace.tokens[:start]).rstrip()) > part[0]:
