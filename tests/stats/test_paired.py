@@ -277,6 +277,7 @@ def test_a_sample_that_may_lack_large_differences_against_its_mean() -> None:
     assert unseen_reversal(-gains, (-1.0, 1.0), 0.05) == pytest.approx(found)
     assert unseen_reversal(np.tile(gains, 3), (-1.0, 1.0), 0.05) is None  # (1/1.05)⁹⁰ = 0.01
     assert unseen_reversal(np.append(gains, -0.3), (-1.0, 1.0), 0.05) is None  # a large loss is there
+    assert unseen_reversal(np.append(gains, 0.3), (-1.0, 1.0), 0.05) is None  # nor are all gains small
     assert unseen_reversal(gains, (-0.06, 0.06), 0.05) is None  # nothing worse is possible
     for bounds in (None, (-np.inf, np.inf)):
         assert unseen_reversal(gains, bounds, 0.05) is None

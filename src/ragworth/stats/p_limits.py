@@ -82,7 +82,8 @@ def unseen_reversal(
 
     If a system gains a little for most queries and loses much for a few, a small sample may contain none of these: it
     then shows a gain that isn't there, with a short interval and a small p. None if the sample has a large difference
-    against the mean, if the range is unknown, or if the sample would lack so many with a probability below ``alpha``.
+    in either direction, if the range is unknown, or if the sample would lack so many with a probability below
+    ``alpha``.
     """
     if (group := cluster_index(clusters, len(differences))) is not None:
         differences = tested_numbers(differences, group, "bounded")
@@ -93,6 +94,7 @@ def unseen_reversal(
     possible = float(bounds[1] if mean < 0 else -bounds[0])
     seen = max(0.0, float((-np.sign(mean) * known).max()))
     share = abs(mean) / (abs(mean) + possible)
-    if not math.isfinite(possible) or seen > LARGE_SHARE * possible or (1 - share) ** len(known) < alpha:
+    large = float(np.abs(known).max()) > LARGE_SHARE * possible
+    if not math.isfinite(possible) or large or (1 - share) ** len(known) < alpha:
         return None
     return UnseenReversal(seen, possible, share, len(known))
