@@ -216,7 +216,9 @@ def test_why_there_is_no_label() -> None:
 def test_a_truncated_text_is_no_whole_label() -> None:
     for text in ("4", "4.", "The text is good, so NO", '{"label": "4"'):
         assert status(text, "length", HOLDS if "NO" in text else RATINGS) == TRUNCATED, text
-    for text in ("4 because the passage says", '{"label": 4}'):
+    with pytest.raises(NoValue, match="before the label was whole: allow more tokens"):
+        parse_label(made("4", "length"), RATINGS)
+    for text in ("4 because the passage says", '{"label": 4}', "4\n\n\n"):
         assert parse_label(made(text, "length"), RATINGS).label == "4"
 
 

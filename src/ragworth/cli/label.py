@@ -184,7 +184,7 @@ def status_command(place: str, look: str, database: str) -> None:
 @click.option("-o", "--output", type=click.Path(file_okay=False), required=True, help="Folder to write to.")
 @site_option
 def export_command(place: str, slug: str | None, form: str, output: str, database: str) -> None:
-    """Write the labels of a project as they are now. Files of another project are not overwritten.
+    """Write the labels of a project as they are now. Files of another project, and changed ones, are not overwritten.
 
     Formats: tables (judgments, ratings, outcomes with judge ids), labels, qrels, crux, label-studio, argilla.
 

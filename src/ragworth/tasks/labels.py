@@ -156,10 +156,10 @@ class LabelScale:
         return number if {self._names[match[0].casefold()] for match in exact} <= {number} or begins else None
 
     def begins(self, text: str) -> bool:
-        """Whether a text begins with a label and has another word after it."""
+        """Whether a text begins with a label and has another word or line after it."""
         bare = self._bare(text).lstrip(_BEFORE_LABEL)
         label = self._pattern.match(bare)
-        return label is not None and re.search(r"\w", bare[label.end() :]) is not None
+        return label is not None and re.search(r"[\w\n]", bare[label.end() :]) is not None
 
     @property
     def _counts(self) -> bool:
@@ -271,7 +271,8 @@ def parse_label(made: Generated, scale: LabelScale) -> LabelResult:
     if _REFUSAL.search(output.text):
         raise NoValue(REFUSED, "the model declined to judge", output.text)
     if cut_off:
-        raise NoValue(TRUNCATED, "the text ended at its greatest length before a label came", output.text)
+        what = "a label came" if number is None else "the label was whole: allow more tokens (the option length)"
+        raise NoValue(TRUNCATED, f"the text ended at its greatest length before {what}", output.text)
     names: Sequence[str] = list(scale.written)
     where = f"JSON with the field {field!r}: " if field else ""
     raise NoValue(UNPARSABLE, f"expected {where}one of {', '.join(names)}", output.text)

@@ -57,6 +57,24 @@ def test_files_that_an_export_would_no_longer_write_are_deleted(site: Site, tmp_
     assert not (tmp_path / "ben.qrels.txt").exists()
 
 
+def test_a_file_that_was_changed_stays(site: Site, tmp_path: Path) -> None:
+    from ragworth.label.site.events import undo
+    from ragworth.label.site.models import User
+
+    project = site.project(1, judgments=2)
+    label_first(site, project, "ana")
+    label_first(site, project, "ben")
+    export(project, tmp_path)
+    assert undo(User.objects.get(name="ben"), project, uuid.uuid4()) is not None
+    (tmp_path / "ben.qrels.txt").write_text("q 0 p 1\n")
+    assert export(project, tmp_path) == ["qrels.txt", "ana.qrels.txt"]
+    assert (tmp_path / "ben.qrels.txt").read_text() == "q 0 p 1\n"
+    (tmp_path / "qrels.txt").write_text("q 0 p 2\n")
+    with pytest.raises(InputError, match="was changed after its export"):
+        export(project, tmp_path)
+    assert (tmp_path / "qrels.txt").read_text() == "q 0 p 2\n"
+
+
 def test_a_file_from_elsewhere_stays(site: Site, tmp_path: Path) -> None:
     project = site.project(1)
     label_first(site, project, "ana")

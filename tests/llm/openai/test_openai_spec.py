@@ -103,6 +103,7 @@ def test_further_fields(given: Any, fields: dict[str, Any]) -> None:
         ({"a": object()}, "is not an object"),
         ({"temperature": 1, "model": "x"}, "sets model, temperature, which ragworth sets itself"),
         ({"api_key": "pa55"}, "has a key in it"),
+        ({"headers": [{"Authorization": "pa55"}]}, "has a key in it"),
     ],
 )
 def test_further_fields_that_are_refused(given: Any, problem: str) -> None:

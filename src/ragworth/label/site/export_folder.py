@@ -1,11 +1,12 @@
 """A project's labels as files in a folder, which keeps a record of the project that each file is from.
 
 So a file of another project, or of another program, is never overwritten, and a new export deletes what the earlier one
-of the same project wrote and would no longer write.
+of the same project wrote and would no longer write. A file that was changed since is neither overwritten nor deleted.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import tempfile
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ from ragworth.label.exports.contract import write_json
 from ragworth.label.site.models import Project
 
 RECORD_NAME = ".ragworth-labels.json"
+DIGEST = "sha256"
 EXPECTED = "the record of an earlier export"
 
 
@@ -29,20 +31,21 @@ def export_to_folder(project: Project, data: LabelledData, name: str, folder: Pa
     mine = {"project": project.slug, "created": project.created_at.isoformat(), "format": name}
     with tempfile.TemporaryDirectory(prefix=".labels-", dir=folder) as place:
         files = [str(file.relative_to(place)) for file in export_labels(data, name, place)]
+        digests = {file: _digest(Path(place) / file) for file in files}
         for file in files:
-            _check_owner(folder / file, record.get(file, {}), mine)
-        for file in [each for each, owner in record.items() if owner == mine and each not in files]:
-            (folder / file).unlink(missing_ok=True)
-            del record[file]
+            _check_owner(folder / file, record.get(file, {}), mine, digests[file])
+        for file in [each for each, owner in record.items() if owner == mine | {DIGEST: owner.get(DIGEST)}]:
+            if file not in files and _digest(folder / file) == record.pop(file)[DIGEST]:
+                (folder / file).unlink()
         for file in files:
             (folder / file).parent.mkdir(exist_ok=True)
             (Path(place) / file).replace(folder / file)
-    write_json({**record, **dict.fromkeys(files, mine)}, folder / RECORD_NAME)
+    write_json(record | {file: mine | {DIGEST: digest} for file, digest in digests.items()}, folder / RECORD_NAME)
     return [folder / file for file in files]
 
 
 def _read_record(path: Path) -> dict[str, Any]:
-    """The project and format of each file in a folder."""
+    """The project, format and digest of each file in a folder."""
     if not path.exists():
         return {}
     try:
@@ -54,13 +57,23 @@ def _read_record(path: Path) -> dict[str, Any]:
     return record
 
 
-def _check_owner(file: Path, owner: Mapping[str, Any], mine: Mapping[str, str]) -> None:
-    """Refuse to overwrite a file of another project, or one that no project has written."""
-    if not file.exists() or all(owner.get(name) == mine[name] for name in ("project", "created")):
+def _digest(file: Path) -> str:
+    """The digest of a file, empty if there is none."""
+    return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
+
+
+def _check_owner(file: Path, owner: Mapping[str, Any], mine: Mapping[str, str], digest: str) -> None:
+    """Refuse to overwrite a file of another project, one that no project has written, or one that was changed since."""
+    if not file.exists():
         return
-    of = f"is of another project, {quote_short(owner['project'])}" if "project" in owner else "is no export of labels"
+    is_mine = all(owner.get(name) == mine[name] for name in ("project", "created"))
+    if (is_mine or not owner) and _digest(file) in (owner.get(DIGEST), digest):
+        return
+    problem = "was changed after its export" if is_mine else "is no export of labels"
+    if "project" in owner and not is_mine:
+        problem = f"is of another project, {quote_short(owner['project'])}"
     raise InputError(
-        f"a file of this name is there already, and {of}",
+        f"a file of this name is there already, and {problem}",
         file=str(file),
         expected="a folder for each project",
         remedy="choose another folder with -o, or delete the file",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 EXPECTED = 'an object such as {"reasoning_effort": "low"}, as a table in TOML or JSON on the command line'
@@ -59,9 +59,18 @@ def extra_body_problem(value: Any) -> str:
         return f"is not {EXPECTED}"
     if own := sorted(OWN_FIELDS & fields.keys()):
         return f"sets {', '.join(own)}, which ragworth sets itself"
-    if any(_SECRET.search(name) for name in fields):
+    if any(_SECRET.search(name) for name in _names(fields)):
         return "has a key in it: keys go into an environment variable, because options are stored"
     return ""
+
+
+def _names(value: Any) -> Iterator[str]:
+    """The names of all fields, also of those within others."""
+    if isinstance(value, dict):
+        yield from value
+        value = list(value.values())
+    for part in value if isinstance(value, list) else ():
+        yield from _names(part)
 
 
 def template_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
