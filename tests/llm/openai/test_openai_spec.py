@@ -9,6 +9,8 @@ import pytest
 
 from ragworth.errors import MissingExtraError, ModelError
 from ragworth.llm.openai.model import open_model
+from ragworth.llm.openai.probe import EndpointFacts
+from ragworth.llm.openai.protocol import RequestFormat
 from ragworth.llm.openai.spec import EndpointOptions, check_options, parse_address
 
 
@@ -128,3 +130,10 @@ def test_opening_sends_nothing_and_needs_h11(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"pip install \"ragworth\[openai\]\""):
         open_model("m")
+
+
+def test_azure_is_asked_for_deployments_which_it_does_not_list() -> None:
+    for host, warnings in (("a.openai.azure.com", ()), ("a.example.com", ("odd",))):
+        model = open_model(f"mine@https://{host}/openai/v1")
+        model._facts = EndpointFacts(RequestFormat(True), warnings=("odd",))
+        assert model.warnings == warnings

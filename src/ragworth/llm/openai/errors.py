@@ -30,7 +30,7 @@ _TOO_LONG = (
     "prompt length",
     "input token count",
     "input tokens exceed",
-    "maximum number of tokens",
+    "exceeds the maximum number of tokens",
     "reduce the length",
 )
 _NO_ROOM_FOR_OUTPUT = ("max_tokens or model output limit was reached", "max_completion_tokens is too small")

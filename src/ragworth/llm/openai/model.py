@@ -101,7 +101,10 @@ class OpenAIModel:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What makes responses differ from what was asked for, as far as known."""
-        return (*(self._facts.warnings if self._facts is not None else ()), *self._refused.notes)
+        # Azure lists models, but is asked for deployments, which have names of their own.
+        has_own_names = self.address.host.endswith(".azure.com")
+        known = () if self._facts is None or has_own_names else self._facts.warnings
+        return (*known, *self._refused.notes)
 
     def generate(self, requests: Sequence[Generate]) -> list[Generated | Failure]:
         """Generate texts. Uses the endpoint's own count of tokens, or 0 if it gives none."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
@@ -308,14 +309,21 @@ def _generation_refused(model: str, troubles: list[EndpointError], found: ModelL
     )
 
 
+_DATE = re.compile(r"[-@](?:20\d\d-\d\d-\d\d|20\d{6})$")
+_NEWEST = re.compile(r"-(?:latest|0)$")
+
+
 def _listing_warnings(model: str, found: ModelListing) -> tuple[str, ...]:
     """Whether the endpoint doesn't list the model; some answer with another one then, whatever name they are given.
 
-    Lists may leave out a tag (``NAME:latest``), a variant (``NAME:free``) or a folder (``models/NAME``).
+    Lists may leave out a tag (``NAME:latest``), a variant (``NAME:free``) or a folder (``models/NAME``), and have dated
+    versions instead of a model's short name.
     """
     alike = {model, model.partition(":")[0]}
     listed = {part for name in found.names for part in (name, name.rpartition("/")[2], name.removesuffix(":latest"))}
-    if not found.names or alike & listed or model.rpartition("/")[2] in found.names:
+    undated = {_DATE.sub("", name) for name in listed if _DATE.search(name)}
+    is_listed = alike & (listed | undated) or _NEWEST.sub("", model) in undated
+    if not found.names or is_listed or model.rpartition("/")[2] in found.names:
         return ()
     names = format_list([quote_short(name) for name in found.names], 5)
     return (f"doesn't list the model {quote_short(model)} ({names}), so another one may be answering",)
