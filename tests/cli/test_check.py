@@ -112,7 +112,10 @@ def test_no_library_of_models_is_loaded(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "found"),
     [
-        ([{"question": "Who?", "contexts": ["Ann."], "answer": "Ann", "reference": "Ann"}] * 2, "occurs twice"),
+        (
+            [{"question": "Who?", "contexts": ["Ann."], "answer": each, "reference": "Ann"} for each in ("Ann", "Bo")],
+            "occurs twice",
+        ),
         ([{"question": "Who?", "answer": "Ann", "feedback": "up"}], "may be the answer of a system"),
     ],
 )

@@ -240,8 +240,9 @@ def test_an_answer_may_be_the_accepted_one(row: dict[str, Any], save: Save) -> N
 @pytest.mark.parametrize("score", [{"score": 0.3}, {"distance": 0.3}])
 def test_an_answer_beside_passages_with_scores_is_the_systems(score: dict[str, float], save: Save) -> None:
     row = {"question": "Who?", "answer": "Ann", "documents": [{"text": "Ann did."} | score]}
-    answers = load(save("log.jsonl", as_lines(row))).answers
-    assert answers is not None and answers.frame["text"].to_list() == ["Ann"]
+    log = load(save("log.jsonl", as_lines(row)))
+    assert log.answers is not None and log.answers.frame["text"].to_list() == ["Ann"]
+    assert log.contexts is not None and "'answer' is read as the system's answer" in log.contexts.notes[0]
 
 
 def test_numbered_columns_are_lists(save: Save) -> None:
@@ -356,3 +357,66 @@ def test_frames_by_the_names_of_systems_or_splits() -> None:
     assert answers is not None and answers.distinct("system") == ["a", "b"]
     split = load({"train": frame[:1], "test": frame[1:]}).answers
     assert split is not None and len(split.distinct("system")) == 1 and split.frame.height == 2
+
+
+@pytest.mark.parametrize(
+    ("texts", "ids"),
+    [
+        (["guide/setup.md", "guide/use.md#install"], True),
+        (["https://example.org/a", "https://example.org/b"], True),
+        (["doc_17", "chunk-3"], True),
+        (["COVID-19"], False),
+        (["The settings are in config.json", "Ann built the mill."], False),
+        (["The mill that Ann built in 1850 has its settings in config.json"], False),
+    ],
+)
+def test_passages_are_names_if_all_look_like_names(texts: list[str], ids: bool, save: Save) -> None:
+    log = load(save("log.jsonl", as_lines(ASKED | {"response": "Ann", "contexts": texts})))
+    assert log.contexts is not None
+    assert log.collection.passages["text"].to_list() == ([] if ids else texts)
+    assert not ids or log.contexts.frame["passage"].to_list() == texts
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"answerA": "Ann", "answerB": "Bob", "answerC": "Eve", "correct": "B"},
+        {"answerA": "Ann", "answerB": "Bob", "label": "1"},
+        {"short_answer": "Ann", "gpt4_answer": "Bob"},
+        {"human_answer": "Ann", "gpt4_answer": "Bob"},
+    ],
+)
+def test_choices_and_answers_of_people_are_no_systems(more: dict[str, str], save: Save) -> None:
+    with pytest.raises(FormatError, match="no known format"):
+        load(save("log.jsonl", as_lines({"question": "Who built it?"} | more)))
+
+
+def test_a_few_questions_that_recur_say_nothing_of_a_column(save: Save) -> None:
+    rows = [{"question": f"Who built {n}?", "response": "Ann", "model": "ab"[n > 4], "sample": n} for n in range(9)]
+    rows.append(rows[0] | {"response": "Bob", "model": "b", "sample": 9})
+    with pytest.raises(FormatError, match="occurs twice for system 'log'"):
+        load(save("log.jsonl", as_lines(*rows)))
+
+
+def test_a_question_that_recurs_with_another_context_is_no_passage_of_it(save: Save) -> None:
+    rows = [{"question": f"Who {n}?", "response": "Ann", "context": f"Ann did {n}.", "gold": "Ann"} for n in range(6)]
+    with pytest.raises(FormatError, match="occurs twice"):
+        load(save("log.jsonl", as_lines(*rows, rows[0] | {"context": "Bob did."})))
+
+
+def test_an_answer_beside_an_output_may_be_the_accepted_one_despite_scores(save: Save) -> None:
+    row = {"question": "Who?", "answer": "Ann", "output": "Bob", "docs": [{"text": "Ann did.", "score": 0.3}]}
+    with pytest.raises(FormatError, match="may be the answer of a system"):
+        load(save("log.jsonl", as_lines(row)))
+
+
+def test_passages_with_scores_and_an_answer_are_no_run(save: Save) -> None:
+    rows = [{"query": "Who?", "passage": "Ann did.", "score": 0.3, "answer": "Ann", "reference": "Ann"}]
+    with pytest.raises(FormatError, match="no known format"):
+        load(save("log.json", json.dumps(rows)))
+
+
+@pytest.mark.parametrize("text", ["P(A|B)", "|x| = 3", "|x|"])
+def test_a_bar_in_mathematics_separates_no_answers(text: str, save: Save) -> None:
+    log = load(save("log.jsonl", as_lines({"question": "Who?", "response": "Ann", "answers": text})))
+    assert log.collection.answers["text"].to_list() == [text]

@@ -209,6 +209,15 @@ def test_accepted_answers_in_a_file_of_their_own(ids: tuple[str, str], texts: bo
     assert "1 question with accepted answers left out: no log has them" in inputs.notes
 
 
+def test_accepted_answers_whose_ids_are_of_other_questions(tmp_path: Path) -> None:
+    log, gold = tmp_path / "log.csv", tmp_path / "gold.csv"
+    log.write_text("id,question,prediction\n1,Who built it?,Ann\n2,Who burnt it?,Bob\n3,Who built it?,Eve\n")
+    gold.write_text("id,question,expected\n1,Who burnt it?,Bob\n2,Who built it?,Ann\n")
+    inputs = load_inputs(open_source([log, gold]).workspace, Problems())
+    assert inputs is not None
+    assert sorted(inputs.collection.answers.rows()) == [("1", "Ann"), ("2", "Bob"), ("3", "Ann")]
+
+
 def test_accepted_answers_under_a_mapped_name(tmp_path: Path) -> None:
     log, gold = tmp_path / "log.csv", tmp_path / "gold.csv"
     log.write_text("question,response\nWho?,Ann\n")

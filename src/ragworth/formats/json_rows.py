@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from ragworth.errors import BadLine, FormatError
 from ragworth.formats.columns import skipped_note
+from ragworth.formats.fields import FIELDS
 from ragworth.formats.files import PathOrStr, run_name
 from ragworth.formats.rating_scale import check_ratings
 from ragworth.tables import Contexts, Judgments, Ratings, Table
@@ -26,8 +27,9 @@ def has_ids(keys: Collection[str]) -> bool:
 
 
 def are_run_rows(keys: Collection[str]) -> bool:
-    """Whether rows are passages with their scores or ranks, as of a run."""
-    return has_ids(keys) and bool({"score", "rank"} & set(keys)) and not {"retrieved_context", "text"} & set(keys)
+    """Whether rows are passages with their scores or ranks, as of a run. Rows with answers are of a log."""
+    logged = {"retrieved_context", "text", *FIELDS["answer"]} & set(keys)
+    return has_ids(keys) and bool({"score", "rank"} & set(keys)) and not logged
 
 
 def are_label_rows(keys: Collection[str]) -> bool:

@@ -25,7 +25,7 @@ from ragworth.formats.log_files import (
     sample_rows,
     unpack_rows,
 )
-from ragworth.formats.log_identity import asks_again
+from ragworth.formats.log_identity import asks_again, most_recur
 from ragworth.formats.log_passages import as_passage
 from ragworth.formats.log_record import LogRecord
 from ragworth.formats.log_repeats import mapping_note, mappings_to_try, repeats_error, system_column
@@ -193,11 +193,12 @@ class LogFormat:
         system: str,
         skip: bool,
     ) -> LoadedCollection:
-        """Make tables. If questions recur, a column that tells their answers apart is mapped, with a note."""
+        """Make tables. If most questions recur, a column that tells their answers apart is mapped, with a note."""
         log = self._parse(read, columns, system, skip)
         for mapping in mappings_to_try(log.finder) if log.recurs else ():
             other = self._parse(read, {**(columns or {}), **mapping}, system, skip)
-            if other.builder.seen and not other.recurs and len(other.bad) <= len(log.bad):
+            usable = not other.recurs and len(other.bad) <= len(log.bad)
+            if other.builder.seen and usable and most_recur(other.builder):
                 systems = {name for name, _, _ in other.builder.seen}
                 other.finder.notes.append(mapping_note(mapping, systems))
                 return other.build(skip)

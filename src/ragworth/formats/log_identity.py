@@ -95,6 +95,12 @@ def asks_again(log: LogCollector) -> int:
     return 0 if log.strict or 2 * again <= len(asked) else again
 
 
+def most_recur(log: LogCollector) -> bool:
+    """Whether at least half of the questions have several answers, of several systems or repeats."""
+    asked = Counter(log.queries.get(query, query).strip() for _, query, _ in log.seen)
+    return 2 * sum(number > 1 for number in asked.values()) >= len(asked)
+
+
 def note_repeated_texts(log: LogCollector, notes: list[str]) -> None:
     """Note that most questions have several ids in a system: they may be answers of several systems, or repeats."""
     again = asks_again(log)

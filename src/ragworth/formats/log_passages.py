@@ -45,10 +45,11 @@ KNOWN_KEYS = frozenset((*TEXT_KEYS, *ID_KEYS, *SCORE_KEYS, *RELEVANCE_KEYS, *WRA
 
 
 PLACE = re.compile(
-    r"https?://\S+|[^\n]{1,150}\.(?:pdf|md|txt|html?|docx?|pptx?|xlsx?|csv|json|xml)(?:[#:]\S+)?|\w{1,20}[-_]\d+",
+    r"https?://\S+|(?:\S{1,50} ){0,5}\S{1,150}\.(?:pdf|md|txt|html?|docx?|pptx?|xlsx?|csv|json|xml)(?:[#:]\S{1,150})?|"
+    r"\w{1,20}_\d+|(?:doc(?:ument)?|chunk|passage|node|page|section|p|d)-\d+",
     re.IGNORECASE,
 )
-"""The address or file name of a passage, or a name such as ``doc_17``: it is no text."""
+"""The address or file name of a passage, or a name such as ``doc_17``. If all passages are such, they are no texts."""
 
 
 def as_passages(value: Any) -> list[LoggedPassage] | None:
@@ -57,7 +58,7 @@ def as_passages(value: Any) -> list[LoggedPassage] | None:
     if value is None:
         return None
     if isinstance(value, str):
-        return [as_passage(value, 1)] if value.strip() else []
+        return as_passages([value]) if value.strip() else []
     hits = find_hits(value)
     if hits is not None:
         value = hits
@@ -73,6 +74,8 @@ def as_passages(value: Any) -> list[LoggedPassage] | None:
         value = [value]
     if not isinstance(value, Sequence):
         raise WrongLineError(f"the passages are {quote_short(value, 24)}, not a list")
+    if value and all(isinstance(each, str) and PLACE.fullmatch(each.strip()) for each in value):
+        return [LoggedPassage(None, each.strip()) for each in value]
     return [as_passage(each, rank) for rank, each in enumerate(value, 1)]
 
 
@@ -86,8 +89,7 @@ def are_retrieved(value: Any) -> bool:
 def as_passage(item: Any, rank: int) -> LoggedPassage:
     """One passage: a text, an object, ``(document, score)``, or ``[title, [sentence, …]]``."""
     if isinstance(item, str):
-        text = as_text(item, f"text of passage {rank}")
-        return LoggedPassage(None, text.strip()) if PLACE.fullmatch(text.strip()) else LoggedPassage(text)
+        return LoggedPassage(as_text(item, f"text of passage {rank}"))
     if isinstance(item, list | tuple) and len(item) == 2:
         first, second = item
         if isinstance(first, str) and isinstance(second, list) and all(isinstance(each, str) for each in second):

@@ -17,7 +17,7 @@ BLANK_NOTE = "passages without any text are left out"
 
 
 SEVERAL = {name for name in FIELDS["accepted"] if name.endswith("s")}
-"""Names of accepted answers in which | separates several."""
+"""Names of accepted answers in which | separates several, unless it is a sign of mathematics: ``|x|``, ``P(A|B)``."""
 
 LONG_TEXT = 30
 """Characters from which a field of a passage may be its text."""
@@ -70,7 +70,8 @@ def _accepted(value: Any, column: str, *, cells: bool) -> Any:
     """The accepted answers in an object: ``{"text": […], "answer_start": […]}`` of SQuAD, or a value with aliases."""
     value = parse_cell(value, "answer") if cells else value
     if isinstance(value, str) and "|" in value and plain_name(column) in SEVERAL:
-        return [each for part in value.split("|") if (each := part.strip())]
+        parts = [part.strip() for part in value.split("|")]
+        return parts if all(part and part.count("(") == part.count(")") for part in parts) else value
     if not isinstance(value, Mapping):
         return value
     inner = inner_text(value, "answer")

@@ -14,7 +14,7 @@ from typing import Any
 
 from ragworth.errors import format_list, quote_short
 from ragworth.formats.contract import FileSample
-from ragworth.formats.fields import FIELDS, SYSTEM_COLUMNS, FieldFinder, plain_name
+from ragworth.formats.fields import FIELDS, GRADE_FIELDS, SYSTEM_COLUMNS, FieldFinder, plain_name
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import LogFormat, Reject, parse_rows
 from ragworth.formats.log_record import LogRecord
@@ -51,6 +51,14 @@ PASSAGES = tuple(name for name in FIELDS["passages"] if "_" not in name or name.
 SAMPLES = {"responses", "outputs", "predictions", "generations", "completions", "samples", "sampled_answers"}
 """What several answers of one system to a question are called."""
 
+OF_PEOPLE = re.compile(
+    r"(?:human|expert|annotator|user|student|true|truth|right|real|ref|best|worst|wrong|incorrect|short|long)(?:_.*)?"
+)
+"""What answers are called that no system gave, or that are another form of an answer."""
+
+CHOICE = re.compile(r"[a-e]|[0-5]", re.IGNORECASE)
+"""What says which of a question's choices is the right one."""
+
 TAKEN = {name for field in ("accepted", "relevant", "question", "query") for name in FIELDS[field]}
 SYSTEM_NAMES = {"system": (*FIELDS["system"], *SYSTEM_COLUMNS, "name")}
 
@@ -80,11 +88,20 @@ def _systems_in_columns(row: Row, parts: tuple[str, ...]) -> list[str]:
     """The names of systems in those of columns of answers or passages."""
     texts = [plain_name(column) for column, value in row.items() if isinstance(value, str | list | None)]
     for part in parts:
-        names = [name for column in texts if (name := _without(part, column))]
+        names = [name for column in texts if (name := _without(part, column)) and not OF_PEOPLE.fullmatch(name)]
         letters = len(names) <= MAX_LETTERS and all(len(name) == 1 and name.isalpha() for name in names)
+        if letters and _has_right_choice(row):
+            continue
         if len(names) > 1 and (letters or any(map(SYSTEM_WORD.fullmatch, names))):
             return names
     return []
+
+
+def _has_right_choice(row: Row) -> bool:
+    """Whether a column says which answer is right, so that these are the choices of a question."""
+    finder = FieldFinder(FIELDS | GRADE_FIELDS)
+    values = [str(finder.get(row, field)).strip() for field in ("answer", "accepted", "human", "correct")]
+    return any(map(CHOICE.fullmatch, values))
 
 
 def _without(part: str, column: str) -> str:
