@@ -420,3 +420,41 @@ def test_passages_with_scores_and_an_answer_are_no_run(save: Save) -> None:
 def test_a_bar_in_mathematics_separates_no_answers(text: str, save: Save) -> None:
     log = load(save("log.jsonl", as_lines({"question": "Who?", "response": "Ann", "answers": text})))
     assert log.collection.answers["text"].to_list() == [text]
+
+
+@pytest.mark.parametrize(
+    ("row", "fields"),
+    [
+        ({"query": "Who?", "retrieval": {"question": "Ann who?", "documents": ["a"]}}, ("Who?", "Ann")),
+        ({"question": "Who?", "judge": {"prompt": "Is it right?", "response": "PASS"}}, ("Who?", "Ann")),
+    ],
+)
+def test_fields_in_objects_are_not_those_of_other_steps(
+    row: dict[str, Any], fields: tuple[str, str], save: Save
+) -> None:
+    log = load(save("log.jsonl", as_lines(row | {"output": {"answer": "Ann"}, "expected": "Ann"})))
+    assert log.answers is not None
+    assert (log.collection.queries["text"][0], log.answers.frame["text"][0]) == fields
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"gpt4_judge_response": "PASS", "model_response": "Ann"},
+        {"evaluation": {"response": "PASS"}, "response": "Ann"},
+        {"responses": [{"role": "assistant", "content": "Wait."}, {"role": "tool", "content": "Eve"}], "reply": "Ann"},
+    ],
+)
+def test_what_judges_and_tools_say_is_no_answer(more: dict[str, Any], save: Save) -> None:
+    answers = load(save("log.jsonl", as_lines(ASKED | more))).answers
+    assert answers is not None and answers.frame["text"].to_list() == ["Ann"]
+
+
+def test_rows_of_systems_in_an_unusual_column_are_no_passages(save: Save) -> None:
+    rows = [
+        {"question": f"Who {n}?", "response": "Ann", "context": f"{name} {n}", "engine": name, "gold": "Ann"}
+        for n in range(2)
+        for name in ("bm25", "dense")
+    ]
+    with pytest.raises(FormatError, match="occurs twice"):
+        load(save("log.jsonl", as_lines(*rows)))

@@ -30,6 +30,23 @@ OTHERS = {"metadata", "meta", "config", "settings", "usage", "stats", "debug", "
 OTHERS |= {"few_shot", "examples", "shots", "demos", "demonstrations", "history", "previous"}
 """Objects without fields of a log."""
 
+JUDGES = {
+    "judge",
+    "judgment",
+    "judgement",
+    "evaluation",
+    "eval",
+    "evaluator",
+    "grader",
+    "grading",
+    "critique",
+    "feedback",
+}
+"""Objects of a judge: they may have grades, but neither the question nor the answer of a system."""
+
+WEAK = {"input", "prompt", "output", "result"}
+"""Names that may be of something around a field, such as its template."""
+
 PLAIN_ANSWERS = {"answer", "final_answer", "result"}
 """Names of answers that don't say whose they are."""
 
@@ -71,7 +88,8 @@ def find_leaves(row: Mapping[str, Any], before: str = "", depth: int = 1) -> Ite
 
 def find_fields(row: Mapping[str, Any]) -> dict[str, str]:
     """The paths of fields and grades; nothing if there is no question, or neither an answer nor passages."""
-    leaves = [leaf for leaf in find_leaves(row) if leaf.value is not None and not leaf.parents & OTHERS]
+    every = [leaf for leaf in find_leaves(row) if leaf.value is not None and not leaf.parents & OTHERS]
+    leaves = [leaf for leaf in every if not leaf.parents & JUDGES]
     answers = [leaf for leaf in leaves if not leaf.parents & REFERENCES]
     known = [leaf for leaf in leaves if leaf.parents & REFERENCES]
     found = {
@@ -90,13 +108,18 @@ def find_fields(row: Mapping[str, Any]) -> dict[str, str]:
     unsure = answer is not None and answer.names[-1] in PLAIN_ANSWERS and not answer.parents & SYSTEMS
     if "question" not in paths or not {"response", "contexts"} & paths.keys() or (unsure and not sure):
         return {}
-    return paths | _find_grades(leaves)
+    return paths | _find_grades(every)
 
 
 def _first(leaves: list[Leaf], names: tuple[str, ...], kind: Any) -> Leaf | None:
-    """The first leaf with one of the names, in their order of preference, and a value of the kind."""
+    """The first leaf with one of the names and a value of the kind: outside of objects, then by order of preference."""
+
+    def order(leaf: Leaf) -> tuple[bool, bool, int, int]:
+        weak = leaf.names[-1] in WEAK
+        return weak, not weak and len(leaf.names) > 1, names.index(leaf.names[-1]), len(leaf.names)
+
     usable = [leaf for leaf in leaves if isinstance(leaf.value, kind) and leaf.names[-1] in names]
-    return min(usable, key=lambda leaf: (names.index(leaf.names[-1]), len(leaf.names)), default=None)
+    return min(usable, key=order, default=None)
 
 
 def _find_grades(leaves: list[Leaf]) -> dict[str, str]:

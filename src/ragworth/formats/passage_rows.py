@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -54,10 +53,21 @@ def _recognise(sample: FileSample) -> bool:
         return False
     if not parts or any(not isinstance(row.get(parts["text"]), str | None) for row in sample.rows):
         return False
-    records = [_record_of(row) for row in sample.rows]
-    shown = {(record, row.get(parts["text"])) for record, row in zip(records, sample.rows, strict=True)}
-    recurring = sum(number for number in Counter(records).values() if number > 1)
-    return 2 * recurring > len(records) == len(shown)
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in sample.rows:
+        groups.setdefault(_record_of(row), []).append(row)
+    several = [rows for rows in groups.values() if len(rows) > 1]
+    distinct = all(len({row.get(parts["text"]) for row in rows}) == len(rows) for rows in several)
+    others = [column for column in sample.columns if column not in parts.values()]
+    most = 2 * sum(map(len, several)) > len(sample.rows)
+    return most and distinct and not any(_names_systems(column, several) for column in others)
+
+
+def _names_systems(column: str, groups: list[list[Row]]) -> bool:
+    """Whether a column has the same words in each of several records, so that its rows are of several systems."""
+    words = [[str(row.get(column)) for row in rows] for rows in groups]
+    alike = len(words) > 1 and len({frozenset(each) for each in words}) == 1
+    return alike and len(set(words[0])) == len(words[0]) and any(map(str.isalpha, "".join(words[0])))
 
 
 def _record_of(row: Row) -> tuple[str, ...]:

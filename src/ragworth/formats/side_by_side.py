@@ -51,10 +51,11 @@ PASSAGES = tuple(name for name in FIELDS["passages"] if "_" not in name or name.
 SAMPLES = {"responses", "outputs", "predictions", "generations", "completions", "samples", "sampled_answers"}
 """What several answers of one system to a question are called."""
 
-OF_PEOPLE = re.compile(
-    r"(?:human|expert|annotator|user|student|true|truth|right|real|ref|best|worst|wrong|incorrect|short|long)(?:_.*)?"
+NO_SYSTEM = re.compile(
+    r"(?:human|expert|annotator|user|student|true|truth|right|real|ref|best|worst|wrong|incorrect|short|long)(?:_.*)?|"
+    r"(?:.*_)?(?:judge|grader|evaluator|eval|critic)(?:_.*)?"
 )
-"""What answers are called that no system gave, or that are another form of an answer."""
+"""What answers are called that no system gave, or that are another form of an answer, or a judge's."""
 
 CHOICE = re.compile(r"[a-e]|[0-5]", re.IGNORECASE)
 """What says which of a question's choices is the right one."""
@@ -88,7 +89,7 @@ def _systems_in_columns(row: Row, parts: tuple[str, ...]) -> list[str]:
     """The names of systems in those of columns of answers or passages."""
     texts = [plain_name(column) for column, value in row.items() if isinstance(value, str | list | None)]
     for part in parts:
-        names = [name for column in texts if (name := _without(part, column)) and not OF_PEOPLE.fullmatch(name)]
+        names = [name for column in texts if (name := _without(part, column)) and not NO_SYSTEM.fullmatch(name)]
         letters = len(names) <= MAX_LETTERS and all(len(name) == 1 and name.isalpha() for name in names)
         if letters and _has_right_choice(row):
             continue
@@ -137,10 +138,10 @@ def _split_holders(row: Row, least: int) -> list[Row]:
 def _split_samples(row: Row) -> list[Row]:
     """``{"responses": ["…", "…"]}``: repeats of one system."""
     name = next((name for name in row if plain_name(name) in SAMPLES and isinstance(row[name], list)), None)
-    texts = (
-        [_with_answer(each) if isinstance(each, Mapping) else {"answer": each} for each in row[name]] if name else []
-    )
-    if not all(isinstance(each.get("answer"), str | None) for each in texts):
+    held = row[name] if name else []
+    texts = [_with_answer(each) if isinstance(each, Mapping) else {"answer": each} for each in held]
+    steps = any({"role", "type"} & each.keys() for each in texts)  # messages, or calls of tools
+    if steps or not all(isinstance(each.get("answer"), str | None) for each in texts):
         return []
     shared = {column: value for column, value in row.items() if column != name}
     return [{**shared, "answer": each.get("answer"), "repeat": number} for number, each in enumerate(texts)]
