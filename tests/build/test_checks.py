@@ -89,6 +89,8 @@ def test_a_reader_that_declines_in_words_confirms_an_unanswerable_question() -> 
         ("3 May 1874", "pass"),
         ("5 times a day", "fail"),
         ("Ulf Brandt", "fail"),
+        ("Yes", "unknown"),
+        ("a new one", "unknown"),
         ("the German engineers", "unknown"),
         ("rather often", "unknown"),
     ],

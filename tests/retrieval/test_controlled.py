@@ -183,6 +183,7 @@ MILL = "The mill on the Wye was built by Ann Lee in 1850, and it grinds corn to 
         (f"Mills of the Wye. {MILL} See also: bread.", True),
         (MILL.replace("grinds", "grids"), True),
         (MILL.replace("1850", "1830"), False),  # another version, which misleads
+        (MILL.replace("was built", "was not built"), False),
         ("The mill on the Wye was built by Ann Lee.", False),
         ("Ann Lee", False),
         ("!", False),

@@ -1,8 +1,9 @@
 """Unlabelled passages that repeat a relevant one: they hold its answer, so no experiment may show them as irrelevant.
 
 A copy has the same words, whatever its case, marks and blanks; or contains the whole text of a relevant passage; or
-shares nearly all runs of four characters with it and has the same numbers. A text with another number isn't a copy: it
-may be an outdated or a wrong version, which is what an irrelevant passage is for.
+shares nearly all runs of four characters with it and has the same numbers and negations (in English). A text with
+another number or a "not" more isn't a copy: it may be an outdated or a wrong version, which is what an irrelevant
+passage is for.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from ragworth.tables import OK, Contexts, Judgments
 
 WORD = re.compile(r"\w+")
 NUMBER = re.compile(r"\d+")
+NEGATION = re.compile(r"\b(?:no|not|never|none|nor|neither|without|cannot|[a-z]+n t)\b")
 NEAR = 0.85
 """Jaccard similarity of the runs of two texts from which on one is a copy of the other."""
 RUN = 4
@@ -44,15 +46,16 @@ class ComparableText:
         if len(relevant.words) >= SHORTEST_CONTAINED and relevant.words in self.words:
             return True
         few, many = sorted((len(self.words), len(relevant.words)))
-        return few >= NEAR * many and self._numbers == relevant._numbers and self._similarity(relevant) >= NEAR
+        return few >= NEAR * many and self._facts == relevant._facts and self._similarity(relevant) >= NEAR
 
     def _similarity(self, other: ComparableText) -> float:
         shared = len(self._runs & other._runs)
         return shared / (len(self._runs) + len(other._runs) - shared)
 
     @cached_property
-    def _numbers(self) -> frozenset[str]:
-        return frozenset(NUMBER.findall(self.words))
+    def _facts(self) -> tuple[frozenset[str], int]:
+        """The numbers, and how many negations there are."""
+        return frozenset(NUMBER.findall(self.words)), len(NEGATION.findall(self.words))
 
     @cached_property
     def _runs(self) -> frozenset[str]:

@@ -11,6 +11,7 @@ from ragworth.build.checks.contract import Check, CheckFinding, Evidence
 from ragworth.build.question_set import Question
 from ragworth.errors import quote_short
 from ragworth.text_match.matching import MatchableText, match_answer, to_matchable
+from ragworth.text_match.polarity import read_polarity
 
 NAME_WORDS = 5
 """Words of an answer up to which a capital in it means that it is a name."""
@@ -53,8 +54,9 @@ def _strange_word(answer: str, texts: Sequence[MatchableText]) -> str:
     """A number of an answer, or an answer that is a name, that no passage has; empty if there is none."""
     known = {word for text in texts for word in text.words}
     words = to_matchable(answer).words
-    if number := next((word for word in words if word.isdecimal() and word not in known), ""):
+    pronouns = {"1"} if "1" not in answer else set()  # "the second one"
+    if number := next((word for word in words if word.isdecimal() and word not in known | pronouns), ""):
         return number
     prefixes = {word[:PREFIX] for word in known}
-    is_name = len(words) <= NAME_WORDS and CAPITAL.search(answer) is not None
+    is_name = len(words) <= NAME_WORDS and CAPITAL.search(answer) is not None and read_polarity(answer) is None
     return answer if is_name and not any(word[:PREFIX] in prefixes for word in words) else ""
