@@ -177,12 +177,14 @@ def test_the_number_of_tokens_is_an_option(save: Save) -> None:
     ("texts", "reason"),
     [
         (["Yes, because", "No: there", "It is"], ""),
-        (["Yes, because", "Yes"], "truncated"),
+        (["Yes", "No: there", "It"], ""),
+        (["Yes, because", "No"], "truncated"),
+        (["Yes, because", "Ye"], "truncated"),
         (["No, but", "NO-RES"], "truncated"),
         ([""], "truncated"),
     ],
 )
-def test_a_truncated_sample_is_no_whole_label(texts: list[str], reason: str) -> None:
+def test_a_sample_that_ends_within_a_label_is_none(texts: list[str], reason: str) -> None:
     model = SampledModel(Ending(*texts), samples=len(texts))
     (found,) = model.choose([Choose(PROMPT, ("Yes", "No", "NO-RESPONSE"))])
     if not reason:

@@ -99,7 +99,8 @@ def _count_labels(request: Choose, made: Generated) -> Chosen | Failure:
     begins = [output.text.lstrip(" \t\r\n\"'*`").casefold() for output in made.outputs]
     labels = [label.strip().casefold() for label in request.labels]
     open_ended = [text for text, output in zip(begins, made.outputs, strict=True) if output.finish == LENGTH]
-    undecided = sum(any(label.startswith(text) for label in labels) for text in open_ended)
+    # A whole label is one, as with max_tokens=1, unless a longer one begins with it.
+    undecided = sum(any(label.startswith(text) and label != text for label in labels) for text in open_ended)
     if undecided:
         detail = f"{undecided} of {format_count(len(begins), 'sample')} ended within a label, at the greatest length: "
         return Failure("truncated", f"{detail}raise the option max_tokens", False, made.usage)
