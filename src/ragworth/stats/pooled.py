@@ -201,13 +201,13 @@ def _resample_columns(
             len(y),
             queries,
             units,
-            min(_differing_units(side, unit) for side in (x[:, place], y)),
+            min(differing_units(side, unit) for side in (x[:, place], y)),
         )
         for place, reason in enumerate(reasons)
     ]
 
 
-def _differing_units(values: Floats, unit: Ints) -> int:
+def differing_units(values: Floats, unit: Ints) -> int:
     """The units with a value other than the most common one, if that makes up more than half; else all units.
 
     An outcome with three positives among 30 queries rests on three queries, and resamples are of three.

@@ -194,6 +194,15 @@ def test_noise_predicts_nothing() -> None:
     assert _best_sentence("grade", found).startswith("No metric reliably predicts grade; m")
 
 
+@pytest.mark.parametrize(("right", "queries", "reliable"), [(2, 20, False), (8, 20, True), (2, 4, False)])
+def test_a_few_right_answers_say_nothing_reliable(right: int, queries: int, reliable: bool) -> None:
+    """The metric is higher for all right answers. That may be chance with answers to two queries, or with four."""
+    truth = np.repeat(np.arange(queries) < right, 3).astype(float)
+    found = predictions({"nDCG@5": truth + np.random.default_rng(0).random(3 * queries) / 2}, truth)
+    assert found["rho"][0] > 0.4
+    assert found["reliable"].to_list() == [reliable]
+
+
 def test_a_metric_that_goes_against_the_answers_is_not_called_close() -> None:
     truth = np.random.default_rng(1).normal(size=90)
     said = _best_sentence("grade", predictions({"against": -truth}, truth))

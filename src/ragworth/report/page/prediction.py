@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +15,9 @@ from ragworth.stats.clustered import FEWEST_CLUSTERS
 from ragworth.stats.correlation import ResampledRanks, pearson, spearman
 from ragworth.stats.influence import spearman_influence
 from ragworth.stats.large_samples import LARGE, bootstrap_quantiles
+from ragworth.stats.pooled import differing_units
 from ragworth.stats.resampling import ConfidenceInterval, expanded_interval
+from ragworth.stats.student import student_quantile
 from ragworth.tables import Outcomes, Scores
 
 Floats = npt.NDArray[np.float64]
@@ -61,8 +62,9 @@ class OutcomeCorrelation(NamedTuple):
     """A correlation, its values in the resamples, and the queries that these draw from.
 
     ``up`` is −1 where a lower value of the metric is better: it predicts what it should by a negative correlation.
-    ``units`` is what is drawn: queries, or the conversations that they are turns of. More than :data:`LARGE` units are
-    not resampled. ``draws`` then has a number for each unit, and their mean is the correlation.
+    ``units`` is what is drawn: queries, or the conversations that they are turns of; ``differing`` those on which the
+    values rest, if most are the same. More than :data:`LARGE` units are not resampled. ``draws`` then has a number for
+    each unit, and their mean is the correlation.
     """
 
     metric: str
@@ -71,6 +73,7 @@ class OutcomeCorrelation(NamedTuple):
     draws: Floats
     queries: pl.Series
     units: int
+    differing: int
     n: int
 
     def span(self, draws: Floats) -> ConfidenceInterval | None:
@@ -78,7 +81,7 @@ class OutcomeCorrelation(NamedTuple):
         if self.units < min(FEWEST_CLUSTERS, len(self.queries)):
             return None
         if self.units <= LARGE:
-            return expanded_interval(draws, self.units, LEVEL)
+            return expanded_interval(draws, self.differing, LEVEL)
         return ConfidenceInterval(*bootstrap_quantiles(draws, (1 - LEVEL) / 2, RESAMPLES, seed=0))
 
 
@@ -139,12 +142,12 @@ def _row(each: OutcomeCorrelation, best: OutcomeCorrelation, metrics: int) -> di
 def _is_reliable(each: OutcomeCorrelation, span: ConfidenceInterval | None, metrics: int) -> bool:
     """Whether an interval widened for so many metrics still lies on the right side of 0.
 
-    A perfect correlation has no interval, and is reliable unless there are too few units for one.
+    A perfect correlation has no interval, and is reliable. Nothing is with fewer units than clusters need.
     """
-    least, right = (1 - LEVEL) / 2, each.up * each.rho
-    if span is None:
-        return right > 1 - 1e-9 and each.units >= FEWEST_CLUSTERS
-    wider = NormalDist().inv_cdf(least / metrics) / NormalDist().inv_cdf(least)
+    right, freedom = each.up * each.rho, each.differing - 1
+    if each.differing < FEWEST_CLUSTERS or span is None:
+        return right > 1 - 1e-9 and each.differing >= FEWEST_CLUSTERS
+    wider = student_quantile(freedom, 1 - (1 - LEVEL) / metrics) / student_quantile(freedom, LEVEL)
     return right > wider * (right - (span.low if each.up > 0 else -span.high))
 
 
@@ -166,7 +169,9 @@ def resample_correlation(
     make = _resampled if len(starts) <= LARGE else _influences
     up = 1 if higher_is_better(metric) else -1
     queries = ordered["query"].unique(maintain_order=True)
-    return OutcomeCorrelation(metric, up, rho, make(x, y, starts, seed), queries, len(starts), len(x))
+    unit = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(x))))
+    differing = min(differing_units(side, unit) for side in (x, y))
+    return OutcomeCorrelation(metric, up, rho, make(x, y, starts, seed), queries, len(starts), differing, len(x))
 
 
 def _resampled(x: Floats, y: Floats, starts: Ints, seed: int) -> Floats:
