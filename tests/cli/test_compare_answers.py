@@ -220,7 +220,7 @@ def test_small_gains_that_a_few_unseen_losses_would_undo_are_noted(tmp_path: Pat
         for i in range(queries)
     ]
     path = save(pl.DataFrame(rows, schema=["system", "query", "aspect", "value"], orient="row"), tmp_path / "o.csv")
-    words = "the largest difference the other way is 0, of a possible 1; with that in 1 of 18 queries"
+    words = "the largest difference the other way is 0, of a possible 1; with the latter in 1 of 18 queries"
     assert (words in call("compare", path).stderr) == noted
     assert words not in call("compare", path, "--test", "bounded").stderr
 

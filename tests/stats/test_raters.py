@@ -189,6 +189,13 @@ def test_few_items_of_a_rare_label_leave_doubt(measure: Any) -> None:
     assert plain is not None and plain.low < 0 and plain.high > 0.6
 
 
+def test_an_interval_contains_its_value() -> None:
+    """Raters that never agree can't agree less in any resample."""
+    found = fleiss_kappa([[0, 1, 2], [2, 0, 1], [2, 1, 0]], resamples=400)
+    assert found.value == pytest.approx(-0.5)
+    assert found.value is not None and found.low is not None and found.low <= found.value
+
+
 def test_shares_of_0_and_1_have_an_interval() -> None:
     yes = np.array([True, True, False, False])
     found = precision_recall(yes, yes, np.arange(4), Resampling(resamples=50))

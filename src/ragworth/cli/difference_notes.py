@@ -84,6 +84,6 @@ def _reversible_note(part: pl.DataFrame, result: Comparison) -> str:
     more = f"; the same holds for {format_count(len(others), 'other difference')}" if others else ""
     return (
         f"{row['system']} and {row['baseline']} by {row['metric']}: the largest difference the other way is "
-        f"{one.seen:.2g}, of a possible {one.possible:.2g}; with that in 1 of {1 / one.share:.0f} {units}, the means "
-        f"would be equal, and {one.n:,} {units} may include none of these: --test bounded allows for that{more}"
+        f"{one.seen:.2g}, of a possible {one.possible:.2g}; with the latter in 1 of {1 / one.share:.0f} {units}, "
+        f"the means would be equal, and {one.n:,} {units} may include no such one: --test bounded allows for that{more}"
     )

@@ -87,8 +87,9 @@ def agreement_interval(
         sums = rng.standard_exponential((len(weight), len(units))) @ units
         draws.append(np.stack([measure(sums + weight * differing), measure(sums + weight * agreed)]))
     least, most = np.concatenate(draws, axis=1)
-    tail = (1 - level) / 2
-    return ConfidenceInterval(max(-1.0, float(np.nanquantile(least, tail))), float(np.nanquantile(most, 1 - tail)))
+    tail, value = (1 - level) / 2, float(measure(units.sum(axis=0, keepdims=True))[0])
+    low, high = float(np.nanquantile(least, tail)), float(np.nanquantile(most, 1 - tail))
+    return ConfidenceInterval(max(-1.0, min(low, value)), max(high, value))
 
 
 def expanded_p(draws: Floats, n: int) -> float | None:
