@@ -366,6 +366,8 @@ def test_frames_by_the_names_of_systems_or_splits() -> None:
         (["https://example.org/a", "https://example.org/b"], True),
         (["doc_17", "chunk-3"], True),
         (["COVID-19"], False),
+        (["Ann is in README.md"], False),
+        (["Annual report 2024.pdf"], True),
         (["The settings are in config.json", "Ann built the mill."], False),
         (["The mill that Ann built in 1850 has its settings in config.json"], False),
     ],
@@ -435,6 +437,17 @@ def test_fields_in_objects_are_not_those_of_other_steps(
     log = load(save("log.jsonl", as_lines(row | {"output": {"answer": "Ann"}, "expected": "Ann"})))
     assert log.answers is not None
     assert (log.collection.queries["text"][0], log.answers.frame["text"][0]) == fields
+
+
+def test_texts_in_objects_of_their_own(save: Save) -> None:
+    row = {"request": {"query": "Who?"}, "response": {"text": "Ann", "docs": [{"text": "Ann did."}]}}
+    answers = load(save("log.jsonl", as_lines(row))).answers
+    assert answers is not None and answers.frame["text"].to_list() == ["Ann"]
+
+
+def test_lists_of_one_answer_are_no_repeats(save: Save) -> None:
+    answers = load(save("log.jsonl", as_lines(ASKED | {"completions": ["Ann"]}))).answers
+    assert answers is not None and answers.frame["text"].to_list() == ["Ann"] and not answers.notes
 
 
 @pytest.mark.parametrize(

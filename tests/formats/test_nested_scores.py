@@ -164,3 +164,20 @@ def test_labels_may_be_named_tuples_as_ir_datasets_gives_them() -> None:
     assert found.frame["value"].to_list() == [1.0, 0.0]
     with pytest.raises(TableError, match="not dicts"):
         Judgments([("q1", "d1", 1)])
+
+
+def test_labels_of_some_passages_only_are_an_error(save: Save) -> None:
+    with pytest.raises(FormatError, match="some passages have labels, and some have none"):
+        read_judgments(save("qrels.json", json.dumps({"q1": ["d1"], "q2": [["d2", 2]]})))
+
+
+def test_scores_beside_labels_are_no_labels(save: Save) -> None:
+    rows = [{"query-id": "q1", "corpus-id": "d1", "score": 0.83, "relevance": 1}]
+    for table in (Judgments(rows), read_judgments(save("qrels.jsonl", json.dumps(rows[0])))):
+        assert table.frame["value"].to_list() == [1.0]
+
+
+def test_metrics_by_query_are_no_run(save: Save) -> None:
+    with pytest.raises(FormatError):
+        detect(save("results.json", json.dumps({"q1": {"map": 0.5, "ndcg_cut_10": 0.7, "P_5": 1}, "q2": {"map": 0.1}})))
+    assert detect(save("run.json", json.dumps({"q1": {"p_1": 0.5, "p_2": 0.7}}))).name == "pytrec_eval"

@@ -45,7 +45,8 @@ KNOWN_KEYS = frozenset((*TEXT_KEYS, *ID_KEYS, *SCORE_KEYS, *RELEVANCE_KEYS, *WRA
 
 
 PLACE = re.compile(
-    r"https?://\S+|(?:\S{1,50} ){0,5}\S{1,150}\.(?:pdf|md|txt|html?|docx?|pptx?|xlsx?|csv|json|xml)(?:[#:]\S{1,150})?|"
+    r"https?://\S+|(?:\S{1,50} ){0,5}\S{1,150}\.(?:pdf|docx?|pptx?|xlsx?)(?:[#:]\S{1,150})?|"
+    r"\S{1,150}\.(?:md|txt|html?|csv|json|xml)(?:[#:]\S{1,150})?|"
     r"\w{1,20}_\d+|(?:doc(?:ument)?|chunk|passage|node|page|section|p|d)-\d+",
     re.IGNORECASE,
 )

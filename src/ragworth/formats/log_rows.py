@@ -51,7 +51,7 @@ def read_record(row: Mapping[str, Any], finder: FieldFinder, place: int, *, cell
         repeat=as_repeat(finder.get(row, "repeat")),
         passages=without_blank(_with_ids(passages, finder.get(row, "passage_ids"), cells=cells), finder),
         answer=as_answer(inner_text(finder.get(row, "answer"), "answer"), keys.get("answer", "answer")),
-        accepted=as_texts(_accepted(finder.get(row, "accepted"), keys.get("accepted", ""), cells=cells), cells=cells),
+        accepted=as_texts(_accepted(row, finder, cells=cells), cells=cells),
         relevant=read_relevant(row, finder, cells=cells),
         outcomes={name: as_grades(finder.get(row, name), name) for name in grades},
     )
@@ -66,12 +66,16 @@ def inner_text(value: Any, field: str) -> Any:
     )
 
 
-def _accepted(value: Any, column: str, *, cells: bool) -> Any:
+def _accepted(row: Mapping[str, Any], finder: FieldFinder, *, cells: bool) -> Any:
     """The accepted answers in an object: ``{"text": […], "answer_start": […]}`` of SQuAD, or a value with aliases."""
+    value, column = finder.get(row, "accepted"), finder.keys(row).get("accepted", "")
     value = parse_cell(value, "answer") if cells else value
     if isinstance(value, str) and "|" in value and plain_name(column) in SEVERAL:
         parts = [part.strip() for part in value.split("|")]
-        return parts if all(part and part.count("(") == part.count(")") for part in parts) else value
+        if not all(part and part.count("(") == part.count(")") for part in parts):
+            return value
+        _note_once(finder, f"'|' in {column!r} separates accepted answers")
+        return parts
     if not isinstance(value, Mapping):
         return value
     inner = inner_text(value, "answer")

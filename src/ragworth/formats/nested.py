@@ -71,6 +71,11 @@ class Leaf(NamedTuple):
     value: Any
 
     @property
+    def name(self) -> str:
+        """What it is called: ``{"answer": {"text": …}}`` is an answer."""
+        return self.names[-2] if self.names[-1] in ("text", "content") and len(self.names) > 1 else self.names[-1]
+
+    @property
     def parents(self) -> set[str]:
         """The names of the objects it is in."""
         return set(self.names[:-1])
@@ -105,7 +110,7 @@ def find_fields(row: Mapping[str, Any]) -> dict[str, str]:
     answer = found["response"]
     shown = found["contexts"]
     sure = "reference" in paths or (shown is not None and are_retrieved(shown.value))
-    unsure = answer is not None and answer.names[-1] in PLAIN_ANSWERS and not answer.parents & SYSTEMS
+    unsure = answer is not None and answer.name in PLAIN_ANSWERS and not answer.parents & SYSTEMS
     if "question" not in paths or not {"response", "contexts"} & paths.keys() or (unsure and not sure):
         return {}
     return paths | _find_grades(every)
@@ -115,10 +120,10 @@ def _first(leaves: list[Leaf], names: tuple[str, ...], kind: Any) -> Leaf | None
     """The first leaf with one of the names and a value of the kind: outside of objects, then by order of preference."""
 
     def order(leaf: Leaf) -> tuple[bool, bool, int, int]:
-        weak = leaf.names[-1] in WEAK
-        return weak, not weak and len(leaf.names) > 1, names.index(leaf.names[-1]), len(leaf.names)
+        weak = leaf.name in WEAK
+        return weak, not weak and len(leaf.names) > 1, names.index(leaf.name), len(leaf.names)
 
-    usable = [leaf for leaf in leaves if isinstance(leaf.value, kind) and leaf.names[-1] in names]
+    usable = [leaf for leaf in leaves if isinstance(leaf.value, kind) and leaf.name in names]
     return min(usable, key=order, default=None)
 
 

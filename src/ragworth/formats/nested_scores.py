@@ -8,6 +8,7 @@ be a table of ours: a list of rows, or columns.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
@@ -33,6 +34,12 @@ MOST_LABELS = 5
 EXPECTED = (
     '{"q1": {"d7": 14.25, …}, …}, {"q1": ["d7", …], …} or [{"query_id": "q1", "doc_id": "d7", "score": 14.25}, …]'
 )
+
+METRIC = re.compile(
+    r"(?:ndcg|map|mrr|recall|precision|recip_rank|success|hit_?rate|bpref|f1)(?:[@_].*)?", re.IGNORECASE
+)
+CUT_METRIC = re.compile(r"(?:p|r|rr|ap|hits?|num|set|iprec|gm)[@_].*", re.IGNORECASE)
+"""Names of metrics, which results of pytrec_eval have in place of passages."""
 
 ID_KEYS = (*ID_ALIASES["passage"], "id", "_id")
 VALUE_KEYS = ("score", *RELEVANCE)
@@ -100,7 +107,10 @@ def read_judgments(path: PathOrStr, *, skip_bad_lines: bool = False) -> Judgment
     document, notes = _join_splits(path, document)
     document = document if _are_queries(document) else _only_set(path, document)
     rows = [(query, *entry) for query, passages in document.items() for entry in _entries(path, query, passages)]
-    if all(value is None for *_, value in rows):
+    bare = [value is None for *_, value in rows]
+    if any(bare) and not all(bare):
+        raise FormatError("some passages have labels, and some have none", file=str(path), expected=EXPECTED)
+    if all(bare):
         rows = [(query, passage, 1.0) for query, passage, _ in rows]
     fractions = list(dict.fromkeys(value for *_, value in rows if value is not None and not value.is_integer()))
     if len(fractions) > MOST_FRACTIONS:
@@ -215,13 +225,16 @@ def _recognise(sample: FileSample) -> bool:
 
 
 def _has_numbers(document: Any) -> bool:
-    """Whether this is ``{query: passages}``, perhaps for each system, with a number for the first passage."""
+    """Whether this is ``{query: passages}``, perhaps for each system, with numbers for the first ones: no metrics."""
     if not _is_nested(document):
         return False
     first = next(each for each in document.values() if each)
     if isinstance(first, dict) and not all(map(_is_number, first.values())):
         first = next(each for each in first.values() if each)
-    return isinstance(first, dict) or getattr(_entry(first[0]), "value", None) is not None
+    if isinstance(first, dict):
+        metrics = any(map(METRIC.fullmatch, first))
+        return not metrics or not all(METRIC.fullmatch(name) or CUT_METRIC.fullmatch(name) for name in first)
+    return getattr(_entry(first[0]), "value", None) is not None
 
 
 FORMAT = Format(

@@ -90,10 +90,10 @@ def _systems_in_columns(row: Row, parts: tuple[str, ...]) -> list[str]:
     texts = [plain_name(column) for column, value in row.items() if isinstance(value, str | list | None)]
     for part in parts:
         names = [name for column in texts if (name := _without(part, column)) and not NO_SYSTEM.fullmatch(name)]
-        letters = len(names) <= MAX_LETTERS and all(len(name) == 1 and name.isalpha() for name in names)
-        if letters and _has_right_choice(row):
+        if len(names) < 2:
             continue
-        if len(names) > 1 and (letters or any(map(SYSTEM_WORD.fullmatch, names))):
+        letters = len(names) <= MAX_LETTERS and all(len(name) == 1 and name.isalpha() for name in names)
+        if not _has_right_choice(row) if letters else any(map(SYSTEM_WORD.fullmatch, names)):
             return names
     return []
 
@@ -201,7 +201,8 @@ def _parse(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRe
     systems = dict.fromkeys(str(part["system"]) for part in parts if "system" in part)
     few = format_list([quote_short(name, 24) for name in systems], 4)
     several = f"several systems: {few}" if systems else "several answers of a system, read as repeats"
-    finder.notes.append(f"each {rows.unit} has {several}")
+    if len(split) > len(found):
+        finder.notes.append(f"each {rows.unit} has {several}")
     yield from parse_rows(rows._replace(values=split), finder, reject)
 
 

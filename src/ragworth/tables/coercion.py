@@ -7,7 +7,7 @@ whole-number ids to text, and rejects anything it would have to guess.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -157,9 +157,9 @@ def find_id_column(frame: Frame, name: str) -> str | None:
     return next((alias for alias in ID_ALIASES[name] if alias in frame.columns), None)
 
 
-def with_label_column(frame: Frame) -> Frame:
-    """The frame with the labels of BEIR's qrels, whose column is called ``score``, as ``value``."""
-    labels = "corpus-id" in frame.columns and not {"value", "rank"} & set(frame.columns)
+def with_label_column(frame: Frame, others: Iterable[str]) -> Frame:
+    """The frame with the labels of BEIR's qrels, whose column is ``score``, as ``value``, unless others have them."""
+    labels = "corpus-id" in frame.columns and not {"value", "rank", *others} & set(frame.columns)
     return frame.rename({"score": "value"}, strict=False) if labels else frame
 
 

@@ -50,7 +50,7 @@ class Judgments(Table):
 
     def __init__(self, data: Data, *, source: str = "", notes: tuple[str, ...] = ()) -> None:
         frame = coercion.to_frame(data, source=source, nested=("query_id", "passage_id", "value"))
-        frame = coercion.with_label_column(frame)
+        frame = coercion.with_label_column(frame, [name for names in self.wide.values() for name in names])
         if "aspect" not in frame.columns:
             if "value" in frame.columns:
                 frame = frame.with_columns(pl.lit("relevance").alias("aspect"))
