@@ -93,6 +93,13 @@ def test_what_is_refused_is_left_out_from_the_beginning(name: str, message: str)
         assert len(server.asked()) == 2
 
 
+@pytest.mark.parametrize("names", [("stop",), ("system",), ("stop", "system")])
+def test_what_is_refused_without_being_named_is_left_out(names: tuple[str, ...]) -> None:
+    with opened(refuses=tuple((name, "Bad Request") for name in names)) as (model, _):
+        assert len([note for note in model.card.notes if "refuses" in note]) == len(names)
+        assert {"generate", "logprobs"} <= model.card.abilities
+
+
 def test_several_at_once() -> None:
     with opened(refuses=ONE_OF_EACH) as (model, server):
         assert len([note for note in model.card.notes if "refuses" in note]) == 5
