@@ -96,10 +96,20 @@ def test_a_chat() -> None:
         ({"prompt_tokens": 9, "completion_tokens": 60, "completion_tokens_details": {"reasoning_tokens": 50}}, (9, 60)),
         ({"prompt_tokens": 9, "completion_tokens": 2, "completion_tokens_details": None, "total_tokens": -4}, (9, 2)),
         ({"total_tokens": 30}, (0, 0)),
+        (
+            {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 111}
+            | {"prompt_tokens_details": {"cached_tokens": 100}},
+            (9, 2),
+        ),
     ],
 )
 def test_hidden_reasoning_counts(usage: Any, counts: tuple[int, int]) -> None:
     assert read_counts(chat() | {"usage": usage}) == counts
+
+
+def test_an_error_that_is_not_filled_in_is_none() -> None:
+    (choice,) = read_choices(chat(error={"code": None, "message": ""}))
+    assert choice.text == "Hi"
 
 
 def test_log_probabilities_in_both_forms_are_the_same() -> None:

@@ -77,10 +77,13 @@ def read_finish(choice: Mapping[str, Any]) -> str:
 def refuse_abandoned(part: Mapping[str, Any]) -> None:
     """Raise if the endpoint gave up on a reply or choice, even if some of its text came."""
     given, error = _given(part), part.get("error")
-    if error or given.strip().lower() in _ABANDONED:
+    if isinstance(error, dict) and not any(error.values()):
+        error = None  # a form that wasn't filled in
+    is_abandoned = given.strip().lower() in _ABANDONED
+    if error or is_abandoned:
         said = error.get("message") if isinstance(error, dict) else error
-        detail = f"the endpoint gave up on the output: {said if isinstance(said, str) else given or 'error'}"
-        raise EndpointError(Failure("server-error", one_line(detail)))
+        reason = said if isinstance(said, str) else given if is_abandoned else "error"
+        raise EndpointError(Failure("server-error", one_line(f"the endpoint gave up on the output: {reason}")))
 
 
 def _given(part: Mapping[str, Any]) -> str:

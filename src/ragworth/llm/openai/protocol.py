@@ -286,7 +286,9 @@ def _hidden_reasoning(usage: dict[str, Any]) -> int:
 def _beyond_parts(usage: dict[str, Any]) -> int:
     """Tokens in the total that were neither read nor written."""
     prompt, new, total = (_count(usage, name) for name in ("prompt_tokens", "completion_tokens", "total_tokens"))
-    return max(0, total - prompt - new) if prompt else 0
+    cached = _count(_object_or_empty(usage, "prompt_tokens_details"), "cached_tokens")
+    apart = cached if cached > prompt else 0  # more than the prompt can't be a part of it
+    return max(0, total - prompt - new - apart) if prompt else 0
 
 
 def _object_or_empty(value: Any, name: str) -> dict[str, Any]:
