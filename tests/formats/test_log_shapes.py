@@ -254,6 +254,10 @@ def test_numbered_columns_are_lists(save: Save) -> None:
     assert "context_1, context_2, context_10 are read as passages" in log.contexts.notes[0]
     other = load(save("log.jsonl", as_lines(ASKED | {"response": "Ann", "contexts": ["a"], "context_1": "b"})))
     assert other.collection.passages["text"].to_list() == ["a"]
+    choices = load(
+        save("log.jsonl", as_lines({"question": "Who?", "contexts": ["a"], "answer_1": "x", "answer_2": "y"}))
+    )
+    assert not choices.collection.answers.height
 
 
 @pytest.mark.parametrize(

@@ -29,11 +29,11 @@ def join_numbered(row: Mapping[str, Any], finder: FieldFinder) -> Mapping[str, A
 
 @lru_cache(maxsize=1024)
 def _numbered(columns: tuple[str, ...], field: str) -> tuple[str, ...]:
-    """The columns that have a name of the field and a number, in order."""
+    """The columns that have a name of the field and a number, in order. ``answer_1`` may be a choice or a repeat."""
     found: dict[str, dict[int, str]] = {}
     for column in columns:
         end = re.fullmatch(r"(\w+?)_?(\d+)", plain_name(column))
-        if end and {end[1], f"{end[1]}s"} & set(FIELDS[field]):
+        if end and end[1] != "answer" and {end[1], f"{end[1]}s"} & set(FIELDS[field]):
             found.setdefault(end[1], {})[int(end[2])] = column
     most = max(found.values(), key=len, default={})
     return tuple(most[number] for number in sorted(most)) if len(most) > 1 else ()
