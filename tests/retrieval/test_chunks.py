@@ -360,3 +360,9 @@ def test_documents_under_other_names(row: dict[str, str], tmp_path: Path) -> Non
     path.write_text(json.dumps(row), encoding="utf-8")
     for documents in (path, pl.DataFrame(row)):
         assert chunk(documents, titles="front").frame["text"].to_list() == ["T\none"]
+
+
+def test_a_line_with_its_text_under_the_second_name(tmp_path: Path) -> None:
+    path = tmp_path / "documents.jsonl"
+    path.write_text('{"id": "d", "text": null, "content": "one"}\n', encoding="utf-8")
+    assert chunk(path).frame["text"].to_list() == ["one"]

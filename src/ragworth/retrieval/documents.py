@@ -60,7 +60,7 @@ def _read_lines(path: PathOrStr, skip: bool) -> Documents:
 
 
 def _parse_row(item: dict[str, Any]) -> tuple[str, str, str]:
-    columns = _columns(item)
+    columns = _columns(item) | _columns([name for name, value in item.items() if value is not None])
     if "document" not in columns or "text" not in columns:
         raise WrongLineError(f"no {'text' if 'document' in columns else 'id'}; the line has {format_names(list(item))}")
     identity = as_id(item[columns["document"]], columns["document"])
