@@ -93,7 +93,8 @@ def _systems_in_columns(row: Row, parts: tuple[str, ...]) -> list[str]:
         if len(names) < 2:
             continue
         letters = len(names) <= MAX_LETTERS and all(len(name) == 1 and name.isalpha() for name in names)
-        if not _has_right_choice(row) if letters else any(map(SYSTEM_WORD.fullmatch, names)):
+        of_systems = not _has_right_choice(row) if letters else any(map(SYSTEM_WORD.fullmatch, names))
+        if of_systems:
             return names
     return []
 
