@@ -32,9 +32,10 @@ from ragworth.report.page.costs import total_cost
 from ragworth.report.page.groups import group_systems
 from ragworth.report.page.prediction import outcome_predictions
 from ragworth.report.page.rankings import MAX_PAIRED, rank_systems, read_means
+from ragworth.report.page.sections.verdict import unlabelled_note
 from ragworth.report.renderers.html import bundle_vega, vega_bundle
 from ragworth.report.renderers.pack import source_hash
-from ragworth.tables import Scores
+from ragworth.tables import Judgments, Scores
 from tests.report.page import odd_samples, samples
 from tests.report.unpack import unpack_json
 
@@ -516,3 +517,19 @@ def test_what_stages_noticed_is_in_the_page_and_in_the_markdown(tmp_path: Path) 
     written = page.write(replace(results, manifest={**results.manifest, "stages": stages}), tmp_path / "report.html")
     assert "annotate.abstention: control questions: &lt;b&gt;p&lt;/b&gt; = 0.97" in written.html
     assert "annotate.abstention: control questions" in (tmp_path / "report.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("sources", "words"),
+    [
+        (["containment 1"], "No passage has a label: a match with the accepted answers says"),
+        (["m · relevance"], "No passage has a label: a model says"),
+        (["m · relevance", "containment 1"], "a model or a match with the accepted answers says"),
+        (["m · relevance", "qrels.txt"], ""),
+        ([], ""),
+    ],
+)
+def test_who_says_what_is_relevant_without_labels(sources: list[str], words: str) -> None:
+    rows = [("q", f"d{i}", "relevance", 1.0, "ok", source) for i, source in enumerate(sources)]
+    note = unlabelled_note(Judgments(pl.DataFrame(rows, schema=dict(Judgments.schema), orient="row")))
+    assert words in note and bool(words) == bool(note)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import polars as pl
+
 from ragworth.errors import format_count
 from ragworth.metrics.reader_judgments import READER_JUDGED, READER_REASON, UNLABELLED_SOURCES
 from ragworth.report.document import (
@@ -23,6 +25,7 @@ from ragworth.report.page.overview import Overview, Standing
 from ragworth.report.page.rankings import DRAWN_TURNS, MetricMean
 from ragworth.report.page.view import ReportView
 from ragworth.report.wording import signed
+from ragworth.tables import Judgments
 
 SHOWN = 6
 """Systems with a sentence; the others have theirs on request."""
@@ -48,7 +51,7 @@ def section(view: ReportView) -> Section | None:
         return None
     blocks = [
         *([Paragraph(reader_note(view), "note warn")] if view.survey.reader_judged else []),
-        *([Paragraph(UNLABELLED_NOTE, "note")] if _is_unlabelled(view) else []),
+        *([Paragraph(note, "note")] if (note := unlabelled_note(view.results.judgments)) else []),
         sentence_list(overview.standings),
         Heading("Leaderboard", 2),
         leaderboard(overview, {each.name for each in view.systems if each.notes}),
@@ -70,17 +73,20 @@ def sentence_list(standings: Iterable[Standing | AnswerStanding]) -> Bullets:
     return Bullets(sentences, "verdicts", ordered=True, shown=SHOWN, unit="system")
 
 
-UNLABELLED_NOTE = (
-    "No passage has a label: a model, or a match with the accepted answers, says which are relevant, and only of "
-    "passages that some system shows. So recall and nDCG don't know of relevant passages that no system found."
-)
-
-
-def _is_unlabelled(view: ReportView) -> bool:
-    """Whether relevance is known, and none of it comes from labels."""
-    judgments = view.results.judgments
-    sources = judgments.of("relevance")["source"].unique() if judgments is not None else None
-    return sources is not None and len(sources) > 0 and bool(sources.str.contains(UNLABELLED_SOURCES).all())
+def unlabelled_note(judgments: Judgments | None) -> str:
+    """Who says which passages are relevant, if relevance is known and none of it comes from labels; else empty."""
+    sources = judgments.of("relevance")["source"].unique() if judgments is not None else pl.Series(dtype=pl.String)
+    if not len(sources) or not sources.str.contains(UNLABELLED_SOURCES).all():
+        return ""
+    matched = sources.str.starts_with("containment ")
+    judges = [
+        *(["a model"] if not matched.all() else []),
+        *(["a match with the accepted answers"] if matched.any() else []),
+    ]
+    return (
+        f"No passage has a label: {' or '.join(judges)} says which are relevant, and only of passages that some system "
+        "shows. So recall and nDCG don't know of relevant passages that no system found."
+    )
 
 
 def reader_note(view: ReportView) -> str:
