@@ -200,7 +200,9 @@ def test_runs_with_coverage_as_outcome_need_no_model(tmp_path: Path, opened: Ope
     found = ragworth.study(
         "context-size", tmp_path / "given", keep=False, sizes="1,2,5,20", against="Cov", measure="kendall"
     )
-    assert found.findings.notes == ("No context has 20 passages",) and opened.calls == 0
+    notes = found.findings.notes
+    assert notes[0] == "No context has 20 passages" and opened.calls == 0
+    assert [note.split(" (")[0] for note in notes[1:]] == ["6 of 15 pairs of systems differ significantly by Cov"]
     table = found.findings.tables[0].frame
     systems, queries = [f"s{at}" for at in range(6)], [f"q{at:02d}" for at in range(12)]
     for size in (1, 2, 5):
