@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -102,7 +103,7 @@ def cohen_kappa(
         units, unit = np.unique(unit, return_inverse=True)
         tables = np.zeros((len(units), len(pairs)))
         np.add.at(tables, (unit.reshape(-1), cell), 1.0)
-        size = n / len(units)
+        size = math.sqrt(n / len(units))
         how: dict[str, Any] = {"resamples": resamples, "level": level, "seed": seed}
         interval = agreement_interval(kappas, tables, size * agreed, size * differing, **how)
     return Kappa(value, "", observed, n, missing, interval)

@@ -6,6 +6,7 @@ ratings. Intervals are from random weights of items, or of groups of them (queri
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -170,7 +171,7 @@ def _with_interval(
     if resamples:
         by_unit = np.zeros((int(table.unit.max()) + 1, sums.shape[1]))
         np.add.at(by_unit, table.unit, items)
-        size = len(items) / len(by_unit)
+        size = math.sqrt(len(items) / len(by_unit))
         how: dict[str, Any] = {"resamples": resamples, "level": level, "seed": seed}
         interval = agreement_interval(measured, by_unit, size * agreed, size * differing, **how)
     return none._replace(value=value).with_interval(interval)

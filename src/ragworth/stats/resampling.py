@@ -75,8 +75,9 @@ def agreement_interval(
 
     ``measure`` computes the agreement from sums over units (ways × sums), ``units`` has these sums for each unit. Units
     get random weights (Rubin's Bayesian bootstrap). To the upper end half a unit is added in which judges agree on what
-    is rare (``agreed``), to the lower end half of one in which they differ (``differing``); both of average size. A
-    bootstrap of units in which hardly anything is rare covers far too rarely. None for fewer than two units.
+    is rare (``agreed``), to the lower end half of one in which they differ (``differing``). A bootstrap of units in
+    which hardly anything is rare covers far too rarely. Callers with several items in a unit count it as the square
+    root of their number: not all of them will be rare, and hardly ever just one. None for fewer than two units.
     """
     if len(units) < 2:
         return None
