@@ -258,6 +258,8 @@ def test_the_page_says_what_there_is() -> None:
 def test_no_model_at_all(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """``--model none`` compares the answers in the data; nothing may open a model."""
     monkeypatch.setattr("ragworth.evaluation.model_pool.llm", lambda *_, **__: pytest.fail("opened a model"))
+    monkeypatch.setattr("ragworth.inputs.workspace_plan.LIMIT_ABOVE", 4)
+    monkeypatch.setattr("ragworth.inputs.workspace_plan.FIRST_LIMIT", 2)  # for what a model judges
     rows = [
         {"system": system, "question": f"Who built mill {n}?", "contexts": [text], "answer": answer, "expected": "Ann"}
         for n in range(8)
@@ -270,7 +272,8 @@ def test_no_model_at_all(folder: Path, tmp_path: Path, monkeypatch: pytest.Monke
     assert "asks no model" in done.stderr
     assert done.stdout.startswith("new answers best: 100 % of its answers are correct")
     judged = pl.read_parquet(tmp_path / "log-results" / "judgments.parquet")
-    assert set(judged["aspect"]) == {"relevance"}
+    assert set(judged["aspect"]) == {"relevance"} and judged["query"].n_unique() == len(rows) // 2
+    assert "a model judges" not in done.stderr
     assert judged.group_by("passage").agg(pl.col("value").first())["value"].to_list().count(1.0) == 1
     for more, words in (("--answer-again",), "no model may be asked"), (("-O", "x=1"), "has no options"):
         refused = CliRunner().invoke(main, ["evaluate", str(log), "--model", "none", *more])

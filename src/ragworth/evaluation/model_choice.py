@@ -45,6 +45,7 @@ def _without_model(space: Workspace) -> Workspace:
     return replace(
         space.with_model(ModelSpec(NONE)),
         judgments=judgments,
+        judged_queries=None,
         hops=None,
         answers=space.answers if space.answers is not None and space.answers.file is not None else None,
         grades={kind: task for kind, task in space.grades.items() if not _asks_model(GRADERS, kind)},

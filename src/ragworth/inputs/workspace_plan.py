@@ -382,8 +382,8 @@ class _WorkspacePlanner:
         self.plan.set("", "judged_queries", FIRST_LIMIT)
         first = f"the first {GRADED_LIMIT:,}" if "limit" in self.plan.tables[""] else "all"
         self.plan.assumed.append(
-            f"there are many queries: {first} are compared by their answers, and the model judges the passages of "
-            f"{FIRST_LIMIT} of them, drawn at random (--all: all)"
+            f"there are many queries: {first} are compared by their answers; a model, if one is asked, judges the "
+            f"passages of {FIRST_LIMIT} of them, drawn at random (--all: all)"
         )
 
 
