@@ -111,7 +111,7 @@ def test_make_test_installs_nothing_that_a_marker_needs() -> None:
     heavy = {package for packages in PACKAGES.values() for package in packages}
     assert not installed("test") & heavy
     assert {"torch", "transformers", "sentence_transformers", "faiss", "selenium"} <= installed("dev") & heavy
-    (recipe,) = re.findall(r"^\.venv/test: \.venv/core\n((?:\t.*\n)+)", MAKEFILE, re.MULTILINE)
+    (recipe,) = re.findall(r"^\$\(VENV\)/test: \$\(VENV\)/core\n((?:\t.*\n)+)", MAKEFILE, re.MULTILINE)
     assert re.findall(r'-e "\.\[(.*?)\]"', recipe) == ["test"]
     assert "torch" not in recipe
 
@@ -177,9 +177,16 @@ def test_a_file_is_left_out_if_all_its_tests_are(save: Save, marks: str, express
     assert is_deselected(path, expression) == deselected
 
 
-def test_the_submission_runs_every_test_once() -> None:
+def test_a_submission_runs_the_readme_commands_first_each_in_its_own_environment() -> None:
+    readme = re.findall(r"^make ([\w-]+)", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    assert re.findall(r"^make ([\w-]+)$", script, re.MULTILINE) == ["demo", "test-all", "check"]
+    (removed,) = re.findall(r"^rm -rf (.*)$", script, re.MULTILINE)
+    commands = re.findall(r"^make ([\w-]+)(?: VENV=(\S+))?$", script, re.MULTILINE)
+    assert [name for name, _ in commands] == [*readme, "test-all", "check"]
+    assert [environment for _, environment in commands] == [*removed.split(), "", ""]
+
+
+def test_everything_runs_at_full_strength() -> None:
     (every,) = re.findall(r"^test-all: .*\n\t(.*)$", MAKEFILE, re.MULTILINE)
     assert "-m " not in every
     assert "quick" not in every.lower()

@@ -22,21 +22,23 @@ SYSTEMS = """
 file = { run = "run.txt" }
 short = "bm25 % 2"
 robertson = 'bm25(method="robertson") % 2'
-dense = "dense % 3"
 turned = "bm25 % 4 >> reversed"
 """
 
 
-@pytest.fixture(scope="module")
-def material(tmp_path_factory: pytest.TempPathFactory) -> EvaluationInputs:
-    pytest.importorskip("bm25s")
-    place: Path = collection(tmp_path_factory.mktemp("scores") / "w", queries=3)
-    toml = place / "ragworth.toml"
-    text = toml.read_text(encoding="utf-8").replace('[systems]\nfirst = { run = "run.txt" }\n', SYSTEMS)
+def inputs_with(systems: str, place: Path) -> EvaluationInputs:
+    """The inputs of a small workspace with these systems."""
+    toml = collection(place, queries=3) / "ragworth.toml"
+    text = toml.read_text(encoding="utf-8").replace('[systems]\nfirst = { run = "run.txt" }\n', systems)
     toml.write_text(text, encoding="utf-8")
     space = config.read(place)
     with ModelPool(space) as models:
         return load_checked_inputs(space, models)
+
+
+@pytest.fixture(scope="module")
+def material(tmp_path_factory: pytest.TempPathFactory) -> EvaluationInputs:
+    return inputs_with(SYSTEMS, tmp_path_factory.mktemp("scores") / "w")
 
 
 @pytest.fixture(scope="module")
@@ -59,19 +61,32 @@ def test_scores_of_a_run_file_and_none_of_other_passages(material: EvaluationInp
     assert found == pytest.approx(listed(contexts, "file"))
 
 
-@pytest.mark.parametrize("system", ["short", "dense"])
-def test_a_search_scores_any_passage_as_a_deeper_one_would(
-    material: EvaluationInputs, contexts: Contexts, system: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = retrieve({"all": system.replace("short", "bm25")}, material.step_context)
-    deep = listed(whole, "all")
+def check_deeper_scores(material: EvaluationInputs, contexts: Contexts, system: str, deep_pipeline: str) -> None:
+    """A search scores the passages outside its list as the same search does that lists them."""
+    deep = listed(retrieve({"all": deep_pipeline}, material.step_context), "all")
     assert len(deep) > len(listed(contexts, system))
-    monkeypatch.setattr("ragworth.retrieval.passage_scores.MAX_ROWS", 70)  # one query at a time
-    assert retriever_scores(
-        contexts, system, deep, material.systems.get(system), material.step_context
-    ) == pytest.approx(deep)
+    scores = retriever_scores(contexts, system, deep, material.systems.get(system), material.step_context)
+    assert scores == pytest.approx(deep)
     without = retriever_scores(contexts, system, deep)
     assert {pair for pair, value in without.items() if not isinstance(value, NoValue)} == set(listed(contexts, system))
+
+
+@pytest.fixture
+def one_query_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ragworth.retrieval.passage_scores.MAX_ROWS", 70)
+
+
+@pytest.mark.usefixtures("one_query_at_a_time")
+def test_bm25_scores_any_passage_as_a_deeper_search_would(material: EvaluationInputs, contexts: Contexts) -> None:
+    check_deeper_scores(material, contexts, "short", "bm25")
+
+
+@pytest.mark.model
+@pytest.mark.usefixtures("one_query_at_a_time")
+def test_a_dense_search_scores_any_passage_as_a_deeper_one_would(tmp_path: Path) -> None:
+    material = inputs_with('[systems]\ndense = "dense % 3"\n', tmp_path / "w")
+    contexts = retrieve(material.systems, material.step_context)
+    check_deeper_scores(material, contexts, "dense", "dense")
 
 
 def test_a_passage_without_a_word_of_the_query_has_the_empty_sum_where_the_formula_says_so(
