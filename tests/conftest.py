@@ -104,6 +104,14 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def unasked(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The written form of a model for checks that ask none: `make test` doesn't install the embedded one's weights."""
+    script = tmp_path_factory.mktemp("unasked") / "script.json"
+    script.write_text("{}", encoding="utf-8")
+    return f"scripted:{script}"
+
+
+@pytest.fixture(scope="session")
 def data() -> Path:
     """The folder of real data. Nothing of it is part of the project, so tests that read it may be skipped."""
     folder = os.environ.get("RAGWORTH_DATA")

@@ -23,14 +23,14 @@ def docs(tmp_path: Path) -> Path:
     return write_corpus(tmp_path / "docs")
 
 
-def test_from_a_folder_to_a_workspace_that_passes_its_check(docs: Path, tmp_path: Path) -> None:
+def test_from_a_folder_to_a_workspace_that_passes_its_check(docs: Path, tmp_path: Path, unasked: str) -> None:
     folder = tmp_path / "collection"
     store = tmp_path / "calls.sqlite"
     built = invoke("questions", docs, "-o", folder, "-n", 8, "-s", store, *NO_MODEL)
     assert built.exit_code == 0, built.output
     assert "From drafts to questions" in built.output and "no reader was asked" in built.output
     assert not store.exists()
-    checked = CliRunner().invoke(main, ["check", str(folder)])
+    checked = CliRunner().invoke(main, ["check", str(folder), "-M", unasked])
     assert checked.exit_code == 0, checked.output
     again = invoke("check", folder, *NO_MODEL, "-s", store, "-o", tmp_path / "findings.csv")
     assert again.exit_code == 0, again.output

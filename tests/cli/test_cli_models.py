@@ -320,7 +320,7 @@ BAD: dict[str, tuple[Callable[[Desk], Result], list[str]]] = {
         ["row 2", "the slot 'query' was given nothing"],
     ),
     "prompt-missing": (
-        lambda desk: desk("ask", "abstentoin", str(desk.folder / "rows.jsonl")),
+        lambda desk: desk("ask", "abstentoin", *desk.arguments()[2:]),
         ["unknown prompt 'abstentoin'"],
     ),
     "prompt-folder-missing": (lambda desk: desk.ask("--prompts", "none"), ["none"]),

@@ -120,11 +120,11 @@ def test_a_changed_history_is_another_evaluation(tmp_path: Path) -> None:
     assert key(tmp_path) != after
 
 
-def test_files_as_they_are(tmp_path: Path) -> None:
+def test_files_as_they_are(tmp_path: Path, unasked: str) -> None:
     workspace(tmp_path)
     (tmp_path / "ragworth.toml").unlink()
     names = [str(tmp_path / name) for name in ("conversations.jsonl", "passages.jsonl", "qrels.txt")]
-    done = CliRunner().invoke(main, ["check", *names])
+    done = CliRunner().invoke(main, ["check", *names, "-M", unasked])
     assert done.exit_code == 0, done.output
     assert "12 turns, 3 conversations" in done.output
 

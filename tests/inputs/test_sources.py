@@ -30,8 +30,8 @@ def write_logs(folder: Path, labels: str) -> Path:
     return folder
 
 
-def check(path: Path) -> str:
-    found = CliRunner().invoke(main, ["check", str(path)])
+def check(path: Path, *options: str) -> str:
+    found = CliRunner().invoke(main, ["check", str(path), *options])
     assert found.exit_code == 0, found.output
     return found.output
 
@@ -137,12 +137,12 @@ def test_mapped_passages_inside_objects_with_scores_as_text(tmp_path: Path) -> N
     assert contexts is not None and contexts.frame["score"].to_list() == [0.5]
 
 
-def test_texts_without_a_header_are_known_by_the_name_of_their_file(tmp_path: Path) -> None:
+def test_texts_without_a_header_are_known_by_the_name_of_their_file(tmp_path: Path, unasked: str) -> None:
     (tmp_path / "queries.tsv").write_text("q1\tWho built the mill?\nq2\tWho built the dam?\n")
     (tmp_path / "collection.tsv").write_text("d1\tAnn built the mill.\nd2\tBob built the dam.\n")
     (tmp_path / "bm25.run").write_text("q1 Q0 d1 1 2.0 x\nq2 Q0 d2 1 2.0 x\n")
     (tmp_path / "qrels.txt").write_text("q1 0 d1 1\nq2 0 d2 1\n")
-    assert "collection: 2 queries, 2 passages, 2 relevance labels" in check(tmp_path)
+    assert "collection: 2 queries, 2 passages, 2 relevance labels" in check(tmp_path, "-M", unasked)
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ FILES = [path for path in sorted(HERE.rglob("*.*")) if path.is_file() and path.s
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.name}")
-def test_a_file_is_checked_as_it_is(path: Path, tmp_path: Path) -> None:
+def test_a_file_is_checked_as_it_is(path: Path, tmp_path: Path, unasked: str) -> None:
     given = shutil.copy(path, tmp_path)
-    done = CliRunner().invoke(main, ["check", str(given)])
+    done = CliRunner().invoke(main, ["check", str(given), "-M", unasked])
     assert done.exit_code == 0, done.output
     assert "All is well" in done.stdout

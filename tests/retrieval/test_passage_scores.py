@@ -26,10 +26,11 @@ turned = "bm25 % 4 >> reversed"
 """
 
 
-def inputs_with(systems: str, place: Path) -> EvaluationInputs:
+def inputs_with(systems: str, place: Path, model: str) -> EvaluationInputs:
     """The inputs of a small workspace with these systems."""
     toml = collection(place, queries=3) / "ragworth.toml"
     text = toml.read_text(encoding="utf-8").replace('[systems]\nfirst = { run = "run.txt" }\n', systems)
+    text = text.replace("[collection]", f"model = '{model}'\n[collection]")
     toml.write_text(text, encoding="utf-8")
     space = config.read(place)
     with ModelPool(space) as models:
@@ -37,8 +38,8 @@ def inputs_with(systems: str, place: Path) -> EvaluationInputs:
 
 
 @pytest.fixture(scope="module")
-def material(tmp_path_factory: pytest.TempPathFactory) -> EvaluationInputs:
-    return inputs_with(SYSTEMS, tmp_path_factory.mktemp("scores") / "w")
+def material(tmp_path_factory: pytest.TempPathFactory, unasked: str) -> EvaluationInputs:
+    return inputs_with(SYSTEMS, tmp_path_factory.mktemp("scores") / "w", unasked)
 
 
 @pytest.fixture(scope="module")
@@ -83,8 +84,8 @@ def test_bm25_scores_any_passage_as_a_deeper_search_would(material: EvaluationIn
 
 @pytest.mark.model
 @pytest.mark.usefixtures("one_query_at_a_time")
-def test_a_dense_search_scores_any_passage_as_a_deeper_one_would(tmp_path: Path) -> None:
-    material = inputs_with('[systems]\ndense = "dense % 3"\n', tmp_path / "w")
+def test_a_dense_search_scores_any_passage_as_a_deeper_one_would(tmp_path: Path, unasked: str) -> None:
+    material = inputs_with('[systems]\ndense = "dense % 3"\n', tmp_path / "w", unasked)
     contexts = retrieve(material.systems, material.step_context)
     check_deeper_scores(material, contexts, "dense", "dense")
 
