@@ -35,6 +35,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ragworth.text_match.matching import match_answer, to_matchable
 from ragworth.text_match.overlap import containment, exact_match, rouge_l, token_f1
 from ragworth.text_match.refusals import find_refusal
 from ragworth.text_match.short_answers import grade_short_answer
@@ -230,6 +231,27 @@ def steps(data: Path) -> None:
     print()
 
 
+def contained(data: Path) -> None:
+    """Of the passages that people say have the answer, the share that contains it, by the answer's length in words."""
+    pairs = [
+        ("NQ", row["answers"], row["nq_annotated_gold"]["long_answer"])
+        for row in lines(data / "nq_oracle" / "nq-open-oracle.jsonl.gz")
+    ] + [
+        ("ClapNQ", [row["output"][0]["answer"]], f"{row['passages'][0]['title']} {row['passages'][0]['text']}")
+        for row in lines(data / "clapnq_dev" / "clapnq_dev_answerable.jsonl.gz")
+    ]
+    found: dict[tuple[str, str], Counter[bool]] = defaultdict(Counter)
+    for name, accepted, text in pairs:
+        words = max(len(answer.split()) for answer in accepted)
+        length = "1–5" if words <= 5 else "6–10" if words <= 10 else "11–30" if words <= 30 else "31 and more"
+        passage = to_matchable(text)
+        found[name, length][any(match_answer(passage, answer) for answer in accepted)] += 1
+    print("| passages with the answer | words of the answer | passages | contain it |\n| --- | --- | ---: | ---: |")
+    for (name, length), counts in sorted(found.items(), key=lambda item: item[0][0], reverse=True):
+        print(f"| {name} | {length} | {counts.total():,} | {counts[True]:,} |")
+    print()
+
+
 def shown(values: dict[str, tuple[float, float, float]]) -> str:
     return " | ".join(f"{value:.3f} ({low:.3f}–{high:.3f})" for value, low, high in values.values())
 
@@ -318,6 +340,7 @@ def main() -> None:
         sys.exit("RAGWORTH_DATA is not set: it names the folder of real data")
     grading(Path(folder), options.disagree)
     steps(Path(folder))
+    contained(Path(folder))
     declining(Path(folder))
     decisions(Path(folder))
     cases()

@@ -12,9 +12,10 @@ import ragworth
 from ragworth.annotators.annotation import annotate
 from ragworth.cli import main
 from ragworth.collection import Collection
+from ragworth.diagnosis import diagnose, gather_facts
 from ragworth.llm.scripted import Scripted
 from ragworth.metrics.reader_judgments import reader_judged
-from ragworth.tables import Contexts, Judgments
+from ragworth.tables import Contexts, Judgments, Outcomes
 
 TEXTS = Collection.of(
     queries={"query": ["q1", "q2", "q3"], "text": ["Who built the mill?", "Did it burn?", "When?"]},
@@ -42,6 +43,40 @@ def test_what_a_passage_cannot_contain_is_not_called_irrelevant() -> None:
         for row in annotate("containment", RUN, TEXTS).frame.filter(pl.col("query") != "q1").iter_rows(named=True)
     }
     assert rows == {"q2": (None, "undecided"), "q3": (None, "no-accepted-answers")}
+
+
+LONG = "The works council must be heard before every dismissal, or it has no effect."
+SHOWN_WITH_GRADES = Contexts({"query": ["q"], "passage": ["p"], "rank": [1]}, system="s")
+
+
+@pytest.mark.parametrize("answers", [[LONG], ["the works council", LONG], ["the works council", "Yes."]])
+def test_without_a_long_answer_word_for_word_a_passage_is_undecided(answers: list[str]) -> None:
+    """A passage that gives a sentence in other words was irrelevant, and misled, and the retriever was to blame."""
+    texts = Collection.of(
+        queries={"query": ["q"], "text": ["What does a dismissal need?"]},
+        passages={
+            "passage": ["p"],
+            "text": ["It is void if the employee representatives were not consulted."],
+        },
+        answers={"query": ["q"] * len(answers), "text": answers},
+    )
+    relevance = annotate("containment", {"q": {"p": 1.0}}, texts)
+    assert relevance.frame.select("value", "status").rows() == [(None, "undecided")]
+    declines = Judgments([{"query": "q", "passage": "p", "aspect": "abstention", "value": 0.05, "source": "m:r · a"}])
+    judged = Judgments(pl.concat([relevance.frame.drop("why"), declines.frame], how="diagonal"))
+    assert ragworth.utilities(judged)["class"].to_list() == [None]
+    wrong = Outcomes([{"query": "q", "system": "s", "aspect": "grade", "value": -1.0}])
+    facts = gather_facts(SHOWN_WITH_GRADES, judgments=judged, outcomes=wrong)
+    assert set(diagnose(facts).frame["finding"]) == {"unexplained"}
+
+
+def test_a_long_answer_that_a_passage_contains_makes_it_relevant() -> None:
+    texts = Collection.of(
+        queries={"query": ["q"], "text": ["What does a dismissal need?"]},
+        passages={"passage": ["p"], "text": [f"§ 102: {LONG}"]},
+        answers={"query": ["q"], "text": [LONG]},
+    )
+    assert annotate("containment", {"q": {"p": 1.0}}, texts).frame["value"].to_list() == [1.0]
 
 
 def test_on_the_command_line_it_needs_no_model(tmp_path: Path) -> None:

@@ -12,11 +12,14 @@ from ragworth.annotators.contract import AnnotationItem, Annotator
 from ragworth.calls.programs import NoValue, Program
 from ragworth.errors import quote_short
 from ragworth.tasks.findings import AspectValues
-from ragworth.text_match.matching import match_answer, to_matchable
+from ragworth.text_match.matching import is_character, match_answer, to_matchable
 from ragworth.text_match.spelling import canonical_words
 
 UNDECIDED = "undecided"
-"""Status of a passage for a query whose accepted answers no passage would contain word for word."""
+"""Status of a passage that contains no accepted answer but may give one in other words."""
+
+SHORT_ANSWER = 5
+"""Most words of an accepted answer that a passage would contain word for word (docs/judgments.md has the evidence)."""
 
 POLAR_WORDS = ("yes", "no", "true", "false")
 
@@ -25,8 +28,9 @@ POLAR_WORDS = ("yes", "no", "true", "false")
 class ContainmentAnnotator(Annotator):
     """1 if the passage contains an accepted answer, matched as in grading (numbers and dates in any spelling), else 0.
 
-    No model is asked. A passage that gives the answer in other words counts as irrelevant, and one that mentions it in
-    passing as relevant. Answers such as "yes" can't be found in a passage; without any other, there is no value.
+    No model is asked. A passage that gives a short answer in other words counts as irrelevant, and one that mentions it
+    in passing as relevant. A passage rarely repeats a sentence, and no passage contains a "yes": unless all accepted
+    answers are short, one that contains none of them has no value.
     """
 
     kind: ClassVar[str] = "containment"
@@ -43,23 +47,24 @@ class ContainmentAnnotator(Annotator):
         return "containment of an accepted answer"
 
     def decides(self, query: str) -> bool:
-        """Whether a query has an accepted answer that a passage can contain."""
-        return bool(self._findable(query))
+        """Whether every passage gets a value: all accepted answers are ones that a relevant passage would contain."""
+        answers = self.texts.known_answers(query)
+        return bool(answers) and all(_is_short(text) and not _is_polar(text) for text in answers)
 
     def program(self, item: AnnotationItem) -> Program[AspectValues]:
         yield from ()
         passage = to_matchable(self.texts.passage(item.passage))
-        self.texts.answers(item.query)  # says so if there are none
-        findable = self._findable(item.query)
-        if not findable:
-            raise NoValue(UNDECIDED, "the accepted answers are yes or no, which a passage does not contain")
-        for answer in findable:
-            if (how := match_answer(passage, answer)) is not None:
+        for answer in self.texts.answers(item.query):
+            if not _is_polar(answer) and (how := match_answer(passage, answer)) is not None:
                 return AspectValues({"relevance": 1.0}, {"why": f"{how} {quote_short(answer)}"})
+        if not self.decides(item.query):
+            raise NoValue(UNDECIDED, "contains no accepted answer, but may give one that is long, yes or no")
         return AspectValues({"relevance": 0.0}, {"why": "contains no accepted answer"})
 
-    def _findable(self, query: str) -> list[str]:
-        return [text for text in self.texts.known_answers(query) if not _is_polar(text)]
+
+def _is_short(answer: str) -> bool:
+    """Whether an answer has few words; in scripts without blanks, two characters count as one."""
+    return sum(0.5 if is_character(word) else 1 for word in to_matchable(answer).words) <= SHORT_ANSWER
 
 
 def _is_polar(answer: str) -> bool:
