@@ -8,7 +8,13 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ragworth.answer_outcomes import is_surely_better_if_higher, main_outcome, outcome_direction, outcome_scores
+from ragworth.answer_outcomes import (
+    given_outcomes,
+    is_surely_better_if_higher,
+    main_outcome,
+    outcome_direction,
+    outcome_scores,
+)
 from ragworth.comparison import compare, direction, join_scores, summarise, to_scores, value_bounds
 from ragworth.errors import InputError, MetricError
 from ragworth.formats.grade_words import IN_WORDS
@@ -115,6 +121,23 @@ def test_people_go_before_graders() -> None:
     assert main_outcome(["wrong", "abstained", "grade", "correct", "em"]) == "correct"
     assert main_outcome(["em", "f1"]) == "em"
     assert main_outcome(["wrong", "abstained", "PPL"]) is None
+
+
+def test_verdicts_in_the_data_go_before_our_graders_and_after_people() -> None:
+    ours = outcomes({"rag": [1, -1]}, source="deterministic ← log.jsonl").frame
+    passed = outcomes({"rag": [1, 0]}, "pass", source="results.json").frame
+    both = Outcomes(pl.concat([ours, passed]))
+    assert given_outcomes(both) == {"pass", "pass-correct", "pass-wrong", "pass-abstained"}
+    names = outcome_scores(both).distinct("metric")
+    assert main_outcome(names, given_outcomes(both)) == "pass"
+    assert main_outcome([*names, "human-preference"], given_outcomes(both)) == "human-preference"
+    measured = outcomes({"rag": [0.5, 1]}, "faithfulness", source="text.jsonl").frame
+    support = Outcomes(pl.concat([ours, measured]))  # says nothing of whether an answer is right
+    assert main_outcome(outcome_scores(support).distinct("metric"), given_outcomes(support)) == "correct"
+    words = outcomes({"rag": [1, -1]}, "grade", source=f"log.jsonl{IN_WORDS}").frame
+    renamed = ours.with_columns(aspect=pl.lit("deterministic-grade"))
+    graded = Outcomes(pl.concat([renamed, words]))
+    assert main_outcome(outcome_scores(graded).distinct("metric"), given_outcomes(graded)) == "correct"
 
 
 # Comparison

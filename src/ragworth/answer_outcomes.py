@@ -17,7 +17,7 @@ answer without a grade is missing: it is never counted as wrong.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import NamedTuple
 
 import polars as pl
@@ -41,6 +41,12 @@ THREE_WAY = [1.0, 0.5, 0.0, -1.0]
 """Values of three-way grades."""
 OUR_GRADERS = r"^deterministic|\bgrade(-swapped)?@"
 """Sources of grades that are known to be three-way."""
+OUR_SOURCES = r"^(deterministic|text)( |$)| · "
+"""Sources of all grades that graders of ours gave: the name of the grader, or model, prompt and method."""
+VERDICT_WORDS = frozenset(
+    ("correct", "correctness", "correctly", "accurate", "accuracy", "pass", "passed", "success", "successful", "grade", "verdict", "score", "rating", "overall", "quality", "is", "answer", "response", "judge")
+)
+"""Words in the names of grades that say how good an answer is as a whole."""
 SEVERAL_ANSWERS = "several-answers"
 """Status of a share that can't be computed, because only the mean grade of several answers is known."""
 
@@ -134,20 +140,20 @@ def outcome_scores(outcomes: Outcomes, said: Mapping[str, pl.DataFrame] | None =
     for aspect in aspects:
         rows = outcomes.having("aspect", [aspect]).frame
         shares = _shares(rows, aspect, said or {})
-        prefix = aspect.removesuffix(GRADE) if _is_grade(aspect) else f"{aspect}-"
+        usual = _share_names(aspect)
         for name, part in shares.items():
-            free = f"{prefix}{name}" if f"{prefix}{name}" not in aspects else f"{aspect}-{name}"
-            parts.append(_as_scores(part, free))
+            parts.append(_as_scores(part, usual[name] if usual[name] not in aspects else f"{aspect}-{name}"))
         parts.append(_as_scores(rows, aspect))
     return Scores.of_parts(parts, outcomes.notes)
 
 
-def main_outcome(names: list[str]) -> str | None:
-    """The outcome that says best which system answers better: people's labels, then correctness, then the others.
+def main_outcome(names: list[str], given: Container[str] = ()) -> str | None:
+    """The outcome that says best which system answers better: people's grades, those in the data, then our graders'.
 
-    Scores of contexts, such as ``context_recall`` of ragas, come last: they don't depend on the answer. An outcome
-    of a file that is better if lower, such as ``mistakes``, is the main one if no other is surely better if higher;
-    time and money never are.
+    ``given`` are the outcomes that come with the data (:func:`given_outcomes`). Of these, only a verdict on the whole
+    answer goes before ours: ``faithfulness`` doesn't say whether an answer is right. Scores of contexts, such as
+    ``context_recall`` of ragas, come last: they don't depend on the answer. An outcome of a file that is better if
+    lower, such as ``mistakes``, is the main one if no other is surely better if higher; time and money never are.
     """
     higher = [name for name in names if outcome_direction(name) == 1]
     lower = [
@@ -156,11 +162,28 @@ def main_outcome(names: list[str]) -> str | None:
         if outcome_direction(name) == -1 and outcome_type(name) is None and SPENT_WORDS.isdisjoint(words_of_name(name))
     ]
     sure = [name for name in higher if is_surely_better_if_higher(name)]
-    useful = sure or lower or higher
-    useful.sort(key=lambda name: (bool(re.search("context|retriev", name.lower())), "correct" not in _stems(name)))
-    wanted = (f"{HUMAN}-correct", HUMAN, "correct", GRADE, "em", "f1")
-    people = [name for name in useful if HUMAN in name.lower()]
-    return next((name for name in (*wanted[:2], *people, *wanted[2:], *useful) if name in useful), None)
+    order = ("correct", GRADE, "em", "f1")
+
+    def preference(name: str) -> tuple[bool | int, ...]:
+        bare = name.removeprefix(f"{HUMAN}-")
+        known = order.index(bare) if bare in order else len(order) - (name == HUMAN)
+        verdict = name in given and VERDICT_WORDS.issuperset(words_of_name(name))
+        about_contexts = re.search("context|retriev", name.lower()) is not None
+        return HUMAN not in name.lower(), not verdict, known, about_contexts, "correct" not in _stems(name)
+
+    return min(sure or lower or higher, key=preference, default=None)
+
+
+def given_outcomes(outcomes: Outcomes) -> frozenset[str]:
+    """The outcomes that come with the data rather than from a grader of ours, with the shares that follow from them."""
+    aspects = {
+        str(aspect)
+        for part in outcomes.parts
+        for aspect in part.filter(~pl.col("source").str.contains(OUR_SOURCES))["aspect"].unique()
+    }
+    ours = set(outcomes.distinct("aspect")) - aspects
+    shares = {name for aspect in aspects for name in _share_names(aspect).values()}
+    return frozenset(aspects | (shares - ours))
 
 
 def _stems(name: str) -> set[str]:
@@ -169,6 +192,12 @@ def _stems(name: str) -> set[str]:
 
 def _is_grade(aspect: str) -> bool:
     return aspect == GRADE or aspect.endswith(f"-{GRADE}")
+
+
+def _share_names(aspect: str) -> dict[str, str]:
+    """What the shares that follow from a grade are called: ``correct`` of ``grade``, ``human-correct`` of ``human``."""
+    prefix = aspect.removesuffix(GRADE) if _is_grade(aspect) else f"{aspect}-"
+    return {name: f"{prefix}{name}" for name in SHARES}
 
 
 def _as_scores(rows: pl.DataFrame, name: str) -> pl.DataFrame:

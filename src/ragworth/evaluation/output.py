@@ -77,7 +77,7 @@ def write_output(state: EvaluationState, page_queries: int | None = None) -> Wri
     scored = replace(results, outcomes=None, scores=every_score)  # so that outcomes become scores only once
     compared = compare(scored, baseline=space.baseline, seed=space.seed).differences if several else None
     _write_tables(folder, {"summary.parquet": summarise(scored, seed=space.seed), "comparison.parquet": compared})
-    if not len(scores) and not shown_outcomes(every_score):
+    if not len(scores) and not shown_outcomes(every_score, results.outcomes):
         return WrittenOutput(results, folder, None, None, fresh=True)
     made = page.write(results, folder / REPORT, **options)
     state.kept.of("report", key | _written_files(folder), lambda: StageResult({}))

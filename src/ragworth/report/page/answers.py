@@ -14,6 +14,7 @@ from ragworth.answer_outcomes import (
     HUMAN,
     SHARES,
     UNIT,
+    given_outcomes,
     main_outcome,
     outcome_direction,
     outcome_scores,
@@ -38,7 +39,7 @@ from ragworth.report.page.rankings import (
 from ragworth.report.page.scales import OutcomeScale
 from ragworth.results import Results
 from ragworth.stats.paired import holm
-from ragworth.tables import Scores
+from ragworth.tables import Outcomes, Scores
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def build_answers(results: Results, seed: int) -> AnswerOverview | None:
     if results.outcomes is None or not len(results.outcomes):
         return None
     scores = outcome_scores(results.outcomes, results.said)
-    names = shown_outcomes(scores)
+    names = shown_outcomes(scores, results.outcomes)
     if not names:
         return None
     main = names[0]
@@ -112,10 +113,11 @@ def build_answers(results: Results, seed: int) -> AnswerOverview | None:
     )
 
 
-def shown_outcomes(scores: Scores) -> list[str]:
+def shown_outcomes(scores: Scores, outcomes: Outcomes | None) -> list[str]:
     """The outcomes that the report shows, the main one first; none if no outcome says which system is better."""
     names = [name for name in scores.distinct("metric") if _is_shown(name)]
-    main = main_outcome(_covering(scores.having("metric", names))) or main_outcome(names)
+    given = given_outcomes(outcomes) if outcomes is not None else frozenset()
+    main = main_outcome(_covering(scores.having("metric", names)), given) or main_outcome(names, given)
     return [main, *(name for name in names if name != main)] if main is not None else []
 
 
@@ -255,7 +257,7 @@ def _notes(
     aspects = results.outcomes.distinct("aspect") if results.outcomes is not None else []
     if hidden := [name for name in aspects if outcome_type(name) is None and not outcome_direction(name)]:
         notes.append(f"Not shown, because their names say nothing of an answer's quality: {format_list(hidden, 6)}.")
-    best = main_outcome(list(names))
+    best = main_outcome(list(names))  # people's grades go first
     if best is not None and HUMAN in best and HUMAN not in main:
         notes.append(f"People's grades cover only some systems or questions, so systems are ordered by {main}.")
     grades = (

@@ -141,7 +141,7 @@ def _scored_by_outcomes(results: Results, outcomes: Outcomes) -> tuple[Results, 
     Returns the outcomes to show as well.
     """
     scores = outcome_scores(outcomes, results.said)
-    names = shown_outcomes(scores)
+    names = shown_outcomes(scores, outcomes)
     if not names:
         raise InputError("there are no scores to report", expected="results of at least one metric or graded answers")
     scores = scores.having("metric", names)
