@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import os
+import platform
 import shutil
+import subprocess
 import sys
 import traceback
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 from figures.declare import NEEDS, Figure, Page, Picture
-from figures.regions import bare, replaced, same, same_shape
+from figures.regions import bare, replaced, same, same_shape, with_source
 from figures.running import ROOT, Run, missing
 from figures.scripts import computed, figures, owned, pages, scripted
 
@@ -89,7 +93,24 @@ def one(page: str, figure: Figure, run: Run, given: argparse.Namespace) -> int:
     if given.check:
         return int(bool(changed))
     write(page, {name: shown for name, shown in new.items() if name in changed or isinstance(shown, Picture)})
+    if not figure.whole:
+        path = ROOT / page
+        text = with_source(path.read_text(encoding="utf-8"), figure.name, figure.command, *provenance())
+        path.write_text(text, encoding="utf-8")
     return 0
+
+
+def provenance() -> tuple[str, str, str]:
+    """Date, commit and machine of what is computed now."""
+    commit = subprocess.run(
+        ["git", "describe", "--always", "--dirty", "--exclude=*"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    machine = f"{platform.machine().replace('_', '-')}, {os.cpu_count()} cores"
+    return datetime.now(UTC).date().isoformat(), commit.stdout.strip(), machine
 
 
 def tried(old: dict[str, str], new: dict[str, str | Picture | Page]) -> int:

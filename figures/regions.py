@@ -10,6 +10,8 @@ NAME = r"[a-z0-9][\w.-]*"
 BLOCK = re.compile(rf"^( *)<!-- figure: ({NAME}) -->\n(.*?)^ *<!-- end figure -->$", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(rf"<!--=({NAME})-->(.*?)<!--/-->", re.DOTALL)
 MARK = re.compile(r"<!-- (?:end )?figure\b.*|<!--=.*?-->|<!--/-->")
+SOURCES = re.compile(r"<!-- sources -->\n(.*?)<!-- end sources -->", re.DOTALL)
+HEAD = ("| numbers | command | date | commit | machine |", "| --- | --- | --- | --- | --- |")
 NUMBER = re.compile(r"[-−+]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?")
 
 
@@ -63,6 +65,25 @@ def replaced(page: str, new: Mapping[str, str]) -> str:
         return f"<!--={name}-->{new[name]}<!--/-->" if name in new and "\n" not in new[name] else found[0]
 
     return INLINE.sub(inline, BLOCK.sub(block, page))
+
+
+def sources(page: str) -> dict[str, str]:
+    """The rows of the table that says where and when each figure of a page was computed, by figure."""
+    found = SOURCES.search(page)
+    rows = found[1].splitlines() if found else []
+    return {row.split("|")[1].strip(): row for row in rows if row.startswith("|") and row not in HEAD}
+
+
+def with_source(page: str, figure: str, command: str, *where: str) -> str:
+    """The page with the command, date, commit and machine of a figure in that table, which is made if need be."""
+    escaped = command.replace("|", "\\|")
+    shown = escaped if "`" in escaped else f"`{escaped}`"
+    rows = sources(page) | {figure: f"| {' | '.join((figure, shown, *where))} |"}
+    table = "\n".join((*HEAD, *(rows[name] for name in sorted(rows))))
+    block = f"<!-- sources -->\n\n{table}\n\n<!-- end sources -->"
+    if SOURCES.search(page):
+        return SOURCES.sub(lambda _: block, page)
+    return f"{page.rstrip()}\n\n## Where the numbers come from\n\n{block}\n"
 
 
 def _outdent(body: str, indent: str) -> str:

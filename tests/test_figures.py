@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from figures.declare import Figure, Page
-from figures.regions import MarkError, bare, regions, replaced, same, same_shape
+from figures.regions import MarkError, bare, regions, replaced, same, same_shape, sources, with_source
 from figures.running import ROOT, Run, missing
 from figures.scripts import computed, figures, owned, pages, scripted
 from figures.tables import tables
@@ -132,6 +132,21 @@ def test_numbers_that_no_region_covers_are_listed() -> None:
     assert bare(TEXT) == []
     text = TEXT + "\nUnmarked: 0.5\n\n```\n0.7 in code\n```\n\nand `0.9`, and 30 % more.\n"
     assert [line for _, line in bare(text)] == ["Unmarked: 0.5", "and `0.9`, and 30 % more."]
+
+
+def test_a_page_says_where_and_when_each_figure_was_computed() -> None:
+    first = with_source("# Page\n", "speed", "ragworth score 'a|b'", "2026-11-18", "abc", "x86-64, 2 cores")
+    assert "| speed | `ragworth score 'a\\|b'` | 2026-11-18 | abc | x86-64, 2 cores |" in first
+    both = with_source(first, "demo", "ragworth evaluate", "2026-11-18", "abc", "aarch64, 4 cores")
+    again = with_source(both, "speed", "ragworth score", "2026-11-19", "def", "x86-64, 2 cores")
+    assert list(sources(again)) == ["demo", "speed"]
+    assert "abc | x86-64" not in again
+    assert again.count("Where the numbers come from") == 1
+
+
+@pytest.mark.parametrize(("page", "figure"), [pair for pair in FIGURES if not pair.values[1].whole])
+def test_every_figure_of_a_page_has_a_date(page: str, figure: Figure) -> None:
+    assert figure.name in sources((ROOT / page).read_text(encoding="utf-8"))
 
 
 def test_shapes() -> None:

@@ -1,9 +1,9 @@
-"""README.md: what the demo shows, and how fast scoring is."""
+"""README.md: what the demo shows."""
 
 import json
 import re
 
-from figures.declare import BROWSER, CLOCK, MODEL, PEERS, Picture, Shown, figure
+from figures.declare import BROWSER, MODEL, Picture, Shown, figure
 from figures.demo import SHOWS, demo
 from figures.pictures import screenshot
 from figures.running import ROOT, Run
@@ -70,9 +70,3 @@ def alignment(run: Run) -> Shown:
     distraction = found.row("alignment", metric="Distraction@5")
     yield "distraction", spanned(distraction, "correlation")
     yield "constant", str(distraction["left out"])
-
-
-@figure("python benchmarks/scoring.py", seconds=300, needs=(CLOCK, PEERS))
-def speed(run: Run) -> Shown:
-    found = run.table(f"python benchmarks/scoring.py {run.pick('', '--queries 20 --repeats 1')}")
-    yield "times", found.cell("pytrec_eval", "× ragworth from text")
