@@ -538,14 +538,14 @@ def test_few_queries_and_outcomes_without_a_direction_are_no_advice(tmp_path: Pa
 
 def test_a_sure_metric_below_an_unsure_one_is_named() -> None:
     some = predict(["P@5", "R@5"], np.zeros((2, 2)), np.zeros(2), ["q", "q"], ["a", "b"])
-    some.__dict__["within"] = [Estimate(0.5, -0.1, 0.9, n=30), Estimate(0.4, 0.2, 0.6, n=30)]
+    some.__dict__["within"] = [Estimate(0.5, -0.1, 0.9, p=0.1, n=30), Estimate(0.4, 0.2, 0.6, p=0.001, n=30)]
     assert some.sentence().startswith("R@5 predicts the outcome best of those that reliably do: Spearman ρ 0.40")
     assert some.sentence().endswith("P@5 is higher, Spearman ρ 0.50 [−0.10, 0.90] over 30 of 30 queries.")
 
 
 def test_a_sure_metric_of_few_queries_is_named_as_such() -> None:
     some = predict(["P@5", "R@5"], np.zeros((2, 2)), np.zeros(2), ["q", "q"], ["a", "b"])
-    some.__dict__["within"] = [Estimate(0.5, -0.1, 0.9, n=30), Estimate(0.9, 0.8, 1.0, n=6)]
+    some.__dict__["within"] = [Estimate(0.5, -0.1, 0.9, p=0.1, n=30), Estimate(0.9, 0.8, 1.0, p=0.001, n=6)]
     assert some.sentence().startswith("no metric reliably predicts the outcome; P@5 comes closest")
     assert some.sentence().endswith("its value or the outcome is the same for all contexts.")
     assert " R@5 predicts it, 0.90 [0.80, 1.00], in the 6 queries in which it has a correlation; " in some.sentence()
@@ -553,8 +553,21 @@ def test_a_sure_metric_of_few_queries_is_named_as_such() -> None:
 
 def test_a_metric_that_is_constant_in_many_queries_is_not_recommended() -> None:
     some = predict(["Distraction@5", "UDCG@5"], np.zeros((2, 2)), np.zeros(2), ["q", "q"], ["a", "b"])
-    some.__dict__["within"] = [Estimate(0.63, 0.52, 0.73, n=21), Estimate(0.59, 0.39, 0.73, n=34)]
+    some.__dict__["within"] = [Estimate(0.63, 0.52, 0.73, p=0.001, n=21), Estimate(0.59, 0.39, 0.73, p=0.001, n=34)]
     assert some.order == [1, 0]
-    some.__dict__["within"][1] = Estimate(-0.59, -0.73, -0.39, n=34)
+    some.__dict__["within"][1] = Estimate(-0.59, -0.73, -0.39, p=0.001, n=34)
     assert "go against the outcome" in some.sentence()
     assert " Distraction@5 predicts it, 0.63 [0.52, 0.73], in the 21 queries" in some.sentence()
+
+
+def test_metrics_that_only_chance_ties_to_the_outcome_predict_nothing() -> None:
+    """Of eight metrics, one is above 0 by its own interval in every third or fourth collection without any relation."""
+    draw, sure, interval = np.random.default_rng(5), 0, 0
+    queries, systems = [f"q{n // 6}" for n in range(150)], [f"c{n % 6}" for n in range(150)]
+    for _ in range(30):
+        outcome, values = draw.integers(-1, 2, 150).astype(float), draw.normal(0, 1, (150, 8))
+        rows = ScoreRows([f"m{n}" for n in range(8)], values, outcome, queries, systems, "grade")
+        found = Prediction(rows, "spearman", Resampling(resamples=400))
+        interval += any((one.low or 0.0) > 0 for one in found.within)
+        sure += not found.sentence().startswith(("no metric reliably", "the metrics go against"))
+    assert interval >= 5 and sure <= 2

@@ -361,12 +361,13 @@ def test_a_part_without_contexts_is_said_to_be_empty(tmp_path: Path, opened: Ope
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
-        ([("P", 1.0, None, 40), ("R", 0.9, 0.8, 40)], "P ranks the contexts exactly as the outcome does"),
-        ([("P", 1.0, None, 10), ("R", 0.9, 0.8, 40)], "R predicts the outcome best"),
-        ([("P", 0.9, -0.1, 40), ("R", 0.4, 0.1, 40)], "R predicts the outcome best of those that reliably do"),
-        ([("P", 0.9, -0.1, 40), ("R", 0.4, None, 40)], "no metric reliably predicts the outcome; P comes closest"),
+        ([("P", 1.0, 0.01, 40), ("R", 0.9, 0.01, 40)], "P ranks the contexts exactly as the outcome does"),
+        ([("P", 1.0, 0.01, 10), ("R", 0.9, 0.01, 40)], "R predicts the outcome best"),
+        ([("P", 0.9, 0.06, 40), ("R", 0.4, 0.01, 40)], "R predicts the outcome best of those that reliably do"),
+        ([("P", 0.9, 0.06, 40), ("R", 0.4, 0.2, 40)], "no metric reliably predicts the outcome; P comes closest"),
     ],
 )
 def test_the_best_metric_has_enough_contexts_and_is_sure(rows: list[tuple[Any, ...]], words: str) -> None:
-    schema = {"metric": pl.String, "correlation": pl.Float64, "low": pl.Float64, "contexts": pl.Int64}
-    assert _best(pl.DataFrame(rows, schema=schema, orient="row"))[1] == words
+    schema = {"metric": pl.String, "correlation": pl.Float64, "p_holm": pl.Float64, "contexts": pl.Int64}
+    known = pl.DataFrame(rows, schema=schema, orient="row").with_columns(low=0.1, high=1.0, p=0.001)
+    assert _best(known, alpha=0.05)[1] == words

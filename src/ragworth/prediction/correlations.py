@@ -49,8 +49,8 @@ class Prediction:
 
     @cached_property
     def within(self) -> list[Estimate]:
-        """The mean over queries of each metric's correlation within a query."""
-        return within_query_correlations(*self._data, **self._how)
+        """The mean over queries of each metric's correlation within a query; p corrected for all metrics."""
+        return correct_alike(within_query_correlations(*self._data, **self._how))
 
     @cached_property
     def by_query(self) -> Floats:
@@ -60,7 +60,7 @@ class Prediction:
     @cached_property
     def pooled(self) -> list[Estimate]:
         """Each metric's correlation over all contexts: what makes one query easier than another counts too."""
-        return pooled_correlations(*self._data, **self._how)
+        return correct_alike(pooled_correlations(*self._data, **self._how))
 
     def gaps(self, pairs: list[tuple[int, int]], *, pooled: bool = False) -> list[Estimate]:
         """The correlation of one metric minus that of another, by a paired bootstrap over queries."""
@@ -85,6 +85,10 @@ class Prediction:
         """Whether a metric has a correlation for enough of the queries to be preferred."""
         return self.within[at].n >= MIN_SHARE_OF_QUERIES * max(one.n for one in self.within)
 
+    def is_reliable(self, at: int) -> bool:
+        """Whether a metric predicts the outcome, by the test that is corrected for all metrics."""
+        return is_reliable(self.within[at], self.plan.alpha)
+
     @property
     def best(self) -> int:
         return self.order[0]
@@ -93,21 +97,20 @@ class Prediction:
     def compared(self) -> list[tuple[int, int, Estimate]]:
         """The best metric minus each other one, corrected by Holm; and UDCG minus nDCG if neither is the best."""
         pairs = [(self.best, at) for at in self.order[1:]]
-        found = self.gaps(pairs)
-        # Metrics that rank all contexts of every query alike are one comparison, not several.
-        holm = correct_by_holm({(one.p, one.value, one.n): one for one in found})
-        found = [one._replace(p_holm=holm[one.p, one.value, one.n].p_holm) for one in found]
+        found = correct_alike(self.gaps(pairs))
         if (main := _main_pair(self.rows.metrics)) is not None and self.best not in main:
             pairs, found = [*pairs, main], [*found, *self.gaps([main])]
         return [(*pair, one) for pair, one in zip(pairs, found, strict=True)]
 
     def within_rows(self) -> Iterator[dict[str, object]]:
         for at in self.order:
-            yield {"metric": self.rows.metrics[at]} | columns(self.within[at], "correlation", "left out")
+            yield {"metric": self.rows.metrics[at]} | columns(self.within[at], "correlation", "p", "p_holm", "left out")
 
     def pooled_rows(self) -> Iterator[dict[str, object]]:
         for at in self.order:
-            yield {"metric": self.rows.metrics[at]} | columns(self.pooled[at], "correlation", unit="contexts")
+            yield {"metric": self.rows.metrics[at]} | columns(
+                self.pooled[at], "correlation", "p", "p_holm", unit="contexts"
+            )
 
     def gap_rows(self) -> Iterator[dict[str, object]]:
         names = self.rows.metrics
@@ -121,11 +124,11 @@ class Prediction:
             return f"no metric has a correlation with the outcome: {best.reason}."
         total = count_queries(best.n + best.n_left_out)
         figures = f"{measure} {with_interval(best)} over {best.n:,} of {total}."
-        if best.high is not None and best.high < 0:
+        reliable = [at for at in self.order if self.is_reliable(at) and self.has_enough(at)]
+        if best.value < 0 and best.is_significant(self.plan.alpha):
             words = "the metrics go against the outcome: contexts that they rate higher lead to worse answers"
             return f"{words}; least so {name}, {figures}{self._reliable_in_few_queries()}"
-        if best.low is None or best.low <= 0:
-            reliable = [at for at in self.order if (self.within[at].low or 0.0) > 0 and self.has_enough(at)]
+        if self.best not in reliable:
             if not reliable:
                 words = f"no metric reliably predicts the outcome; {name} comes closest, {figures}"
                 return words + self._reliable_in_few_queries()
@@ -154,11 +157,22 @@ class Prediction:
         """The highest metric that reliably predicts the outcome where it has a correlation, which is in few queries."""
         for at in self.order:
             one = self.within[at]
-            if not self.has_enough(at) and (one.low or 0.0) > 0:
+            if not self.has_enough(at) and self.is_reliable(at):
                 words = f" {self.rows.metrics[at]} predicts it, {with_interval(one)}, in the {count_queries(one.n)}"
                 why = "in the others, its value or the outcome is the same for all contexts"
                 return f"{words} in which it has a correlation; {why}."
         return ""
+
+
+def correct_alike(found: Sequence[Estimate]) -> list[Estimate]:
+    """Estimates with p corrected by Holm; equal ones, as of metrics that rank all contexts alike, are one test."""
+    once = correct_by_holm({(one.p, one.value, one.n): one for one in found})
+    return [one._replace(p_holm=once[one.p, one.value, one.n].p_holm) for one in found]
+
+
+def is_reliable(one: Estimate, alpha: float) -> bool:
+    """Whether a correlation is above 0 by its test, corrected for all that were tried."""
+    return (one.value or 0.0) > 0 and one.is_significant(alpha)
 
 
 def average_rows(every: Sequence[Prediction]) -> Iterator[dict[str, object]]:

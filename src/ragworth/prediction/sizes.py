@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from ragworth.conversations import cluster_labels
-from ragworth.prediction.correlations import Prediction
+from ragworth.prediction.correlations import Prediction, correct_alike
 from ragworth.score_rows import Floats, ScoreRows
 from ragworth.stats.correlation import Measure
 from ragworth.stats.estimate import Estimate, Resampling, mean_of_columns
@@ -79,8 +79,13 @@ class SizedPredictions:
         one = correlate_systems(sides, cast(Measure, self.measure), self.plan, self.clusters)
         return one._replace(reason=one.reason or ("a system has no value" if one.n_left_out else ""))
 
-    def mean(self, over: str, metric: str) -> Estimate:
-        """A metric's correlation averaged over the sizes at which it has one, with its interval over queries."""
+    @cached_property
+    def means(self) -> dict[tuple[str, str], Estimate]:
+        """Each metric's correlation averaged over the sizes at which it has one; p corrected for all of them."""
+        keys = list(dict.fromkeys((over, m) for (over, m, _), one in self.found.items() if one.value is not None))
+        return dict(zip(keys, correct_alike([self._mean(*key) for key in keys]), strict=True))
+
+    def _mean(self, over: str, metric: str) -> Estimate:
         known = [k for (*of, k), one in self.found.items() if of == [over, metric] and one.value is not None]
         if over == "systems":
             return self._over_systems(metric, known)

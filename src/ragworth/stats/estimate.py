@@ -151,7 +151,7 @@ def mean_of_columns(values: Floats, plan: Resampling, clusters: Clusters = None)
     # A column in which no resampled row has a value gives none for the resample.
     units = _independent(some, group)
     draws = bootstrap_means(units, plan.resamples, plan.seed).mean(axis=1)
-    return _from_draws(value, draws, len(units), plan)._replace(p=None, n=len(some), clusters=total)
+    return _from_draws(value, draws, len(units), plan)._replace(n=len(some), clusters=total)
 
 
 def _independent(values: Floats, group: npt.NDArray[np.int64] | None) -> Floats:

@@ -7,6 +7,7 @@ whole ``clusters`` of queries, if queries aren't independent either. For correla
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ from ragworth.stats.resampling import (
     expanded_interval,
     expanded_p,
     fisher_z_interval,
+    fisher_z_p,
     resample_counts,
     standard_error,
     unit_numbers,
@@ -57,7 +59,8 @@ def pooled_correlations(
     z = artanh r, with the standard error of the bootstrap over queries or, if larger, of the jackknife (for up to 200
     queries), because both are too small for few queries, the former more so. If most rows have the same value of a
     side, only the queries with other values count for its degrees of freedom. A perfect correlation, ±1, has none,
-    because resampling can't vary it. ``n`` counts rows with both values, ``counts`` their queries.
+    because resampling can't vary it. p is that of no correlation, by the same interval. ``n`` counts rows with both
+    values, ``counts`` their queries.
     """
     rows = PooledRows.of(values, outcome, queries, measure, clusters)
     wanted = [_ColumnSelection(column, rows.there(column)) for column in range(rows.values.shape[1])]
@@ -223,9 +226,11 @@ def _pooled_correlation(made: _ResampledCorrelation, total: int, level: float) -
         return none
     reason, error = _unknown_spread(made), standard_error(made.draws, made.left_out)
     span = None if reason or error is None else fisher_z_interval(made.value, error, made.differing, level)
-    if abs(made.value) >= 1 - EQUAL:
-        reason = reason or PERFECT
-    return none._replace(reason=reason).with_interval(span)
+    p = None if reason or error is None else fisher_z_p(made.value, error, made.differing)
+    if abs(made.value) >= 1 - EQUAL and not reason:
+        # Of all orders of the units, at most this one and its reverse are as good.
+        reason, p = PERFECT, 2 / math.factorial(min(made.differing, 20))
+    return none._replace(reason=reason, p=p).with_interval(span)
 
 
 def _gap(first: _ResampledCorrelation, second: _ResampledCorrelation, level: float) -> Estimate:

@@ -135,6 +135,15 @@ def fisher_z_interval(value: float, error: float, n: int, level: float) -> Confi
     return ConfidenceInterval(float(np.tanh(z - half)), float(np.tanh(z + half)))
 
 
+def fisher_z_p(value: float, error: float, n: int) -> float | None:
+    """Two-sided p of a correlation being 0: 1 − the level at which :func:`fisher_z_interval` first contains 0."""
+    from scipy.special import stdtr
+
+    if abs(value) >= 1 - 1e-12 or error <= 0:
+        return None
+    return float(2 * stdtr(n - 1, -abs(np.arctanh(value)) * (1 - value**2) / error))
+
+
 def resample_counts(units: int, resamples: int, seed: int, rows: int) -> Iterator[Floats]:
     """How often each unit is drawn in each resample: (resamples × units), at most ``rows`` resamples at a time."""
     rng = np.random.default_rng(seed)

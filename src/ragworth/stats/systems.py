@@ -14,7 +14,7 @@ from ragworth.stats.correlation import MEASURES, Measure, kendall, missing_reaso
 from ragworth.stats.estimate import Estimate, Resampling
 from ragworth.stats.paired import paired_p
 from ragworth.stats.pooled import JACKKNIFED, ONE_QUERY
-from ragworth.stats.resampling import fisher_z_interval, resample_counts, standard_error, tau_interval
+from ragworth.stats.resampling import fisher_z_interval, fisher_z_p, resample_counts, standard_error, tau_interval
 from ragworth.stats.within_query import query_correlations
 
 Floats = npt.NDArray[np.float64]
@@ -165,7 +165,8 @@ def correlate_systems(
     error = standard_error(np.concatenate(draws), without)
     if error is None or none.value is None:
         return none._replace(reason=UNSTEADY)
-    return none.with_interval(fisher_z_interval(none.value, error, units.number, plan.level))
+    p = fisher_z_p(none.value, error, units.number)
+    return none._replace(p=p).with_interval(fisher_z_interval(none.value, error, units.number, plan.level))
 
 
 class _Part(NamedTuple):

@@ -82,15 +82,22 @@ def within_query_correlations(
 ) -> list[Estimate]:
     """Mean correlation of each column of ``values`` with ``outcome`` within queries, with its interval.
 
-    ``clusters`` has the cluster of each row's query, if queries aren't independent. ``n`` counts queries with a
-    correlation, ``reasons`` those without, and ``counts`` their contexts (rows).
+    ``clusters`` has the cluster of each row's query, if queries aren't independent. p is that of a mean of 0, by the
+    studentised bootstrap (:func:`ragworth.stats.paired.bootstrap_test`). ``n`` counts queries with a correlation,
+    ``reasons`` those without, and ``counts`` their contexts (rows).
     """
     found = query_correlations(values, outcome, queries, measure=measure)
     drawn = _QueryClusters.of(queries, clusters, found.values)
     how: dict[str, Any] = {"resamples": resamples, "seed": seed, "clusters": drawn.place}
     spans = mean_intervals(found.values, level=level, **how, bounds=(-1.0, 1.0)).spans()
+    p = bootstrap_tests(found.values, **how)
     columns = zip(found.values.T, found.why.T, found.rows.T, strict=True)
-    return drawn.with_intervals([mean_correlation(*column) for column in columns], spans)
+    means = [mean_correlation(*column) for column in columns]
+    tested = [
+        one if one.n < 2 or few else one._replace(p=float(each))
+        for one, each, few in zip(means, p, drawn.few, strict=True)
+    ]
+    return drawn.with_intervals(tested, spans)
 
 
 def mean_correlation(values: Floats, why: Ints, rows: Ints) -> Estimate:

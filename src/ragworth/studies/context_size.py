@@ -18,6 +18,7 @@ from ragworth.errors import InputError, format_count, format_list
 from ragworth.metrics.cutoffs import cut_names, metric_family
 from ragworth.metrics.declaration import Metric
 from ragworth.metrics.parsing import parse
+from ragworth.prediction.correlations import is_reliable
 from ragworth.prediction.sizes import SizedPredictions, spread_over_sizes
 from ragworth.prediction.system_order import order_notes
 from ragworth.report.study.charts import curve_chart
@@ -310,8 +311,8 @@ class SizedCase:
         if not ranked:
             yield f"{where}no metric has a correlation with the outcome."
             return
-        means = {row["metric"]: self.predictions.mean(over, row["metric"]) for row in ranked}
-        sure = [row for row in ranked if (means[row["metric"]].low or 0.0) > 0]
+        means = {row["metric"]: self.predictions.means[over, row["metric"]] for row in ranked}
+        sure = [row for row in ranked if is_reliable(means[row["metric"]], self.study.plan.alpha)]
         best = _alike(sure or ranked, "sizes", "mean")
         first, surest = best[0], bool(sure) and sure[0] is not ranked[0]
         one = means[first["metric"]]

@@ -22,7 +22,7 @@ from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM
 from ragworth.graders.utility import relative_gains
 from ragworth.metrics.cutoffs import metrics_at_sizes, with_k
 from ragworth.metrics.parsing import try_parse
-from ragworth.prediction.correlations import Prediction
+from ragworth.prediction.correlations import Prediction, correct_alike, is_reliable
 from ragworth.report.study.charts import point_chart
 from ragworth.report.study.page import Row, StudyPage, TableText, columns, estimate_rows
 from ragworth.report.study.table_charts import curves_or_dots
@@ -204,10 +204,15 @@ class Propagation(Study):
             return
         systems = case.design.filter(pl.col("role") == SYSTEM)["context"].unique(maintain_order=True).to_list()
         reached = self._reached_sizes(case, [each.size for each in every], page)
+        sizes_of = {name: [each for each in every if each.size <= reached[name]] for name in systems}
+        firsts = {
+            (n, each.size): each.correlations[each.first, n] for n in systems for each in sizes_of[n] if each.first
+        }
+        tested = dict(zip(firsts, correct_alike(list(firsts.values())), strict=True))
         told = [
             f"for {name}, {words}."
-            for name in systems
-            if (words := self._words(name, [each for each in every if each.size <= reached[name]]))
+            for name, some in sizes_of.items()
+            if (words := self._words(name, some, {size: one for (of, size), one in tested.items() if of == name}))
         ]
         more = [f"{format_count(len(told) - SAID, 'more system')} in the tables."] if len(told) > SAID else []
         page.say(case, *told[:SAID], *more)
@@ -234,12 +239,15 @@ class Propagation(Study):
             )
         return reached
 
-    def _words(self, name: str, every: Sequence[SizedContexts]) -> str:
-        """How the first metric goes with utility, where it differs from the oracle's, and whether order matters."""
-        parts, found = [], {each.size: each.correlations[each.first, name] for each in every if each.first}
+    def _words(self, name: str, every: Sequence[SizedContexts], found: Mapping[int, Estimate]) -> str:
+        """How the first metric goes with utility, where it differs from the oracle's, and whether order matters.
+
+        ``found``: the correlations by size, corrected for the sizes of all systems.
+        """
+        parts = []
         if found:
-            sure = [one.low is not None and one.low > 0 for one in found.values()]
-            against = [one.high is not None and one.high < 0 for one in found.values()]
+            sure = [is_reliable(one, self.plan.alpha) for one in found.values()]
+            against = [(one.value or 0.0) < 0 and one.is_significant(self.plan.alpha) for one in found.values()]
             verdict = f"{'' if any(sure) else 'it is not clear that '}relevance carries over to the answer"
             verdict += " at some sizes" if any(sure) and not all(sure) else ""
             if any(against) and not any(sure):

@@ -22,7 +22,7 @@ from ragworth.fitting.context_pools import PARTS, PooledContexts, Segment
 from ragworth.fitting.parameter_choice import CorrelationOptions
 from ragworth.metrics.cutoffs import bare_name
 from ragworth.metrics.parsing import parse, try_parse
-from ragworth.prediction.correlations import MIN_SHARE_OF_QUERIES, Prediction
+from ragworth.prediction.correlations import MIN_SHARE_OF_QUERIES, Prediction, correct_alike, is_reliable
 from ragworth.report.study.page import Row, StudyPage, TableText, columns
 from ragworth.report.study.table_charts import heat_figure
 from ragworth.report.wording import MEASURE_NAMES, best_words, count_queries, few_queries_hint, signed, with_interval
@@ -177,7 +177,8 @@ class TopK(Study):
         return {
             "correlations": TableText(
                 f"{words} with the outcome, in parts and in cells of K/N_p",
-                f"narrow: K < N_p; wide: K ≥ N_p; low and high are of the first correlation, over queries{best}",
+                "narrow: K < N_p; wide: K ≥ N_p; low, high and p are of the first correlation, over queries; p_holm "
+                f"corrected by Holm over the metrics in the parts of a system, or in its cells{best}",
             ),
             "differences": TableText(
                 f"{words} of one metric minus that of another",
@@ -217,7 +218,7 @@ class TopK(Study):
         nowhere = ~np.any([np.zeros_like(pool.wide), *(cell.keep for cell in cells)], axis=0)
         page.leave_out(case, {f"in no cell of {self.least:,} contexts or more": int(nowhere.sum())}, "contexts")
         found = [self._predict(rows, each, sweeps) for each in (*parts, *cells)]
-        table = page.add("correlations", case, self._correlations(found))
+        table = page.add("correlations", case, self._correlations(found, sweeps))
         gaps = page.add("differences", case, self._gaps(found, self._known_pairs(rows.metrics)))
         best = [
             {**part.columns, "metric": rows.metrics[at]} | sweep.summary(part.keep, self._options)
@@ -255,15 +256,36 @@ class TopK(Study):
             mine.values[:, at], alpha[at] = sweep.values[segment.keep, best], sweep.grid.values[best]
         return segment, Prediction(mine, self.measure, self.plan), alpha
 
-    def _correlations(self, found: Sequence[Found]) -> Iterator[Row]:
+    def _correlations(self, found: Sequence[Found], sweeps: Mapping[int, AlphaSweep]) -> Iterator[Row]:
         """Every metric in every part and cell, by the chosen correlation with its interval, and by all four."""
+        tested = self._tested(found, sweeps)
         for segment, prediction, alpha in found:
             rows = prediction.rows
-            for at, (name, one) in enumerate(zip(rows.metrics, prediction.pooled, strict=True)):
+            for at, name in enumerate(rows.metrics):
+                one = tested[segment.system, segment.place, at]
                 row = {**segment.columns, "metric": name} | ({"α": alpha.get(at)} if self.alpha == "best" else {})
                 for measure, words in MEASURE_NAMES.items():
                     row[words] = correlation(rows.values[:, at], rows.outcome, measure).value  # type: ignore[arg-type]
-                yield row | columns(one, "correlation", "counts", "left out", unit="contexts")
+                yield row | columns(one, "correlation", "p", "p_holm", "counts", "left out", unit="contexts")
+
+    @staticmethod
+    def _tested(found: Sequence[Found], sweeps: Mapping[int, AlphaSweep]) -> dict[tuple[str, str, int], Estimate]:
+        """The chosen correlations by system, place and metric, with their p.
+
+        Holm's correction is over the metrics in all parts of a system, or in all of its cells. An α that was chosen on
+        the same contexts counts as many times as there were values to choose from.
+        """
+        families: dict[tuple[str, bool], dict[tuple[str, str, int], Estimate]] = {}
+        for segment, prediction, alpha in found:
+            family = families.setdefault((segment.system, segment.place in PARTS), {})
+            for at, one in enumerate(prediction.pooled):
+                tries = len(sweeps[at].grid.values) if at in alpha else 1
+                p = None if one.p is None else min(1.0, tries * one.p)
+                family[segment.system, segment.place, at] = one._replace(p=p)
+        made: dict[tuple[str, str, int], Estimate] = {}
+        for family in families.values():
+            made |= zip(family, correct_alike(list(family.values())), strict=True)
+        return made
 
     def _gaps(self, found: Sequence[Found], pairs: list[tuple[int, int]]) -> Iterator[Row]:
         """One metric's correlation minus another's, in every part and cell; Holm over those of a pair."""
@@ -284,7 +306,7 @@ class TopK(Study):
             if not known.height:
                 yield f"{words}: no metric has a correlation with the outcome."
                 continue
-            top, verdict = _best(known)
+            top, verdict = _best(known, self.plan.alpha)
             best = top.row(0, named=True)
             one = Estimate(best["correlation"], best["low"], best["high"])
             tuned = " with α chosen on the same contexts," if self.alpha == "best" else ""
@@ -337,7 +359,7 @@ class TopK(Study):
             page.draw(f"difference-{number}", f"{first} minus {second}", caption, spec, case)
 
 
-def _best(known: pl.DataFrame) -> tuple[pl.DataFrame, str]:
+def _best(known: pl.DataFrame, alpha: float) -> tuple[pl.DataFrame, str]:
     """The rows of the metrics that predict the outcome best, and that in words.
 
     What a metric says of fewer than half of the contexts is no reason to prefer it. A perfect correlation has no
@@ -348,7 +370,9 @@ def _best(known: pl.DataFrame) -> tuple[pl.DataFrame, str]:
     if perfect.height:
         who, s = format_list(perfect["metric"].to_list(), 20), "s" if perfect.height == 1 else ""
         return perfect, f"{who} rank{s} the contexts exactly as the outcome does"
-    sure = enough.filter(pl.col("low") > 0)
+    kinds = ("correlation", "low", "high", "p", "p_holm")
+    reliable = [is_reliable(Estimate(*row), alpha) for row in enough.select(kinds).iter_rows()]
+    sure = enough.filter(pl.Series(reliable, dtype=pl.Boolean))
     some = sure if sure.height else enough
     top = some.filter(pl.col("correlation") == pl.max("correlation"))
     surest = bool(top["correlation"][0] < enough["correlation"].max())
