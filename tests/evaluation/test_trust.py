@@ -11,10 +11,11 @@ from click.testing import CliRunner
 
 from ragworth import config, evaluate
 from ragworth.cli import main
-from ragworth.config import ModelSpec, Workspace
+from ragworth.config import ModelSpec
 from ragworth.errors import FormatError, InputError
-from ragworth.evaluation.consent import CONSENT_FILE, Consent, ConsentGuard
+from ragworth.evaluation.consent import CONSENT_FILE, remote_host
 from ragworth.evaluation.plan import plan_evaluation
+from ragworth.llm.openai.spec import ModelAddress
 from ragworth.storage.file_record import RECORD_NAME
 from tests.evaluation.samples import TOML, Models, change, run, workspace
 from tests.llm.openai.endpoint import Endpoint
@@ -32,9 +33,9 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "settings" / CONSENT_FILE
 
 
-def refused(folder: Path, consent: Consent | None = None) -> str:
+def refused(folder: Path, *allow_servers: str) -> str:
     with pytest.raises(InputError) as error:
-        plan_evaluation(config.read(folder), consent=consent)
+        plan_evaluation(config.read(folder), allow_servers=allow_servers)
     return str(error.value)
 
 
@@ -42,7 +43,12 @@ def model(url: str, variable: str = "AWS_SECRET_ACCESS_KEY", form: str = "openai
     return f'{{use = "{form}:toy@{url}", key_variable = "{variable}"}}'
 
 
-# ── keys ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+def with_server(folder: Path, url: str = ELSEWHERE) -> Path:
+    change(folder, "k = 2", f'k = 2\nlimit = 1\nmodel = "openai:toy@{url}"')
+    return folder
+
+
+# ── servers ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -55,72 +61,96 @@ def model(url: str, variable: str = "AWS_SECRET_ACCESS_KEY", form: str = "openai
         ("judge = true", "judge = {{model = {}}}", 23),
     ],
 )
-@pytest.mark.parametrize("form", ["openai", "sampled:openai", "sampled:sampled:openai"])
-def test_no_table_sends_a_foreign_key(tmp_path: Path, old: str, new: str, line: int, form: str) -> None:
+@pytest.mark.parametrize("form", ["openai", "sampled:sampled:openai"])
+def test_no_table_names_a_server_without_consent(tmp_path: Path, old: str, new: str, line: int, form: str) -> None:
     folder = workspace(tmp_path / "w", TOML.replace(old, new.format(model(ELSEWHERE, form=form))))
     found = refused(folder)
-    assert f"ragworth.toml, line {line}: key_variable names 'AWS_SECRET_ACCESS_KEY'" in found
-    assert "would be sent to https://llm.example\n" in found
-    assert "--allow-key AWS_SECRET_ACCESS_KEY" in found
+    assert f"ragworth.toml, line {line}: llm.example would be sent texts and the key in AWS_SECRET_ACCESS_KEY" in found
+    assert "--allow-server llm.example" in found
     assert SECRET not in found
 
 
-def test_a_key_goes_nowhere_without_consent_and_where_it_was_allowed_with_it(tmp_path: Path, settings: Path) -> None:
-    pytest.importorskip("httpx")
-    with Endpoint(key=SECRET) as server, Endpoint(key=SECRET) as other:
+@pytest.mark.parametrize(
+    "command", [["check"], ["evaluate"], ["evaluate", "--dry-run"], ["study", "top-k"], ["study", "top-k", "--dry-run"]]
+)
+def test_ragworths_own_key_goes_nowhere_without_consent(tmp_path: Path, command: list[str]) -> None:
+    folder = with_server(workspace(tmp_path / "w"), "http://llm.example:8000")
+    said = CliRunner().invoke(main, [*command, str(folder)], env={"RAGWORTH_API_KEY": SECRET})
+    assert (said.exit_code, "--allow-server" in said.output) == (2, True), said.output
+
+
+def test_a_step_names_no_server_without_consent(tmp_path: Path) -> None:
+    step = f'pointwise(model="openai:toy@{ELSEWHERE}")'
+    folder = workspace(tmp_path / "w", TOML.replace("[judgments]", f"third = 'bm25 >> {step}'\n[judgments]"))
+    assert "--allow-server llm.example" in refused(folder)
+
+
+def test_a_server_gets_nothing_without_consent_and_texts_and_key_with_it(
+    tmp_path: Path, settings: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ModelAddress, "is_loopback", False)
+    monkeypatch.setattr(ModelAddress, "is_private", True)
+    with Endpoint(key=SECRET) as server:
         toml = TOML.replace("k = 2", f"k = 2\nlimit = 1\nmodel = {model(server.url)}")
         folder, stranger = workspace(tmp_path / "w", toml), workspace(tmp_path / "x", toml)
-        with pytest.raises(InputError, match="--allow-key"):
-            evaluate(folder, until="annotate")
-        with pytest.raises(InputError, match="--allow-key"):
-            evaluate(folder, until="annotate", consent=Consent(keys=("AWS_ACCESS_KEY_ID",)))
+        for allowed in ((), ("other.example",)):
+            with pytest.raises(InputError, match="--allow-server"):
+                evaluate(folder, until="annotate", allow_servers=allowed)
         assert server.seen == []
         assert not settings.exists()
-        evaluate(folder, until="annotate", consent=Consent(keys=("AWS_SECRET_ACCESS_KEY",)))
+        evaluate(folder, until="annotate", allow_servers=["127.0.0.1"])
         assert all(SECRET in seen.headers["authorization"] for seen in server.asked())
         before = len(server.seen)
         evaluate(folder, until="answer")  # it is remembered
         assert len(server.seen) > before
-        # For this file and this server alone.
-        assert "--allow-key" in refused(stranger)
-        change(folder, server.url, other.url)
-        assert "--allow-key" in refused(folder)
-        assert other.seen == []
-    kept = json.loads(settings.read_text())
-    assert [each["workspace"] for each in kept["keys"]] == [str((folder / "ragworth.toml").resolve())]
-    assert SECRET not in settings.read_text()
+    # For this file and this server alone.
+    assert "--allow-server" in refused(stranger)
+    change(folder, server.url, ELSEWHERE)
+    assert "--allow-server" in refused(folder)
+    assert json.loads(settings.read_text()) == {str((folder / "ragworth.toml").resolve()): ["127.0.0.1"]}
     if os.name == "posix":
         assert (settings.stat().st_mode & 0o777, settings.parent.stat().st_mode & 0o777) == (0o600, 0o700)
 
 
 @pytest.mark.parametrize(
-    ("variable", "url", "allowed"),
+    ("use", "host"),
     [
-        ("RAGWORTH_OURS", ELSEWHERE, True),
-        ("GROQ_API_KEY", "https://api.groq.com/openai/v1", True),
-        ("GROQ_API_KEY", ELSEWHERE, False),
-        ("OPENAI_API_KEY", "http://localhost:8000", False),
-        ("ragworth_OURS", ELSEWHERE, False),
-        ("XRAGWORTH_OURS", ELSEWHERE, False),
+        (f"openai:toy@{ELSEWHERE}", "llm.example"),
+        ("openai:gpt-4o", "api.openai.com"),
+        ("openai:toy@https://api.openai.com./v1", "api.openai.com."),
+        ("openai:toy@https://аpi.openai.com", "\\u0430pi.openai.com"),  # a Cyrillic а
+        ("openai:toy@http://192.168.1.20:8000", "192.168.1.20"),
+        ("openai:toy@http://0.0.0.0:8000", "0.0.0.0"),
+        ("openai:toy@https://127.0.0.1:8000", ""),
+        ("openai:toy@http://[::1]:8000", ""),
+        ("openai:toy@http://localhost:8000", ""),
+        ("sampled:openai:toy@http://localhost:8000", ""),
+        ("vllm:some/model", ""),
+        ("embedded", ""),
+        ("none", ""),
     ],
 )
-def test_keys_of_ones_own(tmp_path: Path, variable: str, url: str, allowed: bool) -> None:
-    space = config.read(workspace(tmp_path / "w"))
-    asked = ModelSpec(f"openai:toy@{url}", {"key_variable": variable})
-    if allowed:
-        ConsentGuard(space).key(asked)
-        return
-    with pytest.raises(InputError, match="--allow-key"):
-        ConsentGuard(space).key(asked)
-    ConsentGuard(Workspace(tmp_path / "w" / "ragworth.toml")).key(asked)  # made in Python: the user's own words
+def test_the_host_that_gets_a_models_prompts(use: str, host: str) -> None:
+    assert remote_host(ModelSpec(use)) == host
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"format": 2}', '{"format": 1, "keys": [{"variable": 7}], "reads": []}'])
+def test_a_server_that_the_user_names_needs_no_consent(tmp_path: Path, models: Models, settings: Path) -> None:
+    folder = workspace(tmp_path / "w")
+    evaluate(folder, until="annotate", model=f"openai:toy@{ELSEWHERE}")
+    said = CliRunner().invoke(main, ["check", str(folder), "--model", f"openai:toy@{ELSEWHERE}"])
+    assert said.exit_code == 0, said.output
+    assert not settings.exists()
+    # An option alone leaves the file's model as it is.
+    said = CliRunner().invoke(main, ["check", str(with_server(folder)), "-O", "retries=1"])
+    assert (said.exit_code, "--allow-server" in said.output) == (2, True)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"format": 2}', '{"/w/ragworth.toml": [7]}'])
 def test_settings_that_cannot_be_read_allow_nothing(tmp_path: Path, settings: Path, text: str) -> None:
-    folder = workspace(tmp_path / "w", TOML.replace("k = 2", f"k = 2\nmodel = {model(ELSEWHERE)}"))
+    folder = with_server(workspace(tmp_path / "w"))
     settings.parent.mkdir()
     settings.write_text(text)
-    with pytest.raises(FormatError, match=r"allowed\.json: it cannot be read"):
+    with pytest.raises(FormatError, match=r"allowed\.json: it is not a list of allowed servers"):
         plan_evaluation(config.read(folder))
 
 
@@ -152,70 +182,48 @@ def outside(tmp_path: Path, what: str) -> tuple[Path, Path]:
         (folder / "mine" / "answer.txt").symlink_to(beyond / "secret.txt")
         change(folder, "[metrics]", '[paths]\nprompts = "mine"\n[metrics]')
         return folder, beyond / "secret.txt"
-    assert what == "prompt"
     (beyond / "secret.txt").write_text(PROMPT)
-    change(folder, "length = 8", 'length = 8\nprompt = "../beyond/secret.txt"')
+    if what == "prompt's variant":
+        (folder / "own.txt").write_text(PROMPT)
+        (folder / "own-alone.txt").symlink_to(beyond / "secret.txt")
+        change(folder, "length = 8", 'length = 8\nwithout = true\nprompt = "own.txt"')
+    elif what == "step":
+        change(folder, "[judgments]", f"third = 'rewritten(prompt=\"{beyond}/secret.txt\") >> bm25'\n[judgments]")
+    else:
+        assert what == "prompt"
+        change(folder, "length = 8", 'length = 8\nprompt = "../beyond/secret.txt"')
     return folder, beyond / "secret.txt"
 
 
-@pytest.mark.parametrize("what", ["passages", "link", "run", "prompts", "prompt in a folder", "prompt"])
-@pytest.mark.parametrize("who", ["model", "judge", "step"])
-def test_texts_from_outside_are_not_sent_to_a_server_without_consent(
-    tmp_path: Path, what: str, who: str, settings: Path, models: Models
-) -> None:
+OUTSIDE = ["passages", "link", "run", "prompts", "prompt in a folder", "prompt", "prompt's variant", "step"]
+
+
+@pytest.mark.parametrize("what", OUTSIDE)
+@pytest.mark.parametrize("who", ["model", "judge", "user"])
+def test_texts_from_outside_are_sent_to_no_server(tmp_path: Path, what: str, who: str) -> None:
     folder, file = outside(tmp_path, what)
+    space = config.read(folder)
     if who == "model":
-        change(folder, "k = 2", f'k = 2\nmodel = "openai:toy@{ELSEWHERE}"')
+        space = config.read(with_server(folder))
     elif who == "judge":
         change(folder, "judge = true", f'judge = {{model = "sampled:openai:toy@{ELSEWHERE}"}}')
+        space = config.read(folder)
     else:
-        step = f'pointwise(model="openai:toy@{ELSEWHERE}")'
-        change(folder, "[judgments]", f"third = 'run(\"second.run\") >> {step}'\n[judgments]")
-    found = refused(folder)
-    assert "ragworth.toml, line " in found
-    assert f"'{file.resolve()}' is outside of the folder of the workspace, and https://llm.example would be" in found
-    assert f"--allow-read {file.resolve()}" in found
-    assert not settings.exists()
-    (tmp_path / "elsewhere").mkdir()
-    assert "--allow-read" in refused(folder, Consent(reads=(str(tmp_path / "elsewhere"),)))
-    if who != "step":  # whose plan would ask the server what it can do
-        plan_evaluation(config.read(folder), consent=Consent(reads=(str(tmp_path / "beyond"),)))
-        plan_evaluation(config.read(folder))
-        assert [each["path"] for each in json.loads(settings.read_text())["reads"]] == [str(tmp_path / "beyond")]
-
-
-def test_texts_allowed_for_one_server_are_not_sent_to_another(tmp_path: Path, settings: Path, models: Models) -> None:
-    folder, file = outside(tmp_path, "passages")
-    change(folder, "k = 2", f'k = 2\nmodel = "openai:toy@{ELSEWHERE}"')
-    allowed = Consent(reads=(str(file),))
-    plan_evaluation(config.read(folder), consent=allowed)
-    plan_evaluation(config.read(folder))
-    change(folder, f"openai:toy@{ELSEWHERE}", "openai:toy@https://other.example/v1")
-    assert "and https://other.example would be sent its text" in refused(folder)
-    plan_evaluation(config.read(folder), consent=allowed)
-    plan_evaluation(config.read(folder))
-    servers = {each["server"] for each in json.loads(settings.read_text())["reads"]}
-    assert servers == {"https://llm.example", "https://other.example"}
-
-
-def test_a_path_remembered_without_a_server_is_asked_for_again(tmp_path: Path, settings: Path, models: Models) -> None:
-    folder, file = outside(tmp_path, "passages")
-    change(folder, "k = 2", f'k = 2\nmodel = "openai:toy@{ELSEWHERE}"')
-    old = {"path": str(file), "workspace": str((folder / "ragworth.toml").resolve())}
-    settings.parent.mkdir(parents=True, exist_ok=True)
-    settings.write_text(json.dumps({"format": 1, "keys": [], "reads": [old]}))
-    assert "and https://llm.example would be sent its text" in refused(folder)
+        space = space.with_model(ModelSpec(f"openai:toy@{ELSEWHERE}", chosen=True))
+    with pytest.raises(InputError) as error:
+        plan_evaluation(space, allow_servers=["llm.example"])
+    assert "ragworth.toml, line " in str(error.value)
+    assert f"'{file.resolve()}' is outside of the folder of the workspace, which asks a server" in str(error.value)
 
 
 def test_a_file_with_a_format_in_its_name_hides_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, file = outside(tmp_path, "run")
     change(folder, "../beyond/first.run", f"trec:{file}")
-    change(folder, "k = 2", f'k = 2\nmodel = "openai:toy@{ELSEWHERE}"')
-    decoy = folder / f"trec:{file}"
+    decoy = with_server(folder) / f"trec:{file}"
     decoy.parent.mkdir(parents=True)
     decoy.write_bytes(file.read_bytes())
     monkeypatch.chdir(folder)
-    assert f"--allow-read {file.resolve()}" in refused(folder)
+    assert f"'{file.resolve()}' is outside of the folder" in refused(folder, "llm.example")
 
 
 @pytest.mark.parametrize("use", ["embedded", "openai:toy@http://localhost:8000", "openai:toy@http://127.0.0.1:8000"])

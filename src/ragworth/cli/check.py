@@ -37,12 +37,18 @@ def command(limit: int | None, sample: int | None, every: bool, quiet: bool, **c
 
     check_amount_options(limit, sample, every)
     given = take_input_options(chosen)
-    paths, consent = take_trust_options(chosen)
+    paths, allow_servers = take_trust_options(chosen)
     console = None if quiet else WorkLine()
     with interruptible():
         space, files = open_inputs(given, paths, quiet=quiet)
         found = plan_evaluation(
-            space, limit=limit, sample=sample, every=every, console=console, consent=consent, measure_pace=False
+            space,
+            limit=limit,
+            sample=sample,
+            every=every,
+            console=console,
+            allow_servers=allow_servers,
+            measure_pace=False,
         )
     if quiet:
         return

@@ -50,8 +50,8 @@ def command(dry_run: bool, as_json: bool, quiet: bool, **chosen: Any) -> None:
     LOG-results/ beside a file.
 
     Finished work is reused, and no call is made twice: after Ctrl-C, a crash or kill -9, the same command resumes.
-    A ragworth.toml can write only to its own folder, and sends keys and files from outside that folder to a server
-    only if an option here allows it.
+    A ragworth.toml can write only to its own folder, and name a server other than this machine only if
+    --allow-server allows it.
 
     \b
     ragworth evaluate
@@ -82,7 +82,7 @@ def _plan(space: Any, as_json: bool, quiet: bool, chosen: Mapping[str, Any], tru
         **{name: chosen[name] for name in ("limit", "sample", "every")},
         scores=not {"score", "report"}.isdisjoint(wanted),
         console=None if quiet else WorkLine(),
-        consent=trust.consent,
+        allow_servers=trust.allow_servers,
     )
     print_notes(found.notes, quiet)
     stages = [stage for stage in found.stages if stage.name.partition(".")[0] in wanted]
@@ -106,7 +106,7 @@ def _run(space: Any, as_json: bool, quiet: bool, chosen: Mapping[str, Any], trus
     from ragworth.evaluation.run import MAX_SENTENCES, evaluate
     from ragworth.report.render import printable
 
-    found = evaluate(space, console=None if quiet else StageLines(), consent=trust.consent, **chosen)
+    found = evaluate(space, console=None if quiet else StageLines(), allow_servers=trust.allow_servers, **chosen)
     if as_json:
         click.echo(json.dumps(evaluation_record(found), ensure_ascii=False, indent=1))
     elif found.page is not None and found.report is not None:

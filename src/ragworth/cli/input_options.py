@@ -104,13 +104,15 @@ def open_inputs(options: InputOptions, paths: Any, *, quiet: bool) -> tuple[Any,
 
 def _choose_model(options: InputOptions, known: Any) -> Any:
     """The model of the options; without a name, the known one with other options."""
+    from dataclasses import replace
+
     from ragworth.config import ModelSpec
     from ragworth.evaluation.model_pool import resolve_model_path
 
     settings = parse_model_options(options.settings)
     if options.model is None:
-        return ModelSpec(known.use, {**known.options, **settings})
-    return ModelSpec(resolve_model_path(options.model, Path.cwd()), settings)
+        return replace(known, options={**known.options, **settings})
+    return ModelSpec(resolve_model_path(options.model, Path.cwd()), settings, chosen=True)
 
 
 def describe_asking(space: Any) -> str:

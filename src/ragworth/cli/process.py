@@ -28,6 +28,7 @@ def start(main: click.Command) -> None:
         _tolerate_all_letters(stream)
     # Polars goes on without its binary, and fails later in ways that nobody understands.
     warnings.filterwarnings("error", message="Polars binary is missing")
+    warnings.formatwarning = _format_warning
     code = 0
     try:
         main(prog_name="ragworth")
@@ -42,6 +43,11 @@ def start(main: click.Command) -> None:
     end_at_once()
     _flush()
     sys.exit(code)
+
+
+def _format_warning(message: Warning | str, *where: object, **line: object) -> str:
+    """A warning without the line of code that it comes from."""
+    return f"warning: {message}\n"
 
 
 def _tolerate_all_letters(stream: Any) -> None:

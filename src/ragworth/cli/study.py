@@ -78,10 +78,10 @@ def command_for(kind: str) -> click.Command:
         for each in options_of(chosen):
             if source(each.name) is ParameterSource.DEFAULT:
                 del given[each.name]
-        paths, consent = take_trust_options(given)
+        paths, allow_servers = take_trust_options(given)
         if paths and len(places) > 1:
             raise click.UsageError("--results, --store and --cache are for one workspace; study them one by one")
-        given |= {"paths": paths, "consent": consent}
+        given |= {"paths": paths, "allow_servers": allow_servers}
         try:
             if dry_run:
                 _plan(kind, places or (".",), **given)

@@ -1,4 +1,4 @@
-"""Options for what a workspace may not decide on its own: where it writes, and what it sends to a server."""
+"""Options for what a workspace may not decide on its own: where it writes, and to which servers it sends texts."""
 
 from __future__ import annotations
 
@@ -11,32 +11,24 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class TrustOptions(NamedTuple):
-    """What the user says: where to write (`config.Paths`), and what is allowed (`evaluation.consent.Consent`)."""
+    """What the user says: where to write (`config.OutputPaths`), and which servers the workspace may name."""
 
     paths: Any
-    consent: Any
+    allow_servers: tuple[str, ...]
 
 
 def trust_options(function: F) -> F:
-    """Where to write, and which keys and files may go to a server."""
+    """Where to write, and which servers the workspace may name."""
     options = [
         click.option("--results", type=click.Path(file_okay=False), help="Results folder."),
         click.option("--store", type=click.Path(dir_okay=False), help="Call store file."),
         click.option("--cache", type=click.Path(file_okay=False), help="Cache folder."),
         click.option(
-            "--allow-key",
-            "allow_keys",
+            "--allow-server",
+            "allow_servers",
             multiple=True,
-            metavar="NAME",
-            help="Allow the workspace to send this environment variable to the server it names; remembered.",
-        ),
-        click.option(
-            "--allow-read",
-            "allow_reads",
-            multiple=True,
-            type=click.Path(exists=True),
-            help="Let the workspace send texts of this file or folder, which is outside of it, to its servers; "
-            "remembered.",
+            metavar="HOST",
+            help="Let the ragworth.toml name this server, which gets texts and your API key; remembered for this file.",
         ),
     ]
     for option in reversed(options):
@@ -47,7 +39,6 @@ def trust_options(function: F) -> F:
 def take_trust_options(chosen: dict[str, Any]) -> TrustOptions:
     """What these options say; they are taken out of ``chosen``."""
     from ragworth.config import OutputPaths
-    from ragworth.evaluation.consent import Consent
 
     places = OutputPaths(*(chosen.pop(name) for name in ("results", "store", "cache")))
-    return TrustOptions(places, Consent(tuple(chosen.pop("allow_keys")), tuple(chosen.pop("allow_reads"))))
+    return TrustOptions(places, tuple(chosen.pop("allow_servers")))

@@ -72,7 +72,7 @@ def load_checked_inputs(
     whether or not metrics are named. ``report``: one is to be written.
     """
     problems = Problems(space)
-    check_trust(space, models.guard, problems)
+    check_trust(space, models.consent, problems)
     problems.done()
     material = load_inputs(space, problems, limit, sample=sample, every=every, records=records)
     if material is None:
@@ -98,7 +98,7 @@ def load_checked_inputs(
         )
     problems.done()
     mark_cache(space.path(space.cache))
-    models.guard.remember()
+    models.consent.remember()
     assert material is not None
     return material
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -13,7 +13,7 @@ from ragworth.calls.job import Job
 from ragworth.calls.store import Store
 from ragworth.config import ModelSpec, Workspace
 from ragworth.errors import InputError, JobStopped, format_count
-from ragworth.evaluation.consent import Consent, ConsentGuard
+from ragworth.evaluation.consent import ServerConsent
 from ragworth.evaluation.model_choice import NONE
 from ragworth.executors import current_executor, use_executor
 from ragworth.llm import llm
@@ -59,17 +59,17 @@ class StageProgress(Protocol):
 class ModelPool:
     """All models that a workspace names, over one store; closed with it.
 
-    ``wait``: seconds to wait for another process that writes to the store. ``consent``: what the user allows the
-    workspace beyond what any may do. ``measure_pace``: plans may measure how long calls take.
+    ``wait``: seconds to wait for another process that writes to the store. ``allow_servers``: hosts that the
+    workspace's file may name. ``measure_pace``: plans may measure how long calls take.
     """
 
     def __init__(
-        self, space: Workspace, wait: float = 0.0, consent: Consent | None = None, *, measure_pace: bool = True
+        self, space: Workspace, wait: float = 0.0, allow_servers: Sequence[str] = (), *, measure_pace: bool = True
     ) -> None:
         self.space = space
         self._measures_pace = measure_pace
         self.wait = wait
-        self.guard = ConsentGuard(space, consent or Consent())
+        self.consent = ServerConsent(space, allow_servers)
         budget = space.budget
         self.limits = JobLimits(budget.calls, budget.tokens, budget.cost)
         """The remaining budget."""
@@ -134,8 +134,8 @@ class ModelPool:
         name = f"{asked.use} {sorted(asked.options.items())}"
         if asked.use == NONE:
             raise InputError("this asks a model, but the model is 'none'", remedy="name a model, or leave this out")
+        self.consent.check(asked)
         if name not in self._open:
-            self.guard.key(asked)
             model = llm(resolve_model_path(asked.use, self.space.folder), **asked.options)
             self._stack.enter_context(closing(model))
             self._open[name] = model

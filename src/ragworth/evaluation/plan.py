@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ragworth.config import Workspace
 from ragworth.evaluation import hops, stages, two_judges
 from ragworth.evaluation.checks import load_checked_inputs
-from ragworth.evaluation.consent import Consent
 from ragworth.evaluation.inputs import EvaluationInputs
 from ragworth.evaluation.model_pool import ModelPool
 from ragworth.evaluation.stage_cache import STAGES_FOLDER, StageCache
@@ -31,7 +31,7 @@ def plan_evaluation(
     every: bool = False,
     scores: bool = True,
     console: Console | None = None,
-    consent: Consent | None = None,
+    allow_servers: Sequence[str] = (),
     measure_pace: bool = True,
 ) -> EvaluationPlan:
     """Plan an evaluation. Systems retrieve, because calls depend on the passages they show.
@@ -39,7 +39,7 @@ def plan_evaluation(
     That may take long if passages are encoded: ``console`` receives the progress. ``scores``: whether scores will be
     computed. ``measure_pace``: a model that is quick to start may be called to measure how long calls take.
     """
-    with ModelPool(space, consent=consent, measure_pace=measure_pace) as models:
+    with ModelPool(space, allow_servers=allow_servers, measure_pace=measure_pace) as models:
         material = load_checked_inputs(space, models, limit=limit, sample=sample, every=every, scores=scores)
         cache = StageCache(space.path(space.cache) / STAGES_FOLDER)
         plan: list[StagePlan] = []

@@ -16,7 +16,6 @@ from ragworth.config import ModelSpec, OutputPaths, Workspace
 from ragworth.errors import InputError, format_list
 from ragworth.evaluation import hops, stages, two_judges
 from ragworth.evaluation.checks import load_checked_inputs
-from ragworth.evaluation.consent import Consent
 from ragworth.evaluation.lock import workspace_lock
 from ragworth.evaluation.model_choice import NONE, with_model
 from ragworth.evaluation.model_pool import ModelPool, resolve_model_path
@@ -85,7 +84,7 @@ def evaluate(
     every: bool = False,
     console: Console | None = None,
     wait: float = 0.0,
-    consent: Consent | None = None,
+    allow_servers: Sequence[str] = (),
     page_queries: int | None = None,
 ) -> Evaluation:
     """Evaluate a workspace, files as they are, or data in memory: retrieve, judge, answer, grade, score, report.
@@ -113,7 +112,7 @@ def evaluate(
     every: all queries, whatever limit the workspace has.
     console: receives the progress.
     wait: seconds to wait for another evaluation of the workspace, and for a store that is in use.
-    consent: keys and files outside of its folder that the workspace may use besides what any workspace may.
+    allow_servers: hosts that the workspace's file may name; remembered for this file.
     page_queries: how many queries the report lists one by one at most; by default 20,000 contexts, but
         1,000 to 5,000 queries. Its counts are of all.
     """
@@ -124,7 +123,7 @@ def evaluate(
     space = answer_anew(space) if answer_again else space
     space = with_model(space, _model_spec(model)) if model is not None else space
     begun = time.monotonic()
-    with ModelPool(space, wait, consent) as models:
+    with ModelPool(space, wait, allow_servers) as models:
         goals = {"scores": "score" in wanted, "report": "report" in wanted}
         material = load_checked_inputs(space, models, limit=limit, sample=sample, every=every, records=records, **goals)
         with workspace_lock(space, wait):
@@ -180,7 +179,7 @@ def _model_spec(model: str | Mapping[str, Any]) -> ModelSpec:
     use = options.pop("use", None)
     if not isinstance(use, str) or not use:
         raise InputError(f"the model is {model!r}", expected='"openai:NAME@URL" or {"use": "openai:NAME@URL", …}')
-    return ModelSpec(resolve_model_path(use, Path.cwd()), options)
+    return ModelSpec(resolve_model_path(use, Path.cwd()), options, chosen=True)
 
 
 def _elapsed(begun: float) -> float:

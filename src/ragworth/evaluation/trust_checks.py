@@ -4,54 +4,77 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import fields
 from functools import partial
+from glob import escape
 from pathlib import Path
 from typing import Any
 
 from ragworth.config import ModelSpec, TaskConfig, Workspace
-from ragworth.errors import InputError, MissingExtraError
-from ragworth.evaluation.consent import ConsentGuard, remote_server
-from ragworth.evaluation.retrieval_models import all_steps, steps_with_models
+from ragworth.errors import MAX_PATH_LENGTH, InputError, MissingExtraError, quote_short
+from ragworth.evaluation.consent import ServerConsent, remote_host
+from ragworth.evaluation.retrieval_models import all_steps
 from ragworth.formats import FORMATS
 from ragworth.inputs.problems import Problems
 from ragworth.retrieval import Pipeline
-from ragworth.retrieval.steps.given_run import Run
-from ragworth.retrieval.steps.rewritten import Rewritten
-from ragworth.tables import Contexts
+from ragworth.retrieval.contract import Step
+from ragworth.storage.containment import is_inside
 from ragworth.token_counter import tokenizer_file
 
 KeyPath = tuple[str, ...]
 """The keys that lead to a setting."""
 
-
-def check_trust(space: Workspace, guard: ConsentGuard, problems: Problems) -> None:
-    """Find keys and texts that a workspace would send where it may not."""
-    systems = _pipelines(space)
-    models = dict(named_models(space))
-    for where, asked in models.items():
-        problems.of(partial(guard.key, asked), *where, "key_variable")
-    steps = [ModelSpec(model) for step in steps_with_models(systems) for model in step.models() if model]
-    servers = list(dict.fromkeys(filter(None, map(remote_server, (*models.values(), *steps)))))
-    for where, path in (*_named_files(space), *_run_files(space, systems), *_prompt_files(space)) if servers else ():
-        problems.of(partial(guard.read, path, servers), *where)
+PROMPT_SETTINGS = ("prompt", "alone")
+"""Settings that name a prompt or its file."""
 
 
-def named_models(space: Workspace) -> Iterator[tuple[KeyPath, ModelSpec]]:
-    """Every model that the tables of a workspace name. Steps of pipelines name models without options."""
+def check_trust(space: Workspace, consent: ServerConsent, problems: Problems) -> None:
+    """Find servers that a workspace may not name, and files outside of its folder whose texts a server would get."""
+    if not space.digest:
+        return
+    steps = list(_steps(space))
+    models = list(_task_models(space))
+    models += [(where, ModelSpec(model)) for where, step in steps for model in step.models() if model]
+    for where, asked in models:
+        problems.of(partial(consent.check, asked), *where)
+    if not any(remote_host(asked) for _, asked in models):
+        return
+    for where, path in (*_collection_files(space), *_setting_files(space, steps)):
+        if not is_inside(path, space.folder):
+            problems.say(
+                f"{quote_short(str(path.resolve()), MAX_PATH_LENGTH)} is outside of the folder of the workspace, "
+                "which asks a server",
+                "put the file into the folder, or ragworth.toml into a folder above it",
+                *where,
+            )
+
+
+def _task_models(space: Workspace) -> Iterator[tuple[KeyPath, ModelSpec]]:
+    """Every model that the tables of a workspace name."""
     yield ("model",), space.model
-    tasks: dict[KeyPath, TaskConfig] = {("judgments", kind): task for kind, task in space.judgment_tasks.items()}
-    tasks |= {("grades", kind): task for kind, task in space.grades.items()}
-    if space.answers is not None:
-        tasks["answers",] = space.answers.task
-    for where, task in tasks.items():
+    for where, task in _tasks(space):
         if task.model is not None:
             yield (*where, "model"), task.model
         if task.expensive is not None and task.expensive.model is not None:
             yield (*where, "expensive", "model"), task.expensive.model
 
 
-def _named_files(space: Workspace) -> Iterator[tuple[KeyPath, Path]]:
-    """Every file and folder with texts or values that the tables name, and the key that names it."""
+def _tasks(space: Workspace) -> Iterator[tuple[KeyPath, TaskConfig]]:
+    yield from ((("judgments", kind), task) for kind, task in space.judgment_tasks.items())
+    yield from ((("grades", kind), task) for kind, task in space.grades.items())
+    if space.answers is not None:
+        yield ("answers",), space.answers.task
+
+
+def _steps(space: Workspace) -> Iterator[tuple[KeyPath, Step]]:
+    """The steps of all systems, except those that are not written right: they are reported elsewhere."""
+    for name, text in space.systems.items():
+        with suppress(InputError, MissingExtraError):
+            yield from ((("systems", name), step) for step in all_steps({name: Pipeline.of(text)}))
+
+
+def _collection_files(space: Workspace) -> Iterator[tuple[KeyPath, Path]]:
+    """Every file and folder with texts or values that the tables name."""
     texts = space.collection
     parts = {"from": texts.whole} | {
         name: getattr(texts, name) for name in ("queries", "passages", "answers", "subquestions", "ratings")
@@ -62,29 +85,44 @@ def _named_files(space: Workspace) -> Iterator[tuple[KeyPath, Path]]:
     named += [(("grades", "files"), text) for text in space.graded]
     if space.answers is not None and space.answers.file:
         named.append((("answers", "file"), space.answers.file))
-    for kind, task in space.judgment_tasks.items():
+    for where, task in _tasks(space):
         if task.expensive is not None and task.expensive.file:
-            named.append((("judgments", kind, "expensive", "file"), task.expensive.file))
+            named.append(((*where, "expensive", "file"), task.expensive.file))
     if file := tokenizer_file(space.tokens):
         yield ("collection", "tokens"), file
     for where, text in named:
         yield from ((where, each) for each in _workspace_files(space, text))
 
 
-def _pipelines(space: Workspace) -> dict[str, Pipeline | Contexts]:
-    """The systems, without those that are not written right: they are found wrong elsewhere."""
-    found: dict[str, Pipeline | Contexts] = {}
-    for name, text in space.systems.items():
-        with suppress(InputError, MissingExtraError):
-            found[name] = Pipeline.of(text)
-    return found
+def _setting_files(space: Workspace, steps: list[tuple[KeyPath, Step]]) -> Iterator[tuple[KeyPath, Path]]:
+    """The user's prompts, and every file that a setting of a task or of a pipeline's step names."""
+    if space.prompts:
+        yield from ((("paths", "prompts"), each) for each in _with_links(space.path(space.prompts)))
+    named: list[tuple[KeyPath, Mapping[str, Any]]] = [(where, task.settings) for where, task in _tasks(space)]
+    named += [
+        ((*where, "expensive"), task.expensive.settings) for where, task in _tasks(space) if task.expensive is not None
+    ]
+    named += [
+        (
+            where,
+            {each.name: getattr(step, each.name) for each in fields(step) if getattr(step, each.name) != each.default},
+        )
+        for where, step in steps
+    ]
+    for where, settings in named:
+        for name, text in settings.items():
+            if isinstance(text, str) and text:
+                files = _prompt_files(space, text) if name in PROMPT_SETTINGS else _workspace_files(space, text)
+                with suppress(OSError):  # a text that is too long for a path
+                    yield from ((where, path) for path in files if path.is_file())
 
 
-def _run_files(space: Workspace, systems: Mapping[str, Pipeline | Contexts]) -> Iterator[tuple[KeyPath, Path]]:
-    for name, system in systems.items():
-        for step in all_steps({name: system}):
-            text = step.path if isinstance(step, Run) else step.file if isinstance(step, Rewritten) else ""
-            yield from ((("systems", name), each) for each in (_workspace_files(space, text) if text else ()))
+def _prompt_files(space: Workspace, text: str) -> Iterator[Path]:
+    """The file of a prompt and its variants (``NAME-swapped``, ``NAME-alone``), wherever they may be looked for."""
+    own = [space.path(space.prompts) / f"{text}.txt"] if space.prompts else []
+    for path in (*own, space.path(text), Path(text)):
+        if path.is_file():
+            yield from (path, *path.parent.glob(f"{escape(path.stem)}-*"))
 
 
 def _workspace_files(space: Workspace, text: str) -> Iterator[Path]:
@@ -102,23 +140,3 @@ def _with_links(path: Path) -> Iterator[Path]:
     yield path
     if path.is_dir():
         yield from (each for each in path.rglob("*") if each.is_symlink())
-
-
-def _prompt_files(space: Workspace) -> Iterator[tuple[KeyPath, Path]]:
-    """Folders and files of prompts."""
-    folder = space.path(space.prompts) if space.prompts else None
-    if folder is not None:
-        yield from ((("paths", "prompts"), each) for each in _with_links(folder))
-    tables: dict[KeyPath, Mapping[str, Any]] = {}
-    for kind, task in space.judgment_tasks.items():
-        tables["judgments", kind] = task.settings
-        if task.expensive is not None:
-            tables["judgments", kind, "expensive"] = task.expensive.settings
-    tables |= {("grades", kind): each.settings for kind, each in space.grades.items()}
-    if space.answers is not None:
-        tables["answers",] = space.answers.task.settings
-    for where, settings in tables.items():
-        for name in ("prompt", "alone"):
-            if isinstance(given := settings.get(name), str) and given:
-                own = [folder / f"{given}.txt"] if folder is not None else []
-                yield from (((*where, name), path) for path in (*own, space.path(given), Path(given)) if path.is_file())

@@ -115,7 +115,7 @@ class Judges(Study):
         space, kind = bench.space, self.judgment
         if ANNOTATORS.get(kind).unit == "context":
             raise InputError(f"{kind} is of contexts, not of passages", expected="relevance, abstention, ratings, …")
-        asked = [ModelSpec(each) for each in parse_names(self.models)] or [space.model]
+        asked = [ModelSpec(each, chosen=True) for each in parse_names(self.models)] or [space.model]
         contexts = bench.retrieve().cut(self.k or space.k)
         aspect = ANNOTATORS.get(kind).aspects[0]
         parts = self._labels(bench, contexts, aspect)

@@ -91,7 +91,7 @@ class Layouts(PoolStudy):
         if len(names) < 2:
             found = f"layouts compares models, and there is only {names[0]}"
             raise InputError(found, file=str(space.file), expected=TWO, remedy="name them: --models")
-        return [space.model if name == space.model.use else ModelSpec(name) for name in names]
+        return [space.model if name == space.model.use else ModelSpec(name, chosen=True) for name in names]
 
     @property
     def places(self) -> list[int]:

@@ -13,7 +13,6 @@ from ragworth.annotators import ANNOTATORS
 from ragworth.config import OutputPaths, Workspace
 from ragworth.errors import InputError, format_list
 from ragworth.evaluation.checks import load_checked_inputs
-from ragworth.evaluation.consent import Consent
 from ragworth.evaluation.inputs import EvaluationInputs
 from ragworth.evaluation.lock import workspace_lock
 from ragworth.evaluation.model_pool import ModelPool
@@ -53,7 +52,7 @@ def study(
     console: Console | None = None,
     wait: float = 0.0,
     paths: OutputPaths = OutputPaths(),  # noqa: B008 (it cannot change)
-    consent: Consent | None = None,
+    allow_servers: Sequence[str] = (),
     **settings: Any,
 ) -> StudyResult:
     """Run a study.
@@ -72,10 +71,10 @@ def study(
     console: receives the progress.
     wait: seconds to wait for another process that uses a workspace or its store.
     paths: where a workspace's results, store and cache are instead of where it says.
-    consent: keys and files outside of its folder that a workspace may use besides what any workspace may.
+    allow_servers: hosts that the workspaces' files may name; remembered for these files.
     settings: those of the study; ``ragworth study NAME --help`` lists them.
     """
-    asked = _StudyRequest(build_study(name, settings, protocol), tuple(metrics), limit, every, paths, consent)
+    asked = _StudyRequest(build_study(name, settings, protocol), tuple(metrics), limit, every, paths, allow_servers)
     if metrics:
         split_metrics(list(metrics))  # refuses names that nobody knows, before anything is spent
     where = [Path(each) for each in ([places] if isinstance(places, str | Path) else places)]
@@ -92,7 +91,7 @@ def study(
     if len(where) > 1:
         for space in given:
             if isinstance(space, Workspace):
-                with ModelPool(space, consent=consent) as models:
+                with ModelPool(space, allow_servers=allow_servers) as models:
                     asked.inputs(space, models)
     found = cases.number_cases([each if isinstance(each, Case) else asked.run(each, console, wait) for each in given])
     findings = asked.study.find(found)
@@ -115,11 +114,11 @@ def plan_study(
     every: bool = False,
     protocol: str = OURS,
     paths: OutputPaths = OutputPaths(),  # noqa: B008 (it cannot change)
-    consent: Consent | None = None,
+    allow_servers: Sequence[str] = (),
     **settings: Any,
 ) -> list[StagePlan]:
     """Plan a study, without calls."""
-    asked = _StudyRequest(build_study(name, settings, protocol), tuple(metrics), limit, every, paths, consent)
+    asked = _StudyRequest(build_study(name, settings, protocol), tuple(metrics), limit, every, paths, allow_servers)
     found: list[StagePlan] = []
     for place in map(Path, places):
         if isinstance(space := asked.read(place), Workspace):
@@ -147,7 +146,7 @@ class _StudyRequest:
     wanted: int | None
     every: bool
     paths: OutputPaths
-    consent: Consent | None
+    allow_servers: Sequence[str]
 
     @property
     def limit(self) -> int | None:
@@ -183,12 +182,12 @@ class _StudyRequest:
 
     def plan(self, space: Workspace) -> list[StagePlan]:
         plan: list[StagePlan] = []
-        with ModelPool(space, consent=self.consent) as models, suppress(PlanComplete):
+        with ModelPool(space, allow_servers=self.allow_servers) as models, suppress(PlanComplete):
             self.study.run(self._bench(space, models, plan=plan))
         return plan
 
     def run(self, space: Workspace, console: Console | None, wait: float) -> Case:
-        with ModelPool(space, wait, self.consent) as models:
+        with ModelPool(space, wait, self.allow_servers) as models:
             bench = self._bench(space, models, console)
             with workspace_lock(space, wait):
                 return self.study.run(bench)

@@ -19,7 +19,6 @@ from ragworth.errors import ModelError
 from ragworth.llm.contract import Failure, Generate, Generated, Prompt
 from ragworth.llm.openai.api_key import OPENAI_HOST, OPENAI_VARIABLE, OWN_VARIABLE, REDACTED, ApiKey, find_key
 from ragworth.llm.openai.model import OpenAIModel, open_model
-from ragworth.llm.openai.spec import ModelAddress
 from tests.llm.openai import endpoint_replies
 from tests.llm.openai.endpoint import Act, Endpoint, status
 
@@ -263,18 +262,16 @@ def test_the_remedy_says_why_openais_key_was_not_sent(server: Endpoint, monkeypa
     model.close()
 
 
-def test_a_key_that_others_can_read_on_its_way_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(OWN_VARIABLE, KEY)
-    with Endpoint() as server:
-        for private in (True, False):
-            monkeypatch.setattr(ModelAddress, "is_private", private)
-            model = open_model(f"toy@{server.url}")
-            assert any("unencrypted" in note for note in model.card.notes) != private
-            model.close()
+def test_an_address_that_is_not_encrypted_is_a_warning_before_the_first_call() -> None:
+    with pytest.warns(UserWarning, match=r"texts and the API key go to llm\.example unencrypted"):
+        open_model("toy@http://llm.example:8000")
+    for url in ("https://llm.example", "http://localhost:8000"):  # warnings are errors here
+        open_model(f"toy@{url}")
 
 
 def test_openais_own_key_does_not_travel_unencrypted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(OWN_VARIABLE, raising=False)
     monkeypatch.setenv(OPENAI_VARIABLE, KEY)
     assert open_model(f"toy@https://{OPENAI_HOST}")._secret is not None
-    assert open_model(f"toy@http://{OPENAI_HOST}")._secret is None
+    with pytest.warns(UserWarning, match="unencrypted"):
+        assert open_model(f"toy@http://{OPENAI_HOST}")._secret is None

@@ -12,6 +12,7 @@ import json
 import os
 import threading
 import time
+import warnings
 import weakref
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
@@ -42,6 +43,8 @@ def open_model(rest: str, **options: Any) -> OpenAIModel:
     address, checked = parse_address(rest), check_options(options)
     if importlib.util.find_spec("h11") is None:
         raise MissingExtraError("h11", "openai", "calling an endpoint")
+    if not address.is_private:
+        warnings.warn(f"texts and the API key go to {address.host} unencrypted: use https", UserWarning, stacklevel=3)
     return OpenAIModel(address, checked)
 
 
@@ -87,8 +90,6 @@ class OpenAIModel:
         """The model's identity and abilities; calls the endpoint the first time."""
         facts = self.probe()
         notes = (*facts.notes, *self.warnings)
-        if self._secret is not None and not self.address.is_private:
-            notes += ("the key is sent unencrypted: the address is not https",)
         return replace(
             self.partial,
             quantisation=facts.quantisation,

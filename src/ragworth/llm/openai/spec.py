@@ -31,14 +31,17 @@ class ModelAddress(NamedTuple):
         return urlsplit(self.url).hostname or ""
 
     @property
-    def is_private(self) -> bool:
-        """Whether nobody can read the traffic: TLS, or this machine."""
-        if self.url.startswith("https:") or self.host == "localhost":
-            return True
+    def is_loopback(self) -> bool:
+        """Whether the host is this machine."""
         try:
-            return ip_address(self.host).is_loopback
+            return self.host == "localhost" or ip_address(self.host).is_loopback
         except ValueError:
             return False
+
+    @property
+    def is_private(self) -> bool:
+        """Whether nobody can read the traffic: TLS, or this machine."""
+        return self.url.startswith("https:") or self.is_loopback
 
 
 def parse_address(rest: str) -> ModelAddress:
