@@ -78,7 +78,7 @@ def test_exports(save: Save) -> None:
     [
         ('{"id": "q", "answerability": [2]}', "line 1: the answerability is 2"),
         ('{"id": "q", "document": "d", "relevances": {"0": 6}}', "line 1: the rating is 6"),
-        ('{"id": "q", "relevances": {"0": 5}}', "line 1: the document is 'None'"),
+        ('{"id": "q", "relevances": {"0": 5}}', "line 1: the document is missing"),
     ],
 )
 def test_wrong_exports(line: str, words: str, save: Save) -> None:

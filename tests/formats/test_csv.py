@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ragworth.errors import FormatError
 from ragworth.formats import csv as ours
 from ragworth.formats import load, read_contexts
-from ragworth.formats.csv import read_csv
+from ragworth.formats.csv import read_csv, rows_end
 from tests.strategies import examples
 
 Save = Callable[[str, str | bytes], Path]
@@ -117,6 +117,21 @@ def test_what_pythons_writer_writes(rows: list[tuple[str, str, str]], separator:
     frame, bad = read_csv(scratch / "python.csv", required=set())
     assert frame.rows() == [tuple(cell or None for cell in row) for row in rows]
     assert bad == []
+
+
+@given(
+    rows=st.lists(st.lists(st.text('ab"\r\n ,;é', min_size=1), min_size=2, max_size=2), max_size=5), cut=st.floats(0, 1)
+)
+@example(rows=[['5" nails', "a\nb"], ["c", "d"]], cut=0.9)
+def test_the_end_of_the_last_whole_row(rows: list[list[str]], cut: float) -> None:
+    text, ends = io.StringIO(), []
+    writer = csv.writer(text, lineterminator="\n")
+    for row in [["name", "text"], *rows]:
+        writer.writerow(row)
+        ends.append(len(text.getvalue().encode()))
+    data = text.getvalue().encode()
+    data = data[: round(cut * len(data))]
+    assert rows_end(data) == max((end for end in ends[1:] if end <= len(data)), default=0)
 
 
 def test_line_numbers_count_lines_within_quotes(save: Save) -> None:

@@ -149,7 +149,7 @@ def test_empty_file(content: str, save: Save) -> None:
         (line("q1", passage("a"), passage("b")), "rank 1"),
         (line("q1", passage("a", rank=-1)), "rank"),
         (line("q1", passage("a", rank=2**40)), "rank"),
-        (line("q1", passage("a", math.nan)), "NaN"),
+        (line("q1", passage("a", math.nan)), "line 1: the relevance is missing"),
         (line("q1", passage("")), "empty"),
     ],
 )

@@ -86,8 +86,7 @@ def test_endings(ending: str, save: Save) -> None:
 BAD = {
     "no JSON": ("{", "this is not JSON"),
     "not an object": ("[1]", "list instead of an object"),
-    "NaN": (line().replace("0.5", "NaN"), "NaN is not a JSON number"),
-    "Infinity": (line().replace("0.5", "-Infinity"), "-Infinity is not a JSON number"),
+    "Infinity": (line().replace("0.5", "-Infinity"), "score of passage"),
     "a number beyond all": (line().replace("0.5", "1e999"), "score"),
     "a whole number beyond all": (line().replace("0.5", "1" + "0" * 400), "score"),
     "no query": ('{"retrieved_context": []}', "query_id"),
@@ -130,6 +129,16 @@ def test_bad_line(kind: str, save: Save) -> None:
     contexts = read_contexts(path, skip_bad_lines=True)
     assert contexts.frame["query"].to_list() == ["q0", "q0", "q9", "q9"]
     assert "1 bad line skipped (line 3: " in contexts.notes[0]
+
+
+@pytest.mark.parametrize("name", ["native.jsonl", "log.jsonl", "log.json", "list.json"])
+def test_nan_is_a_missing_value_and_elsewhere_says_nothing(name: str, save: Save) -> None:
+    row: dict[str, Any] = {"query": "Who?", "retrieved_context": [{"doc_id": "d", "text": "Ann", "score": math.nan}]}
+    if name != "native.jsonl":
+        row = {"question": "Who?", "answer": "Ann", "contexts": row["retrieved_context"], "ground_truth": math.nan}
+    row |= {"latency": math.nan, "usage": {"price": math.inf, "tokens": -math.inf}}
+    contexts = load(save(name, json.dumps([row] if name == "list.json" else row))).contexts
+    assert contexts is not None and contexts.frame["score"].to_list() == [None]
 
 
 def test_passages_as_plain_texts_and_numbers_as_answers(save: Save) -> None:

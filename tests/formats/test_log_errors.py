@@ -95,7 +95,6 @@ def test_half_of_the_rows_have_no_answer(save: Save) -> None:
 def test_cut_off_document(save: Save) -> None:
     text = (HERE / "ragchecker/inputs.json").read_text()
     path = save("cut.json", text[: len(text) // 2])
-    assert detect(path).name == "ragchecker"
     with pytest.raises(FormatError, match="the JSON ends early") as caught:
         load(path)
     assert caught.value.line == text[: len(text) // 2].count("\n") + 1

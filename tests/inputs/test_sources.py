@@ -240,3 +240,39 @@ def test_columns_that_no_log_has_come_with_the_reason(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no log has any of the columns that are mapped") as caught:
         inspect_folder(tmp_path, {"relevant_ids": "relevant_ids"})
     assert caught.value.more == ("questions.jsonl: it has no contexts and no answers",)
+
+
+@pytest.mark.parametrize("name", ["log.jsonl", "log.csv", "log.json", "indented.json"])
+def test_a_first_record_of_more_than_a_megabyte(name: str, tmp_path: Path) -> None:
+    """Its question stands behind passages of many lines."""
+    rows = [
+        {"contexts": [passage], "question": question, "answer": "Ann", "ground_truth": "Ann"}
+        for passage, question in zip(("Ann built it.\n" * 90_000, "Bob built it."), QUESTIONS.values(), strict=True)
+    ]
+    path = tmp_path / name
+    if name.endswith(".csv"):
+        pl.DataFrame(rows).with_columns(pl.col("contexts").list.first()).write_csv(path)
+    elif name.endswith(".jsonl"):
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    else:
+        path.write_text(json.dumps(rows, indent=1 if name == "indented.json" else None))
+    assert "2 queries, 2 passages" in check(path)
+
+
+def test_a_first_record_beyond_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "log.jsonl").write_text(json.dumps({"contexts": ["Ann " * 70_000], "question": "Who?"}) + "\n{}\n")
+    monkeypatch.setenv("RAGWORTH_MAX_LINE", "100K")
+    with pytest.raises(FormatError, match="line 1: the first record is longer than 102,400 bytes") as caught:
+        open_source([tmp_path / "log.jsonl"])
+    assert "RAGWORTH_MAX_LINE" in caught.value.remedy
+
+
+def test_a_long_table_whose_cells_have_several_lines(tmp_path: Path) -> None:
+    rows = {
+        "question": [f"Who built mill {n}?" for n in range(1200)],
+        "answer": ["Ann,\n\nwith Bob's 5\" nails"] * 1200,
+        "contexts": ["Ann built it.\nBob helped.\n" * 40] * 1200,
+    }
+    pl.DataFrame(rows).write_csv(tmp_path / "log.csv")
+    assert (tmp_path / "log.csv").stat().st_size > 1 << 20
+    assert "a log, called 'log', with contexts, answers" in check(tmp_path / "log.csv")

@@ -108,7 +108,7 @@ def load_turns(
 ) -> LoadedCollection:
     """Read a file of JSON objects, each of which ``add`` adds to the builder. All bad rows are in one error."""
     bad: list[BadLine] = []
-    rows = unpack(read_log(path, bad, skip=skip_bad_lines, expected=expected, nan=False))
+    rows = unpack(read_log(path, bad, skip=skip_bad_lines, expected=expected))
     builder = ConversationBuilder(str(path))
     for place, value in rows.values:
         try:

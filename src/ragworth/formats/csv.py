@@ -18,7 +18,7 @@ import polars as pl
 
 from ragworth.errors import BadLine, FormatError, format_count, format_names, quote_short
 from ragworth.formats.columns import NUMBER, bad_lines_error, check_bad_lines
-from ragworth.formats.files import PathOrStr, normalize_newlines, read_chunks
+from ragworth.formats.files import PathOrStr, last_line_end, normalize_newlines, read_chunks
 from ragworth.tables import Judgments
 from ragworth.tables.coercion import ID_ALIASES, find_id_column, header_hint
 
@@ -36,6 +36,8 @@ SEPARATOR_LINE = re.compile(rb'\A"?sep=[;,\t]"?\r?\n')
 """What Excel writes above the header to name the separator."""
 
 NOT_UTF8 = "not UTF-8 text"
+UNFINISHED = "unexpected end of data"
+"""What Python says of a quote that is never closed."""
 Ints = np.typing.NDArray[np.int64]
 
 
@@ -75,21 +77,43 @@ def encoding_error(path: PathOrStr, bad: list[BadLine]) -> FormatError | None:
     )
 
 
-def read_text_csv(path: PathOrStr, data: bytes | None = None, *, partial: bool = False) -> CsvRows:
-    """Read a file, or its beginning, with all fields as text. A ``partial`` one may end within a row."""
+def read_text_csv(path: PathOrStr, data: bytes | None = None) -> CsvRows:
+    """Read a file, or its first rows, with all fields as text."""
     data = b"".join(read_chunks(path)) if data is None else data
     if first := SEPARATOR_LINE.match(data):
-        rows = read_text_csv(path, data[first.end() :], partial=partial)
+        rows = read_text_csv(path, data[first.end() :])
         return CsvRows(rows.frame, rows.line + 1, [BadLine(each.line + 1, each.found) for each in rows.bad])
     data, numbers = _without_empty_lines(data)
     names, separator = _read_header(path, data)
-    try:
-        rows = _parse_fast(data, names, separator) or _parse_by_row(path, data, names, separator)
-    except FormatError:
-        if not partial:
-            raise
-        rows = CsvRows(pl.DataFrame(schema=dict.fromkeys(names, pl.String)), np.array([], dtype=np.int64), [])
+    rows = _parse_fast(data, names, separator) or _parse_by_row(path, data, names, separator)
     return rows if numbers is None else _renumber(rows, numbers)
+
+
+def rows_end(data: bytes) -> int:
+    """The end of the last whole row in the beginning of a file, whose cells may have several lines; 0 if none ends."""
+    data = data[: last_line_end(data)]
+    if first := SEPARATOR_LINE.match(data):
+        end = rows_end(data[first.end() :])
+        return end and first.end() + end
+    text = io.StringIO(data.decode("utf-8", "surrogateescape"), newline="")
+    ends: list[int] = []
+    before = csv.field_size_limit(len(data) + 1)
+    try:
+        ends += (text.tell() for _ in csv.reader(text, delimiter=_find_separator(data), strict=True))
+    except csv.Error as error:
+        if UNFINISHED not in str(error):
+            return len(data)  # the reader says what is wrong
+    finally:
+        csv.field_size_limit(before)
+    if len(ends) < 2:  # a header, at most
+        return 0
+    return len(text.getvalue()[: ends[-1]].encode("utf-8", "surrogateescape"))
+
+
+def _find_separator(data: bytes) -> str:
+    """The sign that is most frequent in the first line."""
+    header = data.partition(b"\n")[0]
+    return max("\t,;", key=lambda sign: header.count(sign.encode()))
 
 
 def _without_empty_lines(data: bytes) -> tuple[bytes, Ints | None]:
@@ -120,7 +144,7 @@ def _read_header(path: PathOrStr, data: bytes) -> tuple[list[str], str]:
     header = data.partition(b"\n")[0].rstrip(b"\r")
     if not header.strip():
         raise FormatError("no rows: the file is empty", file=str(path), expected="a header line and rows")
-    separator = max("\t,;", key=lambda sign: header.count(sign.encode()))
+    separator = _find_separator(header)
     try:
         names = [name.strip() for name in next(csv.reader([header.decode("utf-8")], delimiter=separator, strict=True))]
     except (UnicodeDecodeError, csv.Error) as error:
@@ -209,7 +233,7 @@ def _parse_by_row(path: PathOrStr, data: bytes, names: list[str], separator: str
 
 def _explain_error(error: csv.Error) -> str:
     """Say what is wrong with the quotes; Python's messages say what its parser expected."""
-    if "unexpected end of data" in str(error):
+    if UNFINISHED in str(error):
         return "a quote is opened but never closed"
     return "there is text after a closing quote" if "expected after" in str(error) else str(error)
 

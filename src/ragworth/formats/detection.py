@@ -16,7 +16,7 @@ from ragworth.formats.document_rows import find_rows
 from ragworth.formats.fields import FIELDS, SYSTEM_COLUMNS, FieldFinder, plain_name, quote_argument
 from ragworth.formats.files import PathOrStr
 from ragworth.formats.log import NAMES
-from ragworth.formats.log_files import check_json, read_document, sample_file, sample_rows
+from ragworth.formats.log_files import check_first_line, sample_file, sample_rows
 
 WORDS = {
     "accepted": (
@@ -71,8 +71,8 @@ def inspect_file(path: PathOrStr, columns: Mapping[str, str] | None = None) -> I
         return InspectedFile(sample, found)
     if found is not None and not any(isinstance(value, dict | list) for value in _questions(sample.document)):
         return InspectedFile(sample, found)
-    documents = read_document(path)
-    inner = find_rows(documents[0], known=found is not None, columns=columns) if len(documents) == 1 else None
+    alone = sample.rows == (sample.document,)
+    inner = find_rows(sample.document, known=found is not None, columns=columns) if alone else None
     if inner is None:
         return InspectedFile(sample, found)
     sample = sample_rows(str(path), "json", inner.rows, document=inner.rows)
@@ -91,9 +91,9 @@ def recognise(sample: FileSample) -> Format | None:
 
 def unknown_error(sample: FileSample) -> FormatError:
     """The error for a file that no format knows: its columns, the closest format, and the mapping to paste."""
-    if sample.kind in ("lines", "json") and sample.path:  # not data in memory
+    if sample.kind == "lines":
         try:
-            check_json(sample.path)
+            check_first_line(sample.path)
         except FormatError as error:
             return error
     if not sample.columns:

@@ -105,10 +105,10 @@ def read_chunks(path: PathOrStr) -> Iterator[bytes]:
     with open_file(path) as stream:
         while True:
             block = stream.read(CHUNK)
-            cut = _last_line_end(block) if block else 0
+            cut = last_line_end(block) if block else 0
             if block and not cut:  # a line continues
                 pending += block
-                block, pending, cut = pending, b"", _last_line_end(pending)
+                block, pending, cut = pending, b"", last_line_end(pending)
             if block and not cut:
                 if len(block) >= most:
                     raise _long_line(path, most, position)
@@ -126,7 +126,7 @@ def read_chunks(path: PathOrStr) -> Iterator[bytes]:
                 return
 
 
-def _last_line_end(block: bytes) -> int:
+def last_line_end(block: bytes) -> int:
     """The end of the last line in a block; 0 if none ends there."""
     end = block.rfind(b"\n") + 1
     # A carriage return at the very end may be half of a line end.

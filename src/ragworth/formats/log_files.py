@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -13,11 +14,12 @@ from ragworth import parquet
 from ragworth.errors import BadLine, FormatError, quote_short
 from ragworth.formats.columns import bad_lines_error, check_bad_lines
 from ragworth.formats.contract import FileSample
-from ragworth.formats.csv import encoding_error, read_text_csv
+from ragworth.formats.csv import encoding_error, read_text_csv, rows_end
 from ragworth.formats.document_rows import DocumentRows
-from ragworth.formats.files import BOM, PathOrStr, open_file, source_name
+from ragworth.formats.files import BOM, PathOrStr, last_line_end, open_file, source_name
 from ragworth.formats.frames import read_parquet
-from ragworth.formats.values import WrongLineError, explain_json, read_values
+from ragworth.formats.values import JSON, WrongLineError, explain_json, read_constant, read_values
+from ragworth.limits import max_line
 
 HEAD_BYTES = 1 << 18
 """Bytes of a text file that are looked at to find out its format."""
@@ -28,11 +30,7 @@ HEAD_ROWS = 20
 MAX_REPORTED = 1000
 """Bad rows after which a file isn't read to its end."""
 
-MAX_DEPTH = 200
-"""Nesting of JSON beyond which its beginning is not looked at."""
-
 PLACES = re.compile(r"\.(gz|zst)$", re.IGNORECASE)
-OPENERS = {"[": "]", "{": "}"}
 
 Unit = Literal["line", "row", "record"]
 
@@ -59,12 +57,11 @@ def read_log(
     *,
     skip: bool,
     expected: str,
-    nan: bool = True,
     find_rows: Callable[[Mapping[str, Any]], DocumentRows | None] = lambda document: None,
 ) -> LogRows:
     """Open a log. Lines that are not JSON are errors, or go to ``bad``.
 
-    ``nan``: whether NaN stands for null; ``find_rows`` finds the rows in a file that is one JSON object.
+    ``find_rows`` finds the rows in a file that is one JSON object.
     """
     source = source_name(path)
     if suffix_of(path) in (".csv", ".tsv"):
@@ -76,7 +73,7 @@ def read_log(
     if suffix_of(path) == ".parquet":
         return LogRows(source, "row", enumerate(read_parquet(path).iter_rows(named=True), 1), True)
     if _is_lines(path):
-        values = read_values(path, bad, skip=skip, expected=expected, constant=_read_constant if nan else None)
+        values = read_values(path, bad, skip=skip, expected=expected)
         return LogRows(source, "line", values)
     document = read_document(path)
     items = document[0] if len(document) == 1 and isinstance(document[0], list) else document
@@ -84,13 +81,6 @@ def read_log(
     if found is not None:
         return LogRows(source, "record", enumerate(found.rows, 1), note=found.note)
     return LogRows(source, "record", enumerate(items, 1))
-
-
-def _read_constant(name: str) -> float | None:
-    """NaN is a missing value; JSON has no word for it."""
-    if name != "NaN":
-        raise WrongLineError(f"{name} is not a JSON number")
-    return None
 
 
 def _is_lines(path: PathOrStr) -> bool:
@@ -122,7 +112,7 @@ def read_document(path: PathOrStr, *, unique_keys: bool = False) -> list[Any]:
         line = data.count(b"\n", 0, error.start) + 1
         raise FormatError("this is not UTF-8 text", file=str(path), line=line) from error
     pairs = _unique_pairs if unique_keys else None
-    decoder = json.JSONDecoder(parse_constant=_read_constant, object_pairs_hook=pairs)
+    decoder = JSON if pairs is None else json.JSONDecoder(parse_constant=read_constant, object_pairs_hook=pairs)
     values: list[Any] = []
     place = 0
     try:
@@ -157,41 +147,67 @@ def _skip_space(text: str, place: int) -> int:
     return match.end() if match else place
 
 
-def check_json(path: PathOrStr) -> None:
-    """Raise the syntax error of a JSON file that isn't valid at its beginning."""
+def check_first_line(path: PathOrStr) -> None:
+    """Raise the syntax error of JSON lines whose first isn't valid."""
+    next(read_values(path, [], skip=False, expected="a JSON object in each line"), None)
+
+
+class Beginning(NamedTuple):
+    """The first records of a file, and whether these are all."""
+
+    data: bytes
+    whole: bool
+
+
+def read_beginning(path: PathOrStr, size: int = HEAD_BYTES) -> Beginning:
+    """Read the records in the first ``size`` bytes of a text file, or its first record if that is longer.
+
+    A record is a line, or a row of CSV with all its lines. A JSON document, in a file called ``.json``, isn't made of
+    records, so it is cut at a line end, if there is one.
+    """
+    suffix, most = suffix_of(path), max_line()
+    find_end = rows_end if suffix in (".csv", ".tsv") else last_line_end
     with open_file(path) as stream:
-        whole = len(stream.read(HEAD_BYTES + 1)) <= HEAD_BYTES
-    if _is_lines(path):
-        expected = "a JSON object in each line"
-        next(read_values(path, [], skip=False, expected=expected, constant=_read_constant), None)
-    elif whole:
-        read_document(path)
+        data = stream.read(size)
+        while following := stream.read(1):
+            end = find_end(data := data + following)
+            if end or suffix == ".json" or b"\0" in data:
+                return Beginning(data[: end or None].removeprefix(BOM), False)
+            if len(data) > most:
+                raise FormatError(
+                    f"the first record is longer than {most:,} bytes",
+                    file=str(path),
+                    line=1,
+                    remedy="check its line ends and quotes; if they are right, set the environment variable "
+                    "RAGWORTH_MAX_LINE to a larger number of bytes, such as 1G",
+                )
+            data += stream.read(len(data))
+    return Beginning(data.removeprefix(BOM), True)
 
 
 def sample_file(path: PathOrStr) -> FileSample:
-    """Read the beginning of a file: its first rows, or as much of a JSON document as is there."""
+    """Read the first records of a file. A JSON document is read whole, unless it is a list of smaller records."""
     suffix = suffix_of(path)
     if suffix == ".parquet":
         packed = Path(path).suffix.lower() != ".parquet"
         frame = read_parquet(path) if packed else parquet.read_parquet(path, rows=HEAD_ROWS)
         return sample_rows(str(path), "table", frame.head(HEAD_ROWS).to_dicts())
-    with open_file(path) as stream:
-        data = stream.read(HEAD_BYTES).removeprefix(BOM)
-        whole = not stream.read(1)
+    data, whole = read_beginning(path)
     if suffix in (".csv", ".tsv"):
-        text_rows = read_text_csv(path, data if whole else data[: data.rfind(b"\n") + 1], partial=not whole)
+        text_rows = read_text_csv(path, data)
         table = text_rows.frame
         if not table.height and (error := encoding_error(path, text_rows.bad)) is not None:
             raise error
         return sample_rows(str(path), "table", table.head(HEAD_ROWS).to_dicts(), table.columns)
-    text = data.decode("utf-8", "replace").lstrip()
-    if text[:1] not in ("{", "["):
+    if data.lstrip()[:1] not in (b"{", b"["):
         return FileSample(str(path), "other", data)
-    values = _first_values(text)
-    if not values:
-        return FileSample(str(path), "json", data)
+    if _is_lines(path):
+        values = _decode_lines(data)
+        return sample_rows(str(path), "lines", values, document=values[0] if values else None)
+    elements = [] if whole else _decode_elements(data)
+    values = [elements] if elements else read_document(path)
     rows = values[0] if isinstance(values[0], list) and len(values) == 1 else values
-    return sample_rows(str(path), "lines" if _is_lines(path) else "json", rows, document=values[0])
+    return sample_rows(str(path), "json", rows, document=values[0])
 
 
 def sample_rows(
@@ -207,53 +223,28 @@ def sample_rows(
     return FileSample(path, kind, b"", document, tuple(dicts), tuple(names))
 
 
-def _first_values(text: str) -> list[Any]:
-    """The first JSON values of a text that may end in the middle of one, which is then closed."""
-    decoder = json.JSONDecoder()
+def _decode_lines(data: bytes) -> list[Any]:
+    """The JSON values of the first lines, without those that are none."""
     values: list[Any] = []
-    place = 0
-    while len(values) < HEAD_ROWS and (place := _skip_space(text, place)) < len(text):
-        try:
-            value, place = decoder.raw_decode(text, place)
-        except (ValueError, RecursionError):
-            if not values:
-                values += _close_json(text)
+    for line in data.splitlines():
+        with suppress(ValueError, RecursionError):
+            values.append(JSON.decode(line.decode("utf-8", "replace")))
+        if len(values) == HEAD_ROWS:
             break
-        values.append(value)
     return values
 
 
-def _close_json(text: str) -> list[Any]:
-    """Parse JSON that was cut off, without its last, unfinished values."""
-    stack: list[str] = []
-    cuts: deque[tuple[int, str]] = deque(maxlen=40)
-    in_string = False
-    marks = re.compile(r'["\\\[\]{},]')
-    place = 0
-    while len(stack) < MAX_DEPTH and (match := marks.search(text, place)):
-        sign, place = match[0], match.end()
-        if in_string:
-            if sign == "\\":
-                place += 1
-            elif sign == '"':
-                in_string = False
-        elif sign == '"':
-            in_string = True
-        elif sign in OPENERS:
-            stack.append(OPENERS[sign])
-            cuts.append((place, "".join(reversed(stack))))
-        elif sign == ",":
-            cuts.append((place - 1, "".join(reversed(stack))))
-        elif sign in "]}":
-            if not stack or stack.pop() != sign:
-                break
-            cuts.append((place, "".join(reversed(stack))))
-    for end, closing in reversed(cuts):
-        try:
-            return [json.loads(text[:end] + closing)]
-        except (ValueError, RecursionError):
-            continue
-    return []
+def _decode_elements(data: bytes) -> list[Any]:
+    """The first elements of a JSON list that was cut off."""
+    text = data.decode("utf-8", "replace").lstrip()
+    values: list[Any] = []
+    place = _skip_space(text, 1)
+    with suppress(ValueError, RecursionError):
+        while text[:1] == "[" and len(values) < HEAD_ROWS:
+            value, place = JSON.raw_decode(text, place)
+            values.append(value)
+            place = _skip_space(text, _skip_space(text, place) + 1)
+    return values
 
 
 def reject_row(rows: LogRows, bad: list[BadLine], place: int, problem: str, *, skip: bool, expected: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from ragworth.errors import BadLine, quote_short
@@ -17,24 +17,28 @@ class WrongLineError(Exception):
     """A problem with one line; handled inside the readers."""
 
 
+def read_constant(name: str) -> float | None:
+    """NaN is a missing value, as pandas writes it. Infinity is a number, which no field that we read may be."""
+    return None if name == "NaN" else float(name)
+
+
+JSON = json.JSONDecoder(parse_constant=read_constant)
+"""Decodes JSON in the same way for all formats."""
+
+
 def read_values(
     path: PathOrStr,
     bad: list[BadLine],
     *,
     skip: bool,
     expected: str,
-    constant: Callable[[str], Any] | None = None,
 ) -> Iterator[tuple[int, Any]]:
-    """Yield the JSON values of a file, one per line, with line numbers. Other lines are errors, or go to ``bad``.
-
-    ``constant`` converts NaN and Infinity, which JSON does not have; by default they are errors.
-    """
-    decode = json.JSONDecoder(parse_constant=constant or _reject_constant).decode  # json.loads makes one for each line
+    """Yield the JSON values of a file, one per line, with line numbers. Other lines are errors, or go to ``bad``."""
     for number, line in read_lines(path):
         if not line.strip():
             continue
         try:
-            yield number, decode(line.decode(json.detect_encoding(line), "surrogatepass"))
+            yield number, JSON.decode(line.decode(json.detect_encoding(line), "surrogatepass"))
         except (ValueError, RecursionError, WrongLineError) as error:
             problem = str(error) if isinstance(error, WrongLineError) else f"this is not JSON ({explain_json(error)})"
             bad.append(BadLine(number, f"{problem} in {quote_short(line.decode('utf-8', 'replace'), 48)}"))
@@ -46,10 +50,6 @@ def read_values(
 def explain_json(error: Exception) -> str:
     """What the parser found, and in which column of the line."""
     return f"{error.msg}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)[:60]
-
-
-def _reject_constant(name: str) -> float:
-    raise WrongLineError(f"{name} is not a JSON number")
 
 
 def as_dict(value: object, what: str) -> dict[str, Any]:
@@ -69,8 +69,14 @@ def objects(value: Any) -> list[dict[str, Any]]:
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
+def _check_given(value: object, what: str) -> None:
+    if value is None:
+        raise WrongLineError(f"the {what} is missing")
+
+
 def as_text(value: object, what: str) -> str:
     """Return text that can be encoded again; a lone surrogate can't."""
+    _check_given(value, what)
     if not isinstance(value, str):
         raise WrongLineError(f"the {what} is {quote_short(value, 24)}, not text")
     if not value.isascii() and any("\ud800" <= sign <= "\udfff" for sign in value):
@@ -80,6 +86,7 @@ def as_text(value: object, what: str) -> str:
 
 def as_id(value: object, what: str) -> str:
     """Return an id: text or a whole number."""
+    _check_given(value, what)
     if value == "":
         raise WrongLineError(f"the {what} is empty")
     if isinstance(value, bool) or not isinstance(value, (str, int)):
@@ -88,6 +95,7 @@ def as_id(value: object, what: str) -> str:
 
 
 def as_number(value: object, what: str) -> float:
+    _check_given(value, what)
     try:
         number = float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
     except OverflowError:

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from ragworth import parquet
 from ragworth.formats.compression import SPREADSHEETS
-from ragworth.formats.files import BOM, open_file
 from ragworth.formats.frames import read_parquet
+from ragworth.formats.log_files import read_beginning
 
 MAX_DEPTH = 2
 """How many folders down files are looked for."""
@@ -126,15 +126,11 @@ def read_head(file: CandidateFile, scratch: Path) -> FileHead | None:
     """How a file begins; None where it is no text. ``scratch`` is a folder for copies."""
     if file.plain.endswith(".parquet"):
         return _read_rows(file, scratch)
-    with open_file(file.path) as stream:
-        data = stream.read(HEAD_BYTES)
-        whole = not stream.read(1)
+    data, whole = read_beginning(file.path, HEAD_BYTES)
     if b"\0" in data:
         return None
-    data = data.removeprefix(BOM)
     if whole:
         return FileHead(file, file.path, True, data)
-    data = data[: data.rfind(b"\n") + 1]
     return FileHead(file, _copy_head(file, data, scratch), False, data)
 
 

@@ -84,7 +84,7 @@ def guess_kinds(head: FileHead) -> list[Guess]:
     lines = [line for line in split_lines(head.data)[:SAMPLE_LINES] if line.strip()]
     rows = [line for line in lines if is_row(line)]
     if not lines and not head.file.plain.endswith(".parquet"):
-        raise FormatError("it is empty" if head.whole else "its first line is too long to be looked at")
+        raise FormatError("it is empty")
     if (guess := _guess_trec(head, [line.split() for line in rows])) is not None:
         return [guess]
     if (guess := _guess_pairs(head, lines)) is not None:
