@@ -35,7 +35,7 @@ def test_abstention_by_the_first_token() -> None:
     script = by_passage({"p1": declines(0.25, I=0.125, Sorry=0.0625), "p2": declines(0.75)}, declines(0.9))
     found = annotate("abstention", RUN, WORLD, Scripted(script), k=2)
     assert column(found, "value") == {"p1": 0.25, "p2": 0.75}
-    assert column(found, "p") == {"p1": 0.25, "p2": 0.75}
+    assert column(found, "p_raw") == {"p1": 0.25, "p2": 0.75}
     # other ways to begin a refusal, and what is left: 1 − 0.25 − 0.1875
     assert column(found, "declines") == {"p1": 0.1875, "p2": 0.0}
     assert column(found, "answers") == {"p1": 0.5625, "p2": 0.25}
@@ -61,7 +61,7 @@ def test_abstention_by_samples() -> None:
     model = Sampler(texts)
     found = annotate("abstention", RUN, WORLD, model, k=1, estimator="sampled", seed=7)
     row = found.frame.row(0, named=True)
-    assert (row["value"], row["p"], row["declines"], row["answers"]) == (0.75, 0.75, 0.125, 0.25)
+    assert (row["value"], row["p_raw"], row["declines"], row["answers"]) == (0.75, 0.75, 0.125, 0.25)
     # Wilson with z = 1.96, z² = 3.8415, n = 16:
     #   middle  0.75 + 3.8415/32                        = 0.87005
     #   half    1.96·√(0.75·0.25/16 + 3.8415/(4·16²))   = 1.96·√0.0154702 = 0.24378

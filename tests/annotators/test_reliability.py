@@ -108,7 +108,7 @@ def test_probabilities_are_compared_as_quantities() -> None:
     assert found["other order", "Spearman ρ"].value == pytest.approx(1)
     assert found["other order", "mean difference"].value == pytest.approx(0.1)
     # Declining speaks against a passage: the good ones have the lower p.
-    assert found["given labels", "AUC of p"].value == 1
+    assert found["given labels", "AUC of p_raw"].value == 1
 
 
 def test_an_own_prompt_without_its_other_order_is_not_compared_with_ours(tmp_path: Path) -> None:

@@ -401,7 +401,7 @@ def declining(passages: float, controls: float | Failure) -> Scripted:
 def test_a_model_that_never_declines_is_unfit() -> None:
     found = annotate("abstention", RUN, WORLD, declining(0.001, 0.002))
     without(found, UNFIT_MODEL)
-    assert found.frame["p"].to_list() == [0.001] * 4, "what it said is kept beside"
+    assert found.frame["p_raw"].to_list() == [0.001] * 4, "what it said is kept beside"
     assert any("unfit" in note for note in found.notes)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from benchmarks import simulated_reader as simulated
 from benchmarks.simulated_reader import Reader
@@ -14,11 +16,15 @@ class Opened:
 
     def __init__(self) -> None:
         self.reader = Reader()
+        self.declining: float | None = None
+        """The calibration that the models come with."""
         self.models: list[Scripted] = []
 
     def __call__(self, spec: str = "", **options: object) -> Scripted:
-        self.models.append(simulated.model(self.reader)(spec, **options))
-        return self.models[-1]
+        made = simulated.model(self.reader)(spec, **options)
+        made.card = replace(made.card, declining=self.declining)
+        self.models.append(made)
+        return made
 
     @property
     def calls(self) -> int:

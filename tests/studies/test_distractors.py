@@ -48,6 +48,19 @@ def test_hard_distractors_cost_what_was_planted(tmp_path: Path, opened: Opened) 
     assert metrics["nDCG(ideal=retrieved)@3"] == metrics["P@3"] == metrics["RR@3"] == 0 and metrics["UDCG@3"] > 0
 
 
+def test_the_published_design_reads_the_models_own_p(tmp_path: Path, opened: Opened) -> None:
+    opened.declining = 2.402
+    place = collection(tmp_path / "w", queries=40)
+    # Divided by 2.402, log-odds of 0.9 (the surest distractor) are those of 0.71: none is hard.
+    with pytest.raises(InputError, match="fewer than 1 hard distractor"):
+        ragworth.study("distractors", place, keep=False, k=2)
+    found = ragworth.study("distractors", place, protocol="paper", keep=False, k=2)
+    judgments = found.cases[0].results.judgments
+    assert judgments is not None
+    assert all(source.endswith("raw p") for source in judgments.of("abstention")["source"])
+    assert any(note.startswith("p_abstain is the raw p of") for note in found.findings.notes)
+
+
 def test_the_position_of_the_relevant_passage_is_drawn_for_each_query(tmp_path: Path, opened: Opened) -> None:
     found = ragworth.study("distractors", collection(tmp_path / "w", queries=60), keep=False, **LIMITS)
     shown = contexts(found.cases[0])

@@ -22,6 +22,7 @@ from ragworth.tasks.answerability import answerability_labels, calibrate
 from ragworth.tasks.labels import choose_label_method
 from tests.annotators.samples import QUESTIONS, RUN, WORLD, by_passage, by_text, column
 
+LABELS = {"query": ["q1", "q1"], "passage": ["p1", "p2"], "relevance": [1, 0]}
 SAID: dict[str, ScriptedReply] = {"p1": {"NO-RESPONSE": 0.1}, "p2": {"NO-RESPONSE": 0.9}}
 
 
@@ -43,14 +44,30 @@ def test_a_probability_is_calibrated() -> None:
     assert 0 <= calibrate(5e-324, replace(card, declining=0.3)) < calibrate(1 - 2**-53, card) <= 1
 
 
-MAPPED = "answerability, a probability mapped to 0–5"
+MAPPED = "answerability, calibrated p (log-odds / 2), mapped to 0–5"
 
 
-def test_abstention_is_calibrated_and_keeps_what_the_model_said() -> None:
-    found = annotate("abstention", RUN, WORLD, reader(), k=2)
-    assert column(found, "value") == pytest.approx({"p1": 0.25, "p2": 0.75})
-    assert column(found, "p") == {"p1": 0.1, "p2": 0.9}
-    assert all(source.endswith("· first-token, calibrated") for source in found.frame["source"])
+@pytest.mark.parametrize(
+    ("settings", "chosen", "words"),
+    [({}, "p_calibrated", "calibrated p (log-odds / 2)"), ({"calibrated": False}, "p_raw", "raw p")],
+)
+def test_abstention_has_both_p_and_says_which_is_its_value(settings: Any, chosen: str, words: str) -> None:
+    found = annotate("abstention", RUN, WORLD, reader(), k=2, **settings)
+    assert column(found, "p_raw") == {"p1": 0.1, "p2": 0.9}
+    assert column(found, "p_calibrated") == pytest.approx({"p1": 0.25, "p2": 0.75})
+    for name in ("value", "low", "high"):  # this model knows its probabilities exactly
+        assert column(found, name) == column(found, chosen)
+    assert all(source.endswith(f"· first-token, {words}") for source in found.frame["source"])
+    assert f"p_abstain is the {words} of 2 passages" in found.notes
+    scores = ragworth.score(RUN, [found.table, ragworth.Judgments(LABELS)], ["UDCG@2"])
+    assert f"p_abstain is the {words} of 2 passages" in scores.notes
+
+
+def test_a_model_without_a_calibration_has_one_p() -> None:
+    found = annotate("abstention", RUN, WORLD, reader(declining=None), k=2)
+    assert column(found, "value") == column(found, "p_raw") == {"p1": 0.1, "p2": 0.9}
+    assert column(found, "p_calibrated") == {"p1": None, "p2": None}
+    assert not [note for note in found.notes if note.startswith("p_abstain is")]
 
 
 def test_relevance_is_whether_it_answers() -> None:
@@ -58,7 +75,10 @@ def test_relevance_is_whether_it_answers() -> None:
     assert column(found, "value") == {"p1": 1.0, "p2": 0.0}
     assert column(found, "p") == pytest.approx({"p1": 0.75, "p2": 0.25})
     assert column(found, "expected") == column(found, "mass") == {"p1": None, "p2": None}
-    assert all("abstention@" in source and source.endswith("· answerability") for source in found.frame["source"])
+    assert all(
+        "abstention@" in source and source.endswith("· answerability, calibrated p (log-odds / 2)")
+        for source in found.frame["source"]
+    )
 
 
 def test_at_even_odds_a_passage_is_relevant() -> None:

@@ -17,8 +17,9 @@ from ragworth.annotators.control_questions import CONTROL_QUESTIONS
 from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.llm.contract import Choose, Chosen, Generate, Generated, Prompt
 from ragworth.llm.sampled import wilson_interval
-from ragworth.tables import OK
-from ragworth.tasks.answerability import answerability_labels, calibrate, declining_label
+from ragworth.metrics.reader_judgments import abstention_notes
+from ragworth.tables import OK, Judgments
+from ragworth.tasks.answerability import answerability_labels, calibrate, declining_label, name_p
 from ragworth.tasks.findings import UNFIT_MODEL, AspectValues, require_abilities, value_unless_cut
 from ragworth.tasks.options import option, prompt_option
 from ragworth.text_match.refusals import find_refusal
@@ -30,7 +31,9 @@ class AbstentionAnnotator(Annotator):
 
     ``first-token`` is the probability of the abstention label's first token, out of the whole softmax; ``sequence``
     the product over all its tokens; ``sampled`` the share of samples that decline, for models that tell no
-    probabilities. Which one was used is in the source of every value.
+    probabilities. A model that was trained to decline may come with a calibration, as the embedded reader does:
+    ``p_raw`` is its own p, ``p_calibrated`` the other, and ``calibrated`` says which of them is the value, to which
+    ``low`` and ``high`` belong. The source of every value names the estimator and the p.
     """
 
     prompt: str = prompt_option("abstention")
@@ -40,6 +43,7 @@ class AbstentionAnnotator(Annotator):
     samples: int = option(16, "samples, where p is sampled", low=1)
     temperature: float = option(1.0, "temperature of these samples", low=0.01)
     seed: int = option(0, "seed of these samples", low=0)
+    calibrated: bool = option(True, "calibrate p if the model comes with a calibration; otherwise p is its own")
     floor: float = option(0.05, "a model whose every p is below this, or above 1 less this, is unfit", low=0, high=1)
     keep_cut: bool = option(False, "keep values of passages that did not fit whole")
 
@@ -50,7 +54,8 @@ class AbstentionAnnotator(Annotator):
     worth: ClassVar[float] = -1.0
     swapped: ClassVar[bool] = True
     details: ClassVar[Mapping[str, Any]] = {
-        "p": pl.Float64,
+        "p_raw": pl.Float64,
+        "p_calibrated": pl.Float64,
         "declines": pl.Float64,
         "answers": pl.Float64,
         "low": pl.Float64,
@@ -89,11 +94,15 @@ class AbstentionAnnotator(Annotator):
         (outcome,) = yield [Choose(prompt, answerability_labels(self.card, self._label), estimator)]
         chosen = require_response(outcome, Chosen)
         p, *others = chosen.probabilities
-        detail: dict[str, Any] = {"p": p, "low": chosen.low[0], "high": chosen.high[0], "cut": chosen.usage.cut}
+        raw = [min(1.0, each) for each in (p, chosen.low[0], chosen.high[0])]
+        calibrated = [calibrate(each, self.card) for each in raw]
+        value, low, high = calibrated if self.calibrated else raw
+        detail: dict[str, Any] = {"p_raw": raw[0], "low": low, "high": high, "cut": chosen.usage.cut}
+        if self.card.declining is not None:
+            detail["p_calibrated"] = calibrated[0]
         if others:
             detail |= {"declines": sum(others), "answers": max(0.0, 1 - p - sum(others))}
-        value = calibrate(min(1.0, p), self.card)
-        how = chosen.estimator if self.card.declining is None else f"{chosen.estimator}, calibrated"
+        how = ", ".join((chosen.estimator, *name_p(self.card, calibrated=self.calibrated)))
         return AspectValues({"abstention": value_unless_cut(value, chosen.usage, self.keep_cut)}, detail, how)
 
     def _sampled(self, prompt: Prompt) -> Program[AspectValues]:
@@ -110,7 +119,7 @@ class AbstentionAnnotator(Annotator):
         others = sum(find_refusal(text) is not None for text in said if not text.upper().startswith(label))
         share = (exact + others) / len(said)
         low, high = wilson_interval(exact + others, len(said))
-        parts = {"p": share, "declines": others / len(said), "answers": 1 - share, "low": low, "high": high}
+        parts = {"p_raw": share, "declines": others / len(said), "answers": 1 - share, "low": low, "high": high}
         value = value_unless_cut(share, made.usage, self.keep_cut)
         return AspectValues({"abstention": value}, parts | {"raw": raw, "cut": made.usage.cut}, f"sampled({len(said)})")
 
@@ -118,14 +127,16 @@ class AbstentionAnnotator(Annotator):
         self, frame: pl.DataFrame, controls: Sequence[AspectValues | NoValue]
     ) -> tuple[pl.DataFrame, list[str]]:
         """Withdraw all values of a model that never declines, or always, whatever the controls ask it."""
+        said = abstention_notes(Judgments.trusted(frame))
         half = len(controls) // 2
         without, with_answer = (_control_values(part) for part in (controls[:half], controls[half:]))
         if not without or not with_answer:
             note = "whether the model declines where it should could not be checked: the control questions failed"
-            return frame, [note]
+            return frame, [*said, note]
         notes = [
+            *said,
             f"control questions: the model declines with p = {mean(without):.3f} in the mean where the passage lacks "
-            f"the answer (from {min(without):.3f} to {max(without):.3f}), with {mean(with_answer):.3f} where it has it"
+            f"the answer (from {min(without):.3f} to {max(without):.3f}), with {mean(with_answer):.3f} where it has it",
         ]
         every = [*frame["value"].drop_nulls().to_list(), *without, *with_answer]
         least, most = min(every), max(every)

@@ -14,7 +14,6 @@ import polars as pl
 from ragworth.annotators.contract import AnnotationItem, AnnotationUnit, Annotator
 from ragworth.calls.programs import NoValue, Program
 from ragworth.tasks.answerability import (
-    RATED_ANSWERABILITY,
     RATED_ANSWERABILITY_NOTE,
     ask_answerability,
     declining_label,
@@ -70,7 +69,7 @@ class RatingAnnotator(Annotator):
             prompt = self.ask("abstention", query=question, passage=passage)
             label = declining_label(self.template("abstention"))
             found = yield from ask_answerability(prompt, RATING_SCALE, self.card, label)
-            found = found._replace(estimator=RATED_ANSWERABILITY)
+            found = found._replace(estimator=f"{found.estimator}, mapped to 0–5")
         else:
             prompt = self.ask("rating", subquestion=question, passage=passage)
             found = yield from ask_label(prompt, self.scale("rating"), self.card, self._way, length=self.length)

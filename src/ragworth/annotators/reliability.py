@@ -136,7 +136,7 @@ def _check_against_relevance(
         said, label = ((sure[name] >= LEVEL).to_numpy() * 1.0 for name in ("value", "label"))
         checks.append(kappa(title, said, label, sure["query"].to_numpy(), total, weighted=False, of=of))
     # Where there is a probability it says more than the label, also where the model's values were withdrawn.
-    column = next((name for name in ("p", "expected") if name in both.columns and both[name].count()), "value")
+    column = next((name for name in ("p_raw", "p", "expected") if name in both.columns and both[name].count()), "value")
     known = both.drop_nulls([column])
     relevant, groups = (known["label"] >= LEVEL).to_numpy(), known["query"].to_numpy()
     values = annotator.worth * known[column].to_numpy()

@@ -20,7 +20,6 @@ from ragworth.graders.contract import Grader
 from ragworth.tables import OK
 from ragworth.tasks.answerability import (
     DECLINING,
-    RATED_ANSWERABILITY,
     RATED_ANSWERABILITY_NOTE,
     ask_answerability,
     declining_label,
@@ -139,7 +138,7 @@ class CoverageGrader(Grader):
         if self._way == "answerability":
             prompt = self.template.render({"passage": text, "query": question.text})
             found = yield from ask_answerability(prompt, RATING_SCALE, self.model, declining_label(self.template))
-            found = found._replace(estimator=RATED_ANSWERABILITY)
+            found = found._replace(estimator=f"{found.estimator}, mapped to 0–5")
         else:
             prompt = self.template.render({"passage": text, "subquestion": question.text})
             found = yield from ask_label(prompt, self.scale, self.model, self._way, length=self.length)

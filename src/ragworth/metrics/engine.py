@@ -16,7 +16,7 @@ from ragworth.metrics.block_builder import ShownContexts
 from ragworth.metrics.declaration import UNIVERSES, Metric
 from ragworth.metrics.ground_truth import ASPECT_SCALES, query_numbers
 from ragworth.metrics.parsing import Metrics, parse_all
-from ragworth.metrics.reader_judgments import READER_JUDGED, READER_REASON, reader_judged
+from ragworth.metrics.reader_judgments import READER_JUDGED, READER_REASON, abstention_notes, reader_judged
 from ragworth.metrics.scoring_job import ScoringJob
 from ragworth.metrics.scoring_notes import (
     check_overlap,
@@ -65,6 +65,8 @@ def score_tables(
         notes += [*unlabelled_notes(job), *depth_notes(job)]
     notes += _withdraw_reader_judged(parts, contexts, judgments, wanted, max_rank)
     notes += cut_ranking_notes(parts, wanted)
+    if any("abstention" in metric.needs for metric in wanted):
+        notes += abstention_notes(judgments)
     if tokens is not None and any("tokens" in metric.needs for metric in wanted):
         notes.append(f"tokens counted by: {tokens.counter}")
     ordered = [parts[system, str(metric)] for system in shown.systems for metric in wanted]

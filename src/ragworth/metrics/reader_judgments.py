@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from ragworth.tables import Judgments
+from ragworth.errors import format_count, format_list
+from ragworth.tables import OK, Judgments
 
 UNLABELLED_SOURCES = r" · |^containment "
 """Sources of relevance by a model and its prompt, or by a match with accepted answers."""
@@ -25,6 +26,9 @@ ANSWERS_SHOWN = "accepted answers shown"
 _MODEL = r"^(.+?) · "
 """The model in the source of a judgment that ragworth made."""
 
+_NAMED_P = r"((?:calibrated|raw) p\b.*)$"
+"""The p of a model that has two, in the source of a judgment that ragworth made."""
+
 
 def reader_judged(judgments: Judgments | None) -> pl.DataFrame:
     """query, passage: passages whose relevance was judged by the model whose abstention they have."""
@@ -38,6 +42,16 @@ def reader_judged(judgments: Judgments | None) -> pl.DataFrame:
         return none
     mine = _of_models(judgments, "relevance", relevance, shared)
     return mine.join(_of_models(judgments, "abstention", readers, shared), on=[*keys, "model"], how="semi").select(keys)
+
+
+def abstention_notes(judgments: Judgments | None) -> list[str]:
+    """Say which p metrics read, if the reader has a calibrated one besides its own."""
+    if judgments is None:
+        return []
+    known = judgments.having("aspect", ["abstention"]).frame.filter(pl.col("status") == OK)
+    named = known["source"].str.extract(_NAMED_P).drop_nulls().value_counts()
+    words = [f"the {name} of {format_count(count, 'passage')}" for name, count in named.sort("source").iter_rows()]
+    return [f"p_abstain is {format_list(words)}"] if words else []
 
 
 def _judges(judgments: Judgments, aspect: str) -> pl.DataFrame:

@@ -50,7 +50,10 @@ def fit_workspace(space: Workspace, study: Study) -> Workspace:
         grades=grades if study.answers else {},
         graded=() if study.answers else space.graded,  # outcomes in files are of other contexts
     )
-    return study.fit(made).with_settings(study.design.tasks if study.design is not None else {})
+    fitted = study.fit(made)
+    if study.design is None:
+        return fitted
+    return fitted.with_settings({"abstention": {"calibrated": False}, **study.design.tasks})
 
 
 class Bench(StageSession):

@@ -18,6 +18,7 @@ import polars as pl
 
 from ragworth.conversations import cluster_labels, cluster_notes
 from ragworth.errors import InputError
+from ragworth.metrics.reader_judgments import abstention_notes
 from ragworth.report.study.page import StudyPage, TableText
 from ragworth.results import Results
 from ragworth.score_rows import half_grade_notes
@@ -86,7 +87,8 @@ class Published:
     settings: of the study.
     metrics: without their cutoff; none: those of the study.
     queries: how many the paper studies for each collection; None: all.
-    tasks: settings of the tasks (``answers``, or the name of an annotator or grader).
+    tasks: settings of the tasks (``answers``, or the name of an annotator or grader). In every published design, p of
+        abstention is the model's own, never a calibrated one.
     differences: what is still different here.
     """
 
@@ -178,7 +180,7 @@ class Study:
         page = StudyPage(self.question, self.tables(), cases)
         for case in cases:
             page.leave_out(case, case.left_out)
-            page.note(case, *cluster_notes(case.results.conversations))
+            page.note(case, *cluster_notes(case.results.conversations), *abstention_notes(case.results.judgments))
             if self.predicts and case.is_designed:
                 page.note(case, *half_grade_notes(case.results, getattr(self, "outcome", None)))
             self.examine(case, page)

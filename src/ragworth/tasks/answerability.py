@@ -20,9 +20,6 @@ REFUSAL_LABELS = ("I", "Sorry", "Unknown")
 """How models begin when they decline in other words. If it costs nothing, their probability counts too."""
 
 
-RATED_ANSWERABILITY = "answerability, a probability mapped to 0–5"
-"""The estimator of ratings that are answerability, for their source."""
-
 RATED_ANSWERABILITY_NOTE = (
     "the ratings are answerability, not graded quality: the probability that the model answers the sub-question from "
     "the text, mapped to 0–5"
@@ -44,11 +41,19 @@ def answerability_labels(card: Card, label: str = NO_RESPONSE_LABEL) -> tuple[st
 
 def calibrate(p: float, card: Card) -> float:
     """Calibrate a probability of declining: divide its log-odds by the model's temperature, if it has one."""
-    if card.declining is None or not 0 < p < 1:
+    p = min(1.0, p)
+    if card.declining is None or p in (0, 1):
         return p
     odds = (math.log(p) - math.log1p(-p)) / card.declining
     small = math.exp(-abs(odds))  # never too large a number, whatever the odds
     return 1 / (1 + small) if odds >= 0 else small / (1 + small)
+
+
+def name_p(card: Card, *, calibrated: bool) -> tuple[str, ...]:
+    """Name the p that counts, for the source of a value: nothing if the model has only its own."""
+    if card.declining is None:
+        return ()
+    return (f"calibrated p (log-odds / {card.declining:g})" if calibrated else "raw p",)
 
 
 def ask_answerability(
@@ -57,11 +62,12 @@ def ask_answerability(
     """Turn the probability that the model answers into a value on the scale, from lowest to highest."""
     (outcome,) = yield [Choose(prompt, answerability_labels(card, label))]
     chosen = require_response(outcome, Chosen)
-    answers = 1 - calibrate(min(1.0, chosen.probabilities[0]), card)
+    answers = 1 - calibrate(chosen.probabilities[0], card)
     low, high = min(scale.values), max(scale.values)
     expected = low + answers * (high - low)
     number = min(range(len(scale.values)), key=lambda n: (abs(scale.values[n] - expected), n))
     shares = (answers, 1 - answers) if len(scale.values) == 2 else None
+    estimator = ", ".join(("answerability", *name_p(card, calibrated=True)))
     return LabelResult(
-        scale.labels[number], scale.values[number], chosen.usage, None, shares, expected, None, "answerability"
+        scale.labels[number], scale.values[number], chosen.usage, None, shares, expected, None, estimator
     )

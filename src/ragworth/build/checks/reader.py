@@ -106,7 +106,7 @@ class Reader(Task[Reading, ReaderReply, ReaderResult]):
         (outcome,) = yield [Choose(prompt, answerability_labels(self.card, declining_label(template)))]
         chosen = require_response(outcome, Chosen)
         reject_cut_passage(chosen.usage, keep=False)
-        p = calibrate(min(1.0, chosen.probabilities[0]), self.card)
+        p = calibrate(chosen.probabilities[0], self.card)
         if p >= DECLINES:
             return ReaderReply(p, None)
         return ReaderReply(p, (yield from self._answer(prompt, template)))

@@ -54,8 +54,9 @@ def run_score(state: EvaluationState) -> None:
             folder=state.space.folder,
             complete=not state.material.logged,
         )
-        # What came with the contexts was told with them, and so were the queries that a log lacks.
-        notes = [note for note in found.notes if note not in state.contexts.notes and not note.endswith(NOT_IN_RUN)]
+        # Earlier stages told what came with the contexts and the judgments, and the queries that a log lacks.
+        told = {*state.contexts.notes, *(note for stage in state.stages for note in stage.get("notes", ()))}
+        notes = [note for note in found.notes if note not in told and not note.endswith(NOT_IN_RUN)]
         notes += unlabelled_copy_notes(state.contexts, judgments, state.collection.passages)
         return StageResult({}, {"notes": notes}, tables={"scores": found})
 

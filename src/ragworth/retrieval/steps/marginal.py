@@ -93,7 +93,7 @@ class Marginal(LlmReranker):
         prompt = template.render({"query": materials.texts.query(query), "passages": shown})
         (outcome,) = yield [Choose(prompt, answerability_labels(materials.card, declining_label(template)))]
         chosen = require_response(outcome, Chosen)
-        declines = calibrate(min(1.0, chosen.probabilities[0]), materials.card)
+        declines = calibrate(chosen.probabilities[0], materials.card)
         if declines <= 0 or declines >= 1:
             return PassageScore(MOST_ODDS if declines <= 0 else -MOST_ODDS, chosen.usage)
         return PassageScore(math.log1p(-declines) - math.log(declines), chosen.usage)
