@@ -19,7 +19,7 @@ from figures.running import ROOT, Run
 
 SLIPS = {"ana": 0.04, "ben": 0.10, "cleo": 0.16}
 """People who follow the deterministic grader, and how often each of them slips."""
-GRADES = {1.0: "correct", 0.5: "partially-correct", 0.0: "abstained", -1.0: "wrong"}
+GRADES = {1.0: "correct", 0.0: "abstained", -1.0: "wrong"}
 EXAMPLE_FILES = ("queries.jsonl", "passages.jsonl", "qrels.txt")
 DOWN, ENTER = "\ue015", "\ue007"
 

@@ -55,7 +55,7 @@ length = 64
 model = {use = "gguf:m.gguf", threads = 2}
 
 [grades]
-deterministic = {partial = false}
+deterministic = {citations = false}
 judge = {model = "embedded"}
 files = ["outcomes.csv"]
 
@@ -125,7 +125,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     writing = AnswerConfig(TaskConfig({"length": 64}, ModelSpec("gguf:m.gguf", {"threads": 2})), True, True, True)
     assert space.answers == writing
     assert dict(space.grades) == {
-        "deterministic": TaskConfig({"partial": False}),
+        "deterministic": TaskConfig({"citations": False}),
         "judge": TaskConfig({}, ModelSpec("embedded")),
     }
     assert (space.graded, space.metrics, space.baseline) == (("outcomes.csv",), ("UDCG@5", "nDCG@5"), "bm25")

@@ -1,6 +1,6 @@
 """Outcomes of answers as scores, so that they are compared like metrics.
 
-A three-way grade (1 correct, 0.5 partially correct, 0 abstained, −1 wrong) gives three outcomes besides itself:
+A three-way grade (1 correct, 0 abstained, −1 wrong) gives three outcomes besides itself:
 
 ========= ===================================== =========
 outcome   value for a query                     better
@@ -10,8 +10,8 @@ wrong     share that is wrong                   lower
 abstained share that declines                   neither
 ========= ===================================== =========
 
-A partially correct answer is right, though no passage that was shown supports it, so it counts as correct here. An
-answer without a grade is missing: it is never counted as wrong.
+What people call partially correct (0.5) counts as correct here. An answer without a grade is missing: it is never
+counted as wrong.
 """
 
 from __future__ import annotations
@@ -44,7 +44,27 @@ OUR_GRADERS = r"^deterministic|\bgrade(-swapped)?@"
 OUR_SOURCES = r"^(deterministic|text)( |$)| · "
 """Sources of all grades that graders of ours gave: the name of the grader, or model, prompt and method."""
 VERDICT_WORDS = frozenset(
-    ("correct", "correctness", "correctly", "accurate", "accuracy", "pass", "passed", "success", "successful", "grade", "verdict", "score", "rating", "overall", "quality", "is", "answer", "response", "judge")
+    (
+        "correct",
+        "correctness",
+        "correctly",
+        "accurate",
+        "accuracy",
+        "pass",
+        "passed",
+        "success",
+        "successful",
+        "grade",
+        "verdict",
+        "score",
+        "rating",
+        "overall",
+        "quality",
+        "is",
+        "answer",
+        "response",
+        "judge",
+    )
 )
 """Words in the names of grades that say how good an answer is as a whole."""
 SEVERAL_ANSWERS = "several-answers"
@@ -63,7 +83,7 @@ OUTCOME_TYPES = {
     "correct": OutcomeType("answers that are correct"),
     "wrong": OutcomeType("answers that are wrong", -1),
     "abstained": OutcomeType("answers that decline", 0),
-    GRADE: OutcomeType("grade: 1 correct, 0.5 partially correct, 0 abstained, −1 wrong", 1, (-1.0, 1.0)),
+    GRADE: OutcomeType("grade: 1 correct, 0 abstained, −1 wrong", 1, (-1.0, 1.0)),
     "em": OutcomeType("exact match with an accepted answer"),
     "f1": OutcomeType("token F1 with the closest accepted answer"),
     "containment": OutcomeType("answers that contain an accepted answer"),

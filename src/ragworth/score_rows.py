@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import compress
 from typing import NamedTuple
 
@@ -20,15 +21,19 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 GRADE = "grade"
-"""The outcome that studies take where there is one: correct 1, partially correct ½, abstained 0, wrong −1."""
+"""The outcome that studies take where there is one: correct 1, abstained 0, wrong −1, by the answer alone."""
+
+PARTIAL_GRADE = "grade(partial)"
+"""The grade of Trappolini et al., in which a correct answer from a context without a relevant passage counts half.
+
+It contains the labels that metrics of relevance are made of: they go with it also if the model ignores its passages. So
+it is shown beside the grade under the protocol of that paper, and no sentence rests on it.
+"""
 
 NO_GRADES_REMEDY = "see why the answers have no grades: outcomes.parquet, column status"
 
 DIGITS = 12
 """Sums of the same passages in another order differ by rounding; a rank correlation would see an order in that."""
-
-HALF_SHARE = 0.1
-"""Share of half grades from which a note says where they come from."""
 
 
 class ScoreRows(NamedTuple):
@@ -95,6 +100,9 @@ def aspect_of(outcomes: Outcomes | None, wanted: str | None, name: str = "") -> 
     if not known:
         remedy = "have answers graded: [answers] and [grades] in the workspace"
         raise InputError(f"{where}there are no outcomes", remedy=remedy)
+    if wanted == PARTIAL_GRADE:
+        found = f"{where}{PARTIAL_GRADE} contains the labels that metrics read, so they go with it by construction"
+        raise InputError(found, expected=format_list([name for name in known if name != PARTIAL_GRADE], 12))
     if wanted is not None and wanted not in known:
         raise InputError(f"{where}there is no outcome {wanted!r}", expected=format_list(known, 12))
     if wanted is None and GRADE not in known and len(known) > 1:
@@ -105,7 +113,11 @@ def aspect_of(outcomes: Outcomes | None, wanted: str | None, name: str = "") -> 
 
 def rows_of(results: Results, wanted: str | None = None, metrics: Sequence[str] = (), name: str = "") -> ScoreRows:
     """Scores beside an outcome, for all contexts that have one."""
-    aspect = aspect_of(results.outcomes, wanted, name)
+    return rows_of_aspect(results, aspect_of(results.outcomes, wanted, name), metrics, name)
+
+
+def rows_of_aspect(results: Results, aspect: str, metrics: Sequence[str] = (), name: str = "") -> ScoreRows:
+    """Scores beside an outcome that is there."""
     assert results.outcomes is not None
     every = results.outcomes.frame.filter(pl.col("aspect") == aspect)
     outcome = every.filter(pl.col("status") == OK).select("system", "query", pl.col("value").alias("outcome"))
@@ -133,25 +145,20 @@ def rows_of(results: Results, wanted: str | None = None, metrics: Sequence[str] 
     )
 
 
-def half_grade_notes(results: Results, outcome: str | None = None) -> list[str]:
-    """Note grades of a study's contexts that depend on relevance labels, which metrics of relevance read as well.
-
-    A correct answer counts as half if no relevant passage was shown. So such metrics agree with the grades of a model
-    that ignores its passages.
-    """
-    every = results.said_of_answers(GRADE)
-    if every is None or "relevant_shown" not in every.columns or outcome not in (None, GRADE):
-        return []
-    graded = every.filter(pl.col("label").is_not_null())
-    half = graded.filter((pl.col("label") == "partially-correct") & ~pl.col("relevant_shown")).height
-    if half < HALF_SHARE * max(graded.height, 1):
-        return []
-    return [
-        f"{half:,} of {format_count(graded.height, 'answer')} are correct although no relevant passage was shown, and "
-        "count as half because of the labels. Metrics of relevance read the same labels, so this part of their "
-        "correlation says nothing of the answers; with partial = false for the grader under [grades], such answers are "
-        "correct"
-    ]
+def with_partial_grades(results: Results) -> Results:
+    """The same results with `PARTIAL_GRADE` as another outcome, for contexts with one answer."""
+    graded = results.outcomes_of(GRADE).filter(pl.col("value").is_in([1.0, 0.0, -1.0]))
+    if results.outcomes is None or results.judgments is None or not graded.height:
+        return results
+    relevant = results.judgments.of("relevance").filter(pl.col("value") >= 1).select("query", "passage")
+    shown = results.contexts.frame.join(relevant, on=["query", "passage"], how="semi")
+    hits = shown.select("system", "query", pl.lit(True).alias("hit")).unique()
+    half = (pl.col("value") == 1.0) & pl.col("hit").is_null()
+    made = graded.join(hits, on=["system", "query"], how="left", maintain_order="left").with_columns(
+        aspect=pl.lit(PARTIAL_GRADE), value=pl.when(half).then(0.5).otherwise("value")
+    )
+    frame = pl.concat([results.outcomes.frame, made.select(results.outcomes.frame.columns)])
+    return replace(results, outcomes=Outcomes.trusted(frame))
 
 
 def _numbered(names: Sequence[str]) -> npt.NDArray[np.int64]:

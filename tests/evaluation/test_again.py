@@ -139,7 +139,7 @@ def test_labels_change_what_an_oracle_shows(tmp_path: Path, models: Models) -> N
 
 
 def test_another_setting_of_a_grader_grades_again(done: Path, models: Models) -> None:
-    change(done, "deterministic = true", "deterministic = {partial = false}")
+    change(done, "deterministic = true", "deterministic = {citations = false}")
     assert fresh(done) == {"grade.deterministic"}
 
 

@@ -1,4 +1,4 @@
-"""What was shown for an answer: as recorded, as given, or not known; and what that does to its grade."""
+"""What was shown for an answer: as recorded, as given, or not known."""
 
 from __future__ import annotations
 
@@ -11,11 +11,6 @@ import ragworth
 from ragworth.errors import InputError
 from ragworth.graders.grading import to_answer_book
 
-TEXTS = ragworth.Collection.of(
-    queries={"query": ["q1", "q2", "q3"], "text": ["Who built the mill?", "Who swims?", "Who sings?"]},
-    answers={"query": ["q1", "q2", "q3"], "text": ["Ann", "ducks", "larks"]},
-    relevance={"q1": {"a": 1}, "q2": {"c": 1}, "q3": {"d": 1}},
-)
 RIGHT = {"q1": "Ann", "q2": "ducks", "q3": "larks"}
 
 
@@ -23,23 +18,15 @@ def rows(system: str, shown: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"system": system, "query": query, "text": RIGHT[query], "shown": ids} for query, ids in shown.items()]
 
 
-def graded(answers: Any, contexts: Any = None) -> Any:
-    return ragworth.grade("deterministic", answers, TEXTS, contexts=contexts)
-
-
 def test_one_recorded_query_says_nothing_about_the_others() -> None:
-    """A correct answer is not downgraded because of what is not known."""
-    found = graded(rows("x", {"q1": ["b"], "q2": None, "q3": []}))
-    # Of q1 b was shown, which is not relevant; of q3 nothing was; of q2 nobody knows.
-    assert found.frame["label"].to_list() == ["partially-correct", "correct", "partially-correct"]
-    assert found.frame["relevant_shown"].to_list() == [False, None, False]
-    assert found.notes == ("what was shown is not known for 1 of 3 answers; partial correctness not applied to it",)
+    book = to_answer_book(rows("x", {"q1": ["b"], "q2": None, "q3": []}))
+    assert [book.shown("x", query) for query in RIGHT] == [("b",), None, ()]
 
 
 def test_a_run_that_lacks_a_query_does_not_say_that_nothing_was_shown() -> None:
     run = ragworth.Contexts({"q1": {"b": 1.0}}, system="x", empty=[("x", "q3")])
-    found = graded(ragworth.Answers(rows("x", dict.fromkeys(RIGHT))), run)
-    assert found.frame["label"].to_list() == ["partially-correct", "correct", "partially-correct"]
+    book = to_answer_book(ragworth.Answers(rows("x", dict.fromkeys(RIGHT))), run)
+    assert [book.shown("x", query) for query in RIGHT] == [("b",), None, ()]
 
 
 def test_what_is_given_fills_in_what_was_not_recorded() -> None:
@@ -59,30 +46,12 @@ def test_what_is_given_fills_in_what_was_not_recorded() -> None:
     assert book.shown("x", "q3") == ()
     assert book.shown("y", "q1") == ("a",)
     assert book.shown("y", "q2") is None
-    found = graded(answers, run)
-    assert found.frame["label"].to_list() == ["partially-correct", "correct", "partially-correct", "correct"]
-    assert found.notes == ()
 
 
 def test_given_emptiness_does_not_undo_what_was_recorded() -> None:
     run = ragworth.Contexts({"q2": {"c": 1.0}}, system="x", empty=[("x", "q1"), ("x", "q3")])
     book = to_answer_book(rows("x", {"q1": ["a"], "q2": [], "q3": None}), run)
     assert [book.shown("x", query) for query in RIGHT] == [("a",), (), ()]
-
-
-def test_a_closed_book_system_is_not_measured_by_the_context_it_never_has() -> None:
-    found = graded(rows("x", {"q1": [], "q2": []}))
-    assert found.frame["label"].to_list() == ["correct"] * 2
-
-
-def test_no_note_where_it_would_not_matter() -> None:
-    given = [*rows("(none)", {"q1": None}), *rows("(oracle)", {"q1": None})]
-    assert graded(given).notes == ()
-    bare = ragworth.Collection.of(answers=TEXTS.answers)
-    assert ragworth.grade("deterministic", rows("x", {"q1": None}), bare).notes == ()
-    lost = [{**row, "status": "ok"} for row in rows("x", {"q1": None, "q2": ["c"]})]
-    lost[0] |= {"text": None, "status": "refused"}
-    assert graded(lost).notes == ("1 of 2 outcomes have a value; without one: refused 1",)
 
 
 def test_what_shown_may_be() -> None:
@@ -110,7 +79,6 @@ def test_answers_read_in_python_know_what_was_shown(tmp_path: Path, ending: str)
     assert read.table.frame["text"].to_list() == ["Ann", "ducks", "larks"]
     assert read.frame["shown"].to_list() == [["b"], ["c"], []]
     assert read.contexts.empty == {("x", "q3")}
-    assert graded(read).frame["label"].to_list() == ["partially-correct", "correct", "partially-correct"]
 
 
 def test_bad_lines_of_answers(tmp_path: Path) -> None:

@@ -100,14 +100,6 @@ def test_ideal_scores_that_are_all_the_same() -> None:
     assert notes[:2] == (LITTLE.format("0.04", "2 grades"), "all 2 grades are the same: 5")
 
 
-def test_partial_correctness_does_not_hide_a_judge_that_always_says_correct() -> None:
-    texts = ragworth.Collection(**{**TEXTS.__dict__, "relevance": ragworth.Judgments({"q1": {"a": 1}})})
-    contexts = ragworth.Contexts({"q1": {"b": 1.0}, "q2": {"b": 1.0}}, system="x")
-    graded = ragworth.grade("judge", MINE, texts, Scripted({"*": {"CORRECT": 1.0}}), contexts=contexts)
-    assert graded.frame["label"].to_list() == ["partially-correct", "correct"]
-    assert graded.notes == ("all 2 grades are the same: correct",)
-
-
 def test_one_grade_and_graders_by_words_are_not_doubted() -> None:
     assert ragworth.grade("judge", MINE[:1], TEXTS, Scripted({"*": {"WRONG": 1.0}})).notes == ()
     assert ragworth.grade("deterministic", [IDEAL[0], IDEAL[2]], TEXTS).notes == ()
@@ -145,9 +137,8 @@ def test_questions_without_a_text(kind: str) -> None:
         ({"limit": -1}, "limit is -1"),
         ({"sample": 0}, "sample is 0"),
         ({"sample": "3"}, "sample is '3'"),
-        ({"partial": "yes"}, "partial is 'yes'; it may be true or false"),
+        ({"swapped": "yes"}, "swapped is 'yes'; it may be true or false"),
         ({"length": "3"}, "length is '3'; it may be a whole number 1 or more"),
-        ({"level": "1"}, "level is '1'; it may be a number"),
         ({"how": None}, "how is None"),
     ],
 )

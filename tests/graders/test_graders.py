@@ -87,65 +87,32 @@ def test_what_words_cannot_decide_is_missing_and_never_wrong() -> None:
     assert any("undecided 1" in note for note in graded.notes)
 
 
-def test_a_correct_answer_without_a_relevant_passage_is_partially_correct() -> None:
+def test_labels_of_passages_have_no_part_in_a_grade() -> None:
     given = table(("x", "q1", 0, "Ann"), ("y", "q1", 0, "Ann"), ("z", "q1", 0, "Ann"), ("y", "q2", 0, "NO-RESPONSE"))
-    shown = ragworth.Contexts(
-        {
-            "system": ["x", "x", "y", "y"],
-            "query": ["q1", "q1", "q1", "q2"],
-            "passage": ["b", "a", "b", "a"],
-            "rank": [1, 2, 1, 1],
-        }
-    )
-    graded = ragworth.grade("deterministic", given, TEXTS, contexts=shown)
-    # x shows a (relevance 2); y shows only b (0); of z nothing is known, and a note says so; an abstention stays one.
-    assert graded.frame["label"].to_list() == ["correct", "partially-correct", "correct", "abstained"]
-    assert graded.frame["value"].to_list() == [1.0, 0.5, 1.0, 0.0]
-    assert graded.frame["relevant_shown"].to_list() == [True, False, None, None]
-    assert graded.notes == ("what was shown is not known for 1 of 4 answers; partial correctness not applied to it",)
-    assert (
-        ragworth.grade("deterministic", given, TEXTS, contexts=shown, level=3).frame["label"][0] == "partially-correct"
-    )
-    strict = ragworth.grade("deterministic", given, TEXTS, contexts=shown, partial=False)
-    assert strict.frame["label"][1] == "correct"
-    assert strict.notes == ()
-    bare = ragworth.Collection.of(queries=TEXTS.queries, answers=TEXTS.answers)
-    assert ragworth.grade("deterministic", given, bare, contexts=shown).frame["label"][1] == "correct"
-
-
-def test_a_system_that_showed_nothing_has_shown_nothing_relevant() -> None:
-    shown = ragworth.Contexts({"system": ["x"], "query": ["q2"], "passage": ["c"], "rank": [1]}, empty=[("x", "q1")])
-    graded = ragworth.grade("deterministic", table(("x", "q1", 0, "Ann")), TEXTS, contexts=shown)
-    assert graded.frame["label"].to_list() == ["partially-correct"]
+    rows = {"system": ["x", "y", "y"], "query": ["q1", "q1", "q2"], "passage": ["a", "b", "a"], "rank": [1, 1, 1]}
+    shown = ragworth.Contexts(rows, empty=[("z", "q1")])
+    # x shows a, which is relevant; y shows only b, which isn't; z shows nothing.
+    for kind, model in (("deterministic", None), ("judge", choosing({"CORRECT": 1.0}))):
+        graded = ragworth.grade(kind, given, TEXTS, model, contexts=shown)
+        assert graded.frame["label"].to_list() == ["correct", "correct", "correct", "correct" if model else "abstained"]
+        assert set(graded.frame["value"]) <= {1.0, 0.0, -1.0}
+        assert "relevant_shown" not in graded.frame.columns
 
 
 def test_what_was_shown_is_known_of_our_own_answers() -> None:
     model = Scripted({"*": "Ann"})
     made = ragworth.answer({"q1": {"b": 2.0, "a": 1.0}}, TEXTS, model, k=1, without=True, oracle=True)
     graded = ragworth.grade("deterministic", made, TEXTS)
-    # run saw b alone. The oracle saw a. Without any context there is no context to find fault with.
     assert graded.frame.select("system", "label").rows() == [
-        ("run", "partially-correct"),
+        ("run", "correct"),
         ("(none)", "correct"),
         ("(oracle)", "correct"),
     ]
     assert graded.frame["source"][0].startswith("deterministic ← scripted · answer@")
     # The same from the frame; the whole run, given beside it, was not what was shown.
     deeper = ragworth.Contexts({"q1": {"b": 2.0, "a": 1.0}})
-    assert ragworth.grade("deterministic", made.frame, TEXTS, contexts=deeper).frame["label"][0] == "partially-correct"
-    assert ragworth.grade("deterministic", made.table, TEXTS, contexts=deeper).frame["label"][0] == "correct"
-
-
-def test_a_failed_judgment_of_relevance_leaves_a_correct_answer_open() -> None:
-    failed = ragworth.Judgments(
-        {"query": ["q1", "q1"], "passage": ["a", "b"], "value": [None, 0], "status": ["refused", "ok"]}
-    )
-    texts = ragworth.Collection(**{**TEXTS.__dict__, "relevance": failed})
-    shown = ragworth.Contexts({"q1": {"a": 2.0, "b": 1.0}}, system="x")
-    given = table(("x", "q1", 0, "Ann"), ("x", "q1", 1, "Bob"))
-    graded = ragworth.grade("deterministic", given, texts, contexts=shown)
-    assert graded.answers["status"].to_list() == ["unjudged", "ok"]
-    assert values(graded) == [("x", "q1", -1.0, "ok")]
+    assert to_answer_book(made.frame, deeper).shown("run", "q1") == ("b",)
+    assert to_answer_book(made.table, deeper).shown("run", "q1") == ("b", "a")
 
 
 def choosing(probabilities: Mapping[str, float]) -> Scripted:
@@ -190,7 +157,7 @@ def test_what_the_judge_sees() -> None:
     [
         ("WRONG", -1.0, "wrong", "ok"),
         ("abstained.", 0.0, "abstained", "ok"),
-        ('{"label": "CORRECT"}', 0.5, "partially-correct", "ok"),
+        ('{"label": "CORRECT"}', 1.0, "correct", "ok"),
         ("It could be CORRECT or WRONG", None, None, "unparsable"),
         ("Hm.", None, None, "unparsable"),
         ("I'm sorry, I can't help with that", None, None, "refused"),

@@ -97,20 +97,6 @@ def test_ones_and_noughts_are_correct_or_not() -> None:
     assert found.value == pytest.approx(3 / 5)
 
 
-def test_a_partially_correct_answer_is_correct_where_only_that_is_asked() -> None:
-    grader, answers, job = made()
-    texts = ragworth.Collection(**{**TEXTS.__dict__, "relevance": ragworth.Judgments({"q1": {"a": 1}})})
-    book = grading.to_answer_book(answers, ragworth.Contexts({"q1": {"b": 1.0}}, system="s"))
-    grader = grading.build_grader("judge", job.card, texts, book, None, {})
-    with job:
-        graded = grading.run_grading(grader, book.answers, job)
-        assert graded.frame["label"][0] == "partially-correct"
-        found = check_grading(
-            grader, book.answers, graded, None, None, parse_human_labels(people([1, 0, 0, 1]), grader)
-        )
-    assert [one.value for one in found if one.check == "given labels"] == [1.0]
-
-
 def test_scores_are_a_scale_and_grades_are_not() -> None:
     # Scores 5, 3, 1, 4 against 4, 3, 1, 4: squared differences 1, 0, 0, 0, mean 1/4; by chance the mean over all pairs:
     # (5: 1 4 16 1, 3: 1 0 4 1, 1: 9 4 0 9, 4: 0 1 9 0) = 60/16. κ = 1 − (1/4)/(60/16) = 14/15.

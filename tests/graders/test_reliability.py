@@ -83,7 +83,7 @@ def test_words_are_compared_under_the_same_settings() -> None:
     answers = [{"system": "s", "query": query, "text": TEXTS[query], "shown": ["b"]} for query in ("q1", "q3")]
     book = grading.to_answer_book(answers)
     with Job(judge(RIGHT)) as job:
-        grader = grading.build_grader("judge", job.card, texts, book, None, {"partial": False})
+        grader = grading.build_grader("judge", job.card, texts, book, None, {})
         graded = grading.run_grading(grader, book.answers, job)
         found = check_grading(grader, book.answers, graded, None)
     assert [one.value for one in found if one.check == "by words"] == [1.0]

@@ -24,12 +24,13 @@ from ragworth.report.page.prediction import outcome_predictions
 from ragworth.results import Results
 from ragworth.retrieval.candidates import Candidates
 from ragworth.retrieval.context_sampling import draw_contexts
-from ragworth.score_rows import ScoreRows
+from ragworth.score_rows import ScoreRows, rows_of
 from ragworth.stats.estimate import Estimate, Resampling
 from ragworth.studies.run import plan_study
 from ragworth.tables import Outcomes, Scores
 from tests.studies import planted
 from tests.studies.conftest import Opened
+from tests.studies.planted import grades
 
 
 def predict(
@@ -198,18 +199,26 @@ def test_a_reader_that_never_changes_its_mind_is_told(tmp_path: Path, opened: Op
     assert found.findings.tables[0].frame["correlation"].null_count() == found.findings.tables[0].frame.height
 
 
-def test_grades_that_come_from_the_labels_are_told(tmp_path: Path, opened: Opened) -> None:
+def test_the_papers_half_grade_stands_beside_the_plain_one_and_in_no_sentence(tmp_path: Path, opened: Opened) -> None:
     class KnowsAll(Reader):
+        """Answers every question correctly, whatever it is shown."""
+
         def __call__(self, request: Request) -> ScriptedReply:
             asked = re.search(r"q0*(\d+)", request.prompt.messages[-1].content)
             return f"right{asked[1]}" if isinstance(request, Generate) and asked else super().__call__(request)
 
     opened.reader = KnowsAll()
-    found = ragworth.study("alignment", collection(tmp_path / "w", queries=6), keep=False).findings
-    assert any("30 of 60 answers are correct although no relevant passage was shown" in note for note in found.notes)
-    opened.reader = Reader()
-    found = ragworth.study("alignment", collection(tmp_path / "v", queries=6), keep=False).findings
-    assert not any("no relevant passage was shown" in note for note in found.notes)
+    place = collection(tmp_path / "w", queries=6)
+    found = ragworth.study("alignment", place, keep=False, protocol="paper", abstention=False)
+    row = by_metric(found)["Success@5"]
+    assert row["correlation"] is None and row["with grade(partial)"] == pytest.approx(1.0)
+    assert found.findings.sentences[0].startswith("No metric has a correlation with the outcome")
+    assert not any("partial" in each for each in found.findings.sentences)
+    assert set(grades(found.cases[0]).values()) == {1.0}
+    plain = ragworth.study("alignment", place, keep=False, abstention=False)
+    assert "with grade(partial)" not in by_metric(plain)["P@5"]
+    with pytest.raises(InputError, match="contains the labels"):
+        rows_of(found.cases[0].results, "grade(partial)")
 
 
 def test_what_is_lacking_is_refused_before_anything_is_asked(tmp_path: Path, opened: Opened) -> None:

@@ -65,7 +65,7 @@ def test_utility_wins_over_relevance_by_what_the_tables_say(tmp_path: Path, open
     names = ["relevance", "erag", "utility"]
     values = np.array([[graded[name, query] for name in names] for query in queries])
     table = found.findings.tables[0].frame
-    for kind, grade in (("correct", 1.0), ("partial", 0.5), ("abstained", 0.0), ("wrong", -1.0)):
+    for kind, grade in (("correct", 1.0), ("abstained", 0.0), ("wrong", -1.0)):
         assert table[kind].to_list() == pytest.approx((values == grade).mean(axis=0))
     assert table["with_relevant"].to_list() == [1.0, 1.0, 1.0]
     assert table["correct"][2] > table["correct"][0] and table["wrong"][2] < table["wrong"][0]
@@ -110,8 +110,6 @@ def test_queries_without_a_relevant_passage_stay_and_those_without_a_choice_do_n
     assert found.cases[0].design["system"].to_list() == ["relevance", "utility"]
     table = found.findings.tables[0].frame
     assert table["queries"].to_list() == [9, 9] and table["with_relevant"].to_list() == pytest.approx([8 / 9, 8 / 9])
-    # Without a label nothing relevant is shown: a right answer is partially correct at most.
-    assert all(value in (0.5, 0.0, -1.0) for (_, query), value in grades(found.cases[0]).items() if query == "q001")
     quiet = contexts(found.cases[0])["utility", "q001"]
     sure = sureness(found.cases[0])
     assert max(map(sure, quiet)) < 0.3 and grades(found.cases[0])["utility", "q001"] == 0.0

@@ -276,14 +276,6 @@ def test_declining_may_be_the_accepted_answer() -> None:
     assert grade_short_answer("I don't know", ["none"]).label == "abstained"
 
 
-def test_correct_without_a_relevant_passage_is_partially_correct() -> None:
-    assert grade_short_answer("Paris", ["Paris"], relevant_shown=True).label == "correct"
-    verdict = grade_short_answer("Paris", ["Paris"], relevant_shown=False)
-    assert verdict == ("partially-correct", "contains 'Paris', though no relevant passage was shown")
-    assert grade_short_answer("Berlin", ["Paris"], relevant_shown=False).label == "wrong"
-    assert grade_short_answer("I don't know", ["Paris"], relevant_shown=False).label == "abstained"
-
-
 def test_documented_limits() -> None:
     """Said of something else, and in other words: words cannot tell."""
     assert grade_short_answer("Unlike London, Paris lost.", ["Paris"]).label == "correct"

@@ -258,7 +258,7 @@ def reading(given: argparse.Namespace, data: Path) -> None:
             answers = ragworth.answer(
                 ragworth.Contexts.concat(list(contexts.values())), place.texts, model, store=given.store, length=24
             )
-            graded = ragworth.grade("deterministic", answers, place.texts, partial=False).answers
+            graded = ragworth.grade("deterministic", answers, place.texts).answers
             for (kind,), mine in graded.group_by("system", maintain_order=True):
                 labels = mine["label"].to_list()
                 correct, abstained, wrong = (

@@ -294,7 +294,6 @@ def _read(cases: tuple[str, ...], others: tuple[str, ...]) -> tuple[list[Any], l
     from ragworth.fitting import FittingTables
     from ragworth.inputs.problems import Problems
     from ragworth.results import Results
-    from ragworth.score_rows import half_grade_notes
 
     _check_apart(cases, others)
     reading = Problems()
@@ -304,7 +303,6 @@ def _read(cases: tuple[str, ...], others: tuple[str, ...]) -> tuple[list[Any], l
     names = _number_names([_name(path, results) for path, results in zip(paths, read, strict=True)])
     found = [each for each in read if each is not None]
     notes = [note for each in found for note in independence_notes(each.conversations)]
-    notes += [note for each in found if each.manifest.get("study") for note in half_grade_notes(each)]
     print_notes(tuple(dict.fromkeys(notes)), False)
     tables = [FittingTables.of(results, name) for results, name in zip(read, names, strict=True) if results is not None]
     return tables[: len(cases)], tables[len(cases) :]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import polars as pl
@@ -9,6 +10,7 @@ import polars as pl
 from ragworth.errors import InputError, TableError, format_list, quote_short
 from ragworth.formats.files import PathOrStr
 from ragworth.formats.frames import read_table
+from ragworth.formats.grade_words import THREE_WAY
 from ragworth.graders.contract import Grader
 from ragworth.tables import OK, coercion
 from ragworth.tables.coercion import Data
@@ -105,12 +107,17 @@ def _is_three_way(grader: Grader) -> bool:
     return bool(grader.possible) and not grader.ordinal
 
 
+def _scale(grader: Grader) -> Mapping[str, float]:
+    """Values by label: the grader's; where grades are three-way, also that of people's "partially correct"."""
+    return THREE_WAY if _is_three_way(grader) else grader.possible
+
+
 def _values(cells: pl.Series, grader: Grader, source: str) -> tuple[pl.Series, bool]:
     """Values of cells, which are numbers or words, and whether any is a word; null stays null."""
     found, words = [], False
     for row, cell in enumerate(cells.to_list(), 1):
         value, word = _value(cell, grader)
-        if cell is not None and (value is None or (grader.possible and value not in grader.possible.values())):
+        if cell is not None and (value is None or (grader.possible and value not in _scale(grader).values())):
             raise InputError(f"row {row}: the label is {quote_short(cell)}", expected=_expected(grader), file=source)
         found.append(value)
         words = words or word
@@ -121,8 +128,8 @@ def _value(cell: object, grader: Grader) -> tuple[float | None, bool]:
     """The value of a cell, None where it says nothing known; and whether it is a word."""
     if isinstance(cell, str):
         word = "-".join(cell.casefold().replace("_", " ").replace("-", " ").split())
-        if word in grader.possible and _is_three_way(grader):
-            return grader.possible[word], True
+        if word in THREE_WAY and _is_three_way(grader):
+            return THREE_WAY[word], True
     try:
         value = float(cell)  # type: ignore[arg-type]
     except (TypeError, ValueError):
@@ -136,5 +143,5 @@ def _expected(grader: Grader) -> str:
         return "numbers"
     if grader.ordinal:
         return f"one of {', '.join(grader.possible)}"
-    known = [f"{word} ({value:g})" for word, value in grader.possible.items()]
+    known = [f"{word} ({value:g})" for word, value in THREE_WAY.items()]
     return f"{', '.join(known)}, in words or numbers; or 1 and 0 alone, for correct or not"

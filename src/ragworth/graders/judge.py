@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from ragworth.calls.programs import NoValue, Program
-from ragworth.generation.answer_book import Answer, ContextSupport
+from ragworth.calls.programs import Program
+from ragworth.generation.answer_book import Answer
 from ragworth.graders.contract import Grader
-from ragworth.graders.deterministic import ABSTAINED, CORRECT, GRADER_VALUES, PARTIAL, WRONG
+from ragworth.graders.deterministic import ABSTAINED, CORRECT, GRADER_VALUES, WRONG
 from ragworth.tasks.findings import AspectValues
 from ragworth.tasks.labels import LabelScale, ask_label, choose_label_method, label_method_option
 from ragworth.tasks.options import option, prompt_option
@@ -29,23 +29,21 @@ GRADE_LABELS = LabelScale(
 
 @dataclass(frozen=True)
 class JudgeGrader(Grader):
-    """1 correct, 0.5 partially correct, 0 abstained, −1 wrong, by a model as judge; ``label`` has the word.
+    """1 correct, 0 abstained, −1 wrong, by a model as judge; ``label`` has the word.
 
     The judge sees question, accepted answers and answer, and gives one of three labels; the likeliest one counts.
     ``expected`` is the mean of the three values weighted by their probabilities, and ``mass`` how much probability the
-    labels hold together. A correct answer is partially correct when relevance is known, and so is what was
-    shown, and no relevant passage is in it; the judge does not see the passages.
+    labels hold together. The judge does not see the passages.
     """
 
     prompt: str = prompt_option("grade")
     how: str = label_method_option()
     length: int = option(32, "maximum tokens of what the model writes", low=1)
     swapped: bool = option(False, "ask with the options in the other order, to see whether that matters")
-    level: float = option(1.0, "lowest relevance that counts as relevant")
-    partial: bool = option(True, "a correct answer from a context without a relevant passage is partially correct")
 
     kind: ClassVar[str] = "judge"
     title: ClassVar[str] = "correct, abstained or wrong, by the model as judge"
+    version: ClassVar[int] = 2
     aspects: ClassVar[tuple[str, ...]] = ("grade",)
     labelled: ClassVar[bool] = True
     possible: ClassVar[Mapping[str, float]] = GRADER_VALUES
@@ -56,7 +54,6 @@ class JudgeGrader(Grader):
         "expected": pl.Float64,
         "mass": pl.Float64,
         "probabilities": pl.List(pl.Float64),
-        "relevant_shown": pl.Boolean,
     }
 
     def check(self) -> None:
@@ -72,10 +69,6 @@ class JudgeGrader(Grader):
         self.need_queries(answers)
         self.need_accepted(answers)
 
-    @cached_property
-    def support(self) -> ContextSupport:
-        return ContextSupport(self.texts, self.book, self.level)
-
     def program(self, answer: Answer) -> Program[AspectValues]:
         values = {
             "query": self.texts.query(answer.query),
@@ -85,21 +78,14 @@ class JudgeGrader(Grader):
         way = choose_label_method(self.model, self.how, "judge")
         found = yield from ask_label(self.template.render(values), self.scale, self.model, way, length=self.length)
         word = found.label.lower()
-        shown = self.support.relevant(answer) if self.partial and word == CORRECT else None
-        word = PARTIAL if shown is False else word
         detail = {
             "label": word,
             "raw": found.raw,
             "expected": found.expected,
             "mass": found.mass,
             "probabilities": list(found.probabilities) if found.probabilities is not None else None,
-            "relevant_shown": shown,
         }
         return AspectValues({"grade": GRADER_VALUES[word]}, detail, found.estimator)
 
-    def notes(self, answers: Sequence[Answer], controls: Sequence[AspectValues | NoValue]) -> list[str]:
-        return self.support.notes(answers) if self.partial else []
-
     def warnings(self, frame: pl.DataFrame) -> list[str]:
-        # Whether a correct answer is only partially so is none of the judge's doing.
-        return judgment_warnings(frame.with_columns(pl.col("label").replace(PARTIAL, CORRECT)), "grade", "label")
+        return judgment_warnings(frame, "grade", "label")

@@ -45,7 +45,7 @@ def check_grading(
             f"judge {second.card.name}", grader, graded, run_grading(other, answers, second, controlled=False)
         )
     if grader.kind == "judge":
-        alike = {name: getattr(grader, name) for name in ("citations", "level", "partial")}
+        alike = {"citations": grader.citations}
         by_words = build_grader("deterministic", None, grader.texts.collection, grader.book, None, alike)
         found += _agreement_of_runs("by words", grader, graded, run_grading(by_words, answers, None))
     return found + (_check_against_humans(grader, graded, labels) if labels is not None else [])
@@ -122,7 +122,6 @@ def _check_against_humans(grader: Grader, graded: GradingResult, labels: HumanLa
         both = mine.join(theirs.rename({"value": "other"}), on=keys, how="left", maintain_order="left")
         of = _aspect_suffix(grader, aspect)
         if labels.binary:
-            # A partially correct answer is a correct one: only what was shown for it is at fault.
             right = (pl.col("value") > 0).cast(pl.Float64)
             share = right if single else pl.col("each").list.eval((pl.element() > 0).cast(pl.Float64)).list.mean()
             both, of = both.with_columns(value=share), f"{of}, correct or not"

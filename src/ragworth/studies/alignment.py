@@ -6,7 +6,7 @@ query the metric is correlated with the grades. From results of an evaluation, t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, cast
 
@@ -16,10 +16,10 @@ from ragworth.errors import InputError, format_count
 from ragworth.prediction.correlations import Prediction, average_rows, draw_agreement
 from ragworth.prediction.system_order import order_notes
 from ragworth.report.study.charts import dot_chart
-from ragworth.report.study.page import StudyPage, TableText, estimate_rows
+from ragworth.report.study.page import Row, StudyPage, TableText, estimate_rows
 from ragworth.report.wording import MEASURE_NAMES, count_queries
 from ragworth.retrieval.context_sampling import draw_contexts
-from ragworth.score_rows import NO_GRADES_REMEDY, outcome_name, rows_of
+from ragworth.score_rows import GRADE, NO_GRADES_REMEDY, PARTIAL_GRADE, outcome_name, rows_of, rows_of_aspect
 from ragworth.stats.systems import rank_systems
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, PoolStudy, Published
@@ -48,7 +48,6 @@ class Alignment(PoolStudy):
 
     kind: ClassVar[str] = "alignment"
     title: ClassVar[str] = "which metric predicts what the model makes of a context"
-    predicts: ClassVar[bool] = True
     question: ClassVar[str] = "Alignment: which metric predicts the answers?"
     published: ClassVar[Mapping[str, Published]] = {
         "paper": Published(
@@ -61,6 +60,7 @@ class Alignment(PoolStudy):
                 "queries for which the outcome or a metric is constant are left out; the paper doesn't say how it "
                 "counts them",
             ),
+            partial=True,
         ),
         "crux": Published(
             "Ju et al., Controlled Retrieval-augmented Context Evaluation for Long-form RAG, Figure 5",
@@ -139,7 +139,7 @@ class Alignment(PoolStudy):
         queries = count_queries(len(set(rows.queries)))
         page.lead(case, f"{contexts} of {queries} with the outcome {outcome_name(rows.aspect)}, {metrics}.")
         page.say(case, found.sentence())
-        page.add("alignment", case, found.within_rows())
+        page.add("alignment", case, self._rows(case, found))
         page.add("differences", case, found.gap_rows())
         page.add("together", case, found.pooled_rows())
         page.leave_out(case, rows.lost | {f"{rows.metrics[found.best]}: {why}": n for why, n in best.reasons.items()})
@@ -151,6 +151,16 @@ class Alignment(PoolStudy):
             page.note(case, *order_notes(outcome, rows.aspect, self.plan, rows.query_clusters))
         also = rows.aspect if self.sampling == "plain" else ""
         draw_agreement(page, case, rows, "kendall" if self.measure == "kendall" else "spearman", also)
+
+    def _rows(self, case: Case, found: Prediction) -> Iterator[Row]:
+        """The metrics, with their correlation with `PARTIAL_GRADE` if the protocol has it."""
+        if found.rows.aspect != GRADE or not case.results.outcomes_of(PARTIAL_GRADE).height:
+            yield from found.within_rows()
+            return
+        halved = Prediction(rows_of_aspect(case.results, PARTIAL_GRADE, found.rows.metrics), self.measure, self.plan)
+        values = dict(zip(halved.rows.metrics, [one.value for one in halved.within], strict=True))
+        for row in found.within_rows():
+            yield row | {f"with {PARTIAL_GRADE}": values[str(row["metric"])]}
 
     def _predict(self, case: Case) -> Prediction:
         rows = rows_of(case.results, self.outcome, name=case.name)

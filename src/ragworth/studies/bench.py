@@ -19,6 +19,7 @@ from ragworth.retrieval import Pipeline
 from ragworth.retrieval.candidates import Candidates, DrawnContexts, Unusable, choose_retriever
 from ragworth.retrieval.context_lists import ContextLists, contexts_from_lists, lists_by_system
 from ragworth.retrieval.passage_scores import with_scores
+from ragworth.score_rows import with_partial_grades
 from ragworth.studies.contract import Case, Study
 from ragworth.tables import Contexts
 
@@ -162,7 +163,10 @@ class Bench(StageSession):
             ratings = self.all_ratings
             rated = ratings is not None and contexts.frame.join(ratings.frame, on="query", how="semi").height > 0
             metrics = [metric for metric in metrics if rated or "ratings" not in parse(metric).needs]
-        return Case(self.name, self.results(contexts, self.metrics or metrics), design, dict(left_out or {}))
+        results = self.results(contexts, self.metrics or metrics)
+        if self.study.design is not None and self.study.design.partial:
+            results = with_partial_grades(results)
+        return Case(self.name, results, design, dict(left_out or {}))
 
     def metrics_at(self, k: int) -> list[str]:
         """The metrics of contexts of k passages: the user's, those of the published design, or the default ones.

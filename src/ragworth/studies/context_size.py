@@ -18,7 +18,7 @@ from ragworth.errors import InputError, format_count, format_list
 from ragworth.metrics.cutoffs import cut_names, metric_family
 from ragworth.metrics.declaration import Metric
 from ragworth.metrics.parsing import parse
-from ragworth.prediction.correlations import is_reliable
+from ragworth.prediction.correlations import Prediction, is_reliable
 from ragworth.prediction.sizes import SizedPredictions, spread_over_sizes
 from ragworth.prediction.system_order import order_notes
 from ragworth.report.study.charts import curve_chart
@@ -34,7 +34,15 @@ from ragworth.report.wording import (
     with_interval,
 )
 from ragworth.retrieval.context_sampling import draw_sizes
-from ragworth.score_rows import NO_GRADES_REMEDY, ScoreRows, aspect_of, outcome_name, rows_of
+from ragworth.score_rows import (
+    GRADE,
+    NO_GRADES_REMEDY,
+    PARTIAL_GRADE,
+    ScoreRows,
+    aspect_of,
+    outcome_name,
+    rows_of_aspect,
+)
 from ragworth.stats.estimate import Estimate, mean_estimates
 from ragworth.stats.paired import difference
 from ragworth.stats.systems import FEWEST
@@ -70,7 +78,6 @@ class ContextSize(PoolStudy):
 
     kind: ClassVar[str] = "context-size"
     title: ClassVar[str] = "whether metrics keep predicting the answers when more is shown"
-    predicts: ClassVar[bool] = True
     question: ClassVar[str] = "Context size: do metrics keep predicting the answers when more is shown?"
     published: ClassVar[Mapping[str, Published]] = {
         "paper": Published(
@@ -79,6 +86,7 @@ class ContextSize(PoolStudy):
             RELEVANCE_METRICS,
             queries=50,
             differences=("the same queries are used for every size: those with enough passages for the largest",),
+            partial=True,
         )
     }
     design_column: ClassVar[str] = "size"
@@ -153,6 +161,8 @@ class ContextSize(PoolStudy):
         rows = estimate_rows(("over", "metric", "k"), found, "correlation", "left out", unit="n")
         for row, key in zip(rows, found, strict=True):
             row["deviation"] = sized.predictions.deviation(*key)
+            if sized.partial:
+                row[f"with {PARTIAL_GRADE}"] = sized.partial.get(key)
         correlations = page.add("correlation", case, rows)
         spread = page.add("spread", case, spread_over_sizes(correlations))
         first, last = min(sized.rows), max(sized.rows)
@@ -245,18 +255,31 @@ class SizedCase:
 
     @cached_property
     def rows(self) -> dict[int, ScoreRows]:
-        return {size: self._rows(size, contexts) for size, contexts in self.contexts.items()}
+        return {size: self._rows(size, contexts, self.aspect) for size, contexts in self.contexts.items()}
 
-    def _rows(self, size: int, contexts: Contexts) -> ScoreRows:
-        """Scores cut at a size beside the outcome."""
+    @cached_property
+    def partial(self) -> dict[tuple[str, str, int], float | None]:
+        """The correlations within queries with `PARTIAL_GRADE`, by the keys of the others; empty without it."""
+        if self.aspect != GRADE or not self.case.results.outcomes_of(PARTIAL_GRADE).height:
+            return {}
+        every = {size: self._rows(size, contexts, PARTIAL_GRADE) for size, contexts in self.contexts.items()}
+        study = self.study
+        return {
+            ("queries", metric, size): one.value
+            for size, rows in every.items()
+            for metric, one in zip(rows.metrics, Prediction(rows, study.measure, study.plan).within, strict=True)
+        }
+
+    def _rows(self, size: int, contexts: Contexts, aspect: str) -> ScoreRows:
+        """Scores cut at a size beside an outcome."""
         results, cut = self.case.results, cut_names(self.families, size)
         if self.against is not None:
             target = str(replace(self.against, cutoff=self.against.cutoff or size))
             frame = results.score([target], contexts).frame
-            frame = frame.with_columns(aspect=pl.lit(self.aspect), source=pl.lit("score"))
+            frame = frame.with_columns(aspect=pl.lit(aspect), source=pl.lit("score"))
             results = replace(results, outcomes=Outcomes.trusted(frame.select(list(Outcomes.schema))))
         results = replace(results, scores=results.score(list(cut), contexts))
-        rows = rows_of(results, self.aspect, list(cut), self.case.name)
+        rows = rows_of_aspect(results, aspect, list(cut), self.case.name)
         if not rows.queries:
             found = f"{self.case.name}: no context of size {size} has both an outcome and scores"
             raise InputError(found, remedy=NO_GRADES_REMEDY)

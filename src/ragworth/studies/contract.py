@@ -21,7 +21,7 @@ from ragworth.errors import InputError
 from ragworth.metrics.reader_judgments import abstention_notes
 from ragworth.report.study.page import StudyPage, TableText
 from ragworth.results import Results
-from ragworth.score_rows import half_grade_notes
+from ragworth.score_rows import PARTIAL_GRADE
 from ragworth.stats.estimate import Resampling
 from ragworth.tasks.options import option, options_of, validate_options
 
@@ -39,6 +39,12 @@ COMMON_DIFFERENCES = (
     "a passage without a label counts as irrelevant",
 )
 """What differs from every paper."""
+
+PARTIAL_DIFFERENCE = (
+    f"correct answers from a context without a relevant passage count in full; the column {PARTIAL_GRADE}, in which "
+    "they count half, contains the labels that metrics of relevance read, so no sentence rests on it"
+)
+"""What differs from a paper that grades like that."""
 
 OURS = "ours"
 """The protocol of a study if none is named."""
@@ -90,6 +96,7 @@ class Published:
     tasks: settings of the tasks (``answers``, or the name of an annotator or grader). In every published design, p of
         abstention is the model's own, never a calibrated one.
     differences: what is still different here.
+    partial: whether it counts a correct answer from a context without a relevant passage as half.
     """
 
     paper: str
@@ -98,6 +105,7 @@ class Published:
     queries: int | None = None
     tasks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     differences: tuple[str, ...] = ()
+    partial: bool = False
 
 
 @dataclass(frozen=True)
@@ -128,8 +136,6 @@ class Study:
     """Whether it needs relevance labels."""
     needs_relevant: ClassVar[bool] = True
     """Whether it can only use queries with a relevant passage."""
-    predicts: ClassVar[bool] = False
-    """Whether it asks how well metrics predict the outcome."""
 
     def __post_init__(self) -> None:
         validate_options(self, self.kind)
@@ -181,8 +187,6 @@ class Study:
         for case in cases:
             page.leave_out(case, case.left_out)
             page.note(case, *cluster_notes(case.results.conversations), *abstention_notes(case.results.judgments))
-            if self.predicts and case.is_designed:
-                page.note(case, *half_grade_notes(case.results, getattr(self, "outcome", None)))
             self.examine(case, page)
         self.finish(page)
         return page.findings()
@@ -209,7 +213,8 @@ class Study:
     def protocol_notes(self) -> list[str]:
         """Which design this is, what differs from the paper's, and why."""
         if self.design is not None:
-            left = "; ".join((*self.design.differences, *COMMON_DIFFERENCES))
+            partial = (PARTIAL_DIFFERENCE,) if self.design.partial else ()
+            left = "; ".join((*self.design.differences, *partial, *COMMON_DIFFERENCES))
             return [f"Protocol {self.protocol}: the design of {self.design.paper}. Still different: {left}."]
         first = next(iter(self.published), "")
         return [f"Protocol ours. {self.why_ours} --protocol {first} runs the published design."] if first else []

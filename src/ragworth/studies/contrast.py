@@ -18,7 +18,7 @@ from ragworth.annotators.token_confidence import MEASURES
 from ragworth.errors import InputError
 from ragworth.report.study.page import StudyPage, estimate_rows
 from ragworth.report.wording import between, count_queries, p_words, percent_interval, signed
-from ragworth.score_rows import GRADE, NO_GRADES_REMEDY, aspect_of
+from ragworth.score_rows import GRADE, NO_GRADES_REMEDY, PARTIAL_GRADE, aspect_of
 from ragworth.stats.clustered import Clusters
 from ragworth.stats.estimate import Estimate, Resampling, mean_estimates
 from ragworth.stats.paired import Test, correct_by_holm, difference
@@ -28,7 +28,7 @@ from ragworth.tables.grids import matrix
 
 Floats = npt.NDArray[np.float64]
 
-KINDS = {"correct": 1.0, "partial": 0.5, "abstained": 0.0, "wrong": -1.0}
+KINDS = {"correct": 1.0, "abstained": 0.0, "wrong": -1.0}
 """What can become of an answer, best first, with its grade."""
 
 SHARE: Bounds = (0.0, 1.0)
@@ -50,6 +50,8 @@ class OutcomeGrid(NamedTuple):
     aspect: str
     clusters: list[int] | None = None
     """The conversation of each query; None if queries are independent."""
+    partial: Floats | None = None
+    """The grades by the rule of `PARTIAL_GRADE`, if the protocol has it."""
 
     @property
     def graded(self) -> bool:
@@ -121,13 +123,17 @@ def outcome_grid(case: Case, arms: Sequence[str], wanted: str | None, page: Stud
         raise InputError(found, remedy=NO_GRADES_REMEDY)
     page.leave_out(case, {"no outcome in every context": int((~there).sum())})
     queries = list(compress(asked, there))
-    return OutcomeGrid(list(arms), queries, values[there], aspect, case.clusters(queries))
+    halved = case.results.outcomes_of(PARTIAL_GRADE) if aspect == GRADE else pl.DataFrame()
+    partial = matrix(halved, arms, queries) if halved.height else None
+    return OutcomeGrid(list(arms), queries, values[there], aspect, case.clusters(queries), partial)
 
 
 def arm_rows(
     grid: OutcomeGrid, label: str, plan: Resampling, shown: Sequence[object] | None = None
 ) -> list[dict[str, object]]:
     """A row for each arm: for grades the share of each kind, otherwise the mean, with its interval.
+
+    If the protocol has `PARTIAL_GRADE`, its mean stands beside that of the grade.
 
     ``shown`` is what stands for the arms in the column ``label``; by default their names.
     """
@@ -136,7 +142,10 @@ def arm_rows(
         shares = {kind: float(grid.share(kind)[:, at].mean()) for kind in KINDS} if grid.graded else {}
         row: dict[str, object] = {label: name, **(shares or {"mean": mean.value})}
         turns = {"conversations": mean.clusters} if mean.clusters is not None else {}
-        rows.append(row | {"low": mean.low, "high": mean.high, "queries": mean.n, **turns})
+        row |= {"low": mean.low, "high": mean.high, "queries": mean.n, **turns}
+        if grid.partial is not None:
+            row |= {GRADE: float(grid.values[:, at].mean()), PARTIAL_GRADE: float(np.nanmean(grid.partial[:, at]))}
+        rows.append(row)
     return rows
 
 

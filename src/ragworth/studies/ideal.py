@@ -58,6 +58,7 @@ class IdealStudy(PoolStudy):
             {"k": 5, "depth": 25, "erag": True},
             queries=1000,
             differences=("passages that some judge could not judge are no candidates for any oracle",),
+            partial=True,
         )
     }
     design_column: ClassVar[str] = "oracle"

@@ -73,7 +73,6 @@ class TopK(Study):
 
     kind: ClassVar[str] = "top-k"
     title: ClassVar[str] = "which metric predicts the answers when few or many passages are shown"
-    predicts: ClassVar[bool] = True
     question: ClassVar[str] = "Top-k: which metric predicts the answers when few or many passages are shown?"
     published: ClassVar[Mapping[str, Published]] = {
         "paper": Published(

@@ -4,8 +4,7 @@ Abstention comes first: an answer that declines (:mod:`ragworth.text_match.refus
 an accepted answer. But if an accepted answer declines as well, the question has no answer, and declining is correct,
 whatever passages were shown. Otherwise an answer is correct if it gives an accepted one, and wrong if it contradicts
 them or says something else (:mod:`ragworth.text_match.answer_verdict`). Where the words can't tell, it is undecided;
-that is no grade, and counts as missing. A correct answer written without any relevant passage in view is only partially
-correct (Trappolini et al.).
+that is no grade, and counts as missing.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _SCALED = re.compile(r"\d[百千万億亿]")
 _RUNS = re.compile(r"\s{4,}|(\w)\1{39,}")
 """Blanks, or one letter or digit again and again: some models write thousands of them."""
 
-GradeLabel = Literal["correct", "partially-correct", "abstained", "wrong", "undecided"]
+GradeLabel = Literal["correct", "abstained", "wrong", "undecided"]
 
 
 class ShortAnswerGrade(NamedTuple):
@@ -54,14 +53,12 @@ def grade_short_answer(
     accepted: Sequence[str],
     *,
     question: str = "",
-    relevant_shown: bool | None = None,
     phrases: Sequence[str] = (),
 ) -> ShortAnswerGrade:
     """Grade an answer against the accepted ones.
 
     ``question`` says what a number counts ("in USD millions") and what a yes or no is about; without it, more answers
-    are undecided. ``relevant_shown`` is whether a relevant passage was among those shown; if not, a correct answer is
-    "partially-correct". ``phrases`` are further phrases that decline. A blank answer can't be graded, and a blank
+    are undecided. ``phrases`` are further phrases that decline. A blank answer can't be graded, and a blank
     accepted answer would be contained in every text, so both are errors.
     """
     if not text.strip():
@@ -103,8 +100,6 @@ def grade_short_answer(
             verdict = FactVerdict("unclear", f"has {quote_short(answer)}, but gives another answer at the end")
         if verdict.kind == "given":
             why = f"{verdict.why} {quote_short(answer)}"
-            if relevant_shown is False:
-                return ShortAnswerGrade("partially-correct", f"{why}, though no relevant passage was shown")
             return ShortAnswerGrade("correct", why)
         if verdict.kind == "unclear":
             unclear = unclear or verdict.why
@@ -124,7 +119,7 @@ def grade_short_answer(
             return ShortAnswerGrade(
                 "undecided", f"has {quote_short(given)} only in a citation or as the number of an item"
             )
-    in_digits = _grade_in_digits(text, accepted, asked, relevant_shown)
+    in_digits = _grade_in_digits(text, accepted, asked)
     if in_digits is not None:
         return in_digits
     return ShortAnswerGrade("wrong", against or f"gives none of the accepted answers ({len(accepted)})")
@@ -134,9 +129,7 @@ def _shortened(run: re.Match[str]) -> str:
     return run[1] * 40 if run[1] else "\n\n" if "\n" in run.group() else "  "
 
 
-def _grade_in_digits(
-    text: str, accepted: Sequence[str], asked: QuestionFacts, relevant_shown: bool | None
-) -> ShortAnswerGrade | None:
+def _grade_in_digits(text: str, accepted: Sequence[str], asked: QuestionFacts) -> ShortAnswerGrade | None:
     """The grade with the number words of other languages in digits; None if these make no difference."""
     said, wanted = with_digits(text), [with_digits(answer) for answer in accepted]
     readings = ((said.sure, [each.sure for each in wanted]), (said.likely, [each.likely for each in wanted]))
@@ -149,8 +142,9 @@ def _grade_in_digits(
         for answer, original in zip(answers, accepted, strict=True):
             verdict = judge_answer(facts, answer, asked)
             if verdict.kind == "given" and number == 0:
-                label: GradeLabel = "correct" if relevant_shown is not False else "partially-correct"
-                return ShortAnswerGrade(label, f"{verdict.why} {quote_short(original)}, with number words in digits")
+                return ShortAnswerGrade(
+                    "correct", f"{verdict.why} {quote_short(original)}, with number words in digits"
+                )
             if verdict.kind == "given":
                 return ShortAnswerGrade("undecided", f"has a word that may be the number in {quote_short(original)}")
             if verdict.kind == "unclear":

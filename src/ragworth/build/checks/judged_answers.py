@@ -39,7 +39,7 @@ def judge_undecided(
         }
     )
     book = to_answer_book(table)
-    grader = build_grader("judge", judge.card, questions.collection, book, prompts, {"partial": False})
+    grader = build_grader("judge", judge.card, questions.collection, book, prompts, {})
     graded = run_grading(grader, book.answers, judge)
     values = {
         system: value for system, value in graded.frame.select("system", "value").iter_rows() if value is not None

@@ -264,5 +264,5 @@ def _notes(
         results.outcomes.having("aspect", ["grade"]).frame["value"] if results.outcomes is not None else pl.Series()
     )
     if "correct" in names and (grades == 0.5).any():
-        notes.append("Correct includes answers that no passage shown supports (“partially correct” in the figures).")
+        notes.append("Correct includes answers that people called partially correct.")
     return notes

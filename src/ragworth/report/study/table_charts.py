@@ -23,7 +23,7 @@ def outcome_figure(table: pl.DataFrame, label: str, what: str) -> dict[str, Any]
     names = table.select(pl.col(label).cast(pl.String).alias("label"), *group)
     if "correct" not in table.columns or table["correct"].null_count():
         return bar_chart(names.hstack(table.select("low", "high", value=MEAN, n="queries")), what)
-    kinds = [kind for kind in KINDS if kind != "partial" or table["partial"].sum()]
+    kinds = [kind for kind in KINDS if kind in table.columns]
     total = table["contexts" if "contexts" in table.columns else "queries"].alias("total")
     parts = names.hstack([total, *table.select(kinds)]).unpivot(kinds, index=[*names.columns, "total"])
     shares = parts.rename({"variable": "kind", "value": "share"})
