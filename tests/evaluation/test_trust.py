@@ -17,7 +17,7 @@ from ragworth.evaluation.consent import CONSENT_FILE, remote_host
 from ragworth.evaluation.plan import plan_evaluation
 from ragworth.llm.openai.spec import ModelAddress
 from ragworth.storage.file_record import RECORD_NAME
-from tests.evaluation.samples import TOML, Models, change, run, workspace
+from tests.evaluation.samples import TOML, Models, change, lines, run, workspace
 from tests.llm.openai.endpoint import Endpoint
 
 SECRET = "aws-5ecr3t-0123456789abcdef"
@@ -262,6 +262,45 @@ def test_links_that_lead_outside_are_noticed_where_nothing_is_named(tmp_path: Pa
     (folder / link).symlink_to(beyond)
     with pytest.raises(InputError, match=r"leads outside of the folder .*, to .*beyond'; to write there, add --"):
         evaluate(folder)
+    assert not list(beyond.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("inputs", "link"),
+    [
+        (".", "results"),
+        (".", "results/said"),
+        (".", "calls.sqlite"),
+        (".", ".ragworth"),
+        ("log.jsonl", "log-results"),
+        ("log.jsonl", "log-results/figures"),
+    ],
+)
+def test_links_are_noticed_without_a_ragworth_toml(
+    tmp_path: Path, inputs: str, link: str, models: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, beyond = tmp_path / "w", tmp_path / "beyond"
+    beyond.mkdir()
+    (folder / link).parent.mkdir(parents=True)
+    (folder / link).symlink_to(beyond)
+    lines(folder / "log.jsonl", [{"question": "Who?", "answer": "Ann", "contexts": ["Ann built it."]}])
+    monkeypatch.chdir(folder)
+    with pytest.raises(InputError, match=r"lead. out.* to .*beyond"):
+        evaluate(inputs, until="retrieve")
+    assert not list(beyond.iterdir())
+
+
+def test_a_study_of_results_follows_no_link(tmp_path: Path, models: Models, undrawn: list[object]) -> None:
+    folder, beyond = workspace(tmp_path / "w"), tmp_path / "beyond"
+    beyond.mkdir()
+    evaluate(folder)
+    for link in ("studies", "studies/alignment", "studies/alignment/cases"):
+        path = folder / "results" / link
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.symlink_to(beyond)
+        said = CliRunner().invoke(main, ["study", "alignment", str(folder / "results")])
+        assert (said.exit_code, "leads out of its folder" in said.output) == (2, True), said.output
+        path.unlink()
     assert not list(beyond.iterdir())
 
 

@@ -12,7 +12,8 @@ import pytest
 
 from ragworth.calls.store import Store
 from ragworth.formats.files import create_file
-from ragworth.storage.private import make_private, open_part_file, private_file, private_folder
+from ragworth.storage.output import open_output, write_output
+from ragworth.storage.private import make_private, private_file, private_folder
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes mean nothing here")
 
@@ -46,9 +47,8 @@ def test_new_folders_are_private_and_old_ones_stay(tmp_path: Path) -> None:
 def test_a_stricter_umask_counts(tmp_path: Path) -> None:
     os.umask(0o277)
     private_file(tmp_path / "file")
-    part, stream = open_part_file(tmp_path / "other", private=True)
-    stream.close()
-    assert mode(tmp_path / "file") == mode(part) == 0o400
+    write_output(tmp_path / "other", b"")
+    assert mode(tmp_path / "file") == mode(tmp_path / "other") == 0o400
 
 
 @pytest.mark.parametrize(("old", "new"), [(None, 0o600), (0o644, 0o600), (0o400, 0o400)])
@@ -56,9 +56,9 @@ def test_a_private_file_is_never_looser_than_the_one_it_replaces(tmp_path: Path,
     if old is not None:
         (tmp_path / "x").write_text("old")
         (tmp_path / "x").chmod(old)
-    part, stream = open_part_file(tmp_path / "x", private=True)
-    stream.close()
-    assert mode(part) == new
+    with open_output(tmp_path / "x") as part:
+        assert mode(part.path) == new
+    assert mode(tmp_path / "x") == new
 
 
 @pytest.mark.parametrize(("old", "new"), [(None, 0o644), (0o600, 0o600), (0o664, 0o664)])

@@ -72,6 +72,17 @@ def test_links_are_never_written_through_and_what_they_lead_to_is_never_deleted(
     assert (outside / "a.txt").read_bytes() == b"same"
 
 
+@pytest.mark.parametrize("link", ["sub", "sub/in"])
+def test_a_folder_that_leads_outside_is_not_written_to(tmp_path: Path, link: str) -> None:
+    outside, folder = tmp_path / "outside", tmp_path / "folder"
+    outside.mkdir()
+    (folder / link).parent.mkdir(parents=True)
+    (folder / link).symlink_to(outside)
+    with pytest.raises(InputError, match=r"leads out of its folder, to .*outside.*\n  to do: replace the link"):
+        FileRecord(folder).write("sub/in/deep/a.txt", b"ours")
+    assert not list(outside.iterdir())
+
+
 @pytest.mark.parametrize(
     "text",
     ["", "[]", '{"files": {"a.txt": ["x"]}}', '{"format": 1, "files": {"../a.txt": ["x"], "/a": ["x"], "b": 7}}'],

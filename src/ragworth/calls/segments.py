@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ragworth.errors import StoreError
-from ragworth.storage.durable import write_durably
-from ragworth.storage.private import private_folder
+from ragworth.storage.output import write_output
 
 INDEX = "index.json"
 SUFFIX = ".shards"
@@ -73,8 +72,7 @@ class Segments:
 
     def add(self, new: StoreSegment) -> Segments:
         """Add a segment to the index on disk, or replace the one of the same file."""
-        private_folder(self.folder)
         found = (*(segment for segment in self.found if segment.file != new.file), new)
         text = json.dumps({"segments": [segment._asdict() for segment in found]}, indent=1)
-        write_durably(self.folder / INDEX, text.encode())
+        write_output(self.folder / INDEX, text.encode(), durable=True)
         return Segments(self.folder, found)

@@ -56,8 +56,13 @@ def read(path: str | Path, paths: OutputPaths = OutputPaths()) -> Workspace:  # 
 
 
 def from_tables(tables: Mapping[str, Mapping[str, Any]], file: Path, paths: OutputPaths) -> Workspace:
-    """A workspace from settings by table, without a file: ``file`` is where one would be; "" is the head of it."""
+    """A workspace from settings by table, without a file: ``file`` is where one would be; "" is the head of it.
+
+    It writes to the same folder only, as with a file.
+    """
     whole = {**tables.get("", {}), **{name: dict(keys) for name, keys in tables.items() if name}}
+    if outside := next(find_outside(file.parent, _table(whole, "paths"), paths), None):
+        raise InputError(outside.text)
     space = SCHEMA.validate_python({**flatten(whole), "(file)": file, "(given)": whole})
     return replace(space, **given_paths(paths))
 

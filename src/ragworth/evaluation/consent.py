@@ -17,8 +17,7 @@ from ragworth.config import ModelSpec, Workspace
 from ragworth.errors import FormatError, InputError, ModelError
 from ragworth.llm import MODELS
 from ragworth.llm.openai.spec import parse_address
-from ragworth.storage.durable import write_durably
-from ragworth.storage.private import private_folder
+from ragworth.storage.output import write_output
 from ragworth.storage.user_folder import settings_folder
 
 CONSENT_FILE = "allowed.json"
@@ -63,15 +62,7 @@ class ServerConsent:
         hosts[self._file] = sorted({*hosts.get(self._file, []), *self._new})
         path = settings_folder() / CONSENT_FILE
         text = json.dumps(hosts, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
-        try:
-            private_folder(path.parent)
-            write_durably(path, text.encode("utf-8", "surrogateescape"))
-        except OSError as error:
-            raise FormatError(
-                f"what you allow cannot be remembered: {error.strerror or error}",
-                file=str(path),
-                remedy="name a folder that can be written to in RAGWORTH_CONFIG",
-            ) from error
+        write_output(path, text.encode("utf-8", "surrogateescape"), durable=True)
         self._new = set()
 
 

@@ -28,6 +28,7 @@ from ragworth.html_table import html_table
 from ragworth.inputs.sources import answer_anew, open_source, plan_records
 from ragworth.report import page
 from ragworth.results import Results
+from ragworth.storage.containment import refuse_links
 from ragworth.tables.coercion import package_of, to_frame
 
 MAX_SENTENCES = 10
@@ -168,6 +169,8 @@ def _open(
         raise InputError(f"this {type(data).__name__} has no rows", expected="a row for each question")
     records = formats.load_records(data, columns, source="records")
     home = Path(results or "ragworth-results").absolute()
+    if results is None:
+        refuse_links(home, home.parent, "name another place: results=DIR")
     return plan_records(
         records, settings or {}, OutputPaths(home, home / "calls.sqlite", home / ".ragworth")
     ).workspace, records

@@ -7,7 +7,7 @@ import os
 import re
 import zlib
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, cast
 
@@ -17,7 +17,7 @@ from ragworth.errors import FormatError, quote_short
 from ragworth.formats.compression import open_decompressed, zstd
 from ragworth.formats.pipes import STDIN, can_read_again, seekable_path
 from ragworth.limits import max_line
-from ragworth.storage.private import open_part_file
+from ragworth.storage.output import open_output
 
 CHUNK = 16 << 20
 """Bytes read and parsed at a time. Memory beyond the result stays within a few of these."""
@@ -222,25 +222,13 @@ def run_name(path: PathOrStr) -> str:
 @contextmanager
 def create_file(path: PathOrStr) -> Iterator[IO[bytes]]:
     """Create a file atomically, compressed if its name ends in ``.gz`` or ``.zst``."""
-    path, part = Path(path), None
-    try:
-        with ExitStack() as stack:
-            part, raw = open_part_file(path, private=False)
-            stream: IO[bytes] = stack.enter_context(raw)
-            if path.suffix == ".gz":
-                # Without name or time, so that equal content gives equal files.
-                packed = gzip.GzipFile("", "wb", fileobj=stream, mtime=0)
-                stream = cast(IO[bytes], stack.enter_context(packed))
-            elif path.suffix == ".zst":
-                stream = cast(IO[bytes], stack.enter_context(zstd.open(stream, "wb")))
-            yield stream
-        part.replace(path)
-    except (OSError, ValueError) as error:
-        if isinstance(error, ValueError) and "null byte" not in str(error):
-            raise
-        reason = error.strerror if isinstance(error, OSError) else "invalid file name"
-        raise FormatError(f"cannot be written: {reason or error}", file=str(path)) from error
-    finally:
-        if part is not None:
-            with suppress(OSError):
-                part.unlink(missing_ok=True)
+    path = Path(path)
+    with open_output(path, private=False) as part, ExitStack() as stack:
+        stream = part.stream
+        if path.suffix == ".gz":
+            # Without name or time, so that equal content gives equal files.
+            packed = gzip.GzipFile("", "wb", fileobj=stream, mtime=0)
+            stream = cast(IO[bytes], stack.enter_context(packed))
+        elif path.suffix == ".zst":
+            stream = cast(IO[bytes], stack.enter_context(zstd.open(stream, "wb")))
+        yield stream

@@ -23,6 +23,7 @@ from ragworth.inputs.places import is_results
 from ragworth.inputs.problems import Problems
 from ragworth.inputs.recognition import DamagedFileError, RecognisedFile, recognise_file, recognise_records
 from ragworth.inputs.workspace_plan import BY_TEXT, OTHER_QUERIES, WorkspacePlan, plan_workspace
+from ragworth.storage.containment import refuse_links
 
 NO_PATHS = OutputPaths()
 
@@ -109,11 +110,11 @@ def _open_files(files: Sequence[Path], columns: Mapping[str, str] | None, output
         raise InputError("not every file can be used", more=tuple(plan.unused), remedy=remedy)
     _check_found(plan, files[0])
     names = [run_name(path) for path in files]
-    home = f"{'-'.join(names[:3])}{'-etc' if len(names) > 3 else ''}-results"
+    home = files[0].absolute().parent / f"{'-'.join(names[:3])}{'-etc' if len(names) > 3 else ''}-results"
+    if not (output.results and output.store and output.cache):
+        refuse_links(home, home.parent, "name another place: --results DIR --store FILE --cache DIR")
     where = OutputPaths(
-        output.results or files[0].absolute().parent / home,
-        output.store or files[0].absolute().parent / home / "calls.sqlite",
-        output.cache or files[0].absolute().parent / home / ".ragworth",
+        output.results or home, output.store or home / "calls.sqlite", output.cache or home / ".ragworth"
     )
     return Source(_workspace(plan, folder, where, format_list(names, 3)), plan)
 

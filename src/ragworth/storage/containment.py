@@ -1,4 +1,4 @@
-"""Check whether a path stays inside a folder after following all symbolic links."""
+"""Whether a path stays inside a folder after following all symbolic links."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from ragworth.errors import MAX_PATH_LENGTH, InputError, quote_short
+
+LINK_REMEDY = "replace the link by a folder of its own"
 SQLITE_SUFFIXES = ("", "-wal", "-shm", "-journal", ".lock")
 """Suffixes of the files that SQLite and a call store put beside a file."""
 
@@ -33,3 +36,15 @@ def paths_outside(path: Path, folder: Path) -> Iterator[Path]:
             each = Path(root, name)
             if each.is_symlink() and not is_inside(each, folder):
                 yield each
+
+
+def refuse_links(path: Path, folder: Path, remedy: str = LINK_REMEDY) -> None:
+    """Refuse to write to a path if it, or a link below it, leads out of a folder."""
+    outside = next(paths_outside(path, folder), None)
+    if outside is not None:
+        raise outside_error(outside, remedy)
+
+
+def outside_error(path: Path, remedy: str = LINK_REMEDY) -> InputError:
+    target = quote_short(str(path.resolve()), MAX_PATH_LENGTH)
+    return InputError(f"it leads out of its folder, to {target}", file=str(path), remedy=remedy)

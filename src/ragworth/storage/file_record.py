@@ -10,13 +10,15 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
 from ragworth.errors import FormatError, InputError, format_count
-from ragworth.storage.private import PART_NAME, open_part_file, private_folder
+from ragworth.storage.containment import is_inside, outside_error
+from ragworth.storage.output import PART_NAME, open_output, write_output
+from ragworth.storage.private import private_folder
 
 RECORD_NAME = ".ragworth-files.json"
 FORMAT = 1
@@ -85,8 +87,10 @@ class FileRecord:
             self.refuse_foreign([name])
         path = self.folder / name
         self._make(path.parent)
-        with _replace_file(path, data) as part:
-            digest = _digest(part)
+        with open_output(path, inside=self.folder) as part:
+            part.stream.write(data) if isinstance(data, bytes) else data(part.stream)
+            part.stream.flush()
+            digest = _digest(part.path)
             self._digests[name] = (*self._digests.get(name, ())[-1:], digest)
             self.save()
         self._digests[name] = (digest,)
@@ -108,10 +112,11 @@ class FileRecord:
     def save(self) -> None:
         files = {name: list(each) for name, each in sorted(self._digests.items())}
         text = json.dumps({"format": FORMAT, "files": files}, indent=1) + "\n"
-        with _replace_file(self.folder / RECORD_NAME, text.encode()):
-            pass
+        write_output(self.folder / RECORD_NAME, text.encode())
 
     def _make(self, folder: Path) -> None:
+        if not is_inside(folder, self.folder):
+            raise outside_error(folder)
         try:
             private_folder(folder)
         except OSError as error:
@@ -130,24 +135,6 @@ class FileRecord:
         with suppress(OSError):
             return _digest(path) in self._digests.get(name, ())
         return False
-
-
-@contextmanager
-def _replace_file(path: Path, data: bytes | WriteFile) -> Iterator[Path]:
-    """Write a new file beside ``path`` and move it there if the block succeeds."""
-    part = None
-    try:
-        part, stream = open_part_file(path, private=True)
-        with stream:
-            stream.write(data) if isinstance(data, bytes) else data(stream)
-        yield part
-        part.replace(path)
-    except OSError as error:
-        raise FormatError(f"cannot be written: {error.strerror or error}", file=str(path)) from error
-    finally:
-        if part is not None:
-            with suppress(OSError):
-                part.unlink(missing_ok=True)
 
 
 def _digest(path: Path) -> str:

@@ -16,8 +16,8 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from ragworth.errors import InputError, format_count, format_list
-from ragworth.storage.durable import write_durably
 from ragworth.storage.file_record import RECORD_NAME
+from ragworth.storage.output import write_output
 from ragworth.storage.private import private_folder
 from ragworth.storage.remote import RemotePath
 
@@ -71,7 +71,7 @@ class Mirror:
             raise InputError(f"it can't be read: {error}", file=str(self._record), remedy="remove it") from error
 
     def _remember(self, synced: dict[str, SyncedFile]) -> None:
-        write_durably(self._record, json.dumps(synced).encode())
+        write_output(self._record, json.dumps(synced).encode(), durable=True)
 
     def fetch(self) -> Path:
         """Bring the copy up to date, and return where it is."""

@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ragworth.errors import InputError
-from ragworth.storage.durable import write_durably
-from ragworth.storage.private import private_folder
+from ragworth.storage.output import write_output
 from ragworth.storage.remote import RemotePath, is_url
 
 Place = Path | RemotePath
@@ -26,8 +25,7 @@ def write_whole(place: Place, data: bytes) -> None:
         with _input_errors():
             place.write_bytes(data)
         return
-    private_folder(place.parent)
-    write_durably(place, data)
+    write_output(place, data, durable=True)
 
 
 def files_in(folder: Place, pattern: str = "*") -> list[Place]:

@@ -18,6 +18,7 @@ from ragworth.report.page import update_study_list
 from ragworth.report.study import Findings, write_study
 from ragworth.results import MANIFEST, Results, delete_results
 from ragworth.scoring import metric_file_digests
+from ragworth.storage.containment import refuse_links
 from ragworth.storage.file_record import RECORD_NAME as RECORD
 from ragworth.studies.bench import FOLDER
 from ragworth.studies.contract import Case, Study
@@ -72,8 +73,9 @@ def folder_of(place: Path, kind: str, paths: config.OutputPaths = config.OutputP
     return (place.parent if place.is_file() else place) / FOLDER / kind
 
 
-def check_folder(folder: Path) -> None:
-    """Refuse to write among files that no study wrote."""
+def check_folder(folder: Path, root: Path) -> None:
+    """Refuse to write among files that no study wrote, and through links that lead out of ``root``."""
+    refuse_links(folder, root, "name another one: --output")
     if folder.exists() and not folder.is_dir():
         raise InputError("this is a file", file=str(folder), expected="a folder", remedy="name another one: --output")
     if not folder.is_dir() or (folder / STUDY).is_file():

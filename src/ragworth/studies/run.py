@@ -87,7 +87,7 @@ def study(
     kind = asked.study.kind
     folder = Path(output) if output is not None else cases.folder_of(where[0], kind, paths)
     if keep:
-        cases.check_folder(folder)
+        cases.check_folder(folder, folder if output is not None else folder.parent.parent)
     if len(where) > 1:
         for space in given:
             if isinstance(space, Workspace):

@@ -321,6 +321,18 @@ def test_other_machines_need_encryption_or_consent() -> None:
     assert not ServerOptions(names=("label.example",), https=True).is_local
 
 
+@pytest.mark.parametrize("link", ["labels", "labels/labels.sqlite", "labels/secret.key"])
+def test_a_site_that_leads_out_of_its_workspace_is_refused(tmp_path: Path, link: str) -> None:
+    from ragworth.errors import InputError
+    from ragworth.label.site.startup import site_folder
+
+    (tmp_path / "beyond").mkdir()
+    (tmp_path / "w" / link).parent.mkdir(parents=True)
+    (tmp_path / "w" / link).symlink_to(tmp_path / "beyond")
+    with pytest.raises(InputError, match=r"leads out of its folder, to .*beyond"):
+        site_folder(tmp_path / "w")
+
+
 def test_the_last_owner_stays(site: Site) -> None:
     from ragworth.label.site.server import find_owner
 

@@ -21,7 +21,7 @@ from ragworth.collection import Collection
 from ragworth.errors import InputError
 from ragworth.formats.files import create_file
 from ragworth.retrieval.document_files import corpus_hash
-from ragworth.storage.private import PART_NAME
+from ragworth.storage.output import PART_NAME
 from ragworth.tables import Ratings
 from ragworth.token_counter import WORDS
 

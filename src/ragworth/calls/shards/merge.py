@@ -19,7 +19,7 @@ from ragworth.calls.shards.plan import Shard, ShardPlan
 from ragworth.calls.shards.run import PART, part_files, read_part
 from ragworth.calls.store import Store
 from ragworth.errors import RagworthError
-from ragworth.storage.durable import rename_durably
+from ragworth.storage.output import rename_durably
 from ragworth.storage.private import private_folder
 
 

@@ -18,6 +18,7 @@ from ragworth.label.dataset import LabelledData
 from ragworth.label.exports import export_labels
 from ragworth.label.exports.contract import write_json
 from ragworth.label.site.models import Project
+from ragworth.storage.containment import is_inside, outside_error
 
 RECORD_NAME = ".ragworth-labels.json"
 DIGEST = "sha256"
@@ -33,6 +34,8 @@ def export_to_folder(project: Project, data: LabelledData, name: str, folder: Pa
         files = [str(file.relative_to(place)) for file in export_labels(data, name, place)]
         digests = {file: _digest(Path(place) / file) for file in files}
         for file in files:
+            if not is_inside((folder / file).parent, folder):
+                raise outside_error((folder / file).parent)
             _check_owner(folder / file, record.get(file, {}), mine, digests[file])
         for file in [each for each, owner in record.items() if owner == mine | {DIGEST: owner.get(DIGEST)}]:
             if file not in files and _digest(folder / file) == record.pop(file)[DIGEST]:

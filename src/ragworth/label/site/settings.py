@@ -9,7 +9,8 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from ragworth.errors import InputError, quote_short
-from ragworth.storage.private import open_part_file, private_file, private_folder
+from ragworth.storage.output import write_output
+from ragworth.storage.private import private_file
 
 DATABASE_FILE = "labels.sqlite"
 KEY_FILE = "secret.key"
@@ -183,11 +184,7 @@ def secret_key(folder: Path) -> str:
     """The key that signs sessions. It is created on the first start, readable by its owner only."""
     path = folder / KEY_FILE
     if not path.exists():
-        private_folder(folder)
-        part, stream = open_part_file(path, private=True)
-        with stream:
-            stream.write(secrets.token_urlsafe(60).encode())
-        part.replace(path)
+        write_output(path, secrets.token_urlsafe(60).encode())
     key = path.read_text(encoding="ascii").strip()
     if len(key) < 50:
         raise InputError("the secret key is too short", file=str(path), remedy="delete it: a new one is created")

@@ -7,6 +7,7 @@ from typing import Any
 
 from ragworth.errors import InputError, MissingExtraError
 from ragworth.label.site.settings import DATABASE_FILE, SiteOptions, database_settings, site_settings
+from ragworth.storage.containment import refuse_links
 from ragworth.storage.private import private_folder
 
 LABEL_FOLDER = "labels"
@@ -16,7 +17,9 @@ LABEL_FOLDER = "labels"
 def site_folder(place: str | Path) -> Path:
     """The folder of a site: ``labels`` in a workspace, or the folder itself if it is one."""
     place = Path(place)
-    return place if (place / DATABASE_FILE).exists() else place / LABEL_FOLDER
+    folder = place if (place / DATABASE_FILE).exists() else place / LABEL_FOLDER
+    refuse_links(folder, place, "name the folder of the site itself")
+    return folder
 
 
 def open_site(folder: Path, options: SiteOptions | None = None, *, create: bool = False) -> None:

@@ -18,12 +18,11 @@ from urllib.parse import quote
 from markupsafe import Markup, escape
 
 import ragworth
-from ragworth.errors import MissingExtraError, format_cell
+from ragworth.errors import FormatError, MissingExtraError, format_cell
 from ragworth.report.charts.theme import themes
 from ragworth.report.document import Cell, Document, DocumentBlock, Figure, Section, TableBlock, TextSpan
 from ragworth.report.renderers.pack import pack_json, source_hash
-from ragworth.storage.durable import write_durably
-from ragworth.storage.private import private_folder
+from ragworth.storage.output import write_output
 from ragworth.storage.user_folder import cache_folder
 
 if TYPE_CHECKING:
@@ -197,10 +196,9 @@ def bundle_vega(vl_convert: Any, snippet: str) -> str:
         if hashlib.sha256(script).hexdigest().encode() == digest:
             return script.decode()
     script = str(vl_convert.javascript_bundle(snippet)).encode()
-    with suppress(OSError, RuntimeError):  # a cache that can't be written to only costs time
+    with suppress(FormatError, RuntimeError):  # a cache that can't be written to only costs time
         path = cache_folder() / "scripts" / f"vega-{key}.js"
-        private_folder(path.parent)
-        write_durably(path, hashlib.sha256(script).hexdigest().encode() + b"\n" + script)
+        write_output(path, hashlib.sha256(script).hexdigest().encode() + b"\n" + script)
     return script.decode()
 
 

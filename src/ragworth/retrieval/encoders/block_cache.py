@@ -18,8 +18,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ragworth.errors import FormatError
 from ragworth.retrieval.artifact_cache import DAY
-from ragworth.storage.private import open_part_file, private_folder
+from ragworth.storage.output import write_output
+from ragworth.storage.private import private_folder
 
 BLOCK_SIZE = 128
 """Texts per block: the most that is lost when a process is killed."""
@@ -70,7 +72,7 @@ def build_blocks(folder: Path, total: int, make: Callable[[range], Arrays]) -> C
             continue
         arrays = make(block)
         parts.append(arrays)
-        with suppress(OSError):
+        with suppress(FormatError):
             parts[-1] = _write_block(folder, block, arrays)
     return CachedBlocks(parts)
 
@@ -98,10 +100,7 @@ def _write_block(folder: Path, block: range, arrays: Arrays) -> Path:
     np.savez(stream, allow_pickle=False, **arrays)
     content = stream.getvalue()
     path = folder / f"{_block_name(block)}-{zlib.crc32(content):08x}.npz"
-    part, file = open_part_file(path, private=True)
-    with file:
-        file.write(content)
-    part.replace(path)
+    write_output(path, content)
     return path
 
 

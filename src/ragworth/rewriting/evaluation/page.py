@@ -12,6 +12,7 @@ from ragworth.errors import format_count
 from ragworth.report.document import Bullets, Document, DocumentBlock, Notes, Paragraph, Section, TableBlock
 from ragworth.report.render import format_p_value
 from ragworth.rewriting.evaluation.run import PROPERTIES, RewritingEvaluation
+from ragworth.storage.output import write_output
 
 CORRECT = "correct"
 EXAMPLES = 20
@@ -140,11 +141,11 @@ def write_evaluation(evaluation: RewritingEvaluation, folder: Path) -> list[Path
         "rewrites.csv": evaluation.rewrites,
     }
     for name, table in tables.items():
-        (folder / name).write_bytes(write_csv(table))
+        write_output(folder / name, write_csv(table), inside=folder)
     document = rewriting_document(evaluation)
-    (folder / "report.md").write_text(render_markdown(document), encoding="utf-8")
+    write_output(folder / "report.md", render_markdown(document).encode(), inside=folder)
     try:
-        (folder / "report.html").write_text(render_page(document), encoding="utf-8")
+        write_output(folder / "report.html", render_page(document).encode(), inside=folder)
     except MissingExtraError:
         return [folder / "report.md"]
     return [folder / "report.html", folder / "report.md"]

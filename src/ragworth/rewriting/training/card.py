@@ -11,6 +11,7 @@ import polars as pl
 
 import ragworth
 from ragworth.report.document import ChartPanel, DataBlock, Document, Figure, Paragraph, Section, TableBlock
+from ragworth.storage.output import write_output
 
 PACKAGES = ("torch", "transformers", "trl", "peft", "datasets", "accelerate")
 
@@ -106,7 +107,7 @@ def write_card(folder: Path, name: str, about: dict[str, Any]) -> None:
     from ragworth.report.charts.drawing import render_svg
     from ragworth.report.renderers.markdown import render_markdown
 
-    (folder / "losses.csv").write_bytes(write_csv(curves_table(about)))
+    write_output(folder / "losses.csv", write_csv(curves_table(about)), inside=folder)
     try:
         document = training_document(name, about)
         pictures = {f"{panel}.svg": render_svg(spec) for panel, spec in document.charts.items()}
@@ -114,5 +115,5 @@ def write_card(folder: Path, name: str, about: dict[str, Any]) -> None:
         document, pictures = training_document(name, about, draws=False), {}
     (folder / "figures").mkdir()
     for file, svg in pictures.items():
-        (folder / "figures" / file).write_text(svg, encoding="utf-8")
-    (folder / "README.md").write_text(render_markdown(document), encoding="utf-8")
+        write_output(folder / "figures" / file, svg.encode(), inside=folder)
+    write_output(folder / "README.md", render_markdown(document).encode(), inside=folder)

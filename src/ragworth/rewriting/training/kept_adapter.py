@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from ragworth.storage.output import write_output
+
 EPOCH = "epoch.json"
 ADAPTER = "default"
 """PEFT's name of the adapter that is trained."""
@@ -24,7 +26,4 @@ def read_best(folder: Path) -> dict[str, Any] | None:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write a file whole or not at all."""
-    beside = path.with_suffix(".partial")
-    beside.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    beside.replace(path)
+    write_output(path, (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode())
