@@ -108,7 +108,7 @@ BAD = {
     "score is text": (line(retrieved_context=[{"doc_id": "d", "score": "high"}]), "score of passage 1"),
     "score is true": (line(retrieved_context=[{"doc_id": "d", "score": True}]), "score of passage 1"),
     "passage twice": (line(retrieved_context=[{"doc_id": "d"}] * 2), "twice"),
-    "query twice": (line(query_id="q0"), "occurs twice for system"),
+    "query twice": (line(query_id="q0", answer="Ann"), "occurs twice for system"),
     "other question before": (line(query_id="q0", system="s", query="who?"), "has a different text"),
     "other answers before": (line(system="s", query_id="q0", answers=["no"]), "is 'no', but 'so' on line 1"),
     "not UTF-8": ("\udcff", "this is not JSON"),

@@ -352,7 +352,7 @@ def test_systems_in_our_own_format(save: Save) -> None:
     answers = load(save("log.jsonl", as_lines(*(shown | {"model": name} for name in "ab")))).answers
     assert answers is not None and answers.distinct("system") == ["a", "b"]
     with pytest.raises(FormatError, match="occurs twice"):
-        load(save("log.jsonl", as_lines(shown, shown)))
+        load(save("log.jsonl", as_lines(shown, shown | {"answer": "Bob"})))
 
 
 def test_frames_by_the_names_of_systems_or_splits() -> None:
@@ -400,14 +400,37 @@ def test_choices_and_answers_of_people_are_no_systems(more: dict[str, str], save
 def test_a_few_questions_that_recur_say_nothing_of_a_column(save: Save) -> None:
     rows = [{"question": f"Who built {n}?", "response": "Ann", "model": "ab"[n > 4], "sample": n} for n in range(9)]
     rows.append(rows[0] | {"response": "Bob", "model": "b", "sample": 9})
-    with pytest.raises(FormatError, match="occurs twice for system 'log'"):
-        load(save("log.jsonl", as_lines(*rows)))
+    answers = load(save("log.jsonl", as_lines(*rows))).answers
+    assert answers is not None and answers.distinct("system") == ["log"]
+    assert "if it names systems: --map system=model" in answers.notes[0]
+    assert "1 record (line 10) with a question that was asked before" in " ".join(answers.notes)
 
 
-def test_a_question_that_recurs_with_another_context_is_no_passage_of_it(save: Save) -> None:
-    rows = [{"question": f"Who {n}?", "response": "Ann", "context": f"Ann did {n}.", "gold": "Ann"} for n in range(6)]
-    with pytest.raises(FormatError, match="occurs twice"):
-        load(save("log.jsonl", as_lines(*rows, rows[0] | {"context": "Bob did."})))
+@pytest.mark.parametrize("name", ["log.jsonl", "log.csv", "native.jsonl"])
+def test_a_question_that_recurs_is_a_question_of_its_own(name: str, save: Save) -> None:
+    """It keeps its answer, its context and its accepted answer."""
+    rows = [{"question": f"Who {n}?", "response": "Ann", "context": f"Ann did {n}.", "gold": "Ann"} for n in range(20)]
+    other = rows[0] | {"response": "Bob", "context": "Bob did.", "gold": "Bob"}
+    rows += [other, rows[0], other, rows[0] | {"response": "Cid", "context": "Cid did.", "gold": "Cid"}]
+    if name == "native.jsonl":
+        shown = [{"retrieved_context": [{"doc_id": row["context"], "text": row["context"]}]} for row in rows]
+        rows = [{**row, **more, "context": None} for row, more in zip(rows, shown, strict=True)]
+    as_csv = pl.DataFrame(rows).write_csv() if name == "log.csv" else ""
+    loaded = load(save(name, as_csv or as_lines(*rows)))
+    assert loaded.contexts is not None and loaded.answers is not None
+    assert loaded.collection.queries["text"].to_list()[-3:] == ["Who 19?", "Who 0?", "Who 0?"]
+    last = loaded.collection.queries["query"].to_list()[-2:]
+    assert loaded.answers.frame["text"].to_list()[-2:] == ["Bob", "Cid"]
+    assert loaded.collection.answers.filter(pl.col("query").is_in(last))["text"].to_list() == ["Bob", "Cid"]
+    assert loaded.contexts.frame.filter(pl.col("query").is_in(last)).height == 2
+    notes = " ".join(loaded.contexts.notes)
+    assert "2 records equal earlier ones" in notes and "2 records (line " in notes
+
+
+def test_a_question_that_recurs_with_its_id_is_an_error(save: Save) -> None:
+    rows = [{"id": n, "question": f"Who {n}?", "response": "Ann", "gold": "Ann"} for n in range(20)]
+    with pytest.raises(FormatError, match="query '0' occurs twice"):
+        load(save("log.jsonl", as_lines(*rows, rows[0] | {"response": "Bob"})))
 
 
 def test_an_answer_beside_an_output_may_be_the_accepted_one_despite_scores(save: Save) -> None:

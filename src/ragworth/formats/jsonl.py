@@ -74,7 +74,7 @@ def load(path: PathOrStr, *, system: str | None = None, skip_bad_lines: bool = F
                 raise WrongLineError("the list 'retrieved_context' is missing")
             builder.add(read_record(item, finder, number))
         except WrongLineError as error:
-            if TWICE in str(error) and tells_apart(item):
+            if TWICE in str(error) and (finder.get(item, "query") is None or tells_apart(item)):
                 return log.FORMAT.do("load")(path, system=system, skip_bad_lines=skip_bad_lines)  # type: ignore[no-any-return]
             bad.append(BadLine(number, str(error)))
             if not skip_bad_lines:

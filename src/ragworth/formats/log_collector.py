@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from ragworth.collection import plain_text, text_id
-from ragworth.errors import format_list, quote_short
+from ragworth.errors import BadLine, format_list, quote_short
 from ragworth.formats.grade_words import Grade
 from ragworth.formats.log_record import LoggedPassage, LogRecord, format_places
 from ragworth.formats.log_values import as_grade
@@ -81,7 +82,11 @@ class LogCollector:
         """Places of texts that are no answers, by what they say."""
         self.no_references: list[int] = []
         self.accepted_places: dict[str, int] = {}
-        self.contents: dict[tuple[str, str, int], int | None] = {}
+        self.contents: set[tuple[tuple[str, str, int], int | None]] = set()
+        self.again: list[LogRecord] = []
+        """Records without the id of a question that ask one again, until :meth:`add_again` decides on them."""
+        self.places_again: list[int] = []
+        """Places of such records that were added."""
         self.duplicates = 0
         self.repeated_passages = 0
         self.different_repeats = 0
@@ -92,22 +97,20 @@ class LogCollector:
             raise WrongLineError("the record has neither a question nor the id of one")
         _check_values(record)
         record = self._without_blanks(record)
-        system = (record.system if self.strict else (record.system or "").strip()) or self.system
-        query = record.query or text_id(plain_text(record.question or ""))
-        key = system, query, record.repeat
-        if key in self.seen and record.content is not None and self.contents.get(key) == record.content:
+        key = system, query, _ = self._key(record)
+        if record.content is not None and (key, record.content) in self.contents:
             self.duplicates += 1
             return
+        if key in self.seen and (record.query is not None or self.strict):
+            raise WrongLineError(self._twice(record))
         if key in self.seen:
-            name = quote_short(record.question or query, 40) if record.query is None else quote_short(query, 24)
-            raise WrongLineError(
-                f"query {name} {TWICE} for system {quote_short(system, 24)}"
-                + ("" if self.strict else "; if these are answers of several systems, map the column that names them")
-            )
+            self.again.append(record)
+            self.contents.add((key, record.content))
+            return
         self._check_texts(query, record)
         passages = self._distinct(record, query)
         self.seen.add(key)
-        self.contents[key] = record.content
+        self.contents.add((key, record.content))
         if record.question is not None:
             self.queries.setdefault(query, record.question)
         if record.accepted:
@@ -122,6 +125,38 @@ class LogCollector:
         for aspect, value in record.outcomes.items():
             grades = value if isinstance(value, list) else [value]
             self.outcomes.setdefault((system, query, aspect), []).extend((grade, record.place) for grade in grades)
+
+    def add_again(self) -> list[BadLine]:
+        """Add the records that ask a question again, each as a question of its own, and return those that can't be.
+
+        If half of the questions recur, none is added: these may be answers of several systems, or repeats.
+        """
+        again, self.again = self.again, []
+        if 2 * len({self._key(record) for record in again}) >= len(self.seen):
+            return [BadLine(record.place, self._twice(record)) for record in again]
+        times: Counter[tuple[str, str, int]] = Counter()
+        bad: list[BadLine] = []
+        for record in again:
+            key = self._key(record)
+            times[key] += 1
+            try:
+                self.add(replace(record, query=f"{key[1]}#{times[key] + 1}", content=None))
+                self.places_again.append(record.place)
+            except WrongLineError as error:
+                bad.append(BadLine(record.place, str(error)))
+        return bad
+
+    def _key(self, record: LogRecord) -> tuple[str, str, int]:
+        """System, query and repeat of a record. The query of a question without id is derived from its text."""
+        system = (record.system if self.strict else (record.system or "").strip()) or self.system
+        return system, record.query or text_id(plain_text(record.question or "")), record.repeat
+
+    def _twice(self, record: LogRecord) -> str:
+        """What is wrong with a record if there is an earlier one of the same system, query and repeat."""
+        query = record.question if record.query is None else record.query
+        return f"query {quote_short(query, 40)} {TWICE} for system {quote_short(self._key(record)[0], 24)}" + (
+            "" if self.strict else "; if these are answers of several systems, map the column that names them"
+        )
 
     def places(self, places: Iterable[int]) -> str:
         return format_places(places, self.unit)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
 from typing import Any, NamedTuple
@@ -54,7 +54,7 @@ def parse_rows(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[L
                 raise WrongLineError(f"{type(value).__name__} instead of an object: {quote_short(value, 48)}")
             row = join_numbered(row, finder)
             unused.see(row, finder)
-            yield replace(read_record(row, finder, place, cells=rows.cells), content=hash(repr(row)))
+            yield read_record(row, finder, place, cells=rows.cells)
         except WrongLineError as error:
             reject(place, str(error))
     finder.notes += unused.notes(finder)
@@ -235,6 +235,7 @@ class LogFormat:
                 reject(record.place, str(error))
             if not skip and len(bad) >= MAX_REPORTED:
                 break
+        bad += log.builder.add_again()
         return log
 
     def read_contexts(

@@ -54,6 +54,7 @@ def read_record(row: Mapping[str, Any], finder: FieldFinder, place: int, *, cell
         accepted=as_texts(_accepted(row, finder, cells=cells), cells=cells),
         relevant=read_relevant(row, finder, cells=cells),
         outcomes={name: as_grades(finder.get(row, name), name) for name in grades},
+        content=hash(repr(row)),
     )
 
 

@@ -56,6 +56,11 @@ class LogBuilder(LogCollector):
         if self.duplicates:
             again = format_count(self.duplicates, "record equals an earlier one", "records equal earlier ones")
             made.append(f"{self.source}: {again}; each counts once")
+        if self.places_again:
+            made.append(
+                f"{self.source}: {self.places(self.places_again)} with a question that was asked before, read as a "
+                "question of its own; if these are repeats: --map repeat=COLUMN"
+            )
         if self.no_references:
             which = self.places(self.no_references)
             made.append(f"{self.source}: {which} with an accepted answer such as 'N/A'; read as none")
