@@ -125,6 +125,22 @@ def test_the_answer_that_is_graded_is_the_one_whose_confidence_is_taken(
     assert {name, "answer-alone"} == set(found.manifest["prompts"])
 
 
+def test_a_prompt_for_answers_may_name_its_own_word_for_declining(tmp_path: Path, opened: Opened) -> None:
+    place = collection(tmp_path / "w", queries=3)
+    own = tmp_path / "own.txt"
+    own.write_text(
+        "[reply]\nlabels: UNKNOWN = abstained\n[system]\nBe short.\n"
+        "[user]\n{{query}}\n{{#passages}}{{text*}}\n{{/passages}}",
+        encoding="utf-8",
+    )
+    opened.reader = reader = TwoTokens()
+    with bench(place, prompt=str(own)) as sure:
+        sure.answer_with_confidence(contexts())
+        found = results(sure)
+    assert found.outcomes is not None and found.outcomes.frame.filter(pl.col("aspect") == "PPL")["value"].count() == 6
+    assert all(request.prompt.messages[0].content == "Be short." for request in generated(reader))
+
+
 def test_a_plan_asks_nothing_and_a_second_run_asks_nothing_again(tmp_path: Path, opened: Opened) -> None:
     place = collection(tmp_path / "w", queries=3, toml="judge = true\n")
     opened.reader = TwoTokens()

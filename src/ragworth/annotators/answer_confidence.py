@@ -65,7 +65,7 @@ class AnswerConfidence(ConfidenceAnnotator):
     def _load(self, name: str) -> Template:
         return self.writer.template if name == self.prompts[0] else self.writer.template_alone
 
-    def _fits(self, name: str, template: Template) -> None:
+    def _check_slots(self, name: str, template: Template) -> None:
         """The writer fills its own prompts."""
 
 
