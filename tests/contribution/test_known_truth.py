@@ -158,6 +158,15 @@ def test_sampling_stops_as_soon_as_the_ranking_is_certain() -> None:
     assert any("isn't certain" in note for note in open_.notes)
 
 
+@pytest.mark.parametrize(("method", "k"), [("permutations", 4), ("surrogate", 3)])
+def test_contributions_are_exact_once_all_subsets_are_known(method: str, k: int) -> None:
+    # Equal passages never get a certain order, so nothing but the number of subsets ends the sampling.
+    found = split(lambda numbers: -20 + len(numbers) ** 0.5, k, method=method, tolerance=0.0)
+    row = context_rows(found.frame)
+    assert row["method"][0] == "exact" and row["subsets"][0] == 2**k and row["errors"][0].to_list() == [0.0] * k
+    assert values(found) == pytest.approx([k**0.5 / k] * k)  # √k nats, shared by k
+
+
 @pytest.mark.slow
 def test_a_surrogate_says_how_well_it_fits() -> None:
     weights = [0.0] * 30

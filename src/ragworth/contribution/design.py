@@ -129,6 +129,11 @@ class SubsetAsker:
     read: Callable[[Response | Failure], Floats]
     values: dict[int, Floats] = field(default_factory=dict)
 
+    @property
+    def knows_all(self) -> bool:
+        """Whether all subsets were asked about, so that nothing is left to estimate."""
+        return len(self.values) == 1 << self.k
+
     def missing(self, masks: Iterable[int]) -> list[int]:
         """The subsets that were not asked about yet, each once."""
         return [mask for mask in dict.fromkeys(masks) if mask not in self.values]
@@ -192,7 +197,7 @@ def _exact(asker: SubsetAsker) -> Program[Contributions]:
 
 
 def _permutations(asker: SubsetAsker, design: Design, seed: str) -> Program[Contributions]:
-    """Add orders until the ranking is certain enough, or the next would take too many subsets."""
+    """Add orders until the ranking is certain enough, all subsets are known, or the next would take too many."""
     drawn = permutations.random_orders(asker.k, seed)
     base = [0, *_without_few(asker.k, design.pairs)]
     orders: list[tuple[int, ...]] = []
@@ -208,6 +213,8 @@ def _permutations(asker: SubsetAsker, design: Design, seed: str) -> Program[Cont
         if not more:
             break
         yield from asker.ask(_subsets_of(base, more))
+        if asker.knows_all:
+            return (yield from _exact(asker))
         orders += more
         found = permutations.estimate(asker.values, orders)
         settled = permutations.settled_share(found, z, design.tolerance)
@@ -225,6 +232,8 @@ def _surrogate(asker: SubsetAsker, design: Design, seed: str) -> Program[Contrib
     number = max(8, design.most_subsets(asker.k) - len(base))
     masks = surrogate.random_subsets(asker.k, number, seed)
     yield from asker.ask([*base, *masks])
+    if asker.knows_all:
+        return (yield from _exact(asker))
     fit = surrogate.fit_surrogate(asker.values, masks, asker.k, seed)
     interactions = _removed_pairs(asker, design)
     quality = (fit.r_squared, fit.rank_correlation)
