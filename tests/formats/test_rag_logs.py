@@ -178,10 +178,10 @@ def test_pairwise_preferences(save: Save) -> None:
     assert loaded.answers is not None
     assert loaded.contexts is None
     assert loaded.outcomes.frame.select("system", "query", "aspect", "value").rows() == [
-        ("one", "novels:7", "overall-preference", -0.75),
-        ("two", "novels:7", "overall-preference", 0.75),
-        ("one", "science:7", "overall-preference", 0.5),
-        ("two", "science:7", "overall-preference", -0.5),
+        ("one", "novels:7", "human-overall-preference", -0.75),
+        ("two", "novels:7", "human-overall-preference", 0.75),
+        ("one", "science:7", "human-overall-preference", 0.5),
+        ("two", "science:7", "human-overall-preference", -0.5),
     ]
     assert loaded.answers.frame["text"].to_list() == ["A", "B", "A", "B"]
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -100,8 +101,11 @@ def test_numbered_passages_in_one_text_are_noted(shown: str, noted: bool, save: 
         ({"kb_hits": ["Ann built the mill of Arden in 1820."]}, "--map passages=kb_hits"),
         ({"kb_hits": "['Ann built the mill of Arden in 1820.']"}, "--map passages=kb_hits"),
         ({"context_1": "Ann built it.", "context_2": "It burnt down."}, "context_1, context_2 are read as passages"),
-        ({"history": [{"role": "user", "content": "Hello"}], "steps": ["search"], "context_1": "x"}, ""),
-        ({"kb_hits": ["Ann built the mill of Arden in 1820."], "contexts": ["Ann built it."]}, ""),
+        (
+            {"history": [{"role": "user", "content": "Hello"}], "steps": ["search"], "context_1": "x"},
+            "not used: history, steps, context_1",
+        ),
+        ({"kb_hits": ["Ann built the mill of Arden in 1820."], "contexts": ["Ann built it."]}, "not used: kb_hits"),
     ],
 )
 def test_what_may_be_the_passages_is_noted(more: dict[str, Any], note: str, save: Save) -> None:
@@ -156,9 +160,8 @@ def test_texts_that_may_be_the_answers_are_noted(more: dict[str, str], noted: bo
     log = load(save("log.jsonl", as_lines(*rows)))
     assert log.contexts is not None
     notes = [*log.contexts.notes, *(log.answers.notes if log.answers is not None else ())]
-    note = "bot_says not used; if the answers are there: --map answer=bot_says"
-    assert any(note in each for each in notes) is noted
-    assert noted or not any("if the answers" in each for each in notes)
+    assert any("not used: bot_says (--map answer=bot_says)" in each for each in notes) is noted
+    assert noted or not any("--map" in each for each in notes)
 
 
 @pytest.mark.parametrize(
@@ -253,13 +256,65 @@ def test_a_category_of_langfuse_is_its_word(save: Save) -> None:
     assert load(save("traces.jsonl", as_lines(trace(1, "good"), excellent))).outcomes is None  # 2 is only its place
 
 
+def pasted(notes: Iterable[str]) -> list[str]:
+    """The mappings that notes advise."""
+    return [pair for note in notes for pair in re.findall(r"--map '?([^ ')]+=[^ ',)]+)", note)]
+
+
+@pytest.mark.parametrize("question", ["question", "query"])  # a log, and the native format
+def test_every_column_that_is_not_used_is_named_with_a_mapping_that_works(question: str, save: Save) -> None:
+    shown = {"contexts": ["It is old."]} if question == "question" else {"retrieved_context": ["It is old."]}
+    row = {**shown, "response": "Ann", "topic": "mills"}
+    rows = [
+        {question: f"Who built mill {n}?", **row, "judge_a": n % 2, "groundedness": n / 4, "truth": f"Ann {n}"}
+        | {"relevance": n, "scores": {"bleu": 0.25 * n}, "answer_rating": n, "judge_verdict": n > 1, "answers_1": n}
+        for n in range(4)
+    ]
+    contexts = load(path := save("log.jsonl", as_lines(*rows))).contexts
+    assert contexts is not None and len(contexts.notes) == 1 and contexts.notes[0].endswith(", topic")
+    mappings = [pair.partition("=") for pair in pasted(contexts.notes)]
+    assert [(field, column) for field, _, column in mappings] == [
+        ("higher_judge_a", "judge_a"),
+        ("groundedness", "groundedness"),
+        ("accepted", "truth"),
+        ("relevance_score", "relevance"),
+        ("bleu", "scores.bleu"),
+        ("answer_rating", "answer_rating"),
+        ("judge_verdict", "judge_verdict"),
+        ("higher_answers_1_score", "answers_1"),
+    ]
+    for field, _, column in mappings:
+        mapped = load(f"log:{path}", {field: column})
+        assert mapped.contexts is not None and f"={column}" not in mapped.contexts.notes[0]
+        assert mapped.collection.answers.height if field == "accepted" else mapped.outcomes is not None
+
+
+def test_columns_of_numbers_are_not_suggested_for_texts(save: Save) -> None:
+    row = {"Anliegen": "Who built the mill?", "answer_points": 3, "gold_points": "2,5", "context_fit": 0.5}
+    with pytest.raises(FormatError) as caught:
+        load(save("log.jsonl", as_lines(row, row)))
+    assert str(caught.value.remedy).endswith('{"question": "Anliegen", "answer": "COLUMN"}')
+
+
+def test_the_ids_of_autorag_are_relevance_labels(save: Save) -> None:
+    row = {"qid": "q1", "query": "Who?", "generation_gt": ["Ann"], "generated_texts": "Ann"}
+    shown = {"retrieved_ids": ["a", "b", "c"], "retrieved_contents": ["Ann", "Bob", "Cid"]}
+    groups = {"retrieval_gt": [["a", "d"], ["c"]]}  # a or d, and c
+    relevance = load(save("result.json", json.dumps([row | shown | groups]))).collection.relevance
+    assert relevance is not None
+    assert relevance.frame.select("query", "passage", "value").rows() == [("q1", name, 1.0) for name in "adc"]
+
+
 @pytest.mark.parametrize(
     ("more", "note"),
     [
-        ({"judge_a": 1, "latency_ms": 12}, "judge_a not used"),
-        ({"verdict_text": "pass"}, "verdict_text not used"),
-        ({"ground_truth": "Bob"}, "'ground_truth' is read as the accepted answer, and expected not at all"),
-        ({"answer": "Ann"}, "'response' is read as the answer, and answer not at all"),
+        (
+            {"judge_a": 1, "latency_ms": 12},
+            "not used: judge_a (--map higher_judge_a=judge_a, or lower_judge_a if lower is better), latency_ms",
+        ),
+        ({"verdict_text": "pass"}, "not used: verdict_text (--map verdict_text=verdict_text)"),
+        ({"ground_truth": "Bob"}, "not used: expected (instead of ground_truth: --map accepted=expected)"),
+        ({"answer": "Ann"}, "not used: answer (instead of response: --map answer=answer)"),
         ({"references": ["Ann built it."]}, "--map passages=references"),
     ],
 )
@@ -268,12 +323,6 @@ def test_columns_that_are_not_used_are_noted(more: dict[str, Any], note: str, sa
     rows = [MILL | more, MILL | {"question": "Who else?"} | {name: other.get(name, more[name]) for name in more}]
     answers = load(save("log.jsonl", as_lines(*rows))).answers
     assert answers is not None and len(answers.notes) == 1 and note in answers.notes[0]
-
-
-def test_verdicts_in_unknown_words_are_noted(save: Save) -> None:
-    rows = [MILL | {"question": f"Who {n}?", "thumbs": "great" if n % 2 else "meh", "tier": "up"} for n in range(6)]
-    answers = load(save("log.jsonl", as_lines(*rows))).answers
-    assert answers is not None and [note for note in answers.notes if "'thumbs' (great, meh) isn't used" in note]
 
 
 def test_the_scores_of_ragas_are_in_the_order_of_the_file(save: Save) -> None:
@@ -404,11 +453,11 @@ def test_scores_that_may_be_distances_and_unknown_json(save: Save) -> None:
 def test_turns_of_conversations_that_count_as_independent_are_noted(save: Save) -> None:
     rows = [MILL | {"question": f"Who built mill {n}?", "session_id": n // 2} for n in range(6)]
     answers = load(save("log.jsonl", as_lines(*rows))).answers
-    assert answers is not None and "'session_id' isn't used" in answers.notes[0]
+    assert answers is not None and "not used: session_id (its turns count as independent" in answers.notes[0]
     for values in (range(6), ["run-2024"] * 6, [True, False] * 3):
         alone = [row | {"session_id": value, "chat": value} for row, value in zip(rows, values, strict=True)]
         answers = load(save("log.jsonl", as_lines(*alone))).answers
-        assert answers is not None and not answers.notes
+        assert answers is not None and "independent" not in answers.notes[0]
 
 
 def test_versions_and_sessions_are_no_outcomes(save: Save) -> None:
@@ -430,7 +479,7 @@ def test_versions_and_sessions_are_no_outcomes(save: Save) -> None:
 def test_a_column_that_may_name_the_systems_is_noted(save: Save) -> None:
     rows = [MILL | {"question": f"Who built mill {n}?", "model": ("old", "new")[n % 2]} for n in range(4)]
     answers = load(save("log.jsonl", as_lines(*rows))).answers
-    assert answers is not None and answers.notes[0].endswith("if it names systems: --map system=model")
+    assert answers is not None and answers.notes[0].endswith("not used: model (--map system=model)")
     assert load(save("log.jsonl", as_lines(*rows)), {"system": "model"}).answers.notes == ()  # type: ignore[union-attr]
 
 
@@ -566,13 +615,13 @@ def test_questions_and_answers_in_objects(save: Save) -> None:
     assert log.answers is not None and log.answers.frame["text"].to_list() == ["Ann", "Ann"]
     assert log.collection.queries["text"].to_list() == ["Who?", "Who else?"]
     assert "--map passages=metadata.contexts" in log.answers.notes[0]
-    assert "scores.Factuality not used" in log.answers.notes[1]
+    assert "scores.Factuality (--map factuality=scores.Factuality)" in log.answers.notes[0]
 
 
 def test_questions_under_several_ids_in_one_system_are_noted(save: Save) -> None:
     rows = [MILL | {"id": f"{name}{i}", "question": f"Who {i}?", "model": "x"} for name in "ab" for i in range(2)]
     answers = load(save("log.jsonl", as_lines(*rows))).answers
-    assert answers is not None and "--map system=model" in answers.notes[0]
+    assert answers is not None and "--map system=model" in answers.notes[1]
 
 
 @pytest.mark.parametrize(
@@ -748,7 +797,6 @@ def test_an_answer_beside_a_system_or_a_grade_is_the_systems(more: dict[str, Any
     [
         ("answer_a", "answer_b", True),
         ("gpt4_answer", "llama_answer", True),
-        ("answer_a", "answer_count_b", False),
         ("response", "baseline_answer", True),
         ("model_answer", "correct_answer", False),
         ("answer_a", "note_b", False),

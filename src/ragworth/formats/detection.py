@@ -17,6 +17,7 @@ from ragworth.formats.fields import FIELDS, SYSTEM_COLUMNS, FieldFinder, plain_n
 from ragworth.formats.files import PathOrStr
 from ragworth.formats.log import NAMES
 from ragworth.formats.log_files import check_first_line, sample_file, sample_rows
+from ragworth.formats.unused_columns import is_text
 
 WORDS = {
     "accepted": (
@@ -35,12 +36,11 @@ WORDS = {
         *("answer", "response", "output", "predict", "completion", "generat", "reply", "assistant"),
         *("antwort", "réponse", "reponse", "respuesta", "risposta", "答案", "回答", "model", "llm"),
     ),
-    "query": ("id", "number", "key"),
 }
 """Words in the names of columns that hint at a field, the most telling first."""
 
-_NUMBERS = re.compile(r"(?:^|[_./ ])(?:ids?|scores?|stats|time)$")
-"""Ends of the names of columns that hold no text."""
+_NO_TEXT = re.compile(r"(?:^|[_./ ])(?:ids?|scores?|stats|time)$")
+"""Ends of the names of columns that hold ids or numbers."""
 
 
 def detect(path: PathOrStr) -> Format:
@@ -166,12 +166,15 @@ def guess_columns(sample: FileSample) -> dict[str, str]:
     """A mapping that may be right: by the words in the names of columns, and by what is in them."""
     found = FieldFinder(NAMES).keys(dict.fromkeys(sample.columns))
     known = {field: column for field, column in found.items() if field in FIELDS}
-    free = [column for column in _all_columns(sample) if column not in found.values()]  # a grade is no answer
-    free = [column for column in free if not _NUMBERS.search(plain_name(column))]
+    free = [
+        column
+        for column, values in _all_columns(sample).items()
+        if column not in found.values() and not _NO_TEXT.search(plain_name(column)) and any(map(is_text, values))
+    ]  # numbers are scores or grades
     systems = [column for column in free if plain_name(column).rpartition(".")[2] in SYSTEM_COLUMNS]
     free = [column for column in free if column not in systems]
     known = {**({"system": systems[0]} if systems else {}), **known}
-    for field in ("accepted", "passages", "question", "answer", "query"):
+    for field in ("accepted", "passages", "question", "answer"):
         if field not in known and (column := _guess_column(field, free, sample)):
             known[field] = column
             free.remove(column)
@@ -184,13 +187,15 @@ def guess_columns(sample: FileSample) -> dict[str, str]:
     return mapping
 
 
-def _all_columns(sample: FileSample) -> list[str]:
-    """The columns, and the fields of objects in them, with dots."""
-    first = sample.rows[0] if sample.rows else {}
-    inner = {column: list(value) for column in sample.columns if isinstance(value := first.get(column), dict) and value}
-    return [
-        name for column in sample.columns for name in ([f"{column}.{key}" for key in inner.get(column, ())] or [column])
-    ]
+def _all_columns(sample: FileSample) -> dict[str, list[Any]]:
+    """The values of the columns, and of the fields of objects in them, which have names with dots."""
+    found: dict[str, list[Any]] = {}
+    for column in sample.columns:
+        for value in (row.get(column) for row in sample.rows):
+            inner = value if isinstance(value, dict) else {}
+            for name, each in {f"{column}.{key}": held for key, held in inner.items()}.items() or [(column, value)]:
+                found.setdefault(name, []).append(each)
+    return found
 
 
 def _guess_column(field: str, free: list[str], sample: FileSample) -> str | None:

@@ -61,7 +61,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
         *("correct_answers", "generation_gt", "example_answer", "target", "gold", "label_answer", "references"),
     ),
     "relevant": ("reference_contexts", "gold_contexts", "ground_truth_contexts", "gold_passages", "evidence"),
-    "relevant_ids": ("reference_context_ids", "gold_ids", "relevant_ids", "relevant_doc_ids"),
+    "relevant_ids": ("reference_context_ids", "gold_ids", "relevant_ids", "relevant_doc_ids", "retrieval_gt"),
 }
 """Our fields, and what files call them, in order of preference (a name may occur twice)."""
 

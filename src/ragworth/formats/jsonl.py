@@ -32,6 +32,7 @@ from ragworth.formats.log_collector import TWICE
 from ragworth.formats.log_repeats import tells_apart
 from ragworth.formats.log_rows import read_record
 from ragworth.formats.rag_log import LogBuilder
+from ragworth.formats.unused_columns import UnusedColumns
 from ragworth.formats.values import WrongLineError, as_id, as_text, read_values
 from ragworth.tables import Contexts, Judgments, Ratings, Table
 from ragworth.tables.ranking import Ties
@@ -64,7 +65,7 @@ def read_objects(
 
 def load(path: PathOrStr, *, system: str | None = None, skip_bad_lines: bool = False) -> LoadedCollection:
     """Read contexts and their texts, with answers and grades if the lines have them."""
-    finder, bad = FieldFinder(NAMES), list[BadLine]()
+    finder, bad, unused = FieldFinder(NAMES), list[BadLine](), UnusedColumns()
     builder = LogBuilder(source_name(path), system or run_name(path), strict=True)
     for number, item in read_objects(path, bad, skip=skip_bad_lines, expected=EXPECTED):
         try:
@@ -72,6 +73,7 @@ def load(path: PathOrStr, *, system: str | None = None, skip_bad_lines: bool = F
                 "retrieved_context" in item or finder.get(item, "answer") is None
             ):
                 raise WrongLineError("the list 'retrieved_context' is missing")
+            unused.see(item, finder)
             builder.add(read_record(item, finder, number))
         except WrongLineError as error:
             if TWICE in str(error) and (finder.get(item, "query") is None or tells_apart(item)):
@@ -81,7 +83,8 @@ def load(path: PathOrStr, *, system: str | None = None, skip_bad_lines: bool = F
                 raise bad_lines_error(path, bad, EXPECTED) from error
     if not builder.seen:
         raise FormatError("no rows: the file is empty", file=str(path), expected=EXPECTED)
-    return builder.build(skipped_note(path, bad))
+    notes = (f"{builder.source}: {note}" for note in (*finder.notes, *unused.notes(finder)))
+    return builder.build((*skipped_note(path, bad), *notes))
 
 
 def read_contexts(

@@ -9,7 +9,7 @@ from ragworth.errors import format_names
 from ragworth.formats.fields import FIELDS, FieldFinder, plain_name
 from ragworth.formats.log_passages import ID_KEYS, as_passages
 from ragworth.formats.log_record import LoggedPassage, LogRecord
-from ragworth.formats.log_values import as_answer, as_grades, as_name, as_repeat, as_texts, parse_cell
+from ragworth.formats.log_values import as_answer, as_grades, as_name, as_repeat, as_texts, parse_cell, plain_value
 from ragworth.formats.missing_answers import NO_ANSWER_TEXTS, NO_REFERENCE
 from ragworth.formats.values import WrongLineError, as_text
 
@@ -94,7 +94,13 @@ def _accepted(row: Mapping[str, Any], finder: FieldFinder, *, cells: bool) -> An
 def read_relevant(row: Mapping[str, Any], finder: FieldFinder, *, cells: bool = False) -> list[LoggedPassage]:
     """Passages known to be relevant. As many ids as texts are theirs; otherwise nothing says which belong together."""
     texts = [each for each in as_passages(finder.get(row, "relevant")) or [] if not each.is_empty_search]
-    ids = as_texts(finder.get(row, "relevant_ids"), "id", cells=cells)
+    named = finder.get(row, "relevant_ids")
+    groups = parse_cell(named, "id") if cells else plain_value(named)
+    if isinstance(groups, list | tuple):  # AutoRAG has groups of ids: one of each is needed
+        groups = [
+            name for group in map(plain_value, groups) for name in (group if isinstance(group, list) else [group])
+        ]
+    ids = as_texts(groups, "id", cells=cells)
     if len(ids) == len(texts):
         return [
             passage if passage.id is not None else passage._replace(id=name)

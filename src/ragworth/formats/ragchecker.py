@@ -18,6 +18,7 @@ from ragworth.formats.log_format import LogFormat, Reject
 from ragworth.formats.log_record import LogRecord
 from ragworth.formats.log_rows import read_record
 from ragworth.formats.log_values import as_answer, as_row, as_texts
+from ragworth.formats.unused_columns import UnusedColumns
 from ragworth.formats.values import WrongLineError, as_dict, as_id, as_number, as_text
 
 NAMES = {
@@ -47,11 +48,14 @@ def _unpack(value: Mapping[str, Any]) -> Iterable[Any] | None:
 def _parse(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRecord]:
     pairs: dict[tuple[str, str], LogRecord] = {}
     labels: dict[tuple[str, str], dict[str, list[float]]] = {}
+    unused = UnusedColumns()
     for place, value in rows.values:
         try:
             row = as_row(value)
             if row is None:
                 raise WrongLineError(f"{quote_short(value, 48)} instead of an object")
+            read = (*PAIR, "dataset", "metrics")
+            unused.see({name: each for name, each in row.items() if name not in read and not _is_label(name)}, finder)
             if not set(PAIR) <= set(row):
                 yield _with_metrics(read_record(row, finder, place, cells=rows.cells), row)
                 continue
@@ -67,6 +71,11 @@ def _parse(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRe
     for key, record in pairs.items():
         means = {name: sum(numbers) / len(numbers) for name, numbers in labels.get(key, {}).items()}
         yield _replace_outcomes(record, means)
+    finder.notes += unused.notes(finder)
+
+
+def _is_label(name: str) -> bool:
+    return name.endswith("_label")
 
 
 def _with_metrics(record: LogRecord, row: Mapping[str, Any]) -> LogRecord:
@@ -87,9 +96,9 @@ def _read_pair(row: Mapping[str, Any], place: int) -> Iterator[tuple[LogRecord, 
     if row.get("dataset") is not None:
         query = f"{as_id(row['dataset'], 'dataset')}:{query}"  # ids are unique within a dataset only
     labels = {
-        f"{name.removesuffix('_label')}-preference": as_number(value, name)
+        f"human-{name.removesuffix('_label')}-preference": as_number(value, name)
         for name, value in row.items()
-        if name.endswith("_label") and value is not None
+        if _is_label(name) and value is not None
     }
     for name, sign in zip(PAIR, (-0.5, 0.5), strict=True):
         model = as_dict(row[name], name)

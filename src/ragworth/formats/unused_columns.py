@@ -1,4 +1,4 @@
-"""Notes on what the fields of a log leave out: columns that none took, and passages that may be joined in one text."""
+"""Notes on the columns of a log: those that no field took, with the mapping that uses each, and unsure readings."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ragworth.errors import format_names
-from ragworth.formats.fields import FIELDS, SYSTEM_COLUMNS, FieldFinder, plain_name, quote_argument
+from ragworth.errors import FormatError, format_names
+from ragworth.formats.fields import FIELDS, JOIN, SYNONYMS, SYSTEM_COLUMNS, FieldFinder, check_columns, plain_name
+from ragworth.formats.fields import quote_argument as quoted
+from ragworth.formats.grade_names import names_quality
 from ragworth.formats.grade_words import GRADES
 from ragworth.formats.log_passages import TEXT_KEYS
 from ragworth.formats.log_rows import LONG_TEXT
@@ -17,7 +19,9 @@ from ragworth.formats.values import WrongLineError
 SEEN_ROWS = 500
 """Rows whose values are looked at."""
 
-TITLES = {"answer": "the answer", "accepted": "the accepted answer", "passages": "the passages"}
+NAMED = 8
+"""Columns without a mapping that a note names; it counts the others."""
+
 NO_GRADE = re.compile(
     r"(^|_)(ids?|index|idx|number|num|no$|count|rank|page|line|row|fold|seed|temperature|turn|step|year|date|time|"
     r"timestamp|ts|created|updated|latency|duration|elapsed|runtime|seconds|ms|costs?|price|tokens?|length|len|size|"
@@ -26,17 +30,11 @@ NO_GRADE = re.compile(
 )
 """Names of numbers that say nothing of an answer's quality."""
 
-VERDICT = re.compile(
-    r"verdict|thumbs?|vote|rating|rated|feedback|review$|judge?ment|quality|grade|score|result$|outcome|assessment|"
-    r"satisf|resolved|beoordeling|ocena|nota|avalia|bewertung|urteil|評価|判定"
-)
-"""Names of columns that may say in words how good an answer is."""
+ACCEPTED_WORDS = {"gold", "golden", "truth", "gt", "reference", "expected", "target", "ideal"}
+"""Words in the names of columns of accepted answers."""
 
-ANSWER_WORDS = {"answer", "response", "output", "prediction", "completion", "antwort", "respuesta", "réponse"}
+ANSWER_WORDS = {"answer", "response", "output", "prediction", "completion"}
 """Words in the names of columns of answers."""
-
-MAX_WORDS = 6
-"""Maximum number of different words in such a column."""
 
 CONVERSATION = re.compile(r"(conversation|session|dialog(ue)?|thread|chat)(_?(id|uuid|key|no|number))?")
 """Names of what several turns share."""
@@ -71,155 +69,77 @@ class UnusedColumns:
         shown = finder.get(row, "passages")
         joined = isinstance(shown, str) and JOINED.search(shown[:JOINED_CHARACTERS]) is not None
         self.joined += joined and isinstance(parse_cell(shown, "passage"), str)
-        used = {*finder.keys(row).values(), *finder.grades.values()}
+        keys = (*finder.keys(row).values(), *finder.grades.values())
+        used = {part for key in keys for part in (key, *key.split(JOIN))}
         for name, value in row.items():
             if name in used or value is None:
                 continue
             inner = {f"{name}.{key}": each for key, each in value.items()} if isinstance(value, Mapping) else {}
             for path, each in (inner or {str(name): value}).items():
-                if each is not None and not (isinstance(each, str) and not each) and path not in used:
+                if path not in used and each not in (None, ""):
                     self.values.setdefault(path, []).append(each)
 
     def notes(self, finder: FieldFinder) -> list[str]:
-        """What users should know about these columns."""
+        """One note on all columns that aren't used, after those on fields that may be read otherwise."""
         found: dict[str, str] = {}
         for keys in finder.known_keys():
             found |= keys
-        grades = [name for name, values in self.values.items() if _may_be_grades(name, values)]
-        notes = [
-            note
-            for field in TITLES
-            if field in found and field not in finder.columns
-            for note in self._others(field, found, finder, grades)
-        ]
-        notes += self._answer_notes(found.get("answer", ""))
-        for field in ("passages", "accepted"):
-            names = [name for name in self.values if plain_name(name.rpartition(".")[2]) in _names(field, finder)]
-            if names and field not in found:
-                mapping = quote_argument(f"{field}={names[0]}")
-                notes.append(f"{names[0]!r} isn't used; if it is {TITLES[field]}: --map {mapping}, or [columns]")
-        if "question" in found and "answer" not in found:
-            texts = [name for name, values in self.values.items() if _may_be_answers(name, values)]
-            if texts:
-                which, mapping = format_names(texts, 4), quote_argument(f"answer={texts[0]}")
-                notes.append(f"{which} not used; if the answers are there: --map {mapping}, or [columns]")
-        if "passages" not in found:
-            notes += self._passage_notes(finder)
-        if plain_name(found.get("accepted", "")) == "answer" and "accepted" not in finder.columns:
+        notes = self._unsure(found, finder)
+        hints = {name: self._hint(name, values, found) for name, values in self.values.items()}
+        mapped = [f"{name} ({hint})" for name, hint in hints.items() if hint]
+        others = [name for name, hint in hints.items() if not hint]
+        if mapped or others:
+            named = [*mapped, *([format_names(others, NAMED)] if others else [])]
+            notes.append(f"not used: {', '.join(named)}")
+        return notes
+
+    def _unsure(self, found: Mapping[str, str], finder: FieldFinder) -> list[str]:
+        """Notes on fields whose columns may hold something else."""
+        notes: list[str] = []
+        accepted = plain_name(found.get("accepted", "")) if "accepted" not in finder.columns else ""
+        if accepted == "answer":
             notes.append(
                 f"{found['accepted']!r} is read as the accepted answer, because {found['answer']!r} is the system's; "
-                f"to change that: --map {quote_argument('answer=' + found['accepted'])}"
+                f"to change that: --map {quoted('answer=' + found['accepted'])}"
             )
-        if plain_name(found.get("accepted", "")) == "references" and "passages" not in found:
+        if accepted == "references" and "passages" not in found:
             notes.append(
-                "'references' are read as accepted answers; if they are the passages: --map passages=references, "
-                "or [columns]"
+                "'references' are read as accepted answers; if they are the passages: --map passages=references"
             )
         if plain_name(found.get("system", "")) in ("run", "run_id") and all(
             re.fullmatch(r"\d{1,3}", name) for name in self.systems
         ):
             notes.append(
                 f"{found['system']!r} is read as the system, and has numbers; if it numbers the answers of a system to "
-                f"a question: --map {quote_argument('repeat=' + found['system'])}"
+                f"a question: --map {quoted('repeat=' + found['system'])}"
             )
         if 2 * self.joined > min(self.rows, SEEN_ROWS):
             notes.append(
                 f"{found['passages']!r} is one text in each record, and read as one passage; if several are "
                 "joined in it, write them as a list"
             )
-        if "system" not in found:
-            notes += self._system_notes()
-        for name in self._conversations():
-            notes.append(
-                f"{name!r} isn't used: if it names conversations, their turns count as independent questions; to keep "
-                "them together, write conversations (docs/howto/conversations.md)"
-            )
-        if grades:
-            notes.append(
-                f"{format_names(grades, 4)} not used; if a column has grades, say so: --map NAME=COLUMN, or [columns]"
-            )
-        for name, values in self.values.items():
-            if name not in grades and _may_be_verdicts(name, values):
-                words = format_names(sorted({str(value).strip() for value in values}), 4)
-                notes.append(
-                    f"{name!r} ({words}) isn't used; if it grades the answers, write numbers, or words such as correct "
-                    f"and wrong, and say so: --map {quote_argument(f'{name}={name}')}, or [columns]"
-                )
         return notes
 
-    def _system_notes(self) -> list[str]:
-        """The note on a column that may name several systems, which are read as one."""
-        for name, values in self.values.items():
-            different = dict.fromkeys(map(str, values))
-            if plain_name(name) in SYSTEM_COLUMNS and 1 < len(different) <= len(values) / 2:
-                few = format_names(list(different), 4)
-                mapping = quote_argument(f"system={name}")
-                return [f"{name!r} ({few}) isn't used: all is read as one system; if it names systems: --map {mapping}"]
-        return []
-
-    def _answer_notes(self, used: str) -> list[str]:
-        """The note on columns that may have answers of other systems: ``answer_b`` beside ``answer_a``."""
-        others = [
-            name
-            for name, values in self.values.items()
-            if (differ_in_one_word(used, name) or _ends_as_answer(used, name))
-            and all(isinstance(value, str) for value in values)
-        ]
-        if not others:
-            return []
-        few = format_names(others, 4)
-        return [f"{few} not used; for answers of several systems write a row for each, with its 'system'"]
-
-    def _passage_notes(self, finder: FieldFinder) -> list[str]:
-        """Notes on columns that may have the passages, by what is in them."""
-        names = [name for name, values in self.values.items() if _may_be_passages(values)]
-        usual = _names("passages", finder)
-        names = [name for name in names if plain_name(name.rpartition(".")[2]) not in usual]  # has a note
-        if names:
-            mapping = quote_argument(f"passages={names[0]}")
-            return [f"{format_names(names, 4)} not used; if the passages are there: --map {mapping}, or [columns]"]
-        return []
-
-    def _conversations(self) -> list[str]:
-        """The first column that names more than two conversations, which several records of a system share."""
-        named = {name: each for name, each in self.values.items() if CONVERSATION.fullmatch(plain_name(name))}
-        counts = {name: len(set(map(str, each))) for name, each in named.items()}
-        return [name for name, n in counts.items() if n > 2 and n * len(self.systems) < len(named[name])][:1]
-
-    def _others(self, field: str, found: Mapping[str, str], finder: FieldFinder, grades: list[str]) -> list[str]:
-        """The note on columns that are called like a field, where another column has it."""
-        names = [name for name in self.values if plain_name(name) in _names(field, finder) and name not in grades]
-        if not names:
-            return []
-        title = f"{found[field]!r} is read as {TITLES[field]}, and {format_names(names, 4)} not at all"
-        if field == "answer" and "accepted" not in found:
-            mappings = [quote_argument(f"{name}={names[0]}") for name in ("answer", "accepted")]
-            return [
-                f"{title}; if that is the answer: --map {mappings[0]}; if it is the accepted one: --map {mappings[1]}"
-            ]
-        if names == ["references"] and "passages" not in found:
-            return [f"{title}; if these are the passages: --map passages=references"]
-        return [f"{title}; to change that: --map {quote_argument(f'{field}={names[0]}')}"]
-
-
-def _ends_as_answer(used: str, other: str) -> bool:
-    """Whether a column may have the answers of another system beside those that are used: ``baseline_answer``."""
-    name = plain_name(other)
-    return bool(used) and name.rpartition("_")[2] in ANSWER_WORDS and name not in FIELDS["accepted"] + FIELDS["answer"]
-
-
-def differ_in_one_word(one: str, other: str) -> bool:
-    """Whether two columns of answers differ in one word: ``answer_a`` and ``answer_b``."""
-    words, others = plain_name(one).split("_"), plain_name(other).split("_")
-    if one == other or len(words) != len(others) or plain_name(other) in FIELDS["accepted"]:
-        return False
-    different = [pair for pair in zip(words, others, strict=True) if pair[0] != pair[1]]
-    return len(different) == 1 and not ANSWER_WORDS.isdisjoint(set(words) & set(others))
-
-
-def _names(field: str, finder: FieldFinder) -> set[str]:
-    """What files call a field, in this format or any other."""
-    return {*finder.names.get(field, ()), *FIELDS[field]}
+    def _hint(self, name: str, values: list[Any], found: Mapping[str, str]) -> str:
+        """The mapping that uses a column, by what is in it; nothing if it may be anything."""
+        plain = plain_name(name.rpartition(".")[2])
+        different = len(set(map(str, values)))
+        if plain in SYSTEM_COLUMNS and "system" not in found and 1 < different <= len(values) / 2:
+            return _map("system", name)
+        if CONVERSATION.fullmatch(plain) and different > 2 and different * len(self.systems) < len(values):
+            return "its turns count as independent questions, see docs/howto/conversations.md"
+        if different > 1 and not says_no_grade(plain) and all(map(_is_grade, values)):
+            return _grade_hint(plain, name, isinstance(values[0], bool) or str(values[0]).strip().lower() in GRADES)
+        field = _text_field(plain, values, found)
+        if (
+            not field
+            and "answer" in found
+            and not ANSWER_WORDS.isdisjoint(plain.split("_"))
+            and all(map(is_text, values))
+        ):
+            return "for answers of several systems write a row for each, with its 'system'"
+        instead = f"instead of {found[field]}: " if field in found else ""
+        return f"{instead}{_map(field, name)}" if field else ""
 
 
 def says_no_grade(name: str) -> bool:
@@ -228,48 +148,70 @@ def says_no_grade(name: str) -> bool:
     return plain in SYSTEM_COLUMNS or bool(CONVERSATION.fullmatch(plain) or NO_GRADE.search(plain))
 
 
-def _may_be_grades(name: str, values: list[Any]) -> bool:
-    """Whether all values are numbers, yes or no, or words such as pass, and they differ."""
-    if says_no_grade(name) or len({str(value) for value in values}) < 2:
-        return False
-    return all(isinstance(value, bool | int | float) or _is_grade_text(value) for value in values)
+def _map(field: str, column: str) -> str:
+    return f"--map {quoted(f'{field}={column}')}"
 
 
-def _may_be_verdicts(name: str, values: list[Any]) -> bool:
-    """Whether a column has the name of a verdict and a few words that recur: up, down."""
-    different = {str(value).strip() for value in values}
-    few = 1 < len(different) <= MAX_WORDS and 2 * len(different) <= len(values)
-    return few and VERDICT.search(plain_name(name)) is not None and all(isinstance(value, str) for value in values)
+def _grade_hint(plain: str, column: str, words: bool) -> str:
+    """The mapping that reads a column as a grade. If nothing says which way numbers are better, the user does."""
+    if any(plain in (field, *names) for field, names in FIELDS.items()):
+        return ""
+    grade = re.sub(r"\W+", "_", plain).strip("_") or "grade"
+    try:
+        grade = grade if grade not in SYNONYMS and check_columns({grade: column}) else f"{grade}_score"
+    except FormatError:  # too much like the name of a field
+        grade = f"{grade}_score"
+    if words or names_quality(plain):
+        return _map(grade, column)
+    return f"{_map(f'higher_{grade}', column)}, or lower_{grade} if lower is better"
 
 
-def _may_be_answers(name: str, values: list[Any]) -> bool:
-    """Whether most values are texts of several words that differ."""
-    if says_no_grade(name):
-        return False
-    texts = [value for value in values if isinstance(value, str) and " " in value.strip()]
-    return 2 * len(texts) > len(values) and 2 * len(set(texts)) > len(texts)
+def _text_field(plain: str, values: list[Any], found: Mapping[str, str]) -> str:
+    """The field that texts or lists of them may be, by the name of the column and by what is in it."""
+    texts = [value for value in values if is_text(value)]
+    if 2 * len(texts) <= len(values) or says_no_grade(plain):
+        return ""
+    if plain == "references" and "passages" not in found:
+        return "passages"
+    usual = next((field for field in ("answer", "accepted", "passages") if plain in FIELDS[field]), "")
+    if usual:
+        return usual
+    if "accepted" not in found and not ACCEPTED_WORDS.isdisjoint(plain.split("_")):
+        return "accepted"
+    if "passages" not in found and 2 * sum(map(_are_passages, values)) > len(values):
+        return "passages"
+    sentences = [value for value in texts if isinstance(value, str) and " " in value.strip()]
+    told = 2 * len(sentences) > len(values) and 2 * len(set(sentences)) > len(sentences)
+    return "answer" if told and "answer" not in found else ""
 
 
-def _may_be_passages(values: list[Any]) -> bool:
-    """Whether most values are lists of long texts, or of objects with a text."""
-
-    def is_passage(value: Any) -> bool:
-        if isinstance(value, Mapping):
-            texts = (value[key] for key in value if plain_name(key) in TEXT_KEYS)
-            return "role" not in value and any(isinstance(text, str) for text in texts)
-        return isinstance(value, str) and len(value) >= LONG_TEXT
-
-    lists = []
-    for value in values:
-        try:
-            parsed = parse_cell(value, "value")
-        except WrongLineError:
-            continue
-        lists.append(isinstance(parsed, list) and bool(parsed) and all(map(is_passage, parsed)))
-    return 2 * sum(lists) > len(values)
-
-
-def _is_grade_text(value: Any) -> bool:
-    return isinstance(value, str) and (
-        value.strip().lower() in GRADES or re.fullmatch(r"[+-]?\d{1,3}([.,]\d+)?\s*%?", value.strip()) is not None
+def _is_grade(value: Any) -> bool:
+    """Whether a value is a number, yes or no, or a word such as pass."""
+    return isinstance(value, bool | int | float) or (
+        isinstance(value, str)
+        and (value.strip().lower() in GRADES or re.fullmatch(r"[+-]?\d+([.,]\d+)?\s*%?", value.strip()) is not None)
     )
+
+
+def is_text(value: Any) -> bool:
+    """Whether a value is a text that is no number, or has such texts in it."""
+    if isinstance(value, list | tuple):
+        return any(map(is_text, value))
+    if isinstance(value, Mapping):
+        return any(plain_name(key) in TEXT_KEYS and is_text(text) for key, text in value.items())
+    return isinstance(value, str) and not _is_grade(value)
+
+
+def _are_passages(value: Any) -> bool:
+    """Whether a value is a list of long texts, or of objects with a text."""
+    try:
+        parsed = parse_cell(value, "value")
+    except WrongLineError:
+        return False
+    return isinstance(parsed, list) and bool(parsed) and all(map(_is_passage, parsed))
+
+
+def _is_passage(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return "role" not in value and is_text(value)
+    return isinstance(value, str) and len(value) >= LONG_TEXT

@@ -83,18 +83,18 @@ def recognise_file(head: FileHead, columns: Mapping[str, str] | None = None) -> 
     if columns and unknown is not None:
         return [_read_log(head, "log", columns)]
     try:
-        return _recognise_table(head)
+        return _recognise_table(head, columns)
     except (UnknownKindError, DamagedFileError) as error:
         if isinstance(error, UnknownKindError) or form is not None:
             raise unknown or error from error
         raise
 
 
-def _recognise_table(head: FileHead) -> list[RecognisedFile]:
-    """A run, labels, texts, answers or grades."""
+def _recognise_table(head: FileHead, columns: Mapping[str, str] | None) -> list[RecognisedFile]:
+    """A run, labels, texts, answers or grades; contexts with texts whose columns the user names are a log."""
     seem = guess_kinds(head)
     if seem == [Guess("log", "jsonl")]:
-        return [_read_log(head, "jsonl", None)]
+        return [_read_log(head, "log" if columns else "jsonl", columns)]
     found = [each for guess in seem if (each := _confirm_guess(head, guess)) is not None]
     if not found:
         raise FormatError("it has no row")

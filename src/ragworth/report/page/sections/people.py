@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragworth.answer_outcomes import GRADE, HUMAN
+from ragworth.answer_outcomes import GRADE, HUMAN, PREFERENCE
 from ragworth.errors import format_count, format_list
 from ragworth.graders.agreement import GradeAgreement, RankingFlip, grade_agreement
 from ragworth.report.document import Cell, DocumentBlock, Paragraph, Section, TableBlock, TableColumn
@@ -25,7 +25,10 @@ def _agreements(outcomes: Outcomes | None) -> list[GradeAgreement]:
     if outcomes is None:
         return []
     aspects = outcomes.distinct("aspect")
-    people = sorted((name for name in aspects if HUMAN in name.lower()), key=lambda name: name != HUMAN)
+    people = sorted(
+        (name for name in aspects if HUMAN in name.lower() and not name.endswith(PREFERENCE)),
+        key=lambda name: name != HUMAN,
+    )
     graders = [name for name in aspects if name not in people and (name == GRADE or name.endswith(f"-{GRADE}"))]
     if not people:
         return []
