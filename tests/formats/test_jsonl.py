@@ -19,6 +19,8 @@ from ragworth.collection import text_id
 from ragworth.errors import FormatError, RagworthError
 from ragworth.formats import load, read_contexts, read_judgments, write
 from ragworth.formats.missing_answers import NO_REFERENCE
+from ragworth.inputs.file_heads import CandidateFile, FileHead
+from ragworth.inputs.recognition import recognise_file
 from tests.strategies import examples
 
 Save = Callable[[str, str | bytes], Path]
@@ -202,6 +204,11 @@ def test_passage_texts(save: Save) -> None:
     loaded = load(save("corpus.jsonl", text))
     assert loaded.contexts is None
     assert loaded.collection.passages.rows() == [("d1", "T\none"), ("2", "two"), ("d3", "")]
+    path = save("of-pyserini.jsonl", '{"id": "d1", "contents": "T\\none"}\n')
+    assert load(path).collection.passages.rows() == [("d1", "T\none")]
+    assert [
+        each.kind for each in recognise_file(FileHead(CandidateFile(path, path.name), path, True, path.read_bytes()))
+    ] == ["passages"]
 
 
 @pytest.mark.parametrize("bad", ['{"_id": "d2"}', '{"text": "x"}', '{"_id": "d2", "text": "\\ud800"}', "x"])

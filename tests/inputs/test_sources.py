@@ -168,6 +168,12 @@ def test_only_whole_words_in_the_name_of_a_file_say_what_its_texts_are(name: str
             guess_kinds(head)
 
 
+def test_questions_of_three_words_with_a_number_are_no_labels(tmp_path: Path) -> None:
+    (tmp_path / "queries.tsv").write_text("q1\tWho built 3\nq2\tWho built 4\n")
+    head = read_head(CandidateFile(tmp_path / "queries.tsv", "queries.tsv"), tmp_path)
+    assert head is not None and [guess.kind for guess in guess_kinds(head)] == ["queries"]
+
+
 def test_a_frame_without_rows_is_said_to_be_empty() -> None:
     with pytest.raises(InputError, match="this DataFrame has no rows"):
         ragworth.evaluate(pl.DataFrame({"question": [], "answer": []}))

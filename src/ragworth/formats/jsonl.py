@@ -151,7 +151,10 @@ def write_contexts(contexts: Contexts, path: PathOrStr, collection: Collection |
 
 
 def read_texts(path: PathOrStr, *, kind: str, skip_bad_lines: bool = False) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Read texts by id in BEIR's format: ``{"_id": …, "title": …, "text": …}``. The title is prepended to the text."""
+    """Read texts by id: BEIR's ``{"_id": …, "title": …, "text": …}`` or pyserini's ``{"id": …, "contents": …}``.
+
+    The title is prepended to the text.
+    """
     expected = '{"_id": …, "text": …} on each line'
     frames: list[pl.DataFrame] = []
     ids: list[str] = []
@@ -163,7 +166,7 @@ def read_texts(path: PathOrStr, *, kind: str, skip_bad_lines: bool = False) -> t
             ids, texts = [], []
         try:
             key = next((item[k] for k in ("_id", "id", f"{kind}_id", "doc_id", "docno", kind) if k in item), None)
-            identity, text = as_id(key, "_id"), as_text(item.get("text"), "text")
+            identity, text = as_id(key, "_id"), as_text(item.get("text", item.get("contents")), "text")
             title = as_text(item.get("title") or "", "title")
         except WrongLineError as error:
             bad.append(BadLine(number, str(error)))
@@ -180,7 +183,7 @@ def read_texts(path: PathOrStr, *, kind: str, skip_bad_lines: bool = False) -> t
 def load_any(path: PathOrStr, *, system: str | None = None, skip_bad_lines: bool = False) -> LoadedCollection:
     """Read contexts with texts, or passage texts by id, depending on the first line."""
     for _, item in read_objects(path, [], skip=True, expected=EXPECTED):
-        if "retrieved_context" not in item and "text" in item:
+        if "retrieved_context" not in item and {"text", "contents"} & set(item):
             frame, notes = read_texts(path, kind="passage", skip_bad_lines=skip_bad_lines)
             return LoadedCollection(Collection.of(passages=frame, source=str(path), notes=notes))
         break
@@ -205,7 +208,9 @@ def _row_reader(table: type[T]) -> Callable[..., T]:
 def _recognise(sample: FileSample) -> bool:
     if sample.kind != "lines" or sample.has_any("page_content", "id_", "gt_answer") or sample.has("inputs", "outputs"):
         return False
-    by_id = sample.has("text") and sample.has_any("_id", "id", "doc_id", "docno", "query_id", "query", "passage")
+    by_id = sample.has_any("text", "contents") and sample.has_any(
+        "_id", "id", "doc_id", "docno", "query_id", "query", "passage"
+    )
     return sample.has("retrieved_context") or by_id or sample.has("query", "passage")
 
 

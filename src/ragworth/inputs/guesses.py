@@ -85,9 +85,9 @@ def guess_kinds(head: FileHead) -> list[Guess]:
     rows = [line for line in lines if is_row(line)]
     if not lines and not head.file.plain.endswith(".parquet"):
         raise FormatError("it is empty")
-    if (guess := _guess_trec(head, [line.split() for line in rows])) is not None:
-        return [guess]
     if (guess := _guess_pairs(head, lines)) is not None:
+        return [guess]
+    if (guess := _guess_trec(head, [line.split() for line in rows])) is not None:
         return [guess]
     if head.file.plain.endswith(TABLE_SUFFIXES):
         frame, _ = read_table(head.sample, words=outcomes.GRADE_COLUMNS, skip_bad_lines=True)
@@ -211,7 +211,7 @@ def _guess_by_keys(head: FileHead, rows: list[dict[str, Any]]) -> list[Guess]:
     has_answers = bool(keys & set(texts.LIST_KEYS["answers"])) and not keys & {"passage", "doc_id", "system"}
     if has_answers and "text" not in keys and keys & {"query_id", "qid", "_id", "id"}:
         return [Guess("answers", "jsonl")]
-    if "text" in keys and not keys & {"system", "aspect", "value"}:
+    if keys & {"text", "contents"} and not keys & {"system", "aspect", "value"}:
         guess = _guess_texts(head, rows, keys)
         return [guess, Guess("answers", "jsonl")] if guess.kind == "queries" and has_answers else [guess]
     return [_guess_by_columns(head, "jsonl", keys, None)]
@@ -219,7 +219,7 @@ def _guess_by_keys(head: FileHead, rows: list[dict[str, Any]]) -> list[Guess]:
 
 def _guess_texts(head: FileHead, rows: list[dict[str, Any]], keys: set[str]) -> Guess:
     """Texts by id: of queries or of passages."""
-    if keys & {"passage_id", "doc_id", "docno", "passage", "title"}:
+    if keys & {"passage_id", "doc_id", "docno", "passage", "title", "contents"}:
         return Guess("passages", "jsonl")
     if keys & {"query_id", "query", *texts.LIST_KEYS["answers"]} or _name_contains(head, QUERY_WORDS):
         return Guess("queries", "jsonl")
