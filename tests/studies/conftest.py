@@ -8,7 +8,8 @@ import pytest
 from benchmarks import simulated_reader as simulated
 from benchmarks.simulated_reader import Reader
 
-from ragworth.llm.scripted import Scripted
+from ragworth.llm.contract import Generate, Request
+from ragworth.llm.scripted import Scripted, ScriptedReply
 
 
 class Opened:
@@ -29,6 +30,19 @@ class Opened:
     @property
     def calls(self) -> int:
         return sum(each.calls for each in self.models)
+
+
+class Listener(Reader):
+    """Keeps what it was asked to write."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[str] = []
+
+    def __call__(self, request: Request) -> ScriptedReply:
+        if isinstance(request, Generate):
+            self.asked.append("\n".join(message.content for message in request.prompt.messages))
+        return super().__call__(request)
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from ragworth.llm.scripted import ScriptedReply
 from ragworth.metrics.cutoffs import metrics_at_sizes
 from ragworth.studies.bench import fit_workspace
 from ragworth.studies.run import StudyResult, build_study, plan_study
-from tests.studies.conftest import Opened
+from tests.studies.conftest import Listener, Opened
 
 UTILITY = 'utility = { similarity = "f1" }\n'
 
@@ -273,6 +273,16 @@ def test_the_published_design(tmp_path: Path, opened: Opened, monkeypatch: pytes
     assert chosen.settings["sizes"] == "2,5,10,15" and chosen.settings["measure"] == "pearson"
     ours = fit_workspace(config.read(tmp_path / "w"), build_study("propagation", {}))
     assert "similarity" not in ours.grades["utility"].settings  # the grader's own, which works offline
+
+
+def test_the_papers_prompt_asks_for_what_the_model_knows_itself(tmp_path: Path, opened: Opened) -> None:
+    opened.reader = Listener()
+    place = collection(tmp_path / "w", queries=2)
+    ragworth.study("propagation", place, keep=False, protocol="paper", sizes="2", relevant=1.0, similarity="f1")
+    asked = opened.reader.asked
+    assert asked and all("from what you know yourself" in each and "NO-RESPONSE" not in each for each in asked)
+    assert any("from texts that you are given" in each for each in asked)
+    assert any("Text 1" not in each for each in asked), "without a context"
 
 
 @pytest.mark.model

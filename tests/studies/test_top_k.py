@@ -25,7 +25,7 @@ from ragworth.stats.bins import bin_values
 from ragworth.studies.contract import Case
 from ragworth.studies.run import StudyResult, plan_study
 from ragworth.studies.top_k import _best
-from tests.studies.conftest import Opened
+from tests.studies.conftest import Listener, Opened
 from tests.studies.planted import alike, contexts, expected, grades
 from tests.tiers import slow
 
@@ -339,6 +339,13 @@ def test_bad_input(tmp_path: Path, opened: Opened) -> None:
     )
     with pytest.raises(InputError, match="no relevance labels"):
         ragworth.studies.STUDIES.get("top-k")().take(bare)
+
+
+def test_the_papers_prompt_asks_for_a_complete_answer(tmp_path: Path, opened: Opened) -> None:
+    opened.reader = Listener()
+    ragworth.study("top-k", collection(tmp_path / "w", queries=3), keep=False, protocol="paper", sizes="1,2", least=2)
+    asked = opened.reader.asked
+    assert asked and all("Answer the query below completely" in each for each in asked)
 
 
 def test_dry_run_and_command_line(tmp_path: Path, opened: Opened) -> None:

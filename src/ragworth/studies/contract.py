@@ -35,7 +35,7 @@ MEASURES = ("spearman", "kendall", "kendall-c", "pearson")
 
 COMMON_DIFFERENCES = (
     "the model, the retriever and the graders are the workspace's",
-    'prompts are ours, unless the workspace takes those in the papers\' format (prompts = "papers")',
+    "prompts are in our words",
     "a passage without a label counts as irrelevant",
 )
 """What differs from every paper."""

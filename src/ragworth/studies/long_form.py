@@ -77,7 +77,6 @@ class LongForm(Study):
             "Ju et al., Controlled Retrieval-augmented Context Evaluation for Long-form RAG, Tables 1 to 3, Figure 4",
             {"eta": 3.0, "sizes": "required,10,20", "tie": True, "redundancy": "crux"},
             differences=(
-                "the prompts for reports and ratings ask for the same in other words",
                 "a rating that can't be read is missing, and its query left out, instead of 0",
                 "answers are greedy: the paper doesn't state the temperature of its reports",
                 "Kendall's τ-b, which counts ties, has an interval over queries",

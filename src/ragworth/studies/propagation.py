@@ -97,7 +97,10 @@ class Propagation(Study):
                 "measure": "pearson",
             },
             ("nDCG",),
-            tasks={"answers": {"temperature": 0.3, "repeats": 5}, UTILITY: {"repeats": 5}},
+            tasks={
+                "answers": {"prompt": "papers/answer-knowledge", "temperature": 0.3, "repeats": 5},
+                UTILITY: {"repeats": 5},
+            },
             differences=(
                 "the paper also takes labels of 3 alone, and of 1 where labels are binary: --relevant",
                 "if too few passages are labelled not relevant, the adversary goes on with unlabelled ones",

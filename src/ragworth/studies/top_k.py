@@ -79,6 +79,7 @@ class TopK(Study):
             "Schwartz, Vasilyev and Sawaya, How Important Is Recall for Measuring Retrieval Quality?, Figures 2–20",
             {"sizes": "2-15", "least": 300, "digits": 1, "measure": "spearman", "outcome": "ideal", "alpha": "best"},
             ("F", "F_e", "T", "T_u", "nDCG(ideal=retrieved)"),
+            tasks={"answers": {"prompt": "papers/answer-complete"}, "ideal": {"prompt": "papers/ideal"}},
             differences=(
                 "N_p and the number of candidates are those of the collection; the paper varies both",
                 "K ends at 15, also for queries with 15 relevant passages, for which the paper goes on to 20",
