@@ -155,7 +155,7 @@ def test_data_in_memory_gives_the_same(
     elif kind == "pandas":
         data = pytest.importorskip("pandas").DataFrame(rows)
     found = evaluate(data, settings={"judgments": {}})
-    assert found.folder == folder / "ragworth-results"
+    assert found.folder is not None and found.folder.parent == folder / "ragworth-results"
     assert found.results is not None
     assert sorted(answers(found.results).values()) == sorted(row["answer"] for row in rows)
     assert found.results.contexts.systems == ["rag", "closed"]
@@ -370,3 +370,16 @@ def test_columns_of_the_native_format_are_noted_until_they_are_mapped(tmp_path: 
         assert len(notes) == 1 and notes[0].endswith(f"log.jsonl: not used: {noted}")
     assert means(results(found), "judge_verdict") == {"log": 1 / 6}
     assert "17 % by judge_verdict" in repr(found)  # our grader says 83 % correct
+
+
+def test_each_evaluation_of_data_in_memory_keeps_its_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    log = [{"question": q, "response": gold, "expected": gold} for q, gold in QUESTIONS.values()]
+    wrong = [row | {"response": "Bob"} for row in log]
+    found = [
+        evaluate(rows, model="none", **more) for rows, more in ((log, {}), (wrong, {}), (log, {}), (log, {"limit": 2}))
+    ]
+    assert len({each.folder for each in found}) == 3 and found[0].folder == found[2].folder
+    assert [means(results(each), "grade") for each in found[:2]] == [{"records": 1.0}, {"records": -1.0}]
+    assert all(each.report is not None and each.report.parent == each.folder for each in found)
+    assert not (tmp_path / "ragworth-results" / "report.html").exists()

@@ -282,3 +282,16 @@ def test_a_long_table_whose_cells_have_several_lines(tmp_path: Path) -> None:
     pl.DataFrame(rows).write_csv(tmp_path / "log.csv")
     assert (tmp_path / "log.csv").stat().st_size > 1 << 20
     assert "a log, called 'log', with contexts, answers" in check(tmp_path / "log.csv")
+
+
+def test_files_of_one_name_give_results_the_names_of_their_folders(tmp_path: Path) -> None:
+    files = []
+    for system in ("v1.0", "v1.1", "v2.0"):
+        (tmp_path / system).mkdir()
+        row = {"question": "Who?", "model": system, "response": "Ann", "expected": "Ann"}
+        files.append(tmp_path / system / "eval_results.json")
+        files[-1].write_text(json.dumps([row]))
+    space = open_source(files).workspace
+    assert space.path(space.results) == tmp_path / "v1.0" / "v1.0-v1.1-v2.0-results"
+    alone = open_source(files[:1]).workspace
+    assert alone.path(alone.results) == tmp_path / "v1.0" / "eval_results-results"

@@ -20,7 +20,7 @@ from ragworth.evaluation.lock import workspace_lock
 from ragworth.evaluation.model_choice import NONE, with_model
 from ragworth.evaluation.model_pool import ModelPool, resolve_model_path
 from ragworth.evaluation.output import write_output
-from ragworth.evaluation.stage_cache import STAGES_FOLDER, StageCache
+from ragworth.evaluation.stage_cache import STAGES_FOLDER, StageCache, frame_digest, key_digest
 from ragworth.evaluation.stages import NEEDS, STAGES
 from ragworth.evaluation.state import Console, EvaluationState, SilentConsole
 from ragworth.formats.contract import LoadedCollection
@@ -100,8 +100,8 @@ def evaluate(
     columns: what the data calls our fields, such as ``{"question": "Query"}``.
     settings: for data in memory, keys and tables of a ``ragworth.toml`` instead of those that the data leads to, such
         as ``{"k": 3, "judgments": {}}``.
-    results: folder to write to; by default ``results`` in a folder, ``LOG-results`` beside a file, and
-        ``ragworth-results`` here for data in memory.
+    results: folder to write to; by default ``results`` in a folder, ``LOG-results`` beside a file, and for data in
+        memory a folder in ``ragworth-results`` here, named by a hash of the data and of what is asked about it.
     model: the model to ask, such as ``"openai:NAME@URL"`` or ``{"use": "hf:FOLDER", "device": "cuda"}``, instead of
         the workspace's or the embedded one. Tasks that name their own model keep it. ``"none"`` asks no model at all:
         answers and grades in the data are compared, and passages with an accepted answer count as relevant.
@@ -120,7 +120,8 @@ def evaluate(
     wanted = _select_stages(only, until)
     if every and (limit is not None or sample is not None):
         raise InputError("all queries are wanted, and a limit or a sample is given", remedy="give one of them")
-    space, records = _open(data, columns, settings, results)
+    asked = {"model": model, "answer_again": answer_again, "limit": limit, "sample": sample, "every": every}
+    space, records = _open(data, columns, settings, results, asked)
     space = answer_anew(space) if answer_again else space
     space = with_model(space, _model_spec(model)) if model is not None else space
     begun = time.monotonic()
@@ -150,7 +151,11 @@ def evaluate(
 
 
 def _open(
-    data: Any, columns: Mapping[str, str] | None, settings: Mapping[str, Any] | None, results: str | Path | None
+    data: Any,
+    columns: Mapping[str, str] | None,
+    settings: Mapping[str, Any] | None,
+    results: str | Path | None,
+    asked: Mapping[str, Any],
 ) -> tuple[Workspace, LoadedCollection | None]:
     """The workspace to evaluate, and its data in memory."""
     paths = OutputPaths(results)
@@ -168,12 +173,28 @@ def _open(
     if not isinstance(data, list | tuple) and hasattr(data, "__len__") and not len(data):
         raise InputError(f"this {type(data).__name__} has no rows", expected="a row for each question")
     records = formats.load_records(data, columns, source="records")
-    home = Path(results or "ragworth-results").absolute()
+    home = store = Path(results or "ragworth-results").absolute()
     if results is None:
-        refuse_links(home, home.parent, "name another place: results=DIR")
-    return plan_records(
-        records, settings or {}, OutputPaths(home, home / "calls.sqlite", home / ".ragworth")
-    ).workspace, records
+        home = store / _records_digest(records, {"settings": settings, **asked})
+        refuse_links(store, store.parent, "name another place: results=DIR")
+    output = OutputPaths(home, store / "calls.sqlite", home / ".ragworth")
+    return plan_records(records, settings or {}, output).workspace, records
+
+
+def _records_digest(records: LoadedCollection, asked: Mapping[str, Any]) -> str:
+    """A hash of data in memory and of what is asked about it, so that no evaluation overwrites another's results."""
+    texts, contexts = records.collection, records.contexts
+    tables = (
+        contexts,
+        records.answers,
+        records.outcomes,
+        texts.queries,
+        texts.passages,
+        texts.answers,
+        texts.relevance,
+    )
+    empty = sorted(contexts.empty) if contexts is not None else []
+    return key_digest({"tables": list(map(frame_digest, tables)), "empty": empty, **asked})
 
 
 def _model_spec(model: str | Mapping[str, Any]) -> ModelSpec:
