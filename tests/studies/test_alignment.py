@@ -199,6 +199,25 @@ def test_a_reader_that_never_changes_its_mind_is_told(tmp_path: Path, opened: Op
     assert found.findings.tables[0].frame["correlation"].null_count() == found.findings.tables[0].frame.height
 
 
+def test_the_metrics_of_the_papers_fifth_table(tmp_path: Path, opened: Opened) -> None:
+    """Answer likelihood with the design, and learned weights where a file of them is named."""
+    place = collection(tmp_path / "w", queries=4)
+    found = ragworth.study("alignment", place, keep=False, protocol="paper")
+    assert {"eRAG@5", "Likelihood@5", "UDCG@5"} <= set(by_metric(found))
+    judged = set(found.cases[0].results.judgments.frame["aspect"])  # type: ignore[union-attr]
+    assert {"likelihood", "downstream", "abstention"} <= judged
+    Theta(5, "full", (0.2,) * 5, (0.1,) * 5).write(tmp_path / "theta.json")
+    names = ["P@5", "Likelihood@5", f"UDCG(theta={tmp_path / 'theta.json'})@5"]
+    some = ragworth.study("alignment", place, keep=False, protocol="paper", metrics=names)
+    assert len(by_metric(some)) == 3
+    # What no metric needs isn't asked for.
+    text = (place / "ragworth.toml").read_text(encoding="utf-8")
+    (place / "ragworth.toml").write_text(text.replace("abstention = true\n", ""), encoding="utf-8")
+    few = ragworth.study("alignment", place, keep=False, metrics=["P@5"])
+    assert few.cases[0].results.judgments is not None
+    assert set(few.cases[0].results.judgments.frame["aspect"]) == {"relevance"}
+
+
 def test_the_papers_half_grade_stands_beside_the_plain_one_and_in_no_sentence(tmp_path: Path, opened: Opened) -> None:
     class KnowsAll(Reader):
         """Answers every question correctly, whatever it is shown."""
@@ -351,7 +370,6 @@ def test_everything_is_checked_before_anything_is_spent(tmp_path: Path, opened: 
     for given, words in (
         ({"outcome": "nope"}, "no outcome 'nope'"),
         ({"metrics": ["Cov@5"]}, "ratings"),
-        ({"metrics": ["eRAG@5"]}, "downstream"),
     ):
         with pytest.raises(InputError, match=words):
             ragworth.study("alignment", place, keep=False, **given)

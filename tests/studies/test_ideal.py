@@ -115,6 +115,20 @@ def test_queries_without_a_relevant_passage_stay_and_those_without_a_choice_do_n
     assert max(map(sure, quiet)) < 0.3 and grades(found.cases[0])["utility", "q001"] == 0.0
 
 
+def test_the_average_over_collections_counts_each_the_same(tmp_path: Path, opened: Opened) -> None:
+    places = [collection(tmp_path / name, queries=size, seed=size) for name, size in (("one", 6), ("two", 12))]
+    found = ragworth.study("ideal", places, keep=False, erag=False)
+    tables = {table.name: table.frame for table in found.findings.tables}
+    rows = {(row["oracle"], row["answers"]): row for row in tables["average"].to_dicts()}
+    for oracle in ("relevance", "utility"):
+        for kind in ("correct", "abstained", "wrong"):
+            shares = tables["outcomes"].filter(pl.col("oracle") == oracle)[kind]
+            assert rows[oracle, kind]["share"] == pytest.approx((shares[0] + shares[1]) / 2)
+    gap = rows["utility − relevance", "wrong"]
+    assert gap["share"] == pytest.approx(rows["utility", "wrong"]["share"] - rows["relevance", "wrong"]["share"])
+    assert gap["p"] is not None and gap["queries"] == 18
+
+
 def test_a_passage_that_could_not_be_judged_is_no_candidate(tmp_path: Path, opened: Opened) -> None:
     class Silent(Reader):
         def __call__(self, request: Request) -> ScriptedReply:

@@ -13,6 +13,7 @@ from typing import ClassVar, cast
 import polars as pl
 
 from ragworth.errors import InputError, format_count
+from ragworth.metrics.parsing import try_parse
 from ragworth.prediction.correlations import Prediction, average_rows, draw_agreement
 from ragworth.prediction.system_order import order_notes
 from ragworth.report.study.charts import dot_chart
@@ -25,6 +26,8 @@ from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, PoolStudy, Published
 from ragworth.tasks.options import option, parse_names
 
+JUDGED = ("abstention", "downstream", "likelihood")
+"""Kinds of judgment that a metric may need besides labels."""
 RELEVANCE_METRICS = ("nDCG(ideal=retrieved)", "RR", "AP(ideal=retrieved)", "P", "Success", "eRAG", "UDCG")
 
 
@@ -51,14 +54,15 @@ class Alignment(PoolStudy):
     question: ClassVar[str] = "Alignment: which metric predicts the answers?"
     published: ClassVar[Mapping[str, Published]] = {
         "paper": Published(
-            "Trappolini et al., Redefining Retrieval Evaluation in the Era of LLMs, Table 3",
+            "Trappolini et al., Redefining Retrieval Evaluation in the Era of LLMs, Tables 3 and 5",
             {"contexts": 10, "k": 5, "depth": 25, "sampling": "balanced", "order": "shuffled", "measure": "spearman"},
-            RELEVANCE_METRICS,
+            (*RELEVANCE_METRICS, "Likelihood"),
             queries=50,
             tasks={"downstream": {}},
             differences=(
                 "queries for which the outcome or a metric is constant are left out; the paper doesn't say how it "
                 "counts them",
+                "UDCG with learned weights needs a file of them: ragworth train udcg, then -m 'UDCG(theta=FILE)@5'",
             ),
             partial=True,
         ),
@@ -83,10 +87,10 @@ class Alignment(PoolStudy):
         if self.depth < self.k:
             raise InputError(f"contexts of {self.k} passages can't be drawn from {self.depth}", expected="depth ≥ k")
 
-    @property
-    def judges(self) -> tuple[str, ...]:  # type: ignore[override]
-        more = ("downstream",) if self.protocol == "paper" else ()
-        return ("abstention", *more) if self.abstention else more
+    def judges_of(self, metrics: Sequence[str]) -> tuple[str, ...]:
+        named = metrics or (self.design.metrics if self.design is not None else ("UDCG",))
+        needs = {str(need) for name in named if (metric := try_parse(name)) is not None for need in metric.needs}
+        return tuple(kind for kind in JUDGED if kind in needs and (kind != "abstention" or self.abstention))
 
     def run(self, bench: Bench) -> Case:
         names: list[str | None] = [*parse_names(self.retriever)] or [None]

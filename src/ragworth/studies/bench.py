@@ -35,9 +35,9 @@ JudgedValues = dict[str, dict[tuple[str, str], float]]
 """Judgments by aspect, then by query and passage."""
 
 
-def fit_workspace(space: Workspace, study: Study) -> Workspace:
-    """The workspace with the judgments, answers and grades that a study needs."""
-    more = {kind: TaskConfig() for kind in study.judges if kind not in space.judgments}
+def fit_workspace(space: Workspace, study: Study, metrics: Sequence[str] = ()) -> Workspace:
+    """The workspace with the judgments, answers and grades that a study needs, with the metrics that the user names."""
+    more = {kind: TaskConfig() for kind in study.judges_of(metrics) if kind not in space.judgments}
     writing = space.answers if space.answers is not None and space.answers.file is None else AnswerConfig()
     wanted = [IDEAL] if getattr(study, "outcome", None) == IDEAL else [] if space.grades else [GRADER]
     grades = {**{kind: TaskConfig() for kind in wanted}, **space.grades}

@@ -141,6 +141,10 @@ class Study:
         validate_options(self, self.kind)
         self.check()
 
+    def judges_of(self, metrics: Sequence[str]) -> tuple[str, ...]:
+        """Kinds of judgment that it needs besides those of the workspace, if the user names these metrics."""
+        return self.judges
+
     def check(self) -> None:
         """Refuse settings that don't go together."""
 

@@ -114,6 +114,14 @@ class OutcomeGrid(NamedTuple):
 
 def outcome_grid(case: Case, arms: Sequence[str], wanted: str | None, page: StudyPage) -> OutcomeGrid:
     """The outcomes of some systems of a case; the page counts the queries that lack one."""
+    grid = read_grid(case, arms, wanted)
+    asked = case.results.contexts.frame.filter(pl.col("system").is_in(list(arms)))["query"].n_unique()
+    page.leave_out(case, {"no outcome in every context": asked - len(grid.queries)})
+    return grid
+
+
+def read_grid(case: Case, arms: Sequence[str], wanted: str | None) -> OutcomeGrid:
+    """The outcomes of some systems of a case."""
     aspect = aspect_of(case.results.outcomes, wanted, case.name)
     asked = case.results.contexts.frame.filter(pl.col("system").is_in(list(arms)))["query"].unique(maintain_order=True)
     values = matrix(case.results.outcomes_of(aspect), arms, asked.to_list())
@@ -121,7 +129,6 @@ def outcome_grid(case: Case, arms: Sequence[str], wanted: str | None, page: Stud
     if not there.any():
         found = f"{case.name}: none of {len(asked):,} queries has an outcome {aspect!r} in every context"
         raise InputError(found, remedy=NO_GRADES_REMEDY)
-    page.leave_out(case, {"no outcome in every context": int((~there).sum())})
     queries = list(compress(asked, there))
     halved = case.results.outcomes_of(PARTIAL_GRADE) if aspect == GRADE else pl.DataFrame()
     partial = matrix(halved, arms, queries) if halved.height else None

@@ -6,19 +6,22 @@ answers are graded.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar
+from itertools import combinations
+from typing import ClassVar, cast
 
 import polars as pl
 
 from ragworth.comparison import higher_is_better
 from ragworth.errors import InputError, format_count
-from ragworth.report.study.page import StudyPage, TableText
+from ragworth.report.study.page import Row, StudyPage, TableText, columns
 from ragworth.report.study.table_charts import outcome_figure
 from ragworth.retrieval.candidates import Unusable
 from ragworth.retrieval.context_lists import ContextLists
+from ragworth.stats.estimate import mean_of_groups
+from ragworth.stats.paired import correct_by_holm
 from ragworth.studies import contrast
 from ragworth.studies.bench import Bench, JudgedValues
 from ragworth.studies.contract import Case, PoolStudy, Published
@@ -121,6 +124,11 @@ class IdealStudy(PoolStudy):
                 "Oracles against each other",
                 f"{contrast.CONTRAST_NOTE}; p by Wilcoxon's signed-rank test, p_holm corrected by Holm for the pairs",
             ),
+            "average": TableText(
+                "Averaged over the cases",
+                "the mean of the cases' shares, each case counting the same; queries resampled within their case; for "
+                "two oracles the first minus the second, p of no difference, p_holm corrected by Holm for all of them",
+            ),
         }
 
     def examine(self, case: Case, page: StudyPage) -> None:
@@ -141,7 +149,29 @@ class IdealStudy(PoolStudy):
             words = "; ".join(contrast.contrast_words(grid, *one, self.plan.alpha) for one in said.items())
             page.say(case, f"the {pair[0]} oracle against the {pair[1]} oracle: {words}.")
 
+    def _average(self, cases: Sequence[Case]) -> Iterator[Row]:
+        """The shares of correct, abstained and wrong answers over all cases, then those of every two oracles apart."""
+        arms = [name for name in self.oracles if all(name in case.design["system"].to_list() for case in cases)]
+        grids = [contrast.read_grid(case, arms, self.outcome) for case in cases]
+        if not all(grid.graded for grid in grids):
+            return
+        turns = [grid.clusters for grid in grids]
+        for at, name in enumerate(arms):
+            for kind in contrast.KINDS:
+                one = mean_of_groups([grid.share(kind)[:, at] for grid in grids], self.plan, turns)
+                yield {"oracle": name, "answers": kind} | columns(one._replace(p=None), "share", "p", "p_holm")
+        pairs = [(b, a, kind) for a, b in combinations(range(len(arms)), 2) for kind in contrast.KINDS]
+        gaps = {
+            (a, b, kind): mean_of_groups([g.share(kind)[:, a] - g.share(kind)[:, b] for g in grids], self.plan, turns)
+            for a, b, kind in pairs
+        }
+        for (a, b, kind), one in correct_by_holm(gaps).items():
+            yield {"oracle": f"{arms[a]} − {arms[b]}", "answers": kind} | columns(one, "share", "p", "p_holm")
+
     def finish(self, page: StudyPage) -> None:
+        if page.several:
+            cases = cast(Sequence[Case], page.cases)
+            page.add("average", replace(cases[0], name="all"), self._average(cases))
         caption = "All oracles pick from the same passages; only what they go by differs."
         spec = outcome_figure(page.table("outcomes"), "oracle", "accuracy")
         page.draw("outcomes", "What became of the answers, by oracle", caption, spec)

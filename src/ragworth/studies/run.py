@@ -164,7 +164,7 @@ class _StudyRequest:
             return study.take(cases.read_case(place, study.kind, self.metrics, self.limit))
         if not is_workspace(place):
             raise missing_place_error(place)
-        space = fit_workspace(config.read(place, self.paths), study)
+        space = fit_workspace(config.read(place, self.paths), study, self.metrics)
         # What metrics need is checked with all else that the workspace says. Of a metric that reads a file the path
         # starts where the command is called, not in the workspace.
         return replace(space, metrics=tuple(metric for metric in self.metrics if not reads_file(metric)))
