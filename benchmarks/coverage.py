@@ -260,6 +260,19 @@ def show_rare(trials: int, resamples: int, seed: int) -> None:
     table(title, ["values", *(f"n = {n}" for n in FEWER)], rows)
 
 
+def show_few(trials: int, resamples: int, seed: int) -> None:
+    def cell(a: float, b: float, n: int) -> str:
+        values = np.random.default_rng(seed + n).beta(a, b, (n, trials))
+        found, mean = mean_intervals(values, resamples=resamples, seed=seed, bounds=(0.0, 1.0)), a / (a + b)
+        half = float(stdtrit(n - 1, 0.975)) * values.std(axis=0, ddof=1) / np.sqrt(n)
+        student = np.abs(values.mean(axis=0) - mean) <= half
+        return f"{share(list((found.low <= mean) & (mean <= found.high)))} ({share(list(student))})"
+
+    rows = ([f"beta({a:g}, {b:g})", *(cell(a, b, n) for n in (2, 3, 4))] for a, b in ((1, 1), (5, 1), (0.3, 0.3)))
+    title = "Two to four values from 0 to 1: coverage (%), in brackets that of Student's interval"
+    table(title, ["values", *(f"n = {n}" for n in (2, 3, 4))], rows)
+
+
 def show_unequal(trials: int, resamples: int, seed: int) -> None:
     rows = (
         [test, kind, *(share(reject_unequal(test, kind, n, trials, resamples, seed)) for n in FEWER)]
@@ -423,6 +436,7 @@ def show_many(trials: int, resamples: int, seed: int) -> None:
 SECTIONS: dict[str, Callable[[int, int, int], None]] = {
     "means": show_means,
     "rare": show_rare,
+    "few": show_few,
     "tests": show_tests,
     "unequal": show_unequal,
     "shares": show_shares,

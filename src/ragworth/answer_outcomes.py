@@ -17,7 +17,7 @@ counted as wrong.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
 import polars as pl
@@ -33,7 +33,7 @@ from ragworth.formats.grade_names import (
     words_of_name,
 )
 from ragworth.formats.grade_words import IN_WORDS, MEAN_OF_WORDS
-from ragworth.tables import OK, Outcomes, Scores
+from ragworth.tables import OK, Answers, Outcomes, Scores
 
 UNIT = (0.0, 1.0)
 GRADE, HUMAN, PREFERENCE = "grade", "human", "-preference"
@@ -47,6 +47,8 @@ VERDICT_WORDS = {"correct", "correctness", "correctly", "accurate", "accuracy", 
 VERDICT_WORDS |= {"successful", "grade", "verdict", "score", "rating", "overall", "quality"}
 VERDICT_WORDS |= {"is", "answer", "response", "judge"}
 """Words in the names of grades that say how good an answer is as a whole."""
+NOT_GRADED = "not-graded"
+"""Status of an answer that has no row in a table of outcomes."""
 SEVERAL_ANSWERS = "several-answers"
 """Status of a share that can't be computed, because only the mean grade of several answers is known."""
 
@@ -130,21 +132,37 @@ def is_surely_better_if_higher(name: str) -> bool:
     )
 
 
-def outcome_scores(outcomes: Outcomes, said: Mapping[str, pl.DataFrame] | None = None) -> Scores:
+def outcome_scores(
+    outcomes: Outcomes, said: Mapping[str, pl.DataFrame] | None = None, answers: Answers | None = None
+) -> Scores:
     """Outcomes as scores: the aspects as metrics, and the shares that follow from grades.
 
-    ``said``: what graders said (`Results.said`), with the value of ``each`` answer where a query has several.
+    ``said``: what graders said (`Results.said`), with the value of ``each`` answer where a query has several. A system
+    has a row for each question that it was asked, as far as ``answers`` and its other outcomes tell: one that nobody
+    graded is missing, too.
     """
     aspects = outcomes.distinct("aspect")
+    tables = [*outcomes.parts, *(answers.parts if answers is not None else ())]
+    asked = pl.concat([part.select("system", "query") for part in tables]).unique(maintain_order=True)
     parts: list[pl.DataFrame] = []
     for aspect in aspects:
-        rows = outcomes.having("aspect", [aspect]).frame
+        rows = _with_ungraded(outcomes.having("aspect", [aspect]).frame, asked)
         shares = _shares(rows, aspect, said or {})
-        usual = _share_names(aspect)
-        for name, part in shares.items():
-            parts.append(_as_scores(part, usual[name] if usual[name] not in aspects else f"{aspect}-{name}"))
+        names = _share_names(aspect, aspects)
+        parts += [_as_scores(part, names[name]) for name, part in shares.items()]
         parts.append(_as_scores(rows, aspect))
     return Scores.of_parts(parts, outcomes.notes)
+
+
+def _with_ungraded(rows: pl.DataFrame, asked: pl.DataFrame) -> pl.DataFrame:
+    """The outcomes of an aspect, and a missing one for each question that its systems were asked besides."""
+    keys = ["system", "query"]
+    others = asked.join(rows, on="system", how="semi", maintain_order="left").join(
+        rows, on=keys, how="anti", maintain_order="left"
+    )
+    if not others.height:
+        return rows
+    return pl.concat([rows, others.with_columns(status=pl.lit(NOT_GRADED), source=pl.lit(""))], how="diagonal")
 
 
 def main_outcome(names: list[str], given: Container[str] = ()) -> str | None:
@@ -181,9 +199,8 @@ def given_outcomes(outcomes: Outcomes) -> frozenset[str]:
         for part in outcomes.parts
         for aspect in part.filter(~pl.col("source").str.contains(OUR_SOURCES))["aspect"].unique()
     }
-    ours = set(outcomes.distinct("aspect")) - aspects
-    shares = {name for aspect in aspects for name in _share_names(aspect).values()}
-    return frozenset(aspects | (shares - ours))
+    every = outcomes.distinct("aspect")
+    return frozenset(aspects.union(*(_share_names(aspect, every).values() for aspect in aspects)))
 
 
 def _stems(name: str) -> set[str]:
@@ -194,9 +211,14 @@ def _is_grade(aspect: str) -> bool:
     return aspect == GRADE or aspect.endswith(f"-{GRADE}")
 
 
-def _share_names(aspect: str) -> dict[str, str]:
-    """What the shares that follow from a grade are called: ``correct`` of ``grade``, ``human-correct`` of ``human``."""
+def _share_names(aspect: str, aspects: Sequence[str]) -> dict[str, str]:
+    """What the shares that follow from a grade are called: ``correct`` of ``grade``, ``human-correct`` of ``human``.
+
+    If one of these is an outcome of its own, all of them are ``grade-correct``, …: it is by another grader.
+    """
     prefix = aspect.removesuffix(GRADE) if _is_grade(aspect) else f"{aspect}-"
+    if {f"{prefix}{name}" for name in SHARES} & set(aspects):
+        prefix = f"{aspect}-"
     return {name: f"{prefix}{name}" for name in SHARES}
 
 

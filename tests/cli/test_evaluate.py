@@ -83,7 +83,9 @@ def test_quiet_says_nothing_on_the_way(folder: Path) -> None:
 
 def test_json_alone_is_on_standard_output(folder: Path) -> None:
     found = json.loads(run("--json").stdout)
-    assert {"stages", "answers", "metric", "queries", "baseline", "systems", "results", "report"} == found.keys()
+    assert {"stages", "answers", "metric", "queries", "baseline", "ranking", "systems", "results", "report"} == (
+        found.keys()
+    )
     assert found["metric"] == "UDCG@2"
     assert found["answers"]["outcome"] == "correct"
     assert found["answers"]["systems"][0]["outcomes"]["correct"]["n"] == 3

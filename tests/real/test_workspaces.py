@@ -119,7 +119,7 @@ def test_the_report_of_aragog(aragog: Evaluation) -> None:
     assert "Which metric predicts the answers" in html
     assert "(27)" not in html  # more groups than letters: places are named
     assert aragog.page is not None
-    assert not aragog.page.overview.groups.lettered
+    assert not aragog.page.overview.ranking.groups.lettered
 
 
 def test_the_finding(aragog: Evaluation) -> None:

@@ -87,8 +87,16 @@ def test_the_seed_decides() -> None:
     assert not np.array_equal(one, other)
 
 
-def test_two_to_four_values_have_students_interval_within_the_range() -> None:
-    found = mean_intervals(np.array([[0.4], [0.5]]), resamples=100, bounds=(0.0, 1.0))
-    assert (found.low[0], found.high[0]) == (0.0, 1.0)  # 0.45 ± 12.7 · 0.05
-    four = mean_intervals(np.array([[0.4], [0.5], [0.45], [0.47]]), resamples=100, bounds=(0.0, 1.0))
-    assert 0.38 < four.low[0] < 0.4 and 0.51 < four.high[0] < 0.53  # 0.455 ± 3.18 · 0.042 / 2
+def test_few_values_have_an_interval_within_their_range_or_none() -> None:
+    """Student's interval of 0.2 and 1 would be 0.6 ± 12.7 · 0.4, which no mean of recalls can be."""
+    few = np.array([[0.2], [1.0]])
+    found = mean_intervals(few, resamples=400, bounds=(0.0, 1.0))
+    assert 0 <= found.low[0] < 0.2 and found.high[0] <= 1
+    assert mean_intervals(few).spans() == [None]
+
+
+@pytest.mark.parametrize(("a", "b"), [(1, 1), (5, 1), (0.3, 0.3)])
+def test_intervals_of_few_values_cover(a: float, b: float) -> None:
+    for n in (2, 3, 4):
+        found = mean_intervals(np.random.default_rng(n).beta(a, b, (n, 200)), resamples=200, bounds=(0.0, 1.0))
+        assert ((found.low <= a / (a + b)) & (a / (a + b) <= found.high)).mean() >= 0.95

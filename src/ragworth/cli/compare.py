@@ -124,7 +124,7 @@ def command(
     emit(sections, look, output, {"test": test, "family": family} | facts | {"resamples": result.resamples})
     gone = lost if gates and not baseline and not all_pairs else ()
     lacking = not given["incomplete"] and (lacks_systems(gone) | lacks_values(result, gates))
-    if gate(result, gates, 1 - level) or lacking:
+    if lacking or gate(result, gates, 1 - level):
         raise SystemExit(WORSE)
 
 
@@ -208,7 +208,7 @@ def _with_groups(summary: Any, scores: Any, testing: dict[str, Any]) -> Any:
         for name in outcomes
         for system, letters in rank_systems(scores, means, name, **testing).groups.of.items()
     ]
-    groups = pl.DataFrame(rows, schema=["metric", "system", "group"], orient="row")
+    groups = pl.DataFrame(rows, schema=dict.fromkeys(("metric", "system", "group"), pl.String), orient="row")
     return summary.join(groups, on=["metric", "system"], how="left", maintain_order="left")
 
 

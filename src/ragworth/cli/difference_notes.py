@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from ragworth.comparison import Comparison, is_different, least_holm_p, out_of_reach
+from ragworth.comparison.comparison import DECIDE_MORE
 from ragworth.errors import format_count, format_list
 from ragworth.report.render import format_p_value
 from ragworth.stats.p_limits import enough_resamples
@@ -22,6 +23,7 @@ def difference_notes(result: Comparison) -> tuple[str, ...]:
             f"no query has a value of {metric} for both {baseline} and {format_list(systems, 5)}, so they can't be "
             "compared; score them on the same queries"
         )
+    notes += _untested_notes(differences)
     notes += [note for part in result.families if (note := _hopeless_note(part, result))]
     notes += _opposed_notes(result) + _reversible_notes(result)
     metrics = differences["metric"].unique(maintain_order=True).to_list()
@@ -31,6 +33,18 @@ def difference_notes(result: Comparison) -> tuple[str, ...]:
             "--family all corrects for them"
         )
     return tuple(notes)
+
+
+def _untested_notes(differences: pl.DataFrame) -> list[str]:
+    """Say for each metric which systems are not compared, because they have too few values."""
+    rows = differences.filter((pl.col("n") > 0) & pl.col("p").is_null())
+    return [
+        f"by {metric}, {format_list(list(dict.fromkeys(pairs)), 5)} can't be compared: one of them has a value for "
+        f"fewer than half of its queries; {DECIDE_MORE}"
+        for metric, pairs in rows.group_by("metric", maintain_order=True)
+        .agg(pl.format("{} and {}", "baseline", "system").alias("pairs"))
+        .iter_rows()
+    ]
 
 
 def _hopeless_note(family: pl.DataFrame, result: Comparison) -> str:

@@ -113,7 +113,7 @@ def _run(space: Any, as_json: bool, quiet: bool, chosen: Mapping[str, Any], trus
         answers, passages = found.page.answers, found.page.answers is None or found.page.survey.passages
         room = MAX_SENTENCES // 2 if answers is not None and passages else MAX_SENTENCES
         if answers is not None:
-            click.echo(printable(answers.headline))
+            click.echo(printable(answers.headline.replace("RESULTS", display_path(found.report.parent))))
             _print_standings(answer_table(answers), answers.standings, room)
         if passages:
             _print_standings(leaderboard(found.page), found.page.overview.standings, room)
@@ -138,8 +138,10 @@ def _print_standings(table: Any, standings: Sequence[Any], most: int) -> None:
 
 
 def answer_table(found: Any) -> Any:
-    """The systems, best first, with the main outcomes of their answers."""
+    """The systems, in the order of their ranking, with the main outcomes of their answers."""
     import polars as pl
+
+    from ragworth.report.page.scales import share_of_all
 
     def cell(name: str, mean: Any) -> str:
         if mean is None or mean.mean is None:
@@ -147,6 +149,8 @@ def answer_table(found: Any) -> Any:
         scale = found.scales[name]
         ends = scale.ends(mean.low, mean.high)
         some = f"{mean.n:,} of {mean.total:,}" if mean.n < mean.total else ""
+        if some and scale.share:
+            some += f" ({share_of_all(mean.mean, mean.n, mean.total)} of all)"
         return " ".join(filter(None, (scale.value(mean.mean, mean.low, mean.high), ends and f"[{ends}]", some)))
 
     shared = found.ranking.shared_means
@@ -159,7 +163,7 @@ def answer_table(found: Any) -> Any:
 
 
 def leaderboard(page: Any) -> Any:
-    """The systems, best first, with the main metrics."""
+    """The systems, in the order of their ranking, with the main metrics."""
     import polars as pl
 
     view = page.overview
@@ -227,7 +231,8 @@ def evaluation_record(found: Any) -> dict[str, Any]:
         for each in view.standings
     ]
     made |= {"answers": answer_record(found.page.answers)} if found.page.answers is not None else {}
-    made |= {"metric": view.main, "queries": view.queries, "baseline": view.baseline, "systems": systems}
+    made |= {"metric": view.main, "queries": view.queries, "baseline": view.baseline}
+    made |= {"ranking": view.ranking.ranked.order, "systems": systems}
     return made | {"results": str(found.folder), "report": str(found.report)}
 
 
@@ -244,7 +249,13 @@ def answer_record(found: Any) -> dict[str, Any]:
         }
         for each in found.standings
     ]
-    return {"outcome": found.main, "baseline": found.baseline, "headline": found.headline, "systems": systems}
+    return {
+        "outcome": found.main,
+        "baseline": found.baseline,
+        "headline": found.headline,
+        "ranking": found.ranking.ranked.order,  # best first; empty if too few answers are decided
+        "systems": systems,
+    }
 
 
 def display_path(path: Path) -> str:

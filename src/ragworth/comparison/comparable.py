@@ -9,7 +9,7 @@ import polars as pl
 
 from ragworth.answer_outcomes import outcome_scores
 from ragworth.errors import InputError, quote_short
-from ragworth.tables import Outcomes, Scores
+from ragworth.tables import Answers, Outcomes, Scores
 
 
 @runtime_checkable
@@ -21,6 +21,9 @@ class HasScores(Protocol):
 
     @property
     def outcomes(self) -> Outcomes | None: ...
+
+    @property
+    def answers(self) -> Answers | None: ...
 
     @property
     def said(self) -> Mapping[str, pl.DataFrame]: ...
@@ -53,8 +56,10 @@ def to_scores(data: Comparable) -> Scores:
     if isinstance(data, Outcomes):
         return outcome_scores(data)
     if isinstance(data, HasScores):
-        answers = outcome_scores(data.outcomes, data.said) if data.outcomes is not None else Scores.of_parts([])
-        return Scores.of_parts([*answers.parts, *data.scores.parts], (*answers.notes, *data.scores.notes))
+        if data.outcomes is None:
+            return data.scores
+        graded = outcome_scores(data.outcomes, data.said, data.answers)
+        return Scores.of_parts([*graded.parts, *data.scores.parts], (*graded.notes, *data.scores.notes))
     if isinstance(data, HasResults):
         if data.results is None:
             raise InputError(

@@ -20,6 +20,12 @@ Pair = tuple[str, str, str]
 LEAST_SHARE = 0.9
 """Values that a system needs, as a share of its baseline's, to pass a gate."""
 
+DECIDE_MORE = (
+    "let a model judge the answers (judge = true under [grades] of a ragworth.toml), or let people grade them: "
+    "ragworth label new RESULTS --task answer-grade"
+)
+"""What helps where too few answers have a grade. RESULTS is the folder that an evaluation wrote."""
+
 
 class Comparison(NamedTuple):
     """Differences between systems.
@@ -29,7 +35,8 @@ class Comparison(NamedTuple):
     differences: metric, baseline, system, their means, difference, low, high, p, p_holm, wins, ties, losses,
         n (queries with a value for both), total, detectable. Wins are queries on which ``system`` is better; they and
         losses are null for outcomes that are neither better nor worse, such as abstained. Where queries share
-        conversations also conversations: how many the n queries are from.
+        conversations also conversations: how many the n queries are from. low, high, p, p_holm and detectable are
+        null where a system has values for fewer than half of its queries.
     changes: the queries that changed most: metric, baseline, system, query, before, after, difference.
     test: the test behind the p-values.
     family: what Holm's correction goes over: metric or all.
@@ -74,10 +81,11 @@ class Comparison(NamedTuple):
         void = rows.filter(pl.col("p_holm").is_null())
         if void.height:
             row = void.row(0, named=True)
+            few = "fewer than half of the queries of one of them" if row["n"] else f"0 of {row['total']} queries"
             raise InputError(
-                f"{row['system']} can't be compared with {row['baseline']} by {metric}: "
-                f"0 of {row['total']} queries have a value for both",
-                remedy="see why the values are missing: ragworth score",
+                f"{row['system']} can't be compared with {row['baseline']} by {metric}: {few} have a value"
+                f"{'' if row['n'] else ' for both'}",
+                remedy=DECIDE_MORE if row["n"] else "see why the values are missing: ragworth score",
             )
         up = direction(metric)
         if up == 0:

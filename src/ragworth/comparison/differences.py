@@ -19,6 +19,7 @@ from ragworth.comparison.query_intervals import (
     none_if_nan,
     with_intervals,
 )
+from ragworth.comparison.ranking import rank_matrix
 from ragworth.comparison.score_matrix import ScoreMatrix, score_matrices
 from ragworth.comparison.significance import families_of, out_of_reach
 from ragworth.errors import InputError, format_list
@@ -67,7 +68,8 @@ def compare(
         and tests then draw whole conversations, because their turns aren't independent. Results know theirs.
     corrected_for: how many comparisons Holm's correction is for, if the pairs were chosen from so many by their values.
 
-    A query counts if both systems have a value for it.
+    A query counts if both systems have a value for it. Nothing is tested if one of them has a value for fewer than half
+    of its own (:func:`ragworth.comparison.rank`): p, interval and detectable difference are null then.
     """
     check_arguments(level, LEAST_RESAMPLES if resamples is None else resamples, seed)
     known = conversations_of(data) if conversations is None else conversations
@@ -100,8 +102,10 @@ def compare(
     reversible: dict[Pair, UnseenReversal] = {}
     for (matrix, here), (differences, interval), size in zip(compared, found, sizes, strict=True):
         alpha = (1 - level) / size  # what p must be below to be so after any correction for as many comparisons
+        enough = set(rank_matrix(matrix).enough)
         for i, pair in enumerate(here):
-            rows.append(_difference_row(matrix, pair, differences, interval, i, test, alpha, resamples, seed))
+            row = _difference_row(matrix, pair, differences, interval, i, test, alpha, resamples, seed)
+            rows.append(row if enough.issuperset(pair) else row | dict.fromkeys(UNTESTED))
             column, clusters = differences.values[:, i], differences.clusters.labels
             if opposes_mean(column, test, clusters):
                 opposed.add((matrix.metric, *pair))
@@ -225,6 +229,8 @@ DIFFERENCE_SCHEMA: dict[str, type[pl.DataType]] = {
     "conversations": pl.Int64,
 }
 
+UNTESTED = ("low", "high", "p", "detectable")
+"""What a difference between systems has not, if one of them has too few values."""
 
 CHANGES_SCHEMA: dict[str, type[pl.DataType]] = {
     **dict.fromkeys(("metric", "baseline", "system", "query"), pl.String),

@@ -15,7 +15,7 @@ from ragworth.errors import InputError
 from ragworth.stats.bootstrap import MeanIntervals, column_intervals
 from ragworth.stats.clustered import cluster_index, count_clusters
 from ragworth.stats.large_samples import LARGE
-from ragworth.stats.range_intervals import Bounds
+from ragworth.stats.range_intervals import FEWEST, Bounds
 
 MIN_RESAMPLES = 100
 """Minimum number of resamples for a meaningful interval."""
@@ -106,5 +106,6 @@ def missing_interval(n: int, conversations: int | None = None) -> str:
     """Why a mean of ``n`` values has no interval, in a cell of a table."""
     if n < 2:
         return "–"
-    few = conversations is not None and conversations < FEWEST_CONVERSATIONS
-    return "too few conversations" if few else "too few differ"
+    if conversations is not None and conversations < FEWEST_CONVERSATIONS:
+        return "too few conversations"
+    return "too few" if n < FEWEST else "too few differ"

@@ -13,12 +13,16 @@ from ragworth.tables import Scores
 
 
 class ScoreMatrix(NamedTuple):
-    """One metric's values, queries × systems; NaN if missing."""
+    """One metric's values, queries × systems; NaN if missing.
+
+    ``asked`` counts the rows of each system, also those without a value.
+    """
 
     metric: str
     queries: pl.Series
     systems: list[str]
     values: Floats
+    asked: dict[str, int]
 
     def has(self, *systems: str) -> bool:
         return set(systems) <= set(self.systems)
@@ -37,5 +41,6 @@ def score_matrices(scores: Scores) -> list[ScoreMatrix]:
         values = np.full((len(queries), len(systems)), np.nan)
         at = query_numbers(part["query"], queries), query_numbers(part["system"], systems)
         values[at] = part["value"].fill_null(float("nan")).to_numpy()
-        result.append(ScoreMatrix(metric, queries, systems.to_list(), values))
+        asked = np.bincount(at[1], minlength=len(systems)).tolist()
+        result.append(ScoreMatrix(metric, queries, systems.to_list(), values, dict(zip(systems, asked, strict=True))))
     return result

@@ -12,6 +12,8 @@ from ragworth.report.render import format_p_value
 
 
 def _interval(row: Mapping[str, Any]) -> str:
+    if "n_baseline" in row and row["p"] is None and row["n"]:
+        return "not compared: values for fewer than half"
     if row["low"] is None or row["high"] is None:
         return missing_interval(row["n"], row.get("conversations"))
     return f"[{row['low']:.4f}, {row['high']:.4f}]"

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from ragworth.stats.clustered import Clusters, cluster_index, cluster_means, too_few_clusters
 from ragworth.stats.large_samples import LARGE, bootstrap_quantiles
-from ragworth.stats.range_intervals import FEWEST, Bounds, direct_interval
+from ragworth.stats.range_intervals import Bounds, direct_interval
 from ragworth.stats.resampling import ConfidenceInterval
-from ragworth.stats.student import expanded_tail, student_quantile
+from ragworth.stats.student import expanded_tail
 from ragworth.threads import map_threads
 
 Floats = npt.NDArray[np.float64]
@@ -77,12 +77,12 @@ def mean_intervals(
     """Interval of each column's mean: expanded percentile bootstrap over rows.
 
     The percentile interval is too short for few observations; its levels are widened so that it equals Student's for
-    normal data (Hesterberg 2015). Two to four observations have Student's interval itself, fewer have none. Columns of
-    more than :data:`LARGE` observations aren't resampled: their interval is the limit of resampling.
+    normal data (Hesterberg 2015). Columns of more than :data:`LARGE` observations aren't resampled: their interval is
+    the limit of resampling.
 
-    ``bounds`` are the lowest and highest possible value of an observation. Shares, and columns in which few values
-    differ, get other intervals (:mod:`ragworth.stats.range_intervals`); without bounds, a column in which fewer
-    than five values differ from all others has none. No interval has length 0.
+    ``bounds`` are the lowest and highest possible value of an observation. Shares, columns in which few values differ,
+    and those with fewer than five get other intervals (:mod:`ragworth.stats.range_intervals`); without bounds, the
+    latter two have none. No interval has length 0. None leaves the bounds, nor 0 to 1 if all values are between them.
 
     ``clusters`` has the cluster of each row, if rows aren't independent: whole clusters are drawn
     (:mod:`ragworth.stats.clustered`), and the interval stays within the bounds.
@@ -105,7 +105,8 @@ def column_intervals(
         numbers = cluster_means(values, group)
         found = column_intervals(numbers, bounds, level=level, resamples=resamples, seed=seed)
         few = too_few_clusters(values, group)
-        lowest, highest = np.array([(-np.inf, np.inf) if each is None else each for each in bounds]).reshape(-1, 2).T
+        possible = [_ends(values[:, column], each) for column, each in enumerate(bounds)]
+        lowest, highest = np.array(possible, dtype=np.float64).reshape(-1, 2).T
         return MeanIntervals(*(np.clip(np.where(few, np.nan, end), lowest, highest) for end in found))
     ends = np.full((values.shape[1], 2), np.nan)
     resampled: list[int] = []
@@ -114,8 +115,6 @@ def column_intervals(
         special = direct_interval(seen, bounds[column], level, resamples, seed)
         if special is not None:
             ends[column] = special
-        elif len(seen) < FEWEST:
-            ends[column] = _student_interval(seen, bounds[column], level)
         elif len(values) <= LARGE:
             resampled.append(column)
         else:  # a column with few of many rows is resampled without the others
@@ -138,15 +137,11 @@ def column_intervals(
     return MeanIntervals(ends[:, 0], ends[:, 1])
 
 
-def _student_interval(seen: Floats, bounds: Bounds | None, level: float) -> tuple[float, float]:
-    """Student's interval of a mean of few values, within their bounds.
-
-    No resample has a mean beyond the least and the greatest value, and those of two values contain the true mean in
-    half of all cases.
-    """
-    mean, low, high = float(seen.mean()), *(bounds or (-np.inf, np.inf))
-    half = student_quantile(len(seen) - 1, level) * float(seen.std(ddof=1)) / float(np.sqrt(len(seen)))
-    return max(mean - half, min(low, float(seen.min()))), min(mean + half, max(high, float(seen.max())))
+def _ends(column: Floats, bounds: Bounds | None) -> Bounds:
+    """Where an interval ends at most: at the bounds, or 0 and 1 if all values are between them."""
+    seen = _known(column)
+    free = (0.0, 1.0) if ((seen >= 0) & (seen <= 1)).all() else (-np.inf, np.inf)
+    return free if bounds is None else bounds
 
 
 def _known(column: Floats) -> Floats:

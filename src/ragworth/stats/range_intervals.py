@@ -1,4 +1,4 @@
-"""Intervals of means that resampling can't give: shares, and samples in which few values differ.
+"""Intervals of means that resampling can't give: shares, few values, and samples in which few values differ.
 
 A bootstrap of 20 equal values gives an interval of length 0, and that of 20 values of which two aren't 0 covers far
 too rarely, because a resample can't contain unseen values. If the range of the values is known, it bounds them.
@@ -21,7 +21,8 @@ Bounds = tuple[float, float]
 FEW = 10
 """A mean isn't resampled if fewer values than this differ from the most common one."""
 FEWEST = 5
-"""The same if the range is unknown: with fewer, there is no interval."""
+"""The same if the range is unknown: with fewer, there is no interval. Fewer values than this aren't resampled either:
+no resample has a mean beyond the least and the greatest of them."""
 SKEWED = 0.05
 """Squared skewness of a mean above which it isn't resampled: about 20 values among zeros."""
 RARE = 3
@@ -29,7 +30,7 @@ RARE = 3
 EQUAL = 1e-12
 """Relative difference up to which values count as equal."""
 
-TOO_FEW = "too few values differ to give an interval"
+TOO_FEW = "too few values, or too few that differ, to give an interval"
 
 
 def is_constant(values: Floats) -> bool:
@@ -133,8 +134,8 @@ def direct_interval(
         share = wilson_interval(successes, n, level)
         return ends[0] + (ends[1] - ends[0]) * share[0], ends[0] + (ends[1] - ends[0]) * share[1]
     if not known:
-        return (np.nan, np.nan) if few_differ(sample, FEWEST) else None
-    if not few_differ(sample) and not _is_skewed(sample):
+        return (np.nan, np.nan) if n < FEWEST or few_differ(sample, FEWEST) else None
+    if n >= FEWEST and not few_differ(sample) and not _is_skewed(sample):
         return None
     if n > LARGE and len(np.unique(sample)) > MAX_VALUES:
         return None

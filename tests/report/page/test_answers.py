@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import polars as pl
 
-from ragworth.cli.evaluate import answer_table
-from ragworth.comparison import summarise
+from ragworth.cli.evaluate import answer_record, answer_table
+from ragworth.comparison import compare, summarise
 from ragworth.report.page.answer_sentences import AnswerSentences
 from ragworth.report.page.answers import AnswerOverview, build_answers
 from ragworth.report.page.rankings import rank_systems, read_means
 from ragworth.report.page.scales import OutcomeScale
 from ragworth.report.page.sections.answers import outcome_table
-from ragworth.tables import OK, Outcomes, Scores
+from ragworth.tables import OK, Answers, Outcomes, Scores
 from tests.report.page.small_samples import GRADES, results
 
 Grades = Sequence[float | None]
@@ -43,8 +43,8 @@ def test_systems_with_different_questions_are_ranked_by_those_they_share() -> No
     assert found.headline.startswith("a ")
     assert "the 6 of 20 questions that have a grade for both" in found.headline
     assert found.standings[0].sentence.startswith("a: 100 % correct on the 6 shared questions (95 % interval ")
-    assert "; 43 % on its own questions (95 % interval " in found.standings[0].sentence
-    assert "14 of 20 have a grade, so 30 to 60 % of all" in found.standings[0].sentence
+    assert "; 43 % on its own questions (of the 14 decided of 20 asked" in found.standings[0].sentence
+    assert found.ranking.ranked.order == ["a", "b"]
     table = outcome_table(found)
     assert table.caption == "Answers, ordered by correct (shared)"
     assert [row[2][0] for row in table.rows] == ["100 %", "33 %"]  # type: ignore[index]
@@ -72,14 +72,57 @@ def test_a_system_with_few_grades_does_not_lead() -> None:
     lucky = [1.0, 1.0] + [None] * 18
     found = overview({"grade": {"lucky": lucky, "good": [1.0] * 18 + [-1.0] * 2, "poor": [1.0] * 10 + [-1.0] * 10}})
     assert found.headline.startswith("good answers best: 90 % of its answers are correct")
-    assert found.headline.endswith("lucky isn't ranked, with grades for fewer than half of the questions.")
+    assert found.headline.endswith("lucky isn't ranked, with grades for fewer than half of the questions (2 of 20).")
+    assert found.ranking.ranked.order == ["good", "poor"]
     assert found.standings[-1].system == "lucky"
     assert "would be detected" not in found.standings[-1].sentence  # it would be more than 100 points
 
 
 def test_systems_without_a_common_question_are_not_ranked() -> None:
     found = overview({"grade": {"a": [1.0] * 10 + [None] * 10, "b": [None] * 10 + [-1.0] * 10}})
-    assert found.headline == "The systems can't be ranked: no question has a value of correct for all of them."
+    reason = "The systems can't be ranked: no question has a value of correct for all of them. "
+    assert found.headline.startswith(reason)
+    assert not found.ranking.versus
+
+
+def test_systems_with_few_grades_are_not_ranked_and_the_headline_says_what_to_do() -> None:
+    """The one with most grades isn't the best: its answers are right least often, and nobody has grades for half."""
+    decided = {"old": (8, 30), "new": (29, 29), "third": (14, 28), "fourth": (10, 28)}
+    grades = {
+        system: [1.0] * right + [-1.0] * (n - right) + [None] * (86 - n) for system, (right, n) in decided.items()
+    }
+    found = overview({"grade": grades})
+    assert found.headline == (
+        "The systems can't be ranked: fewer than half of the questions have a value of correct (old 30 of 86, new 29 "
+        "of 86, third 28 of 86, fourth 28 of 86). To decide more, let a model judge the answers (judge = true under "
+        "[grades] of a ragworth.toml), or let people grade them: ragworth label new RESULTS --task answer-grade."
+    )
+    assert found.standings[0].sentence == (
+        "old: 27 % correct (of the 30 decided of 86 asked, which aren't a random part; 9 to 74 % of all; 95 % interval "
+        "14 to 44 %)."
+    )
+    assert answer_record(found)["ranking"] == [] and not found.ranking.versus
+    assert {each.group for each in found.standings} == {"–"}
+    assert outcome_table(found).caption == "Answers, not ranked"
+    assert found.comparison is not None
+    assert found.comparison.differences["p_holm"].null_count() == found.comparison.differences.height
+
+
+def test_questions_without_any_grade_count() -> None:
+    """Each has grades for 30 of its 80 answers, and the other 50 are in no table of outcomes."""
+    rows = [
+        (system, f"q{number:02}", "grade", value, OK, "deterministic")
+        for system, value in (("a", 1.0), ("b", -1.0))
+        for number in range(30)
+    ]
+    answers = Answers([{"system": system, "query": f"q{n:02}", "text": "x"} for system in "ab" for n in range(80)])
+    outcomes = Outcomes(pl.DataFrame(rows, schema=Outcomes.schema, orient="row"))
+    given = replace(results(["nDCG@3"], GRADES), outcomes=outcomes, answers=answers, said={}, manifest={})
+    found = build_answers(given, 0)
+    assert found is not None
+    assert "(a 30 of 80, b 30 of 80)" in found.headline
+    assert found.standings[0].means["correct"].missing == "50 not-graded"
+    assert compare(given).differences.filter(pl.col("metric") == "correct")["p"].to_list() == [None]
 
 
 def test_equal_systems_do_not_lead() -> None:
@@ -147,6 +190,19 @@ def test_other_grades_that_contradict_the_verdict_are_named() -> None:
     assert found.headline.endswith("By csat, b is significantly better than a.")
 
 
+def test_our_grades_do_not_speak_against_peoples() -> None:
+    """One sentence, one source: by people a is better, by our grader b, which has fewer wrong answers."""
+    good, poor = [1.0] * 16 + [-1.0] * 4, [1.0] * 4 + [-1.0] * 16
+    found = overview({"human": {"a": good, "b": poor}, "grade": {"a": poor, "b": good}})
+    assert found.main == "human-correct"
+    assert found.headline == (
+        "a answers best: 80 % of its answers are correct by people's grades, significantly more than for b."
+    )
+    verdicts = overview({"correct": {"a": [1.0] * 20, "b": [1.0] * 20}, "grade": {"a": poor, "b": good}})
+    assert {"correct", "grade-correct", "grade-wrong"} <= set(verdicts.outcomes)
+    assert "wrong" not in verdicts.outcomes  # it would look like the rest of what is correct by another grader
+
+
 def test_wrong_answers_are_told_from_declined_ones() -> None:
     found = overview({"grade": {"a": [-1.0] * 20, "b": [0.0] * 20}})
     assert found.headline.endswith("a gives wrong answers significantly more often than b, by 100 points.")
@@ -155,9 +211,10 @@ def test_wrong_answers_are_told_from_declined_ones() -> None:
 
 def test_ungraded_answers_are_counted_and_their_systems_named() -> None:
     found = overview({"grade": {"a": [None] * 20, "b": [1.0] * 7 + [None] * 13}})
-    assert found.headline.startswith("b: 100 % of the 7 of its 20 answers that have a grade are correct")
-    assert found.headline.endswith("a has no value of correct.")
-    assert "7 of 20 have a grade, so 35 to 100 % of all" in found.standings[0].sentence
+    assert "(b 7 of 20, a 0 of 20)" in found.headline
+    assert "of the 7 decided of 20 asked, which aren't a random part; 35 to 100 % of all" in found.standings[0].sentence
+    alone = overview({"grade": {"b": [1.0] * 7 + [None] * 13}}).headline
+    assert alone.startswith("b: 100 % of its answers are correct (of the 7 decided of 20 asked")
 
 
 def test_people_who_graded_one_system_alone_do_not_decide() -> None:

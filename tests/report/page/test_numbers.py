@@ -14,7 +14,7 @@ pytest.importorskip("altair")
 
 import ragworth
 from ragworth.cli.evaluate import _interval, _print_standings, leaderboard
-from ragworth.comparison import compare
+from ragworth.comparison import RankedSystems, compare
 from ragworth.report import page
 from ragworth.report.document import Figure
 from ragworth.report.page import curves, explorer
@@ -62,7 +62,8 @@ def test_shares_say_how_many_they_are_from() -> None:
     assert (two.misleading, two.judged, two.shown) == (pytest.approx(1 / 5), 5, 6)
     assert (two.correct, two.wrong, two.graded, two.answers) == (1.0, 0.0, 1, 2)
     assert two.sentence.endswith(
-        "20 % of its passages mislead (5 of 6 judged); 100 % of its answers are correct and 0 % wrong (1 of 2 graded)."
+        "20 % of its passages mislead (5 of 6 judged); 100 % of its answers are correct and 0 % wrong (of the 1 "
+        "decided of 2, which aren't a random part; of all, 50 to 100 % are correct)."
     )
     board = render_block(leaderboard_table(made.overview, set()))
     assert '20 %<small title="passages" class="warn">5 of 6</small>' in board
@@ -294,7 +295,8 @@ def test_the_terminal_has_few_sentences_and_says_so(capsys: pytest.CaptureFixtur
 
 
 def ranking(row: dict[str, Any]) -> Ranking:
-    return Ranking("m", ["a", "b"], {("a", "b"): row}, SystemGroups({}, True), 1, 10_000)
+    ranked = RankedSystems(["a", "b"], ["a", "b"], {}, {}, [])
+    return Ranking("m", ["a", "b"], ranked, {("a", "b"): row}, SystemGroups({}, True), 1, 10_000, {})
 
 
 def test_a_difference_that_all_pairs_together_hide_is_not_said_to_be_too_small_to_show() -> None:

@@ -122,7 +122,7 @@ def test_many_systems_are_compared_with_the_best_and_the_baseline() -> None:
         assert {name for name, group in found.groups.of.items() if group == "≠"} == differing
     only = pl.when(pl.col("system") == "s3")
     few = Scores(scores.frame.with_columns(only.then("value"), only.then("status").otherwise(pl.lit("unjudged"))))
-    assert len(rank_systems(few, read_means(summarise(few)), "AP", 0).versus) == len(names) - 2
+    assert not rank_systems(few, read_means(summarise(few)), "AP", 0).versus
 
 
 @pytest.mark.slow

@@ -7,9 +7,10 @@ from typing import Any
 
 from ragworth.answer_outcomes import HUMAN, is_surely_better_if_higher, is_surely_better_if_lower, outcome_direction
 from ragworth.comparison import is_different
-from ragworth.errors import format_count
+from ragworth.comparison.comparison import DECIDE_MORE
+from ragworth.errors import format_count, format_list
 from ragworth.report.page.rankings import ALPHA, TEST, MetricMean, Ranking, larger_detectable
-from ragworth.report.page.scales import OutcomeScale
+from ragworth.report.page.scales import OutcomeScale, share_of_all
 from ragworth.stats.p_limits import smallest_p
 
 FEW = 5
@@ -29,7 +30,7 @@ class AnswerSentences:
         self.means = {system: mine[main] for system, mine in means.items() if main in mine}
 
     @property
-    def _by(self) -> str | None:
+    def by(self) -> str | None:
         """Who says what is correct, in words; None if the main outcome isn't the share of correct answers."""
         grader, _, last = self.main.rpartition("-")
         if last != "correct":
@@ -41,7 +42,7 @@ class AnswerSentences:
         words = self._number(mean)
         if not self.scale.share:
             return f"a mean {self.main} of {words}"
-        return f"{words} correct{self._by}" if self._by is not None else f"{words} by {self.main}"
+        return f"{words} correct{self.by}" if self.by is not None else f"{words} by {self.main}"
 
     def _number(self, mean: MetricMean) -> str:
         assert mean.mean is not None
@@ -51,30 +52,30 @@ class AnswerSentences:
         """The same as a clause, such as ``81 % of its answers are correct``; of the questions that all share."""
         mine, common = self.means[system], self.ranking.shared_means.get(system)
         words, whose = self.value(common or mine), "their" if several else "its"
-        if not self.scale.share or self._by is None:
+        if not self.scale.share or self.by is None:
             return f"{'they have' if several else 'it has'} {words}"
-        if common is None and mine.n < mine.total:
-            whose = f"the {mine.n:,} of {whose} {mine.total:,}"
-            return words.replace(" correct", f" of {whose} answers that have a grade are correct", 1)
-        return words.replace(" correct", f" of {whose} answers are correct", 1)
+        part = self.of_decided(system) if common is None else ""
+        return words.replace(" correct", f" of {whose} answers are correct", 1) + (f" ({part})" if part else "")
 
-    def _coverage(self, mine: MetricMean) -> list[str]:
-        """How many answers a mean is from if some have no grade, and what it could be for all of them."""
-        if mine.n == mine.total or mine.mean is None:
-            return []
-        words = f"{mine.n:,} of {mine.total:,} have a grade"
-        if self.scale.share and mine.n < 0.9 * mine.total:
-            right, open_ = mine.mean * mine.n, mine.total - mine.n
-            low, high = 100 * right / mine.total, 100 * (right + open_) / mine.total
-            words += f", so {low:.0f} to {high:.0f} % of all"
-        return [words]
+    def of_decided(self, system: str) -> str:
+        """What a share is of, and what it can be of all answers, if some are not decided; else nothing.
+
+        What a grader can decide isn't a random part: long answers, for example, are seldom decided.
+        """
+        mine, asked = self.means[system], self.ranking.ranked.asked.get(system, 0)
+        if mine.mean is None or mine.n >= asked:
+            return ""
+        words = f"of the {mine.n:,} decided of {asked:,} asked, which aren't a random part"
+        if not self.scale.share:
+            return words
+        return f"{words}; {share_of_all(mine.mean, mine.n, asked)} of all"
 
     def of(self, system: str, baseline: str) -> str:
         """A system against the one that it is compared with."""
         mine = self.means.get(system)
         if mine is None or mine.mean is None:
             return f"{system}: no answer has a value of {self.main}{f' ({mine.missing})' if mine else ''}."
-        facts = "; ".join(filter(None, [self.scale.interval(mine.low, mine.high), *self._coverage(mine)]))
+        facts = "; ".join(filter(None, [self.of_decided(system), self.scale.interval(mine.low, mine.high)]))
         known = f" ({facts})" if facts else ""
         common = self.ranking.shared_means.get(system)
         if common is None or common.n == mine.n:
@@ -117,25 +118,34 @@ class AnswerSentences:
         """Which system answers better, and how sure that is."""
         order = [system for system in systems if system in self.means and self.means[system].mean is not None]
         if not order:
-            return f"No answer has a value of {self.main}."
-        shared = self.ranking.shared
-        left = [system for system in order if shared is not None and system in shared.left_out]
-        ranked = [system for system in order if system not in left]
-        if shared is not None and not shared.n and len(ranked) > 1:
-            return f"The systems can't be ranked: no question has a value of {self.main} for all of them."
+            return f"No answer has a value of {self.main}. {self._remedy}"
+        if len(systems) > 1 and not self.ranking.ranked.order:
+            return f"The systems can't be ranked: {self.ranking.unranked}. {self._remedy}"
+        ranked = [system for system in systems if system in self.ranking.ranked.order] or order
+        shared, total = self._shared
         better = self._better_than_first(ranked)
         words = better or self._leader(ranked)
         if len(ranked) > 1:
             words += self._assumed_direction()
-        if shared is not None and shared.n < shared.total and len(ranked) > 1 and not better:
+        if shared < total and len(ranked) > 1 and not better:
             every = "both" if len(ranked) == 2 else "all of them"
-            words += f" This is over the {shared.n:,} of {shared.total:,} questions that have a grade for {every}."
-        if left:
-            verb = "isn't" if len(left) == 1 else "aren't"
-            words += f" {join_names(left)} {verb} ranked, with grades for fewer than half of the questions."
-        if bare := [system for system in systems if system not in order]:
-            words += f" {join_names(bare)} {'has' if len(bare) == 1 else 'have'} no value of {self.main}."
+            words += f" This is over the {shared:,} of {total:,} questions that have a grade for {every}."
+        if left := [system for system in systems if system not in ranked]:
+            verb, counts = "isn't" if len(left) == 1 else "aren't", self.ranking.ranked.counts
+            few = format_list([f"{system} {counts(system)}" for system in left], 4) if left[1:] else counts(left[0])
+            words += f" {join_names(left)} {verb} ranked, with grades for fewer than half of the questions ({few})."
         return words + self._size_hint(order, several=len(ranked) > 1)
+
+    @property
+    def _shared(self) -> tuple[int, int]:
+        """The questions that ranked systems are compared by, and all that any was asked."""
+        n = next(iter(self.ranking.shared_means.values()), None)
+        return (n.n, n.total) if n is not None else (0, 0)
+
+    @property
+    def _remedy(self) -> str:
+        """What helps where too few answers have a grade."""
+        return f"To decide more, {DECIDE_MORE}."
 
     def _size_hint(self, order: Sequence[str], *, several: bool) -> str:
         """Whether there are too few questions, or conversations, for any difference to be significant."""
@@ -177,13 +187,13 @@ class AnswerSentences:
     def _better_than_first(self, order: Sequence[str]) -> str:
         """Who is significantly better than the first system, on more questions than those that all share."""
         best, *others = order
-        shared = self.ranking.shared
+        shared, total = self._shared
         ahead = [other for other in others if self.ranking.order_against(other, best) > 0]
-        if not ahead or shared is None:
+        if not ahead or not total:
             return ""
         verb = "is" if len(ahead) == 1 else "are"
         return (
-            f"No system answers best. On the {shared.n:,} of {shared.total:,} questions that have a grade for all, "
+            f"No system answers best. On the {shared:,} of {total:,} questions that have a grade for all, "
             f"{best} is first: {self.verdict(best)}. But {join_names(ahead)} {verb} significantly better than {best} "
             "on the questions that both have."
         )

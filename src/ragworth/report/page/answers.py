@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from ragworth.answer_outcomes import (
     outcome_type,
 )
 from ragworth.comparison import Comparison, compare, is_different, score_matrices, summarise
+from ragworth.comparison.ranking import rank_matrix
 from ragworth.errors import format_list
 from ragworth.generation.writer import ORACLE_SYSTEM
 from ragworth.report.page.answer_sentences import AnswerSentences, join_names
@@ -80,7 +81,7 @@ def build_answers(results: Results, seed: int) -> AnswerOverview | None:
     """Compare the outcomes of answers; None if there are none."""
     if results.outcomes is None or not len(results.outcomes):
         return None
-    scores = outcome_scores(results.outcomes, results.said)
+    scores = outcome_scores(results.outcomes, results.said, results.answers)
     names = shown_outcomes(scores, results.outcomes)
     if not names:
         return None
@@ -88,7 +89,7 @@ def build_answers(results: Results, seed: int) -> AnswerOverview | None:
     scores = scores.having("metric", names)
     turns = results.conversations
     summary = summarise(scores, level=LEVEL, resamples=RESAMPLES, seed=seed, conversations=turns)
-    means = _of_all_questions(read_means(summary), scores)
+    means = read_means(summary, results.answers.distinct("system") if results.answers is not None else ())
     matrices = score_matrices(scores)
     scales = {matrix.metric: OutcomeScale(_is_share(matrix.metric, matrix.values)) for matrix in matrices}
     ranking = rank_systems(scores, means, main, seed, baseline=wanted_baseline(results.manifest), conversations=turns)
@@ -104,7 +105,7 @@ def build_answers(results: Results, seed: int) -> AnswerOverview | None:
         main,
         names,
         scales,
-        written.headline(rivals) + _objections(comparison, main, rivals, ranking.pairs),
+        written.headline(rivals) + _objections(comparison, written, rivals, given_outcomes(results.outcomes)),
         standings,
         ranking,
         baseline,
@@ -117,34 +118,12 @@ def shown_outcomes(scores: Scores, outcomes: Outcomes | None) -> list[str]:
     """The outcomes that the report shows, the main one first; none if no outcome says which system is better."""
     names = [name for name in scores.distinct("metric") if _is_shown(name)]
     given = given_outcomes(outcomes) if outcomes is not None else frozenset()
-    main = main_outcome(_covering(scores.having("metric", names)), given) or main_outcome(names, given)
+    ranked = {
+        matrix.metric: len(rank_matrix(matrix).order) for matrix in score_matrices(scores.having("metric", names))
+    }
+    most = max(ranked.values(), default=0)
+    main = main_outcome([name for name in names if ranked[name] == most], given) or main_outcome(names, given)
     return [main, *(name for name in names if name != main)] if main is not None else []
-
-
-def _covering(scores: Scores) -> list[str]:
-    """Outcomes that every system has for at least half of the questions, in their order."""
-    systems, total = len(scores.distinct("system")), len(scores.distinct("query"))
-    found = []
-    for matrix in score_matrices(scores):
-        counts = (~np.isnan(matrix.values)).sum(axis=0)
-        if len(counts) == systems and (2 * counts >= total).all():
-            found.append(matrix.metric)
-    return found
-
-
-def _of_all_questions(
-    means: Mapping[str, Mapping[str, MetricMean]], scores: Scores
-) -> dict[str, dict[str, MetricMean]]:
-    """Means with the number of all questions as N: a question without such an outcome is missing, too."""
-    total = len(scores.distinct("query"))
-    found: dict[str, dict[str, MetricMean]] = {}
-    for system, mine in means.items():
-        found[system] = {}
-        for name, mean in mine.items():
-            lacking = f"{total - mean.total:,} in no system's data" if mean.total < total else ""
-            words = ", ".join(filter(None, (mean.missing, lacking)))
-            found[system][name] = mean._replace(total=total, missing=words)
-    return found
 
 
 def _is_shown(name: str) -> bool:
@@ -182,40 +161,55 @@ def _comparison(
     return found._replace(differences=found.differences.with_columns(over_all))
 
 
-def _objections(comparison: Comparison | None, main: str, systems: Sequence[str], pairs: int) -> str:
-    """What speaks against the verdict by the main outcome, as sentences after it."""
-    if comparison is None:
+def _objections(
+    comparison: Comparison | None, verdict: AnswerSentences, systems: Sequence[str], given: Container[str]
+) -> str:
+    """What speaks against the verdict by the main outcome, as sentences after it, each by the outcomes of one source.
+
+    Outcomes of a source that counts less than that of the main one don't speak against it.
+    """
+    if comparison is None or not verdict.ranking.ranked.order:
         return ""
-    return _wrong_answers(comparison, main, systems, pairs) + _better_by_others(comparison, main, systems)
+    words = _wrong_answers(comparison, verdict, systems)
+    for source in range(_source(verdict.main, given) + 1):
+        names = [name for name in comparison.differences["metric"].unique() if _source(name, given) == source]
+        words += _better_by_others(comparison.differences, verdict.main, systems, names)
+    return words
 
 
-def _better_by_others(comparison: Comparison, main: str, systems: Sequence[str]) -> str:
-    """Systems that are significantly better than the first by other outcomes, also corrected for their number."""
+def _source(name: str, given: Container[str]) -> int:
+    """Who says what an outcome says, as a place: people, whoever graded the data, then our graders."""
+    return 0 if HUMAN in name.lower() else 1 if name in given else 2
+
+
+def _better_by_others(differences: pl.DataFrame, main: str, systems: Sequence[str], names: Sequence[str]) -> str:
+    """Systems that are significantly better than the first by other outcomes, also corrected for the number of all."""
     grader, hyphen, last = main.rpartition("-")
     family = (*SHARES, GRADE)  # they all come from one grade
     own = {main, *(f"{grader}{hyphen}{name}" for name in family if last in family)}
-    rows = [row for row in comparison.differences.iter_rows(named=True) if row["metric"] not in own]
+    rows = [row for row in differences.iter_rows(named=True) if row["metric"] not in own]
     level = ALPHA / max(1, len({row["metric"] for row in rows}))
     found: dict[str, list[str]] = {}
     for row in rows:
-        direction = outcome_direction(row["metric"])
+        direction = outcome_direction(row["metric"]) if row["metric"] in names else 0
         if not direction or not {row["system"], row["baseline"]} <= set(systems) or not is_different(row, level):
             continue
         better, worse = (row["system"], row["baseline"])[:: 1 if direction * row["difference"] > 0 else -1]
         if worse == systems[0]:
             found.setdefault(better, []).append(row["metric"])
     return "".join(
-        f" By {join_names(names)}, {better} is significantly better than {systems[0]}."
-        for better, names in list(found.items())[:2]
+        f" By {join_names(several)}, {better} is significantly better than {systems[0]}."
+        for better, several in list(found.items())[:2]
     )
 
 
-def _wrong_answers(comparison: Comparison, main: str, systems: Sequence[str], pairs: int) -> str:
+def _wrong_answers(comparison: Comparison, verdict: AnswerSentences, systems: Sequence[str]) -> str:
     """Who gives wrong answers more often without having fewer correct ones, as a sentence after the verdict by these.
 
     An answer that declines is better than a wrong one, and neither is correct. As for correct answers, p is corrected
-    over all ``pairs`` of systems.
+    over all pairs of systems.
     """
+    main, pairs = verdict.main, verdict.ranking.pairs
     grader, hyphen, last = main.rpartition("-")
     if last != "correct":
         return ""
@@ -236,7 +230,7 @@ def _wrong_answers(comparison: Comparison, main: str, systems: Sequence[str], pa
     for row in found[:2]:
         first, second = (row["system"], row["baseline"])[:: 1 if row["difference"] > 0 else -1]
         points = f"{100 * abs(row['difference']):.0f} points"
-        words += f" {first} gives wrong answers significantly more often than {second}, by {points}."
+        words += f" {first} gives wrong answers significantly more often than {second}{verdict.by or ''}, by {points}."
     return words
 
 
@@ -248,8 +242,8 @@ def _notes(
     ranking: Ranking,
 ) -> list[str]:
     notes = []
-    if ranking.shared is not None:
-        notes.append(f"The systems have grades for different questions. {ranking.shared.note}")
+    if ranking.shared_means:
+        notes.append(f"The systems have grades for different questions. {ranking.note}")
     if outcome_type(main) is None and outcome_direction(main) > 0 and HUMAN not in main and len(ranking.order) > 1:
         notes.append(f"Higher values of {main} are taken to be better.")
     if lower := [name for name in names if outcome_type(name) is None and outcome_direction(name) < 0]:

@@ -140,7 +140,7 @@ def _scored_by_outcomes(results: Results, outcomes: Outcomes) -> tuple[Results, 
 
     Returns the outcomes to show as well.
     """
-    scores = outcome_scores(outcomes, results.said)
+    scores = outcome_scores(outcomes, results.said, results.answers)
     names = shown_outcomes(scores, outcomes)
     if not names:
         raise InputError("there are no scores to report", expected="results of at least one metric or graded answers")

@@ -45,7 +45,11 @@ def means_figure(given: FigureSources) -> Figure | str:
             rows.append(frame)
     if not panels:
         return "no metric has a value for any system"
-    own = " Systems have values for different queries, and each mean is over a system's own." if view.shared else ""
+    own = (
+        " Systems have values for different queries, and each mean is over a system's own."
+        if view.ranking.shared_means
+        else ""
+    )
     caption = f"Mean of each metric over the queries, with its 95 % interval.{own} Axes need not begin at 0."
     return Figure("means", "Metrics by system", caption, panels, pl.concat(rows))
 

@@ -12,21 +12,19 @@ from ragworth.comparison import higher_is_better, is_different, summarise
 from ragworth.conversations import cluster_labels
 from ragworth.errors import InputError, format_count, format_list
 from ragworth.metrics.reader_judgments import READER_REASON
-from ragworth.report.page.groups import SystemGroups
 from ragworth.report.page.rankings import (
     ALPHA,
     LEVEL,
     RESAMPLES,
-    TEST,
     MetricMean,
     Ranking,
-    SharedMeans,
     chosen_baseline,
     larger_detectable,
     rank_systems,
     read_means,
     wanted_baseline,
 )
+from ragworth.report.page.scales import share_of_all
 from ragworth.report.page.survey import Survey
 from ragworth.report.render import format_p_value
 from ragworth.report.wording import digits_beside_zero, digits_within, signed
@@ -66,23 +64,17 @@ class Standing:
 
 @dataclass(frozen=True)
 class Overview:
-    """All systems, best first."""
+    """All systems, in the order of their ranking."""
 
     main: str
     metrics: list[str]
     standings: list[Standing]
-    groups: SystemGroups
+    ranking: Ranking
     queries: int
     baseline: str
-    test: str
-    tested: str
-    """Which pairs were compared."""
-    resamples: int
     seed: int
     conversations: int | None = None
     """Conversations that the queries are turns of; None if queries are independent."""
-    shared: SharedMeans | None = None
-    """What systems are ordered by if they have values for different queries."""
 
 
 def chosen_metrics(scores: Scores, metrics: Sequence[str] | None) -> list[str]:
@@ -128,15 +120,11 @@ def build_overview(results: Results, known: Survey, metrics: Sequence[str] | Non
         main,
         names,
         standings,
-        ranking.groups,
+        ranking,
         len(known.queries),
         baseline,
-        TEST,
-        ranking.tested,
-        ranking.resamples,
         seed,
         None if labels is None else len(set(labels)),
-        ranking.shared,
     )
 
 
@@ -221,8 +209,11 @@ def _standing(
     elif unmeasured:
         parts.append(f"how many of its passages mislead {unmeasured}")
     if correct is not None and wrong is not None:
-        some = f" ({graded:,} of {answers:,} graded)" if graded < answers else ""
-        parts.append(f"{100 * correct:.0f} % of its answers are correct and {100 * wrong:.0f} % wrong{some}")
+        words = f"{100 * correct:.0f} % of its answers are correct and {100 * wrong:.0f} % wrong"
+        if graded < answers:
+            words += f" (of the {graded:,} decided of {answers:,}, which aren't a random part; of all, "
+            words += f"{share_of_all(correct, graded, answers)} are correct)"
+        parts.append(words)
     return Standing(
         system,
         means,

@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 import polars as pl
 
-from ragworth.comparison import compare, higher_is_better, is_different, missing_interval, score_matrices, summarise
-from ragworth.errors import format_count
+from ragworth.comparison import (
+    RankedSystems,
+    compare,
+    higher_is_better,
+    is_different,
+    missing_interval,
+    rank,
+    summarise,
+)
+from ragworth.errors import format_count, format_list
 from ragworth.generation.writer import ORACLE_SYSTEM
 from ragworth.report.page.groups import SystemGroups, group_by_best, group_systems
 from ragworth.report.wording import signed
@@ -65,59 +72,62 @@ def read_means(summary: pl.DataFrame, systems: Iterable[str] = ()) -> dict[str, 
     return means
 
 
-class SharedMeans(NamedTuple):
-    """Means over the queries for which all systems have a value, so that they can be ranked.
-
-    Attributes
-    ----------
-    n: how many such queries there are, of ``total``.
-    left_out: systems with a value for fewer than half of the queries; they are not ranked.
-    """
-
-    means: Mapping[str, MetricMean]
-    n: int
-    total: int
-    left_out: frozenset[str]
-
-    @property
-    def note(self) -> str:
-        """What the means of such systems are over."""
-        own = "means are over each system's own queries, and differences over those that both have."
-        if not self.n:
-            return f"No query has a value for all of them: {own}"
-        every = "all systems in the ranking" if self.left_out else "all of them"
-        shared = format_count(self.n, "query", "queries")
-        return f"Systems are ordered by the {shared} that {every} have (shared). Other {own}"
-
-
 class Ranking(NamedTuple):
     """Systems by one metric.
 
     Attributes
     ----------
-    order: the systems, best first; those with few values, and then those without any, last.
-    versus: the comparison of every two systems, by their names; of many systems, of each with few others.
+    order: all systems: those that are ranked, best first, then the others, and then those without any value.
+    ranked: which of them are ranked, and why.
+    versus: the comparison of every two ranked systems, by their names; of many systems, of each with few others.
+    groups: of ranked systems.
     pairs: how many pairs p-values are corrected for: all, even if not all are compared.
-    shared: what systems were ordered by if they have values for different queries; None if all have the same.
+    shared_means: means over the queries that all ranked systems have, if they have values for different ones.
     """
 
     metric: str
     order: list[str]
+    ranked: RankedSystems
     versus: Mapping[tuple[str, str], Mapping[str, Any]]
     groups: SystemGroups
     pairs: int
     resamples: int
-    shared: SharedMeans | None = None
+    shared_means: Mapping[str, MetricMean]
 
     @property
-    def shared_means(self) -> Mapping[str, MetricMean]:
-        """Means over the queries that all have, if systems have values for different ones; else nothing."""
-        return self.shared.means if self.shared is not None else {}
+    def note(self) -> str:
+        """What systems are ordered by, if not by all that is known of them."""
+        if len(self.order) > 1 and not self.ranked.order:
+            return f"Systems are not ranked: {self.unranked}."
+        if not self.shared_means:
+            return ""
+        every = "all of them" if len(self.ranked.order) == len(self.order) else "all systems in the ranking"
+        shared = format_count(len(self.ranked.shared), "query", "queries")
+        own = "means are over each system's own queries, and differences over those that both have."
+        return f"Systems are ordered by the {shared} that {every} have (shared). Other {own}"
+
+    def place(self, system: str) -> str:
+        """The place of a system in the ranking."""
+        best = self.ranked.order or self.order[: len(self.order) == 1]
+        return str(best.index(system) + 1) if system in best else "–"
+
+    def ordered_by(self, name: str) -> str:
+        """What a table of all systems is ordered by."""
+        return f"ordered by {name}" if self.ranked.order or len(self.order) < 2 else "not ranked"
+
+    @property
+    def unranked(self) -> str:
+        """Why fewer than two systems are ranked."""
+        if len(self.ranked.enough) > 1:
+            return f"no question has a value of {self.metric} for all of them"
+        few = [system for system in self.order if system not in self.ranked.enough]
+        counts = format_list([f"{system} {self.ranked.counts(system)}" for system in few], 6)
+        return f"fewer than half of the questions have a value of {self.metric} ({counts})"
 
     @property
     def corrected(self) -> str:
         """What makes a p-value larger than that of a pair alone."""
-        if len(self.order) <= MAX_PAIRED:
+        if len(self.ranked.order) <= MAX_PAIRED:
             return f"once all {len(self.versus)} pairs are compared"
         return f"once corrected for all {self.pairs:,} pairs"
 
@@ -125,7 +135,7 @@ class Ranking(NamedTuple):
     def tested(self) -> str:
         """Which pairs were compared."""
         every = f"all {self.pairs:,} pairs" if self.pairs > 1 else "the two systems"
-        if len(self.order) <= MAX_PAIRED:
+        if len(self.ranked.order) <= MAX_PAIRED:
             return every
         others = list(dict.fromkeys(baseline for baseline, _ in self.versus))
         names = " and ".join(filter(None, (", ".join(others[:-1]), *others[-1:])))
@@ -152,36 +162,33 @@ class Ranking(NamedTuple):
 def rank_systems(
     scores: Scores, means: Means, metric: str, seed: int, *, baseline: object = None, **testing: Any
 ) -> Ranking:
-    """Order systems by the mean of a metric, and group those that are not significantly different.
+    """Order systems by :func:`ragworth.comparison.rank`, and group those that are not significantly different.
 
     More than :data:`MAX_PAIRED` are only compared with the best one, the best apart from the oracle, and ``baseline``.
     ``testing`` are arguments of `compare`.
     """
-    up = 1 if higher_is_better(metric) else -1
-    known = {system: mine[metric].mean for system, mine in means.items() if metric in mine}
     one = scores.having("metric", [metric])
-    shared = _shared_means(one, metric, seed, testing.get("conversations"))
-    values = {**known, **{system: mean.mean for system, mean in (shared.means if shared is not None else {}).items()}}
-    few = shared.left_out if shared is not None else frozenset()
-    order = sorted(
-        means, key=lambda system: (known.get(system) is None, system in few, -up * (values.get(system) or 0.0))
-    )
-    pairs = len(order) * (len(order) - 1) // 2
+    ranked = rank(one, metric)
+    best = ranked.order
+    without = {system for system, mine in means.items() if metric not in mine or mine[metric].mean is None}
+    others = sorted((system for system in means if system not in best), key=without.__contains__)
+    pairs = len(best) * (len(best) - 1) // 2
     # Enough resamples for a small p-value to survive the correction over all pairs.
     given: dict[str, Any] = {"level": LEVEL, "resamples": max(10_000, 40 * pairs), "test": TEST} | testing
-    alpha, valued = 1 - given["level"], [system for system in order if known.get(system) is not None]
     versus: dict[tuple[str, str], Mapping[str, Any]] = {}
-    if len(one.distinct("system")) > 1:
-        if len(order) <= MAX_PAIRED:
-            found = compare(one, all_pairs=True, seed=seed, changes=0, **given).differences
+    if best:
+        compared = one.having("system", best)
+        if len(best) <= MAX_PAIRED:
+            found = compare(compared, all_pairs=True, seed=seed, changes=0, **given).differences
         else:
-            chosen = _pairs_with_best(order, baseline)
+            chosen = _pairs_with_best(best, baseline)
             # The best is chosen by the same values, so p is corrected as if every two had been compared.
-            found = compare(one, pairs=chosen, corrected_for=pairs, seed=seed, changes=0, **given).differences
+            found = compare(compared, pairs=chosen, corrected_for=pairs, seed=seed, changes=0, **given).differences
         versus = {(row["baseline"], row["system"]): row for row in found.iter_rows(named=True)}
-    different = {pair for pair, row in versus.items() if is_different(row, alpha)}
-    groups = group_systems(valued, different) if len(order) <= MAX_PAIRED else group_by_best(valued, different)
-    return Ranking(metric, order, versus, groups, pairs, given["resamples"], shared)
+    different = {pair for pair, row in versus.items() if is_different(row, 1 - given["level"])}
+    groups = group_systems(best, different) if len(best) <= MAX_PAIRED else group_by_best(best, different)
+    shared = _shared_means(one, ranked, seed, testing.get("conversations")) if best else {}
+    return Ranking(metric, [*best, *others], ranked, versus, groups, pairs, given["resamples"], shared)
 
 
 def _pairs_with_best(order: Sequence[str], baseline: object) -> list[tuple[str, str]]:
@@ -193,30 +200,17 @@ def _pairs_with_best(order: Sequence[str], baseline: object) -> list[tuple[str, 
 
 
 def _shared_means(
-    scores: Scores, metric: str, seed: int, conversations: Mapping[str, str] | None
-) -> SharedMeans | None:
-    """Means over the queries that all systems have a value for; None if all have values for the same queries."""
-    found = score_matrices(scores)
-    if not found:
-        return None
-    (matrix,) = found
-    there = ~np.isnan(matrix.values)
-    total = len(there)
-    some = [i for i in range(len(matrix.systems)) if there[:, i].any()]
-    if len(some) < 2 or (there[:, some] == there[:, some[:1]]).all():
-        return None
-    most = max(int(there[:, i].sum()) for i in some)
-    ranked = [i for i in some if 2 * there[:, i].sum() >= min(total, 2 * most)]
-    rows = there[:, ranked].all(axis=1)
-    left = frozenset(matrix.systems[i] for i in some if i not in ranked)
-    means: dict[str, MetricMean] = {}
-    if rows.any():
-        names = [matrix.systems[i] for i in ranked]
-        queries = matrix.queries.filter(pl.Series(rows)).to_list()
-        chosen = scores.having("system", names).having("query", queries)
-        summary = summarise(chosen, level=LEVEL, resamples=RESAMPLES, seed=seed, conversations=conversations)
-        means = {system: mine[metric]._replace(total=total) for system, mine in read_means(summary).items()}
-    return SharedMeans(means, int(rows.sum()), total, left)
+    scores: Scores, ranked: RankedSystems, seed: int, conversations: Mapping[str, str] | None
+) -> dict[str, MetricMean]:
+    """Means of ranked systems over the queries that they share; nothing if they have values for no others."""
+    if all(ranked.decided[system] == len(ranked.shared) for system in ranked.order):
+        return {}
+    chosen = scores.having("system", ranked.order).having("query", ranked.shared)
+    summary = summarise(chosen, level=LEVEL, resamples=RESAMPLES, seed=seed, conversations=conversations)
+    total = len(scores.distinct("query"))
+    return {
+        system: mean._replace(total=total) for system, mine in read_means(summary).items() for mean in mine.values()
+    }
 
 
 def larger_detectable(row: Mapping[str, Any]) -> float | None:

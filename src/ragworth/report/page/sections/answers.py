@@ -16,6 +16,7 @@ from ragworth.report.document import (
 )
 from ragworth.report.page.answers import AnswerOverview
 from ragworth.report.page.rankings import DRAWN_TURNS, TEST, MetricMean
+from ragworth.report.page.scales import share_of_all
 from ragworth.report.page.sections.verdict import sentence_list
 from ragworth.report.page.view import ReportView
 
@@ -27,7 +28,7 @@ def section(view: ReportView) -> Section | None:
         return None
     blocks: list[DocumentBlock] = [
         Paragraph(found.headline, "first"),
-        sentence_list(found.standings),
+        sentence_list(found.standings, found.ranking),
         outcome_table(found),
         Paragraph(_note(found), "note"),
     ]
@@ -44,16 +45,16 @@ def outcome_table(answers: AnswerOverview) -> TableBlock:
     shared = answers.ranking.shared_means
     rows: list[list[Cell]] = [
         [
-            [TextSpan(str(place), "place"), f" {each.system}"],
+            [TextSpan(answers.ranking.place(each.system), "place"), f" {each.system}"],
             TextSpan(each.group, "group", title=answers.ranking.groups.words),
             *([_mean(answers, answers.main, shared.get(each.system), "not ranked")] if shared else []),
             *(_mean(answers, name, each.means.get(name)) for name in answers.outcomes),
         ]
-        for place, each in enumerate(answers.standings, 1)
+        for each in answers.standings
     ]
     names = [*([f"{answers.main} (shared)"] if shared else []), *answers.outcomes]
     columns = [TableColumn("System"), TableColumn("Group"), *(TableColumn(name, True) for name in names)]
-    return TableBlock(f"Answers, ordered by {names[0]}", columns, rows, "board")
+    return TableBlock(f"Answers, {answers.ranking.ordered_by(names[0])}", columns, rows, "board")
 
 
 def _mean(found: AnswerOverview, name: str, mean: MetricMean | None, without: str = "not graded") -> Cell:
@@ -62,6 +63,8 @@ def _mean(found: AnswerOverview, name: str, mean: MetricMean | None, without: st
     scale = found.scales[name]
     ends = scale.ends(mean.low, mean.high)
     number = f"{mean.n:,} of {mean.total:,}"
+    if scale.share and mean.n < mean.total:
+        number += f", so {share_of_all(mean.mean, mean.n, mean.total)} of all"
     missing = mean.n < mean.total and mean.missing
     count = TextSpan(f"{number}: {mean.missing} ", "warn") if missing else TextSpan(number, "small")
     return [scale.value(mean.mean, mean.low, mean.high), TextSpan(f"[{ends}]" if ends else mean.ends, "small"), count]
@@ -70,9 +73,11 @@ def _mean(found: AnswerOverview, name: str, mean: MetricMean | None, without: st
 def _note(found: AnswerOverview) -> str:
     words = "In brackets the 95 % interval of the mean over questions. n of N: questions that have a value; the others "
     words += "are missing and count neither as correct nor as wrong."
+    if any(mean.n < mean.total for each in found.standings for mean in each.means.values()):
+        words += " Shares are of the answers that are decided, which aren't a random part of all."
     if any(mean.conversations is not None for each in found.standings for mean in each.means.values()):
         words += f" {DRAWN_TURNS}"
-    if found.comparison is None:
+    if found.comparison is None or not found.ranking.ranked.order:
         return words
     return (
         f"{words} {found.ranking.groups.words} by {found.main}: paired {TEST} tests of "

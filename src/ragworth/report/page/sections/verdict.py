@@ -22,7 +22,7 @@ from ragworth.report.document import (
 from ragworth.report.page.answers import AnswerStanding
 from ragworth.report.page.costs import total_cost
 from ragworth.report.page.overview import Overview, Standing
-from ragworth.report.page.rankings import DRAWN_TURNS, MetricMean
+from ragworth.report.page.rankings import DRAWN_TURNS, TEST, MetricMean, Ranking
 from ragworth.report.page.view import ReportView
 from ragworth.report.wording import signed
 from ragworth.tables import Judgments
@@ -52,7 +52,7 @@ def section(view: ReportView) -> Section | None:
     blocks = [
         *([Paragraph(reader_note(view), "note warn")] if view.survey.reader_judged else []),
         *([Paragraph(note, "note")] if (note := unlabelled_note(view.results.judgments)) else []),
-        sentence_list(overview.standings),
+        sentence_list(overview.standings, overview.ranking),
         Heading("Leaderboard", 2),
         leaderboard(overview, {each.name for each in view.systems if each.notes}),
         Paragraph(comparison_note(overview), "note"),
@@ -65,12 +65,14 @@ def section(view: ReportView) -> Section | None:
     return Section("verdict", "What the passages are worth", blocks, "Passages")
 
 
-def sentence_list(standings: Iterable[Standing | AnswerStanding]) -> Bullets:
-    """A sentence for each system, with its name first."""
+def sentence_list(standings: Iterable[Standing | AnswerStanding], ranking: Ranking) -> Bullets:
+    """A sentence for each system, with its name first; numbered if all are ranked."""
     sentences: list[RichText] = [
         [TextSpan(each.system, "strong"), each.sentence.removeprefix(each.system)] for each in standings
     ]
-    return Bullets(sentences, "verdicts", ordered=True, shown=SHOWN, unit="system")
+    return Bullets(
+        sentences, "verdicts", ordered=not set(ranking.order) - set(ranking.ranked.order), shown=SHOWN, unit="system"
+    )
 
 
 def unlabelled_note(judgments: Judgments | None) -> str:
@@ -110,21 +112,21 @@ def leaderboard(view: Overview, noted: set[str]) -> TableBlock:
     extra = [name for name in EXTRA if any(getattr(each, EXTRA[name]) is not None for each in view.standings)]
     if "misleading" not in extra and any(each.unmeasured for each in view.standings):
         extra = ["misleading", *extra]
-    shared = view.shared.means if view.shared is not None else {}
+    shared = view.ranking.shared_means
     names = [view.main, *extra, *view.metrics[1:]]
     rows: list[list[Cell]] = []
-    for place, each in enumerate(view.standings, 1):
-        name: list[str | TextSpan] = [TextSpan(str(place), "place"), f" {each.system}"]
+    for each in view.standings:
+        name: list[str | TextSpan] = [TextSpan(view.ranking.place(each.system), "place"), f" {each.system}"]
         if each.system in noted:
             name.append(TextSpan("see its note", "small", "#systems"))
         numbers = [_extra_cell(each, key) if key in extra else _mean_cell(each.means.get(key)) for key in names]
         common = [_mean_cell(shared.get(each.system), "not ranked")] if shared else []
-        rows.append([name, TextSpan(each.group, "group", title=view.groups.words), *common, *numbers])
+        rows.append([name, TextSpan(each.group, "group", title=view.ranking.groups.words), *common, *numbers])
     turns = f" of {format_count(view.conversations, 'conversation')}" if view.conversations is not None else ""
     counts = f"{format_count(len(view.standings), 'system')}, {format_count(view.queries, 'query', 'queries')}{turns}"
     heads = [*([f"{view.main} (shared)"] if shared else []), *names]
     columns = [TableColumn("System"), TableColumn("Group"), *(TableColumn(name, True) for name in heads)]
-    return TableBlock(f"{counts}, ordered by {heads[0]}", columns, rows, "board")
+    return TableBlock(f"{counts}, {view.ranking.ordered_by(heads[0])}", columns, rows, "board")
 
 
 EXTRA = {"misleading": "misleading", "tokens read": "read"}
@@ -157,10 +159,13 @@ def comparison_note(view: Overview) -> str:
     drawn = f" {DRAWN_TURNS}" if view.conversations is not None else ""
     if len(view.standings) < 2:
         return f"In brackets the 95 % interval of the mean over queries (seed {view.seed}).{drawn}"
-    differ = f" Systems have values for different queries. {view.shared.note}" if view.shared is not None else ""
+    note = view.ranking.note
+    ranked = f" Systems have values for different queries. {note}" if view.ranking.shared_means else f" {note}".rstrip()
+    if not view.ranking.ranked.order:
+        return f"In brackets the 95 % interval of the mean over queries (seed {view.seed}).{drawn}{ranked}"
     return (
-        f"In brackets the 95 % interval of the mean over queries.{drawn}{differ} {view.groups.words} "
-        f"by {view.main}: paired {view.test} tests of {view.tested} ({view.resamples:,} "
+        f"In brackets the 95 % interval of the mean over queries.{drawn}{ranked} {view.ranking.groups.words} "
+        f"by {view.main}: paired {TEST} tests of {view.ranking.tested} ({view.ranking.resamples:,} "
         f"resamples, seed {view.seed}), Holm's correction, 5 % level. n of N: queries that have a value; "
         "passages that were judged."
     )
