@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -46,3 +47,14 @@ def test_keys_stay_secret_and_an_endpoint_may_go_away(tmp_path: Path, monkeypatc
     assert before["answers.parquet"].height == 4
     with pytest.raises(ModelError, match=r"127\.0\.0\.1"):
         evaluate(folder, every=True, until="score")
+
+
+def test_an_endpoint_without_log_probabilities_reads_a_log_without_answers_by_samples(tmp_path: Path) -> None:
+    log = [{"question": "Who built the mill?", "contexts": ["Ann built the mill."], "reference": "Ann"}]
+    with Endpoint(top=0) as server:
+        with pytest.raises(ModelError) as caught:
+            evaluate(log, model=f"openai:toy@{server.url}", results=tmp_path, until="answer")
+        sampled = re.search(r"sampled:[^ )]+", str(caught.value.remedy))
+        assert sampled is not None
+        stages = evaluate(log, model=sampled[0], results=tmp_path, until="answer").stages
+    assert {"annotate.abstention", "answer"} <= {name for name, status in statuses(stages).items() if status == "done"}

@@ -68,9 +68,8 @@ class SampledModel:
     def _asked(self, own: Card) -> Card:
         max_tokens, temperature, seed, samples = self._ask
         how = f"{samples} samples, temperature {temperature:g}, {max_tokens} tokens, seed {seed}"
-        return replace(
-            own, backend=f"sampled:{own.backend} ({how})", abilities=(own.abilities - {"score"}) | {"choose"}
-        )
+        abilities = (own.abilities - {"score"}) | {"choose", "generate"}  # also before an endpoint was asked
+        return replace(own, backend=f"sampled:{own.backend} ({how})", abilities=abilities)
 
     def count(self, prompt: Prompt) -> int | None:
         return self._model.count(prompt)

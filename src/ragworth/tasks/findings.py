@@ -53,7 +53,8 @@ def require_abilities(card: Card, abilities: Sequence[str], purpose: str) -> Non
     lacking = [ability for ability in abilities if ability not in card.abilities]
     if lacking and (card.abilities or not card.endpoint):
         countable = lacking == ["choose"] and "generate" in card.abilities
-        other = f"count samples (sampled:{card.backend}:…)" if countable else "another way of asking it"
+        address = f"{card.name}@{card.endpoint}" if card.endpoint else "…"
+        other = f"count samples (sampled:{card.backend}:{address})" if countable else "another way of asking it"
         raise ModelError(
             f"{purpose} needs a model that can {', '.join(abilities)}; {card.name!r} cannot {', '.join(lacking)}",
             expected="for example the embedded model, gguf:FILE or hf:NAME",
