@@ -26,9 +26,10 @@ from ragworth.comparison import compare, summarise
 from ragworth.stats.auc import auc_interval, win_rate
 from ragworth.stats.bootstrap import bootstrap_means, mean_intervals
 from ragworth.stats.correlation import MEASURES, Measure
+from ragworth.stats.estimate import Resampling
 from ragworth.stats.large_samples import LARGE as RESAMPLED
 from ragworth.stats.large_samples import bootstrap_quantiles, sign_flip_p
-from ragworth.stats.paired import TESTS, randomisation_test
+from ragworth.stats.paired import TESTS, compare_paired, randomisation_test, ratio_of_means
 from ragworth.stats.pooled import pooled_correlations, pooled_gaps
 from ragworth.stats.prediction_powered import ppi_difference, ppi_mean
 from ragworth.stats.range_intervals import wilson_interval
@@ -327,6 +328,30 @@ def show_large(trials: int, resamples: int, seed: int) -> None:
     table(f"The limit against 10,000 resamples of {RESAMPLED:,} values", head, rows)
 
 
+def show_ratios(trials: int, resamples: int, seed: int) -> None:
+    """Gains of answers over others of the same queries, by the ratio of the means and by the mean of the ratios.
+
+    Both answers of a query are as good but for chance, or the first ones better by a fifth.
+    """
+    rows, plan = [], Resampling(resamples=resamples)
+    for gain in (0.0, 0.2):
+        for n in (20, 50, 100):
+            rng, held, found, biased, ratios = np.random.default_rng(seed + n), [], [], [], []
+            for _ in range(trials):
+                level = rng.uniform(0.2, 0.6, n)
+                first, second = (level * rng.lognormal(0, 0.5, n) for _ in range(2))
+                one = ratio_of_means((1 + gain) * first, second, plan)
+                held.append(one.low is not None and one.high is not None and one.low <= gain <= one.high)
+                found.append(one.p is not None and one.p < 0.05)
+                own = (1 + gain) * first / second - 1
+                mean = compare_paired(np.zeros(n), own, "t", resamples=resamples)
+                ratios.append(own.mean())
+                biased.append(mean.low is not None and mean.low > gain)
+            rows.append([f"{gain:g}", f"{n}", share(held), share(found), f"{np.mean(ratios):.2f}", share(biased)])
+    head = ["true gain", "n", "coverage", "t-test finds a gain", "mean of ratios", "its interval is above the truth"]
+    table("Ratios of means (%), and means of ratios", head, rows)
+
+
 def show_tests(trials: int, resamples: int, seed: int) -> None:
     rows = (
         [test, kind, *(share(reject_paired(test, kind, n, trials, resamples, seed)) for n in SIZES)]
@@ -438,6 +463,7 @@ SECTIONS: dict[str, Callable[[int, int, int], None]] = {
     "rare": show_rare,
     "few": show_few,
     "tests": show_tests,
+    "ratios": show_ratios,
     "unequal": show_unequal,
     "shares": show_shares,
     "power": show_power,

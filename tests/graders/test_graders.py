@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import random
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import polars as pl
@@ -518,7 +520,7 @@ def test_utility_says_how_many_repeats_are_missing() -> None:
         ("q3", 0, 3, "refused"),
     ]
     few = "of 2 outcomes {} from fewer than {} repeats: the other answers are missing or could not be graded"
-    assert graded.notes == (
+    assert graded.notes[:2] == (
         "2 of 3 outcomes have a value; without one: refused 1",
         f"1 {few.format('comes', 3)}",
     )
@@ -527,6 +529,24 @@ def test_utility_says_how_many_repeats_are_missing() -> None:
     asked = ragworth.grade("utility", table(*rows), texts, similarity="f1", repeats=5)
     assert asked.frame["of"].to_list() == [5, 5, 5]
     assert f"2 {few.format('come', 5)}" in asked.notes
+
+
+def test_a_model_that_ignores_its_context_gains_nothing_by_the_ratio_of_means() -> None:
+    """All answers, with and without a context, are some of the ten words of the relevant passage, at random."""
+    draw, names, words = random.Random(1), [f"q{n}" for n in range(60)], [f"word{n}" for n in range(10)]
+    texts = ragworth.Collection.of(
+        passages={"passage": ["a"], "text": [" ".join(words)]}, relevance={name: {"a": 1} for name in names}
+    )
+    rows = [
+        (system, name, 0, " ".join(draw.sample(words, draw.randint(1, 8))))
+        for name in names
+        for system in ("x", "(none)")
+    ]
+    graded = ragworth.grade("utility", table(*rows), texts, similarity="f1")
+    assert fmean(graded.frame["value"]) > 0.2  # the mean of ratios
+    (said,) = [note for note in graded.notes if note.startswith("x: its answers ")]
+    assert said.startswith("x: its answers are not significantly ") and "60 queries" in said
+    assert any(note.startswith("utility is a mean of ratios and too high") for note in graded.notes)
 
 
 def test_one_zero_shot_answer_for_all_repeats_is_noted() -> None:

@@ -10,9 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from ragworth.stats.estimate import Estimate
+from ragworth.stats.clustered import FEW_CLUSTERS
+from ragworth.stats.estimate import Estimate, Resampling
 from ragworth.stats.p_limits import unseen_reversal
 from ragworth.stats.paired import (
+    NOT_ABOVE_0,
+    NOT_SURELY_ABOVE_0,
     NOTHING,
     SINGLE,
     TESTS,
@@ -22,6 +25,7 @@ from ragworth.stats.paired import (
     compare_paired,
     holm,
     randomisation_test,
+    ratio_of_means,
     sign_test,
     t_test,
     wilcoxon_test,
@@ -260,6 +264,48 @@ def test_two_sides_at_the_edges() -> None:
         compare_paired([1.0], [1.0], "z")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="against"):
         compare_paired([1.0], [1.0, 2.0])
+
+
+def test_a_ratio_of_means_and_the_paired_t_test_agree() -> None:
+    draw = np.random.default_rng(3)
+    second = draw.uniform(0.2, 0.8, 25)
+    first = 1.3 * second + draw.normal(0, 0.1, 25)
+    found = ratio_of_means(np.append(first, np.nan), np.append(second, 0.5), Resampling())
+    assert found.value == pytest.approx(first.mean() / second.mean() - 1)
+    assert found.p == pytest.approx(stats.ttest_rel(first, second).pvalue) and (found.n, found.n_left_out) == (25, 1)
+    for end in (found.low, found.high):  # the ratios that the test just doesn't reject
+        assert end is not None and stats.ttest_rel(first, (1 + end) * second).pvalue == pytest.approx(0.05)
+    pairs = np.repeat(np.arange(25), 2)
+    twice = ratio_of_means(np.repeat(first, 2), np.repeat(second, 2), Resampling(), clusters=pairs)
+    assert twice[:4] == pytest.approx(found[:4]) and twice.clusters == 25
+
+
+def test_a_ratio_of_means_that_cannot_be_had() -> None:
+    some, plan = np.array([0.1, 0.5, 0.3, 0.2, 0.9, 0.6]), Resampling()
+    assert ratio_of_means(some, 0 * some, plan).reason == NOT_ABOVE_0
+    assert ratio_of_means(some[:0], some[:0], plan).reason == NOTHING
+    one = ratio_of_means(some[:1], some[1:2], plan)
+    assert (one.value, one.interval, one.reason) == (pytest.approx(-0.8), None, SINGLE)
+    far = ratio_of_means(some, np.array([5.0, -4.0, 3.0, -4.0, 2.0, 1.0]), plan)
+    assert (far.interval, far.reason) == (None, NOT_SURELY_ABOVE_0)
+    assert ratio_of_means(some, some[::-1].copy(), plan, clusters=[0, 0, 1, 1, 2, 2]).reason == FEW_CLUSTERS
+
+
+def test_a_ratio_of_means_is_not_biased_by_a_noisy_denominator() -> None:
+    """Two answers of a model that ignores its context: of a query as hard for both, but different by chance."""
+    draw, rejected, biased, trials = np.random.default_rng(0), 0, 0, 300
+    for _ in range(trials):
+        level = draw.uniform(0.2, 0.6, 80)
+        first, second = (level * draw.lognormal(0, 0.5, 80) for _ in range(2))
+        found = ratio_of_means(first, second, Resampling(resamples=100))
+        assert found.p is not None and found.low is not None and found.high is not None
+        assert (found.low <= 0 <= found.high) == (found.p >= 0.05)
+        rejected += found.p < 0.05
+        ratios = first / second - 1
+        biased += ratios.mean() > 0 and stats.ttest_1samp(ratios, 0).pvalue < 0.05
+    # The test errs as often as it should: in 5 %, give or take three standard errors of so many trials.
+    assert rejected <= 0.05 * trials + 3 * (0.05 * 0.95 * trials) ** 0.5
+    assert biased > 0.5 * trials  # the mean of the ratios is "significantly" above 0
 
 
 def test_holm_equals_statsmodels() -> None:

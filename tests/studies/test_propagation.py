@@ -51,6 +51,9 @@ def test_a_reader_of_the_top_gains_from_relevance_and_loses_by_reversal(tmp_path
     place = collection(tmp_path / "w", queries=60, relevant=6, toml=UTILITY)
     found = ragworth.study("propagation", place, keep=False, sizes="2,5")
     rows, carried = table(found), table(found, 1)
+    # The same by the ratio of means: all queries have the same denominator.
+    assert rows[2, "relevant only"]["gain"] == pytest.approx(5 / 7)
+    assert rows[2, "non-relevant only"]["gain"] == pytest.approx(-1 / 7)
     # "says right7" against a relevant passage of five words: (4/7)/(2/6) − 1 = 5/7; a wrong answer (2/7)/(2/6) − 1.
     assert rows[2, "relevant only"]["utility"] == pytest.approx(5 / 7)
     assert rows[2, "non-relevant only"]["utility"] == pytest.approx(-1 / 7)
@@ -72,8 +75,8 @@ def test_order_matters_where_it_was_planted(tmp_path: Path, opened: Opened) -> N
     (place / "run.txt").write_text("\n".join(ranked) + "\n", encoding="utf-8")
     found = ragworth.study("propagation", place, keep=False, sizes="5")
     row = table(found)[5, "first"]
-    assert row["marks"] == "‡" and row["less reversal"] == pytest.approx(6 / 7)
-    assert "differs from that of its reversal at k = 5 (0.86)" in found.findings.sentences[0]
+    assert row["marks"] == "‡" and row["less reversal"] == pytest.approx(2 / 7)  # (4/7) − (2/7), in P
+    assert "mean similarity P differs from that of its reversal at k = 5 (0.29)" in found.findings.sentences[0]
 
 
 def test_sizes_that_a_system_does_not_reach_are_not_concluded_from(tmp_path: Path, opened: Opened) -> None:
@@ -96,11 +99,12 @@ def test_numbers_are_those_of_the_texts(tmp_path: Path, opened: Opened) -> None:
     texts = dict(results.collection.passages.iter_rows())
     said = {(s, q): t for s, q, t in results.answers.frame.select("system", "query", "text").iter_rows()}
     queries = [f"q{n:03d}" for n in range(30)]
-    utility = {}
+    utility, similarity = {}, {}
     for (system, query), text in said.items():
         golds = [each for name, each in texts.items() if name.startswith(f"{query}-gold")]
         base = max(f1(said["(none)", query], each) for each in golds)
-        utility[system, query] = (max(f1(text, each) for each in golds) - base) / base
+        similarity[system, query] = max(f1(text, each) for each in golds)
+        utility[system, query] = (similarity[system, query] - base) / base
     scores = {
         (s, q, m): v for s, q, m, v in results.scores.frame.select("system", "query", "metric", "value").iter_rows()
     }
@@ -108,10 +112,16 @@ def test_numbers_are_those_of_the_texts(tmp_path: Path, opened: Opened) -> None:
         p_values = {}
         for label in ("first", "first reversed", "non-relevant only"):
             mine, oracle = (
-                [utility[f"{each} @{size}", query] for query in queries] for each in (label, "relevant only")
+                [similarity[f"{each} @{size}", query] for query in queries] for each in (label, "relevant only")
             )
             row = table(found)[size, label]
-            assert row["utility"] == pytest.approx(sum(mine) / 30) and row["queries"] == 30
+            own = [utility[f"{label} @{size}", query] for query in queries]
+            assert row["utility"] == pytest.approx(sum(own) / 30) and row["queries"] == 30
+            bare = [similarity["(none)", query] for query in queries]
+            assert row["gain"] == pytest.approx(sum(mine) / sum(bare) - 1)
+            assert row["p_gain"] == pytest.approx(
+                stats.ttest_rel(mine, bare).pvalue if len(set(mine)) > 1 else 1 / 10_001
+            )
             less = [a - b for a, b in zip(mine, oracle, strict=True)]
             assert row["less oracle"] == pytest.approx(sum(less) / 30)
             # A difference that never varies has no t: the signs alone, flipped at random, speak.
@@ -127,7 +137,9 @@ def test_numbers_are_those_of_the_texts(tmp_path: Path, opened: Opened) -> None:
             y = [utility[f"{label} @{size}", query] for query in queries]
             row = table(found, 1)[size, label]
             assert row["correlation"] == pytest.approx(stats.pearsonr(x, y).statistic) and row["contexts"] == 30
-        there, back = ([utility[f"{each} @{size}", query] for query in queries] for each in ("first", "first reversed"))
+        there, back = (
+            [similarity[f"{each} @{size}", query] for query in queries] for each in ("first", "first reversed")
+        )
         # Where every answer is the same in both orders, nothing speaks against the order's making no difference.
         p = stats.ttest_rel(there, back).pvalue if there != back else 1.0
         row = table(found)[size, "first"]

@@ -14,16 +14,23 @@ from typing import Any, ClassVar
 import polars as pl
 
 from ragworth.calls.programs import NoValue
-from ragworth.errors import InputError, give_input
+from ragworth.conversations import cluster_labels, conversation_ids
+from ragworth.errors import InputError, format_count, give_input
 from ragworth.generation.answer_book import Answer
 from ragworth.generation.writer import NO_CONTEXT_SYSTEM
 from ragworth.graders import encoders
 from ragworth.graders.contract import Grader
+from ragworth.stats.estimate import Estimate, Resampling
+from ragworth.stats.paired import correct_by_holm, ratio_of_means
 from ragworth.tables import OK
 from ragworth.tasks.findings import AspectValues
 from ragworth.tasks.options import option
 from ragworth.text_match.similarity import BestSimilarity, OverlapSimilarity, Similarity
 
+BIAS_NOTE = (
+    "utility is a mean of ratios and too high where the similarity without a context varies by chance, so a model that "
+    "ignores its context has a utility above 0; go by the ratio of means"
+)
 NO_ZERO_SHOT = "no-zero-shot"
 ZERO_SHOT_WORTHLESS = "zero-shot-worthless"
 
@@ -31,6 +38,10 @@ ZERO_SHOT_WORTHLESS = "zero-shot-worthless"
 @dataclass(frozen=True)
 class UtilityGrader(Grader):
     """U = (P(with context) − P(without)) / P(without), P the greatest similarity to a relevant passage.
+
+    U is a mean of ratios, as in the paper. It is too high where P(without) varies by chance: a model that ignores its
+    context gets a U above 0. So notes, and whoever concludes anything, go by the ratio of the means of P
+    (`gain_over_none`), with a paired t-test.
 
     An answer is compared with the zero-shot answer of the same repeat, or with the only one if zero-shot answers were
     written once. The outcome is the mean over repeats; a repeat that lacks either answer doesn't count in ``repeats``.
@@ -152,6 +163,41 @@ class UtilityGrader(Grader):
             ]
         return [*once, *self.scorer.notes()]
 
+    def warnings(self, frame: pl.DataFrame) -> list[str]:
+        plan, conversations = Resampling(), conversation_ids(self.texts.collection)
+        every = frame.group_by("system", maintain_order=True)
+        gains = correct_by_holm({str(name): gain_over_none(rows, plan, conversations) for (name,), rows in every})
+        told = [f"{system}: {gain_words(one, plan.alpha)}" for system, one in gains.items() if one.value is not None]
+        return [*told, *([BIAS_NOTE] if told else [])]
+
+
+def gain_over_none(rows: pl.DataFrame, plan: Resampling, conversations: Mapping[str, str]) -> Estimate:
+    """How far mean P with a context lies above mean P without, as a share of the latter, over queries.
+
+    ``rows`` of one system have query, p and p_without.
+    """
+    known = rows.drop_nulls(["p", "p_without"])
+    means = known.group_by("query", maintain_order=True).agg(pl.col("p", "p_without").mean())
+    clusters = cluster_labels(means["query"], conversations)
+    return ratio_of_means(means["p"].to_numpy(), means["p_without"].to_numpy(), plan, clusters)
+
+
+def gain_words(gain: Estimate, alpha: float) -> str:
+    """The gain over no context in words."""
+    value, span, p = gain.value or 0.0, gain.interval, gain.p_holm if gain.p_holm is not None else gain.p or 0.0
+    way = "closer to" if value >= 0 else "farther from"
+    sure = "are" if gain.is_significant(alpha) else "are not significantly"
+    share = f"{_percent(value)} %{f' [{_percent(span.low)} to {_percent(span.high)} %]' if span is not None else ''}"
+    test = f"p {f'= {p:.3f}' if p >= 0.001 else '< 0.001'}"
+    return (
+        f"its answers {sure} {way} the relevant passages than those without a context: {share} by the ratio of means, "
+        f"{test} by a paired t-test of {format_count(gain.n, 'query', 'queries')}"
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}".replace("-", "−")
+
 
 def relative_gains(outcomes: pl.DataFrame, name: str) -> pl.DataFrame:
     """Outcomes of one aspect as utilities: relative gains over those without a context, p_without."""
@@ -162,7 +208,7 @@ def relative_gains(outcomes: pl.DataFrame, name: str) -> pl.DataFrame:
         remedy = "have answers written without one (without = true under [answers]) and graded by utility"
         raise InputError(found, expected=expected, remedy=remedy)
     frame = outcomes.filter(pl.col("system") != NO_CONTEXT_SYSTEM)
-    frame = frame.join(bare.select("query", p_without="value"), on="query", how="left")
+    frame = frame.join(bare.select("query", p_without="value"), on="query", how="left").with_columns(p="value")
     base = pl.col("p_without")
     lost = pl.when(base.is_null()).then(pl.lit(NO_ZERO_SHOT)).when(base <= 0).then(pl.lit(ZERO_SHOT_WORTHLESS))
     status = pl.when(pl.col("status") == OK).then(lost.otherwise(pl.lit(OK))).otherwise("status")

@@ -6,6 +6,7 @@ resampling tests count the observed data as a resample, and the others are at le
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeVar
 
@@ -26,6 +27,8 @@ from ragworth.stats.estimate import Estimate, Resampling
 from ragworth.stats.large_samples import LARGE, is_dominated, resampled_moments, sign_flip_p
 from ragworth.stats.power import detectable_difference
 from ragworth.stats.range_intervals import TOO_FEW, Bounds, difference_bounds, is_constant, range_p
+from ragworth.stats.resampling import ConfidenceInterval
+from ragworth.stats.student import student_quantile
 
 Floats = npt.NDArray[np.float64]
 K = TypeVar("K")
@@ -45,6 +48,8 @@ DIGITS = 12
 
 NOTHING = "no query has both values"
 SINGLE = "only one query has both values, so no interval"
+NOT_ABOVE_0 = "the mean to divide by is not above 0"
+NOT_SURELY_ABOVE_0 = "the mean to divide by may be 0, so no interval"
 
 
 def randomisation_test(differences: Floats, *, resamples: int = 10_000, seed: int = 0) -> float:
@@ -315,6 +320,41 @@ def difference(
     found = compare_paired(second, first, test, **plan.options, bounds=bounds, clusters=clusters)
     least = detectable_difference(first - second, test=test, alpha=plan.alpha, clusters=clusters).value
     return found._replace(detectable=least)
+
+
+def ratio_of_means(first: Floats, second: Floats, plan: Resampling, clusters: Clusters = None) -> Estimate:
+    """How far the mean of the first lies above that of the second, as a share of the latter, over paired units.
+
+    The mean of the units' own ratios is too high if the second varies by chance: 1/x is larger below its mean than it
+    is small above. Here only the mean of the second varies, so that with n units the bias is about 1/n of that. The
+    interval is Fieller's, which contains 0 exactly where the paired t-test of the differences, whose p it has, doesn't
+    reject. Without an interval of the mean difference there is none.
+    """
+    found = compare_paired(second, first, "t", **plan.options, clusters=clusters)
+    there = ~(np.isnan(first) | np.isnan(second))
+    pairs = np.stack([first[there], second[there]], axis=1)
+    above, below = pairs.mean(axis=0) if len(pairs) else (0.0, 0.0)
+    if below <= 0:
+        return found._replace(value=None, low=None, high=None, p=None, reason=found.reason or NOT_ABOVE_0)
+    made = found._replace(value=float(above / below) - 1, low=None, high=None)
+    group = cluster_index(None if clusters is None else np.asarray(clusters)[there], len(pairs))
+    span = None if found.interval is None else _fieller(pairs if group is None else cluster_means(pairs, group), plan)
+    return made._replace(reason=made.reason or NOT_SURELY_ABOVE_0) if span is None else made.with_interval(span)
+
+
+def _fieller(pairs: Floats, plan: Resampling) -> ConfidenceInterval | None:
+    """Fieller's interval of the ratio of the columns' means, less 1: all ratios that a paired t-test doesn't reject.
+
+    None if it would be unbounded, because the second mean may be 0.
+    """
+    above, below = pairs.mean(axis=0)
+    square = student_quantile(len(pairs) - 1, plan.level) ** 2
+    (varied, both), (_, base) = np.cov(pairs.T) * square / len(pairs)
+    a, b, c = below**2 - base, above * below - both, above**2 - varied
+    if a <= 0:
+        return None
+    root = math.sqrt(max(b * b - a * c, 0.0))
+    return ConfidenceInterval(float(b - root) / float(a) - 1, float(b + root) / float(a) - 1)
 
 
 def holm(p_values: Floats) -> Floats:

@@ -19,7 +19,7 @@ import polars as pl
 from ragworth.config import TaskConfig, Workspace
 from ragworth.errors import InputError, format_count, format_list, quote_short
 from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM
-from ragworth.graders.utility import relative_gains
+from ragworth.graders.utility import gain_over_none, relative_gains
 from ragworth.metrics.cutoffs import metrics_at_sizes, with_k
 from ragworth.metrics.parsing import try_parse
 from ragworth.prediction.correlations import Prediction, correct_alike, is_reliable
@@ -38,7 +38,7 @@ from ragworth.tables import OK, Outcomes
 from ragworth.tables.grids import matrix
 from ragworth.tasks.options import option, parse_numbers
 
-UTILITY, ALL = "utility", "all contexts"
+UTILITY, SIMILARITY, ALL = "utility", "similarity P", "all contexts"
 SYSTEM, REVERSED, ORACLE, ADVERSARY = "system", "reversed", "oracle", "adversary"
 ORDERS = {SYSTEM: "", REVERSED: " reversed"}
 LABELS = {ORACLE: "relevant only", ADVERSARY: "non-relevant only"}
@@ -62,8 +62,10 @@ class Propagation(Study):
 
     The oracle draws relevant passages (all, if there are fewer than k), the adversary those labelled not relevant, and
     if these are too few, those that the retriever found and nobody labelled. Utility is that of the grader ``utility``:
-    U = (P(with) − P(without)) / P(without). Paired t-tests, corrected by Holm among the contexts of one size: † against
-    the oracle, ‡ of a system against its reversal. A query without a relevant passage is left out and counted.
+    U = (P(with) − P(without)) / P(without). Its mean is too high where P(without) varies by chance, so sentences go by
+    the ratio of the means of P, and by differences of P between contexts. Paired t-tests, corrected by Holm among the
+    contexts of one size: of P against no context, † against the oracle, ‡ of a system against its reversal. In the
+    published design, † and ‡ are of U. A query without a relevant passage is left out and counted.
     """
 
     sizes: str = option("2,5,10,15", "sizes of contexts, such as 2,5,10,15")
@@ -166,14 +168,19 @@ class Propagation(Study):
         return super().take(case) if case.is_designed else evaluation_case(case, self.outcome)
 
     def tables(self) -> Mapping[str, TableText]:
-        p = "p" if self.protocol == "paper" else "p corrected by Holm among the contexts of one size"
+        of, p = "P", "p corrected by Holm among the contexts of one size"
+        if self.protocol == "paper":
+            of, p = UTILITY, "p"
         return {
             UTILITY: TableText(
                 "Mean utility of each context",
-                f"P without: similarity of the answers without a context; † differs from the oracle, ‡ from its "
-                f"reversal, by paired t-tests over queries ({p}); detectable: the smallest true difference from the "
-                "oracle that this many queries show with probability 0.8; missing: queries without a utility; fewer "
-                "repeats: queries whose utility is from fewer repeats than asked for",
+                "P with, P without: similarity of the answers with the context, and without any; gain: P with over P "
+                "without, less 1, with Fieller's interval (gain_low, gain_high) and the p of a paired t-test; utility: "
+                "the mean of the queries' own ratios, too high where P without varies by chance; "
+                f"† differs from the oracle, ‡ from its reversal, by paired t-tests of {of} over queries ({p}); "
+                "detectable: the smallest true difference from the oracle that this many queries show with probability "
+                "0.8; missing: queries without a utility; fewer repeats: queries whose utility is from fewer repeats "
+                "than asked for",
             ),
             "correlations": TableText(
                 f"{MEASURE_NAMES[self.measure]} of the metric with utility",
@@ -185,7 +192,7 @@ class Propagation(Study):
         every = [SizedContexts(self, case, size) for size in case.design["size"].unique().sort()]
         sizes, kinds = format_list([str(each.size) for each in every], 20), case.design["context"].n_unique()
         queries = len({query for each in every for query in each.queries})
-        bare = every[0].mean_without()
+        bare = every[0].mean_of("p_without")
         without = f"; mean P without a context {bare:.3f}" if bare is not None else ""
         contexts = f"{format_count(kinds, 'kind')} of contexts, k = {sizes}"
         page.lead(case, f"{contexts}, of {count_queries(queries)}{without}.")
@@ -261,13 +268,20 @@ class Propagation(Study):
             ]
             metric = with_k(every[0].first)
             parts = [f"{verdict}: {MEASURE_NAMES[self.measure]} of {metric} with utility {', '.join(values)}"]
+        gains = {each.size: one for each in every if (one := each.gains.get(each.labels.index(name))) is not None}
+        where = [
+            f"{size} ({signed(100 * (one.value or 0), 0)} %)" for size, one in gains.items() if self.is_significant(one)
+        ]
+        verb = "differs" if where else "is not significantly different"
+        at = f" at k = {format_list(where, 20)}" if where else ""
+        parts += [f"the mean {SIMILARITY} of its answers {verb} from that without a context{at}"] if gains else []
         for role, other in AGAINST.items():
             every_one = [(each.size, each.contrasts[role].get(each.labels.index(name))) for each in every]
             known = [(size, one) for size, one in every_one if one is not None and one.value is not None]
             where = [f"{size} ({signed(one.value or 0.0)})" for size, one in known if self.is_significant(one)]
             verb = "differs" if where else "is not significantly different"
             at = f" at k = {format_list(where, 20)}" if where else ""
-            parts += [f"its utility {verb} from that of {other}{at}"] if known else []
+            parts += [f"its mean {every[0].compared} {verb} from that of {other}{at}"] if known else []
         return "; ".join(parts)
 
     def is_significant(self, one: Estimate) -> bool:
@@ -278,7 +292,7 @@ class Propagation(Study):
         level, words = f"{self.level:.0%} intervals", MEASURE_NAMES[self.measure]
         line = pl.concat_str("case", pl.lit(": "), "context") if page.several else pl.col("context")
         if (known := page.table(UTILITY).drop_nulls(UTILITY)).height:
-            caption = f"Mean utility, {level}; 0 is no context."
+            caption = f"Mean utility, {level}; 0 is no context. A model that ignores its context is above 0 as well."
             spec = curves_or_dots(known, line, "k", UTILITY, "mean utility")
             page.draw(UTILITY, "Utility of contexts", caption, spec)
         table = page.table("correlations")
@@ -313,7 +327,10 @@ class SizedContexts:
 
     def _against(self, pairs: Mapping[int, int]) -> dict[int, Estimate]:
         """Contexts against others, by place: paired t-tests, corrected by Holm."""
-        sides = {a: (self.values[:, a], self.values[:, b]) for a, b in pairs.items()}
+        values = self.values
+        if self.compared != UTILITY:
+            values = matrix(self._told("p").select("system", "query", value="p"), self.names, self.queries)
+        sides = {a: (values[:, a], values[:, b]) for a, b in pairs.items()}
         gaps = {a: difference(*both, "t", self.study.plan, clusters=self.clusters) for a, both in sides.items()}
         return correct_by_holm(gaps)
 
@@ -336,6 +353,24 @@ class SizedContexts:
         found = Prediction(self.rows.of_systems(names), self.study.measure, self.study.plan).pooled
         return [one if one.n >= FEWEST else one._replace(value=None, low=None, high=None, reason=FEW) for one in found]
 
+    @property
+    def compared(self) -> str:
+        """What contexts are compared by: P, or utility in the published design and where P isn't known."""
+        return UTILITY if self.study.protocol == "paper" or not self._told("p").height else SIMILARITY
+
+    @cached_property
+    def gains(self) -> dict[int, Estimate]:
+        """What contexts give over none, by place, if P is known with both: the ratio of the means, less 1."""
+        if "p" not in self.said.columns:
+            return {}
+        found = {
+            at: gain_over_none(
+                self.said.filter(pl.col("system") == name), self.study.plan, self.case.results.conversations
+            )
+            for at, name in enumerate(self.names)
+        }
+        return correct_by_holm({at: one for at, one in found.items() if one.value is not None})
+
     def _told(self, column: str, at: int | None = None) -> pl.DataFrame:
         """What the grader says of the contexts, or of one, that have a utility, as far as it is known."""
         if column not in self.said.columns:
@@ -343,10 +378,10 @@ class SizedContexts:
         names = self.names if at is None else [self.names[at]]
         return self.said.filter(pl.col("system").is_in(names)).drop_nulls(column)
 
-    def mean_without(self, at: int | None = None) -> float | None:
-        """How similar the answers without a context are, on average over queries, if that is known."""
-        known = self._told("p_without", at).unique("query", keep="first", maintain_order=True)["p_without"]
-        return float(known.mean()) if len(known) else None  # type: ignore[arg-type]
+    def mean_of(self, column: str, at: int | None = None) -> float | None:
+        """How similar the answers are with a context (``p``) or without, on average over queries, if that is known."""
+        known = self._told(column, at).unique("query", keep="first", maintain_order=True)
+        return float(known[column].mean()) if known.height else None  # type: ignore[arg-type]
 
     def utility_rows(self) -> Iterator[Row]:
         for at, mean in enumerate(mean_estimates(self.values, self.study.plan, clusters=self.clusters)):
@@ -354,7 +389,10 @@ class SizedContexts:
             fewer = self._told("repeats", at).filter(pl.col("repeats").is_between(1, pl.col("of") - 1))
             marks = "†" * self.study.is_significant(best) + "‡" * self.study.is_significant(back)
             row: dict[str, object] = {"k": self.size, "context": self.labels[at]} | columns(mean, UTILITY)
-            row |= {"marks": marks, "P without": self.mean_without(at)}
+            gain = self.gains.get(at, Estimate())
+            row |= {"marks": marks, "P with": self.mean_of("p", at), "P without": self.mean_of("p_without", at)}
+            row |= {"gain": gain.value, "gain_low": gain.low, "gain_high": gain.high}
+            row |= {"p_gain": gain.p, "p_gain_holm": gain.p_holm}
             row |= {"less oracle": best.value, "p_oracle": best.p, "p_oracle_holm": best.p_holm}
             row |= {"detectable": best.detectable, "less reversal": back.value}
             row |= {"p_reversal": back.p, "p_reversal_holm": back.p_holm}
