@@ -95,7 +95,8 @@ def new_command(places: tuple[str, ...], kind: str, name: str | None, title: str
     click.echo(f"Project {slug}: {format_count(made.items, 'item')}, {often}.")
     for reason, count in made.left_out.items():
         click.echo(f"note: {format_count(count, 'unit')} left out: {reason}", err=True)
-    click.echo(f"\nStart the site:\n  ragworth label serve {places[0]}")
+    place = Path(places[0])
+    click.echo(f"\nStart the site:\n  ragworth label serve {place if place.is_dir() else place.parent}")
 
 
 @command.command("serve", short_help="Start the site and open it in a browser.")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import uuid
 from datetime import timedelta
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -278,16 +280,67 @@ def test_an_upload_is_checked_and_its_name_is_never_a_path(site: Site, tmp_path:
     assert "line 1" in upload(b"not json\n")
     assert not (tmp_path / "evil.jsonl").exists()
     assert ProjectItem.objects.filter(project=project).count() == 4
-    for format in ("..%2F..%2Fsecret.key", "nonsense"):
+    for format in ("..%2F..%2Flabels.sqlite", "nonsense"):
         assert owner.get(f"/p/relevance/export/{format}/").status_code == 404
 
 
-def test_the_secret_key_is_private_and_stays(site: Site) -> None:
-    from ragworth.label.site.settings import secret_key
+def test_the_secret_key_is_private_and_not_in_the_folder(site: Site) -> None:
+    from django.conf import settings
 
-    path = site.folder / "secret.key"
+    from ragworth.label.site.settings import key_file, read_key
+    from ragworth.label.site.startup import open_site
+
+    path = key_file(site.folder)
     assert path.stat().st_mode & 0o777 == 0o600
-    assert secret_key(site.folder) == path.read_text()
+    assert not path.is_relative_to(site.folder)
+    open_site(site.folder)
+    assert read_key(site.folder) == settings.SECRET_KEY == path.read_text()
+    assert not list(site.folder.glob("*.key"))
+
+
+def test_who_made_a_folder_that_was_shipped_gets_into_no_site(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from django.db import connection
+
+    from ragworth.label.site.links import create_link, find_link
+    from ragworth.label.site.models import AccessLink, LabelEvent, User
+    from ragworth.label.site.settings import SiteOptions
+    from ragworth.label.site.startup import open_site
+
+    project = site.project(1)
+    ana = site.person("ana", "annotator", project)
+    client = site.client(ana)
+    client.get("/p/relevance/label/")
+    assert answer(client, project, project.items.get().pk, {"relevance": "1"}).status_code == 200
+    mallory = User.objects.create_user("mallory", "owner", "known")
+    token = create_link(AccessLink.INVITATION, mallory)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE TRIGGER again AFTER UPDATE ON label_user BEGIN UPDATE label_user SET password = OLD.password; END"
+        )
+    open_site(site.folder)  # which was opened here before
+    assert User.objects.get(name="mallory").check_password("known")
+    monkeypatch.setenv("RAGWORTH_CONFIG", str(tmp_path / "another-user"))
+    with pytest.warns(UserWarning, match="passwords and links of 1 person don't work; labels are kept"):
+        open_site(site.folder, SiteOptions(hosts=("testserver",)))
+    assert not any(user.has_usable_password() for user in User.objects.all())
+    assert find_link(AccessLink.INVITATION, token) is None
+    assert client.get("/").status_code == 302
+    assert LabelEvent.objects.count() == 1
+    with pytest.raises(Exception, match="append-only"):
+        LabelEvent.objects.all().delete()
+    open_site(site.folder)  # which says nothing a second time
+
+
+def test_a_name_that_the_site_does_not_have_is_one_line_in_the_log(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    handler = next(each for each in logging.getLogger("django.security").handlers if each.filters)
+    written = StringIO()
+    monkeypatch.setattr(handler, "stream", written)
+    for host in ("evil.example", "a b", "[::1", "x" * 5000):
+        assert site.client().get("/", HTTP_HOST=host).status_code == 400
+    lines = written.getvalue().splitlines()
+    assert ["Invalid HTTP_HOST header" in line and len(line) < 300 for line in lines] == [True] * 4
 
 
 @pytest.mark.parametrize("https", [False, True])
@@ -321,7 +374,7 @@ def test_other_machines_need_encryption_or_consent() -> None:
     assert not ServerOptions(names=("label.example",), https=True).is_local
 
 
-@pytest.mark.parametrize("link", ["labels", "labels/labels.sqlite", "labels/secret.key"])
+@pytest.mark.parametrize("link", ["labels", "labels/labels.sqlite", "labels/other"])
 def test_a_site_that_leads_out_of_its_workspace_is_refused(tmp_path: Path, link: str) -> None:
     from ragworth.errors import InputError
     from ragworth.label.site.startup import site_folder

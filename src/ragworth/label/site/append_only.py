@@ -25,3 +25,13 @@ def create_triggers(apps: Any, editor: Any) -> None:
                 else f"BEGIN SELECT RAISE(ABORT, '{table} is append-only'); END"
             )
             editor.execute(f"{head} {body}", params=None)
+
+
+def replace_triggers() -> None:
+    """Replace all triggers of an SQLite database, which may be somebody else's, by ours."""
+    from django.db import connection
+
+    with connection.schema_editor() as editor, connection.cursor() as cursor:
+        for (name,) in cursor.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            editor.execute(f"DROP TRIGGER {editor.quote_name(name)}", params=None)
+        create_triggers(None, editor)

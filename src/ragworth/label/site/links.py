@@ -9,6 +9,8 @@ import hashlib
 import secrets
 from datetime import timedelta
 
+from django.contrib.auth.hashers import make_password
+from django.contrib.sessions.models import Session
 from django.db.models import Q
 from django.utils import timezone
 
@@ -42,6 +44,17 @@ def find_link(kind: str, token: str) -> AccessLink | None:
 def use_link(link: AccessLink) -> bool:
     """Mark a link as used; False if another request was faster."""
     return bool(AccessLink.objects.filter(pk=link.pk, used_at=None).update(used_at=timezone.now()))
+
+
+def end_logins() -> int:
+    """End all passwords, links and sessions; return how many people had one that worked."""
+    links = AccessLink.objects.filter(revoked_at=None, used_at=None)
+    people = {user.pk for user in User.objects.all() if user.has_usable_password()}
+    people |= set(links.values_list("user", flat=True))
+    links.update(revoked_at=timezone.now())
+    User.objects.update(password=make_password(None))
+    Session.objects.all().delete()
+    return len(people)
 
 
 def _hash(token: str) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-import secrets
+import hashlib
+import logging
+import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,15 +14,17 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from ragworth.errors import InputError, quote_short
 from ragworth.storage.output import write_output
 from ragworth.storage.private import private_file
+from ragworth.storage.user_folder import settings_folder
 
 DATABASE_FILE = "labels.sqlite"
-KEY_FILE = "secret.key"
 DATABASE_VARIABLE = "RAGWORTH_LABEL_DATABASE"
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 MAX_UPLOAD = 50 * 2**20
 """Maximum size of an uploaded file, in bytes."""
 MAX_REQUEST = 2**20
 """Maximum size of any other request, in bytes."""
+MAX_LOGGED = 200
+"""Maximum number of characters of a client's text in the log."""
 HALF_YEAR = 182 * 24 * 3600
 
 NO_TLS_CHECKS = ["security.W004", "security.W008", "security.W012", "security.W016"]
@@ -44,11 +49,11 @@ class SiteOptions:
     https: bool = False
 
 
-def site_settings(folder: Path, options: SiteOptions) -> dict[str, Any]:
-    """All settings of a site."""
+def site_settings(folder: Path, options: SiteOptions, key: str) -> dict[str, Any]:
+    """All settings of a site; ``key`` signs its sessions."""
     return {
         "DEBUG": False,
-        "SECRET_KEY": secret_key(folder),
+        "SECRET_KEY": key,
         "ALLOWED_HOSTS": [*LOOPBACK, *options.hosts],
         "CSRF_TRUSTED_ORIGINS": [f"https://{host}" for host in options.hosts] if options.https else [],
         "ROOT_URLCONF": "ragworth.label.site.urls",
@@ -120,12 +125,26 @@ APPLICATION: dict[str, Any] = {
         for name in ("MinimumLengthValidator", "CommonPasswordValidator", "NumericPasswordValidator")
     ],
 }
+
+
+def _on_one_line(record: logging.LogRecord) -> bool:
+    """Shorten a record whose text is the client's, and leave out where in the program it was noticed."""
+    record.msg, record.args, record.exc_info = quote_short(record.getMessage(), MAX_LOGGED), (), None
+    return True
+
+
 LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"plain": {"format": "{asctime} {levelname} {message}", "style": "{"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "filters": {"one line": {"()": "django.utils.log.CallbackFilter", "callback": _on_one_line}},
+    "handlers": {
+        "stderr": {"class": "logging.StreamHandler", "formatter": "plain"},
+        "line": {"class": "logging.StreamHandler", "formatter": "plain", "filters": ["one line"]},
+    },
     "loggers": {
+        # Requests that no page of the site sends, such as one for a name that the site doesn't have.
+        "django.security": {"handlers": ["line"], "level": "ERROR", "propagate": False},
         "django": {"handlers": ["stderr"], "level": "ERROR", "propagate": False},
         # Says with every request that others wait.
         "waitress.queue": {"level": "ERROR"},
@@ -180,12 +199,18 @@ def database_settings(folder: Path, address: str) -> dict[str, Any]:
     }
 
 
-def secret_key(folder: Path) -> str:
-    """The key that signs sessions. It is created on the first start, readable by its owner only."""
-    path = folder / KEY_FILE
-    if not path.exists():
-        write_output(path, secrets.token_urlsafe(60).encode())
-    key = path.read_text(encoding="ascii").strip()
-    if len(key) < 50:
-        raise InputError("the secret key is too short", file=str(path), remedy="delete it: a new one is created")
-    return key
+def key_file(folder: Path) -> Path:
+    """Where this user keeps the key of a site: not in its folder, which may come from somebody else."""
+    name = hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:32]
+    return settings_folder() / "label-keys" / f"{name}.key"
+
+
+def read_key(folder: Path) -> str:
+    """The key that signs sessions; empty if this user hasn't opened the site at this path before."""
+    with suppress(FileNotFoundError):
+        return key_file(folder).read_text(encoding="ascii").strip()
+    return ""
+
+
+def keep_key(folder: Path, key: str) -> None:
+    write_output(key_file(folder), key.encode(), durable=True)

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import secrets
+import warnings
 from pathlib import Path
 from typing import Any
 
-from ragworth.errors import InputError, MissingExtraError
-from ragworth.label.site.settings import DATABASE_FILE, SiteOptions, database_settings, site_settings
+from ragworth.errors import InputError, MissingExtraError, format_count
+from ragworth.label.site.settings import (
+    DATABASE_FILE,
+    SiteOptions,
+    database_settings,
+    keep_key,
+    read_key,
+    site_settings,
+)
 from ragworth.storage.containment import refuse_links
 from ragworth.storage.private import private_folder
 
@@ -25,16 +34,38 @@ def site_folder(place: str | Path) -> Path:
 def open_site(folder: Path, options: SiteOptions | None = None, *, create: bool = False) -> None:
     """Configure Django for a site and apply missing migrations.
 
-    A process can open several sites, one after another; models and views always use the last one.
+    A process can open several sites, one after another; models and views always use the last one. A database that came
+    with a folder may be somebody else's, who knows its passwords and links: they end when this user first opens it.
     """
     options = options or SiteOptions()
     if not create and not options.database and not (folder / DATABASE_FILE).is_file():
         raise InputError("there is no labelling project", file=str(folder), remedy="create one with ragworth label new")
-    _configure(folder, options)
+    known = read_key(folder)
+    key = known or secrets.token_urlsafe(60)
+    _configure(folder, options, key)
     _migrate()
+    if not known:
+        if not options.database:
+            _end_logins(folder)
+        keep_key(folder, key)
 
 
-def _configure(folder: Path, options: SiteOptions) -> None:
+def _end_logins(folder: Path) -> None:
+    from ragworth.label.site.append_only import replace_triggers
+    from ragworth.label.site.links import end_logins
+
+    replace_triggers()
+    if people := end_logins():
+        warnings.warn(
+            f"the site in {folder} was not opened here before, so the passwords and links of "
+            f"{format_count(people, 'person', 'people')} don't work; labels are kept. Invite them again: "
+            "ragworth label assign",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def _configure(folder: Path, options: SiteOptions, key: str) -> None:
     try:
         import django
         from django.conf import settings
@@ -42,7 +73,7 @@ def _configure(folder: Path, options: SiteOptions) -> None:
     except ImportError as error:
         raise MissingExtraError("django", "label", "the labelling site") from error
     private_folder(folder)
-    made = site_settings(folder, options)
+    made = site_settings(folder, options, key)
     if not settings.configured:
         settings.configure(**made)
         django.setup()
