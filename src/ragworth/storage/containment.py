@@ -24,9 +24,9 @@ def is_inside(path: str | Path, folder: str | Path) -> bool:
 def paths_outside(path: Path, folder: Path) -> Iterator[Path]:
     """Yield places outside ``folder`` that writing to ``path`` could reach: the path itself, and links below it.
 
-    For a file, this includes the files that SQLite puts beside it.
+    For a file, this includes the files that SQLite puts beside it; ``folder`` itself is none, even before it is there.
     """
-    for ending in SQLITE_SUFFIXES if not path.is_dir() else ("",):
+    for ending in ("",) if path == folder or path.is_dir() else SQLITE_SUFFIXES:
         beside = path.with_name(path.name + ending) if ending else path
         if not is_inside(beside, folder):
             yield beside
