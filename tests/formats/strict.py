@@ -109,6 +109,8 @@ def ranked(rows: list[tuple[str, str, float]]) -> list[Row]:
 
 def run(data: bytes, skip: bool = False) -> list[Row]:
     def read(f: list[bytes]) -> Row:
+        if not number_of(f[3].decode("latin-1")).is_integer():
+            raise Refused("rank")
         return (text_of(f[0]), text_of(f[2]), number_of(f[4].decode("latin-1")))
 
     return ranked(kept(trec_rows(data, 6, skip), read, slice(0, 2), skip))

@@ -402,7 +402,7 @@ def test_a_few_questions_that_recur_say_nothing_of_a_column(save: Save) -> None:
     rows.append(rows[0] | {"response": "Bob", "model": "b", "sample": 9})
     answers = load(save("log.jsonl", as_lines(*rows))).answers
     assert answers is not None and answers.distinct("system") == ["log"]
-    assert "if it names systems: --map system=model" in answers.notes[0]
+    assert "--map system=model" in answers.notes[0]
     assert "1 record (line 10) with a question that was asked before" in " ".join(answers.notes)
 
 

@@ -38,7 +38,7 @@ LAYOUTS = {
     "comments": "# bm25, k1=0.9\n#\n" + PLAIN.replace("tag\n", "tag\n  # six words that are no row\n", 1) + "# end",
     "unsorted": "q1 Q0 d2 1 2 tag\nq1 Q0 d1 2 3.5 tag\nq2 Q0 d1 1 -0.5 tag\n",
     "queries interleaved": "q1 Q0 d2 9 2 tag\nq2 Q0 d1 9 -0.5 tag\nq1 Q0 d1 9 3.5 tag\n",
-    "ranks that are no numbers": PLAIN.replace("d1 1", "d1 first").replace("d2 2", "d2 -"),
+    "ranks with a decimal point": PLAIN.replace("d1 1", "d1 1.0").replace("d2 2", "d2 +2e0"),
     "scientific notation": "q1 Q0 d1 1 35E-1 tag\nq1 Q0 d2 2 +2.0e+0 tag\nq2 Q0 d1 1 -.05e1 tag\n",
     "zeros around": "q1 Q0 d1 1 003.500 tag\nq1 Q0 d2 2 2. tag\nq2 Q0 d1 1 -00.5 tag\n",
     "invalid UTF-8 where nobody looks": PLAIN.encode().replace(b"Q0", b"\xff\xfe").decode("latin-1"),
@@ -221,9 +221,8 @@ def test_qrels_in_chunks(size: int, save: Save, monkeypatch: pytest.MonkeyPatch)
     [
         ((0.9, 0.5, 0.1), ""),
         ((0.9, 0.9, 0.1), ""),
-        ((0.1, 0.5, 0.9), "as if these were distances"),
         ((1, 1, 1), "are all equal"),
-        ((0.9, 0.1, 0.5), "contradict the ranks in 2 of the first 2 queries"),
+        ((0.9, 0.1, 0.5), "contradict the ranks in 2 of 2 queries"),
     ],
 )
 def test_scores_that_contradict_the_ranks_are_noted(scores: tuple[float, ...], found: str, save: Save) -> None:
@@ -233,14 +232,34 @@ def test_scores_that_contradict_the_ranks_are_noted(scores: tuple[float, ...], f
     assert all(found in note and "awk '{$5 = -$4; print}' FILE" in note for note in run.notes)
 
 
-@pytest.mark.parametrize("ranks", [(1, 2, 2, 3), (1, 2, 3, 3)])
-def test_equal_ranks_contradict_no_scores(ranks: tuple[int, ...], save: Save) -> None:
-    falling, rising = (
-        read_run(save("a.run", "".join(f"q1 Q0 d{i} {rank} {sign * i} x\n" for i, rank in enumerate(ranks))))
-        for sign in (-1, 1)
-    )
-    assert not falling.notes
-    assert "distances" in rising.notes[0]
+@pytest.mark.parametrize("ranks", [(1, 2, 3, 4), (1, 2, 2, 3), (1, 2, 3, 3), (0, 7, 8, 9)])
+@pytest.mark.parametrize("queries", [1, 40])
+def test_ranks_that_say_the_opposite_of_the_scores(ranks: tuple[int, ...], queries: int, save: Save) -> None:
+    def text(sign: int) -> str:
+        rows = ((n, place, rank) for n in range(queries) for place, rank in enumerate(ranks))
+        return "".join(f"q{n} Q0 d{place} {rank} {sign * place / 2} x\n" for n, place, rank in rows)
+
+    one_other = "" if queries == 1 else "q Q0 a 1 2.5 x\nq Q0 b 2 2 x\nq Q0 c 3 1 x\n"
+    with pytest.raises(FormatError, match="the first ranks have the lowest scores") as caught:
+        read_run(save("a.run", text(1) + one_other))
+    assert "awk '{$5 = -$4; print}' FILE" in caught.value.remedy and "$4 = 0" in caught.value.remedy
+    assert read_run(save("b.run", text(-1) + one_other)).notes == ()
+
+
+def test_ranks_and_scores_that_are_swapped(save: Save) -> None:
+    rows = [(query, score, rank) for query in "ab" for rank, score in enumerate((310, 205, 50), 1)]
+    swapped = "".join(f"{query} Q0 d{rank} {score} {rank} x\n" for query, score, rank in rows)
+    with pytest.raises(FormatError, match="the scores are 1, 2, 3, …, as ranks are, in 2 of 2 queries") as caught:
+        read_run(save("a.run", swapped))
+    assert "awk '{t = $4; $4 = $5; $5 = t; print}' FILE" in caught.value.remedy
+    for text in (
+        "".join(f"{query} Q0 d{rank} {rank} {score} x\n" for query, score, rank in rows),
+        "".join(f"{query} Q0 d{rank} {rank} {4 - rank} x\n" for query, score, rank in rows),
+        "".join(f"{query} Q0 d{rank} 0 {rank} x\n" for query, score, rank in rows),
+    ):
+        assert read_run(save("b.run", text)).notes == ()
+    with pytest.raises(FormatError, match=r"line 1: the rank is not a whole number \('31.5'\)"):
+        read_run(save("c.run", swapped.replace("310", "31.5")))
 
 
 def test_several_systems_in_one_run_are_noted(save: Save) -> None:

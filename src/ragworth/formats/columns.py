@@ -50,10 +50,10 @@ SAMPLE_BYTES = 1 << 15
 
 
 class Column(NamedTuple):
-    """A column of a layout; columns of kind ``skip`` must be present but aren't read."""
+    """A column of a layout; columns of kind ``skip`` must be present but aren't read. ``whole`` is a whole number."""
 
     name: str
-    kind: Literal["text", "number", "finite", "skip"]
+    kind: Literal["text", "number", "finite", "whole", "skip"]
 
 
 class Layout(NamedTuple):
@@ -319,14 +319,15 @@ def _parse_fast(rows: CleanRows, layout: Layout) -> pl.DataFrame | None:
         values = frame[column.name]
         odd = values.null_count() > 0
         odd |= column.kind == "number" and bool(values.is_nan().any())
-        odd |= column.kind == "finite" and not bool(values.is_finite().all())
+        odd |= column.kind in ("finite", "whole") and not bool(values.is_finite().all())
+        odd |= column.kind == "whole" and not bool((values == values.floor()).all())
         if odd:
             return None
     return frame
 
 
 def _column_type(column: Column) -> type[pl.DataType]:
-    return pl.Float64 if column.kind in ("number", "finite") else pl.String
+    return pl.String if column.kind in ("text", "skip") else pl.Float64
 
 
 def _normalize(chunk: bytes) -> bytes:
@@ -367,12 +368,14 @@ def _parse_row(fields: list[bytes], layout: Layout) -> dict[str, str | float] | 
         return _field_count_problem(len(fields), layout)
     row: dict[str, str | float] = {}
     for column, field in zip(layout.columns, fields, strict=True):
-        if column.kind in ("number", "finite"):
-            if not NUMBER.fullmatch(field):
-                return f"the {column.name} is not a number ({quote_short(field.decode('utf-8', 'replace'), 24)})"
-            row[column.name] = float(field)
-            if column.kind == "finite" and not np.isfinite(row[column.name]):
+        if column.kind in ("number", "finite", "whole"):
+            value = float(field) if NUMBER.fullmatch(field) else float("nan")
+            if np.isnan(value) or (column.kind == "whole" and not value.is_integer()):
+                kind = "whole number" if column.kind == "whole" else "number"
+                return f"the {column.name} is not a {kind} ({quote_short(field.decode('utf-8', 'replace'), 24)})"
+            if column.kind == "finite" and not np.isfinite(value):
                 return f"the {column.name} is infinite"
+            row[column.name] = value
         elif column.kind == "text":
             try:
                 row[column.name] = field.decode("utf-8")

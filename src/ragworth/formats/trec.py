@@ -1,7 +1,8 @@
 """TREC runs and qrels, and sub-topic qrels (ndeval): how they are read.
 
-A run line is ``query Q0 passage rank score tag``. As in trec_eval, the rank is ignored and the score determines the
-order. A qrels line is ``query iteration passage relevance``. In sub-topic qrels, the second column is the sub-topic.
+A run line is ``query Q0 passage rank score tag``. As in trec_eval, the score determines the order and not the rank, but
+a run whose ranks say the opposite throughout is an error. A qrels line is ``query iteration passage relevance``. In
+sub-topic qrels, the second column is the sub-topic.
 Lines that start with ``#`` are comments.
 """
 
@@ -12,19 +13,20 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from ragworth.errors import BadLine, FormatError, Hint, QrelsGivenError, RunGivenError, format_count, quote_short
 from ragworth.formats.columns import NUMBER, Column, Layout, is_row, read_columns, skipped_note
 from ragworth.formats.contract import FileSample, Format
-from ragworth.formats.files import PathOrStr, open_file, read_lines, run_name, split_lines
+from ragworth.formats.files import PathOrStr, open_file, read_lines, run_name
 from ragworth.formats.pipes import can_read_again
 from ragworth.formats.rating_scale import check_ratings
 from ragworth.formats.trec_writing import PLAIN_ITERATIONS, write_qrels, write_ratings, write_run
 from ragworth.tables import OK, Contexts, Judgments, Ratings, ranking
 from ragworth.tables.coercion import header_hint
 from ragworth.tables.parts import with_constant_text
-from ragworth.tables.ranking import DuplicatePassageError, Ties, order_contexts
+from ragworth.tables.ranking import DuplicatePassageError, OrderedContexts, Ties, order_contexts
 
 RUN = Layout(
     "TREC run",
@@ -32,7 +34,7 @@ RUN = Layout(
         Column("query", "text"),
         Column("Q0", "skip"),
         Column("passage", "text"),
-        Column("rank", "skip"),
+        Column("rank", "whole"),
         Column("score", "number"),
         Column("tag", "skip"),
     ),
@@ -89,8 +91,8 @@ def read_run(
             path, TAGGED_RUN if by_tag else RUN, skip_bad_lines=skip_bad_lines, unlike=(QRELS,)
         )
     several = "" if by_tag or not tags else _several_tags(tags)
-    if by_tag:
-        frame = frame.rename({"tag": "system"})
+    # As "rank", it would decide the order.
+    frame = frame.rename({"rank": WRITTEN_RANK} | ({"tag": "system"} if by_tag else {}))
     try:
         ordered = order_contexts(frame, ties=ties, source=str(path))
     except DuplicatePassageError:
@@ -98,10 +100,11 @@ def read_run(
         hint = f"split it if it holds several systems: {SPLIT_COMMAND}" if several else CHUNK_ID_HINT
         frame, bad = _drop_duplicates(path, frame, bad, keys, skip_bad_lines, hint)
         ordered = order_contexts(frame, ties=ties, source=str(path))
-    rows = ordered.frame
+    note = _check_order(path, ordered)
+    rows = ordered.frame.drop(WRITTEN_RANK)
     if not by_tag:
         rows = with_constant_text(rows, "system", system if system is not None else run_name(path))
-    notes = tuple(f"{path}: {note}" for note in (several, "" if by_tag else _unlike_ranks(path)) if note)
+    notes = tuple(f"{path}: {each}" for each in (several, note) if each)
     contexts = Contexts.trusted(rows, (*skipped_note(path, bad), *comments.note(path), *notes))
     contexts.starts = ordered.starts
     return contexts
@@ -116,34 +119,49 @@ def _header_advice(path: PathOrStr) -> Iterator[None]:
         if error.line is None or not can_read_again(path):
             raise
         with open_file(path) as stream:
-            hint = header_hint(stream.readline(RANK_SAMPLE).decode("utf-8", "replace").split())
+            hint = header_hint(stream.readline(FIRST_LINE).decode("utf-8", "replace").split())
         if not hint:
             raise
         raise error.copy(remedy=hint) from error
 
 
-def _unlike_ranks(path: PathOrStr) -> str:
-    """A note if at the beginning of a run the scores don't give the order of the ranks."""
-    if not can_read_again(path):
-        return ""
-    with open_file(path) as stream:
-        head = stream.read(RANK_SAMPLE)
-    ranked: dict[bytes, list[tuple[float, float]]] = {}
-    for line in split_lines(head)[: -1 if len(head) == RANK_SAMPLE else None]:
-        query, _, _, rank, score, _ = parts if len(parts := line.split()) == len(RUN.columns) else [b""] * 6
-        if query and not query.startswith(b"#") and NUMBER.fullmatch(rank) and NUMBER.fullmatch(score):
-            ranked.setdefault(query, []).append((float(rank), float(score)))
-    queries = [rows for rows in ranked.values() if len({rank for rank, _ in rows}) > 2]
-    ascending = [[score for _, score in sorted(rows)] for rows in queries]  # among equal ranks, too
-    descending = [[score for _, score in sorted(rows, key=lambda row: (row[0], -row[1]))] for rows in queries]
-    ignored = f"the ranks are ignored, as by trec_eval; to go by them: {BY_RANK_COMMAND}"
-    if queries and all(len(set(each)) == 1 for each in ascending):
-        return f"the scores of a query's passages are all equal, so their ids decide the order; {ignored}"
-    if queries and all(each == sorted(each) and each[0] < each[-1] for each in ascending):
-        return f"the first ranks have the lowest scores, as if these were distances; {ignored}"
-    if mixed := sum(each != sorted(each, reverse=True) for each in descending):
-        where = f"{mixed:,} of the first {format_count(len(queries), 'query', 'queries')}"
-        return f"the scores contradict the ranks in {where}, and decide the order; {ignored}"
+def _check_order(path: PathOrStr, run: OrderedContexts) -> str:
+    """Compare the ranks in a file with the order of its scores, in which ``run`` is.
+
+    Returns a note if they differ in some queries. That they say the opposite in nearly all is an error.
+    """
+    ranks, scores = (run.frame[name].to_numpy() for name in (WRITTEN_RANK, "score"))
+    heads, ends = run.starts[:-1], run.starts[1:] - 1
+    inside = np.ones(len(ranks), dtype=bool)  # the row before is of the same query
+    inside[heads] = False
+
+    def count(rows: npt.NDArray[np.bool_]) -> ranking.Ints:
+        """The number of rows in each query that compare like this with the row before."""
+        return np.asarray(np.add.reduceat(np.append(False, rows) & inside, heads, dtype=np.int64))
+
+    lower, ranked = scores[1:] < scores[:-1], ranks[1:] != ranks[:-1]
+    queries = count(ranked) > 1
+    agree, against = count(lower & (ranks[1:] > ranks[:-1])), count(lower & (ranks[1:] < ranks[:-1]))
+    # Scores that are 1, 2, 3, … beside other ranks are ranks.
+    counted = (count(scores[:-1] == scores[1:] + 1) == ends - heads) & (scores[ends] <= 1) & (scores[ends] >= 0)
+    counted &= ranks[heads] > 1
+    where = format_count(int(queries.sum()), "query", "queries")
+    for wrong, found, remedy in (
+        ((agree == 0) & (against > 0), "the first ranks have the lowest scores", f"{DISTANCES}; {OTHER_ORDERS}"),
+        (counted, "the scores are 1, 2, 3, …, as ranks are,", OTHER_ORDERS),
+    ):
+        number = int((queries & wrong).sum())
+        if number > REVERSED_SHARE * int(queries.sum()):
+            raise FormatError(
+                f"{found} in {number:,} of {where}",
+                file=str(path),
+                expected="the highest score at rank 1",
+                remedy=remedy,
+            )
+    if queries.any() and not (queries & (agree + against > 0)).any():
+        return f"the scores of a query's passages are all equal, so their ids decide the order; {RANKS_IGNORED}"
+    if mixed := int((queries & (against > 0)).sum()):
+        return f"the scores contradict the ranks in {mixed:,} of {where}, and decide the order; {RANKS_IGNORED}"
     return ""
 
 
@@ -155,9 +173,18 @@ def _several_tags(tags: Sequence[str]) -> str:
     )
 
 
-RANK_SAMPLE = 1 << 14
-"""Bytes at the beginning of a run in which ranks and scores are compared."""
+WRITTEN_RANK = "written rank"
+REVERSED_SHARE = 0.95
+"""Share of the queries above which ranks that say the opposite of the scores are an error."""
+FIRST_LINE = 1 << 14
+"""Bytes of the first line that are looked at after an error."""
 BY_RANK_COMMAND = "awk '{$5 = -$4; print}' FILE"
+RANKS_IGNORED = f"the ranks are ignored, as by trec_eval; to go by them: {BY_RANK_COMMAND}"
+DISTANCES = f"if the scores are distances: {BY_RANK_COMMAND}"
+OTHER_ORDERS = (
+    "if rank and score are swapped: awk '{t = $4; $4 = $5; $5 = t; print}' FILE; if only the ranks are wrong: "
+    "awk '{$4 = 0; print}' FILE"
+)
 SPLIT_COMMAND = "awk '{print > ($6 \".run\")}' FILE"
 CHUNK_ID_HINT = "chunks that share a document's id need different ids"
 SUBTOPIC_HINT = "sub-topic qrels, with a row for each sub-topic, are ratings: --ratings, read_ratings in Python"

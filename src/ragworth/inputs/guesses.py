@@ -108,7 +108,7 @@ def guess_kinds(head: FileHead) -> list[Guess]:
 def _guess_trec(head: FileHead, rows: list[list[bytes]]) -> Guess | None:
     """A run, qrels or ratings, if the first lines look like nothing else."""
     first = [row for row in rows[:20] if row[0][:1] not in b'{["']
-    six = [row for row in first if len(row) == 6 and row[3].isdigit() and NUMBER.match(row[4])]
+    six = [row for row in first if len(row) == 6 and NUMBER.match(row[3]) and NUMBER.match(row[4])]
     if six and len(six) >= MIN_MATCHING_SHARE * len(first):
         return Guess("run", "trec")
     four = [row for row in first if len(row) == 4 and NUMBER.match(row[3])]
