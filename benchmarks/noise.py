@@ -67,17 +67,32 @@ class Verdict(NamedTuple):
     alignment: str
 
 
-def run(folder: Path, seed: int, *, planted: bool, queries: int) -> Verdict:
-    """Evaluate and study one workspace."""
-    reader = Reader(noise=0.1, name=f"reader{seed}") if planted else Ignoring(name=f"reader{seed}")
-    place = collection(folder / f"{'planted' if planted else 'noise'}{seed}", queries=queries, seed=seed)
-    written = place / "ragworth.toml"
-    text = written.read_text(encoding="utf-8").replace("[judgments]", f"{SYSTEMS.lstrip()}[judgments]")
-    written.write_text(text, encoding="utf-8")
-    with patch("ragworth.evaluation.model_pool.llm", model(reader)):
-        ragworth.evaluate(place)
-        (said, *_) = ragworth.study("alignment", place, keep=False).findings.sentences
-    return Verdict(of_report(place / "results" / "report.md"), of_study(said))
+class World(NamedTuple):
+    """A workspace and its reader."""
+
+    place: Path
+    reader: Reader
+
+    @classmethod
+    def build(cls, folder: Path, seed: int, *, planted: bool, queries: int) -> World:
+        name = f"{'planted' if planted else 'noise'}{seed}"
+        place = collection(folder / name, queries=queries, seed=seed)
+        written = place / "ragworth.toml"
+        text = written.read_text(encoding="utf-8").replace("[judgments]", f"{SYSTEMS.lstrip()}[judgments]")
+        written.write_text(text, encoding="utf-8")
+        return cls(place, Reader(noise=0.1, name=name) if planted else Ignoring(name=name))
+
+    def evaluate(self) -> str:
+        """What the report says; empty if no metric predicts the grade."""
+        with patch("ragworth.evaluation.model_pool.llm", model(self.reader)):
+            ragworth.evaluate(self.place)
+        return of_report(self.place / "results" / "report.md")
+
+    def study(self) -> str:
+        """What the study says; empty if no metric predicts the grade."""
+        with patch("ragworth.evaluation.model_pool.llm", model(self.reader)):
+            (said, *_) = ragworth.study("alignment", self.place, keep=False).findings.sentences
+        return of_study(said)
 
 
 def of_report(page: Path) -> str:
@@ -95,8 +110,8 @@ def of_study(said: str) -> str:
     return "" if nothing else said
 
 
-def undrawn_run(seed: int, *, planted: bool) -> Verdict:
-    """As `run`, in a folder of its own and without drawing charts, which takes most of the time."""
+def run(seed: int, *, planted: bool) -> Verdict:
+    """Evaluate and study one workspace, without drawing charts."""
     drawn = {
         "vl_convert.vegalite_to_svg": "<svg xmlns='http://www.w3.org/2000/svg'/>",
         "vl_convert.vegalite_to_png": b"",
@@ -104,7 +119,8 @@ def undrawn_run(seed: int, *, planted: bool) -> Verdict:
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         for name, image in drawn.items():
             stack.enter_context(patch(name, return_value=image))
-        return run(Path(folder), seed, planted=planted, queries=SIZES[seed % len(SIZES)])
+        world = World.build(Path(folder), seed, planted=planted, queries=SIZES[seed % len(SIZES)])
+        return Verdict(world.evaluate(), world.study())
 
 
 def main() -> None:
@@ -116,7 +132,7 @@ def main() -> None:
     print("| workspaces | | `evaluate` | `study alignment` |\n| --- | --- | ---: | ---: |")
     with ProcessPoolExecutor(options.processes) as pool:
         for planted, number in ((False, options.noise), (True, options.planted)):
-            found = list(pool.map(partial(undrawn_run, planted=planted), range(number)))
+            found = list(pool.map(partial(run, planted=planted), range(number)))
             words = ("a planted relation", "found") if planted else ("noise alone", "false alarms")
             cells = [share(sum(map(bool, each)), number) for each in zip(*found, strict=True)]
             print("| " + " | ".join((*words, *cells)) + " |", flush=True)

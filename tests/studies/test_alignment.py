@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 import pytest
+from benchmarks.noise import World
 from benchmarks.simulated_reader import Reader, collection
 from scipy import stats
 
@@ -216,6 +217,20 @@ def test_the_metrics_of_the_papers_fifth_table(tmp_path: Path, opened: Opened) -
     few = ragworth.study("alignment", place, keep=False, metrics=["P@5"])
     assert few.cases[0].results.judgments is not None
     assert set(few.cases[0].results.judgments.frame["aspect"]) == {"relevance"}
+
+
+@pytest.mark.usefixtures("opened")
+def test_no_metric_predicts_a_reader_that_ignores_its_passages(tmp_path: Path) -> None:
+    """Two of the workspaces of `benchmarks/noise.py`, which counts the false alarms of many."""
+    assert World.build(tmp_path, 0, planted=False, queries=30).study() == ""
+    assert World.build(tmp_path, 0, planted=True, queries=20).study()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("whole_report", "opened")
+def test_nor_does_the_report_say_so(tmp_path: Path) -> None:
+    assert World.build(tmp_path, 0, planted=False, queries=30).evaluate() == ""
+    assert World.build(tmp_path, 0, planted=True, queries=30).evaluate()
 
 
 def test_the_papers_half_grade_stands_beside_the_plain_one_and_in_no_sentence(tmp_path: Path, opened: Opened) -> None:
