@@ -1,8 +1,7 @@
 """What the store costs: a second run over 100,000 answered calls, and where its time goes.
 
-A warm run renders nothing and asks nothing: it computes keys, reads SQLite, checks the seal of every answer and
-rebuilds the answers. The same rows read by SQLite alone, without looking at them, are the floor. What the seals cost is
-measured by taking turns: a run that checks them, and a run that doesn't. All times but the first run's are CPU time.
+A warm run renders nothing and asks nothing: it computes keys, reads SQLite, and reads and checks the answers. The same
+rows read by SQLite alone, without looking at them, are the floor. All times but the first run's are CPU time.
 
     python benchmarks/calls.py
 """
@@ -18,13 +17,11 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
-from ragworth.calls import store as store_module
 from ragworth.calls.job import Job
-from ragworth.calls.seals import all_intact
-from ragworth.calls.serialization import call_key, model_digest, responses_from_json
+from ragworth.calls.serialization import call_key, model_digest
 from ragworth.calls.store import KEYS_PER_LOOKUP, Store
+from ragworth.calls.stored_answers import read_answer
 from ragworth.llm.contract import Choose, Prompt
 from ragworth.llm.scripted import Scripted
 
@@ -53,16 +50,6 @@ def spent(work: Callable[[], Any]) -> float:
     return time.process_time() - start
 
 
-def with_and_without_seals(work: Callable[[], Any], times: int) -> tuple[float, float]:
-    """Median seconds of the same work with seals checked and unchecked, in turns."""
-    checked, unchecked = [], []
-    for _ in range(times):
-        checked.append(spent(work))
-        with patch.object(store_module, "all_intact", lambda rows: True):
-            unchecked.append(spent(work))
-    return statistics.median(checked), statistics.median(unchecked)
-
-
 def consume(items: Any) -> None:
     deque(items, maxlen=0)
 
@@ -82,14 +69,12 @@ def main() -> None:
         with Store(path) as store:
             digest = model_digest(model.card)
             keys = [call_key(digest, request) for request in asked]
-            rows = [row for part in store.look_up(keys) for row in part]
-            sealed = store.query(f"SELECT {store_module.SEALED_COLUMNS} FROM answers")
-            warm, unchecked = with_and_without_seals(lambda: consume(Job(model, store).run(asked)), given.times)
+            texts = dict(store.look_up(keys))
+            warm = timed(lambda: consume(Job(model, store).run(asked)), given.times)
             lines = [
                 ("keys of all requests", timed(lambda: [call_key(digest, r) for r in asked], given.times)),
                 ("SQLite alone, same rows", timed(lambda: _read(store, keys), given.times)),
-                ("seals checked", timed(lambda: all_intact(sealed), given.times)),
-                ("answers rebuilt", timed(lambda: consume(responses_from_json(rows)), given.times)),
+                ("answers read and checked", timed(lambda: _check(texts, keys, asked), given.times)),
             ]
         size = path.stat().st_size / 1e6
     print(
@@ -98,7 +83,12 @@ def main() -> None:
     print("| part of a warm run | CPU seconds | share |\n| --- | --- | --- |")
     for name, seconds in [*lines, ("the whole warm run", warm)]:
         print(f"| {name} | {seconds:.2f} | {seconds / warm:.0%} |")
-    print(f"\n{given.calls / warm:,.0f} calls/s; without seals {unchecked:.2f} s, ratio {warm / unchecked:.3f}")
+    print(f"\n{given.calls / warm:,.0f} calls/s")
+
+
+def _check(texts: dict[bytes, str], keys: list[bytes], asked: list[Choose]) -> None:
+    for key, request in zip(keys, asked, strict=True):
+        read_answer("choose", texts[key], request)
 
 
 def _read(store: Store, keys: list[bytes]) -> None:

@@ -141,7 +141,7 @@ WIDE_REQUESTS: st.SearchStrategy[Request] = st.one_of(
     st.builds(Choose, WIDE_PROMPTS, st.lists(TEXTS, max_size=3).map(tuple), st.sampled_from(["first-token"])),
 )
 
-USAGES = st.builds(Usage, NUMBERS, NUMBERS, st.floats(0, 1e6), NUMBERS, NUMBERS)
+USAGES = st.builds(Usage, NUMBERS, NUMBERS, st.floats(0, 1e6), NUMBERS, NUMBERS, NUMBERS, TEXTS)
 
 
 def _tuples(items: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:

@@ -1,15 +1,13 @@
-"""Stores that were altered or damaged: no wrong answer is used, and nothing ends in a traceback or without end."""
+"""Damaged stores: what no model can have answered is asked again, and nothing ends in a traceback or without end."""
 
 from __future__ import annotations
 
 import random
 import sqlite3
-import tracemalloc
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 from click.testing import CliRunner, Result
@@ -17,16 +15,16 @@ from click.testing import CliRunner, Result
 from ragworth.calls import maintenance
 from ragworth.calls.job import Job
 from ragworth.calls.maintenance import CallFilter
-from ragworth.calls.salvage import rebuild
+from ragworth.calls.serialization import REQUEST_KINDS, call_key, model_digest
 from ragworth.calls.store import Store
+from ragworth.calls.stored_answers import read_answer
 from ragworth.cli import main
 from ragworth.errors import RagworthError, StoreError
-from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Prompt, Usage
+from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Prompt, Request, Score, Usage
 from ragworth.llm.scripted import Scripted
 from tests.calls.samples import count, filled, fresh, question, questions, share, tampered
 
 ASKED = questions(30)
-T = TypeVar("T")
 
 
 @pytest.fixture(scope="module")
@@ -47,81 +45,85 @@ def path(tmp_path: Path, content: bytes) -> Path:
     return path
 
 
-ALTERATIONS = {
-    "a response": ["UPDATE answers SET response = replace(response, '0.00', '0.99') WHERE response LIKE '%0.00%'"],
-    "a kind": ["UPDATE answers SET kind = 'score' WHERE key = (SELECT min(key) FROM answers)"],
-    "a seal": ["UPDATE answers SET seal = x'0011223344556677' WHERE key = (SELECT max(key) FROM answers)"],
-    "no seal": ["UPDATE answers SET seal = '' WHERE key = (SELECT max(key) FROM answers)"],
-    "a key": [
-        "CREATE TEMP TABLE two AS SELECT min(key) AS a, max(key) AS b FROM answers",
-        "DELETE FROM answers WHERE key = (SELECT b FROM two)",
-        "UPDATE answers SET key = (SELECT b FROM two) WHERE key = (SELECT a FROM two)",
-    ],
-    "two answers swapped": [
-        "CREATE TEMP TABLE two AS SELECT min(key) AS a, max(key) AS b FROM answers",
-        "CREATE TEMP TABLE old AS SELECT * FROM answers WHERE key IN (SELECT a FROM two UNION SELECT b FROM two)",
-        "UPDATE answers SET (response, seal) = (SELECT response, seal FROM old WHERE key <> answers.key) "
-        "WHERE key IN (SELECT key FROM old)",
-    ],
-    "text that is not UTF-8": [
-        "UPDATE answers SET response = CAST(x'5bff' AS TEXT) WHERE key = (SELECT min(key) FROM answers)"
-    ],
-    "a number as a response": ["UPDATE answers SET response = 5 WHERE key = (SELECT min(key) FROM answers)"],
-    "a long kind": ["UPDATE answers SET kind = 'choose-choose-choose' WHERE key = (SELECT min(key) FROM answers)"],
+DAMAGED = {
+    "not a number": "replace(response, '0.029', 'NaN')",
+    "a share of 7": "replace(response, '0.029', '7.0')",
+    "a share below 0": "replace(response, '0.029', '-0.029')",
+    "no usage": "replace(response, '[[3,', '[5,[3,')",
+    "text for a share": "replace(response, '[0.029', '[\"0.029\"')",
+    "a share too few": "replace(response, '0.029,', '')",
+    "a number": "5",
+    "an object": "'{}'",
+    "no list": "'null'",
+    "not JSON": "'garbage'",
+    "nothing": "''",
+    "text that is not UTF-8": "CAST(x'5bff' AS TEXT)",
+}
+"""What becomes of one of 30 answers, in SQL."""
+
+
+@pytest.mark.parametrize("damage", DAMAGED)
+def test_a_damaged_answer_is_named_and_asked_again(damage: str, path: Path) -> None:
+    with Store(path) as kept:
+        right = list(Job(Scripted(share), kept).run(ASKED))
+    tampered(path, f"UPDATE answers SET response = {DAMAGED[damage]} WHERE response LIKE '%[0.029%'")
+    key = call_key(model_digest(Scripted(share).card), ASKED[29]).hex()
+    with Store(path) as kept:
+        (problem,) = maintenance.verify(kept).problems
+        assert key in problem
+        assert len(list(maintenance.export_calls(kept))) == 29
+        model, noted = fresh()
+        job = Job(model, kept)
+        assert job.plan(ASKED).missing == 1
+        assert job.peek(ASKED)[29] is None
+        assert list(job.run(ASKED)) == right
+        assert noted.seen == [ASKED[29]]
+        (note,) = job.notes
+        assert str(path) in note and key in note and "1 damaged answer" in note
+        assert maintenance.verify(kept).problems == []
+        assert Job(model, kept).notes == ()
+
+
+TEXT, TRACED, SCORED = (
+    Generate(Prompt.text("a")),
+    Generate(Prompt.text("a"), detail="logprobs"),
+    Score(Prompt.text("a"), "b"),
+)
+ANSWERS: dict[str, tuple[Request, str]] = {
+    "no text": (TEXT, "[USAGE]"),
+    "two texts for one": (TEXT, '[USAGE,["a","stop",null],["b","stop",null]]'),
+    "a number for a text": (TEXT, '[USAGE,[5,"stop",null]]'),
+    "no trace": (TRACED, '[USAGE,["a","stop",null]]'),
+    "a short trace": (SCORED, '[USAGE,["b"],[],null,null,null]'),
+    "an empty trace": (SCORED, "[USAGE,[],[],null,null,null]"),
+    "an infinite trace": (SCORED, '[USAGE,["b"],[-Infinity],null,null,null]'),
+    "numbers for tokens": (SCORED, "[USAGE,[5],[-1.0],null,null,null]"),
+    "labels that sum to 2": (question(1), '[USAGE,"first-token",[1.0,1.0]]'),
+    "a number for the estimator": (question(1), "[USAGE,5,[0.5,0.5]]"),
+    "no bounds": (question(1), '[USAGE,"first-token",[0.5,0.5],[0.5,0.5]]'),
 }
 
 
-@pytest.mark.parametrize("name", ALTERATIONS)
-def test_altered_answers_are_refused_taken_out_and_asked_again(name: str, path: Path) -> None:
-    with Store(path) as kept:
-        right = list(Job(Scripted(share), kept).run(ASKED))
-    tampered(path, *ALTERATIONS[name])
-    with Store(path) as kept:
-        bad = len([entry for entry in kept.entries() if not entry.intact])
-        assert bad > 0
-        model, noted = fresh()
-        for use in (lambda job: list(job.run(ASKED)), lambda job: job.plan(ASKED), lambda job: job.peek(ASKED)):
-            with pytest.raises(StoreError, match=rf"^\S*c.sqlite: {bad} answers? of \d+ changed") as caught:
-                use(Job(model, kept))
-            assert f"ragworth calls prune {path} --damaged" in str(caught.value)
-        with pytest.raises(StoreError, match=f"{bad} answer"):
-            list(maintenance.export_calls(kept))
-        assert noted.seen == []
-        assert maintenance.prune(kept, CallFilter(damaged=True), dry=True) == bad
-        before = count(path, "answers")
-        assert maintenance.prune(kept, CallFilter(damaged=True), dry=False) == bad
-        assert count(path, "answers") == before - bad
-        assert count(path, "errors") == 2
-        assert list(Job(model, kept).run(ASKED)) == right
-        assert len(noted.seen) == len(ASKED) - (before - bad)  # these, and nothing else, were asked again
-        assert maintenance.verify(kept).problems == []
+@pytest.mark.parametrize("name", ANSWERS)
+def test_what_no_model_can_have_answered_is_no_answer(name: str) -> None:
+    request, text = ANSWERS[name]
+    found = read_answer(REQUEST_KINDS[type(request)], text.replace("USAGE", '[3,1,0.5,0,0,0,""]'), request)
+    assert isinstance(found, Failure)
+    assert found.reason == "malformed"
 
 
-def test_an_alteration_that_is_not_used_does_not_stop_a_job(path: Path) -> None:
-    tampered(path, "UPDATE answers SET response = '[]' WHERE response LIKE '%0.029%'")
-    with Store(path) as kept:
-        assert len(list(Job(Scripted(share), kept).run(ASKED[:20]))) == 20
-        with pytest.raises(StoreError, match="1 answer of 30"):
-            list(Job(Scripted(share), kept).run(ASKED))
-
-
-def test_a_damaged_prompt_goes_and_its_answer_stays(path: Path) -> None:
+def test_a_damaged_prompt_does_not_cost_its_answer(path: Path) -> None:
     tampered(path, "UPDATE requests SET request = x'00' WHERE key = (SELECT min(key) FROM answers)")
     with Store(path) as kept:
-        assert maintenance.prune(kept, CallFilter(damaged=True), dry=False) == 1
-        assert maintenance.verify(kept) == maintenance.VerificationResult(30, 1, [])
+        assert maintenance.verify(kept).worst == "prompt"
+        assert len(list(maintenance.export_calls(kept))) == 30
         model, noted = fresh()
         list(Job(model, kept).run(ASKED))
     assert noted.seen == []
 
 
-def test_damaged_is_chosen_alone(path: Path) -> None:
-    with Store(path) as kept, pytest.raises(RagworthError, match="--damaged can't be combined"):
-        maintenance.prune(kept, CallFilter(damaged=True, kind="score"), dry=True)
-
-
 def test_a_request_that_unpacks_to_too_much_is_damaged(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ragworth.calls.store_entry.MAX_REQUEST_SIZE", 40)
+    monkeypatch.setattr("ragworth.calls.stored_answers.MAX_REQUEST_SIZE", 40)
     with Store(path) as kept:
         problems = maintenance.verify(kept).problems
     assert len(problems) == 30
@@ -154,13 +156,6 @@ def test_an_altered_card_is_not_used_and_is_written_again(statement: str, path: 
         assert len(list(Job(model, kept).run([*ASKED, question(31)]))) == 31
         assert len(noted.seen) == 1  # answers are found by their keys
         assert kept.card_of(card) is not None
-
-
-def test_a_card_of_an_earlier_version_has_no_seal_and_is_used(path: Path) -> None:
-    tampered(path, "UPDATE models SET card = json_remove(card, '$.seal')")
-    with Store(path) as kept:
-        assert kept.card_of(Scripted(share).card) is not None
-        assert maintenance.verify(kept).problems == []
 
 
 HUGE = [10**30, 2**63, 2**63 - 1, 2**32, -1]
@@ -220,14 +215,13 @@ def test_show_says_unknown_where_no_date_is_possible(path: Path) -> None:
     assert "unknown" in shown.stdout
 
 
-def test_the_command_repairs_a_store(path: Path) -> None:
+def test_the_command_says_what_is_damaged_and_what_to_do(path: Path) -> None:
     tampered(path, "UPDATE answers SET response = '[]' WHERE response LIKE '%0.00%'")
     refused = called("verify", str(path))
     assert refused.exit_code == 2
-    assert "--damaged" in refused.stderr
-    assert called("prune", str(path), "--damaged", "--dry-run").stdout == "9 damaged calls fit.\n"
-    assert called("prune", str(path), "--damaged", "--yes").stdout == "9 damaged calls taken out.\n"
-    assert called("verify", str(path)).stdout == "21 calls are sound.\n"
+    assert "9 problems in 30 calls" in refused.stderr
+    assert "asks again" in refused.stderr
+    assert len(called("export", str(path)).stdout.splitlines()) == 21
 
 
 FOREIGN = {
@@ -259,7 +253,7 @@ def test_an_index_of_somebody_else_is_no_harm(path: Path) -> None:
 VALUES = ["NULL", "''", "5", "-1", "1e308", "9e999", "-9e999", "9223372036854775807", "x''", "x'ff00ff'", "zeroblob(9)"]
 VALUES += ["'a'", "CAST(x'80ff' AS TEXT)", "'[[[[[[[['", "CAST(zeroblob(100000) AS TEXT)", "'\x1b[31m'"]
 COLUMNS = {
-    "answers": ("key", "model", "kind", "response", "prompt_tokens", "new_tokens", "seconds", "made", "seal"),
+    "answers": ("key", "model", "kind", "response", "prompt_tokens", "new_tokens", "seconds", "made"),
     "errors": ("key", "model", "kind", "reason", "detail", "attempts", "made"),
     "requests": ("key", "request"),
     "models": ("number", "digest", "card"),
@@ -277,7 +271,7 @@ def used(path: Path, folder: Path) -> None:
         ["prune", str(path), "--older-than", "1", "--yes"],
         ["prune", str(path), "--model", "scripted", "--dry-run"],
         ["prune", str(path), "--errors", "--dry-run"],
-        ["prune", str(path), "--damaged", "--yes"],
+        ["merge", str(folder / "other.sqlite"), str(path)],
         ["show", str(path)],
     ):
         result = called(*arguments)
@@ -326,27 +320,6 @@ def test_a_store_of_flipped_bytes(path: Path, tmp_path: Path) -> None:
         used(other, tmp_path)
 
 
-def test_no_flipped_byte_gives_a_wrong_answer(path: Path, tmp_path: Path) -> None:
-    with closing(sqlite3.connect(path)) as db:
-        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    with Store(path) as kept:
-        right = list(Job(Scripted(share), kept).run(ASKED))
-    content = path.read_bytes()
-    start = content.index(b"first-token")
-    draw = random.Random(5)
-    refused = 0
-    for number in range(60):
-        at = start + draw.randrange(-500, 500)
-        other = tmp_path / f"{number}.sqlite"
-        other.write_bytes(content[:at] + bytes([content[at] ^ (1 << draw.randrange(7))]) + content[at + 1 :])
-        try:
-            with Store(other) as kept:
-                assert list(Job(Scripted(share), kept).run(ASKED)) == right
-        except StoreError:
-            refused += 1
-    assert refused > 10
-
-
 def test_a_clock_that_was_ahead_does_not_decide_which_model_was_last(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -375,83 +348,41 @@ def test_a_clock_that_was_ahead_does_not_decide_which_model_was_last(
         assert maintenance.verify(kept).problems == []
 
 
-def pages_overwritten(path: Path, *numbers: int) -> None:
-    content = bytearray(path.read_bytes())
-    for number in numbers:
-        content[4096 * number : 4096 * (number + 1)] = random.Random(number).randbytes(4096)
-    path.write_bytes(content)
-
-
-def test_a_damaged_file_is_rebuilt_from_all_that_can_be_read(tmp_path: Path) -> None:
-    path = tmp_path / "c.sqlite"
+def test_everything_readable_in_a_damaged_file_goes_to_a_new_store(tmp_path: Path) -> None:
+    path, new = tmp_path / "c.sqlite", tmp_path / "new.sqlite"
     asked = questions(1000, words=20)
     right = filled(path, asked)
-    with Store(path) as kept:
-        list(Job(Scripted(lambda _: Failure("server-error", "down")), kept).run([question(2001), question(2002)]))
-    pages_overwritten(path, path.stat().st_size // 4096 // 2, path.stat().st_size // 4096 - 3)
-    before = path.read_bytes()
+    content = bytearray(path.read_bytes())
+    for page in (len(content) // 8192, len(content) // 4096 - 3):
+        content[4096 * page : 4096 * (page + 1)] = random.Random(page).randbytes(4096)
+    path.write_bytes(content)
     with Store(path) as kept, pytest.raises(StoreError, match="malformed") as caught:
         list(maintenance.export_calls(kept))
-    assert "--damaged" in str(caught.value)
-    assert called("verify", str(path)).exit_code == 2
-    assert "would go into a new one" in called("prune", str(path), "--damaged", "--dry-run").stdout
-    assert path.read_bytes() == before
-    done = called("prune", str(path), "--damaged", "--yes")
-    assert (done.exit_code, done.stderr) == (0, "")
-    assert "2 errors are in the new file" in done.stdout
-    assert Path(f"{path}.damaged").read_bytes() == before
-    assert {each.name for each in tmp_path.iterdir()} <= {"c.sqlite", "c.sqlite.lock", "c.sqlite.damaged"}
-    assert called("verify", str(path)).exit_code == 0
+    assert "ragworth calls merge NEW.sqlite" in str(caught.value)
+    assert "ragworth calls merge NEW.sqlite" in called("verify", str(path)).stderr
+    assert "unreadable parts are missing" in called("merge", str(new), str(path)).stderr
+    assert path.read_bytes() == content
     model, noted = fresh()
-    with Store(path) as kept:
+    with Store(new) as kept:
+        assert maintenance.verify(kept).problems == []
         assert list(Job(model, kept).run(asked)) == right
     assert 0 < len(noted.seen) < 100  # those of the damaged pages, and no others
-    assert called("prune", str(path), "--damaged", "--yes").stdout == "0 damaged calls fit.\n"
 
 
-def test_a_store_in_use_is_not_rebuilt(tmp_path: Path) -> None:
-    path = tmp_path / "c.sqlite"
-    filled(path, questions(1000, words=20))
-    pages_overwritten(path, path.stat().st_size // 4096 // 2)
-    before = path.read_bytes()
-    with Store(path) as other, other.locked():
-        refused = called("prune", str(path), "--damaged", "--yes")
-    assert refused.exit_code == 2
-    assert "another process is writing" in refused.stderr
-    assert path.read_bytes() == before
+# Stores that are joined
 
 
-@pytest.mark.slow
-def test_a_store_is_repaired_without_holding_it_in_memory(tmp_path: Path) -> None:
-    """100 answers of 100 kB: first every second one is altered, then a page is damaged and the file is rebuilt."""
-    path = tmp_path / "c.sqlite"
-    text = "word " * 20_000
-    with Store(path) as kept:
-        asked = [Generate(Prompt.text(f"{i}"), max_tokens=20_000) for i in range(100)]
-        list(Job(Scripted(lambda _: text), kept).run(asked))
-    tampered(path, "UPDATE answers SET kind = 'score' WHERE unicode(hex(key)) % 2")
-    with Store(path) as kept:
-        altered, peak = measured(lambda: maintenance.prune(kept, CallFilter(damaged=True), dry=False))
-        assert 0 < altered < 100
-        assert peak < 2e6
-        assert maintenance.verify(kept).problems == []
-    with Store(path) as kept:
-        rebuilt, peak = measured(lambda: rebuild(kept))
-    assert rebuilt.answers == 100 - altered
-    assert peak < 2e6
-
-
-def measured(work: Callable[[], T]) -> tuple[T, int]:
-    """What work gives, and the most bytes that Python's objects took meanwhile."""
-    tracemalloc.start()
-    try:
-        return work(), tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-
-
-def test_a_prompt_without_an_answer_is_not_rebuilt(path: Path) -> None:
-    tampered(path, "DELETE FROM answers WHERE key = (SELECT min(key) FROM answers)")
-    with Store(path) as kept:
-        made = rebuild(kept)
-    assert (made.answers, made.errors, count(path, "requests")) == (29, 2, 31)
+def test_stores_of_two_machines_become_one(tmp_path: Path) -> None:
+    one, other = tmp_path / "one.sqlite", tmp_path / "other.sqlite"
+    right = [*filled(one, ASKED[:20]), *filled(other, ASKED[10:])[10:]]
+    with Store(one) as kept:
+        list(Job(Scripted(lambda _: Failure("server-error", "down")), kept).run([ASKED[25]]))
+    tampered(other, "UPDATE answers SET response = replace(response, '0.029', 'NaN')")
+    done = called("merge", str(one), str(other))
+    assert done.stdout == f"{other}: 9 added, 10 already there, 1 damaged and left out\n"
+    model, noted = fresh()
+    with Store(one) as kept:
+        assert maintenance.verify(kept) == maintenance.VerificationResult(29, 0, [])
+        assert list(Job(model, kept).run(ASKED)) == right
+    assert noted.seen == [ASKED[29]]
+    assert count(one, "errors") == 0

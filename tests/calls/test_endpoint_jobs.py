@@ -194,3 +194,25 @@ def test_the_key_is_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cap
     assert {"calls.sqlite", "out.jsonl", "all.jsonl"} <= {path.name for path in files}
     for path in files:
         assert SECRET.encode() not in path.read_bytes(), path
+
+
+def test_the_name_that_answered_is_kept_and_noted_where_it_is_another(tmp_path: Path) -> None:
+    asked, store = [Generate(Prompt.chat(f"hello {i}"), max_tokens=2) for i in range(4)], tmp_path / "calls.sqlite"
+    with Endpoint() as server:
+        model = llm(f"openai:toy@{server.url}")
+        for name, number, ending in (
+            ("toy", 1, None),
+            ("toy-2026-01-01", 2, "answered as 'toy', 'toy-2026-01-01': these may be different models"),
+            ("other", 4, "answered as 'other', 'toy', 'toy-2026-01-01': these may be different models"),
+        ):
+            act = edited(lambda value, name=name: value | {"model": name})
+            server.behaviour = lambda seen, act=act: act
+            with Job(model, store) as job:
+                found = list(job.run(asked[:number]))
+                assert all(isinstance(each, Generated) for each in found)
+                assert [note.partition(", and the endpoint ")[2] for note in job.notes] == [ending] * bool(ending)
+    with Job(model, store) as later:
+        names = [each.usage.model for each in later.run(asked)]
+    assert later.tally.calls == 0
+    assert names == ["toy", "toy-2026-01-01", "other", "other"]
+    assert "'toy' was asked for" in later.notes[0]

@@ -13,7 +13,6 @@ import pytest
 from ragworth.calls import maintenance
 from ragworth.calls.job import Job
 from ragworth.calls.maintenance import CallFilter, prune, verify
-from ragworth.calls.serialization import response_to_json
 from ragworth.calls.store import Store
 from ragworth.errors import InputError, StoreError
 from ragworth.llm.contract import (
@@ -107,7 +106,7 @@ def test_an_export_holds_everything(path: Path) -> None:
     assert made["request"]["version"] == "v1"
     assert made["response"]["outputs"][0]["text"] == "so \x1b[31m it"
     assert made["response"]["outputs"][0]["trace"]["entropies"] == [0.5] * 3
-    assert made["usage"] == {"prompt_tokens": 4, "new_tokens": 3, "seconds": 0.0, "cut": 0, "defused": 0, "limit": 0}
+    assert made["usage"] == Usage(4, 3, 0.0)._asdict()
     assert found["score"]["response"]["logprobs"] == [-1.5] * 3
     assert found["choose"]["response"]["probabilities"] == [0.75, 0.25]
     assert len(made["key"]) == 32
@@ -145,29 +144,6 @@ def test_an_answer_at_another_model_is_found(path: Path) -> None:
         assert len(verify(kept).problems) == 1
 
 
-@pytest.mark.parametrize("text", ["", "null", "{}", "[]", "[[1,2,3]]", "garbage", "[[1,2,3],4,5,6,7,8]"])
-def test_a_response_that_cannot_be_read_is_found(text: str, path: Path) -> None:
-    tampered(path, f"UPDATE answers SET response = '{text}' WHERE kind = 'score'")
-    with Store(path) as kept:
-        (problem,) = verify(kept).problems
-    assert "changed after it was written" in problem
-
-
-def test_a_response_that_was_changed_is_found(path: Path) -> None:
-    tampered(path, "UPDATE answers SET response = replace(response, '0.75', '0.95') WHERE kind = 'choose'")
-    with Store(path) as kept:
-        assert len(verify(kept).problems) == 4
-
-
-def test_responses_that_changed_places_are_found(path: Path) -> None:
-    other = Chosen((0.1, 0.2), (0.1, 0.2), (0.1, 0.2), "first-token", Usage(3, 1, 0.0))
-    with closing(sqlite3.connect(path)) as db, db:
-        (key,) = db.execute("SELECT key FROM answers WHERE kind = 'choose' LIMIT 1").fetchone()
-        db.execute("UPDATE answers SET response = ? WHERE key = ?", (response_to_json(other), key))
-    with Store(path) as kept:
-        assert len(verify(kept).problems) == 1
-
-
 @pytest.mark.parametrize("packed", ["x'00ff'", "x''", "x'789c03000000000100'"], ids=["no-zlib", "nothing", "no-json"])
 def test_a_prompt_that_cannot_be_read_is_found_and_the_others_are_checked(packed: str, path: Path) -> None:
     tampered(path, f"UPDATE requests SET request = {packed} WHERE key = (SELECT min(key) FROM answers)")
@@ -181,15 +157,6 @@ def test_an_answer_without_a_model_is_found(path: Path) -> None:
     tampered(path, "PRAGMA foreign_keys = OFF", "DELETE FROM models WHERE number = 2")
     with Store(path) as kept:
         assert verify(kept).problems != []
-
-
-def test_a_response_that_cannot_be_read_ends_a_job_in_words(path: Path) -> None:
-    tampered(path, "UPDATE answers SET response = 'garbage'")
-    model, noted = fresh(reply)
-    with Store(path) as kept, pytest.raises(StoreError) as caught:
-        list(Job(model, kept).run(MIXED))
-    assert path.name in str(caught.value)
-    assert noted.seen == []
 
 
 CHOICES: dict[str, tuple[CallFilter, int]] = {

@@ -146,7 +146,7 @@ def test_responses_come_back_from_json(found: tuple[str, Any]) -> None:
 
 def test_bounds_are_left_out_where_a_probability_is_exact() -> None:
     exact = Chosen((0.5,), (0.5,), (0.5,), "first-token", USAGE)
-    assert json.loads(response_to_json(exact)) == [[3, 1, 0.5, 0, 0, 0], "first-token", [0.5]]
+    assert json.loads(response_to_json(exact)) == [[3, 1, 0.5, 0, 0, 0, ""], "first-token", [0.5]]
     known = exact._replace(low=(0.25,))
     assert json.loads(response_to_json(known))[2:] == [[0.5], [0.25], [0.5]]
 
@@ -201,13 +201,3 @@ def test_tokens_of_traces_come_back(ids: tuple[int, ...] | None) -> None:
     assert response_from_json("score", response_to_json(scored)) == scored
     made = Generated((Output("ab", "stop", trace),), USAGE)
     assert response_from_json("generate", response_to_json(made)) == made
-
-
-def test_traces_of_older_stores_have_no_tokens() -> None:
-    usage = [3, 1, 0.5, 0, 0, 0]
-    old = [["a"], [-1.0], [0.5], None]
-    expected = Trace(("a",), (-1.0,), (0.5,), None, None)
-    assert response_from_json("score", json.dumps([usage, *old])) == Scored(expected, USAGE)
-    assert response_from_json("generate", json.dumps([usage, ["a", "stop", old]])) == Generated(
-        (Output("a", "stop", expected),), USAGE
-    )

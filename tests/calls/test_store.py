@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import random
 import signal
@@ -18,14 +16,13 @@ from pathlib import Path
 
 import pytest
 
-from ragworth.calls import maintenance, migrations
-from ragworth.calls.cards import card_from_json
+from ragworth.calls import maintenance
 from ragworth.calls.job import Job
-from ragworth.calls.migrations import MIGRATIONS
+from ragworth.calls.schema import SCHEMA_VERSION
 from ragworth.calls.serialization import call_key, model_digest
 from ragworth.calls.store import Store
 from ragworth.errors import RagworthError, StoreError
-from ragworth.llm.contract import Card, Failure
+from ragworth.llm.contract import Failure
 from ragworth.llm.scripted import Scripted
 from tests.calls.samples import count, filled, fresh, question, questions, share, tampered
 
@@ -74,14 +71,15 @@ def test_a_folder_without_permission_is_refused(tmp_path: Path) -> None:
         tmp_path.chmod(0o700)
 
 
-def test_a_store_from_the_future_is_refused_and_left_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [SCHEMA_VERSION - 1, SCHEMA_VERSION + 1])
+def test_a_store_of_another_version_is_refused_and_left_alone(version: int, tmp_path: Path) -> None:
     path = tmp_path / "c.sqlite"
     filled(path, questions(2))
-    tampered(path, f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
+    tampered(path, f"PRAGMA user_version = {version}")
     before = path.read_bytes()
-    with pytest.raises(StoreError, match="written by a later version") as caught:
+    with pytest.raises(StoreError, match="written by another version of ragworth") as caught:
         Store(path)
-    assert "update ragworth" in str(caught.value)
+    assert "name another store" in str(caught.value)
     assert path.read_bytes() == before
 
 
@@ -106,57 +104,12 @@ def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
     assert count(path, "answers") == 2
 
 
-# A store in the field has taken this step; another one may only come after it.
-FIRST_STEP = "7f91531000404df8"
-
-
-def test_steps_are_only_added() -> None:
-    assert hashlib.sha256(" ".join(MIGRATIONS[0].split()).encode()).hexdigest()[:16] == FIRST_STEP
-
-
-def test_an_older_store_is_brought_up_to_date(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "c.sqlite"
-    first = filled(path, questions(3))
-    with monkeypatch.context() as later:
-        later.setattr(
-            migrations, "MIGRATIONS", (*MIGRATIONS, "CREATE TABLE more (x INTEGER); INSERT INTO more VALUES (7)")
-        )
-        with Store(path) as kept:
-            assert kept.query("SELECT x FROM more") == [(7,)]
-            assert kept.query("PRAGMA user_version") == [(len(MIGRATIONS) + 1,)]
-            model, noted = fresh()
-            assert list(Job(model, kept).run(questions(3))) == first
-        assert noted.seen == []
-    with pytest.raises(StoreError, match="later version"):
-        Store(path)
-
-
 def test_a_card_is_kept_with_how_declining_is_calibrated(tmp_path: Path) -> None:
     model = Scripted(share)
     model.card = replace(model.card, declining=1.584, context_length=512)
     with Store(tmp_path / "c.sqlite") as kept:
         list(Job(model, kept).run(questions(1)))
         assert [entry.model for entry in kept.entries()] == [model.card]
-
-
-def test_cards_of_earlier_and_later_versions_are_read() -> None:
-    earlier = {"backend": "embedded", "name": "m", "revision": "abc", "abilities": ["choose"], "context_length": 8192}
-    card = Card("embedded", "m", "abc", abilities=frozenset({"choose"}), context_length=8192)
-    assert card_from_json(json.dumps(earlier)) == card
-    later = earlier | {"declining": 2.0, "not yet thought of": [1, 2]}
-    assert card_from_json(json.dumps(later)) == replace(card, declining=2.0)
-
-
-def test_a_step_that_fails_leaves_the_store_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "c.sqlite"
-    filled(path, questions(3))
-    with monkeypatch.context() as later:
-        later.setattr(migrations, "MIGRATIONS", (*MIGRATIONS, "CREATE TABLE more (x INTEGER); NONSENSE"))
-        with pytest.raises(StoreError, match="can't be used"):
-            Store(path)
-    with Store(path) as kept:
-        assert kept.query("SELECT name FROM sqlite_master WHERE name = 'more'") == []
-        assert maintenance.verify(kept) == maintenance.VerificationResult(3, 0, [])
 
 
 def test_many_may_make_the_same_store_at_once(tmp_path: Path) -> None:
@@ -189,7 +142,7 @@ def test_errors_stand_apart_are_counted_and_go_with_success(tmp_path: Path) -> N
     with Store(path) as kept:
         assert kept.query("SELECT reason, detail, attempts FROM errors") == [("server-error", "down", 2)]
         assert kept.query("SELECT count(*) FROM answers") == [(0,)]
-        assert list(kept.look_up([call_key(model_digest(broken.card), question(1))])) == [[]]
+        assert list(kept.look_up([call_key(model_digest(broken.card), question(1))])) == []
         list(Job(Scripted(share), kept).run([question(1)]))
         assert kept.query("SELECT count(*) FROM errors") == [(0,)]
         assert kept.query("SELECT count(*) FROM answers") == [(1,)]

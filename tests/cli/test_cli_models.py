@@ -533,7 +533,7 @@ def test_a_sound_store_is_said_to_be_so_and_another_is_not(kept: Desk) -> None:
     with closing(sqlite3.connect(kept.store)) as db, db:
         db.execute("UPDATE answers SET response = '[]'")
     result = kept("calls", "verify", str(kept.store))
-    refused(result, "2 problems in 2 calls", "changed after it was written")
+    refused(result, "2 problems in 2 calls", "it can't be read as an answer of the kind")
     assert result.stdout == ""
 
 

@@ -1,4 +1,4 @@
-"""Object stores: files, copies of folders, commands and shards, on an S3 server."""
+"""Object stores: files, copies of folders and commands, on an S3 server."""
 
 from __future__ import annotations
 
@@ -10,19 +10,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from ragworth.calls.capture import capture_requests
-from ragworth.calls.job import Job
-from ragworth.calls.shards.merge import merge_shards
-from ragworth.calls.shards.plan import ShardPlan, ShardWriter
-from ragworth.calls.shards.run import part_files, run_shard
 from ragworth.cli import main
 from ragworth.errors import InputError
-from ragworth.llm.scripted import Scripted
 from ragworth.storage.file_record import FileRecord
 from ragworth.storage.mirror import Mirror, mirrors_folder
-from ragworth.storage.places import files_in, is_empty
 from ragworth.storage.remote import RemoteFile, RemotePath, is_url
-from tests.calls.samples import questions, share
 from tests.storage.s3_server import s3_server
 
 pytestmark = pytest.mark.server
@@ -63,12 +55,11 @@ def test_bad_addresses_are_refused(text: str) -> None:
 
 
 def test_files_are_written_listed_and_read(folder: RemotePath) -> None:
-    assert is_empty(folder)
+    assert folder.files() == []
     assert not (folder / "one.txt").is_file()
     (folder / "one.txt").write_bytes(b"first")
     (folder / "deep/er/two.txt").write_bytes(b"second")
     assert [file.name for file in folder.files()] == ["deep/er/two.txt", "one.txt"]
-    assert [str(path) for path in files_in(folder, "*.txt")] == [f"{folder}/one.txt"]
     assert (folder / "one.txt").read_bytes() == b"first"
     with pytest.raises(FileNotFoundError, match="no such file"):
         (folder / "three.txt").read_bytes()
@@ -195,25 +186,8 @@ def test_a_folder_is_checked_and_mistakes_are_told(folder: RemotePath) -> None:
     assert "there is no such file or folder" in missing.output
     store = run("evaluate", folder, "--store", folder / "calls.sqlite")
     assert "expected: a path on this machine" in store.output
-    merged = run("calls", "merge", folder / "plan", folder / "calls.sqlite")
+    merged = run("calls", "merge", folder / "calls.sqlite", "calls.sqlite")
     assert "the store is an address" in merged.output
-
-
-def test_shards_are_planned_run_and_merged_in_a_bucket(folder: RemotePath, tmp_path: Path) -> None:
-    writer = ShardWriter(folder.url, 2)
-    with capture_requests(writer):
-        list(Job(Scripted(share)).run(questions(60)))
-    writer.finish()
-    plan = ShardPlan.read(folder.url)
-    assert plan.calls == 60
-    for number in range(len(plan.shards)):
-        run_shard(plan, number, Scripted(share))
-    assert all(len(part_files(plan.answers(shard))) == 1 for shard in plan.shards)
-    assert run_shard(plan, 0, Scripted(share)).tally.calls == 0
-    merged = list(merge_shards(plan, tmp_path / "calls.sqlite"))
-    assert sum(one.answers for one in merged) == 60
-    with pytest.raises(InputError, match="not empty"):
-        ShardWriter(folder.url, 2)
 
 
 def test_no_credential_is_written_down(folder: RemotePath) -> None:

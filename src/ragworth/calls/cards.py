@@ -1,12 +1,15 @@
-"""The cards of models in a store, as JSON with a seal."""
+"""The cards of models in a store, as JSON."""
 
 from __future__ import annotations
 
 import json
+from math import isfinite
 
-from ragworth.calls.seals import card_seal
 from ragworth.calls.serialization import DECODE_ERRORS, model_digest
-from ragworth.llm.contract import Card
+from ragworth.llm.contract import ABILITIES, Card
+
+NOT_STORED = ("abilities", "notes", "cuts")
+"""Fields of a card that aren't stored as they are."""
 
 
 def card_from_row(digest: object, text: object) -> Card | None:
@@ -19,18 +22,20 @@ def card_from_row(digest: object, text: object) -> Card | None:
 
 
 def card_to_json(card: Card) -> str:
-    facts = {name: getattr(card, name) for name in card.__slots__ if name not in ("abilities", "notes", "cuts")}
-    facts["abilities"] = sorted(card.abilities)
-    return json.dumps(facts | {"seal": card_seal(facts)}, sort_keys=True)
+    facts = {name: getattr(card, name) for name in card.__slots__ if name not in NOT_STORED}
+    return json.dumps(facts | {"abilities": sorted(card.abilities)}, sort_keys=True)
 
 
 def card_from_json(text: str) -> Card:
-    """Parse a stored card. Ignores fields of later versions and fills in those missing in earlier ones. Raises
-    ValueError if the card is damaged.
-    """
-    kept = json.loads(text)
-    mark = kept.pop("seal", None)  # cards of earlier versions have none
-    if mark is not None and mark != card_seal(kept):
-        raise ValueError("the card changed after it was written")
-    facts = {name: value for name, value in kept.items() if name in Card.__slots__}
-    return Card(**(facts | {"abilities": frozenset(facts["abilities"])}))
+    """Parse a stored card. Raises one of `DECODE_ERRORS` if a value is none that a card can have."""
+    facts = json.loads(text)
+    abilities, length, declining = frozenset(facts.pop("abilities")), facts["context_length"], facts["declining"]
+    names = [value for name, value in facts.items() if name not in ("context_length", "declining")]
+    if (
+        not abilities <= set(ABILITIES)
+        or not all(isinstance(name, str) for name in names)
+        or not (length is None or (isinstance(length, int) and length > 0))
+        or not (declining is None or (isfinite(declining) and declining > 0))
+    ):
+        raise ValueError("a value of the card is damaged")
+    return Card(**facts, abilities=abilities)

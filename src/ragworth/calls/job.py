@@ -5,7 +5,6 @@ from __future__ import annotations
 import weakref
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -22,17 +21,15 @@ from ragworth.calls.budget import (
     reasoning_tokens,
     unreported_tokens,
 )
-from ragworth.calls.capture import current_sink
 from ragworth.calls.deferred_interrupt import defer_interrupt
 from ragworth.calls.pace import PlannedCalls, expected_seconds, measure_pace, stored_pace
-from ragworth.calls.seen_keys import SeenKeys
-from ragworth.calls.serialization import REQUEST_KINDS, call_key, model_digest, responses_from_json
+from ragworth.calls.serialization import REQUEST_KINDS, call_key, model_digest
 from ragworth.calls.store import Store
-from ragworth.errors import JobStopped, ModelError, StoreError, format_count
+from ragworth.calls.stored_answers import read_answer
+from ragworth.errors import JobStopped, ModelError, format_count, format_list, quote_short
 from ragworth.executors import Executor, FinishedBatch, Workers, current_executor
 from ragworth.executors.local import LocalExecutor
 from ragworth.llm.contract import Card, Failure, Generate, Model, Request, Response
-from ragworth.storage.places import Place
 
 REQUEST_WINDOW = 16384
 """Requests handled together. This bounds memory, whatever the number of requests."""
@@ -47,21 +44,6 @@ MEMORY_REMEDY = "lower the model's context_length, batch_tokens or concurrency (
 
 NOT_ASKED = "not-asked"
 """Status of a request left over when the budget was spent."""
-
-
-class AnswerStore(Protocol):
-    """Where a job finds and keeps answers."""
-
-    @property
-    def path(self) -> Place: ...
-
-    def writing(self, wait: float = 0.0) -> AbstractContextManager[None]: ...
-
-    def look_up(self, keys: Sequence[bytes]) -> Iterator[list[tuple[bytes, str, str]]]: ...
-
-    def commit(self, card: Card, done: Iterable[tuple[bytes, Request, Response | Failure]]) -> None: ...
-
-    def card_of(self, partial: Card) -> Card | None: ...
 
 
 class JobObserver(Protocol):
@@ -98,7 +80,7 @@ class Job:
     def __init__(
         self,
         model: Model,
-        store: AnswerStore | str | Path | None = None,
+        store: Store | str | Path | None = None,
         *,
         limits: JobLimits | None = None,
         price: Price | None = None,
@@ -111,7 +93,7 @@ class Job:
         self.model = model
         self._only_plan = only_plan
         self._measures_pace = measure_pace
-        self._store: AnswerStore | None
+        self._store: Store | None
         if isinstance(store, str | Path):
             self._store = opened = Store(store)
             self._closing = weakref.finalize(self, opened.close)
@@ -124,10 +106,7 @@ class Job:
         self.price = price_for(self.card, price)
         self.limits.check(self.price)
         self.tally = JobTally(self.price)
-        self.note = ""
-        """What the executor says about how the calls were run."""
-        self.planned = 0
-        """Calls that were only planned (`ragworth.calls.capture`)."""
+        self._executor_note = ""
         self.watcher = watcher
         self._executor = executor or current_executor() or LocalExecutor()
         self._wait = wait
@@ -136,7 +115,11 @@ class Job:
         self._batches = Batches(model, self.tally, self._choice)
         self._kept: dict[bytes, Response | Failure] = {}
         """Failures of this run; without a store, all outcomes."""
-        self._seen = SeenKeys()
+        self._seen: set[bytes] = set()
+        self._names: set[str] = set()
+        """Names under which an endpoint answered."""
+        self._damaged: dict[bytes, str] = {}
+        """Stored answers that can't be used, and why."""
         self._failures = 0
         self._pending: list[tuple[bytes, Request, Response | Failure]] = []
 
@@ -146,9 +129,21 @@ class Job:
         return self._batches.stopped
 
     @property
-    def warnings(self) -> tuple[str, ...]:
-        """What makes the model's responses differ from what was asked for; it may show only in the course of a job."""
-        return tuple(getattr(self.model, "warnings", ()))
+    def notes(self) -> tuple[str, ...]:
+        """Sentences that a user should know about how the job went."""
+        notes = [self._executor_note] if self._executor_note else []
+        notes += getattr(self.model, "warnings", ())
+        if self._names - {self.card.name}:
+            names = format_list([quote_short(name) for name in sorted(self._names)], 5)
+            several = ": these may be different models" if len(self._names) > 1 else ""
+            notes.append(f"{quote_short(self.card.name)} was asked for, and the endpoint answered as {names}{several}")
+        if self._damaged and self._store is not None:
+            key, detail = next(iter(self._damaged.items()))
+            notes.append(
+                f"{self._store.path} has {format_count(len(self._damaged), 'damaged answer')}, such as that of call "
+                f"{key.hex()} ({detail}): the model is asked again"
+            )
+        return tuple(notes)
 
     def close(self) -> None:
         """Close the store if the job opened it."""
@@ -188,7 +183,7 @@ class Job:
                 if (key := call_key(self._digest, request)) not in seen:
                     fresh.setdefault(key, request)
             seen.update(fresh)
-            known = self._find_known(list(fresh))
+            known = self._find_known(fresh)
             cached += len(known)
             for key, request in fresh.items():
                 if key not in known:
@@ -211,7 +206,7 @@ class Job:
     def peek(self, requests: Sequence[Request]) -> list[Response | Failure | None]:
         """Known outcomes of requests, or None if the model would have to be called. Nothing is counted."""
         keys = [call_key(self._digest, request) for request in requests]
-        known = self._find_known(list(dict.fromkeys(keys)))
+        known = self._find_known(dict(zip(keys, requests, strict=True)))
         return [known.get(key) for key in keys]
 
     def run(self, requests: Iterable[Request]) -> Iterator[Response | Failure]:
@@ -233,7 +228,7 @@ class Job:
         try:
             while window := list(islice(requests, REQUEST_WINDOW)):
                 keys = [call_key(self._digest, request) for request in window]
-                found = self._find_known(list(dict.fromkeys(keys)))
+                found = self._find_known(dict(zip(keys, window, strict=True)))
                 missing: dict[bytes, Request] = {}
                 for key, request in zip(keys, window, strict=True):
                     if key not in found and key not in missing:
@@ -245,46 +240,42 @@ class Job:
                     yield found[key]
         finally:
             work.close()
-            self.note = work.note
+            self._executor_note = work.note
 
-    def _count(self, asked: int, found: Iterable[bytes], missing: Iterable[bytes]) -> None:
+    def _count(self, asked: int, found: Mapping[bytes, Response | Failure], missing: Iterable[bytes]) -> None:
         """Count a window, ignoring what earlier windows of the job counted."""
-        cached = self._seen.add(found)
+        cached = found.keys() - self._seen
+        self._seen.update(cached)
+        before = len(self._seen)
+        self._seen.update(missing)
         self.tally.asked += asked
-        self.tally.cached += cached
-        self.tally.distinct += cached + self._seen.add(missing)
+        self.tally.cached += len(cached)
+        self.tally.distinct += len(cached) + len(self._seen) - before
+        self._count_names(found[key] for key in cached)
 
-    def _find_known(self, keys: list[bytes]) -> dict[bytes, Response | Failure]:
-        """Outcomes for these keys in the store, and failures of this job."""
+    def _count_names(self, outcomes: Iterable[Response | Failure]) -> None:
+        self._names.update(outcome.usage.model for outcome in outcomes if outcome.usage.model)
+
+    def _find_known(self, requests: Mapping[bytes, Request]) -> dict[bytes, Response | Failure]:
+        """Outcomes of these requests in the store, and failures of this job.
+
+        An answer to a truncated prompt is reused only by a model that would truncate it the same way. One that is
+        damaged is asked for again.
+        """
         known: dict[bytes, Response | Failure] = {}
-        if self._store is not None:
-            for kept in self._store.look_up(keys):
-                known.update(self._decode_stored(kept))
-        if self._kept:
-            known.update((key, self._kept[key]) for key in keys if key in self._kept)
-        return known
-
-    def _decode_stored(self, kept: list[tuple[bytes, str, str]]) -> Iterator[tuple[bytes, Response]]:
-        """Stored answers. One to a truncated prompt is reused only by a model that would truncate it the same way."""
         limit = (self.card.context_length or 0) if self.card.cuts else -1
-        try:
-            for key, response in responses_from_json(kept):
-                if not response.usage.cut or response.usage.limit == limit:
-                    yield key, response
-        except (ValueError, TypeError, LookupError) as error:
-            raise StoreError(
-                f"an answer in it can't be read: {error}",
-                file=str(self._store.path if self._store else ""),
-                remedy="find it with ragworth calls verify",
-            ) from error
+        for key, text in self._store.look_up(list(requests)) if self._store is not None else ():
+            response = read_answer(REQUEST_KINDS[type(requests[key])], text, requests[key])
+            if isinstance(response, Failure):
+                self._damaged[key] = response.detail
+            elif not response.usage.cut or response.usage.limit == limit:
+                known[key] = response
+        if self._kept:
+            known.update((key, self._kept[key]) for key in requests if key in self._kept)
+        return known
 
     def _ask(self, work: Workers, missing: dict[bytes, Request]) -> dict[bytes, Response | Failure]:
         """Send the missing requests and store their outcomes."""
-        if missing and (sink := current_sink()) is not None:
-            sink.add(self.card, missing)
-            self.planned += len(missing)
-            self.tally.not_asked += len(missing)
-            return dict.fromkeys(missing, Failure(NOT_ASKED, "it is planned"))
         if missing and self._away is not None:
             raise self._away
         outcomes: dict[bytes, Response | Failure] = {}
@@ -350,6 +341,7 @@ class Job:
         if self._store is not None and self._pending:
             self._store.commit(self.card, self._pending)
         done, self._pending = self._pending, []
+        self._count_names(outcome for _, _, outcome in done)
         for key, request, outcome in done:
             outcomes[key] = outcome
             response = None if isinstance(outcome, Failure) else outcome

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
 from ragworth.calls.cards import card_from_json
-from ragworth.calls.serialization import DECODE_ERRORS, call_key, model_digest, request_to_json, response_from_json
+from ragworth.calls.serialization import DECODE_ERRORS, REQUEST_KINDS, call_key, model_digest, request_to_json
 from ragworth.calls.store import Store
-from ragworth.calls.store_entry import StoreEntry
+from ragworth.calls.stored_answers import StoreEntry
 from ragworth.calls.timestamps import UNKNOWN_TIME, format_time
 from ragworth.errors import InputError, StoreError
-from ragworth.llm.contract import MAX_SECONDS, MAX_TOKENS, Chosen, Response, Scored
+from ragworth.llm.contract import MAX_SECONDS, MAX_TOKENS, Chosen, Failure, Response, Scored
 
 
 class StoredCalls(NamedTuple):
@@ -58,28 +58,7 @@ COLUMN_CONDITIONS = {
 
 
 def stored_calls(store: Store) -> list[StoredCalls]:
-    """Totals of a store and its segments by model and kind. Impossible numbers are left out and counted."""
-    found: dict[tuple[str, ...], StoredCalls] = {}
-    for part in store.parts():
-        for one in _stored_calls(part):
-            same = found.get(one[:4])
-            found[one[:4]] = one if same is None else _total(same, one)
-    return list(found.values())
-
-
-def _total(one: StoredCalls, other: StoredCalls) -> StoredCalls:
-    return one._replace(
-        calls=one.calls + other.calls,
-        prompt_tokens=one.prompt_tokens + other.prompt_tokens,
-        new_tokens=one.new_tokens + other.new_tokens,
-        seconds=one.seconds + other.seconds,
-        first=min((day for day in (one.first, other.first) if day is not None), default=None),
-        last=max((day for day in (one.last, other.last) if day is not None), default=None),
-        uncounted=one.uncounted + other.uncounted,
-    )
-
-
-def _stored_calls(store: Store) -> list[StoredCalls]:
+    """Totals of a store by model and kind. Impossible numbers are left out and counted."""
     tests = {name: test.format(name) for name, test in COLUMN_CONDITIONS.items()}
     sums = [
         f"coalesce(sum({name}) FILTER (WHERE {tests[name]}), 0)" for name in ("prompt_tokens", "new_tokens", "seconds")
@@ -95,8 +74,8 @@ def _stored_calls(store: Store) -> list[StoredCalls]:
 
 def count_unreported(store: Store) -> int:
     """Calls with unknown tokens, because the endpoint didn't report them."""
-    count = "SELECT count(*) FROM answers WHERE prompt_tokens = 0"
-    return sum(int(part.query(count)[0][0]) for part in store.parts())
+    ((number,),) = store.query("SELECT count(*) FROM answers WHERE prompt_tokens = 0")
+    return int(number)
 
 
 def failed_calls(store: Store) -> list[FailedCalls]:
@@ -126,22 +105,17 @@ def _as_text(value: object) -> str:
 
 
 def export_calls(store: Store) -> Iterator[dict[str, Any]]:
-    """Yield every call as plain values: model, request (if stored), response. Damaged answers are an error."""
-    for part in store.parts():
-        part.refuse_damage()
-        yield from _export_part(part)
-
-
-def _export_part(store: Store) -> Iterator[dict[str, Any]]:
+    """Yield every call as plain values: model, request (if it was stored and can be read), response. Damaged answers
+    are left out; `verify` names them.
+    """
     for entry in store.entries():
+        response = entry.answer()
+        if isinstance(response, Failure):
+            continue
         try:
-            response, request = response_from_json(entry.kind, entry.response), entry.request()
-        except DECODE_ERRORS as error:
-            raise StoreError(
-                f"call {entry.key.hex()} can't be read: {error}",
-                file=str(store.path),
-                remedy=f"ragworth calls prune {store.path} --damaged removes only what is damaged",
-            ) from error
+            request = entry.request()
+        except ValueError:
+            request = None
         model = entry.model.identity if entry.model is not None else ("",) * len(IDENTITY_FIELDS)
         yield {
             "key": entry.key.hex(),
@@ -172,7 +146,7 @@ def _response_values(response: Response) -> dict[str, Any]:
     }
 
 
-Damage = Literal["", "card", "segment", "call", "file"]
+Damage = Literal["", "card", "prompt", "answer", "file"]
 
 
 class VerificationResult(NamedTuple):
@@ -182,34 +156,24 @@ class VerificationResult(NamedTuple):
     unchecked: int
     problems: list[str]
     worst: Damage = ""
-    """The worst damage: model cards only, a segment, calls, or the file itself."""
+    """The worst damage: model cards only, prompts, answers, or the file itself."""
 
 
 def verify(store: Store) -> VerificationResult:
-    """Check that all files are intact, that every answer is unchanged, and that it belongs to its request."""
-    own, *segments = (_verify_part(part) for part in store.parts())
-    found = own
-    for file, one in zip(store.segments.files, segments, strict=True):
-        problems = [*found.problems, *(f"{file.name}: {problem}" for problem in one.problems)]
-        worst = "segment" if one.problems and found.worst in ("", "card") else found.worst
-        found = VerificationResult(found.calls + one.calls, found.unchecked + one.unchecked, problems, worst)
-    return found
-
-
-def _verify_part(store: Store) -> VerificationResult:
+    """Check that the file is intact, that every answer can be used, and that it belongs to its request."""
     broken = [str(text) for (text,) in store.query("PRAGMA integrity_check") if text != "ok"]
-    unknown, damaged = _unknown_models(store), []
+    damage: dict[Damage, list[str]] = {"file": broken, "answer": [], "prompt": [], "card": _unknown_models(store)}
     calls = unchecked = 0
     try:
         for entry in store.entries():
             calls += 1
             unchecked += entry.packed is None
-            if (damage := _find_damage(entry)) is not None:
-                damaged.append(f"call {entry.key.hex()}: {damage.problem}")
+            if found := _find_damage(entry):
+                damage[found[0]].append(f"call {entry.key.hex()}: {found[1]}")
     except StoreError as error:
         broken.append(f"reading stopped after {calls} calls: {error.found}")
-    worst: Damage = "file" if broken else "call" if damaged else "card" if unknown else ""
-    return VerificationResult(calls, unchecked, [*broken, *unknown, *damaged], worst)
+    worst: Damage = next((kind for kind, problems in damage.items() if problems), "")
+    return VerificationResult(calls, unchecked, [one for problems in damage.values() for one in problems], worst)
 
 
 def _unknown_models(store: Store) -> list[str]:
@@ -223,26 +187,94 @@ def _unknown_models(store: Store) -> list[str]:
     ]
 
 
-class CallDamage(NamedTuple):
-    """Damage to a call. ``answer``: the answer is unusable; otherwise only its stored prompt is."""
-
-    problem: str
-    answer: bool
-
-
-def _find_damage(entry: StoreEntry) -> CallDamage | None:
-    if not entry.intact:
-        return CallDamage("its response changed after it was written", answer=True)
-    try:
-        response_from_json(entry.kind, entry.response)
-    except DECODE_ERRORS as error:
-        return CallDamage(f"its response can't be read ({error})", answer=True)
+def _find_damage(entry: StoreEntry) -> tuple[Damage, str] | None:
+    """Whether the answer or the prompt of a call is damaged, and how."""
+    answer = entry.answer()
+    if isinstance(answer, Failure):
+        return "answer", answer.detail
     try:
         request = entry.request()
-        fits = request is None or entry.model is None or call_key(model_digest(entry.model), request) == entry.key
-    except DECODE_ERRORS as error:
-        return CallDamage(str(error), answer=False)
-    return None if fits else CallDamage("its key is not that of its model and request", answer=False)
+    except ValueError as error:
+        return "prompt", str(error)
+    if request is None or entry.model is None:
+        return None
+    fits = call_key(model_digest(entry.model), request) == entry.key and REQUEST_KINDS[type(request)] == entry.kind
+    return None if fits else ("prompt", "its key is not that of its model and request")
+
+
+class MergeResult(NamedTuple):
+    """Numbers of answers in another store: new ones, those that were there, and those left out as damaged.
+
+    ``unreadable``: parts of the other file could not be read, so their answers are missing.
+    """
+
+    added: int
+    present: int
+    damaged: int
+    unreadable: bool
+
+
+def merge(store: Store, other: Store) -> MergeResult:
+    """Add the answers of another store, with their prompts: everything that can be read, also from a damaged file. An
+    answer that is there already stays.
+    """
+    reader = RangeReader(other)
+    sound = damaged = 0
+
+    def sound_entries() -> Iterator[tuple[StoreEntry, Response]]:
+        nonlocal sound, damaged
+        for entry in reader.entries():
+            answer = entry.answer()
+            if isinstance(answer, Failure) or entry.model is None:
+                damaged += 1
+            else:
+                sound += 1
+                yield entry, answer
+
+    with store.writing():
+        added = store.insert(sound_entries())
+    return MergeResult(added, sound - added, damaged, reader.unreadable)
+
+
+KEY_PREFIXES, RANGES = 1 << 32, 1024
+"""Values of the first four bytes of a key, and the number of ranges of keys that are read, each into memory."""
+
+BYTES_PER_RANGE = 256
+"""Bytes of the file per smallest range: a few rows, less than a page."""
+
+
+class RangeReader:
+    """Reads a store whose file may be damaged.
+
+    SQLite stops at a damaged page. Keys are hashes, so a table is read in ranges of keys, and one that can't be read is
+    split until only the damaged pages are left out.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._smallest = KEY_PREFIXES * BYTES_PER_RANGE // max(BYTES_PER_RANGE, store.path.stat().st_size)
+        self.unreadable = False
+        """Whether anything was left out."""
+
+    def entries(self) -> Iterator[StoreEntry]:
+        cards, step = self._store.cards(), KEY_PREFIXES // RANGES
+        for start in range(0, KEY_PREFIXES, step):
+            prompts = dict(self._rows("requests", "key, request", start, start + step))
+            rows = self._rows("answers", "key, model, kind, response, made", start, start + step)
+            for key, model, kind, text, made in rows:
+                yield StoreEntry(key, cards.get(model), kind, text, made, prompts.get(key))
+
+    def _rows(self, table: str, columns: str, start: int, end: int) -> list[tuple[Any, ...]]:
+        last = end.to_bytes(4, "big") if end < KEY_PREFIXES else b"\xff" * 64
+        select = f"SELECT {columns} FROM {table} WHERE key >= ? AND key < ? ORDER BY key"
+        try:
+            return self._store.query(select, [start.to_bytes(4, "big"), last])
+        except StoreError:
+            self.unreadable = True
+            if end - start <= max(1, self._smallest):
+                return []
+        middle = (start + end) // 2
+        return self._rows(table, columns, start, middle) + self._rows(table, columns, middle, end)
 
 
 class CallFilter(NamedTuple):
@@ -255,8 +287,6 @@ class CallFilter(NamedTuple):
     """Errors instead of answers."""
     prompts: bool = False
     """Only the prompts, not the answers."""
-    damaged: bool = False
-    """Only damaged data: answers, and prompts of intact answers."""
 
 
 def prune(store: Store, choice: CallFilter, *, dry: bool) -> int:
@@ -264,23 +294,9 @@ def prune(store: Store, choice: CallFilter, *, dry: bool) -> int:
     if choice == CallFilter():
         raise InputError(
             "no criteria for what to remove",
-            remedy="set --model, --kind, --older-than, --errors, --prompts or --damaged",
+            remedy="set --model, --kind, --older-than, --errors or --prompts",
         )
-    if choice.damaged:
-        return _prune_damaged(store, choice, dry=dry)
     _check_model(store, choice)
-    return sum(_prune_part(part, choice, dry=dry) for part in store.parts())
-
-
-def _check_model(store: Store, choice: CallFilter) -> None:
-    """Refuse the name of a model that the store doesn't have."""
-    known = {name for card in store.cards().values() if card is not None for name in (card.backend, card.name)}
-    if choice.model and choice.model not in known:
-        names = sorted({card.name for card in store.cards().values() if card is not None})
-        raise InputError(f"the store has no model {choice.model!r}", expected=", ".join(names) or "an empty store")
-
-
-def _prune_part(store: Store, choice: CallFilter, *, dry: bool) -> int:
     where = ["1 = 1"]
     values: list[object] = []
     if choice.model:
@@ -306,22 +322,12 @@ def _prune_part(store: Store, choice: CallFilter, *, dry: bool) -> int:
     return int(number)
 
 
-def _prune_damaged(store: Store, choice: CallFilter, *, dry: bool) -> int:
-    """Remove damaged data: an answer with its prompt, or only the prompt if the answer is intact."""
-    if choice != CallFilter(damaged=True):
-        raise InputError("--damaged can't be combined with other criteria", remedy="use --damaged alone")
-    number = sum(1 for _ in _damaged_keys(store))
-    if not dry and number:
-        with store.writing():
-            store.remove(_damaged_keys(store))
-    return number
-
-
-def _damaged_keys(store: Store) -> Iterator[tuple[bytes, bool]]:
-    """Keys of damaged data, and whether the answer is damaged."""
-    for entry in store.entries():
-        if (damage := _find_damage(entry)) is not None:
-            yield entry.key, damage.answer
+def _check_model(store: Store, choice: CallFilter) -> None:
+    """Refuse the name of a model that the store doesn't have."""
+    known = {name for card in store.cards().values() if card is not None for name in (card.backend, card.name)}
+    if choice.model and choice.model not in known:
+        names = sorted({card.name for card in store.cards().values() if card is not None})
+        raise InputError(f"the store has no model {choice.model!r}", expected=", ".join(names) or "an empty store")
 
 
 def count_future_dates(store: Store) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
@@ -118,38 +117,31 @@ def response_to_json(response: Response) -> str:
 
 
 def response_from_json(kind: str, text: str) -> Response:
-    """Parse a response written by `response_to_json`."""
-    return _response(kind, json.loads(text))
-
-
-def responses_from_json(kept: Sequence[tuple[bytes, str, str]]) -> Iterator[tuple[bytes, Response]]:
-    """Parse many responses by key. Parsing their texts as one is several times as fast."""
-    values = json.loads(f"[{','.join([text for _, _, text in kept])}]")
-    for (key, kind, _), value in zip(kept, values, strict=True):
-        yield key, _response(kind, value)
-
-
-def _response(kind: str, found: list[Any]) -> Response:
-    usage = Usage(*found[0])
+    """Parse a response written by `response_to_json`. Its values may be anything if it was damaged meanwhile: see
+    `ragworth.calls.stored_answers.read_answer`.
+    """
+    counts, *values = json.loads(text)
+    usage = Usage(*counts)
     if kind == "choose":
-        values = tuple(found[2])
-        if len(found) == 3:
-            return Chosen(values, values, values, found[1], usage)
-        return Chosen(values, tuple(found[3]), tuple(found[4]), found[1], usage)
+        estimator, probabilities, *bounds = values
+        low, high = bounds or (probabilities, probabilities)
+        return Chosen(tuple(probabilities), tuple(low), tuple(high), estimator, usage)
     if kind == "score":
-        return Scored(_trace(found[1:]), usage)
-    outputs = (Output(text, finish, None if trace is None else _trace(trace)) for text, finish, trace in found[1:])
+        return Scored(_trace(values), usage)
+    if kind != "generate":
+        raise ValueError(f"{kind!r} is no kind of call")
+    outputs = (Output(text, finish, None if trace is None else _trace(trace)) for text, finish, trace in values)
     return Generated(tuple(outputs), usage)
 
 
 def _trace(found: list[Any]) -> Trace:
-    tokens, logprobs, entropies, bounds, *ids = found  # traces in older stores have no ids
+    tokens, logprobs, entropies, bounds, ids = found
     return Trace(
         tuple(tokens),
         tuple(logprobs),
         None if entropies is None else tuple(entropies),
         None if bounds is None else tuple((low, high) for low, high in bounds),
-        tuple(ids[0]) if ids and ids[0] is not None else None,
+        None if ids is None else tuple(ids),
     )
 
 

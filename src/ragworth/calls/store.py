@@ -3,8 +3,8 @@
 Answers are committed as they arrive and synced to disk. Errors are stored separately, with their reason, and retried.
 Many processes may read; one at a time writes.
 
-An answer is used only if it matches its seal (`ragworth.calls.seals`), and only from tables with our schema: a file
-may come from anybody, and a view or trigger in it would run with every statement.
+An answer is used only if a model can have given it (`ragworth.calls.stored_answers`), and only from tables with our
+schema: a file may come from anybody, and a view or trigger in it would run with every statement.
 """
 
 from __future__ import annotations
@@ -17,19 +17,16 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from ragworth.calls.cards import card_from_row, card_to_json
-from ragworth.calls.migrations import prepare_file
-from ragworth.calls.seals import all_intact, is_intact, seal
-from ragworth.calls.segments import Segments
+from ragworth.calls.schema import prepare_file
 from ragworth.calls.serialization import REQUEST_KINDS, model_digest, request_to_json, response_to_json
-from ragworth.calls.store_entry import StoreEntry
+from ragworth.calls.stored_answers import StoreEntry
 from ragworth.calls.timestamps import format_time
-from ragworth.errors import StoreError, format_count
+from ragworth.errors import StoreError
 from ragworth.llm.contract import Card, Failure, Request, Response
 from ragworth.storage.private import private_file, private_folder
 
@@ -38,10 +35,6 @@ LOCK_TIMEOUT = 30
 
 KEYS_PER_LOOKUP = 4096
 """Keys looked up at a time."""
-
-
-SEALED_COLUMNS = "key, CAST(kind AS BLOB), CAST(response AS BLOB), seal"
-"""Columns of an answer and its seal, as bytes, because damaged text may not be UTF-8."""
 
 
 class Store:
@@ -86,7 +79,7 @@ class Store:
             if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
                 remedy = "make room on its disk if it is full, or use another store; answers so far are kept"
             elif code == sqlite3.SQLITE_CORRUPT:
-                remedy = f"ragworth calls prune {self.path} --damaged makes a new file from everything readable"
+                remedy = f"ragworth calls merge NEW.sqlite {self.path} copies everything readable to a new store"
             raise StoreError(
                 f"it can't be used as a call store: {error}",
                 file=str(self.path),
@@ -119,29 +112,6 @@ class Store:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
-
-    @cached_property
-    def segments(self) -> Segments:
-        """Files of merged shards beside this one."""
-        return Segments.beside(self.path)
-
-    def parts(self) -> Iterator[Store]:
-        """This store and, one after the other, its segments, each as a store of its own."""
-        yield self
-        for path in self.segments.files:
-            with Store(path, create=False) as store:
-                yield store
-
-    @property
-    def connection(self) -> sqlite3.Connection:
-        """The SQLite connection, for callers that handle SQLite's own errors."""
-        return self._db
-
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Block all writers without writing."""
-        with self._translate_errors(), closing(self._lock(0.0)):
-            yield
 
     @contextmanager
     def writing(self, wait: float = 0.0) -> Iterator[None]:
@@ -201,40 +171,12 @@ class Store:
             raise
         self._db.execute("COMMIT")
 
-    def look_up(self, keys: Sequence[bytes]) -> Iterator[list[tuple[bytes, str, str]]]:
-        """Yield key, kind and response of existing answers, thousands at a time, in no particular order.
-
-        Answers that changed after they were written are an error. What isn't in the file may be in a segment beside it.
-        """
-        missing = set(keys) if self.segments else set()
+    def look_up(self, keys: Sequence[bytes]) -> Iterator[tuple[bytes, str]]:
+        """Yield key and JSON of existing answers, in no particular order. The JSON may be damaged."""
         for start in range(0, len(keys), KEYS_PER_LOOKUP):
             part = keys[start : start + KEYS_PER_LOOKUP]
             marks = ",".join("?" * len(part))
-            rows = self.query(f"SELECT {SEALED_COLUMNS} FROM answers WHERE key IN ({marks})", part)
-            if not all_intact(rows):
-                self.refuse_damage()
-            missing.difference_update(key for key, *_ in rows)
-            yield [(key, kind.decode(), response.decode()) for key, kind, response, _ in rows]
-        for segment, within in self.segments.split(missing):
-            with Store(segment, create=False) as store:
-                for found in store.look_up(within):
-                    missing.difference_update(key for key, *_ in found)
-                    yield found
-
-    def refuse_damage(self) -> None:
-        """Raise an error with the number of damaged answers, if there are any."""
-        answers = damaged = 0
-        with self._translate_errors():
-            for row in self._db.execute(f"SELECT {SEALED_COLUMNS} FROM answers"):
-                answers += 1
-                damaged += not is_intact(row)
-        if damaged:
-            raise StoreError(
-                f"{format_count(damaged, 'answer')} of {answers:,} changed after being written",
-                file=str(self.path),
-                expected="answers as the model gave them",
-                remedy=f"ragworth calls prune {self.path} --damaged removes only these, so the model is called again",
-            )
+            yield from self.query(f"SELECT key, response FROM answers WHERE key IN ({marks})", part)
 
     def commit(self, card: Card, done: Iterable[tuple[bytes, Request, Response | Failure]]) -> None:
         """Store answers and errors; all are on disk when this returns."""
@@ -247,35 +189,42 @@ class Store:
                 detail = outcome.detail.encode("utf-8", "backslashreplace").decode()
                 errors.append((key, kind, outcome.reason, detail, now))
             else:
-                text = response_to_json(outcome)
-                answers.append((key, kind, text, *outcome.usage.bounded()[:3], now, seal(key, kind, text)))
+                answers.append((key, kind, response_to_json(outcome), *outcome.usage.bounded()[:3], now))
             if self.keep_requests:
                 requests.append((key, zlib.compress(request_to_json(request).encode(), 1)))
         with self._translate_errors(), self._transaction():
             model = self._model(card)
             run = self._db.executemany
-            run(f"INSERT OR REPLACE INTO answers VALUES (?, {model}, ?, ?, ?, ?, ?, ?, ?)", answers)
+            run(f"INSERT OR REPLACE INTO answers VALUES (?, {model}, ?, ?, ?, ?, ?, ?)", answers)
             run("DELETE FROM errors WHERE key = ?", [row[:1] for row in answers])
             run(
                 f"INSERT INTO errors VALUES (?, {model}, ?, ?, ?, 1, ?) ON CONFLICT (key) DO UPDATE SET "
                 "reason = excluded.reason, detail = excluded.detail, attempts = attempts + 1, made = excluded.made",
                 errors,
             )
-            run("INSERT OR IGNORE INTO requests VALUES (?, ?)", requests)
+            run("INSERT OR REPLACE INTO requests VALUES (?, ?)", requests)
 
-    def insert_answers(
-        self, card: Card, rows: Iterable[Sequence[object]], requests: Iterable[Sequence[object]]
-    ) -> None:
-        """Add answers as columns of their table, without the model, and packed requests; sorted by key, it is fast."""
+    def insert(self, entries: Iterable[tuple[StoreEntry, Response]]) -> int:
+        """Add the answers of another store unless they are there, and return how many were added."""
+        added = 0
         with self._translate_errors(), self._transaction():
-            model = self._model(card)
-            self._db.executemany(f"INSERT OR IGNORE INTO answers VALUES (?, {model}, ?, ?, ?, ?, ?, ?, ?)", rows)
-            self._db.executemany("INSERT OR IGNORE INTO requests VALUES (?, ?)", requests)
-
-    def add_model(self, card: Card) -> None:
-        """Add a model whose answers are in segments, so that its card is known."""
-        with self._translate_errors(), self._transaction():
-            self._model(card)
+            run = self._db.execute
+            for entry, answer in entries:
+                assert entry.model is not None
+                made = entry.made if isinstance(entry.made, float) else 0.0
+                row = (
+                    entry.key,
+                    self._model(entry.model),
+                    entry.kind,
+                    response_to_json(answer),
+                    *answer.usage[:3],
+                    made,
+                )
+                added += run("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row).rowcount
+                run("DELETE FROM errors WHERE key = ?", row[:1])
+                if self.keep_requests and entry.packed is not None:
+                    run("INSERT OR IGNORE INTO requests VALUES (?, ?)", (entry.key, entry.packed))
+        return added
 
     def _model(self, card: Card) -> int:
         """Number of a model, added to the store if new."""
@@ -321,35 +270,16 @@ class Store:
                     self._db.execute(statement, values)
             self._db.execute("VACUUM")
 
-    def remove(self, damaged: Iterable[tuple[bytes, bool]]) -> None:
-        """Remove prompts and, if flagged, their answers, by keys as bytes, whatever type a damaged key has.
-
-        The keys may come from reading the store. They go to a temporary table, on disk if there are many.
-        """
-        self.change(self._removal(damaged))
-
-    @staticmethod
-    def _removal(damaged: Iterable[tuple[bytes, bool]]) -> Iterator[tuple[str, Sequence[object]]]:
-        yield "CREATE TEMP TABLE damaged (key BLOB PRIMARY KEY, answer INTEGER)", ()
-        both = "ON CONFLICT (key) DO UPDATE SET answer = max(answer, excluded.answer)"
-        for row in damaged:
-            yield f"INSERT INTO damaged VALUES (?, ?) {both}", row
-        for table, where in (("requests", ""), ("answers", " WHERE answer")):
-            yield f"DELETE FROM main.{table} WHERE CAST(key AS BLOB) IN (SELECT key FROM damaged{where})", ()
-        yield "DROP TABLE damaged", ()
-
     def entries(self) -> Iterator[StoreEntry]:
         """Yield all answers, with their prompts if stored."""
         cards = self.cards()
         with self._translate_errors():
             rows = self._db.execute(
-                f"SELECT {SEALED_COLUMNS}, CAST(key AS BLOB), model, made, request FROM answers LEFT JOIN requests "
-                "USING (key) "
-                "ORDER BY key"
+                "SELECT CAST(key AS BLOB), model, CAST(kind AS TEXT), CAST(response AS TEXT), made, request "
+                "FROM answers LEFT JOIN requests USING (key) ORDER BY key"
             )
-            for *sealed, key, model, made, packed in rows:
-                kind, response = (str(value or b"", "utf-8", "replace") for value in sealed[1:3])
-                yield StoreEntry(key or b"", cards.get(model), kind, response, made, is_intact(sealed), packed)
+            for key, model, kind, text, made, packed in rows:
+                yield StoreEntry(key or b"", cards.get(model), kind or "", text or "", made, packed)
 
 
 def _text(data: bytes) -> str:

@@ -6,14 +6,13 @@ from typing import Any
 
 import click
 
-from ragworth.cli.call_shards import merge, plan_shards, run_shard
 from ragworth.cli.output import LOOKS, OutputTable, emit, output_format
 from ragworth.errors import StoreError, format_count
 
 
-@click.group("calls", short_help="Show, export, clean up or verify a call store; run calls in shards.")
+@click.group("calls", short_help="Show, export, verify, merge or clean up call stores.")
 def command() -> None:
-    """Show, export, prune or verify a store of calls; plan, run and merge calls in shards."""
+    """Show, export, verify, merge or prune stores of calls."""
 
 
 @command.command("show", short_help="Summarize a store.")
@@ -63,7 +62,7 @@ def show(store: str, look: str | None, output: str | None) -> None:
 @click.argument("store")
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to this file instead of the terminal.")
 def export(store: str, output: str | None) -> None:
-    """Write every call with its prompt, response and model, one JSON object per line.
+    """Write every call with its prompt, response and model, one JSON object per line. Damaged calls are left out.
 
     \b
     ragworth calls export calls.sqlite -o calls.jsonl
@@ -86,6 +85,8 @@ def export(store: str, output: str | None) -> None:
 def verify(store: str) -> None:
     """Check the file, every response, and that each belongs to its request. Exit code 2 on damage.
 
+    Damaged responses are never used: the model is asked again.
+
     \b
     ragworth calls verify calls.sqlite
     """
@@ -96,9 +97,9 @@ def verify(store: str) -> None:
     if result.problems:
         shown = tuple(result.problems[:5])
         remedies = {
-            "file": f"ragworth calls prune {store} --damaged makes a new file of all that can be read",
-            "call": f"ragworth calls prune {store} --damaged takes out what is damaged, to be asked again",
-            "segment": f"remove the named files in {store}.shards and merge their plans again",
+            "file": f"ragworth calls merge NEW.sqlite {store} copies everything readable to a new store",
+            "answer": "run the same command again: it asks again for what is damaged",
+            "prompt": f"ragworth calls prune {store} --prompts; the answers are used as before",
             "card": "ask the model again over this store; its answers are used as before",
         }
         raise StoreError(
@@ -111,6 +112,30 @@ def verify(store: str) -> None:
     click.echo(f"{result.calls:,} calls are sound{rest}.")
 
 
+@command.command("merge", short_help="Add the calls of other stores to a store.")
+@click.argument("store")
+@click.argument("others", nargs=-1, required=True)
+def merge(store: str, others: tuple[str, ...]) -> None:
+    """Add the responses of OTHERS to STORE, for calls made on several machines. A response that is there stays.
+
+    A new STORE gets everything readable from a damaged file.
+
+    \b
+    ragworth calls merge calls.sqlite machine-1.sqlite machine-2.sqlite
+    """
+    from ragworth.calls import maintenance
+    from ragworth.calls.store import Store
+
+    with Store(store) as target:
+        for other in others:
+            with _open_store(other) as source:
+                done = maintenance.merge(target, source)
+            left_out = f", {done.damaged:,} damaged and left out" if done.damaged else ""
+            click.echo(f"{other}: {done.added:,} added, {done.present:,} already there{left_out}")
+            if done.unreadable:
+                click.echo(f"note: {other} is damaged; its unreadable parts are missing in {store}", err=True)
+
+
 @command.command("prune", short_help="Delete calls from a store.")
 @click.argument("store")
 @click.option("--model", default="", help="Only calls to this model or backend.")
@@ -120,7 +145,6 @@ def verify(store: str) -> None:
 @click.option("--older-than", type=click.FloatRange(0), metavar="DAYS", help="Only calls at least this many days old.")
 @click.option("--errors", is_flag=True, help="Delete errors instead of responses.")
 @click.option("--prompts", is_flag=True, help="Delete only the prompts; responses are kept and still found.")
-@click.option("--damaged", is_flag=True, help="Delete only what verify reports as damaged.")
 @click.option("--dry-run", is_flag=True, help="Only print how many.")
 @click.option("--yes", is_flag=True, help="Don't ask for confirmation.")
 def prune(
@@ -130,26 +154,19 @@ def prune(
     older_than: float | None,
     errors: bool,
     prompts: bool,
-    damaged: bool,
     dry_run: bool,
     yes: bool,
 ) -> None:
     """Delete the calls that match all given conditions. They will be made and paid for again when needed.
 
-    --damaged also repairs a damaged file: it writes all readable responses to a new file and keeps the old one
-    under another name.
-
     \b
     ragworth calls prune calls.sqlite --model old-model --dry-run
     ragworth calls prune calls.sqlite --errors --yes
-    ragworth calls prune calls.sqlite --damaged
     """
     from ragworth.calls import maintenance
 
-    choice = maintenance.CallFilter(model, kind or "", older_than, errors, prompts, damaged)
-    if damaged and choice == maintenance.CallFilter(damaged=True) and _rebuild(store, dry_run, yes):
-        return
-    what = "damaged calls" if damaged else "prompts" if prompts else "errors" if errors else "calls"
+    choice = maintenance.CallFilter(model, kind or "", older_than, errors, prompts)
+    what = "prompts" if prompts else "errors" if errors else "calls"
     with _open_store(store) as found:
         number = maintenance.prune(found, choice, dry=True)
         if older_than is not None and (ahead := maintenance.count_future_dates(found)):
@@ -164,28 +181,6 @@ def prune(
         if not yes:
             click.confirm(f"Take {number:,} {what} out of {store}?", abort=True)
         click.echo(f"{maintenance.prune(found, choice, dry=False):,} {what} taken out.")
-
-
-for part in (plan_shards, run_shard, merge):
-    command.add_command(part)
-
-
-def _rebuild(store: str, dry_run: bool, yes: bool) -> bool:
-    """Rebuild a store whose file is damaged; False where the file is whole and only rows may be damaged."""
-    from ragworth.calls.salvage import is_damaged, rebuild
-
-    with _open_store(store) as found:
-        if not is_damaged(found):
-            return False
-        if dry_run:
-            click.echo("The file itself is damaged. All that can be read would go into a new one.")
-            return True
-        if not yes:
-            click.confirm(f"The file {store} is damaged. Make a new one of all that can be read?", abort=True)
-        made = rebuild(found)
-    kept = f"{format_count(made.answers, 'answer')} and {format_count(made.errors, 'error')}"
-    click.echo(f"{kept} are in the new file; the damaged one is {made.damaged}.")
-    return True
 
 
 def _open_store(store: str) -> Any:

@@ -150,9 +150,8 @@ def report_job(work: Any, given: CallOptions) -> Iterator[None]:
         if work.watcher is not None:
             work.watcher.done(work.tally)
     tally = work.tally
-    late = [note for note in work.warnings if note not in work.card.notes]
-    for note in [*([work.note] if work.note else []), *late]:
-        if not given.quiet:
+    for note in work.notes:
+        if not given.quiet and note not in work.card.notes:
             click.echo(f"note: {printable(note)}", err=True)
     if work.stopped:
         raise JobStopped(

@@ -38,12 +38,7 @@ class RemoteArguments:
     def localise(self, arguments: list[str]) -> list[str]:
         """The arguments with paths on this machine in the place of addresses."""
         outputs = (*OUTPUTS, *OUTPUTS_OF.get(arguments[0], ()))
-        kept = _shard_places(arguments)
-        options = ["", *arguments]
-        return [
-            text if number in kept else self._local(text, before, outputs)
-            for number, (before, text) in enumerate(zip(options, arguments, strict=False))
-        ]
+        return [self._local(text, before, outputs) for before, text in zip(["", *arguments], arguments, strict=False)]
 
     def _local(self, text: str, before: str, outputs: Sequence[str]) -> str:
         found = ADDRESS.fullmatch(text)
@@ -55,7 +50,7 @@ class RemoteArguments:
             raise InputError(
                 f"{option if option in LOCAL_ONLY else 'the store'} is an address",
                 expected="a path on this machine",
-                remedy="share calls with `calls plan`",
+                remedy="add the calls of another machine with `calls merge`",
             )
         if option in outputs:
             place = Path(tempfile.mkdtemp(prefix="ragworth-output-")) / remote.name
@@ -74,13 +69,3 @@ class RemoteArguments:
         for mirror in self.mirrors:
             if number := mirror.send():
                 click.echo(f"{number:,} new or changed files of {mirror.remote} uploaded", err=True)
-
-
-def _shard_places(arguments: Sequence[str]) -> set[int]:
-    """Where the arguments have the folder of a plan, which the commands for shards read and write as it is."""
-    if arguments[0] != "calls" or not arguments[1:]:
-        return set()
-    if arguments[1] in ("run-shard", "merge"):
-        return {2}
-    before = enumerate(["", *arguments])
-    return {number for number, text in before if text in ("-o", "--output")} if arguments[1] == "plan" else set()

@@ -1,37 +1,68 @@
-"""Check the numbers a backend returns before they are stored.
+"""Check a response: when a model gave it, before it is stored, and whenever it is read from a store.
 
-A backend may be third-party, and an endpoint's numbers come from elsewhere. A response with impossible values becomes
-the failure ``malformed``. A response with an impossible cost was still paid for, so it is stored with an unknown cost
-of 0; a budget counts an estimate instead (`ragworth.calls.budget.unreported_tokens`).
+A backend may be third-party, an endpoint's numbers come from elsewhere, and a store may be damaged. A response that no
+model can give becomes the failure ``malformed``. A response with an impossible cost was still paid for, so it is stored
+with an unknown cost of 0; a budget counts an estimate instead (`ragworth.calls.budget.unreported_tokens`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 from itertools import pairwise
 from math import inf, isfinite
 
-from ragworth.llm.contract import MAX_PROBABILITY_MASS, Choose, Chosen, Failure, Request, Response, Scored, Trace
+from ragworth.llm.contract import (
+    MAX_PROBABILITY_MASS,
+    Choose,
+    Chosen,
+    Failure,
+    Generate,
+    Generated,
+    Request,
+    Response,
+    Scored,
+    Trace,
+)
 
-_IMPOSSIBLE = Failure("malformed", "a number in the response is not finite, or no probability")
-_TOO_MUCH = Failure("malformed", "the probabilities of the labels sum to more than 1")
+TYPE_PROBLEM = "a value in the response has the wrong type"
+NUMBER_PROBLEM = "a number in the response is not finite, or no probability"
+MASS_PROBLEM = "the probabilities of the labels sum to more than 1"
+LENGTH_PROBLEM = "lists in the response have the wrong length"
 
 
-def check_outcome(request: Request, outcome: Response | Failure) -> Response | Failure:
-    """Return the outcome, or a failure if its numbers are impossible."""
+def check_outcome(request: Request | None, outcome: Response | Failure) -> Response | Failure:
+    """Return the outcome, or a failure if no model can give it. ``request``: None if it is unknown."""
     if isinstance(outcome, Failure):
         return outcome
-    if isinstance(outcome, Chosen):
-        if not all(0 <= value <= 1 + 1e-6 for part in outcome[:3] for value in part):
-            return _IMPOSSIBLE
-        if outcome.mass > MAX_PROBABILITY_MASS and isinstance(request, Choose) and _exclude_each_other(request.labels):
-            return _TOO_MUCH
-    else:
-        traces = [outcome.trace] if isinstance(outcome, Scored) else [output.trace for output in outcome.outputs]
-        if not all(_is_possible(trace) for trace in traces if trace):
-            return _IMPOSSIBLE
+    try:
+        problem = _find_problem(request, outcome)
+    except (TypeError, ValueError, AttributeError):
+        problem = TYPE_PROBLEM
+    if problem:
+        return Failure("malformed", problem)
     usage = outcome.usage.bounded()
     return outcome if usage is outcome.usage else outcome._replace(usage=usage)
+
+
+def _find_problem(request: Request | None, response: Response) -> str:
+    """What is wrong with a response; empty if nothing."""
+    if isinstance(response, Chosen):
+        return _find_choice_problem(request if isinstance(request, Choose) else None, response)
+    if isinstance(response, Scored):
+        return _find_trace_problem(response.trace) if response.trace.tokens else LENGTH_PROBLEM
+    return _find_text_problem(request if isinstance(request, Generate) else None, response)
+
+
+def _find_choice_problem(request: Choose | None, chosen: Chosen) -> str:
+    probabilities, low, high, estimator, _ = chosen
+    if not isinstance(estimator, str):
+        return TYPE_PROBLEM
+    if not len(probabilities) == len(low) == len(high) == len(request.labels if request else probabilities):
+        return LENGTH_PROBLEM
+    if not all(0 <= value <= 1 + 1e-6 for part in (probabilities, low, high) for value in part):
+        return NUMBER_PROBLEM
+    too_much = chosen.mass > MAX_PROBABILITY_MASS and request is not None and _exclude_each_other(request.labels)
+    return MASS_PROBLEM if too_much else ""
 
 
 def _exclude_each_other(labels: tuple[str, ...]) -> bool:
@@ -40,14 +71,29 @@ def _exclude_each_other(labels: tuple[str, ...]) -> bool:
     return not any(after.startswith(before) for before, after in pairwise(ordered))
 
 
-def _is_possible(trace: Trace) -> bool:
-    bounds = (value for pair in trace.bounds or () for value in pair)
-    return (
-        all(-inf < value <= 0.01 for value in trace.logprobs)
-        and _all_finite(trace.entropies or ())
-        and _all_finite(bounds)
+def _find_text_problem(request: Generate | None, generated: Generated) -> str:
+    outputs = generated.outputs
+    if not all(isinstance(output.text, str) and isinstance(output.finish, str) for output in outputs):
+        return TYPE_PROBLEM
+    if not 1 <= len(outputs) <= (request.n if request else len(outputs)):
+        return LENGTH_PROBLEM
+    traces = [output.trace for output in outputs]
+    if request is not None and request.detail != "text" and None in traces:
+        return TYPE_PROBLEM
+    return next(filter(None, (_find_trace_problem(trace) for trace in traces if trace is not None)), "")
+
+
+def _find_trace_problem(trace: Trace) -> str:
+    tokens, logprobs, entropies, bounds, ids = trace
+    if not all(isinstance(token, str) for token in tokens):
+        return TYPE_PROBLEM
+    columns: Iterable[Sized | None] = (logprobs, entropies, bounds, ids)
+    if any(column is not None and len(column) != len(tokens) for column in columns):
+        return LENGTH_PROBLEM
+    possible = (
+        all(-inf < value <= 0.01 for value in logprobs)
+        and all(map(isfinite, entropies or ()))
+        and all(isfinite(value) for pair in bounds or () for value in pair)
+        and all(number >= 0 for number in ids or ())
     )
-
-
-def _all_finite(values: Iterable[float]) -> bool:
-    return all(map(isfinite, values))
+    return "" if possible else NUMBER_PROBLEM

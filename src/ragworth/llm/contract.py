@@ -113,12 +113,15 @@ class Usage(NamedTuple):
     """Control tokens spelt out in the prompt's text, and broken up."""
     limit: int = 0
     """The context length that the passages were truncated to."""
+    model: str = ""
+    """The name under which an endpoint answered; empty if it gave none."""
 
     def bounded(self) -> Usage:
         """Replace impossible numbers, which a server may send, with 0, for an unknown cost."""
-        counts = (*self[:2], *self[3:])
+        counts = (*self[:2], *self[3:6])
         if (
             set(map(type, counts)) == {int}
+            and type(self.model) is str
             and min(counts) >= 0
             and max(counts) <= MAX_TOKENS
             and type(self.seconds) is float
@@ -126,7 +129,9 @@ class Usage(NamedTuple):
         ):
             return self
         prompt, new, *rest = (_bounded_or_zero(value, MAX_TOKENS, int) for value in counts)
-        return Usage(prompt, new, _bounded_or_zero(self.seconds, MAX_SECONDS, float), *rest)
+        cut, defused, limit = rest
+        seconds = _bounded_or_zero(self.seconds, MAX_SECONDS, float)
+        return Usage(prompt, new, seconds, cut, defused, limit, str(self.model))
 
 
 N = TypeVar("N", int, float)

@@ -133,7 +133,7 @@ def test_opening_sends_nothing_and_needs_h11(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_azure_is_asked_for_deployments_which_it_does_not_list() -> None:
-    for host, warnings in (("a.openai.azure.com", ()), ("a.example.com", ("odd",))):
+    for host, warnings in (("a.openai.azure.com", ()), ("a.example.com", ("the endpoint of mine odd",))):
         model = open_model(f"mine@https://{host}/openai/v1")
         model._facts = EndpointFacts(RequestFormat(True), warnings=("odd",))
         assert model.warnings == warnings

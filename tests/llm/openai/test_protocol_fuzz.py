@@ -153,7 +153,7 @@ def test_whatever_is_changed_it_is_an_answer_or_a_failure(
     assert "NaN" not in text
     assert "Infinity" not in text
     assert response_from_json(name, text) == outcome
-    assert all(0 <= number < 2**40 for number in outcome.usage)
+    assert all(0 <= number < 2**40 for number in outcome.usage[:-1])
 
 
 @pytest.mark.parametrize("traits", KINDS, ids=lambda traits: f"{traits.kind}{'' if traits.chat else ' without chats'}")

@@ -53,11 +53,7 @@ def run_task_stage(
         work = partial(run_task, task, items, job)
         found, facts = run_metered(job, name, watching, work) if job is not None else (work(), {})
         notes = [*found.notes, *([note(found.frame)] if note is not None else [])]
-        if job is not None:
-            notes += [
-                *([job.note] if job.note else []),
-                *(f"the endpoint of {job.card.name} {each}" for each in job.warnings),
-            ]
+        notes += job.notes if job is not None else ()
         lasting = job is None or not may_succeed_later(facts)
         frames = {"said": found.frame, **(more(found) if more is not None else {})}
         return StageResult(frames, {**facts, "notes": notes}, lasting=lasting)

@@ -9,7 +9,7 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from ragworth.llm.contract import Failure
 from ragworth.llm.openai.api_key import ApiKey
@@ -24,7 +24,7 @@ from ragworth.llm.openai.errors import (
     parse_reply,
 )
 from ragworth.llm.openai.loop import EventLoopThread
-from ragworth.llm.openai.protocol import NO_COUNTS, TokenCounts, read_counts
+from ragworth.llm.openai.protocol import NO_COUNTS, TokenCounts, read_counts, read_model_name
 from ragworth.llm.openai.rate_limit import (
     PausedTooLong,
     RateLimiter,
@@ -72,10 +72,20 @@ class RequestTimer:
         """The tokens of all replies, as far as they are reported."""
         self.wasted = NO_COUNTS
         """Those of replies that couldn't be used."""
+        self.model = ""
+        """The name under which the last reply came."""
 
     @property
     def seconds(self) -> float:
         return 0.0 if self.began is None else time.monotonic() - self.began
+
+
+class UsableReply(NamedTuple, Generic[T]):
+    """What was read from a reply, its tokens, and the name of the model that the endpoint says answered."""
+
+    result: T
+    spent: TokenCounts
+    model: str
 
 
 class AttemptFailed(Exception):  # noqa: N818 (it may come right yet)
@@ -170,10 +180,11 @@ class EndpointChannel:
             place = place or await pace.enter(call.cost, again=True)
             attempts.began, attempts.waiting = place.began, False
             try:
-                result, spent = await self._attempt(call, read)
-                self._charge(attempts.turn, pace, place, spent)
+                reply = await self._attempt(call, read)
+                self._charge(attempts.turn, pace, place, reply.spent)
+                attempts.turn.model = reply.model or attempts.turn.model
                 pace.faster()
-                return result
+                return reply.result
             except AttemptFailed as setback:
                 failed = setback
                 self._charge(attempts.turn, pace, place, failed.spent)
@@ -197,8 +208,8 @@ class EndpointChannel:
         if any(spent):
             pace.correct(place, sum(spent))
 
-    async def _attempt(self, call: HttpRequest, read: Callable[[Any], T]) -> tuple[T, TokenCounts]:
-        """Make one attempt: the result of ``read``, and the tokens used."""
+    async def _attempt(self, call: HttpRequest, read: Callable[[Any], T]) -> UsableReply[T]:
+        """Make one attempt."""
         content = encode_body(call.body)
         try:
             reply = await self._connections.send(call.url, content, MAX_REPLY)
@@ -214,7 +225,7 @@ class EndpointChannel:
             return await asyncio.to_thread(self._understood, reply, read)
         return self._understood(reply, read)
 
-    def _understood(self, reply: HttpReply, read: Callable[[Any], T]) -> tuple[T, TokenCounts]:
+    def _understood(self, reply: HttpReply, read: Callable[[Any], T]) -> UsableReply[T]:
         text = reply.body.decode("utf-8", "replace")
         try:
             if not 200 <= reply.status < 300:
@@ -225,7 +236,7 @@ class EndpointChannel:
         try:
             if self._secret is not None:
                 value = self._secret.redact(value, text)
-            return read(value), read_counts(value)
+            return UsableReply(read(value), read_counts(value), read_model_name(value))
         except RecursionError:
             raise AttemptFailed(malformed_reply("the reply is nested too deeply"), most=MALFORMED_RETRIES) from None
         except EndpointError as cause:

@@ -101,11 +101,11 @@ class OpenAIModel:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What makes responses differ from what was asked for, as far as known."""
+        """What makes responses differ from what was asked for, as far as known, in sentences."""
         # Azure lists models, but is asked for deployments, which have names of their own.
         has_own_names = self.address.host.endswith(".azure.com")
         known = () if self._facts is None or has_own_names else self._facts.warnings
-        return (*known, *self._refused.notes)
+        return tuple(f"the endpoint of {self.address.model} {each}" for each in (*known, *self._refused.notes))
 
     def generate(self, requests: Sequence[Generate]) -> list[Generated | Failure]:
         """Generate texts. Uses the endpoint's own count of tokens, or 0 if it gives none."""

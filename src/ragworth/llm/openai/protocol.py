@@ -36,6 +36,9 @@ LOWEST_TEMPERATURE = 0.01
 MAX_STEPS, MAX_TOP = 200_000, 1000
 """Maximum plausible tokens of a text, and likeliest ones at each position."""
 
+MAX_NAME = 200
+"""Maximum characters of a model's name that are read."""
+
 _REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "thinking")
 
 S = TypeVar("S", bound=Sized)
@@ -276,6 +279,12 @@ def read_counts(value: Any) -> TokenCounts:
     prompt, new = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
     reasoning, unlisted = _hidden_reasoning(usage), _beyond_parts(usage)
     return TokenCounts(prompt, new + (unlisted or (reasoning if reasoning > new else 0)))
+
+
+def read_model_name(value: Any) -> str:
+    """The name of the model that the endpoint says answered; empty if it gives none."""
+    name = value.get("model") if isinstance(value, dict) else None
+    return replace_surrogates(name[:MAX_NAME]) if isinstance(name, str) else ""
 
 
 def _hidden_reasoning(usage: dict[str, Any]) -> int:

@@ -272,7 +272,7 @@ class EndpointRequest:
         """The cost of the request: its replies, and those that couldn't be used before them. Unknown is 0."""
         limit, wasted = self.facts.context_length if cut else None, self.line.turn.wasted
         read, written = read and read + wasted.prompt, written and written + wasted.new
-        return Usage(read, written, self.line.turn.seconds, cut, limit=limit or 0)
+        return Usage(read, written, self.line.turn.seconds, cut, limit=limit or 0, model=self.line.turn.model)
 
     def _chosen(self, request: Choose, shares: LabelShares, before: int, cut: int) -> Chosen:
         usage = self._usage(before, 1, cut)

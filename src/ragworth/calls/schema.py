@@ -1,18 +1,20 @@
-"""The schema of a store: its migrations, and bringing a file up to date."""
+"""The tables of a store, and whether a file has them."""
 
 from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
-from functools import lru_cache
+from functools import cache
 
 from ragworth.errors import StoreError
 
 APPLICATION_ID = 0x72677774
 """Marks a SQLite file as ours."""
 
-MIGRATIONS: tuple[str, ...] = (
-    """
+SCHEMA_VERSION = 2
+"""Stores of another version are refused. Raise it with every change of `SCHEMA`."""
+
+SCHEMA = """
     CREATE TABLE models (
         number INTEGER PRIMARY KEY,
         digest BLOB NOT NULL UNIQUE,
@@ -26,8 +28,7 @@ MIGRATIONS: tuple[str, ...] = (
         prompt_tokens INTEGER NOT NULL,
         new_tokens INTEGER NOT NULL,
         seconds REAL NOT NULL,
-        made REAL NOT NULL,
-        seal BLOB NOT NULL
+        made REAL NOT NULL
     ) WITHOUT ROWID;
     CREATE TABLE requests (
         key BLOB PRIMARY KEY,
@@ -47,13 +48,11 @@ MIGRATIONS: tuple[str, ...] = (
         host TEXT NOT NULL,
         since REAL NOT NULL
     );
-    """,
-)
-"""Only ever append; a store records how many it has applied."""
+"""
 
 
 def prepare_file(db: sqlite3.Connection, file: str) -> None:
-    """Create or migrate the tables; reject other files and later versions."""
+    """Create the tables in an empty file; reject other files and versions."""
     db.execute("BEGIN")  # one snapshot: another process may be creating them
     (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
     (version,) = db.execute("PRAGMA user_version").fetchone()
@@ -61,58 +60,57 @@ def prepare_file(db: sqlite3.Connection, file: str) -> None:
     db.execute("COMMIT")
     if tables and mark != APPLICATION_ID:
         raise StoreError("this SQLite file is not a store of calls", file=file)
-    if version > len(MIGRATIONS):
+    if tables and version != SCHEMA_VERSION:
         raise StoreError(
-            f"it was written by a later version of ragworth (schema {version}, known up to {len(MIGRATIONS)})",
+            f"it was written by another version of ragworth (schema {version})",
             file=file,
-            remedy="update ragworth, or name another store",
+            expected=f"schema {SCHEMA_VERSION}",
+            remedy="use that version of ragworth, or name another store",
         )
-    _check_schema(db, file, version if tables else 0)
+    if tables:
+        _check_schema(db, file)
     db.execute("PRAGMA trusted_schema = OFF")
     db.execute("PRAGMA synchronous = FULL")
-    if version < len(MIGRATIONS):
+    if not tables:
         db.execute("PRAGMA journal_mode = WAL")
-        _migrate(db)
+        _create_tables(db)
 
 
-def _check_schema(db: sqlite3.Connection, file: str, version: int) -> None:
+def _check_schema(db: sqlite3.Connection, file: str) -> None:
     """Reject tables whose schema isn't ours, and triggers."""
     rows = db.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
-    found = {name: " ".join(str(sql).split()) for kind, name, sql in rows if kind in ("table", "view")}
+    tables = {name: " ".join(str(sql).split()) for kind, name, sql in rows if kind in ("table", "view")}
     foreign = [f"the {kind} {name!r}" for kind, name, _ in rows if kind == "trigger"]
-    expected = schema_after(MIGRATIONS[: max(0, version)])
-    foreign += [f"another form of {name!r}" for name in expected if found.get(name) != expected[name]]
-    if version < 0 or foreign:
+    foreign += [f"another form of {name!r}" for name, sql in _expected_tables().items() if tables.get(name) != sql]
+    if foreign:
         raise StoreError(
-            f"its schema was changed by another program: it has {', '.join(foreign) or f'the version {version}'}",
+            f"its schema was changed by another program: it has {', '.join(foreign)}",
             file=file,
             expected="the tables that ragworth creates",
             remedy="use another store, or an earlier copy",
         )
 
 
-def _migrate(db: sqlite3.Connection) -> None:
-    """Apply missing migrations atomically; another process may have done so meanwhile."""
+def _create_tables(db: sqlite3.Connection) -> None:
+    """Create all tables atomically, unless another process has done so meanwhile."""
     db.execute("BEGIN EXCLUSIVE")
     try:
-        (version,) = db.execute("PRAGMA user_version").fetchone()
-        for step in MIGRATIONS[version:]:
-            for statement in step.split(";"):
-                if statement.strip():
-                    db.execute(statement)
+        (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        for statement in SCHEMA.split(";") if not tables else ():
+            if statement.strip():
+                db.execute(statement)
         db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        db.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+        db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     except BaseException:
         db.execute("ROLLBACK")
         raise
     db.execute("COMMIT")
 
 
-@lru_cache(maxsize=4)
-def schema_after(steps: tuple[str, ...]) -> dict[str, str]:
-    """Tables of a store after these migrations: SQL by name."""
+@cache
+def _expected_tables() -> dict[str, str]:
+    """SQL of the tables by name."""
     with closing(sqlite3.connect(":memory:")) as db:
-        for step in steps:
-            db.executescript(step)
+        db.executescript(SCHEMA)
         rows = db.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()
     return {name: " ".join(sql.split()) for name, sql in rows}
