@@ -461,6 +461,17 @@ def test_utility_of_judgments(desk: Desk) -> None:
     assert [row["utility"] for row in rows] == [-0.75, -0.125, -0.875]
 
 
+def test_utility_and_scores_say_which_p_they_read(desk: Desk) -> None:
+    table = "query,passage,aspect,value,status,source\n"
+    for passage, p in (("p1", "calibrated p (log-odds / 2)"), ("p2", "raw p")):
+        table += f'q1,{passage},abstention,0.5,ok,"m · abstention@1 · first-token, {p}"\n'
+    files = [desk.save("abstention.csv", table), desk.save("qrels.txt", "q1 0 p1 1\nq1 0 p2 0\n")]
+    run = desk.save("run.txt", "q1 Q0 p1 1 2 x\nq1 Q0 p2 2 1 x\n")
+    note = "p_abstain is the calibrated p (log-odds / 2) of 1 passage, the raw p of 1 passage"
+    for done in (desk("utility", *files), desk("score", run, "--judgments", files[0], "-q", files[1], "-m", "UDCG@2")):
+        assert note in " ".join(fine(done).stderr.split())
+
+
 def test_utility_of_passages_without_a_label_is_told(desk: Desk) -> None:
     abstention, labels = judged(desk)
     assert "1 of 3 passages has no relevance label and counts" in desk("utility", abstention, labels).stderr

@@ -25,6 +25,7 @@ def command(judgments: tuple[str, ...], rel: float, output: str | None, look: st
     from ragworth import formats
     from ragworth.errors import TableError, format_count
     from ragworth.metrics.passage_utility import utilities
+    from ragworth.metrics.reader_judgments import abstention_notes
     from ragworth.tables import Judgments
 
     table = Judgments.concat([formats.read_judgments(path) for path in judgments])
@@ -43,6 +44,8 @@ def command(judgments: tuple[str, ...], rel: float, output: str | None, look: st
     share = (pl.col("passages") / frame.height).alias("share")
     short = short.with_columns(share).select("class", "passages", "share", "mean utility").sort("class")
     print_rows(frame, look, short, output)
+    for note in abstention_notes(table):
+        click.echo(f"note: {note}", err=True)
     if unlabelled:
         words = f"{unlabelled:,} of {passages} {'has' if unlabelled == 1 else 'have'}"
         click.echo(f"note: {words} no relevance label and count{'s' * (unlabelled == 1)} as irrelevant", err=True)
