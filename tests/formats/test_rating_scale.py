@@ -1,4 +1,4 @@
-"""Files of ratings are refused, with their line, where a rating is off the scale."""
+"""Files of ratings and labels are refused, with their line, where one is off the scale."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from ragworth.errors import FormatError, TableError
-from ragworth.formats import read_ratings
+from ragworth.formats import read_judgments, read_ratings
 
 FILES = {
     "ratings": "q s1 d 5\n\nq s2 d {}\n",
@@ -55,3 +55,30 @@ def test_plain_qrels_are_no_ratings(name: str, text: str, tmp_path: Path) -> Non
     (tmp_path / name).write_text(text)
     with pytest.raises((FormatError, TableError), match=r"looks like a TREC qrels file|needs a 'subquestion' column"):
         read_ratings(tmp_path / name)
+
+
+LABELS = {
+    "qrels": "q 0 a {}\n\nq 0 b {}\n",
+    "qrels.csv": "query,passage,value\nq,a,{}\n\nq,b,{}\n",
+    "qrels.jsonl": '{{"query": "q", "passage": "a", "value": {}}}\n\n{{"query": "q", "passage": "b", "value": {}}}\n',
+    "beir/qrels/test.tsv": "query-id\tcorpus-id\tscore\nq\ta\t{}\nq\tb\t{}\n",
+    "qrels.json": '{{"q": {{"a": {}, "b": {}}}}}',
+}
+
+
+@pytest.mark.parametrize("name", LABELS)
+def test_labels_beyond_all_scales(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    spec = f"beir:{path}" if name.endswith("tsv") else f"pytrec_eval:{path}" if name.endswith("json") else path
+    line = {"qrels.csv": 4, "qrels.json": None}.get(name, 3)
+    path.write_text(LABELS[name].format(1, 1_000_000))
+    with pytest.raises(FormatError, match="the label is 1,000,000") as error:
+        read_judgments(spec)
+    assert (error.value.file, error.value.line) == (str(path), line)
+    path.write_text(LABELS[name].format(3, 92))
+    (note,) = read_judgments(spec).notes
+    assert f"{path}{f', line {line}' if line else ''}: the label is 92, and no other is above 3" in note
+    for low, high in ((1, 10), (-5, 4), (60, 100), (0, 100)):
+        path.write_text(LABELS[name].format(low, high))
+        assert read_judgments(spec).notes == ()

@@ -14,7 +14,9 @@ from ragworth.formats.columns import skipped_note
 from ragworth.formats.contract import Format, LoadedCollection
 from ragworth.formats.csv import read_csv
 from ragworth.formats.files import PathOrStr, run_name
+from ragworth.formats.frames import line_of_row
 from ragworth.formats.jsonl import read_texts
+from ragworth.formats.rating_scale import check_labels
 from ragworth.tables import Judgments
 
 
@@ -58,7 +60,8 @@ def read_qrels(path: PathOrStr, *, skip_bad_lines: bool = False) -> Judgments:
     frame, bad = read_csv(file, required={"score"}, skip_bad_lines=skip_bad_lines)
     if "score" in frame.columns and not {"value", "rank"} & set(frame.columns):  # with ranks, it is a run
         frame = frame.rename({"score": "value"})
-    return Judgments(frame, source=str(file), notes=skipped_note(file, bad))
+    judgments = Judgments(frame, source=str(file), notes=skipped_note(file, bad))
+    return check_labels(judgments, file, lambda row: line_of_row(file, frame.height, row))
 
 
 def load(path: PathOrStr, *, skip_bad_lines: bool = False) -> LoadedCollection:

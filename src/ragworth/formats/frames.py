@@ -16,7 +16,7 @@ from ragworth.formats.contract import FileSample, Format, LoadedCollection
 from ragworth.formats.csv import read_csv, read_text_csv
 from ragworth.formats.files import PathOrStr, create_file, open_file, run_name
 from ragworth.formats.pipes import can_read_again
-from ragworth.formats.rating_scale import check_ratings
+from ragworth.formats.rating_scale import check_labels, check_ratings
 from ragworth.formats.spreadsheet import write_csv
 from ragworth.tables import Contexts, Judgments, Ratings, Table, parts
 from ragworth.tables.coercion import ID_ALIASES, find_id_column
@@ -73,12 +73,12 @@ def _distance_note(frame: pl.DataFrame, path: PathOrStr) -> tuple[str, ...]:
     )
 
 
-def _line_of(path: PathOrStr, frame: pl.DataFrame, row: int) -> int | None:
-    """The line of a row of a CSV file; None in Parquet, and where rows were skipped."""
+def line_of_row(path: PathOrStr, height: int, row: int) -> int | None:
+    """The line of a row of a CSV file; None in Parquet, and where rows were skipped or a row is several judgments."""
     if ".parquet" in Path(path).suffixes or not can_read_again(path):
         return None
     lines = read_text_csv(path).line
-    return int(lines[row]) if len(lines) == frame.height else None
+    return int(lines[row]) if len(lines) == height and row < height else None
 
 
 def _table_reader(table: type[T]) -> Callable[..., T]:
@@ -87,8 +87,10 @@ def _table_reader(table: type[T]) -> Callable[..., T]:
         if not frame.height:
             raise FormatError("no rows: the file is empty", file=str(path), expected=f"a {table.name} table")
         found = table(frame, source=str(path), notes=notes)
+        if isinstance(found, Judgments):
+            check_labels(found, path, lambda row: line_of_row(path, frame.height, row))
         if table is Ratings:
-            check_ratings(found.frame["value"], path, lambda row: _line_of(path, frame, row))
+            check_ratings(found.frame["value"], path, lambda row: line_of_row(path, frame.height, row))
         return found
 
     read.__doc__ = f"{table.name.capitalize()} in long form."

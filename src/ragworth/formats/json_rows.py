@@ -9,7 +9,7 @@ from ragworth.errors import BadLine, FormatError
 from ragworth.formats.columns import skipped_note
 from ragworth.formats.fields import FIELDS
 from ragworth.formats.files import PathOrStr, run_name
-from ragworth.formats.rating_scale import check_ratings
+from ragworth.formats.rating_scale import check_labels, check_ratings
 from ragworth.tables import Contexts, Judgments, Ratings, Table
 from ragworth.tables.coercion import ID_ALIASES, to_frame
 from ragworth.tables.contexts import MAYBE_SYSTEMS
@@ -66,6 +66,8 @@ def read_table_rows(
         every.setdefault("value")  # a row without a value may omit it
     frame = to_frame({name: [row.get(name) for row in rows] for name in every}, source=str(path))
     found = table(frame, source=str(path), notes=skipped_note(path, bad))
+    if isinstance(found, Judgments):
+        check_labels(found, path, lambda row: places[row] if len(found) == len(places) else None)
     if table is Ratings:
         check_ratings(found.frame["value"], path, lambda row: places[row])
     return found

@@ -18,6 +18,7 @@ from ragworth.formats.document_rows import are_splits, find_rows
 from ragworth.formats.files import PathOrStr, run_name
 from ragworth.formats.json_rows import RELEVANCE, are_label_rows, are_run_rows, read_run_rows, read_table_rows
 from ragworth.formats.log_files import read_document
+from ragworth.formats.rating_scale import check_labels
 from ragworth.tables import Contexts, Judgments
 from ragworth.tables.coercion import ID_ALIASES
 from ragworth.tables.ranking import Ties
@@ -117,7 +118,8 @@ def read_judgments(path: PathOrStr, *, skip_bad_lines: bool = False) -> Judgment
         found = f"the labels are {len(fractions):,} different fractions, such as {fractions[0]}"
         notes = (*notes, f"{path}: {found}; check that this isn't a run")
     names = ("query", "passage", "relevance")
-    return Judgments([dict(zip(names, row, strict=True)) for row in rows], source=str(path), notes=notes)
+    judgments = Judgments([dict(zip(names, row, strict=True)) for row in rows], source=str(path), notes=notes)
+    return check_labels(judgments, path, lambda row: None)
 
 
 def _only_set(path: PathOrStr, document: dict[str, Any]) -> dict[str, Any]:

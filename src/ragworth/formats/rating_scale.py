@@ -1,4 +1,4 @@
-"""The scale of ratings in files: whole numbers from 0 to 5."""
+"""The scales of ratings and labels in files: whole numbers from 0 to 5, and numbers up to 100."""
 
 from __future__ import annotations
 
@@ -8,9 +8,17 @@ import polars as pl
 
 from ragworth.errors import FormatError, format_count
 from ragworth.formats.files import PathOrStr
+from ragworth.tables import Judgments
 
 LOWEST, HIGHEST = 0, 5
 EXPECTED = f"a whole number from {LOWEST} to {HIGHEST}"
+
+HIGHEST_LABEL = 100
+OUTLIER = 10
+"""A label that is higher, and more than this many times as high as the next, may be a mistake."""
+
+LineOf = Callable[[int], int | None]
+"""The line of a row of a file."""
 
 
 def off_scale(value: float) -> bool:
@@ -18,8 +26,8 @@ def off_scale(value: float) -> bool:
     return not (LOWEST <= value <= HIGHEST and float(value).is_integer())
 
 
-def check_ratings(values: pl.Series, path: PathOrStr, line_of: Callable[[int], int | None]) -> None:
-    """Reject ratings that are off the scale; ``line_of`` gives the line of a row of the file."""
+def check_ratings(values: pl.Series, path: PathOrStr, line_of: LineOf) -> None:
+    """Reject ratings that are off the scale."""
     numbers = values.cast(pl.Float64)
     wrong = (~numbers.is_between(LOWEST, HIGHEST) | (numbers != numbers.round())).fill_null(False).arg_true()
     if not len(wrong):
@@ -32,3 +40,27 @@ def check_ratings(values: pl.Series, path: PathOrStr, line_of: Callable[[int], i
         expected=EXPECTED,
         remedy="map them to that scale; where a rating is missing, drop the row or give the reason in 'status'",
     )
+
+
+def check_labels(judgments: Judgments, path: PathOrStr, line_of: LineOf) -> Judgments:
+    """Reject labels of relevance above 100, and note one that is far above all others."""
+    labels = judgments.frame.select(pl.when(pl.col("aspect") == "relevance").then("value")).to_series()
+    highest = labels.max()
+    if not isinstance(highest, float) or highest <= OUTLIER:
+        return judgments
+    line = line_of(labels.arg_max() or 0)
+    if highest > HIGHEST_LABEL:
+        raise FormatError(
+            f"the label is {highest:,.15g}",
+            file=str(path),
+            line=line,
+            expected=f"a label up to {HIGHEST_LABEL}",
+            remedy="correct it; divide labels on a larger scale, because nDCG takes them as gains",
+        )
+    other = labels.filter(labels < highest).max()
+    if isinstance(other, float) and 0 < other * OUTLIER < highest:
+        where = f"{path}, line {line}" if line else str(path)
+        judgments.notes += (
+            f"{where}: the label is {highest:g}, and no other is above {other:g}; check that it is right",
+        )
+    return judgments

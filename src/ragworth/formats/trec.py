@@ -21,7 +21,7 @@ from ragworth.formats.columns import NUMBER, Column, Layout, is_row, read_column
 from ragworth.formats.contract import FileSample, Format
 from ragworth.formats.files import PathOrStr, open_file, read_lines, run_name
 from ragworth.formats.pipes import can_read_again
-from ragworth.formats.rating_scale import check_ratings
+from ragworth.formats.rating_scale import check_labels, check_ratings
 from ragworth.formats.trec_writing import PLAIN_ITERATIONS, write_qrels, write_ratings, write_run
 from ragworth.tables import OK, Contexts, Judgments, Ratings, ranking
 from ragworth.tables.coercion import header_hint
@@ -270,7 +270,7 @@ def read_qrels(path: PathOrStr, *, skip_bad_lines: bool = False) -> Judgments:
     with _header_advice(path):
         frame, bad, comments, _ = read_columns(path, QRELS, skip_bad_lines=skip_bad_lines, unlike=(RUN,))
     frame, bad = _drop_duplicates(path, frame, bad, ["query"], skip_bad_lines, SUBTOPIC_HINT)
-    return Judgments.trusted(
+    judgments = Judgments.trusted(
         frame.select(
             "query",
             "passage",
@@ -281,6 +281,7 @@ def read_qrels(path: PathOrStr, *, skip_bad_lines: bool = False) -> Judgments:
         ),
         (*skipped_note(path, bad), *comments.note(path)),
     )
+    return check_labels(judgments, path, lambda row: _line_of(path, bad, row))
 
 
 def read_ratings(path: PathOrStr, *, skip_bad_lines: bool = False) -> Ratings:
