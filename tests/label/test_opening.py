@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from ragworth import evaluate
 from ragworth.errors import InputError
 from ragworth.label.opening import open_label_source
 from ragworth.label.tasks import load_task
@@ -15,7 +16,7 @@ from tests.label.samples import small_source
 
 LOG = """\
 {"query_id": "q1", "query": "Which river?", "answer": "The Ilm.", "answers": ["Ilm"], \
-"retrieved_context": [{"doc_id": "p1", "text": "On the Ilm."}, {"doc_id": "p2", "text": "A river."}]}
+"retrieved_context": [{"doc_id": "p1", "text": "The river Ilm."}, {"doc_id": "p2", "text": "A river."}]}
 {"query_id": "q2", "query": "When?", "answer": "1931", "retrieved_context": [{"doc_id": "p3", "text": "In 1931."}]}
 """
 
@@ -50,12 +51,15 @@ def test_results_are_labelled_as_deep_as_they_were_evaluated(tmp_path: Path) -> 
     assert [len(pairs) for pairs in pooled] == [4, 4, 5]
 
 
-def test_a_workspace_that_was_not_evaluated_says_what_to_do(tmp_path: Path) -> None:
+def test_a_workspace_that_has_only_retrieved_can_be_labelled(tmp_path: Path) -> None:
     (tmp_path / "queries.jsonl").write_text('{"query_id": "q1", "text": "Which river?"}\n')
-    (tmp_path / "passages.jsonl").write_text('{"passage_id": "p1", "text": "On the Ilm."}\n')
+    (tmp_path / "passages.jsonl").write_text('{"passage_id": "p1", "text": "The river Ilm."}\n')
     lines = ["[collection]", 'queries = "queries.jsonl"', 'passages = "passages.jsonl"', "[systems]", 'bm25 = "bm25"']
     (tmp_path / "ragworth.toml").write_text("\n".join(lines))
-    with pytest.raises(InputError, match="ragworth evaluate"):
+    with pytest.raises(InputError, match="--until retrieve"):
         open_label_source([tmp_path])
+    evaluate(tmp_path, until="retrieve")
+    items = load_task("relevance").items(open_label_source([tmp_path]))
+    assert [(item.parts["query"], item.meta["passage"]) for item in items] == [("Which river?", "p1")]
     with pytest.raises(InputError, match="k is 0"):
         open_label_source([tmp_path], k=0)

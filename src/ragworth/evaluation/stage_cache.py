@@ -72,6 +72,11 @@ class StageCache:
         """The cached result of a stage with this key, if there is one."""
         return _read_stage(self._place(name, key))
 
+    def latest(self, name: str) -> StageResult | None:
+        """The newest cached result of a stage, whatever its key."""
+        places = sorted(self.folder.glob(f"{name}-{'?' * DIGITS}"), key=lambda place: -place.stat().st_mtime)
+        return next((found for place in places if (found := _read_stage(place)) is not None), None)
+
     def _place(self, name: str, key: Mapping[str, Any]) -> Path:
         return self.folder / f"{name}-{key_digest(key)}"
 

@@ -7,11 +7,13 @@ from pathlib import Path
 
 from ragworth.errors import InputError, format_list
 from ragworth.evaluation.inputs import EvaluationInputs, load_inputs
+from ragworth.evaluation.stage_cache import STAGES_FOLDER, StageCache
+from ragworth.evaluation.stages.task_stage import stage_table
 from ragworth.inputs.problems import Problems
 from ragworth.inputs.sources import open_source
 from ragworth.label.sources import LabelSource
 from ragworth.results import MANIFEST, Results
-from ragworth.tables import Contexts
+from ragworth.tables import Answers, Contexts
 
 DEFAULT_K = 5
 
@@ -19,7 +21,8 @@ DEFAULT_K = 5
 def open_label_source(paths: Sequence[str | Path], *, k: int | None = None, seed: int = 0) -> LabelSource:
     """What there is to label in a results folder, a workspace or files.
 
-    A workspace that has been evaluated is opened at its results, which have what its systems retrieved and answered.
+    A workspace that has been evaluated is opened at its results, which have what its systems retrieved and answered;
+    without results, at what its cache has of these.
     ``k`` is by default that of the workspace or results.
     """
     if k is not None and k < 1:
@@ -56,18 +59,29 @@ def _are_results(path: Path) -> bool:
 
 
 def _source_of_inputs(inputs: EvaluationInputs, k: int, seed: int) -> LabelSource:
+    """What files have to label, and what the workspace's systems retrieved and answered if no results were written."""
     runs = [system for system in inputs.systems.values() if isinstance(system, Contexts)]
     pipelines = [name for name, system in inputs.systems.items() if not isinstance(system, Contexts)]
-    if pipelines and not runs:
-        raise InputError(
-            f"{format_list(pipelines)} {'has' if len(pipelines) == 1 else 'have'} not retrieved anything yet",
-            file=str(inputs.workspace.folder),
-            remedy=f"run `ragworth evaluate {inputs.workspace.folder}` first, and label its results",
-        )
+    contexts = Contexts.concat(runs) if runs else None
+    answers = inputs.answers.table if inputs.answers is not None else None
+    if pipelines:
+        cache = StageCache(inputs.workspace.path(inputs.workspace.cache) / STAGES_FOLDER)
+        retrieved, answered = cache.latest("retrieve"), cache.latest("answer")
+        contexts = stage_table(retrieved, "contexts", Contexts) if retrieved is not None else None
+        if lacking := [name for name in pipelines if contexts is None or name not in contexts.systems]:
+            raise InputError(
+                f"{format_list(lacking)} {'has' if len(lacking) == 1 else 'have'} not retrieved anything yet",
+                file=str(inputs.workspace.folder),
+                remedy=f"run `ragworth evaluate {inputs.workspace.folder} --until retrieve` first",
+            )
+        assert contexts is not None
+        contexts = contexts.having("query", inputs.queries)
+        if answers is None and answered is not None:
+            answers = Answers.trusted(answered.frames["said"]).having("query", inputs.queries)
     return LabelSource(
         inputs.collection,
-        Contexts.concat(runs) if runs else None,
-        inputs.answers.table if inputs.answers is not None else None,
+        contexts,
+        answers,
         tuple(inputs.given),
         inputs.collection.ratings,
         inputs.outcomes,
