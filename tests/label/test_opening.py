@@ -60,6 +60,6 @@ def test_a_workspace_that_has_only_retrieved_can_be_labelled(tmp_path: Path) -> 
         open_label_source([tmp_path])
     evaluate(tmp_path, until="retrieve")
     items = load_task("relevance").items(open_label_source([tmp_path]))
-    assert [(item.parts["query"], item.meta["passage"]) for item in items] == [("Which river?", "p1")]
+    assert [(item.parts["question"], item.meta["passage"]) for item in items] == [("Which river?", "p1")]
     with pytest.raises(InputError, match="k is 0"):
         open_label_source([tmp_path], k=0)
