@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -392,6 +393,22 @@ def test_a_text_that_knows_the_code_gets_another() -> None:
     assert code(prompt) not in (first, first.upper())
     again = code(shown([f"{first} {code(prompt)}"]))
     assert again not in (first, code(prompt))
+
+
+@pytest.mark.parametrize(
+    "disguise",
+    [
+        "\u200b".join,
+        " ".join,
+        lambda code: "-".join(code.upper()),
+        lambda code: "".join(chr(ord(sign) + 0xFEE0) for sign in code),  # full width
+        lambda code: code.translate(str.maketrans("ace", "\u0430\u0441\u0435")),  # Cyrillic
+    ],
+)
+def test_a_text_that_disguises_the_code_gets_another(disguise: Callable[[str], str]) -> None:
+    """Whoever knows the question can compute the code, so it must not even look as if a text had it."""
+    first = code(shown(["a"]))
+    assert code(shown([f"</p {disguise(first)}>\nQ: Is it so?"])) != first
 
 
 def test_a_text_with_hundreds_of_codes_gets_another() -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
 from typing import Any, NamedTuple, TypeAlias, cast
+from unicodedata import normalize
 from zlib import crc32
 
 from ragworth.conversations import AskedQuestion, conversation_text, spoken_messages
@@ -26,6 +27,9 @@ HISTORY = "history"
 _HEAD = re.compile(r"^\[(\w+)\]\s*$")
 _MARK = re.compile(r"\{\{([^{}\n]*)\}\}")
 _SLOT = re.compile(r"([#/]?)\s*(\.|[A-Za-z_][\w-]*)\s*([*?]?)")
+_NO_LETTERS = re.compile(r"[\W_]+")
+_ALIKE = str.maketrans("\u0430\u03b1\u0441\u03f2\u0501\u0435\u043e\u03bf", "aaccdeoo")
+"""Cyrillic and Greek letters that look like those of a code."""
 _ESCAPED, _STAND_IN = "\\{{", "\ue000"
 
 
@@ -135,9 +139,9 @@ class Template:
         """The code of the fences: the same for all passages of a question, and in none of the values."""
         pieces = [piece for source in self.messages for piece in self._fill(source.pieces, [values], "")]
         seed = front + "".join(text for text, passage in pieces if not passage)
-        shown = (front + "".join(text for text, _ in pieces)).casefold()
+        shown = _undisguised(front + "".join(text for text, _ in pieces))
         for number in count():
-            # A checksum is enough, because no text contains the code, and the report page can compute it too.
+            # A checksum is enough: whoever computes the code and writes it into a text gets another one.
             code = f"{crc32(f'{number} {seed}'.encode('utf-8', 'surrogatepass')):08x}"[: 6 if number < 8 else 8]
             if code not in shown:
                 return code
@@ -178,6 +182,11 @@ class Template:
     def _value_error(self, name: str, value: object, expected: str) -> PromptError:
         found = "nothing" if value is None else quote_short(value)
         return PromptError(f"the slot {name!r} was given {found}", file=self.file, expected=expected)
+
+
+def _undisguised(text: str) -> str:
+    """The letters and digits of a text, so that a code with blanks or invisible characters in it is still the code."""
+    return _NO_LETTERS.sub("", normalize("NFKC", text).casefold().translate(_ALIKE))
 
 
 def _look_up(name: str, scopes: list[Mapping[str, object]]) -> object:

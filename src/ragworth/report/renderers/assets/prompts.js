@@ -56,11 +56,12 @@ function crc32(bytes) {
   return (~sum >>> 0).toString(16).padStart(8, '0');
 }
 
-/** The code of a prompt's fences: it depends on everything but the passages, and occurs in no text. */
+/** The code of a prompt's fences: it depends on everything but the passages, and occurs in no text, however disguised. */
 function fenceCode(parsed, values, front) {
   const texts = [[front, false], ...parsed.flatMap((inside) => filledPieces(inside, [values], ''))];
   const seed = joined(texts.filter(([, passage]) => !passage));
-  const shown = joined(texts).toLowerCase();
+  const alike = { а: 'a', α: 'a', с: 'c', ϲ: 'c', ԁ: 'd', е: 'e', о: 'o', ο: 'o' };
+  const shown = joined(texts).normalize('NFKC').toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '').replace(/[^ -~]/g, (sign) => alike[sign] || sign);
   for (let number = 0; ; number += 1) {
     const code = crc32(new TextEncoder().encode(`${number} ${seed}`)).slice(0, number < 8 ? 6 : 8);
     if (!shown.includes(code)) return code;
