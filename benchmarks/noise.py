@@ -3,10 +3,11 @@
     python benchmarks/noise.py                  # 40 workspaces of noise and 20 with a relation; about ten minutes
     python benchmarks/noise.py --noise 8 --planted 4
 
-Every workspace has questions, labels, accepted answers and four systems, and goes through `ragworth evaluate` and
-`ragworth study alignment`. Where there is only noise, the reader knows the answers or not, but never looks at the
-passages; its judgments of passages are random, too. Any metric that is said to predict is a false alarm. The planted
-reader believes the passage that speaks loudest (`simulated_reader.py`). Nothing is asked of a real model.
+Every workspace has questions, labels, accepted answers and four systems, and goes through `ragworth evaluate`,
+`ragworth study alignment`, and the same with `--protocol paper`. Where there is only noise, the reader knows the
+answers or not, but never looks at the passages; its judgments of passages are random, too. Any metric that is said to
+predict is a false alarm. The planted reader believes the passage that speaks loudest (`simulated_reader.py`). Nothing
+is asked of a real model.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ if sys.path[0] == str(Path(__file__).resolve().parent):
 from benchmarks.simulated_reader import Reader, collection, model
 
 import ragworth
-from ragworth.llm.contract import Choose, Generate, Request
+from ragworth.llm.contract import Choose, Generate, Request, Score, Trace
 from ragworth.llm.scripted import ScriptedReply
 from ragworth.stats.range_intervals import wilson_interval
 
@@ -53,6 +54,9 @@ class Ignoring(Reader):
         draw, asked = random.Random(f"{self.name} {last}"), QUESTION.search(last)
         if isinstance(request, Choose):
             return {request.labels[0]: draw.uniform(0.01, 0.99)}
+        if isinstance(request, Score):
+            words = tuple(request.continuation.split(" "))
+            return Trace(words, (draw.uniform(-3.0, -0.1),) * len(words), (1.5,) * len(words))
         if not isinstance(request, Generate) or asked is None:
             return super().__call__(request)
         easy = random.Random(f"{self.name} {asked[1]}").random()
@@ -65,6 +69,7 @@ class Verdict(NamedTuple):
 
     evaluate: str
     alignment: str
+    paper: str
 
 
 class World(NamedTuple):
@@ -88,11 +93,11 @@ class World(NamedTuple):
             ragworth.evaluate(self.place)
         return of_report(self.place / "results" / "report.md")
 
-    def study(self) -> str:
+    def study(self, protocol: str = "ours") -> str:
         """What the study says; empty if no metric predicts the grade."""
         with patch("ragworth.evaluation.model_pool.llm", model(self.reader)):
-            (said, *_) = ragworth.study("alignment", self.place, keep=False).findings.sentences
-        return of_study(said)
+            found = ragworth.study("alignment", self.place, keep=False, protocol=protocol)
+        return of_study(found.findings.sentences[0])
 
 
 def of_report(page: Path) -> str:
@@ -120,7 +125,7 @@ def run(seed: int, *, planted: bool) -> Verdict:
         for name, image in drawn.items():
             stack.enter_context(patch(name, return_value=image))
         world = World.build(Path(folder), seed, planted=planted, queries=SIZES[seed % len(SIZES)])
-        return Verdict(world.evaluate(), world.study())
+        return Verdict(world.evaluate(), world.study(), world.study("paper"))
 
 
 def main() -> None:
@@ -129,7 +134,8 @@ def main() -> None:
     parser.add_argument("--planted", type=int, default=20, help="workspaces with one")
     parser.add_argument("--processes", type=int, default=2)
     options = parser.parse_args()
-    print("| workspaces | | `evaluate` | `study alignment` |\n| --- | --- | ---: | ---: |")
+    columns = ("workspaces", "", "`evaluate`", "`study alignment`", "the same with `--protocol paper`")
+    print("| " + " | ".join(columns) + " |\n| --- | --- | ---: | ---: | ---: |")
     with ProcessPoolExecutor(options.processes) as pool:
         for planted, number in ((False, options.noise), (True, options.planted)):
             found = list(pool.map(partial(run, planted=planted), range(number)))

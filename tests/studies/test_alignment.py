@@ -222,8 +222,10 @@ def test_the_metrics_of_the_papers_fifth_table(tmp_path: Path, opened: Opened) -
 @pytest.mark.usefixtures("opened")
 def test_no_metric_predicts_a_reader_that_ignores_its_passages(tmp_path: Path) -> None:
     """Two of the workspaces of `benchmarks/noise.py`, which counts the false alarms of many."""
-    assert World.build(tmp_path, 0, planted=False, queries=30).study() == ""
-    assert World.build(tmp_path, 0, planted=True, queries=20).study()
+    noise, related = (World.build(tmp_path, 0, planted=each, queries=30) for each in (False, True))
+    assert (noise.study(), noise.study("paper")) == ("", "")
+    assert related.study()
+    assert related.study("paper")
 
 
 @pytest.mark.slow
