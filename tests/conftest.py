@@ -12,7 +12,7 @@ import pytest
 from hypothesis import settings
 
 from tests.tiers import FIXTURES, PACKAGES, PROFILES, example_count, is_deselected, missing_package
-from tests.unbuilt import write_unbuilt
+from tests.unbuilt import UndrawnCharts, write_unbuilt
 
 # Machines differ in speed, so no single example is timed.
 for profile in PROFILES:
@@ -68,8 +68,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     inside = REPORTS in item.path.parents
     with pytest.MonkeyPatch.context() as patch:
         if quick or not inside:
-            patch.setattr("vl_convert.vegalite_to_svg", lambda *_, **__: '<svg xmlns="http://www.w3.org/2000/svg"/>')
-            patch.setattr("vl_convert.vegalite_to_png", lambda *_, **__: b"\x89PNG\r\n\x1a\n")
+            patch.setattr("ragworth.report.charts.drawing._PROCESS", UndrawnCharts())
         if quick:
             patch.setattr("ragworth.report.renderers.html.bundle_vega", lambda *_: "window.drawChart = () => {};")
         if not inside and "altair.utils.schemapi" in sys.modules:

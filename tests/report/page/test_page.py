@@ -24,6 +24,7 @@ import ragworth
 from ragworth.comparison import summarise
 from ragworth.errors import FormatError, InputError, MissingExtraError
 from ragworth.report import page
+from ragworth.report.charts import drawing, drawing_worker
 from ragworth.report.charts.names import shorten_names
 from ragworth.report.charts.planes import curve_chart
 from ragworth.report.charts.theme import DARK, LIGHT, MARK, apply_colors
@@ -464,6 +465,26 @@ def test_without_its_libraries_the_line_that_installs_them_is_said(name: str, mo
     vega_bundle.cache_clear()
     with pytest.raises(MissingExtraError, match=r'pip install "ragworth\[report\]"'):
         _ = page.build(odd_samples.minimal()).html
+
+
+@pytest.mark.slow
+def test_the_report_is_written_where_the_process_that_draws_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "report.html"
+    page.write(odd_samples.minimal(), path)
+    pictures = list((tmp_path / "figures").iterdir())
+    killed = tmp_path / "killed.py"
+    killed.write_text("import os, signal\nos.kill(os.getpid(), signal.SIGABRT)\n")
+    monkeypatch.setattr(drawing_worker, "__file__", str(killed))
+    drawing._PROCESS.close()
+    with pytest.warns(UserWarning, match=r"no pictures beside the page.*ended by SIGABRT.*ulimit -v"):
+        page.write(odd_samples.minimal(), path)
+    assert "window.drawChart" in path.read_text(encoding="utf-8")
+    assert pictures and not any(picture.exists() for picture in pictures), "those of the report before are gone"
+    monkeypatch.undo()
+    page.write(odd_samples.minimal(), path)
+    assert all(picture.exists() for picture in pictures)
 
 
 def test_the_libraries_are_bundled_once_for_each_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

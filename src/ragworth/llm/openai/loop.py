@@ -32,7 +32,7 @@ class EventLoopThread:
         """Run ``work`` and wait for it. An interrupt of the waiting thread stops the work too."""
         try:
             future = asyncio.run_coroutine_threadsafe(work, self._running())
-        except ModelError:
+        except BaseException:  # it was closed, or no thread can be started
             work.close()
             raise
         try:
@@ -48,11 +48,14 @@ class EventLoopThread:
             if self._closed:
                 raise ModelError("the model was closed during a call")
             if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(
-                    target=_run_loop, args=(self._loop,), name="ragworth-endpoint", daemon=True
-                )
-                self._thread.start()
+                loop = asyncio.new_event_loop()
+                thread = threading.Thread(target=_run_loop, args=(loop,), name="ragworth-endpoint", daemon=True)
+                try:
+                    thread.start()
+                except BaseException:  # a loop that nobody runs would never end what close() waits for
+                    loop.close()
+                    raise
+                self._loop, self._thread = loop, thread
             return self._loop
 
     def close(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:

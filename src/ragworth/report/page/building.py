@@ -13,7 +13,7 @@ import polars as pl
 from ragworth.answer_outcomes import outcome_scores
 from ragworth.diagnosis import ETA, ContextFacts, Diagnosis, Examiner
 from ragworth.errors import FormatError, InputError
-from ragworth.report.charts.drawing import render_svg
+from ragworth.report.charts.drawing import draw_charts
 from ragworth.report.document import Bullets, Document, Paragraph, TableBlock
 from ragworth.report.page.answers import build_answers, shown_outcomes
 from ragworth.report.page.chosen import chosen_queries, most_queries
@@ -65,8 +65,8 @@ class Page(ReportView):
         wanted = ("grades", "means")
         drawn = {each.name: each for each in self.figure_set.figures if each.name in wanted}
         figure = next((drawn[name] for name in wanted if name in drawn), None)
-        picture = render_svg(figure.panels[0].spec) if figure is not None else ""
-        return f"<h3>{escape(self.title)}</h3>{''.join(blocks)}{picture}"
+        pictures = draw_charts({"figure.svg": figure.panels[0].spec} if figure is not None else {})
+        return f"<h3>{escape(self.title)}</h3>{''.join(blocks)}{''.join(svg.decode() for svg in pictures.values())}"
 
     def write(self, path: str | Path) -> None:
         """Write ``path`` (the page), the same as Markdown beside it, and its figures in a folder ``figures``.
@@ -82,11 +82,15 @@ class Page(ReportView):
             path.name: studies.insert_in_page(self.html, found),
             path.with_suffix(".md").name: studies.insert_in_markdown(self.markdown, found),
         }
-        figures = {f"figures/{name}.svg": render_svg(spec) for name, spec in self.document.charts.items()}
+        charts = {f"figures/{name}.svg": spec for name, spec in self.document.charts.items()}
         record = results_record(path.parent)
-        record.refuse_foreign(figures)
-        for name, content in (files | figures).items():
-            record.write(name, content.encode("utf-8", "replace"), adopt=name in files)
+        record.refuse_foreign(charts)
+        figures = draw_charts(charts)
+        for name, text in files.items():
+            record.write(name, text.encode("utf-8", "replace"), adopt=True)
+        for name, picture in figures.items():
+            record.write(name, picture)
+        record.remove(charts.keys() - figures.keys())
         record.finish()
 
 

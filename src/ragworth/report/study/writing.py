@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from ragworth.errors import TableError, quote_short
-from ragworth.report.charts.drawing import render_png, render_svg
+from ragworth.report.charts.drawing import draw_charts
 from ragworth.report.render import render
 from ragworth.report.renderers.html import render_page
 from ragworth.report.renderers.markdown import render_markdown
@@ -66,10 +66,9 @@ def _files(findings: Findings, back: str) -> dict[str, bytes]:
     made = {name: text.encode("utf-8", "replace") for name, text in pages.items()}
     for table in findings.tables:
         made |= {f"{table.name}.{look}": render(table.frame, look) for look in ("parquet", "csv")}
-    for figure in findings.figures:
-        made[f"figures/{figure.name}.svg"] = render_svg(figure.spec).encode()
-        made[f"figures/{figure.name}.png"] = render_png(figure.spec)
-    return made
+    return made | draw_charts(
+        {f"figures/{figure.name}.{ending}": figure.spec for figure in findings.figures for ending in ("svg", "png")}
+    )
 
 
 def _legacy_files(folder: Path) -> dict[str, str]:

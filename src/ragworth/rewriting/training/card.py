@@ -104,16 +104,16 @@ def write_card(folder: Path, name: str, about: dict[str, Any]) -> None:
     """Write ``README.md``, ``losses.csv`` and, if the extra ``report`` is installed, the curves as pictures."""
     from ragworth.errors import MissingExtraError
     from ragworth.formats.spreadsheet import write_csv
-    from ragworth.report.charts.drawing import render_svg
+    from ragworth.report.charts.drawing import draw_charts
     from ragworth.report.renderers.markdown import render_markdown
 
     write_output(folder / "losses.csv", write_csv(curves_table(about)), inside=folder)
     try:
         document = training_document(name, about)
-        pictures = {f"{panel}.svg": render_svg(spec) for panel, spec in document.charts.items()}
+        pictures = draw_charts({f"{panel}.svg": spec for panel, spec in document.charts.items()})
     except MissingExtraError:
         document, pictures = training_document(name, about, draws=False), {}
     (folder / "figures").mkdir()
     for file, svg in pictures.items():
-        write_output(folder / "figures" / file, svg.encode(), inside=folder)
+        write_output(folder / "figures" / file, svg, inside=folder)
     write_output(folder / "README.md", render_markdown(document).encode(), inside=folder)
