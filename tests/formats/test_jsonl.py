@@ -294,3 +294,12 @@ def test_labels_in_a_column_of_their_own(save: Save) -> None:
     assert read_judgments(save("qrels.jsonl", "".join(json.dumps(row) + "\n" for row in rows))).frame[
         "value"
     ].to_list() == [2.0, 0.0]
+
+
+@pytest.mark.parametrize("spec", ["{}", "jsonl:{}"])
+def test_columns_of_the_native_format_are_mapped(spec: str, save: Save) -> None:
+    path = save("log.jsonl", line(answer="Ann", draft="Bob", stars=4) + "\n")
+    found = load(spec.format(path), {"answer": "draft", "stars": "stars"})
+    assert found.answers is not None and found.answers.frame["text"].to_list() == ["Bob"]
+    assert found.outcomes is not None and found.outcomes.frame["value"].to_list() == [4.0]
+    assert found.contexts == read_contexts(path)

@@ -296,6 +296,21 @@ def test_columns_of_numbers_are_not_suggested_for_texts(save: Save) -> None:
     assert str(caught.value.remedy).endswith('{"question": "Anliegen", "answer": "COLUMN"}')
 
 
+@pytest.mark.parametrize("cells", [("4/5", "1e-3"), ("high", "low"), ("[0.1, 0.2]", "[0.3]"), ("n/a", "?")])
+@pytest.mark.parametrize("name", ["gold_score", "answer_relevancy", "context_precision", "scores.answer"])
+def test_columns_of_scores_are_not_suggested_for_texts(name: str, cells: tuple[str, str], save: Save) -> None:
+    first, _, inner = name.partition(".")
+    values = [{first: {inner: cell} if inner else cell} for cell in cells]
+    rows = [{"Anliegen": "Who built the mill?"} | value for value in values]
+    with pytest.raises(FormatError) as caught:
+        load(save("log.jsonl", as_lines(*rows)))
+    assert str(caught.value.remedy).endswith('{"question": "Anliegen", "answer": "COLUMN"}')
+    rows = [{"question": f"Who {n}?", "contexts": ["It is old."]} | value for n, value in enumerate(values)]
+    contexts = load(save("log.jsonl", as_lines(*rows))).contexts
+    assert contexts is not None
+    assert not {pair.partition("=")[0] for pair in pasted(contexts.notes)} & {"answer", "accepted", "passages"}
+
+
 def test_the_ids_of_autorag_are_relevance_labels(save: Save) -> None:
     row = {"qid": "q1", "query": "Who?", "generation_gt": ["Ann"], "generated_texts": "Ann"}
     shown = {"retrieved_ids": ["a", "b", "c"], "retrieved_contents": ["Ann", "Bob", "Cid"]}

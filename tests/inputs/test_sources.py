@@ -295,3 +295,16 @@ def test_files_of_one_name_give_results_the_names_of_their_folders(tmp_path: Pat
     assert space.path(space.results) == tmp_path / "v1.0" / "v1.0-v1.1-v2.0-results"
     alone = open_source(files[:1]).workspace
     assert alone.path(alone.results) == tmp_path / "v1.0" / "eval_results-results"
+
+
+@pytest.mark.parametrize("form", ["native", "log", "list"])
+@pytest.mark.parametrize("passage", ["Ann built it.", "Ann built it. " * 900])  # of more than a megabyte in all
+def test_a_column_that_only_later_records_have_is_mapped(form: str, passage: str, tmp_path: Path) -> None:
+    shown = "retrieved_context" if form == "native" else "contexts"
+    rows = [{"query": f"Who built mill {n}?", shown: [passage], "response": "Ann"} for n in range(100)]
+    rows += [{**row, "query": f"{row['query']} When?", "stars": n} for n, row in enumerate(rows[:10])]
+    path = tmp_path / ("log.json" if form == "list" else "log.jsonl")
+    path.write_text(json.dumps(rows) if form == "list" else "".join(json.dumps(row) + "\n" for row in rows))
+    assert "10 given grades" in check(path, "--map", "stars=stars", "--model", "none")
+    with pytest.raises(InputError, match="no log has any of the columns"):
+        open_source([path], {"points": "points"})

@@ -124,12 +124,10 @@ def load(
         return load_records(spec, columns)
     chosen, path = _choose(str(spec), "load", columns)
     more: dict[str, Any] = {} if columns is None else {"columns": columns}
+    if more and chosen.name in ("jsonl", "table"):
+        chosen = FORMATS.get("log")
     if more and chosen.load_rows is None:
-        raise FormatError(
-            f"the columns of {chosen.title} can't be mapped",
-            file=path,
-            remedy=f"leave the mapping out, or read it as a log: log:{path}",
-        )
+        raise FormatError(f"the columns of {chosen.title} can't be mapped", file=path, remedy="leave the mapping out")
     loaded: LoadedCollection = chosen.do("load")(path, skip_bad_lines=skip_bad_lines, **more)
     return loaded
 

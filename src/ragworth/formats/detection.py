@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import json
 import os
-import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -17,7 +16,7 @@ from ragworth.formats.fields import FIELDS, SYSTEM_COLUMNS, FieldFinder, plain_n
 from ragworth.formats.files import PathOrStr
 from ragworth.formats.log import NAMES
 from ragworth.formats.log_files import check_first_line, sample_file, sample_rows
-from ragworth.formats.unused_columns import is_text
+from ragworth.formats.unused_columns import holds_texts
 
 WORDS = {
     "accepted": (
@@ -38,9 +37,6 @@ WORDS = {
     ),
 }
 """Words in the names of columns that hint at a field, the most telling first."""
-
-_NO_TEXT = re.compile(r"(?:^|[_./ ])(?:ids?|scores?|stats|time)$")
-"""Ends of the names of columns that hold ids or numbers."""
 
 
 def detect(path: PathOrStr) -> Format:
@@ -169,8 +165,8 @@ def guess_columns(sample: FileSample) -> dict[str, str]:
     free = [
         column
         for column, values in _all_columns(sample).items()
-        if column not in found.values() and not _NO_TEXT.search(plain_name(column)) and any(map(is_text, values))
-    ]  # numbers are scores or grades
+        if column not in found.values() and holds_texts(column, values)
+    ]
     systems = [column for column in free if plain_name(column).rpartition(".")[2] in SYSTEM_COLUMNS]
     free = [column for column in free if column not in systems]
     known = {**({"system": systems[0]} if systems else {}), **known}

@@ -88,7 +88,7 @@ def read_grades(cells: Sequence[Grade], aspect: str | Sequence[str]) -> ReadGrad
             found.words.add(number)
             found.values.append(_scale(name.lower(), word)[GRADES[word]])
             continue
-        value = _number(word) if isinstance(cell, str) else cell
+        value = number_of(word) if isinstance(cell, str) else cell
         found.values.append(value)
         if isinstance(cell, str) and value is None:
             # An empty cell is missing, too, but nobody wrote anything there.
@@ -111,7 +111,7 @@ def _find_clash(cells: Sequence[Grade], found: ReadGrades, names: Sequence[str])
 
 def _has_unit(cell: Grade) -> bool:
     """Whether a cell is a percentage or a share such as 4/5."""
-    return isinstance(cell, str) and re.search(r"[%/]", cell) is not None and _number(cell.strip()) is not None
+    return isinstance(cell, str) and re.search(r"[%/]", cell) is not None and number_of(cell.strip()) is not None
 
 
 def scales_error(first: Grade, second: Grade, name: str) -> GradeError:
@@ -128,7 +128,7 @@ def _scale(aspect: str, word: str) -> dict[str, float]:
     return YES_OR_NO if aspect in YES_OR_NO_ASPECTS or (word in TRUTH_WORDS and not graded) else THREE_WAY
 
 
-def _number(text: str) -> float | None:
+def number_of(text: str) -> float | None:
     """A number, a percentage or a share such as 4/5; the decimal sign may be a comma, and the minus a longer one."""
     text = text.replace("−", "-")
     if DECIMAL_COMMA.fullmatch(text):

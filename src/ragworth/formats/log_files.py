@@ -147,6 +147,21 @@ def _skip_space(text: str, place: int) -> int:
     return match.end() if match else place
 
 
+def has_keys(path: PathOrStr, keys: Iterable[str]) -> bool:
+    """Whether an object in a JSON file has one of the keys; of names with dots, the first part."""
+    names = {name for key in keys for name in (key, key.partition(".")[0])}
+    written = {json.dumps(name, ensure_ascii=ascii).encode() for name in names for ascii in (True, False)}
+    pattern = re.compile(rb"(?:" + b"|".join(map(re.escape, written)) + rb")\s{0,8}:")
+    longest = max(map(len, written), default=0) + 9
+    end = b""
+    with open_file(path) as stream:
+        while data := stream.read(HEAD_BYTES):
+            if pattern.search(end + data):
+                return True
+            end = data[-longest:]
+    return False
+
+
 def check_first_line(path: PathOrStr) -> None:
     """Raise the syntax error of JSON lines whose first isn't valid."""
     next(read_values(path, [], skip=False, expected="a JSON object in each line"), None)

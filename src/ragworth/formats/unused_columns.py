@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from ragworth.errors import FormatError, format_names
 from ragworth.formats.fields import FIELDS, JOIN, SYNONYMS, SYSTEM_COLUMNS, FieldFinder, check_columns, plain_name
 from ragworth.formats.fields import quote_argument as quoted
 from ragworth.formats.grade_names import names_quality
-from ragworth.formats.grade_words import GRADES
+from ragworth.formats.grade_words import GRADES, MISSING_WORDS, number_of
 from ragworth.formats.log_passages import TEXT_KEYS
 from ragworth.formats.log_rows import LONG_TEXT
 from ragworth.formats.log_values import parse_cell
@@ -29,6 +30,9 @@ NO_GRADE = re.compile(
     r"depth|trial|iteration|repetition|replicate|repeat|epoch)(_|$)"
 )
 """Names of numbers that say nothing of an answer's quality."""
+
+SHORT_CELLS = re.compile(r"(?:^|_)(?:scores?(?:_|$)|(?:ids?|points|metrics?|stats|time)$)")
+"""Names of columns of scores, ids and times."""
 
 ACCEPTED_WORDS = {"gold", "golden", "truth", "gt", "reference", "expected", "target", "ideal"}
 """Words in the names of columns of accepted answers."""
@@ -76,7 +80,7 @@ class UnusedColumns:
                 continue
             inner = {f"{name}.{key}": each for key, each in value.items()} if isinstance(value, Mapping) else {}
             for path, each in (inner or {str(name): value}).items():
-                if path not in used and each not in (None, ""):
+                if path not in used and _is_given(each):
                     self.values.setdefault(path, []).append(each)
 
     def notes(self, finder: FieldFinder) -> list[str]:
@@ -130,13 +134,9 @@ class UnusedColumns:
             return "its turns count as independent questions, see docs/howto/conversations.md"
         if different > 1 and not says_no_grade(plain) and all(map(_is_grade, values)):
             return _grade_hint(plain, name, isinstance(values[0], bool) or str(values[0]).strip().lower() in GRADES)
-        field = _text_field(plain, values, found)
-        if (
-            not field
-            and "answer" in found
-            and not ANSWER_WORDS.isdisjoint(plain.split("_"))
-            and all(map(is_text, values))
-        ):
+        texts = holds_texts(name, values) and not says_no_grade(plain)
+        field = _text_field(plain, values, found) if texts else ""
+        if not field and "answer" in found and not ANSWER_WORDS.isdisjoint(plain.split("_")) and texts:
             return "for answers of several systems write a row for each, with its 'system'"
         instead = f"instead of {found[field]}: " if field in found else ""
         return f"{instead}{_map(field, name)}" if field else ""
@@ -168,9 +168,6 @@ def _grade_hint(plain: str, column: str, words: bool) -> str:
 
 def _text_field(plain: str, values: list[Any], found: Mapping[str, str]) -> str:
     """The field that texts or lists of them may be, by the name of the column and by what is in it."""
-    texts = [value for value in values if is_text(value)]
-    if 2 * len(texts) <= len(values) or says_no_grade(plain):
-        return ""
     if plain == "references" and "passages" not in found:
         return "passages"
     usual = next((field for field in ("answer", "accepted", "passages") if plain in FIELDS[field]), "")
@@ -180,25 +177,42 @@ def _text_field(plain: str, values: list[Any], found: Mapping[str, str]) -> str:
         return "accepted"
     if "passages" not in found and 2 * sum(map(_are_passages, values)) > len(values):
         return "passages"
-    sentences = [value for value in texts if isinstance(value, str) and " " in value.strip()]
+    sentences = [value for value in values if isinstance(value, str) and " " in value.strip()]
     told = 2 * len(sentences) > len(values) and 2 * len(set(sentences)) > len(sentences)
     return "answer" if told and "answer" not in found else ""
 
 
 def _is_grade(value: Any) -> bool:
     """Whether a value is a number, yes or no, or a word such as pass."""
-    return isinstance(value, bool | int | float) or (
-        isinstance(value, str)
-        and (value.strip().lower() in GRADES or re.fullmatch(r"[+-]?\d+([.,]\d+)?\s*%?", value.strip()) is not None)
+    if isinstance(value, str):
+        word = value.strip().lower()
+        return word in GRADES or number_of(word) is not None
+    return isinstance(value, bool | int | float)
+
+
+def holds_texts(name: str, values: list[Any]) -> bool:
+    """Whether most values of a column are texts; long texts, if its name is that of a score."""
+    words = [part.rpartition("_")[2] for part in map(plain_name, name.split("."))]
+    score = SHORT_CELLS.search(plain_name(name).replace(".", "_")) or any(
+        names_quality(word) and word not in ACCEPTED_WORDS for word in words
     )
+    given = [value for value in values if _is_given(value)]
+    texts = [value for value in given if (_are_passages(value) or _is_passage(value) if score else _has_text(value))]
+    return 2 * len(texts) > len(given)
 
 
-def is_text(value: Any) -> bool:
+def _is_given(value: Any) -> bool:
+    return value is not None and str(value).strip().lower() not in MISSING_WORDS
+
+
+def _has_text(value: Any) -> bool:
     """Whether a value is a text that is no number, or has such texts in it."""
+    with suppress(WrongLineError):
+        value = parse_cell(value, "value")
     if isinstance(value, list | tuple):
-        return any(map(is_text, value))
+        return any(map(_has_text, value))
     if isinstance(value, Mapping):
-        return any(plain_name(key) in TEXT_KEYS and is_text(text) for key, text in value.items())
+        return any(plain_name(key) in TEXT_KEYS and _has_text(text) for key, text in value.items())
     return isinstance(value, str) and not _is_grade(value)
 
 
@@ -213,5 +227,5 @@ def _are_passages(value: Any) -> bool:
 
 def _is_passage(value: Any) -> bool:
     if isinstance(value, Mapping):
-        return "role" not in value and is_text(value)
+        return "role" not in value and _has_text(value)
     return isinstance(value, str) and len(value) >= LONG_TEXT

@@ -102,9 +102,9 @@ def _recognise_table(head: FileHead, columns: Mapping[str, str] | None) -> list[
 
 
 def _read_log(head: FileHead, form: str, columns: Mapping[str, str] | None) -> RecognisedFile:
-    """A log, read whole unless it has one record per line, is long, and what tells systems apart is known."""
+    """A log. One that is long and has a record per line is read in part, if its first records tell enough."""
     lines = head.file.plain.endswith((*TABLE_SUFFIXES, ".jsonl", ".ndjson"))
-    lines = lines and (head.whole or not tells_apart(sample_file(head.sample).columns))
+    lines = lines and (head.whole or not (columns or tells_apart(sample_file(head.sample).columns)))
     sample = head.sample if lines else head.file.path
     log = formats.load(f"{form}:{sample}", columns, skip_bad_lines=lines and not head.whole)
     if not systems_of(log) and are_references(log.collection):

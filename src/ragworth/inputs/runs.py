@@ -12,7 +12,8 @@ from ragworth.collection import Collection
 from ragworth.errors import FormatError, TableError, format_count
 from ragworth.formats.contract import Format, LoadedCollection
 from ragworth.formats.detection import detect, inspect_file
-from ragworth.formats.log_files import suffix_of
+from ragworth.formats.log_files import has_keys, suffix_of
+from ragworth.inputs.file_heads import JSON_SUFFIXES
 from ragworth.inputs.names import named_run
 from ragworth.tables import Answers, Outcomes
 from ragworth.tables.ranking import Ties
@@ -61,7 +62,10 @@ def applicable_columns(path: str | Path, columns: Mapping[str, str]) -> Mapping[
     if not columns or suffix_of(file) not in formats.DETECTABLE or not file.is_file():
         return {}
     there = inspect_file(file, columns).sample.columns
-    return columns if any(name in there or name.partition(".")[0] in there for name in columns.values()) else {}
+    if any(name in there or name.partition(".")[0] in there for name in columns.values()):
+        return columns
+    later = suffix_of(file) in JSON_SUFFIXES and has_keys(file, columns.values())  # not every record has all keys
+    return columns if later else {}
 
 
 def _log_format_or_none(path: str) -> Format | None:
