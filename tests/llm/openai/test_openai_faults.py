@@ -10,9 +10,12 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
+from ragworth.calls import job
+from ragworth.errors import JobStopped
 from ragworth.llm.contract import Failure, Generate, Generated, Prompt
 from ragworth.llm.openai import http, rate_limit
 from ragworth.llm.openai.model import OpenAIModel, open_model
@@ -126,6 +129,29 @@ def test_nothing_holds_a_call_beyond_its_deadline(server: Endpoint, act: Act) ->
     found = ask(server, act, deadline=0.7)
     assert time.monotonic() - begun < 3
     assert found == Failure("timed-out", "no complete reply within 0.7 s")
+
+
+def questions(number: int) -> list[Generate]:
+    return [Generate(Prompt.chat(f"hello {each}"), max_tokens=2) for each in range(number)]
+
+
+def test_a_server_that_never_answers_is_given_up_after_three_deadlines(server: Endpoint) -> None:
+    model = probed(server, deadline=0.7, concurrency=16)
+    server.script(*[HANG] * 100)
+    begun = time.monotonic()
+    with pytest.raises(JobStopped, match=rf"{urlsplit(server.url).netloc} has completed no reply .* 0.7 s\n.*deadline"):
+        job.ask(model, questions(40))
+    assert 3 * 0.7 <= time.monotonic() - begun < 5 * 0.7
+    assert len(server.asked()) == 16 + 1 + 1, "after the first round, one request at a time"
+    model.close()
+
+
+def test_a_reply_ends_the_silence(server: Endpoint) -> None:
+    model = probed(server, deadline=0.4, concurrency=1)
+    server.script(HANG, HANG, GOOD, HANG, HANG, GOOD)
+    found = model.generate(questions(6))
+    assert [isinstance(one, Failure) for one in found] == [True, True, False] * 2
+    model.close()
 
 
 def test_repetitions_end_with_the_deadline(server: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,9 @@ import json
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
+from urllib.parse import urlsplit
 
+from ragworth.errors import JobStopped
 from ragworth.llm.contract import Failure
 from ragworth.llm.openai.api_key import ApiKey
 from ragworth.llm.openai.connections import BrokenConnection, Connections, HttpReply, NoConnection, ReplyTooLarge
@@ -45,6 +47,9 @@ MALFORMED_RETRIES = 2
 
 PROBE_RETRIES = 3
 """Retries while probing an endpoint, so that users soon hear if there is none."""
+
+MAX_SILENT_DEADLINES = 3
+"""Deadlines in a row without a complete reply to any request after which an endpoint is given up."""
 
 T = TypeVar("T")
 
@@ -113,6 +118,11 @@ class EndpointChannel:
         self._loop = EventLoopThread()
         self._connections = Connections(secret, limits.concurrency)
         self._pace: RateLimiter | None = None
+        self._last_reply = 0.0
+        self._silent_since: float | None = None
+        """When the first request began that timed out since the last reply."""
+        self._refused_until = 0.0
+        """Until when requests to an endpoint that was given up fail at once."""
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run ``work`` in the loop and wait for it. Must not be called from the loop itself."""
@@ -140,7 +150,10 @@ class EndpointChannel:
         return tuple(tokens) if self._secret is None else self._secret.redact_tokens(tokens)
 
     async def ask(self, turn: RequestTimer, call: HttpRequest, read: Callable[[Any], T]) -> T:
-        """Send a request with retries, and return ``read`` of the reply, or raise `EndpointError`."""
+        """Send a request with retries, and return ``read`` of the reply, or raise `EndpointError`.
+
+        Raises `JobStopped` if no request had a reply for several deadlines.
+        """
         if self._pace is None:
             self._pace = RateLimiter(self.limits)
         pace, place = self._pace, None
@@ -153,17 +166,36 @@ class EndpointChannel:
                 async with asyncio.timeout(attempts.left):
                     return await self._persist(pace, call, read, place, attempts)
             except TimeoutError:
-                raise self._deadline_error(pace, attempts) from None
+                raise self._deadline_error(pace, attempts, call.url) from None
         except PausedTooLong as pause:
             raise EndpointError(Failure("rate-limited", str(pause)), 429) from None
 
-    def _deadline_error(self, pace: RateLimiter, attempts: RetryState) -> EndpointError:
+    def _deadline_error(self, pace: RateLimiter, attempts: RetryState, url: str) -> Exception:
         """Why there is no reply at the deadline: the last error, or no reply at all."""
         if attempts.waiting and attempts.last is not None:
             return attempts.last
         if not attempts.waiting:
-            pace.slower(attempts.began)
+            pace.slower(attempts.began, alone=self._last_reply <= attempts.began)
+            if self._is_silent(attempts.began):
+                return self._silence_error(url)
         return EndpointError(Failure("timed-out", f"no complete reply within {self.limits.deadline:g} s"))
+
+    def _is_silent(self, began: float) -> bool:
+        """Whether the endpoint is given up, now that a request that began then has timed out."""
+        now, deadline = asyncio.get_running_loop().time(), self.limits.deadline
+        if self._silent_since is None:
+            self._silent_since = max(began, self._last_reply)
+        if now - self._silent_since < MAX_SILENT_DEADLINES * deadline:
+            return False
+        self._refused_until = now + deadline
+        return True
+
+    def _silence_error(self, url: str) -> JobStopped:
+        return JobStopped(
+            f"{urlsplit(url).netloc} has completed no reply for {MAX_SILENT_DEADLINES} deadlines of "
+            f"{self.limits.deadline:g} s\n  to do: is the server stuck? If it is only slow, the option deadline allows "
+            "more time; then run the same again to go on"
+        )
 
     async def _persist(
         self,
@@ -180,6 +212,8 @@ class EndpointChannel:
             place = place or await pace.enter(call.cost, again=True)
             attempts.began, attempts.waiting = place.began, False
             try:
+                if attempts.began < self._refused_until:
+                    raise self._silence_error(call.url)
                 reply = await self._attempt(call, read)
                 self._charge(attempts.turn, pace, place, reply.spent)
                 attempts.turn.model = reply.model or attempts.turn.model
@@ -221,6 +255,7 @@ class EndpointChannel:
             raise AttemptFailed(malformed_reply(f"the reply has more than {MAX_REPLY >> 20} MiB"), most=0) from None
         except EndpointError as cause:
             raise AttemptFailed(cause, most=MALFORMED_RETRIES) from None
+        self._last_reply, self._silent_since = asyncio.get_running_loop().time(), None
         if len(reply.body) > THREADED_REPLY:
             return await asyncio.to_thread(self._understood, reply, read)
         return self._understood(reply, read)

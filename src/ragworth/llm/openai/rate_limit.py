@@ -151,11 +151,14 @@ class RateLimiter:
         """Record a successful request."""
         self.width = min(self.width + 1 / self.width, float(self.limits.concurrency))
 
-    def slower(self, began: float) -> None:
-        """Record an overload seen by a request that began then. Requests of one round reduce the limit only once."""
+    def slower(self, began: float, *, alone: bool = False) -> None:
+        """Record an overload seen by a request that began then. Requests of one round reduce the limit only once.
+
+        ``alone``: nothing was answered since, so the next request goes alone.
+        """
         if began > self._narrowed:
             self._narrowed = asyncio.get_running_loop().time()
-            self.width = max(1.0, self.width / 2)
+            self.width = 1.0 if alone else max(1.0, self.width / 2)
 
     def pause(self, seconds: float) -> None:
         """Let nobody through for a while. Requests that can't wait that long fail at once."""
