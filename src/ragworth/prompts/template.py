@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
@@ -17,6 +17,9 @@ from ragworth.llm.contract import Prompt, PromptMessage, Span
 from ragworth.prompts.reply import REPLY_SECTION, UNDECLARED, ReplyFormat, parse_reply
 
 ROLES = ("system", "user", "assistant", "text")
+
+SHORT_CODES = 8
+"""How many codes of six digits are tried before those of eight."""
 
 FENCE = "fence"
 """The slot that is filled with a code which occurs nowhere else."""
@@ -140,10 +143,15 @@ class Template:
         pieces = [piece for source in self.messages for piece in self._fill(source.pieces, [values], "")]
         seed = front + "".join(text for text, passage in pieces if not passage)
         shown = _undisguised(front + "".join(text for text, _ in pieces))
+        taken: Container[str] = shown
         for number in count():
+            if number == SHORT_CODES:  # somebody wrote many codes into a text: don't search all of it for each
+                taken = {shown[at : at + 8] for at in range(len(shown))}
             # A checksum is enough: whoever computes the code and writes it into a text gets another one.
-            code = f"{crc32(f'{number} {seed}'.encode('utf-8', 'surrogatepass')):08x}"[: 6 if number < 8 else 8]
-            if code not in shown:
+            code = f"{crc32(f'{number} {seed}'.encode('utf-8', 'surrogatepass')):08x}"[
+                : 6 if number < SHORT_CODES else 8
+            ]
+            if code not in taken:
                 return code
         raise AssertionError("unreachable")
 
