@@ -337,3 +337,22 @@ def test_the_gitlab_job_evaluates_and_fails_if_worse(gate: Path) -> None:
     assert run_script(script, gate, **given).returncode == 0
     done = run_script(script, gate, **{**given, "RAGWORTH_FAIL_IF_WORSE": "RR@5"})
     assert done.returncode == 3, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="runs bash")
+@pytest.mark.parametrize("server", ["", "llm.example"])
+def test_the_action_and_the_gitlab_job_allow_the_server_that_the_pipeline_names(gate: Path, server: str) -> None:
+    (gate.parent / "bin" / "ragworth").write_text('#!/bin/sh\nprintf "%s|" "$@"\necho\n')
+    (gate / "report.md").touch()
+    steps = {step.get("name"): step for step in parse(ROOT / "action.yml")["runs"]["steps"]}
+    given = {"WORKSPACE": "a b", "RESULTS": ".", "SERVER": server, "GITHUB_STEP_SUMMARY": str(gate / "summary.md")}
+    job = parse(ROOT / "ci" / "gitlab.yml")["ragworth"]
+    script = "\n".join(line for line in job["script"] if not line.startswith("pip "))
+    variables = {name: str(value) for name, value in job["variables"].items()}
+    variables |= {"RAGWORTH_WORKSPACE": "a b", "RAGWORTH_ALLOW_SERVER": server}
+    for done in (run_script(steps["Evaluate"]["run"], gate, **given), run_script(script, gate, **variables)):
+        assert done.returncode == 0, done.stderr
+        check, evaluate = done.stdout.splitlines()
+        assert check.startswith("check|a b|--results|") and evaluate.startswith("evaluate|a b|--results|")
+        assert ("--allow-server|llm.example|" in check) == bool(server)
+        assert "--allow-server" not in evaluate, "it is remembered"

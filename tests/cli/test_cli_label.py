@@ -42,6 +42,17 @@ def test_from_items_to_labels(workspace: str, tmp_path: Path) -> None:
     assert len(Labels.read(tmp_path / "out" / "labels.jsonl")) == 8
 
 
+@pytest.mark.parametrize("link", ["labels", "labels/labels.sqlite", "labels/labels.sqlite-journal"])
+def test_a_project_is_created_through_no_link(tmp_path: Path, link: str) -> None:
+    write_items(passage_items(4), tmp_path / "items.jsonl")
+    (tmp_path / "beyond").mkdir()
+    (tmp_path / "w" / link).parent.mkdir(parents=True)
+    (tmp_path / "w" / link).symlink_to(tmp_path / "beyond" / ("" if link == "labels" else "file"))
+    said = run("new", str(tmp_path / "w"), "--task", "relevance", "--items", str(tmp_path / "items.jsonl"), code=2)
+    assert "leads out of its folder, to" in said
+    assert not list((tmp_path / "beyond").iterdir())
+
+
 def test_mistakes_are_named(workspace: str, tmp_path: Path) -> None:
     items = str(tmp_path / "items.jsonl")
     assert "already" in run("new", workspace, "--task", "relevance", "--items", items, code=2)

@@ -41,6 +41,21 @@ def test_a_report_is_written_again_from_its_tables(workspace: Path) -> None:
     assert page.read_text() == before
 
 
+@pytest.mark.parametrize("link", ["figures", "figures/means-0.svg", "report.html", "report.md"])
+def test_a_report_is_written_through_no_link(workspace: Path, tmp_path: Path, link: str) -> None:
+    """Not even into the results of somebody else, who put links among them."""
+    results, beyond = tmp_path / "w", tmp_path / "beyond"
+    shutil.copytree(workspace / "results", results, ignore=shutil.ignore_patterns(Path(link).name))
+    (results / link).parent.mkdir(exist_ok=True)
+    beyond.mkdir()
+    (beyond / "own.txt").write_text("the user's")
+    (results / link).symlink_to(beyond / "own.txt" if "." in link else beyond)
+    done = CliRunner().invoke(main, ["report", str(results)])
+    assert (done.exit_code == 0) == link.startswith("report."), "its own files replace links"
+    assert [path.name for path in beyond.iterdir()] == ["own.txt"]
+    assert (beyond / "own.txt").read_text() == "the user's"
+
+
 def test_other_metrics_can_come_first(workspace: Path) -> None:
     done = CliRunner().invoke(main, ["report", str(workspace / "results"), "-m", "P@5"])
     assert done.exit_code == 0, done.output

@@ -79,6 +79,31 @@ def test_ragworths_own_key_goes_nowhere_without_consent(tmp_path: Path, command:
     assert (said.exit_code, "--allow-server" in said.output) == (2, True), said.output
 
 
+@pytest.mark.parametrize("command", [["check"], ["evaluate", "--dry-run"], ["evaluate"]])
+def test_a_server_is_refused_until_it_is_allowed_and_again_once_it_changes(
+    tmp_path: Path, settings: Path, command: list[str]
+) -> None:
+    def said(*arguments: str) -> tuple[int, str]:
+        done = CliRunner().invoke(main, [*arguments, str(folder)], env={"RAGWORTH_API_KEY": SECRET})
+        assert SECRET not in done.output
+        return done.exit_code, done.output
+
+    folder = with_server(workspace(tmp_path / "w"))
+    code, words = said(*command)
+    assert code == 2
+    assert "llm.example would be sent texts and your API key\n  to do: if you trust this file, add" in words
+    assert "--allow-server llm.example (remembered for this file)" in words
+    code, words = said(*command, "--allow-server", "other.example")
+    assert (code, "add --allow-server llm.example" in words) == (2, True)
+    assert said("check", "--allow-server", "llm.example")[0] == 0
+    assert said("check")[0] == 0, "it is remembered"
+    assert json.loads(settings.read_text()) == {str((folder / "ragworth.toml").resolve()): ["llm.example"]}
+    assert not settings.is_relative_to(folder)
+    change(folder, "llm.example", "new.llm.example")
+    code, words = said(*command)
+    assert (code, "add --allow-server new.llm.example" in words) == (2, True)
+
+
 def test_a_step_names_no_server_without_consent(tmp_path: Path) -> None:
     step = f'pointwise(model="openai:toy@{ELSEWHERE}")'
     folder = workspace(tmp_path / "w", TOML.replace("[judgments]", f"third = 'bm25 >> {step}'\n[judgments]"))
