@@ -2,7 +2,7 @@
 
     RAGWORTH_DATA=… python benchmarks/grading.py               # both parts
     RAGWORTH_DATA=… python benchmarks/grading.py --disagree 20 # and answers on which people and the grader differ
-    python benchmarks/grading.py --cases                       # only the answers with numbers; needs no data
+    python benchmarks/grading.py --cases                       # only the cases written by hand; needs no data
 
 Grading: every judged answer of EVOUNA-NQ (five systems; questions marked improper left out) and NQ301. NQ301 comes
 without accepted answers; they are those that EVOUNA-NQ and the open NQ questions give for the same question.
@@ -11,6 +11,9 @@ on the questions whose SHA-256 begins with an even byte; the others are held out
 
 Numbers: answers with numbers from finance, science and sport, written by hand with a verdict
 (``tests/text_match/answer_cases.csv``). Every third was held out while the rules were written.
+
+Contradictions: answers that share words with the accepted one, written by hand with a verdict: half of them say
+something else (``contradictions.csv``). The rules weren't made for them; they show what words miss.
 
 Declining: 200 answers of eleven models to NoMIRACL questions (the held-out half), labelled by reading them with the
 detector's verdict hidden. They were drawn by model and verdict, so each stands for ``weight`` others.
@@ -44,6 +47,7 @@ SYSTEMS = ["fid", "gpt35", "chatgpt", "gpt4", "newbing"]
 SETS = ["relevant", "non_relevant"]
 LABELS = Path(__file__).parents[1] / "tests" / "real" / "nomiracl_abstained.csv"
 CASES = Path(__file__).parents[1] / "tests" / "text_match" / "answer_cases.csv"
+CONTRADICTIONS = Path(__file__).with_name("contradictions.csv")
 RESAMPLES = 2000
 
 
@@ -159,20 +163,37 @@ def decisions(data: Path) -> None:
     print()
 
 
+def graded_cases(path: Path) -> list[tuple[str, str]]:
+    """The grader's label and the person's verdict of cases written by hand."""
+    with path.open(encoding="utf-8", newline="") as stream:
+        return [
+            (grade_short_answer(row["answer"], [row["accepted"]], question=row["question"]).label, row["verdict"])
+            for row in csv.DictReader(stream)
+        ]
+
+
+def contradictions() -> None:
+    """The labels of answers that share words with the accepted one, by whether they say the same."""
+    counts = Counter(graded_cases(CONTRADICTIONS))
+    labels = ("correct", "undecided", "wrong", "abstained")
+    print(f"| answers | {' | '.join(labels)} |\n| --- |{' ---: |' * len(labels)}")
+    for verdict, name in (("correct", "say the same"), ("wrong", "say something else")):
+        print(f"| {name} | {' | '.join(str(counts[label, verdict]) for label in labels)} |")
+    print()
+
+
 def cases() -> None:
     """The same of the answers with numbers, and how well those that decline are found."""
-    with CASES.open(encoding="utf-8", newline="") as stream:
-        rows = list(csv.DictReader(stream))
-    labels = [grade_short_answer(row["answer"], [row["accepted"]], question=row["question"]).label for row in rows]
+    rows = graded_cases(CASES)
     print(DECISION_HEAD)
     for half, part in (("development", False), ("held-out", True)):
-        chosen = [place for place in range(len(rows)) if (place % 3 == 2) == part]
-        print(decision_row(half, [(labels[place], rows[place]["verdict"] == "correct") for place in chosen]))
+        chosen = [row for place, row in enumerate(rows) if (place % 3 == 2) == part]
+        print(decision_row(half, [(label, verdict == "correct") for label, verdict in chosen]))
     print("\n| declining | found | found wrongly | missed |\n| --- | ---: | ---: | ---: |")
     for half, part in (("development", False), ("held-out", True)):
         counts = Counter(
-            (label == "abstained", row["verdict"] == "abstained")
-            for place, (label, row) in enumerate(zip(labels, rows, strict=True))
+            (label == "abstained", verdict == "abstained")
+            for place, (label, verdict) in enumerate(rows)
             if (place % 3 == 2) == part
         )
         print(f"| {half} | {counts[True, True]} | {counts[True, False]} | {counts[False, True]} |")
@@ -330,10 +351,11 @@ def declining(data: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--disagree", type=int, default=0, metavar="N", help="show N answers of the development half")
-    parser.add_argument("--cases", action="store_true", help="only the answers with numbers")
+    parser.add_argument("--cases", action="store_true", help="only the cases written by hand")
     options = parser.parse_args()
     if options.cases:
         cases()
+        contradictions()
         return
     folder = os.environ.get("RAGWORTH_DATA")
     if not folder:
@@ -344,6 +366,7 @@ def main() -> None:
     declining(Path(folder))
     decisions(Path(folder))
     cases()
+    contradictions()
 
 
 if __name__ == "__main__":

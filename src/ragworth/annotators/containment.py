@@ -13,7 +13,7 @@ from ragworth.calls.programs import NoValue, Program
 from ragworth.errors import quote_short
 from ragworth.tasks.findings import AspectValues
 from ragworth.text_match.matching import is_character, match_answer, to_matchable
-from ragworth.text_match.spelling import canonical_words
+from ragworth.text_match.normalise import canonical_words
 
 UNDECIDED = "undecided"
 """Status of a passage that contains no accepted answer but may give one in other words."""

@@ -16,6 +16,8 @@ _SOURCE = (
 )
 """A source in brackets, ``(source: doc 3)`` or ``【3†source】``."""
 _ITEM = re.compile(r"^[ \t]*(\d{1,2})[.)][ \t]+", re.MULTILINE)
+_FOOTNOTE = re.compile(r"(?<=[^\W\d_]{3})(?:\d{1,2}|[¹²³⁴-⁹]{1,2})(?!\w)")
+"""The number of a footnote behind a word: "It was Paris1."."""
 _PART = re.compile(r"(\d+)(?:\s*[–-]\s*(\d+))?")
 
 
@@ -51,3 +53,8 @@ def without_marks(text: str) -> str:
     if len(items) > 1 and items == list(range(1, len(items) + 1)):
         said = _ITEM.sub("", said)
     return said.strip()
+
+
+def without_footnotes(text: str) -> str:
+    """Remove the numbers behind words: "Paris1" is "Paris", and so is a name such as "Windows10" without its number."""
+    return _FOOTNOTE.sub("", text)

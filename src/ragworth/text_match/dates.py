@@ -59,39 +59,6 @@ NUMERIC_DATE = (
 )
 """Dates in digits: 1987-06-05, 1987/6/5, 5.6.1987, 25/12/1987, 1987年6月5日."""
 
-_SHORT_YEAR = re.compile(r"(?<![\d./-])(\d{1,2})([./-])(\d{1,2})\2[’']?(\d{2})(?![\d./-])")
-_BARE_YEAR = re.compile(r"(?<![\w'’‘\"])['’‘](\d{2})(?![\w'’\"])")
-"""A year without its century: '98."""
-_ERA = re.compile(r"(明治|大正|昭和|平成|令和)\s?(\d{1,2}|元)\s?年")
-_BEFORE_ERA = {"明治": 1867, "大正": 1911, "昭和": 1925, "平成": 1988, "令和": 2018}
-
-
-def year_readings(text: str) -> list[str]:
-    """A text with two-digit years (5/3/21), or those of a Japanese era (令和3年), in four digits, for each century."""
-    if _ERA.search(text):
-        return [_ERA.sub(lambda found: f"{_BEFORE_ERA[found[1]] + int(found[2].replace('元', '1'))}年", text)]
-    if _BARE_YEAR.search(text):
-        return [_BARE_YEAR.sub(rf"{century}\1", text) for century in (19, 20)]
-    if not _SHORT_YEAR.search(text):
-        return []
-    return [_SHORT_YEAR.sub(rf"\g<1>/\g<3>/{century}\g<4>", text) for century in (19, 20)]
-
-
-_BEFORE_CHRIST = re.compile(
-    r"(?<=\d)\s?(?:B\.\s?C\.\s?E\b\.?|BCE\b|B\.\s?C\b\.?|v\.\s?Chr\b\.?|v\.\s?u\.\s?Z\b\.?|av\.?\s?J\.?-\s?C\b\.?|"
-    r"a\.\s?C\b\.?|f\.\s?Kr\b\.?|fvt\b|p\.\s?n\.\s?e\b\.?|př\.\s?n\.\s?l\b\.?|до\s?н\.\s?э\b\.?|π\.\s?Χ\b\.?)"
-)
-_AFTER_CHRIST = re.compile(
-    r"(?<=\d)\s?(?:A\.\s?D\b\.?|C\.\s?E\b\.?|CE\b|n\.\s?Chr\b\.?|u\.\s?Z\b\.?|apr?\.?\s?J\.?-\s?C\b\.?|d\.\s?C\b\.?|"
-    r"e\.\s?Kr\b\.?|n\.\s?e\b\.?|н\.\s?э\b\.?)"
-)
-_LEADING_ERA = re.compile(r"\b(?:A\.?\s?D\.?)\s(\d{1,4})(?!\d)")
-
-
-def with_plain_era(text: str) -> str:
-    """A text with "BC" and "AD" after its years, in whatever language and style: 44 BCE, 300 v. Chr., AD 476."""
-    return _LEADING_ERA.sub(r"\1 AD", _AFTER_CHRIST.sub(" AD", _BEFORE_CHRIST.sub(" BC", text)))
-
 
 class TextPiece(NamedTuple):
     """A word, number or mark of a text: its kind, its normalized spelling, and the original."""
@@ -136,7 +103,7 @@ def readings_of_date(tokens: Sequence[str]) -> list[set[str]]:
 
 
 def tokens_with_dates(items: Sequence[TextPiece]) -> Iterator[str]:
-    """The tokens of a text's items, with dates in words normalized."""
+    """The tokens of a text's items, with dates in words normalized; an empty one for a mark that breaks a phrase."""
     at = 0
     while at < len(items):
         tokens, width = date_at(items, at)
@@ -149,7 +116,7 @@ def tokens_with_dates(items: Sequence[TextPiece]) -> Iterator[str]:
             yield from numeric_date_tokens(item.raw)
         elif item.kind == "place":
             yield f"{item.value}th"
-        elif item.kind != "break":
+        else:
             yield item.value
         at += 1
 

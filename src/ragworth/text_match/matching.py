@@ -13,19 +13,20 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ragworth.text_match.dates import MONTHS, TextPiece, tokens_with_dates
-from ragworth.text_match.foreign_numbers import with_digits
-from ragworth.text_match.lists import AND, has_attached_joint, with_plain_joints
-from ragworth.text_match.numerals import ROMAN
+from ragworth.text_match.normalise import fold_accents, read_pieces, singular
 from ragworth.text_match.overlap import SCRIPTS_WITHOUT_SPACES
-from ragworth.text_match.plurals import singular
-from ragworth.text_match.spelling import canonical_words, read_pieces
-from ragworth.text_match.variants import american_spelling, has_initials
 
 MATCH_WINDOW = 30
 """Maximum distance in words for the words of an answer to count as said together."""
 
 MIN_WORD_SHARE = 2 / 3
 """Share of an answer's words that must occur if not all do: "Taylor Momsen" for "Taylor Michel Momsen"."""
+
+MIN_JOINED = 5
+"""Letters of an answer that is looked for without its blanks."""
+
+MIN_STEM, MAX_ENDING = 4, 2
+"""Letters of a stem, at least, and of its ending, at most, by which words may be forms of each other."""
 
 _ARTICLES = frozenset(("a", "an", "the"))
 _LETTERED_TEXT = "appendix class exhibit grade group hepatitis level part plan serie series tier type vitamin"
@@ -54,37 +55,39 @@ _YEAR = re.compile(r"1\d{3}|20\d{2}")
 _SLASH_DATE = re.compile(r"\d/\d{1,2}/\d{4}")
 _BLANKLESS = re.compile(f"[{SCRIPTS_WITHOUT_SPACES}]")
 _ASIDE = re.compile(r"\([^()]*\)")
-_UMLAUT = re.compile("[äöüßÄÖÜ]")
-_DIGRAPHS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
-_MONARCH = re.compile(r"\b([A-Z][a-z]+) ([IVX]+)\b")
-_NAMED_MONARCH = re.compile(r"\b([A-Z][a-z]+) the ([A-Z][a-z]*(?:st|nd|rd|th|First|Second|Third))\b")
-_OTHER_WAR = {
-    "first world war": "world war 1",
-    "second world war": "world war 2",
-    **dict.fromkeys(("world war i", "world war 1", "world war one"), "first world war"),
-    **dict.fromkeys(("world war ii", "world war 2", "world war two"), "second world war"),
-}
-_WAR = re.compile(rf"(?i)\b(?:{'|'.join(_OTHER_WAR)})\b")
-_ITEM_ENDS = re.compile(rf",|\b(?:{AND})\b|&", re.IGNORECASE)
-_LAST_ITEM = re.compile(rf"\b(?:{AND})\b|&", re.IGNORECASE)
+_AND = r"\b(?:and|und|et|y|e|og|och|en)\b|&"
+_ITEM_ENDS = re.compile(rf"[,，、]|{_AND}", re.IGNORECASE)
+_LAST_ITEM = re.compile(_AND, re.IGNORECASE)
 _OR = re.compile(r"\bor\b|;", re.IGNORECASE)
 _STARTS_WITH_ARTICLE = re.compile(r"(?:an?|the)\b", re.IGNORECASE)
 
 
-_HANGUL = "\uac00-\ud7af"
-_PARTICLES = (
-    "은|는|이|가|을|를|의|에|에서|에게|으로|로|와|과|도|만|부터|까지|다|이다|입니다|이에요|예요|이며|며|이고|고|였다|이었다|였습니다|"
-    "이었습니다|인|이라고|라고|이라는|라는|께서|한테|보다|처럼|이나|나|란|이란|임|였고|이었고|이라|라"
+# Each pair: British letters and American ones, within words.
+_BRITISH = tuple(
+    (re.compile(rf"\b{british}"), american)
+    for british, american in (
+        (r"(\w*)haem", r"\1hem"),
+        (r"(\w*[bcdfghjklmnprst])aemi(a|c)\b", r"\1emi\2"),
+        (r"(an|gyn|orthop|encyclop|p)ae(?=[sdc])", r"\1e"),
+        (r"oe(?=dem|soph|str)", "e"),
+        (r"(\w*)diarrhoea", r"\1diarrhea"),
+        (r"foet", "fet"),
+        (r"leukaem", "leukem"),
+        (r"sul(?:ph)(?=[auio])", "sulf"),
+        (r"alumini?um\b", "aluminum"),
+        (r"grey\b", "gray"),
+        (r"tyre", "tire"),
+        (r"(col|fav|flav|hon|hum|lab|neighb|harb|behavi|od|rum|vap|tum|arm|sav|vig|cand|glam|rig|end?eav)our", r"\1or"),
+        (r"(\w{3,}[lnrtvdzmgc])is(?=(?:e|es|ed|ing|ation\w*|er)\b)", r"\1iz"),
+        (r"(\w{2,}(?:al|an|t))yse", r"\1yze"),
+        (r"(cent|met|lit|fib|theat|lust|meag|calib|spect)re(?=s?\b)", r"\1er"),
+        (r"(catal|dial|anal|monol|prol)ogue", r"\1og"),
+        (r"(defen|offen|licen|preten)ce\b", r"\1se"),
+        (r"(cancel|travel|label|model|fuel|signal)l(?=(?:ed|ing|er)\b)", r"\1"),
+        (r"(program)me\b", r"\1"),
+    )
 )
-_PREFIXES = "ו|ה|ב|ל|מ|ש|כ|וה|שב|מה|و|ف|ب|ل|ك|ال|وال|بال|لل|كال|فال"
-_TURKISH_SUFFIXES = (
-    "[dt][ae]|[dt][ae]n|[dt][ıiuü]r|[dt][ae]d[ıi]r|[dt][ae]ki|n?[ıiuü]n|[yn]?[aeıiuü]|y?l[ae]|y?[dt][ıiuü]|"
-    "n[dt][ae]|n[dt][ae]n"
-)
-_MIN_PREFIXED = 3
-"""Letters of a word that may have a prefix or suffix: shorter ones are too often other words."""
-_MIN_HANGUL = 2
-"""The same in syllables, for particles of Korean: "나라" is no form of "나"."""
+_MIN_SURNAME = 3
 
 
 class MatchableText(NamedTuple):
@@ -102,7 +105,7 @@ def to_matchable(text: str) -> MatchableText:
 
 def matchable_from(text: str, pieces: Sequence[TextPiece]) -> MatchableText:
     """The same of a text whose pieces are known."""
-    tokens = tuple(tokens_with_dates(pieces))
+    tokens = tuple(filter(None, tokens_with_dates(pieces)))
     labels = iter([_is_label(pieces, at) for at, piece in enumerate(pieces) if piece.value == "a"])
     words = tuple(
         singular(token) for token in tokens if token not in _ARTICLES or (token == "a" and next(labels, False))
@@ -152,64 +155,44 @@ def _contains(text: MatchableText, answer: MatchableText) -> bool:
 
 
 def _another_form(text: MatchableText, answer: MatchableText) -> bool:
-    lines = [text.line]
-    if _UMLAUT.search(text.raw):
-        lines.append(to_matchable(_spell_umlauts(text.raw)).line)
-    forms = (*_forms(answer.raw), answer)
-    if any(form.line in line for form in forms for line in lines) or _contains_attached(text, answer):
+    if any(form.line in text.line for form in _forms(answer.raw)):
         return True
-    return american_spelling(answer.words) in american_spelling(text.words)
+    return _american_spelling(answer.words) in _american_spelling(text.words)
 
 
-def _contains_attached(text: MatchableText, answer: MatchableText) -> bool:
-    """The answer with what its language writes attached to it: "서울입니다", "בירושלים", "Ankara'dır"."""
-    words = "\\s".join(map(re.escape, answer.words))
-    if len("".join(answer.words)) >= _MIN_HANGUL and re.search(f"[{_HANGUL}]$", answer.words[-1]):
-        return re.search(f" {words}(?:{_PARTICLES}) ", text.line) is not None
-    if len(answer.words[0]) >= _MIN_PREFIXED and re.match("[\u0590-\u06ff]", answer.words[0]):
-        return re.search(f" (?:{_PREFIXES}){words} ", text.line) is not None
-    name = answer.raw.strip()
-    if len(name) < _MIN_PREFIXED or not name[0].isupper():
-        return False
-    return re.search(rf"\b{re.escape(name)}['’](?:{_TURKISH_SUFFIXES})\b(?!['’])", text.raw) is not None
+def _american_spelling(words: Iterable[str]) -> str:
+    """Words in lower case as a line, in American spelling: "hemoglobin", "color", "organize"."""
+    return f" {' '.join(map(_american_word, words))} "
+
+
+@lru_cache(maxsize=1 << 16)
+def _american_word(word: str) -> str:
+    for pattern, american in _BRITISH:
+        word = pattern.sub(american, word)
+    return word
 
 
 @lru_cache(maxsize=8192)
 def _forms(answer: str) -> tuple[MatchableText, ...]:
     return tuple(
-        form for form in map(to_matchable, spellings(answer)) if form.words and not set(form.words) <= LITTLE_WORDS
+        form for form in map(to_matchable, _spellings(answer)) if form.words and not set(form.words) <= LITTLE_WORDS
     )
 
 
-def spellings(answer: str) -> Iterator[str]:
-    """Variants of an answer: without brackets, either side of an "or", before a comma, without leading words.
-
-    Also with umlauts as two letters, and with the number of a monarch in words: "Henry the Eighth".
-    """
+def _spellings(answer: str) -> Iterator[str]:
+    """Variants of an answer: without brackets, either side of an "or", before a comma, without leading words."""
     bare = _ASIDE.sub(" ", answer)
-    if _UMLAUT.search(answer):
-        yield _spell_umlauts(answer)
-    if _MONARCH.search(bare):
-        yield _MONARCH.sub(lambda found: f"{found[1]} {ROMAN.get(found[2].lower(), found[2])}th", bare)
-    if _NAMED_MONARCH.search(bare):
-        yield _NAMED_MONARCH.sub(lambda found: f"{found[1]} {canonical_words(found[2])[0].removesuffix('th')}", bare)
-    if _WAR.search(bare):
-        yield _WAR.sub(lambda found: _OTHER_WAR[found.group().lower()], bare)
     if bare != answer:
         yield bare
     if _OR.search(bare):
         yield from _OR.split(bare)
     before, comma, _ = bare.partition(",")
-    if comma and not re.search(r"\d", bare) and not is_list(bare):
+    if comma and not re.search(r"\d", bare) and not _is_list(bare):
         yield before
     words = bare.split()
     while len(words) > 1 and words[0].strip(".,~").lower() in _LEADING:
         words = words[1:]
         yield " ".join(words)
-
-
-def _spell_umlauts(text: str) -> str:
-    return text.translate(_DIGRAPHS)
 
 
 def _same_amount(text: MatchableText, answer: MatchableText) -> bool:
@@ -232,19 +215,35 @@ def _coarser_date(text: MatchableText, answer: MatchableText) -> bool:
     pairs = zip(text.words[:-2], text.words[2:], strict=True)
     if any(len(day) <= 2 and day.isdecimal() and year in years for day, year in pairs):
         return False  # a date with the month in a language that isn't known
-    if with_digits(text.raw).likely != text.raw:
-        return False  # the day may be in words
     return len(years) == 1 and years <= set(answer.words)
 
 
-def _first_and_last(text: MatchableText, answer: MatchableText) -> bool:
-    """A name without its middle: "Judith Keppel" for "Judith Cynthia Aline Keppel"; or with initials: "J. Keppel"."""
-    if has_initials(text.raw, answer.raw):
-        return True
-    parts = answer.raw.split()
-    if len(parts) < 3 or len(answer.words) != len(parts) or not all(part[0].isupper() for part in parts):
-        return False
-    return f" {answer.words[0]} {answer.words[-1]} " in text.line
+def _contains_name(text: MatchableText, answer: MatchableText) -> bool:
+    """A name without its middle, "Judith Keppel" for "Judith Cynthia Aline Keppel", or with initials: "J. Keppel"."""
+    pattern = _name_pattern(answer.raw)
+    return pattern is not None and pattern.search(fold_accents(text.raw)) is not None
+
+
+@lru_cache(maxsize=8192)
+def _name_pattern(name: str) -> re.Pattern[str] | None:
+    """A person's name, or a species', with first names in full or as initials, and with all of the middle or none."""
+    words = fold_accents(name).split()
+    if len(words) < 2:
+        return None
+    first, *middle, last = words
+    parts = [first, *middle]
+    named = last[:1].isalpha() and (last[0].isupper() or not middle) and len(last) >= _MIN_SURNAME
+    if not named or not all(part[0].isupper() and part[0].isalpha() for part in parts):
+        return None
+    given = [_given_name(part) for part in parts]
+    return re.compile(rf"\b{given[0]}(?:{''.join(given[1:])})?{re.escape(last)}(?!\w)")
+
+
+def _given_name(part: str) -> str:
+    """A first name or its initial; any name for an initial."""
+    if re.fullmatch(r"[A-Z]\.", part):
+        return rf"{part[0]}(?:\.\s?|\w{{1,30}}\s)"
+    return rf"(?:{re.escape(part)}\s|{re.escape(part[0])}\.[\s-]?)"
 
 
 def _contains_most(text: MatchableText, answer: MatchableText) -> bool:
@@ -252,8 +251,8 @@ def _contains_most(text: MatchableText, answer: MatchableText) -> bool:
     wanted = {stem_of(word) for word in answer.words if word not in LITTLE_WORDS}
     if len(wanted) < 2:
         return False
-    if any(map(is_character, wanted)) or has_attached_joint(answer.raw):
-        return has_listed(text, answer.raw, all)
+    if any(map(is_character, wanted)) or " " not in answer.raw.strip():
+        return False
     numbers = {word for word in wanted if _numeric(word)}
     items = [item & wanted for item in _list_items(answer.raw) if item & wanted]
     need = max(2, math.ceil(MIN_WORD_SHARE * len(wanted)))
@@ -268,45 +267,30 @@ def _contains_most(text: MatchableText, answer: MatchableText) -> bool:
     return False
 
 
-def is_list(answer: str) -> bool:
+def _is_list(answer: str) -> bool:
     """Whether an answer has several items: "red, green, blue", but not "Cambridge, Massachusetts, USA".
 
     Nor "Einstein, a physicist, born in Ulm".
     """
-    first, _, after = with_plain_joints(answer).partition(",")
+    first, _, after = answer.replace("，", ",").replace("、", ",").partition(",")
     after = after.strip()
     if _LAST_ITEM.search(after):
         return True
     described = _STARTS_WITH_ARTICLE.match(after) and not _STARTS_WITH_ARTICLE.match(first)
-    return "," in after and after[:1].isalpha() and not after[:1].isupper() and not described
+    return after[:1].isalpha() and not after[:1].isupper() and not described
+
+
+def has_parts(answer: str) -> bool:
+    """Whether an answer has several parts, all of which are asked for: a list, or two names with "and" between."""
+    return _is_list(answer) or _LAST_ITEM.search(answer) is not None
 
 
 @lru_cache(maxsize=8192)
 def _list_items(answer: str) -> tuple[frozenset[str], ...]:
     """The stems of each item of a list: "red, green and blue"; nothing if an answer is no list."""
-    if not is_list(answer):
+    if not _is_list(answer):
         return ()
-    return tuple(
-        frozenset(map(stem_of, to_matchable(item).words)) for item in _ITEM_ENDS.split(with_plain_joints(answer))
-    )
-
-
-def has_listed(text: MatchableText, answer: str, how_many: Callable[[Iterable[bool]], bool]) -> bool:
-    """Whether a text has all, or any, items of a list in whatever order, also where nothing separates words."""
-    items = with_plain_joints(answer).split(" and ")
-    if len(items) < 2:
-        return False
-    plain = with_plain_joints(text.raw)
-    said = to_matchable(plain) if plain != text.raw else text
-    return how_many(_has_item(said, to_matchable(item)) for item in items if item)
-
-
-def _has_item(text: MatchableText, item: MatchableText) -> bool:
-    """Whether a text has an item of a list. One of a single character is a part of many words: 人 in 人工智能."""
-    if len(item.words) > 1 or not any(map(is_character, item.words)):
-        return item.line in text.line or (bool(item.words) and _contains_attached(text, item))
-    beside = f"[{SCRIPTS_WITHOUT_SPACES}]"
-    return re.search(f"(?<!{beside}){item.words[0]}(?!{beside})", with_plain_joints(text.raw)) is not None
+    return tuple(frozenset(map(stem_of, to_matchable(item).words)) for item in _ITEM_ENDS.split(answer))
 
 
 def _is_part(text: MatchableText, answer: MatchableText) -> bool:
@@ -321,9 +305,41 @@ def _is_part(text: MatchableText, answer: MatchableText) -> bool:
 
 
 def _contains_joined(text: MatchableText, answer: MatchableText) -> bool:
-    """Its letters occur in sequence, ignoring blanks: "gall bladder" in "gallbladder"."""
+    """Its letters occur in sequence, ignoring blanks, as whole words: "gall bladder" in "gallbladder".
+
+    A capital letter also begins a word: "byJohn Goodman", but not "granddaughter".
+    """
     letters = "".join(answer.words)
-    return len(letters) >= 8 and letters.isalpha() and letters in "".join(text.words)
+    if len(letters) < MIN_JOINED or not letters.isalpha():
+        return False
+    return _joined_pattern(letters).search(fold_accents(text.raw)) is not None
+
+
+@lru_cache(maxsize=8192)
+def _joined_pattern(letters: str) -> re.Pattern[str]:
+    spelled = r"[\W_]?".join(letters)
+    return re.compile(rf"(?:(?<![^\W\d_])|(?<=[a-z])(?=[A-Z]))(?i:{spelled}s?)(?![^\W\d_])")
+
+
+def may_contain(text: MatchableText, answer: MatchableText) -> bool:
+    """Whether an answer, or an item of it, may be in a text in another form.
+
+    Within other words ("서울" in "서울입니다", "daughter" in "granddaughter"), or each word with another ending.
+    """
+    letters, least = "".join(answer.words), 5 if answer.raw.isascii() else 2
+    if len(letters) >= least and letters.isalpha() and letters in "".join(text.words):
+        return True
+    items = [to_matchable(item) for item in _ITEM_ENDS.split(answer.raw)]
+    if len(items) > 1 and any(item.line in text.line for item in items if set(item.words) - LITTLE_WORDS):
+        return not any(map(_numeric, answer.words))
+    words = [word for word in answer.words if word not in LITTLE_WORDS]
+    return bool(words) and all(word.isalpha() and any(_same_stem(word, one) for one in text.words) for word in words)
+
+
+def _same_stem(one: str, other: str) -> bool:
+    """Whether two words differ only in their endings: "Москва" and "Москве"."""
+    length = max(MIN_STEM, len(one) - MAX_ENDING, len(other) - MAX_ENDING)
+    return one[:length] == other[:length] and len(one) >= length <= len(other)
 
 
 MATCHERS: dict[str, Callable[[MatchableText, MatchableText], bool]] = {
@@ -331,7 +347,7 @@ MATCHERS: dict[str, Callable[[MatchableText, MatchableText], bool]] = {
     "contains another form of": _another_form,
     "contains the number of": _same_amount,
     "contains a coarser date than": _coarser_date,
-    "contains the first and last name of": _first_and_last,
+    "contains the name of": _contains_name,
     "contains most words of": _contains_most,
     "is a part of": _is_part,
     "contains the letters of": _contains_joined,

@@ -6,13 +6,12 @@ Restating and denying are read in English only. In other languages a text says y
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ragworth.text_match.directions import DIRECTIONS, NEGATIONS
-from ragworth.text_match.opposites import has_opposite
-from ragworth.text_match.plurals import singular
-from ragworth.text_match.spelling import canonical_words, read_pieces
+from ragworth.text_match.negation import NEGATIONS
+from ragworth.text_match.normalise import canonical_words, read_pieces, singular
+from ragworth.text_match.quantities import DIRECTIONS
 
 _YES = "yes|yeah|yep|ja|oui|sí|si|sì|sim|da|да|tak|evet|نعم|हाँ|हां|はい|是的|是|네|예"
 _NO = "no|nope|nein|non|não|nao|nee|нет|nie|hayır|لا|नहीं|いいえ|不是|否|아니요|아니오"
@@ -123,7 +122,7 @@ def restated_polarity(text: str, question: str) -> bool | None:
         words = [singular(word) for word in canonical_words(sentence)]
         stems = set(map(_stem, words))
         kept = asked.keys() & stems
-        flipped = {stem for stem, word in asked.items() if stem not in stems and has_opposite(word, words)}
+        flipped = {stem for stem, word in asked.items() if stem not in stems and _has_opposite(word, words)}
         if len(kept) + len(flipped) < MIN_RESTATED * len(asked):
             continue
         if _DOUBTS.intersection(words) or not all(_is_said(word, words) for word in predicate):
@@ -132,7 +131,7 @@ def restated_polarity(text: str, question: str) -> bool | None:
             return None
         negations = [place for place, word in enumerate(words) if word in NEGATIONS]
         denied = len(negations)
-        if any(has_opposite(word, words[place : place + _REACH]) for place in negations for word in asked.values()):
+        if any(_has_opposite(word, words[place : place + _REACH]) for place in negations for word in asked.values()):
             return None
         return None if denied + len(flipped) > 1 else not denied and not flipped
     return None
@@ -160,7 +159,13 @@ def _is_said(word: str, words: Sequence[str]) -> bool:
     direction = DIRECTIONS.get(word)
     return any(
         _stem(other) == _stem(word) or (direction and DIRECTIONS.get(other) == direction) for other in words
-    ) or has_opposite(word, words)
+    ) or _has_opposite(word, words)
+
+
+def _has_opposite(word: str, words: Iterable[str]) -> bool:
+    """Whether the opposite direction of a word is among others: "grew" for "declined"."""
+    direction = DIRECTIONS.get(word, 0)
+    return bool(direction) and any(DIRECTIONS.get(other, 0) == -direction for other in words)
 
 
 def _content(words: Sequence[str]) -> dict[str, str]:

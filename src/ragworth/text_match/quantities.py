@@ -10,9 +10,44 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from ragworth.text_match.dates import MONTHS, TextPiece, date_at, numeric_date_tokens
-from ragworth.text_match.directions import direction_at
-from ragworth.text_match.plurals import singular
+from ragworth.text_match.negation import NEGATIONS
+from ragworth.text_match.normalise import singular
 from ragworth.text_match.units import MAGNITUDES, Unit, find_unit, readings_as_written
+
+_UP_WORDS = """
+rise rose risen rising raise raised increase increased increasing grow grew grown growing growth gain gained climb
+climbed jump jumped surge surged expand expanded improve improved improving improvement up higher profit upward
+"""
+_DOWN_WORDS = """
+fall fell fallen falling decrease decreased decreasing decline declined declining drop dropped dropping shrink shrank
+shrunk lose lost loss deficit reduce reduced reduction contract contracted down lower dip dipped slip slipped plunge
+plunged negative minus worsen worsened deteriorate deteriorated downward
+"""
+DIRECTIONS = dict.fromkeys(_UP_WORDS.split(), 1) | dict.fromkeys(_DOWN_WORDS.split(), -1)
+"""1 for words that go up, −1 for words that go down."""
+
+_BEFORE, _AFTER, _DENIED = 8, 4, 3
+_ENDS = frozenset(".;!?\n")
+
+
+def _direction_at(words: Sequence[str], start: int, end: int) -> int:
+    """The direction said of the number at ``start`` to ``end``: the nearest in its sentence; 0 if there is none."""
+    for at in range(start - 1, max(-1, start - 1 - _BEFORE), -1):
+        if words[at] in _ENDS:
+            break
+        if words[at] in DIRECTIONS:
+            return _unless_denied(words, at)
+    for at in range(end, min(len(words), end + _AFTER)):
+        if words[at] in _ENDS:
+            break
+        if words[at] in DIRECTIONS:
+            return _unless_denied(words, at)
+    return 0
+
+
+def _unless_denied(words: Sequence[str], at: int) -> int:
+    return 0 if NEGATIONS.intersection(words[max(0, at - _DENIED) : at]) else DIRECTIONS[words[at]]
+
 
 QuantityKind = Literal["number", "ordinal", "year", "date"]
 Role = Literal["", "change", "level"]
@@ -100,7 +135,7 @@ class _QuantityReader:
         return _ROLES.get(self._at(quantity.start - 1), "")
 
     def _direction(self, quantity: Quantity) -> int:
-        return 1 if self._at(quantity.start - 1) == "+" else direction_at(self.words, quantity.start, quantity.end)
+        return 1 if self._at(quantity.start - 1) == "+" else _direction_at(self.words, quantity.start, quantity.end)
 
     def _quantity(self, at: int) -> Quantity | None:
         piece = self.pieces[at]

@@ -14,18 +14,14 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from ragworth.errors import InputError, quote_short
-from ragworth.text_match.answer_verdict import FactVerdict, judge_answer
-from ragworth.text_match.citations import without_marks
-from ragworth.text_match.directions import NEGATIONS
-from ragworth.text_match.final_answer import final_answer
-from ragworth.text_match.foreign_numbers import with_digits
+from ragworth.text_match.answer_verdict import judge_answer
+from ragworth.text_match.citations import without_footnotes, without_marks
 from ragworth.text_match.markup import names_markup, unwrapped, without_markup
 from ragworth.text_match.matching import LITTLE_WORDS, stem_of
+from ragworth.text_match.negation import NEGATIONS
+from ragworth.text_match.normalise import canonical_words, singular
 from ragworth.text_match.overlap import require_accepted
-from ragworth.text_match.plurals import singular
 from ragworth.text_match.refusals import RefusalMatch, find_refusal
-from ragworth.text_match.short_forms import says_none
-from ragworth.text_match.spelling import canonical_words
 from ragworth.text_match.text_facts import QuestionFacts, TextFacts, read_answer, read_question
 
 _NOTHING = ("none", "nil", "null", "na")
@@ -34,11 +30,10 @@ _NOTHING = ("none", "nil", "null", "na")
 _DECLINING = LITTLE_WORDS | NEGATIONS | {"a", "an", "the", "do", "does", "did", "any", "about", "anything"}
 """Words of phrases that decline, other than who is silent and how: "contract", "state"."""
 
-_SCALED = re.compile(r"\d[百千万億亿]")
-"""Digits with a Chinese numeral that multiplies them: 3 isn't in 3万."""
-
 _RUNS = re.compile(r"\s{4,}|(\w)\1{39,}")
 """Blanks, or one letter or digit again and again: some models write thousands of them."""
+
+_DIGIT = re.compile(r"\d")
 
 GradeLabel = Literal["correct", "abstained", "wrong", "undecided"]
 
@@ -74,15 +69,10 @@ def grade_short_answer(
         if said is None:
             return ShortAnswerGrade("undecided", "has only reasoning, and no answer after it")
         text = _RUNS.sub(_shortened, said)
-    announced = "" if same else final_answer(text)
     if not any(map(names_markup, accepted)):
         accepted = [without_markup(answer) or answer for answer in accepted]
-        announced, text = without_markup(announced), without_markup(text) or text
-    if _SCALED.search(text) and not any(map(_SCALED.search, accepted)):
-        text = with_digits(text).sure
+        text = without_markup(text) or text
     declined = find_refusal(text, phrases)
-    if declined is not None and declined.language == "label" and not _is_silent(text, accepted, question):
-        declined = None
     rightly = _accepted_refusal(accepted, phrases) if declined is not None else None
     if rightly is not None:
         return ShortAnswerGrade("correct", f"declines as {quote_short(rightly)}")
@@ -92,15 +82,14 @@ def grade_short_answer(
     graded = declined is None or regretted or _is_asked(declined, asked, accepted)
     usable = accepted if graded else [answer for answer in accepted if find_refusal(answer, phrases)]
     plain = text if same else without_marks(text) or text
+    if not any(map(_DIGIT.search, accepted)):
+        plain = without_footnotes(plain)
     facts = TextFacts(plain)
     unclear, against = "", ""
     for answer in usable:
         verdict = judge_answer(facts, answer, asked)
-        if verdict.kind == "given" and announced and not _announces(announced, answer, asked):
-            verdict = FactVerdict("unclear", f"has {quote_short(answer)}, but gives another answer at the end")
         if verdict.kind == "given":
-            why = f"{verdict.why} {quote_short(answer)}"
-            return ShortAnswerGrade("correct", why)
+            return ShortAnswerGrade("correct", f"{verdict.why} {quote_short(answer)}")
         if verdict.kind == "unclear":
             unclear = unclear or verdict.why
         elif verdict.kind == "contradicted":
@@ -119,52 +108,11 @@ def grade_short_answer(
             return ShortAnswerGrade(
                 "undecided", f"has {quote_short(given)} only in a citation or as the number of an item"
             )
-    in_digits = _grade_in_digits(text, accepted, asked)
-    if in_digits is not None:
-        return in_digits
     return ShortAnswerGrade("wrong", against or f"gives none of the accepted answers ({len(accepted)})")
 
 
 def _shortened(run: re.Match[str]) -> str:
     return run[1] * 40 if run[1] else "\n\n" if "\n" in run.group() else "  "
-
-
-def _grade_in_digits(text: str, accepted: Sequence[str], asked: QuestionFacts) -> ShortAnswerGrade | None:
-    """The grade with the number words of other languages in digits; None if these make no difference."""
-    said, wanted = with_digits(text), [with_digits(answer) for answer in accepted]
-    readings = ((said.sure, [each.sure for each in wanted]), (said.likely, [each.likely for each in wanted]))
-    tried = [(text, [*accepted])]
-    for number, (plain, answers) in enumerate(readings):
-        if (plain, answers) in tried:
-            continue
-        tried.append((plain, answers))
-        facts = TextFacts(without_marks(plain) or plain)
-        for answer, original in zip(answers, accepted, strict=True):
-            verdict = judge_answer(facts, answer, asked)
-            if verdict.kind == "given" and number == 0:
-                return ShortAnswerGrade(
-                    "correct", f"{verdict.why} {quote_short(original)}, with number words in digits"
-                )
-            if verdict.kind == "given":
-                return ShortAnswerGrade("undecided", f"has a word that may be the number in {quote_short(original)}")
-            if verdict.kind == "unclear":
-                return ShortAnswerGrade("undecided", verdict.why)
-    numbers = any(each.unread or re.search(r"\d", each.likely) for each in wanted)
-    if (said.unread and numbers) or (any(each.unread for each in wanted) and re.search(r"\d", said.likely)):
-        return ShortAnswerGrade("undecided", "has a number in words that can't be read")
-    return None
-
-
-def _is_silent(text: str, accepted: Sequence[str], question: str) -> bool:
-    """Whether a label declines, unlike "none" where the accepted answer is zero."""
-    said = text.strip(" .")
-    return said.lower() != "none" or not any(says_none(said, answer, question) for answer in accepted)
-
-
-def _announces(announced: str, answer: str, question: QuestionFacts) -> bool:
-    """Whether what a text announces as its answer may be the accepted one."""
-    said = TextFacts(without_marks(announced) or announced)
-    return judge_answer(said, answer, question).kind in ("given", "unclear")
 
 
 def _accepted_refusal(accepted: Sequence[str], phrases: Sequence[str]) -> str | None:

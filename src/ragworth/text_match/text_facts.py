@@ -5,28 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from ragworth.text_match.contrasts import ComparedText
 from ragworth.text_match.dates import TextPiece
-from ragworth.text_match.directions import DIRECTIONS, NEGATIONS
 from ragworth.text_match.matching import LITTLE_WORDS, MatchableText, is_character, matchable_from, stem_of
-from ragworth.text_match.plurals import singular
+from ragworth.text_match.negation import NEGATIONS
+from ragworth.text_match.normalise import read_pieces, singular
 from ragworth.text_match.polarity import StatedPolarity, read_polarity
-from ragworth.text_match.quantities import Quantity, QuestionHints, read_hints, read_quantities
-from ragworth.text_match.spelling import read_pieces
+from ragworth.text_match.quantities import DIRECTIONS, Quantity, QuestionHints, read_hints, read_quantities
 from ragworth.text_match.units import UNITS
 
 LONG_ANSWER = 7
 """Words, little ones aside, from which an accepted answer is long: it is matched by its facts."""
 
-
 _EMPTY_TEXT = """
 a an the about around approximately roughly nearly almost over under than more less least most up some total year time
 between through there has have had will would been also because due mainly
 """
-
-
-_ABSENCE_TEXT = "avoid avoided lack lacks missing omit omitted exclude excluded exempt free banned"
-_ABSENCE = frozenset(_ABSENCE_TEXT.split())
 _NO_FACTS = frozenset(_EMPTY_TEXT.split()) | LITTLE_WORDS | DIRECTIONS.keys()
 
 
@@ -54,12 +47,22 @@ class TextFacts:
         return [piece.raw if piece.kind == "break" else piece.value for piece in self.pieces]
 
     @cached_property
-    def compared(self) -> ComparedText:
-        return ComparedText(self.raw, self.pieces)
-
-    @cached_property
     def stems(self) -> frozenset[str]:
         return frozenset(map(stem_of, self.matchable.words))
+
+    @cached_property
+    def stemmed(self) -> list[str]:
+        """The tokens as stems, with the marks and negations between them."""
+        return [token if token in NEGATIONS else stem_of(singular(token)) if token else "" for token in self.tokens]
+
+    @cached_property
+    def keywords(self) -> frozenset[str]:
+        """The stems by which a text is found in another one: of all words but little ones, unless it has no others."""
+        return self.stems - LITTLE_WORDS - NEGATIONS or self.stems
+
+    @cached_property
+    def denies(self) -> bool:
+        return not NEGATIONS.isdisjoint(self.tokens)
 
     @cached_property
     def polarity(self) -> StatedPolarity | None:
@@ -68,7 +71,7 @@ class TextFacts:
     @cached_property
     def content(self) -> frozenset[str]:
         """Stems that carry facts: of no little words, nor words of direction."""
-        return frozenset(stem_of(word) for word in self.words if carries_fact(word))
+        return frozenset(stem_of(word) for word in self.words if _carries_fact(word))
 
     @cached_property
     def words(self) -> list[str]:
@@ -89,7 +92,7 @@ class TextFacts:
         return sum(map(_weight, self.words)) >= LONG_ANSWER
 
 
-def carries_fact(word: str) -> bool:
+def _carries_fact(word: str) -> bool:
     return len(word) > 1 and word[0].isalnum() and word not in _NO_FACTS and not is_character(word)
 
 
@@ -108,11 +111,6 @@ class QuestionFacts(TextFacts):
     @cached_property
     def hints(self) -> QuestionHints:
         return read_hints(self.raw)
-
-    @cached_property
-    def denies(self) -> bool:
-        """Whether it asks for what is not: "what is not covered", "what to avoid"."""
-        return not (NEGATIONS | _ABSENCE).isdisjoint(self.tokens)
 
 
 read_question = lru_cache(maxsize=8192)(QuestionFacts)

@@ -6,7 +6,6 @@ several readings ("pounds" are money or mass); two quantities are comparable if 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -190,15 +189,6 @@ UNITS = _read_table()
 
 MAGNITUDES = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 """Magnitudes that a question asks for: "in USD millions"."""
-
-
-_CASED = re.compile(r"\d\s?([mM](?:W|V|J|Pa|Hz|Wh)|[MGTk](?:b|B)(?:ps|/s)?)\b")
-
-
-def units_differ_in_case(text: str, answer: str) -> bool:
-    """Whether units mean something else in capitals: 5 mW and 5 MW, 5 Mb/s and 5 MB/s."""
-    ours, theirs = set(_CASED.findall(answer)), set(_CASED.findall(text))
-    return any(unit not in theirs and unit.lower() in {other.lower() for other in theirs} for unit in ours)
 
 
 def find_unit(tokens: Sequence[str], start: int) -> tuple[tuple[Unit, ...], int]:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from ragworth.text_match.normalise import canonical_words, fold_accents
 from ragworth.text_match.numerals import ROMAN, plain_number
-from ragworth.text_match.spelling import canonical_words, fold_accents
 from tests.tiers import slow
 
 SMALL = (

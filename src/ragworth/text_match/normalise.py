@@ -12,7 +12,7 @@ text                                              tokens
 $5; 5 dollars                                     ``5 dollar``
 5 June 1987; June 5th, 1987; 1987-06-05           ``1987 june day5``
 World War II; World War Two; WW2                  ``world war 2``
-44 BCE; 44 B.C.; 44 v. Chr.                       ``44 bc``
+44 BCE; 44 B.C.                                   ``44 bc``
 Q3; third quarter                                 ``3th quarter``
 ================================================  ======================
 
@@ -30,7 +30,7 @@ import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 
-from ragworth.text_match.dates import MONTHS, NUMERIC_DATE, TextPiece, tokens_with_dates, with_plain_era
+from ragworth.text_match.dates import MONTHS, NUMERIC_DATE, TextPiece, tokens_with_dates
 from ragworth.text_match.numerals import NUMBER_WORDS, ROMAN, SCALES, parse_number_words, plain_number
 from ragworth.text_match.overlap import SCRIPTS_WITHOUT_SPACES
 
@@ -42,8 +42,6 @@ _GROUPS = r"\d{1,3}(?:,\d{3})+(?!\d)|\d{1,3}(?:[ \u00a0\u2009\u202f]\d{3})+(?!\d
 _YEAR = r"(?:1\d{3}|20\d{2})(?!\d)"
 # After a day or a year: "May 5,1987", "in 1987,12 people"; but "1987,50 €".
 _DATE_COMMA = rf"(?:[1-9]|[12]\d|3[01]),{_YEAR}|{_YEAR},\d{{1,2}}(?!\d|\s?[%€$£¥₹])"
-# Between two numbers, or within one: "2,7".
-_UNSURE_COMMA = re.compile(r"(?<![\d.,$€£¥₹])(\d+),(\d{1,2}|\d{4,})(?![\d.,]*\d|\s?[%€$£¥₹])")
 
 _PIECE = re.compile(
     rf"""
@@ -85,6 +83,7 @@ _DOLLARS = {
 """Currencies that are written with a letter and a dollar sign: R$ 300."""
 _VERSION_LETTER = re.compile(r"(?<![\w.])[vV](?=\d+\.\d)")
 """The letter before a version: v2.3.1."""
+_BEFORE_CHRIST = re.compile(r"(?<=\d)\s?(?:B\.\s?C\.(?:\s?E\.)?|BCE?\b)")
 _POWER = re.compile(
     r"(?:(?<![\w.])(?P<factor>\d+(?:\.\d+)?)\s?[×x*·]\s?)?(?<![\w.,])10"
     r"(?:\^\{?(?P<exponent>[-−]?\d{1,2})\}?|(?P<raised>⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,2}))(?!\w)"
@@ -131,19 +130,27 @@ _ACCENTED = re.compile("([A-Za-z])[\u0300-\u036f]+")
 
 def canonical_words(text: str) -> tuple[str, ...]:
     """The words of a text in lower case, without accents and punctuation, with numbers and dates normalized."""
-    return tuple(tokens_with_dates(read_pieces(text)))
+    return tuple(filter(None, tokens_with_dates(read_pieces(text))))
+
+
+def singular(word: str) -> str:
+    """A word without the s of an English plural."""
+    if len(word) < 4 or word[-1] != "s" or not word.isalpha():
+        return word
+    if word.endswith("ies") and len(word) > 4:
+        return f"{word[:-3]}y"
+    if word.endswith(("sses", "shes", "ches", "xes")):
+        return word[:-2]
+    return word if word.endswith(("ss", "us", "is")) else word[:-1]
 
 
 def read_pieces(text: str) -> list[TextPiece]:
     """The words, numbers and marks of a text in sequence, with numbers normalized."""
-    bare = _LETTERED_DOLLAR.sub(lambda found: f"{_DOLLARS[found[1]]} ", _VERSION_LETTER.sub("", with_plain_era(text)))
+    bare = _LETTERED_DOLLAR.sub(
+        lambda found: f"{_DOLLARS[found[1]]} ", _VERSION_LETTER.sub("", _BEFORE_CHRIST.sub(" bc", text))
+    )
     folded = _MINUS_MONEY.sub(r"\1-", _BRACKETED_MONEY.sub(r"-\1\2", fold_accents(_spell_powers(bare))))
     return list(_read_numbers(list(_pieces(folded))))
-
-
-def comma_readings(text: str) -> list[str]:
-    """A text with its commas between digits as separators, and as decimal ones, if they may be both."""
-    return [_UNSURE_COMMA.sub(mark, text) for mark in (r"\1, \2", r"\1.\2")] if _UNSURE_COMMA.search(text) else []
 
 
 def _spell_powers(text: str) -> str:
