@@ -41,6 +41,7 @@ Rng = np.random.Generator
 
 SIZES = (30, 100, 1000)
 FEWER = (20, 50, 100)
+EASY = (4, 5, 6, 8, 12, 30)
 MANY = 1_000_000
 TOGETHER = 4
 """Metrics made for one outcome, so that one call does for several trials."""
@@ -386,6 +387,24 @@ def show_correlated(form: str, trials: int, resamples: int, seed: int) -> None:
     table(f"Correlations, {form}: coverage / equal ones found to differ (%)", head, lines)
 
 
+def show_easy(trials: int, resamples: int, seed: int) -> None:
+    """Queries are easy or hard whatever is shown, and a metric is higher for some of them by chance."""
+
+    def cell(like: float, n: int) -> str:
+        rng, found = np.random.default_rng(seed + n), []
+        for batch in range(max(1, trials // TOGETHER)):
+            query = np.repeat(np.arange(n), 3)
+            of_query, own = rng.normal(size=(n, TOGETHER))[query], rng.normal(size=(3 * n, TOGETHER))
+            easy = (rng.normal(size=n) > 0)[query]
+            values = np.sqrt(like) * of_query + np.sqrt(1 - like) * own
+            found += pooled_correlations(values, easy, query, resamples=resamples, seed=batch)
+        return share([one.is_significant(0.05) for one in found if one.value is not None])
+
+    rows = ([f"{100 * like:.0f} %", *(cell(like, n) for n in EASY)] for like in (0.0, 0.9, 1.0))
+    title = "Answers that depend on the query alone: metrics said to predict (%)"
+    table(title, ["variance of the metric between queries", *(f"{n} queries" for n in EASY)], rows)
+
+
 def show_predicted(trials: int, resamples: int, seed: int) -> None:
     rows = []
     for kind in ("mean", "difference"):
@@ -471,6 +490,7 @@ SECTIONS: dict[str, Callable[[int, int, int], None]] = {
     "many": show_many,
     "pooled": lambda *given: show_correlated("pooled", *given),
     "within": lambda *given: show_correlated("within", *given),
+    "easy": show_easy,
     "predicted": show_predicted,
     "speed": show_speed,
 }

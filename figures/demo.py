@@ -65,8 +65,7 @@ class Evaluated:
         """ρ of a metric with the grade over all contexts, and the ends of its interval, as in the report."""
         from ragworth.report.page.prediction import outcome_predictions
 
-        assert self.results.outcomes is not None
-        found = outcome_predictions(self.results.scores, self.results.outcomes, [metric], seed).filter(outcome="grade")
+        found = outcome_predictions(self.results, [metric], seed).filter(outcome="grade")
         ((rho, low, high),) = found.select("rho", "low", "high").rows()
         return rho, low, high
 

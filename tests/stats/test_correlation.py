@@ -15,7 +15,6 @@ from ragworth.stats.correlation import (
     NOTHING,
     SINGLE,
     Measure,
-    ResampledRanks,
     average_ranks,
     correlation,
     kendall,
@@ -55,14 +54,6 @@ def test_by_hand() -> None:
 
 def test_ranks_share_ties() -> None:
     np.testing.assert_array_equal(average_ranks(np.array([10.0, 20.0, 10.0, 30.0])), [1.5, 3.0, 1.5, 4.0])
-
-
-def test_resamples_have_the_ranks_of_their_values() -> None:
-    rng = np.random.default_rng(4)
-    x = rng.integers(0, 9, 40) / 8
-    for _ in range(20):
-        rows = rng.integers(0, 40, 40)
-        np.testing.assert_array_equal(ResampledRanks(x).ranks(rows), average_ranks(x[rows]))
 
 
 @pytest.mark.parametrize("name", MEASURES)

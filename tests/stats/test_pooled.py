@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ragworth.stats import weighted_correlation
 from ragworth.stats.correlation import MEASURES, Measure
-from ragworth.stats.pooled import ONE_DIFFERS, ONE_QUERY, PERFECT, pooled_correlations, pooled_gaps
+from ragworth.stats.pooled import FEW_QUERIES, ONE_DIFFERS, PERFECT, pooled_correlations, pooled_gaps
 from ragworth.stats.resampling import expanded_interval, expanded_p, fisher_z_interval, resample_counts, standard_error
 from ragworth.stats.weighted_correlation import make_resampler
 from tests.strategies import examples
@@ -125,7 +125,7 @@ def test_edges_say_why() -> None:
     assert pooled_correlations([], [], resamples=20)[0].reason == "there are no pairs of values"
     assert pooled_correlations([1.0], [2.0], resamples=20)[0].reason == "there is only one pair of values"
     one = pooled_correlations([1.0, 2.0, 4.0], [1.0, 3.0, 2.0], ["q"] * 3, resamples=20)[0]
-    assert (one.value, one.reason, one.interval) == (0.5, ONE_QUERY, None)
+    assert (one.value, one.reason, one.interval) == (0.5, FEW_QUERIES, None)
     two = pooled_correlations([1.0, 2.0], [1.0, 2.0], resamples=20)[0]
     assert (two.value, two.counts["queries"]) == (1.0, 2)
     perfect = pooled_correlations(np.arange(5.0), np.arange(5.0), resamples=50)[0]
@@ -144,6 +144,15 @@ def test_a_side_that_differs_in_one_query_gives_no_interval() -> None:
     (gap,) = pooled_gaps(np.eye(40)[:, [0, 2]], outcome, pairs=[(0, 1)], resamples=300)
     assert gap.value == pytest.approx(0)
     assert (gap.interval, gap.p, gap.reason) == (None, None, ONE_DIFFERS)
+
+
+def test_four_queries_prove_nothing() -> None:
+    """Two of four queries are easy, and a metric that ignores the answers is higher for both in one case of six."""
+    query = np.repeat(np.arange(4), 3)
+    values = (query < 2) + np.random.default_rng(0).random(12) / 2
+    one = pooled_correlations(values, query < 2, query, resamples=200)[0]
+    assert one.value is not None and one.value > 0.8
+    assert (one.interval, one.p, one.reason) == (None, None, FEW_QUERIES)
 
 
 def test_few_positives_prove_little_however_many_queries_have_none() -> None:

@@ -562,7 +562,7 @@ def test_outcomes_of_which_lower_is_better_are_predicted_the_other_way(tmp_path:
     found = ragworth.study("alignment", [tmp_path / "results"], keep=False).findings
     assert found.sentences[0].startswith("Use nDCG@5")
     assert ("(lower is better)" in found.lead) == (sign < 0)
-    best = outcome_predictions(results.scores, values, ["inverse", "nDCG@5"], 0).row(0, named=True)
+    best = outcome_predictions(results, ["inverse", "nDCG@5"], 0).row(0, named=True)
     assert (best["metric"], best["rho"]) == ("nDCG@5", pytest.approx(sign))
 
 

@@ -19,7 +19,7 @@ from ragworth.report.wording import MEASURE_NAMES, count_queries, few_queries_hi
 from ragworth.score_rows import Floats, ScoreRows
 from ragworth.stats.correlation import Measure, correlation
 from ragworth.stats.estimate import Estimate, Resampling, mean_of_groups
-from ragworth.stats.paired import correct_by_holm
+from ragworth.stats.paired import correct_alike, is_reliable
 from ragworth.stats.pooled import pooled_correlations, pooled_gaps
 from ragworth.stats.within_query import query_correlations, within_query_correlations, within_query_gaps
 
@@ -162,17 +162,6 @@ class Prediction:
                 why = "in the others, its value or the outcome is the same for all contexts"
                 return f"{words} in which it has a correlation; {why}."
         return ""
-
-
-def correct_alike(found: Sequence[Estimate]) -> list[Estimate]:
-    """Estimates with p corrected by Holm; equal ones, as of metrics that rank all contexts alike, are one test."""
-    once = correct_by_holm({(one.p, one.value, one.n): one for one in found})
-    return [one._replace(p_holm=once[one.p, one.value, one.n].p_holm) for one in found]
-
-
-def is_reliable(one: Estimate, alpha: float) -> bool:
-    """Whether a correlation is above 0 by its test, corrected for all that were tried."""
-    return (one.value or 0.0) > 0 and one.is_significant(alpha)
 
 
 def average_rows(every: Sequence[Prediction]) -> Iterator[dict[str, object]]:

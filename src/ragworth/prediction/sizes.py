@@ -11,11 +11,11 @@ import numpy as np
 import polars as pl
 
 from ragworth.conversations import cluster_labels
-from ragworth.prediction.correlations import Prediction, correct_alike
+from ragworth.prediction.correlations import Prediction
 from ragworth.score_rows import Floats, ScoreRows
 from ragworth.stats.correlation import Measure
 from ragworth.stats.estimate import Estimate, Resampling, mean_of_columns
-from ragworth.stats.paired import correct_by_holm, difference
+from ragworth.stats.paired import correct_alike, correct_by_holm, difference
 from ragworth.stats.systems import correlate_systems
 
 

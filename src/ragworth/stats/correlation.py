@@ -40,21 +40,6 @@ def average_ranks(x: Floats) -> Floats:
     return ((last - count + 1 + last) / 2)[place].astype(np.float64)
 
 
-class ResampledRanks:
-    """Values whose resamples are ranked, which are sorted only once."""
-
-    def __init__(self, x: Floats) -> None:
-        values, self.place = np.unique(x, return_inverse=True)
-        self.distinct = len(values)
-
-    def ranks(self, rows: Ints) -> Floats:
-        """The average ranks of ``x[rows]``."""
-        place = self.place[rows]
-        count = np.bincount(place, minlength=self.distinct)
-        last = np.cumsum(count)
-        return ((last - count + 1 + last) / 2)[place]
-
-
 def spearman(x: Floats, y: Floats) -> float:
     """Spearman's ρ: Pearson's r of the ranks."""
     return pearson(average_ranks(x), average_ranks(y))

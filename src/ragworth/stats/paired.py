@@ -7,7 +7,7 @@ resampling tests count the observed data as a resample, and the others are at le
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -372,3 +372,14 @@ def correct_by_holm(results: Mapping[K, Estimate]) -> dict[K, Estimate]:
     p = holm(np.array([np.nan if one.p is None else one.p for one in results.values()], dtype=np.float64))
     corrected = [None if np.isnan(each) else float(each) for each in p]
     return {key: results[key]._replace(p_holm=each) for key, each in zip(results, corrected, strict=True)}
+
+
+def correct_alike(found: Sequence[Estimate]) -> list[Estimate]:
+    """Estimates with p corrected by Holm; equal ones, as of metrics that rank all contexts alike, are one test."""
+    once = correct_by_holm({(one.p, one.value, one.n): one for one in found})
+    return [one._replace(p_holm=once[one.p, one.value, one.n].p_holm) for one in found]
+
+
+def is_reliable(one: Estimate, alpha: float) -> bool:
+    """Whether a correlation is above 0 by its test, corrected for all that were tried."""
+    return (one.value or 0.0) > 0 and one.is_significant(alpha)

@@ -36,7 +36,7 @@ Bools = npt.NDArray[np.bool_]
 JACKKNIFED = 200
 """Number of queries up to which the jackknife is used too; with more, the bootstrap alone gives the same."""
 
-ONE_QUERY = "there is only one query, so no interval"
+FEW_QUERIES = f"fewer than {FEWEST_CLUSTERS} queries, so no interval"
 PERFECT = "a perfect correlation has no interval"
 ONE_DIFFERS = "a side has the same value in all but one query, so no interval"
 
@@ -58,9 +58,10 @@ def pooled_correlations(
     correlated over the rows in which it and the outcome have a value. The interval is Student's on Fisher's scale,
     z = artanh r, with the standard error of the bootstrap over queries or, if larger, of the jackknife (for up to 200
     queries), because both are too small for few queries, the former more so. If most rows have the same value of a
-    side, only the queries with other values count for its degrees of freedom. A perfect correlation, ±1, has none,
-    because resampling can't vary it. p is that of no correlation, by the same interval. ``n`` counts rows with both
-    values, ``counts`` their queries.
+    side, only the queries with other values count for its degrees of freedom. Fewer than five queries have no interval:
+    it would leave out 0 too often if there is no correlation. Nor has a perfect correlation, ±1, because resampling
+    can't vary it. p is that of no correlation, by the same interval. ``n`` counts rows with both values, ``counts``
+    their queries.
     """
     rows = PooledRows.of(values, outcome, queries, measure, clusters)
     wanted = [_ColumnSelection(column, rows.there(column)) for column in range(rows.values.shape[1])]
@@ -86,8 +87,7 @@ def pooled_gaps(
 
     Paired bootstrap over queries: both correlations use the same resamples and the rows that both metrics have, so
     shared variation cancels out. Interval and p are of the expanded percentile bootstrap: p is 1 − the level at which
-    the interval first contains 0. For fewer than five queries, the interval's levels lie beyond the resamples, and p is
-    the more conservative of the two. If most rows have the same value of a side, only the queries with other values
+    the interval first contains 0. If most rows have the same value of a side, only the queries with other values
     count for both. ``n`` counts rows that have all three values, ``counts`` their queries.
     """
     rows = PooledRows.of(values, outcome, queries, measure, clusters)
@@ -247,8 +247,8 @@ def _gap(first: _ResampledCorrelation, second: _ResampledCorrelation, level: flo
 
 def _unknown_spread(made: _ResampledCorrelation) -> str:
     """Why resamples give no interval, or empty if they do."""
-    if made.queries < 2:
-        return ONE_QUERY
+    if made.queries < FEWEST_CLUSTERS:
+        return FEW_QUERIES
     if made.clusters is not None and made.units < FEWEST_CLUSTERS:
         return FEW_CLUSTERS
     return ONE_DIFFERS if made.differing < 2 else ""

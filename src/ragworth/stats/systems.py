@@ -13,7 +13,7 @@ from ragworth.stats.clustered import FEW_CLUSTERS, FEWEST_CLUSTERS, Clusters, cl
 from ragworth.stats.correlation import MEASURES, Measure, kendall, missing_reason
 from ragworth.stats.estimate import Estimate, Resampling
 from ragworth.stats.paired import paired_p
-from ragworth.stats.pooled import JACKKNIFED, ONE_QUERY
+from ragworth.stats.pooled import JACKKNIFED
 from ragworth.stats.resampling import fisher_z_interval, fisher_z_p, resample_counts, standard_error, tau_interval
 from ragworth.stats.within_query import query_correlations
 
@@ -27,6 +27,7 @@ FEWEST = 3
 FEW = f"fewer than {FEWEST} systems with both values"
 NOTHING = "no query has both values for every system"
 UNSTEADY = "the means are constant in most resamples, so no interval"
+ONE_QUERY = "there is only one query, so no interval"
 CHUNK = 512
 STEP = 256
 """Resamples whose means are held at a time."""

@@ -22,7 +22,7 @@ from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM
 from ragworth.graders.utility import gain_over_none, relative_gains
 from ragworth.metrics.cutoffs import metrics_at_sizes, with_k
 from ragworth.metrics.parsing import try_parse
-from ragworth.prediction.correlations import Prediction, correct_alike, is_reliable
+from ragworth.prediction.correlations import Prediction
 from ragworth.report.study.charts import point_chart
 from ragworth.report.study.page import Row, StudyPage, TableText, columns, estimate_rows
 from ragworth.report.study.table_charts import curves_or_dots
@@ -31,7 +31,7 @@ from ragworth.retrieval.candidates import Unusable
 from ragworth.retrieval.context_lists import lists_by_system
 from ragworth.score_rows import ScoreRows, aspect_of, rows_of
 from ragworth.stats.estimate import Estimate, mean_estimates
-from ragworth.stats.paired import correct_by_holm, difference
+from ragworth.stats.paired import correct_alike, correct_by_holm, difference, is_reliable
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, Published, Study
 from ragworth.tables import OK, Outcomes

@@ -22,7 +22,7 @@ from ragworth.fitting.context_pools import PARTS, PooledContexts, Segment
 from ragworth.fitting.parameter_choice import CorrelationOptions
 from ragworth.metrics.cutoffs import bare_name
 from ragworth.metrics.parsing import parse, try_parse
-from ragworth.prediction.correlations import MIN_SHARE_OF_QUERIES, Prediction, correct_alike, is_reliable
+from ragworth.prediction.correlations import MIN_SHARE_OF_QUERIES, Prediction
 from ragworth.report.study.page import Row, StudyPage, TableText, columns
 from ragworth.report.study.table_charts import heat_figure
 from ragworth.report.wording import MEASURE_NAMES, best_words, count_queries, few_queries_hint, signed, with_interval
@@ -33,7 +33,7 @@ from ragworth.scoring import score_at_sizes
 from ragworth.stats.bins import bin_values
 from ragworth.stats.correlation import correlation
 from ragworth.stats.estimate import Estimate
-from ragworth.stats.paired import correct_by_holm
+from ragworth.stats.paired import correct_alike, correct_by_holm, is_reliable
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, Published, Study
 from ragworth.studies.contrast import KINDS

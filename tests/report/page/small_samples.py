@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
 import ragworth
 from ragworth.results import Results
-from ragworth.tables import Contexts, Judgments, Outcomes
+from ragworth.tables import Contexts, Judgments, Outcomes, Scores
 
 # r is relevant, h a hard distractor, w a weak one, x was not judged for abstention.
 LABELS = {"r": 1.0, "h": 0.0, "w": 0.0, "x": 0.0}
@@ -48,6 +49,11 @@ def results(metrics: list[str], grades: Mapping[tuple[str, str], float | None], 
         ragworth.score(contexts, judgments, metrics),
         **more,
     )
+
+
+def with_values(scores: Scores, outcomes: Outcomes) -> Results:
+    """Results with these scores and outcomes."""
+    return replace(results(["nDCG@3"], {}), scores=scores, outcomes=outcomes)
 
 
 GRADES: dict[tuple[str, str], float | None] = {

@@ -20,16 +20,17 @@ from ragworth.report.document import Figure
 from ragworth.report.page import curves, explorer
 from ragworth.report.page.groups import SystemGroups
 from ragworth.report.page.overview import _sentence
-from ragworth.report.page.prediction import outcome_predictions
+from ragworth.report.page.prediction import RESAMPLES, outcome_predictions
 from ragworth.report.page.rankings import MetricMean, Ranking
 from ragworth.report.page.relations import _best_sentence
 from ragworth.report.page.sections.answers import outcome_table
 from ragworth.report.page.sections.verdict import leaderboard as leaderboard_table
 from ragworth.report.renderers.html import render_block
 from ragworth.results import Results
+from ragworth.stats.pooled import pooled_correlations
 from ragworth.tables import OK, Answers, Contexts, Judgments, Outcomes, Ratings
 from tests.report.page import samples
-from tests.report.page.small_samples import GRADES, results
+from tests.report.page.small_samples import GRADES, results, with_values
 from tests.report.unpack import unpack_json
 
 
@@ -166,7 +167,7 @@ def test_a_metric_of_which_lower_is_better_predicts_by_going_down() -> None:
         ]
     )
     rows = [{"system": s, "query": q, "aspect": "good", "value": v} for (s, q), v in zip(pairs, truth, strict=True)]
-    found = outcome_predictions(scores, Outcomes(rows), list(columns), 0)
+    found = outcome_predictions(with_values(scores, Outcomes(rows)), list(columns), 0)
     assert found["metric"].to_list() == ["Distraction@5", "nDCG@5"]
     assert found["rho"][0] == pytest.approx(-1.0)
     assert found["apart"].to_list() == [None, True]
@@ -182,7 +183,20 @@ def predictions(columns: Mapping[str, Any], truth: Any) -> pl.DataFrame:
     outcome_rows = [(s, q, "grade", float(v), OK, "") for (s, q), v in zip(pairs, truth, strict=True)]
     scores = ragworth.Scores(pl.DataFrame(score_rows, schema=ragworth.Scores.schema, orient="row"))
     outcomes = Outcomes(pl.DataFrame(outcome_rows, schema=Outcomes.schema, orient="row"))
-    return outcome_predictions(scores, outcomes, list(columns), 0)
+    return outcome_predictions(with_values(scores, outcomes), list(columns), 0)
+
+
+def test_the_interval_of_a_correlation_is_that_of_studies() -> None:
+    """It stays within −1 and 1 and isn't symmetric, as the percentile interval nearly is."""
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=90)
+    near = truth + rng.normal(0, 0.3, 90)
+    found = predictions({"near": near, "nDCG@5": rng.normal(size=90)}, truth).row(0, named=True)
+    one, _ = pooled_correlations(
+        np.stack([near, near], axis=1), truth, [f"q{i // 3}" for i in range(90)], resamples=RESAMPLES
+    )
+    assert (found["rho"], found["low"], found["high"]) == pytest.approx((one.value, one.low, one.high))
+    assert found["rho"] - found["low"] > 1.3 * (found["high"] - found["rho"])
 
 
 def test_noise_predicts_nothing() -> None:

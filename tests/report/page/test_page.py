@@ -38,6 +38,7 @@ from ragworth.report.renderers.html import bundle_vega, vega_bundle
 from ragworth.report.renderers.pack import source_hash
 from ragworth.tables import Judgments, Scores
 from tests.report.page import odd_samples, samples
+from tests.report.page.small_samples import with_values
 from tests.report.unpack import unpack_json
 
 Report = Callable[[str], Path]
@@ -229,7 +230,7 @@ def test_curves_are_left_out_where_the_tables_do_not_give_the_scores() -> None:
 def test_predictions_have_intervals_over_queries() -> None:
     given = samples.realistic()
     assert given.outcomes is not None
-    found = outcome_predictions(given.scores, given.outcomes, ["UDCG@5", "Cov@5"], 0)
+    found = outcome_predictions(given, ["UDCG@5", "Cov@5"], 0)
     assert found["metric"].to_list() == ["UDCG@5"]  # no graded query has sub-questions
     row = found.row(0, named=True)
     assert row["low"] < row["rho"] < row["high"]
@@ -253,35 +254,8 @@ def test_predictions_say_which_metric_differs_from_the_best() -> None:
     outcomes = ragworth.Outcomes(
         [{"system": s, "query": q, "aspect": "good", "value": float(v)} for (s, q), v in zip(pairs, truth, strict=True)]
     )
-    found = outcome_predictions(scores, outcomes, list(columns), 0)
+    found = outcome_predictions(with_values(scores, outcomes), list(columns), 0)
     assert dict(found.select("metric", "apart").iter_rows()) == {"best": None, "copy": False, "noise": True}
-
-
-@pytest.mark.slow
-def test_predictions_of_many_queries_need_no_resampling(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(3)
-    pairs = [(f"s{i}", f"q{j}") for i in range(2) for j in range(1000)]
-    truth = rng.uniform(size=len(pairs))
-    near = truth + rng.normal(0, 0.2, len(pairs))
-    columns = {"best": near, "copy": near, "noise": rng.uniform(size=len(pairs))}
-    scores = ragworth.Scores(
-        [
-            {"system": s, "query": q, "metric": name, "value": float(v)}
-            for name, values in columns.items()
-            for (s, q), v in zip(pairs, values, strict=True)
-        ]
-    )
-    outcomes = ragworth.Outcomes(
-        [{"system": s, "query": q, "aspect": "good", "value": float(v)} for (s, q), v in zip(pairs, truth, strict=True)]
-    )
-    drawn = outcome_predictions(scores, outcomes, list(columns), 0)
-    monkeypatch.setattr("ragworth.report.page.prediction.LARGE", 999)
-    monkeypatch.setattr("ragworth.report.page.prediction._resampled", None)
-    found = outcome_predictions(scores, outcomes, list(columns), 0)
-    assert found["apart"].to_list() == drawn["apart"].to_list() == [None, False, True]
-    for name in ("low", "high"):
-        error = (drawn["high"] - drawn["low"]).to_numpy() / 4
-        assert (np.abs((found[name] - drawn[name]).to_numpy()) < 0.5 * error).all()
 
 
 @pytest.mark.slow

@@ -69,11 +69,9 @@ def utility_figure(given: FigureSources) -> Figure | str:
 
 def prediction_figure(given: FigureSources) -> Figure | str:
     """How well each metric predicts each outcome."""
-    outcomes = given.results.outcomes
-    if outcomes is None:
+    if given.results.outcomes is None:
         return "there are no outcomes to predict"
-    turns = given.results.conversations
-    found = prediction.outcome_predictions(given.results.scores, outcomes, given.overview.metrics, given.seed, turns)
+    found = prediction.outcome_predictions(given.results, given.overview.metrics, given.seed)
     if not found.height:
         return "no metric and outcome vary over the same contexts"
     panels: list[ChartPanel] = []
@@ -88,10 +86,12 @@ def prediction_figure(given: FigureSources) -> Figure | str:
         panels.append(
             ChartPanel(f"predicted-{len(panels)}", str(aspect), dot_chart(frame, f"Spearman ρ with {aspect}"))
         )
-    units = "whole conversations" if turns else "queries"
+    units = "whole conversations" if given.results.conversations else "queries"
+    drawn = prediction.MOST_QUERIES
+    sample = f" From {drawn:,} of {given.overview.queries:,} queries." if given.overview.queries > drawn else ""
     caption = (
         "Rank correlation of each metric with what came of the context, over all systems and queries; intervals by "
-        f"resampling {units}. If lower is better for one of the two, ρ should be negative. "
+        f"resampling {units}.{sample} If lower is better for one of the two, ρ should be negative. "
         f"{' '.join(_best(found))}"
     )
     if flat := [name for name in given.overview.metrics if name not in found["metric"]]:
