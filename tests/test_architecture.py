@@ -25,6 +25,7 @@ LAYERS: list[set[str]] = [
         "resources",
         "registry",
         "limits",
+        "nested_text",
         "threads",
         "storage",
         "parquet",

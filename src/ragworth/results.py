@@ -33,6 +33,7 @@ from ragworth.comparison import summarise
 from ragworth.conversations import conversation_ids
 from ragworth.errors import FormatError, TableError, format_count, format_list, quote_short
 from ragworth.html_table import html_table
+from ragworth.nested_text import parse_json
 from ragworth.parquet import read_parquet
 from ragworth.scoring import passage_tokens, reads_file, score
 from ragworth.storage.file_record import RECORD_NAME as RECORD
@@ -276,7 +277,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     if not folder.is_dir():
         raise FormatError("there is no such folder", file=str(folder), expected="results of ragworth evaluate")
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
+        manifest = parse_json(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise FormatError(
             "this is not a results folder, or it is incomplete: it has no manifest.json",

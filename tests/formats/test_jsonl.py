@@ -195,7 +195,7 @@ def test_empty_file(save: Save) -> None:
 
 
 def test_deep_nesting_is_a_bad_line(save: Save) -> None:
-    with pytest.raises(FormatError, match="this is not JSON"):
+    with pytest.raises(FormatError, match="nested more than 100 deep"):
         read_contexts(save("a.jsonl", "[" * 100_000))
 
 

@@ -300,12 +300,12 @@ def test_columns_of_numbers_are_not_suggested_for_texts(save: Save) -> None:
 @pytest.mark.parametrize("name", ["gold_score", "answer_relevancy", "context_precision", "scores.answer"])
 def test_columns_of_scores_are_not_suggested_for_texts(name: str, cells: tuple[str, str], save: Save) -> None:
     first, _, inner = name.partition(".")
-    values = [{first: {inner: cell} if inner else cell} for cell in cells]
-    rows = [{"Anliegen": "Who built the mill?"} | value for value in values]
+    values: list[dict[str, Any]] = [{first: {inner: cell} if inner else cell} for cell in cells]
+    rows = [value | {"Anliegen": "Who built the mill?"} for value in values]
     with pytest.raises(FormatError) as caught:
         load(save("log.jsonl", as_lines(*rows)))
     assert str(caught.value.remedy).endswith('{"question": "Anliegen", "answer": "COLUMN"}')
-    rows = [{"question": f"Who {n}?", "contexts": ["It is old."]} | value for n, value in enumerate(values)]
+    rows = [value | {"question": f"Who {n}?", "contexts": ["It is old."]} for n, value in enumerate(values)]
     contexts = load(save("log.jsonl", as_lines(*rows))).contexts
     assert contexts is not None
     assert not {pair.partition("=")[0] for pair in pasted(contexts.notes)} & {"answer", "accepted", "passages"}

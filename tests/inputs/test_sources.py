@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -301,7 +302,8 @@ def test_files_of_one_name_give_results_the_names_of_their_folders(tmp_path: Pat
 @pytest.mark.parametrize("passage", ["Ann built it.", "Ann built it. " * 900])  # of more than a megabyte in all
 def test_a_column_that_only_later_records_have_is_mapped(form: str, passage: str, tmp_path: Path) -> None:
     shown = "retrieved_context" if form == "native" else "contexts"
-    rows = [{"query": f"Who built mill {n}?", shown: [passage], "response": "Ann"} for n in range(100)]
+    row: dict[str, Any] = {shown: [passage], "response": "Ann"}
+    rows = [row | {"query": f"Who built mill {n}?"} for n in range(100)]
     rows += [{**row, "query": f"{row['query']} When?", "stars": n} for n, row in enumerate(rows[:10])]
     path = tmp_path / ("log.json" if form == "list" else "log.jsonl")
     path.write_text(json.dumps(rows) if form == "list" else "".join(json.dumps(row) + "\n" for row in rows))

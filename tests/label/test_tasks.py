@@ -206,7 +206,7 @@ def test_a_custom_task_works_like_the_others(tmp_path: Path) -> None:
         (", score = 0.0", "", 9, "some options have a score"),
         ('title = "How does the answer sound?"\n', "", None, "there is no title"),
         ('name = "where"', 'nmae = "where"', 15, "has no 'nmae'"),
-        ('kind = "tone"', "kind = ", 1, "not TOML"),
+        ('kind = "tone"', "kind = ", 1, "not valid TOML"),
     ],
 )
 def test_a_mistake_in_a_custom_task_is_named_with_its_line(

@@ -195,3 +195,10 @@ def test_names_of_steps_are_attributes_and_hide_no_module() -> None:
         assert STEPS.get(name).kind == name
     with pytest.raises(AttributeError):
         _ = retrieval.nonsense
+
+
+def test_the_number_of_steps_is_bounded() -> None:
+    assert len(Pipeline.of("bm25" + " >> reversed" * 99).steps) == 100
+    for written in ("bm25" + " >> reversed" * 100, "bm25" + " >> reversed" * 20_000, ["bm25", *["reversed"] * 20_000]):
+        with pytest.raises(InputError, match="more than 100 steps"):
+            Pipeline.of(written)

@@ -13,6 +13,7 @@ from ragworth.build.drafts import Drafts, FunnelStep
 from ragworth.errors import FormatError, quote_short
 from ragworth.formats.files import create_file, open_file
 from ragworth.llm.contract import Card
+from ragworth.nested_text import parse_json
 from ragworth.prompts.template import Template
 from ragworth.report.render import escape_markdown, markdown_grid
 
@@ -66,7 +67,7 @@ class CollectionCard:
         with open_file(path) as stream:
             data = stream.read()
         try:
-            facts = json.loads(data)
+            facts = parse_json(data)
             if facts.pop("format") != FORMAT:
                 raise FormatError("this card has another format", file=str(path), remedy="use a newer ragworth")
             return cls(**facts)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 
 from ragworth.errors import PromptError
+from ragworth.nested_text import parse_json
 
 
 @click.command("prompt", short_help="Show a prompt, or render it without a model.")
@@ -77,7 +77,7 @@ def _value(text: str) -> tuple[str, Any]:
             raise PromptError(f"the value of {slot!r} cannot be read: {error}", file=value[1:]) from error
     if value.startswith("["):
         try:
-            return slot, json.loads(value)
+            return slot, parse_json(value)
         except ValueError as error:
             raise PromptError(f"the list for {slot!r} is no JSON: {error}", expected='["one", "two"]') from error
     return slot, value

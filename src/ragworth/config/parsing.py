@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +15,7 @@ from ragworth.config.output_paths import find_outside, given_paths
 from ragworth.config.toml_problems import Problem, TomlLines, describe
 from ragworth.config.workspace import SCHEMA, WORKSPACE_FILE, OutputPaths, Workspace, names_every_system
 from ragworth.errors import FormatError, InputError, format_list
+from ragworth.nested_text import parse_toml
 
 FLAGS = ("file", "without", "oracle", "everything", "replace")
 """Keys of ``[answers]`` that may stand beside a file, if they are false."""
@@ -33,17 +32,12 @@ def read(path: str | Path, paths: OutputPaths = OutputPaths()) -> Workspace:  # 
     try:
         data = file.read_bytes()
         text = data.decode("utf-8-sig")
-        whole = tomllib.loads(text)
     except FileNotFoundError as error:
         remedy = f"ragworth init {file.parent if file.suffix else file} writes one"
         raise InputError("there is no such file", file=str(file), expected=WORKSPACE_FILE, remedy=remedy) from error
     except (OSError, UnicodeDecodeError) as error:
         raise FormatError(f"it cannot be read: {error}", file=str(file), expected="a text file in UTF-8") from error
-    except tomllib.TOMLDecodeError as error:
-        found = re.search(r"at line (\d+)", str(error))
-        line = int(found[1]) if found else None
-        expected = "TOML, such as: k = 5"
-        raise FormatError(f"it is not valid TOML: {error}", file=str(file), line=line, expected=expected) from error
+    whole = parse_toml(text, str(file))
     facts = {"(file)": file, "(given)": whole, "(digest)": hashlib.sha256(data).hexdigest()[:16]}
     problems = [*_find_contradictions(whole), *find_outside(file.parent, _table(whole, "paths"), paths)]
     try:

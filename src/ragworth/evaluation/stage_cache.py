@@ -21,6 +21,7 @@ import polars as pl
 
 from ragworth import __version__
 from ragworth.errors import FormatError, InputError
+from ragworth.nested_text import parse_json
 from ragworth.parquet import read_parquet
 from ragworth.retrieval.artifact_cache import is_intact, load_or_build
 from ragworth.tables import Table, parts
@@ -112,7 +113,7 @@ def _read_stage(place: Path) -> StageResult | None:
     """The result in a folder; None if it is missing or damaged."""
     with suppress(OSError, ValueError, KeyError, TypeError, AttributeError, FormatError):
         if is_intact(place):
-            facts = json.loads((place / FACTS_FILE).read_text(encoding="utf-8"))
+            facts = parse_json((place / FACTS_FILE).read_text(encoding="utf-8"))
             frames = {path.stem: read_parquet(path) for path in sorted(place.glob("*.parquet"))}
             return StageResult(frames, facts, fresh=False)
     return None
@@ -127,7 +128,7 @@ def _is_plain(made: StageResult) -> bool:
 
 def _as_read(made: StageResult) -> StageResult:
     """A plain stage as it would be read, without having its tables in memory twice."""
-    return replace(made, facts=json.loads(json.dumps(made.facts, ensure_ascii=False)))
+    return replace(made, facts=parse_json(json.dumps(made.facts, ensure_ascii=False)))
 
 
 def _save_stage(made: StageResult, folder: Path) -> None:

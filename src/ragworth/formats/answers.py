@@ -6,8 +6,6 @@ A line of JSONL is ``{"system": …, "query": …, "text": …}``. As in tables,
 
 from __future__ import annotations
 
-import json
-
 import polars as pl
 
 from ragworth.errors import BadLine, FormatError, quote_short
@@ -15,6 +13,7 @@ from ragworth.formats.columns import skipped_note
 from ragworth.formats.files import PathOrStr
 from ragworth.formats.frames import read_table
 from ragworth.formats.jsonl import read_objects
+from ragworth.nested_text import parse_json
 from ragworth.tables import Answers
 from ragworth.tables.coercion import ID_ALIASES, to_frame
 
@@ -51,7 +50,7 @@ def parse_shown(frame: pl.DataFrame, path: PathOrStr = "") -> pl.Series:
     column = frame["shown"]
     if column.dtype == pl.String:
         try:
-            lists = [None if cell is None else json.loads(cell) for cell in column]
+            lists = [None if cell is None else parse_json(cell) for cell in column]
             return pl.Series("shown", lists, dtype=kind)
         except (ValueError, TypeError, pl.exceptions.PolarsError) as error:
             first = quote_short(column.drop_nulls().head(1).to_list()[0])

@@ -16,7 +16,7 @@ from ragworth.formats.log_format import LogFormat, Reject, parse_rows
 from ragworth.formats.log_passages import as_passages
 from ragworth.formats.log_record import LogRecord
 from ragworth.formats.log_values import as_row
-from ragworth.formats.traces import find_answer, find_question, parse_json
+from ragworth.formats.traces import find_answer, find_question, parse_if_json
 from ragworth.formats.values import WrongLineError, objects
 
 REPLIES = ("response", "completion", "output")
@@ -94,7 +94,7 @@ def _plain_row(row: Mapping[str, Any], messages: list[Mapping[str, Any]], reply:
 def _tool_results(messages: list[Mapping[str, Any]]) -> Iterator[Any]:
     for message in messages:
         if message.get("role") in ("tool", "function") and message.get("content"):
-            content = parse_json(message["content"])
+            content = parse_if_json(message["content"])
             if isinstance(content, Mapping):
                 content = next((content[name] for name in LISTS if isinstance(content.get(name), list)), content)
             items = content if isinstance(content, list) else [content]

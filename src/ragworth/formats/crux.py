@@ -12,7 +12,6 @@ sub-question of a report; ``relevances`` are ratings of a passage by sub-questio
 from __future__ import annotations
 
 import ast
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,6 +29,7 @@ from ragworth.formats.rating_scale import EXPECTED as RATING
 from ragworth.formats.rating_scale import off_scale
 from ragworth.formats.trec import read_run
 from ragworth.formats.values import WrongLineError, as_dict, as_id, as_list, as_number, as_text
+from ragworth.nested_text import parse_json
 from ragworth.tables import Contexts, Ratings
 
 FOLDER = "a folder with *.request.jsonl, subquestions*.json, *.run and ratings*.RUN.json"
@@ -130,8 +130,8 @@ def _read_requests(path: Path) -> pl.DataFrame:
 
 def _read_json(path: Path, expected: str) -> dict[str, Any]:
     try:
-        return as_dict(json.loads(b"".join(read_chunks(path))), "the file")
-    except (ValueError, RecursionError, WrongLineError) as error:
+        return as_dict(parse_json(b"".join(read_chunks(path))), "the file")
+    except (ValueError, WrongLineError) as error:
         raise FormatError(
             f"this is not a JSON object ({str(error)[:60]})", file=str(path), expected=expected
         ) from error

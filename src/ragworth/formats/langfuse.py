@@ -13,7 +13,7 @@ from ragworth.formats.log_format import LogFormat, Reject
 from ragworth.formats.log_passages import as_passages
 from ragworth.formats.log_record import LoggedPassage, LogRecord
 from ragworth.formats.log_values import as_row
-from ragworth.formats.traces import TraceStep, parse_json, trace_records
+from ragworth.formats.traces import TraceStep, parse_if_json, trace_records
 from ragworth.formats.values import WrongLineError, as_dict, as_list
 
 KINDS = {"GENERATION": "LLM", "RETRIEVER": "RETRIEVER"}
@@ -68,11 +68,11 @@ def _read(row: Mapping[str, Any], place: int) -> Iterator[TraceStep]:
     if not facts.get("id"):
         raise WrongLineError("a trace has no id")
     trace, scores = str(facts["id"]), row.get("scores") or facts.get("scores") or []
-    observations = parse_json(row.get("observations")) or []
+    observations = parse_if_json(row.get("observations")) or []
     ids = isinstance(observations, list) and all(isinstance(each, str) for each in observations)
     yield TraceStep(
         place, trace, f"trace {trace}", None, "TRACE", input=facts.get("input"), output=facts.get("output"),
-        grades=_read_scores(parse_json(scores)),
+        grades=_read_scores(parse_if_json(scores)),
     )  # fmt: skip
     for each in [] if ids else as_list(observations, "observations"):
         yield _read_observation(as_dict(each, "an observation"), trace, place)
@@ -82,7 +82,7 @@ def _read_observation(row: Mapping[str, Any], trace: str, place: int) -> TraceSt
     if not row.get("id"):
         raise WrongLineError(f"an observation of trace {trace!r} has no id")
     parent = row.get("parentObservationId") or row.get("parent_observation_id")
-    kind, output = str(row.get("type") or "").upper(), parse_json(row.get("output"))
+    kind, output = str(row.get("type") or "").upper(), parse_if_json(row.get("output"))
     name = str(row.get("name")).lower()
     retrieves = kind == "RETRIEVER" or (kind == "SPAN" and "retriev" in name)
     documents = _find_documents(output) if retrieves or (kind in ("SPAN", "TOOL") and SEARCH.search(name)) else None

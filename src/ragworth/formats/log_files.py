@@ -20,6 +20,7 @@ from ragworth.formats.files import BOM, PathOrStr, last_line_end, open_file, sou
 from ragworth.formats.frames import read_parquet
 from ragworth.formats.values import JSON, WrongLineError, explain_json, read_constant, read_values
 from ragworth.limits import max_line
+from ragworth.nested_text import REMEDY, TOO_DEEP, NestingError, check_depth, parse_json
 
 HEAD_BYTES = 1 << 18
 """Bytes of a text file that are looked at to find out its format."""
@@ -91,8 +92,8 @@ def _is_lines(path: PathOrStr) -> bool:
     if first[:1] not in b"{[" or first.strip() in (b"{", b"["):
         return not first.startswith((b"{", b"["))
     try:
-        value = json.loads(first)
-    except (ValueError, RecursionError):
+        value = parse_json(first)
+    except ValueError:
         # A damaged line, or the first line of a document over several lines: those are indented or closed below.
         return suffix_of(path) != ".json" and not re.match(rb"\s|[\]}]", rest[:1])
     alone = not rest.strip() and not (end and len(head) == HEAD_BYTES)
@@ -119,6 +120,7 @@ def read_document(path: PathOrStr, *, unique_keys: bool = False) -> list[Any]:
         while (place := _skip_space(text, place)) < len(text):
             value, place = decoder.raw_decode(text, place)
             values.append(value)
+        check_depth(values, text)
     except json.JSONDecodeError as error:
         cut = error.pos >= len(text.rstrip()) - 1 or "Unterminated" in error.msg
         raise FormatError(
@@ -127,9 +129,10 @@ def read_document(path: PathOrStr, *, unique_keys: bool = False) -> list[Any]:
             line=error.lineno,
             remedy="export or copy the file again" if cut else "fix the file",
         ) from error
-    except (RecursionError, WrongLineError, ValueError) as error:
-        found = str(error) if isinstance(error, WrongLineError) else "this is not JSON: it is nested too deeply"
-        raise FormatError(found, file=str(path)) from error
+    except (RecursionError, NestingError) as error:
+        raise FormatError(TOO_DEEP, file=str(path), remedy=REMEDY) from error
+    except (WrongLineError, ValueError) as error:
+        raise FormatError(str(error)[:120], file=str(path)) from error
     return values
 
 
@@ -242,8 +245,8 @@ def _decode_lines(data: bytes) -> list[Any]:
     """The JSON values of the first lines, without those that are none."""
     values: list[Any] = []
     for line in data.splitlines():
-        with suppress(ValueError, RecursionError):
-            values.append(JSON.decode(line.decode("utf-8", "replace")))
+        with suppress(ValueError):
+            values.append(parse_json(line.decode("utf-8", "replace"), parse_constant=read_constant))
         if len(values) == HEAD_ROWS:
             break
     return values
@@ -257,6 +260,7 @@ def _decode_elements(data: bytes) -> list[Any]:
     with suppress(ValueError, RecursionError):
         while text[:1] == "[" and len(values) < HEAD_ROWS:
             value, place = JSON.raw_decode(text, place)
+            check_depth(value, text)
             values.append(value)
             place = _skip_space(text, _skip_space(text, place) + 1)
     return values

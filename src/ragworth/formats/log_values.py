@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import dataclasses
 import io
-import json
 import math
 import re
 import tokenize
@@ -17,6 +16,7 @@ from typing import Any
 from ragworth.errors import quote_short
 from ragworth.formats.grade_words import Grade
 from ragworth.formats.values import WrongLineError, as_id, as_number, as_text
+from ragworth.nested_text import parse_json
 
 
 def as_row(item: Any) -> Mapping[str, Any] | None:
@@ -87,8 +87,8 @@ def parse_cell(value: Any, what: str) -> Any:
     if not (text.startswith("[") and text.endswith("]")) and not (text.startswith("{") and text.endswith("}")):
         return value
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return parse_json(text)
+    except ValueError:
         pass
     try:
         parsed = _parse_objects(text) if what == "passage" and OBJECT.search(text) else ast.literal_eval(text)

@@ -16,7 +16,7 @@ from ragworth.formats.grade_words import Grade
 from ragworth.formats.log_format import LogFormat
 from ragworth.formats.log_values import as_grade, as_row
 from ragworth.formats.tool_rows import find_field
-from ragworth.formats.traces import TraceStep, find_documents, find_question, parse_json, trace_parser
+from ragworth.formats.traces import TraceStep, find_documents, find_question, parse_if_json, trace_parser
 from ragworth.formats.values import objects
 
 KINDS = {"CHAT_MODEL": "LLM"}
@@ -63,12 +63,12 @@ def _unpack(value: Mapping[str, Any]) -> list[Any] | None:
 
 def _spans(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     data = as_row(row.get("data")) or row
-    return objects(parse_json(data.get("spans")))
+    return objects(parse_if_json(data.get("spans")))
 
 
 def _read(row: Mapping[str, Any], place: int, finder: FieldFinder) -> list[TraceStep]:
     """The steps of a trace, or of a row of a table that may have a trace in it. The first has the question."""
-    trace = as_row(parse_json(row.get("trace"))) or row
+    trace = as_row(parse_if_json(row.get("trace"))) or row
     info, data = as_row(trace.get("info")) or trace, as_row(trace.get("data")) or trace
     name = str(info.get("trace_id") or info.get("request_id") or f"row {place}")
     if trace is row and "inputs" in row:
@@ -80,7 +80,7 @@ def _read(row: Mapping[str, Any], place: int, finder: FieldFinder) -> list[Trace
     outer = next((step for step in steps if step.parent == whole), TraceStep(place, name, whole, None, ""))
     asked = (find_field(data, "question", QUESTIONS), find_field(row, "question", QUESTIONS), outer.input)
     answered = (find_field(data, "answer", ANSWERS), find_field(row, "answer", ANSWERS), outer.output)
-    assessments = objects(parse_json(info.get("assessments")))
+    assessments = objects(parse_if_json(info.get("assessments")))
     root = TraceStep(
         place,
         name,
@@ -95,7 +95,7 @@ def _read(row: Mapping[str, Any], place: int, finder: FieldFinder) -> list[Trace
         failed=outer.failed or info.get("state", info.get("status")) in FAILED or bool(row.get("error_message")),
     )
     shown = find_field(row, "passages", FIELDS["passages"])
-    shown = find_documents(parse_json(root.output)) if shown is None else shown
+    shown = find_documents(parse_if_json(root.output)) if shown is None else shown
     if shown is not None and not any(step.kind in ("RETRIEVER", "RERANKER") for step in steps):
         steps.append(TraceStep(place, name, f"{whole} documents", whole, "RETRIEVER", documents=shown))
     return [root, *steps]
@@ -105,7 +105,7 @@ def _read_span(span: Mapping[str, Any], trace: str, place: int) -> TraceStep:
     """A span; its attributes are JSON. In older versions, its id is in its context."""
     facts = as_row(span.get("attributes")) or {}
     context, status = as_row(span.get("context")) or {}, as_row(span.get("status")) or {}
-    inputs, output, kind = (parse_json(facts.get(f"mlflow.span{part}")) for part in ("Inputs", "Outputs", "Type"))
+    inputs, output, kind = (parse_if_json(facts.get(f"mlflow.span{part}")) for part in ("Inputs", "Outputs", "Type"))
     kind = KINDS.get(str(kind), str(kind))
     documents = output if isinstance(output, list) else find_documents(output)
     return TraceStep(
@@ -123,7 +123,7 @@ def _read_span(span: Mapping[str, Any], trace: str, place: int) -> TraceStep:
 
 def _find_question(value: Any) -> str | None:
     """The question in an input: under a usual name, within an argument of the application, or the only text."""
-    value = parse_json(value)
+    value = parse_if_json(value)
     if (found := find_question(value)) is not None or not isinstance(value, Mapping):
         return found
     inside = (find_question(value[name]) for name in WRAPPERS if name in value)
@@ -139,7 +139,7 @@ def _find_references(row: Mapping[str, Any], assessments: list[dict[str, Any]], 
     expected = {str(each.get("assessment_name") or each.get("name")): each.get("expectation") for each in assessments}
     values = {name: each["value"] for name, each in expected.items() if isinstance(each, Mapping) and "value" in each}
     columns = {name.removesuffix("/value"): each for name, each in row.items()}
-    given = parse_json(row.get("expectations"))
+    given = parse_if_json(row.get("expectations"))
     plain = {"expected_response": given} if isinstance(given, str) and given.strip()[:1] not in ("", "{", "[") else {}
     places = (values, as_row(given) or plain, columns)
     found = next((each for place in places if (each := find_field(place, "accepted", REFERENCES)) is not None), None)

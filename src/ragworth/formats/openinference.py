@@ -15,7 +15,7 @@ from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import LogFormat, Reject
 from ragworth.formats.log_record import LogRecord
 from ragworth.formats.log_values import as_row
-from ragworth.formats.traces import TraceStep, parse_json, trace_records
+from ragworth.formats.traces import TraceStep, parse_if_json, trace_records
 from ragworth.formats.values import WrongLineError, as_dict, as_list
 
 KINDS = {"chat": "LLM", "text_completion": "LLM", "generate_content": "LLM", "retrieval": "RETRIEVER"}
@@ -97,7 +97,7 @@ def make_step(
         else _first(grouped, *INPUTS),
         output=messages if kind == "LLM" and messages else _first(grouped, *OUTPUTS),
         documents=next(
-            (parse_json(grouped[name]) for name in DOCUMENTS if grouped.get(name) is not None),
+            (parse_if_json(grouped[name]) for name in DOCUMENTS if grouped.get(name) is not None),
             [] if kind == "RETRIEVER" else None,
         ),
         system=system,

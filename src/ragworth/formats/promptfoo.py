@@ -21,7 +21,7 @@ from ragworth.formats.log_format import LogFormat
 from ragworth.formats.log_values import as_answer, as_grades, as_row
 from ragworth.formats.missing_answers import ERROR
 from ragworth.formats.tool_rows import ToolRow, find_field, tool_parser, unknown_question
-from ragworth.formats.traces import find_answer, parse_json
+from ragworth.formats.traces import find_answer, parse_if_json
 from ragworth.formats.values import objects
 from ragworth.tables.definitions import TRUNCATED
 
@@ -172,7 +172,7 @@ def _read_cells(row: Mapping[str, Any], place: int, finder: FieldFinder) -> Tool
         "response.output": row[output] or None,
         "vars": variables,
     }
-    metrics = dict(as_row(parse_json(row.get(NAMED))) or {})
+    metrics = dict(as_row(parse_if_json(row.get(NAMED))) or {})
     metrics |= {name.removeprefix(METRIC): each for name, each in row.items() if name.startswith(METRIC) and each}
     graded = row.get(REASON) != "No assertions"
     grades = _name_grades({"pass": row[STATUS] == "PASS", "score": row.get(SCORE), **metrics}) if graded else {}

@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 
 from ragworth.errors import FormatError, format_count, quote_short
 from ragworth.formats.files import create_file, open_file
+from ragworth.nested_text import parse_json
 
 FORMAT = 1
 """File format version; other versions are rejected."""
@@ -111,10 +112,9 @@ def _read_object(path: Path) -> dict[str, Any]:
     if len(data) > MAX_BYTES:
         raise FormatError("the file is too large", file=str(path), expected=EXPECTED)
     try:
-        found = json.loads(data.decode("utf-8"), parse_constant=_reject_constant)
-    except (ValueError, RecursionError) as error:
-        reason = str(error)[:120] if not isinstance(error, RecursionError) else "too many brackets"
-        raise FormatError(f"not JSON: {reason}", file=str(path), expected=EXPECTED) from error
+        found = parse_json(data.decode("utf-8"), parse_constant=_reject_constant)
+    except ValueError as error:
+        raise FormatError(f"not JSON: {str(error)[:120]}", file=str(path), expected=EXPECTED) from error
     if not isinstance(found, dict):
         raise FormatError("this is JSON, but not an object", file=str(path), expected=EXPECTED)
     return found

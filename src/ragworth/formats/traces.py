@@ -7,7 +7,6 @@ searched for different things, each is a hop. The same question asked again is a
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -22,6 +21,7 @@ from ragworth.formats.log_rows import without_blank
 from ragworth.formats.log_values import as_answer, as_grades, as_row, parse_cell
 from ragworth.formats.missing_answers import ERROR
 from ragworth.formats.values import WrongLineError, as_text
+from ragworth.nested_text import parse_json
 
 QUESTION_KEYS = ("question", "query", "user_input", "input", "prompt", "query_text", "text", "messages", "content")
 ANSWER_KEYS = ("answer", "response", "output", "result", "completion", "text", "replies", "messages", "content")
@@ -159,12 +159,12 @@ def _outermost(steps: list[TraceStep], known: Mapping[str, TraceStep]) -> list[T
     return [step for step in steps if not inside(step)]
 
 
-def parse_json(value: Any) -> Any:
+def parse_if_json(value: Any) -> Any:
     """Objects, lists and quoted texts that are written as text."""
     if isinstance(value, str) and value.strip()[:1] in ("{", "[", '"'):
         try:
-            return json.loads(value)
-        except (ValueError, RecursionError):
+            return parse_json(value)
+        except ValueError:
             return value
     return value
 
@@ -193,7 +193,7 @@ def find_documents(output: Any) -> Any:
 
 def find_references(value: Any, depth: int = 0) -> list[str]:
     """The accepted answers in a reference output: like an answer, or a list of answers that are no messages."""
-    value = parse_json(value)
+    value = parse_if_json(value)
     if isinstance(value, Mapping) and depth <= MAX_DEPTH:
         inside = (find_references(value[key], depth + 1) for key in REFERENCE_KEYS if key in value)
         if found := next((texts for texts in inside if texts), []):
@@ -210,13 +210,13 @@ def _is_message(value: Any) -> bool:
 
 def _find_number(value: Any, depth: int = 0) -> str | None:
     if isinstance(value, Mapping) and depth <= MAX_DEPTH:
-        inside = (_find_number(parse_json(value[key]), depth + 1) for key in ANSWER_KEYS if key in value)
+        inside = (_find_number(parse_if_json(value[key]), depth + 1) for key in ANSWER_KEYS if key in value)
         return next((text for text in inside if text is not None), None)
     return as_answer(value) if isinstance(value, int | float) else None
 
 
 def _find(value: Any, keys: tuple[str, ...], role: str, depth: int = 0) -> str | None:
-    value = parse_json(value)
+    value = parse_if_json(value)
     if isinstance(value, str):
         return value if value.strip() else None
     if depth > MAX_DEPTH:

@@ -21,7 +21,7 @@ from ragworth.formats.log_passages import as_passages
 from ragworth.formats.log_record import LogRecord
 from ragworth.formats.log_values import as_grade, as_row
 from ragworth.formats.tool_rows import find_field
-from ragworth.formats.traces import TraceStep, parse_json, trace_parser
+from ragworth.formats.traces import TraceStep, parse_if_json, trace_parser
 from ragworth.formats.values import WrongLineError, objects
 
 CALLS = "_calls"
@@ -52,7 +52,7 @@ def _recognise(sample: FileSample) -> bool:
 
 def _read(row: Mapping[str, Any], place: int, finder: FieldFinder) -> list[TraceStep]:
     """The steps of a record."""
-    record = as_row(parse_json(row.get("record_json"))) or row
+    record = as_row(parse_if_json(row.get("record_json"))) or row
     name = str(row.get("record_id") or record.get("record_id") or f"row {place}")
     version = row.get("app_version")
     app = row.get("app_name") or row.get("app_id") or record.get("app_id")
@@ -104,7 +104,7 @@ def _graded_contexts(row: Mapping[str, Any], root: TraceStep) -> Iterator[TraceS
     """The contexts that feedback functions got: one in each call, or all in one."""
     for name, calls in row.items():
         arguments = (
-            [as_row(call.get("args")) or {} for call in objects(parse_json(calls))] if name.endswith(CALLS) else []
+            [as_row(call.get("args")) or {} for call in objects(parse_if_json(calls))] if name.endswith(CALLS) else []
         )
         texts = [each for args in arguments if (each := find_field(args, "context", CONTEXTS)) is not None]
         flat = [text for each in texts for text in (each if isinstance(each, list) else [each])]

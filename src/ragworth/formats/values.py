@@ -10,6 +10,7 @@ from typing import Any
 from ragworth.errors import BadLine, quote_short
 from ragworth.formats.columns import bad_lines_error, check_bad_lines
 from ragworth.formats.files import PathOrStr, read_lines
+from ragworth.nested_text import NestingError, check_depth
 from ragworth.tables import MAX_RANK
 
 
@@ -38,13 +39,23 @@ def read_values(
         if not line.strip():
             continue
         try:
-            yield number, JSON.decode(line.decode(json.detect_encoding(line), "surrogatepass"))
+            value = JSON.decode(line.decode(json.detect_encoding(line), "surrogatepass"))
+            check_depth(value, line)
         except (ValueError, RecursionError, WrongLineError) as error:
-            problem = str(error) if isinstance(error, WrongLineError) else f"this is not JSON ({explain_json(error)})"
-            bad.append(BadLine(number, f"{problem} in {quote_short(line.decode('utf-8', 'replace'), 48)}"))
+            bad.append(BadLine(number, _describe(error, line)))
             if not skip:
                 raise bad_lines_error(path, bad, expected) from error
             check_bad_lines(path, bad)
+        else:
+            yield number, value
+
+
+def _describe(error: Exception, line: bytes) -> str:
+    """What is wrong with a line."""
+    if isinstance(error, RecursionError | NestingError):
+        return str(NestingError())
+    problem = str(error) if isinstance(error, WrongLineError) else f"this is not JSON ({explain_json(error)})"
+    return f"{problem} in {quote_short(line.decode('utf-8', 'replace'), 48)}"
 
 
 def explain_json(error: Exception) -> str:

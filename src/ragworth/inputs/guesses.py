@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -16,6 +15,7 @@ from ragworth.formats.detection import inspect_file
 from ragworth.formats.files import split_lines
 from ragworth.formats.frames import read_table
 from ragworth.inputs.file_heads import TABLE_SUFFIXES, FileHead
+from ragworth.nested_text import parse_json
 from ragworth.tables import Judgments
 from ragworth.tables.coercion import ID_ALIASES
 
@@ -93,8 +93,8 @@ def guess_kinds(head: FileHead) -> list[Guess]:
         frame, _ = read_table(head.sample, words=outcomes.GRADE_COLUMNS, skip_bad_lines=True)
         return [_guess_by_columns(head, "table", set(frame.columns), frame)]
     try:
-        records = [json.loads(line) for line in lines]
-    except (ValueError, RecursionError) as error:
+        records = [parse_json(line) for line in lines]
+    except ValueError as error:
         single = head.whole and head.file.plain.endswith(".json")
         reason = "one JSON document; JSON lines are read" if single else "it is none of the known formats"
         raise UnknownKindError(reason) from error

@@ -23,6 +23,7 @@ from ragworth.formats.jsonl import read_objects
 from ragworth.formats.judges import ADJUDICATED as ADJUDICATED
 from ragworth.label.tasks.contract import LabelItem, LabelTask
 from ragworth.label.tasks.fields import Value
+from ragworth.nested_text import parse_json
 from ragworth.parquet import read_parquet
 
 
@@ -188,7 +189,7 @@ def _parse_row(row: Mapping[str, Any]) -> Label:
         raise ValueError(f"there is no column {format_list([quote_short(name) for name in unknown])}")
     facts: dict[str, Any] = {name: row[name] for name in row if name != "adjudicated" and row[name] is not None}
     value = facts.pop("value", None)
-    value = json.loads(value) if isinstance(value, str) else value
+    value = parse_json(value) if isinstance(value, str) else value
     if value is not None and not isinstance(value, dict):
         raise ValueError(f"the value is {quote_short(value)}, not an object")
     wrong = [name for name in TEXTS if not isinstance(facts.get(name, ""), str)]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ragworth.errors import ModelError
+from ragworth.nested_text import parse_json
 
 CONFIG, WEIGHTS, ABOUT = "adapter_config.json", "adapter_model.safetensors", "training.json"
 EMBEDDED_BASE = "embedded:base"
@@ -29,7 +29,7 @@ def adapter_model_spec(folder: str | Path) -> str:
 def read_adapter_json(path: Path) -> Mapping[str, Any]:
     """Read a JSON object."""
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = parse_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ModelError(f"it cannot be read: {error}", file=str(path)) from error
     if not isinstance(value, dict):

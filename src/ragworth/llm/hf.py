@@ -6,7 +6,6 @@ without ``download=True``.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +27,7 @@ from ragworth.llm.local.torch_device import (
     silence_libraries,
 )
 from ragworth.llm.truncation import parse_on_long
+from ragworth.nested_text import parse_json
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -271,7 +271,7 @@ def find_model_folder(name: str, revision: str, download: bool) -> Path:
 
 def read_json(path: Path) -> Mapping[str, Any]:
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = parse_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ModelError(f"it cannot be read: {error}", file=str(path)) from error
     return value if isinstance(value, dict) else {}

@@ -31,6 +31,7 @@ from ragworth.llm.contract import (
     Trace,
     Usage,
 )
+from ragworth.nested_text import parse_json
 
 ScriptedReply = str | Mapping[str, float] | float | Trace | Failure
 """A script's reply: a text to generate, probabilities by label, a log-probability per token, a trace (to generate or to
@@ -241,7 +242,7 @@ def open_model(
         raise ModelError("the script is missing", expected="scripted:FILE, a JSON object", remedy="name a file")
     path = Path(rest)
     try:
-        script = json.loads(path.read_text(encoding="utf-8"))
+        script = parse_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as problem:
         raise ModelError(f"it cannot be read: {problem}", file=rest, expected="a JSON object") from problem
     if not isinstance(script, dict) or not all(isinstance(said, str | dict | int | float) for said in script.values()):

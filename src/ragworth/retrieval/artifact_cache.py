@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 import polars as pl
 
+from ragworth.nested_text import parse_json
 from ragworth.storage.private import make_private, private_folder
 
 T = TypeVar("T")
@@ -71,7 +72,7 @@ def load_or_build(
 
 def is_intact(place: Path) -> bool:
     """Whether all files of a folder exist, as they were written."""
-    files = json.loads((place / FILE_LIST).read_bytes())
+    files = parse_json((place / FILE_LIST).read_bytes())
     return all(
         (place / name).stat().st_size == size and _hash(place / name) == sha256
         for name, (size, sha256) in files.items()

@@ -19,6 +19,9 @@ from ragworth.retrieval.steps.reorder import Top
 StepLike: TypeAlias = Union["Pipeline", Step, str, Sequence["StepLike"]]
 """A pipeline, a step, a written form, or a list of them, which are joined by ``>>``."""
 
+MAX_STEPS = 100
+"""Steps of a pipeline, which run within each other."""
+
 
 @dataclass(frozen=True)
 class Pipeline:
@@ -32,6 +35,8 @@ class Pipeline:
     def __post_init__(self) -> None:
         if not self.steps:
             raise InputError("the pipeline has no steps", expected="at least one, such as bm25")
+        if len(self.steps) > MAX_STEPS:
+            raise InputError(f"the pipeline has more than {MAX_STEPS} steps", expected=f"at most {MAX_STEPS}")
         for before, step in zip(self.steps, self.steps[1:], strict=False):
             if before.rewrites and (step.place == "behind" or step.rewrites):
                 raise InputError(

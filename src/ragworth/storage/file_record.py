@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from ragworth.errors import FormatError, InputError, format_count
+from ragworth.nested_text import parse_json
 from ragworth.storage.containment import is_inside, outside_error
 from ragworth.storage.output import PART_NAME, open_output, write_output
 from ragworth.storage.private import private_folder
@@ -145,7 +146,7 @@ def _digest(path: Path) -> str:
 def _read_record(path: Path) -> dict[str, tuple[str, ...]]:
     """Read a record; a damaged one counts as empty, so that nothing is replaced or deleted."""
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = parse_json(path.read_text(encoding="utf-8"))
         files = record["files"] if record["format"] == FORMAT else {}
         return {name: tuple(each) for name, each in files.items() if _is_plain_name(name) and isinstance(each, list)}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):

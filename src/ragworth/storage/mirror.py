@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from ragworth.errors import InputError, format_count, format_list
+from ragworth.nested_text import parse_json
 from ragworth.storage.file_record import RECORD_NAME
 from ragworth.storage.output import write_output
 from ragworth.storage.private import private_folder
@@ -63,7 +64,7 @@ class Mirror:
 
     def _synced(self) -> dict[str, SyncedFile]:
         try:
-            found = json.loads(self._record.read_text(encoding="utf-8"))
+            found = parse_json(self._record.read_text(encoding="utf-8"))
             return {str(name): SyncedFile(*facts) for name, facts in found.items()}
         except FileNotFoundError:
             return {}

@@ -18,7 +18,6 @@ Shares come from a TOML file; everything in it is optional::
 from __future__ import annotations
 
 import random
-import tomllib
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,6 +35,7 @@ from ragworth.build.questions.contract import QuestionSlot
 from ragworth.build.questions.types import QUESTION_TYPES, STYLES
 from ragworth.errors import FormatError, InputError, format_count, format_list
 from ragworth.formats.files import open_file
+from ragworth.nested_text import parse_toml
 
 MODEL_DRAFTS, RULE_DRAFTS = 1.5, 3.0
 CANDIDATES = 100
@@ -90,9 +90,9 @@ def read_plan(path: str | Path, **changes: Any) -> QuestionPlan:
     with open_file(path) as stream:
         data = stream.read()
     try:
-        given = tomllib.loads(data.decode("utf-8-sig"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise FormatError(f"this is not TOML ({error})", file=str(path)) from error
+        given = parse_toml(data.decode("utf-8-sig"), str(path), expected="a plan in TOML")
+    except UnicodeDecodeError as error:
+        raise FormatError(f"this is no text in UTF-8 ({error})", file=str(path)) from error
     known = list(QuestionPlan.__dataclass_fields__)
     if strange := [name for name in given if name not in known]:
         raise FormatError(f"unknown key {format_list(strange)}", file=str(path), expected=format_list(known, 9))

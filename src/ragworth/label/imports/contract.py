@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from ragworth.formats.files import read_chunks
 from ragworth.label.labels import Labels
 from ragworth.label.tasks.contract import LabelItem, LabelTask
 from ragworth.label.tasks.fields import ChoiceField
+from ragworth.nested_text import parse_json
 
 
 class ImportedLabels(NamedTuple):
@@ -35,8 +35,8 @@ class LabelImport:
 def read_json_list(path: Path, expected: str) -> list[dict[str, Any]]:
     """A JSON document that is a list of objects."""
     try:
-        found = json.loads(b"".join(read_chunks(path)))
-    except (ValueError, RecursionError) as error:
+        found = parse_json(b"".join(read_chunks(path)))
+    except ValueError as error:
         raise FormatError(f"this is not JSON ({str(error)[:80]})", file=str(path), expected=expected) from error
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
         raise FormatError("this is not a list of objects", file=str(path), expected=expected)

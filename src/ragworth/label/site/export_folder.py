@@ -7,7 +7,6 @@ of the same project wrote and would no longer write. A file that was changed sin
 from __future__ import annotations
 
 import hashlib
-import json
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +17,7 @@ from ragworth.label.dataset import LabelledData
 from ragworth.label.exports import export_labels
 from ragworth.label.exports.contract import write_json
 from ragworth.label.site.models import Project
+from ragworth.nested_text import parse_json
 from ragworth.storage.containment import is_inside, outside_error
 
 RECORD_NAME = ".ragworth-labels.json"
@@ -52,7 +52,7 @@ def _read_record(path: Path) -> dict[str, Any]:
     if not path.exists():
         return {}
     try:
-        record = json.loads(path.read_bytes())
+        record = parse_json(path.read_bytes())
     except ValueError as error:
         raise FormatError("this is not JSON", file=str(path), expected=EXPECTED) from error
     if not isinstance(record, dict) or not all(isinstance(owner, dict) for owner in record.values()):

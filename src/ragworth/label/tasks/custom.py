@@ -31,7 +31,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -50,6 +49,7 @@ from ragworth.label.tasks.fields import (
 )
 from ragworth.label.tasks.question_soundness import QuestionSoundnessTask
 from ragworth.label.tasks.relevance import RelevanceTask
+from ragworth.nested_text import parse_toml
 
 if TYPE_CHECKING:
     from ragworth.label.sources import LabelSource
@@ -146,13 +146,7 @@ def read_custom_task(path: Path) -> CustomTask:
 
 def parse_custom_task(text: str, file: str = "") -> CustomTask:
     """The task in the text of a TOML file."""
-    try:
-        return _TaskParser(tomllib.loads(text), text, file).task()
-    except tomllib.TOMLDecodeError as error:
-        line = re.search(r"at line (\d+)", str(error))
-        raise FormatError(
-            f"this is not TOML: {error}", file=file, line=int(line[1]) if line else None, expected="a task"
-        ) from error
+    return _TaskParser(parse_toml(text, file, expected="a task in TOML"), text, file).task()
 
 
 class _TaskParser:

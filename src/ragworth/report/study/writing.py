@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from ragworth.errors import TableError, quote_short
+from ragworth.nested_text import parse_json
 from ragworth.report.charts.drawing import draw_charts
 from ragworth.report.render import render
 from ragworth.report.renderers.html import render_page
@@ -74,7 +75,7 @@ def _files(findings: Findings, back: str) -> dict[str, bytes]:
 def _legacy_files(folder: Path) -> dict[str, str]:
     """What a version without records wrote, as it is now: its page, and the tables and figures that it names."""
     try:
-        said = json.loads((folder / STUDY).read_text(encoding="utf-8"))
+        said = parse_json((folder / STUDY).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     names = {

@@ -8,12 +8,12 @@ transformer with mean pooling.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ragworth.errors import ModelError, quote_short
+from ragworth.nested_text import parse_json
 from ragworth.retrieval.encoders.contract import Role
 
 POOLINGS = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls"}
@@ -112,7 +112,7 @@ def int_field(said: dict[str, Any], name: str, path: Path, default: int) -> int:
 def read_json(path: Path, default: Any) -> Any:
     """Read a JSON file; the default if it doesn't exist."""
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = parse_json(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return default
     except (OSError, ValueError) as error:

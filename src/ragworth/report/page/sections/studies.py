@@ -7,13 +7,13 @@ the report stays as it is.
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
 from ragworth.errors import FormatError
+from ragworth.nested_text import parse_json
 from ragworth.report.document import Bullets, Paragraph, RichText, Section, TextSpan
 from ragworth.report.page.view import ReportView
 from ragworth.report.renderers import html, markdown
@@ -55,7 +55,7 @@ def list_studies(folder: Path) -> StudyList:
 
 
 def _read(file: Path) -> StudyEntry:
-    said = json.loads(file.read_text(encoding="utf-8"))
+    said = parse_json(file.read_text(encoding="utf-8"))
     title = said.get("title") if isinstance(said, dict) else None
     sentences = said.get("sentences") if isinstance(said, dict) else None
     if not isinstance(title, str) or not isinstance(sentences, list):

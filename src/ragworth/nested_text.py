@@ -1,0 +1,69 @@
+"""Parse JSON and TOML that anybody may have written: how deep they nest is bounded."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable
+from typing import Any
+
+from ragworth.errors import FormatError
+
+MAX_DEPTH = 100
+"""Lists and objects within each other. Functions that walk through values recurse, which Python ends at 1,000 calls."""
+
+TOO_DEEP = f"brackets are nested more than {MAX_DEPTH} deep"
+REMEDY = "leave the nested value out, or write it as text"
+
+MAX_DOTS = 1000
+"""Dots in a line of TOML, outside of quotes. The time for a key with dots grows with the square of their number."""
+
+
+class NestingError(ValueError):
+    """A text whose brackets nest too deeply."""
+
+    def __init__(self) -> None:
+        super().__init__(f"{TOO_DEEP}: {REMEDY}")
+
+
+def parse_json(text: str | bytes, *, parse_constant: Callable[[str], Any] | None = None) -> Any:
+    """Parse a JSON document; a :class:`NestingError` is a ValueError, as other mistakes are."""
+    try:
+        value = json.loads(text, parse_constant=parse_constant)
+    except RecursionError:
+        raise NestingError from None
+    check_depth(value, text)
+    return value
+
+
+def check_depth(value: Any, text: str | bytes) -> None:
+    """Raise a :class:`NestingError` if a value, parsed from ``text``, nests too deeply."""
+    brackets = text.count("[") + text.count("{") if isinstance(text, str) else text.count(b"[") + text.count(b"{")
+    level = [value] if brackets > MAX_DEPTH else []
+    for _ in range(MAX_DEPTH):
+        level = [each for outer in level for each in _inside(outer) if isinstance(each, dict | list)]
+        if not level:
+            return
+    raise NestingError
+
+
+def _inside(value: Any) -> Any:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+
+
+def parse_toml(text: str, file: str, *, expected: str = "TOML, such as: k = 5") -> dict[str, Any]:
+    """Parse a TOML document; an error names the file and, if it is known, the line."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.count(".") > MAX_DOTS and re.sub(r"\"[^\"]*\"|'[^']*'", "", line).count(".") > MAX_DOTS:
+            raise FormatError(f"a key has more than {MAX_DOTS:,} dots", file=file, line=number, expected=expected)
+    try:
+        tables = tomllib.loads(text)
+        check_depth(tables, text + "[" * (text.count(".") + 1))  # a key with dots nests, too
+    except tomllib.TOMLDecodeError as error:
+        line_number = re.search(r"at line (\d+)", str(error))
+        place = int(line_number[1]) if line_number else None
+        raise FormatError(f"it is not valid TOML: {error}", file=file, line=place, expected=expected) from error
+    except (RecursionError, NestingError):
+        raise FormatError(TOO_DEEP, file=file, expected=expected, remedy=REMEDY) from None
+    return tables
