@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -39,6 +41,19 @@ def test_a_report_is_written_again_from_its_tables(workspace: Path) -> None:
     done = CliRunner().invoke(main, ["report", str(workspace)])
     assert done.exit_code == 0, done.output
     assert page.read_text() == before
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of memory mean nothing here")
+def test_a_report_is_written_where_memory_is_limited(workspace: Path, tmp_path: Path) -> None:
+    """Its pictures need more, and the library that draws them kills its process."""
+    shutil.copytree(workspace / "results", tmp_path / "w", ignore=shutil.ignore_patterns("figures", "report.*"))
+    command = f'ulimit -v 6000000; exec "{sys.executable}" -m ragworth report "{tmp_path / "w"}"'
+    done = subprocess.run(["bash", "-c", command], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "no pictures beside the page, which draws its charts itself" in done.stderr
+    assert (tmp_path / "w" / "report.html").is_file()
+    assert not (tmp_path / "w" / "figures").exists()
 
 
 @pytest.mark.parametrize("link", ["figures", "figures/means-0.svg", "report.html", "report.md"])
