@@ -377,20 +377,9 @@ def test_each_evaluation_of_data_in_memory_keeps_its_results(tmp_path: Path, mon
     log = [{"question": q, "response": gold, "expected": gold} for q, gold in QUESTIONS.values()]
     wrong = [row | {"response": "Bob"} for row in log]
     found = [
-        evaluate(rows, model="none", **more) for rows, more in ((log, {}), (wrong, {}), (log, {}), (log, {"limit": 2}))
+        evaluate(rows, model="none", limit=limit) for rows, limit in ((log, None), (wrong, None), (log, None), (log, 2))
     ]
     assert len({each.folder for each in found}) == 3 and found[0].folder == found[2].folder
     assert [means(results(each), "grade") for each in found[:2]] == [{"records": 1.0}, {"records": -1.0}]
     assert all(each.report is not None and each.report.parent == each.folder for each in found)
     assert not (tmp_path / "ragworth-results" / "report.html").exists()
-
-
-def test_a_verdict_in_the_data_has_the_headline_and_not_our_grade(tmp_path: Path) -> None:
-    rows = [
-        {"question": f"Who built mill {n}?", "answer": "Ann", "contexts": [f"Ann built mill {n}."], "accepted": ["Ann"]}
-        for n in range(30)
-    ]
-    lines(tmp_path / "log.jsonl", [row | {"pass": n % 2 == 0} for n, row in enumerate(rows)])
-    found = evaluate(tmp_path / "log.jsonl", model="none", columns={"pass": "pass"})
-    assert found.page is not None and found.page.answers is not None
-    assert "50 % by pass" in found.page.answers.headline and "100 %" not in found.page.answers.headline
