@@ -280,3 +280,52 @@ def test_another_number_is_wrong(said: int, accepted: int) -> None:
 def test_the_reason_for_abstaining_is_the_detectors(text: str) -> None:
     verdict = grade_short_answer(text, ["Popocatépetl volcano"])
     assert (verdict.label == "abstained") == (find_refusal(text) is not None)
+
+
+@pytest.mark.parametrize(
+    ("question", "accepted", "answer", "label"),
+    [
+        ("Is dental work covered?", "Dental work is covered.", "Yes", "correct"),
+        ("Is dental work covered?", "Dental work is covered.", "No.", "wrong"),
+        ("Does the policy cover floods?", "The policy does not cover floods.", "No.", "correct"),
+        ("Does the policy cover floods?", "The policy does not cover floods.", "Yes, floods are covered.", "wrong"),
+        ("Is dental work covered?", "Dental work is covered up to $500.", "Yes", "undecided"),
+        ("", "Dental work is covered.", "Yes", "undecided"),
+        ("Is dental work covered?", "Only after a waiting period", "No.", "undecided"),
+        ("Which work is covered?", "dental work", "No.", "wrong"),
+    ],
+)
+def test_yes_or_no_for_an_answer_in_other_words(question: str, accepted: str, answer: str, label: str) -> None:
+    assert grade_short_answer(answer, [accepted], question=question).label == label
+
+
+@pytest.mark.parametrize(
+    ("accepted", "answer", "label"),
+    [
+        ("0.654", "65.4 %", "correct"),
+        ("0.654", "65.3 %", "undecided"),
+        ("0.654", "45 %", "wrong"),
+        ("65.4", "65.4 %", "correct"),
+        ("1.5", "1.5 percent", "correct"),
+    ],
+)
+def test_a_share_may_be_a_percentage(accepted: str, answer: str, label: str) -> None:
+    asked = "What percentage of patients recovered?"
+    assert grade_short_answer(answer, [accepted], question=asked).label == label
+
+
+@pytest.mark.parametrize(
+    ("answer", "accepted", "label"),
+    [
+        ("Paris, Lyon, Marseille, Nice", ["Paris"], "undecided"),
+        ("- Lyon\n- Paris\n- Nice", ["Paris"], "undecided"),
+        ("In 1990, 1991 or 1992", ["1992"], "undecided"),
+        ("Baker, California, USA", ["Baker, California, USA"], "correct"),
+        ("Paris, Lyon, Marseille, Nice", ["Paris", "Lyon"], "correct"),
+        ("Chicago, Illinois, USA", ["Chicago"], "correct"),
+        ("Kiss, with the song Strutter, in 1974", ["Kiss"], "correct"),
+        ("It was Paris, which is in France, Europe.", ["Paris"], "correct"),
+    ],
+)
+def test_one_of_several_candidates_is_undecided(answer: str, accepted: list[str], label: str) -> None:
+    assert grade_short_answer(answer, accepted).label == label

@@ -35,7 +35,7 @@ class DeterministicGrader(Grader):
 
     kind: ClassVar[str] = "deterministic"
     title: ClassVar[str] = "correct, abstained or wrong, by comparing texts"
-    version: ClassVar[int] = 12
+    version: ClassVar[int] = 13
     aspects: ClassVar[tuple[str, ...]] = ("grade",)
     labelled: ClassVar[bool] = True
     possible: ClassVar[Mapping[str, float]] = GRADER_VALUES

@@ -17,7 +17,7 @@ from ragworth.errors import quote_short
 from ragworth.text_match.matching import has_parts, match_answer, may_contain, to_matchable
 from ragworth.text_match.negation import is_denied
 from ragworth.text_match.normalise import fold_accents
-from ragworth.text_match.polarity import StatedPolarity, text_polarity
+from ragworth.text_match.polarity import StatedPolarity, asks_polarity, restated_polarity, text_polarity
 from ragworth.text_match.quantities import Quantity, QuestionHints
 from ragworth.text_match.quantity_match import QuantityFinding, compare, find_quantities
 from ragworth.text_match.text_facts import QuestionFacts, TextFacts, read_answer
@@ -50,6 +50,9 @@ def judge_answer(text: TextFacts, answer: str, question: QuestionFacts) -> FactV
     if wanted.polarity is not None:
         return _judge_polarity(text, wanted, wanted.polarity, question)
     findings = _find_quantities(text, wanted, question)
+    implied = _judge_implied(text, wanted, findings, question)
+    if implied is not None:
+        return implied
     how = match_answer(text.matchable, answer)
     # Of a long answer, a part is not the answer.
     if how is not None and (not wanted.is_long or how == "contains"):
@@ -58,6 +61,8 @@ def judge_answer(text: TextFacts, answer: str, question: QuestionFacts) -> FactV
         verdict = _judge_facts(text, wanted, findings, question)
     if verdict.kind == "absent" and may_contain(text.matchable, wanted.matchable):
         return FactVerdict("unclear", f"has a part or another form of {quote_short(answer)}")
+    if verdict.kind == "absent" and text.polarity is not None and (not question.raw or asks_polarity(question.raw)):
+        return FactVerdict("unclear", f"says yes or no, which {quote_short(answer)} doesn't")
     if verdict.kind == "given" and not question.denies and wanted.denies != is_denied(text.stemmed, wanted.keywords):
         return FactVerdict("unclear", f"has a negation near {quote_short(answer)}, or lacks one")
     return verdict
@@ -89,6 +94,22 @@ def _judge_polarity(
     if len(findings) == 1 and not wanted.is_long:
         return FactVerdict("contradicted", _other_quantity(wanted, text, other))
     return FactVerdict("unclear", f"says {word}, but has other numbers than {quote_short(wanted.raw)}")
+
+
+def _judge_implied(
+    text: TextFacts, wanted: TextFacts, findings: Sequence[QuantityFinding], question: QuestionFacts
+) -> FactVerdict | None:
+    """The verdict by yes or no, if an answer restates or denies a question: "Dental work is covered."."""
+    meant = restated_polarity(wanted.raw, question.raw) if asks_polarity(question.raw) else None
+    said = text_polarity(text.raw, question.raw, "") if meant is not None else None
+    if said is None:
+        return None
+    word = "yes" if said else "no"
+    if said != meant:
+        return FactVerdict("contradicted", f"says {word} for {quote_short(wanted.raw)}")
+    if any(each.status != "given" for each in findings):
+        return None if text.quantities else FactVerdict("unclear", f"says only {word} for {quote_short(wanted.raw)}")
+    return FactVerdict("given", f"says {word} as")
 
 
 def _judge_match(text: TextFacts, wanted: TextFacts, how: str, findings: Sequence[QuantityFinding]) -> FactVerdict:

@@ -100,7 +100,7 @@ def read_polarity(answer: str) -> StatedPolarity | None:
 def text_polarity(text: str, question: str, statement: str) -> bool | None:
     """Whether a text says yes or no to a question, or else to a statement; None if that isn't clear."""
     positive, negative = _LEADS_YES.match(text) is not None, _LEADS_NO.match(text) is not None
-    stated = restated_polarity(text, (question if _ASKS.search(question) else "") if question else statement)
+    stated = restated_polarity(text, (question if asks_polarity(question) else "") if question else statement)
     if positive != negative:
         others = (_SAYS_NO, _RETRACTS_YES) if positive else (_SAYS_YES, _RETRACTS_NO)
         contradicted = any(other.search(text) for other in others)
@@ -109,6 +109,11 @@ def text_polarity(text: str, question: str, statement: str) -> bool | None:
     if positive != negative:
         return None if stated is not None and stated != positive else positive
     return None if positive else stated
+
+
+def asks_polarity(question: str) -> bool:
+    """Whether a question can be answered by yes or no."""
+    return _ASKS.search(question) is not None
 
 
 def restated_polarity(text: str, question: str) -> bool | None:

@@ -35,7 +35,9 @@ NEAR_MISS = 0.01
 
 _SLACK = 1e-9
 _PERCENT = Unit("percent", 1.0)
-_RATIO = 100.0
+_RATIO, _MAX_SHARE = 100.0, 2
+_BEST: tuple[Comparison, ...] = ("same", "opposite", "coarse", "different")
+"""Comparisons of several readings: the first that one of them has."""
 
 
 class QuantityFinding(NamedTuple):
@@ -228,6 +230,10 @@ def _in_base(quantity: Quantity, unit: Unit | None) -> float:
 
 def _compare_numbers(wanted: Quantity, said: Quantity, hints: QuestionHints) -> Comparison:
     if not wanted.units and hints.units and not wanted.noun:
+        if _PERCENT in hints.units and abs(wanted.value) <= _MAX_SHARE:
+            # "0.654" may be a share or a percentage, even if the question asks for percent.
+            both = {_compare_plain(each, said) for each in (wanted, wanted._replace(units=hints.units))}
+            return next((each for each in _BEST if each in both), "incomparable")
         wanted = wanted._replace(units=hints.units)
     if hints.magnitude != 1 and not wanted.scaled and all(unit.is_money for unit in wanted.units):
         wanted = _magnified(wanted, hints.magnitude)
@@ -243,10 +249,8 @@ def _magnified(quantity: Quantity, factor: float) -> Quantity:
 
 
 def _compare_plain(wanted: Quantity, said: Quantity) -> Comparison:
-    found: set[Comparison] = set()
-    for one, other in _readings(wanted, said):
-        found.add(_compare_values(one, other))
-    return next((each for each in ("same", "opposite", "coarse", "different") if each in found), "incomparable")
+    found = {_compare_values(one, other) for one, other in _readings(wanted, said)}
+    return next((each for each in _BEST if each in found), "incomparable")
 
 
 def _in_kelvin(wanted: Quantity, said: Quantity) -> list[tuple[Quantity, Quantity]]:
@@ -274,9 +278,9 @@ def _readings(wanted: Quantity, said: Quantity) -> list[tuple[Quantity, Quantity
             return [(wanted, said._replace(value=math.inf))]
         return []
     plain = [(wanted, said), *_in_kelvin(wanted, said)]
-    if _PERCENT in wanted.units and abs(said.value) <= 2 and not said.noun:
+    if _PERCENT in wanted.units and abs(said.value) <= _MAX_SHARE and not said.noun:
         return [*plain, (wanted, said._replace(value=said.value * _RATIO, step=said.step * _RATIO))]
-    if _PERCENT in said.units and not wanted.units and abs(wanted.value) <= 2 and not wanted.noun:
+    if _PERCENT in said.units and not wanted.units and abs(wanted.value) <= _MAX_SHARE and not wanted.noun:
         return [*plain, (wanted._replace(value=wanted.value * _RATIO, step=wanted.step * _RATIO), said)]
     if bool(wanted.units) != bool(said.units) and (wanted.noun if said.units else said.noun):
         # One counts things, the other measures.

@@ -31,6 +31,8 @@ _CONCEDES = re.compile(
     r"(?:while|whilst|although|though|even (?:though|if)|obwohl|auch wenn|bien que|même si|aunque|anche se|sebbene|"
     r"embora|hoewel|ook al|chociaż|mimo że)\b"
 )
+_BECAUSE = re.compile(r"\w\W+because\b")
+"""After a clause that answers: "The claim was denied because the receipt was not provided."."""
 _EDGES = " \t\r\n.,;:!?\"'`*_()[]{}<>“”‘’«»「」。，！？、।؟-–—"
 
 
@@ -112,7 +114,7 @@ def _declines(sentence: str, own: Iterable[str], table: RefusalPatterns) -> tupl
         if match:
             return match, ""
     found = table.declines.search(sentence)
-    if not found:
+    if not found or _BECAUSE.search(sentence, 0, found.start()):
         return None
     return found, next(name for name, one in table.by_language.items() if one.search(sentence))
 

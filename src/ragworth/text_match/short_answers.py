@@ -17,8 +17,8 @@ from ragworth.errors import InputError, quote_short
 from ragworth.text_match.answer_verdict import judge_answer
 from ragworth.text_match.citations import without_footnotes, without_marks
 from ragworth.text_match.markup import names_markup, unwrapped, without_markup
-from ragworth.text_match.matching import LITTLE_WORDS, stem_of
-from ragworth.text_match.negation import NEGATIONS
+from ragworth.text_match.matching import LITTLE_WORDS, stem_of, to_matchable
+from ragworth.text_match.negation import NEGATIONS, may_decline
 from ragworth.text_match.normalise import canonical_words, singular
 from ragworth.text_match.overlap import require_accepted
 from ragworth.text_match.refusals import RefusalMatch, find_refusal
@@ -33,6 +33,15 @@ _DECLINING = LITTLE_WORDS | NEGATIONS | {"a", "an", "the", "do", "does", "did", 
 _RUNS = re.compile(r"\s{4,}|(\w)\1{39,}")
 """Blanks, or one letter or digit again and again: some models write thousands of them."""
 
+MIN_CANDIDATES, MAX_ITEM = 3, 4
+"""Items of a list of candidates, at least, and words of each, at most. With commas alone, three may be a place."""
+
+MAX_REGRET = 1
+"""Words beside "I'm sorry" up to which nothing else is said."""
+
+_ITEM_ENDS = re.compile(r"[,;\n、，/]|\b(?:and|or)\b")
+_JOINT = re.compile(r"[;\n/]|\b(?:and|or)\b")
+_BLANKS = " \t.:*-"
 _DIGIT = re.compile(r"\d")
 
 GradeLabel = Literal["correct", "abstained", "wrong", "undecided"]
@@ -88,9 +97,11 @@ def grade_short_answer(
     unclear, against = "", ""
     for answer in usable:
         verdict = judge_answer(facts, answer, asked)
-        if verdict.kind == "given":
+        if verdict.kind == "given" and _is_candidate(plain, answer, accepted):
+            unclear = unclear or f"has {quote_short(answer)} as one of several"
+        elif verdict.kind == "given":
             return ShortAnswerGrade("correct", f"{verdict.why} {quote_short(answer)}")
-        if verdict.kind == "unclear":
+        elif verdict.kind == "unclear":
             unclear = unclear or verdict.why
         elif verdict.kind == "contradicted":
             against = against or verdict.why
@@ -98,6 +109,8 @@ def grade_short_answer(
         mentioned = next((answer for answer in accepted if _mentions(facts, answer, asked, declined)), None)
         if mentioned is not None:
             return ShortAnswerGrade("undecided", f"has {quote_short(mentioned)}, but seems to decline")
+        if regretted and len(plain.split()) > len(declined.phrase.split()) + MAX_REGRET:
+            return ShortAnswerGrade("undecided", f"says {quote_short(declined.phrase)}, and something else")
         return ShortAnswerGrade("abstained", f"declines: {quote_short(declined.phrase)}")
     if unclear:
         return ShortAnswerGrade("undecided", unclear)
@@ -108,7 +121,21 @@ def grade_short_answer(
             return ShortAnswerGrade(
                 "undecided", f"has {quote_short(given)} only in a citation or as the number of an item"
             )
+    if may_decline(facts.tokens):
+        return ShortAnswerGrade("undecided", "may say that the answer isn't known")
     return ShortAnswerGrade("wrong", against or f"gives none of the accepted answers ({len(accepted)})")
+
+
+def _is_candidate(text: str, answer: str, accepted: Sequence[str]) -> bool:
+    """Whether a text only lists three or more names or numbers, of which one is accepted: "Paris, Lyon, Nice"."""
+    raw = [item.strip(_BLANKS) for item in _ITEM_ENDS.split(text) if item.strip(_BLANKS)]
+    items = [to_matchable(item).words for item in raw]
+    alike = len({item[0].isupper() for item in raw if item[0].isalpha()}) < 2
+    least = MIN_CANDIDATES + (_JOINT.search(text) is None)
+    if not alike or len(items) < least or max(map(len, items)) > MAX_ITEM:
+        return False
+    known = {to_matchable(each).words for each in accepted}
+    return to_matchable(answer).words in items and sum(item in known for item in items) == 1
 
 
 def _shortened(run: re.Match[str]) -> str:
