@@ -42,7 +42,8 @@ def main() -> int:
         for page, figure in chosen:
             print(page, figure.name, ", ".join(figure.needs) or "nothing", figure.takes, figure.command, sep="\t")
         return 0
-    return max([one(page, figure, run, given) for page, figure in chosen], default=0)
+    where = provenance()  # before any page is written, so that the commit is the one that was there
+    return max([one(page, figure, run, given, where) for page, figure in chosen], default=0)
 
 
 def arguments() -> argparse.Namespace:
@@ -68,7 +69,7 @@ def wanted(figure: Figure, given: argparse.Namespace) -> bool:
     return named and (given.needs is None or set(figure.needs) <= given.needs)
 
 
-def one(page: str, figure: Figure, run: Run, given: argparse.Namespace) -> int:
+def one(page: str, figure: Figure, run: Run, given: argparse.Namespace, where: tuple[str, str, str]) -> int:
     """Compute a figure, and write it, compare it, or print it; 1 if something is not as it should be."""
     title = f"{page}: {figure.name}"
     if lacking := missing(figure.needs, run.quick):
@@ -95,7 +96,7 @@ def one(page: str, figure: Figure, run: Run, given: argparse.Namespace) -> int:
     write(page, {name: shown for name, shown in new.items() if name in changed or isinstance(shown, Picture)})
     if not figure.whole:
         path = ROOT / page
-        text = with_source(path.read_text(encoding="utf-8"), figure.name, figure.command, *provenance())
+        text = with_source(path.read_text(encoding="utf-8"), figure.name, figure.command, *where)
         path.write_text(text, encoding="utf-8")
     return 0
 
