@@ -104,6 +104,33 @@ def test_a_server_is_refused_until_it_is_allowed_and_again_once_it_changes(
     assert (code, "add --allow-server new.llm.example" in words) == (2, True)
 
 
+def test_a_workspace_that_the_user_writes_may_name_the_server_that_the_user_named(
+    tmp_path: Path, settings: Path
+) -> None:
+    log = {"question": "Who built it?", "contexts": ["Ann built it."], "response": "Ann", "reference": "Ann"}
+    (tmp_path / "w").mkdir()
+    lines(tmp_path / "w" / "log.jsonl", [log])
+    made = CliRunner().invoke(main, ["init", str(tmp_path / "w"), "--model", f"openai:toy@{ELSEWHERE}"])
+    assert made.exit_code == 0, made.output
+    assert config.read(tmp_path / "w").model == ModelSpec(f"openai:toy@{ELSEWHERE}")
+    assert plan_evaluation(config.read(tmp_path / "w")).stages
+    change(tmp_path / "w", "llm.example", "new.llm.example")
+    assert "--allow-server new.llm.example" in refused(tmp_path / "w")
+    settings.unlink()
+    change(tmp_path / "w", "new.llm.example", "llm.example")
+    assert "--allow-server llm.example" in refused(tmp_path / "w")
+
+
+@pytest.mark.parametrize("command", [["check"], ["evaluate", "--dry-run"], ["evaluate", "--quiet"]])
+def test_texts_that_would_travel_unencrypted_are_noted_before_the_first_call(
+    tmp_path: Path, command: list[str]
+) -> None:
+    lines(tmp_path / "log.jsonl", [{"question": "Who?", "contexts": ["Ann built it."], "reference": "Ann"}])
+    model = ("--model", "openai:toy@http://llm.invalid:8000", "-O", "retries=0", "-O", "deadline=1")
+    with pytest.warns(UserWarning, match="texts and the API key go to llm.invalid unencrypted: use https"):
+        CliRunner().invoke(main, [*command, str(tmp_path / "log.jsonl"), *model])
+
+
 def test_a_step_names_no_server_without_consent(tmp_path: Path) -> None:
     step = f'pointwise(model="openai:toy@{ELSEWHERE}")'
     folder = workspace(tmp_path / "w", TOML.replace("[judgments]", f"third = 'bm25 >> {step}'\n[judgments]"))

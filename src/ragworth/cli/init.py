@@ -14,6 +14,7 @@ NAMES = ("demo", "runs", "beir", "rag-log", "minimal")
 @click.command("init", short_help="Write a first ragworth.toml.")
 @click.argument("folder", default=".")
 @click.option("-t", "--template", type=click.Choice(NAMES), help="Write this template, without inspecting the folder.")
+@click.option("-M", "--model", default="", help="Model to ask, whose server is then allowed for this file.")
 @click.option(
     "--map",
     "columns",
@@ -23,7 +24,7 @@ NAMES = ("demo", "runs", "beir", "rag-log", "minimal")
 )
 @click.option("--force", is_flag=True, help="Overwrite an existing ragworth.toml.")
 @click.option("--quiet", is_flag=True, help="Don't print what was found.")
-def command(folder: str, template: str | None, columns: tuple[str, ...], force: bool, quiet: bool) -> None:
+def command(folder: str, template: str | None, model: str, columns: tuple[str, ...], force: bool, quiet: bool) -> None:
     """Inspect FOLDER, up to two levels deep, and write a commented ragworth.toml for its files.
 
     It recognises logs of RAG tools, TREC runs, qrels and sub-topic qrels, BEIR folders, texts, and tables of judgments,
@@ -35,12 +36,13 @@ def command(folder: str, template: str | None, columns: tuple[str, ...], force: 
     ragworth init
     ragworth init my-evaluation
     ragworth init my-evaluation --map question=Query
+    ragworth init my-evaluation --model openai:NAME@https://llm.example.org
     ragworth init my-evaluation --template rag-log
     """
     from ragworth.cli.input_options import parse_mapping
     from ragworth.init import init_workspace
 
-    started = init_workspace(folder, template, columns=parse_mapping(columns), force=force)
+    started = init_workspace(folder, template, model=model, columns=parse_mapping(columns), force=force)
     click.echo(_display_text(f"Wrote {started.file}."))
     if not quiet:
         _report(started.plan, template)

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from ragworth.config import WORKSPACE_FILE
+from ragworth import config
+from ragworth.config import WORKSPACE_FILE, ModelSpec
 from ragworth.errors import InputError
+from ragworth.evaluation.consent import ServerConsent, remote_host
 from ragworth.formats.fields import quote_argument
 from ragworth.formats.files import create_file
 from ragworth.init.templates import TEMPLATES
@@ -28,13 +30,15 @@ def init_workspace(
     folder: str | Path = ".",
     template: str | None = None,
     *,
+    model: str = "",
     columns: Mapping[str, str] | None = None,
     force: bool = False,
 ) -> InitResult:
     """Write the file of a workspace; with ``template``, without inspecting the folder.
 
-    ``columns`` maps our names of fields to those of the logs. An existing file is overwritten only with ``force``, and
-    only when the new one is complete.
+    ``model`` is the model to ask; the file may name its server, because the user does. ``columns`` maps our names of
+    fields to those of the logs. An existing file is overwritten only with ``force``, and only when the new one is
+    complete.
     """
     folder = Path(folder)
     file = folder / WORKSPACE_FILE
@@ -50,9 +54,15 @@ def init_workspace(
             "the file already exists", file=str(file), remedy="give --force to overwrite it, or change it by hand"
         )
     plan = inspect_folder(folder, columns) if template is None else _template_plan(template)
+    if model:
+        plan.tables.setdefault("", {})["model"] = model
     text = fill_template(plan.tables)
     with create_file(file) as stream:
         stream.write(text.encode())
+    if host := remote_host(asked := ModelSpec(model)):
+        consent = ServerConsent(config.read(file), [host])
+        consent.check(asked)
+        consent.remember()
     return InitResult(file, plan)
 
 
