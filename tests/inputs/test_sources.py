@@ -285,6 +285,16 @@ def test_a_long_table_whose_cells_have_several_lines(tmp_path: Path) -> None:
     assert "a log, called 'log', with contexts, answers" in check(tmp_path / "log.csv")
 
 
+def test_a_long_file_of_few_queries_is_not_said_to_have_many(tmp_path: Path) -> None:
+    rows = [
+        {"question": f"Who built mill {n}?", "contexts": ["Ann built it. " * 9000], "response": "Ann", "gold": "Ann"}
+        for n in range(12)
+    ]
+    (tmp_path / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    output = check(tmp_path / "log.jsonl", "--model", "none")
+    assert "a long file may have many queries: at most the first 2,000 are compared" in output
+
+
 def test_files_of_one_name_give_results_the_names_of_their_folders(tmp_path: Path) -> None:
     files = []
     for system in ("v1.0", "v1.1", "v2.0"):

@@ -371,19 +371,20 @@ class _WorkspacePlanner:
         number, known = self.texts.queries.height, self.queries is not None
         if not number or (known and number <= LIMIT_ABOVE):
             return
+        many = "there are many queries" if number > LIMIT_ABOVE else "a long file may have many queries"
         compared = self.graded or "grades" in self.plan.tables
         to_write = "file" not in self.plan.tables.get("answers", {"file": ""})
         if not compared or to_write:
             self.plan.set("", "limit", FIRST_LIMIT)
-            self.plan.assumed.append(f"there are many queries: only the first {FIRST_LIMIT} are evaluated (--all: all)")
+            self.plan.assumed.append(f"{many}: at most the first {FIRST_LIMIT} are evaluated (--all: all)")
             return
         if not known or number > GRADED_LIMIT:
             self.plan.set("", "limit", GRADED_LIMIT)
         self.plan.set("", "judged_queries", FIRST_LIMIT)
-        first = f"the first {GRADED_LIMIT:,}" if "limit" in self.plan.tables[""] else "all"
+        first = f"at most the first {GRADED_LIMIT:,}" if "limit" in self.plan.tables[""] else "all"
         self.plan.assumed.append(
-            f"there are many queries: {first} are compared by their answers; a model, if one is asked, judges the "
-            f"passages of {FIRST_LIMIT} of them, drawn at random (--all: all)"
+            f"{many}: {first} are compared by their answers; a model, if one is asked, judges the "
+            f"passages of at most {FIRST_LIMIT} of them, drawn at random (--all: all)"
         )
 
 
