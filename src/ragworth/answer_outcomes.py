@@ -184,7 +184,7 @@ def main_outcome(names: list[str], given: Container[str] = ()) -> str | None:
     order = ("correct", GRADE, "em", "f1")
 
     def preference(name: str) -> tuple[bool | int, ...]:
-        bare = name.removeprefix(f"{HUMAN}-")
+        bare = name.removeprefix(f"{HUMAN}-").removeprefix(f"{GRADE}-")
         known = order.index(bare) if bare in order else len(order) - (name == HUMAN)
         about_contexts = re.search("context|retriev", name.lower()) is not None
         return HUMAN not in name.lower(), name not in verdicts, known, about_contexts, "correct" not in _stems(name)
@@ -201,6 +201,18 @@ def given_outcomes(outcomes: Outcomes) -> frozenset[str]:
     }
     every = outcomes.distinct("aspect")
     return frozenset(aspects.union(*(_share_names(aspect, every).values() for aspect in aspects)))
+
+
+def grader_of(outcomes: Outcomes, name: str) -> str:
+    """Who says what an outcome says: people, whoever graded the data, a model, or a comparison of texts."""
+    if HUMAN in name.lower():
+        return "people's grades"
+    if name in given_outcomes(outcomes):
+        return "the grades in the data"
+    every = outcomes.distinct("aspect")
+    aspects = [aspect for aspect in every if name in (aspect, *_share_names(aspect, every).values())]
+    judge, asked, _ = str(outcomes.having("aspect", aspects).frame["source"][0]).partition(" · ")
+    return f"the judge {judge.partition('@')[0]}" if asked else "text comparison"
 
 
 def _stems(name: str) -> set[str]:

@@ -113,7 +113,7 @@ def _run(space: Any, as_json: bool, quiet: bool, chosen: Mapping[str, Any], trus
         answers, passages = found.page.answers, found.page.answers is None or found.page.survey.passages
         room = MAX_SENTENCES // 2 if answers is not None and passages else MAX_SENTENCES
         if answers is not None:
-            click.echo(printable(answers.headline.replace("RESULTS", display_path(found.report.parent))))
+            click.echo(printable(answers.headline_in(display_path(found.report.parent))))
             _print_standings(answer_table(answers), answers.standings, room)
         if passages:
             _print_standings(leaderboard(found.page), found.page.overview.standings, room)
@@ -141,7 +141,7 @@ def answer_table(found: Any) -> Any:
     """The systems, in the order of their ranking, with the main outcomes of their answers."""
     import polars as pl
 
-    from ragworth.report.page.scales import share_of_all
+    from ragworth.report.wording import share_of_all
 
     def cell(name: str, mean: Any) -> str:
         if mean is None or mean.mean is None:
@@ -220,24 +220,21 @@ def evaluation_record(found: Any) -> dict[str, Any]:
             "group": each.group,
             "metrics": {name: mean._asdict() for name, mean in each.means.items()},
             "misleading": each.misleading,
-            "correct": each.correct,
-            "wrong": each.wrong,
             "judged": each.judged,
             "shown": each.shown,
-            "graded": each.graded,
-            "answers": each.answers,
             "sentence": each.sentence,
         }
         for each in view.standings
     ]
-    made |= {"answers": answer_record(found.page.answers)} if found.page.answers is not None else {}
+    if found.page.answers is not None:
+        made["answers"] = answer_record(found.page.answers, display_path(found.folder))
     made |= {"metric": view.main, "queries": view.queries, "baseline": view.baseline}
     made |= {"ranking": view.ranking.ranked.order, "systems": systems}
     return made | {"results": str(found.folder), "report": str(found.report)}
 
 
-def answer_record(found: Any) -> dict[str, Any]:
-    """Which system answers better, for machines."""
+def answer_record(found: Any, folder: str) -> dict[str, Any]:
+    """Which system answers better, for machines; ``folder`` has the results."""
     shared = found.ranking.shared_means
     systems = [
         {
@@ -252,7 +249,7 @@ def answer_record(found: Any) -> dict[str, Any]:
     return {
         "outcome": found.main,
         "baseline": found.baseline,
-        "headline": found.headline,
+        "headline": found.headline_in(folder),
         "ranking": found.ranking.ranked.order,  # best first; empty if too few answers are decided
         "systems": systems,
     }

@@ -59,7 +59,7 @@ class Evaluation:
             return f"Evaluation({', '.join('{name}: {status}'.format_map(stage) for stage in self.stages)})"
         answers = self.page.answers
         standings = self.page.overview.standings[:MAX_SENTENCES]
-        said = [answers.headline] if answers is not None else [each.sentence for each in standings]
+        said = [answers.headline_in(str(self.folder))] if answers is not None else [each.sentence for each in standings]
         return "\n".join((*said, f"Report: {self.report}"))
 
     def _repr_html_(self) -> str:

@@ -7,8 +7,10 @@ from typing import Any
 
 import polars as pl
 
+from ragworth.answer_outcomes import SHARES
 from ragworth.comparison import Comparison, missing_interval
 from ragworth.report.render import format_p_value
+from ragworth.report.wording import share_of_all
 
 
 def _interval(row: Mapping[str, Any]) -> str:
@@ -25,9 +27,19 @@ def _sizes(row: Mapping[str, Any]) -> dict[str, object]:
     return {"n of N": f"{row['n']} of {row['total']}", **clusters}
 
 
+def _of_all(row: Mapping[str, Any]) -> str:
+    """What the share of the decided answers can be of all; empty if all are decided, and for other means."""
+    share = row["metric"].rpartition("-")[2] in SHARES and row["mean"] is not None
+    return share_of_all(row["mean"], row["n"], row["total"]) if share and row["n"] < row["total"] else ""
+
+
 def summary_table(summary: pl.DataFrame, level: float) -> pl.DataFrame:
-    """Means with intervals, and groups where there are any: one row for each metric and system."""
+    """Means with intervals, and groups where there are any: one row for each metric and system.
+
+    Beside a share of the decided answers stands what it can be of all.
+    """
     percent = f"{100 * level:g} % interval"
+    partly = any(map(_of_all, summary.iter_rows(named=True)))
     rows = [
         {
             "metric": row["metric"],
@@ -36,6 +48,7 @@ def summary_table(summary: pl.DataFrame, level: float) -> pl.DataFrame:
             "mean": row["mean"],
             percent: _interval(row),
             **_sizes(row),
+            **({"of all": _of_all(row)} if partly else {}),
             "missing": row["missing"],
         }
         for row in summary.iter_rows(named=True)

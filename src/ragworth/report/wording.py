@@ -85,3 +85,9 @@ def p_words(p: float | None) -> str:
     if p is None:
         return "no p-value"
     return f"p = {p:.3f}" if p >= 0.001 else "p < 0.001"
+
+
+def share_of_all(share: float, decided: int, asked: int) -> str:
+    """What a share of the decided answers can be of all, as ``9 to 74 %``: none of the others count, or all of them."""
+    low, high = 100 * share * decided / asked, 100 * (share * decided + asked - decided) / asked
+    return f"{low:.0f} to {high:.0f} %"

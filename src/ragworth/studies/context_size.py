@@ -18,7 +18,7 @@ from ragworth.errors import InputError, format_count, format_list
 from ragworth.metrics.cutoffs import cut_names, metric_family
 from ragworth.metrics.declaration import Metric
 from ragworth.metrics.parsing import parse
-from ragworth.prediction.correlations import Prediction, is_reliable
+from ragworth.prediction.correlations import Prediction
 from ragworth.prediction.sizes import SizedPredictions, spread_over_sizes
 from ragworth.prediction.system_order import order_notes
 from ragworth.report.study.charts import curve_chart
@@ -44,7 +44,7 @@ from ragworth.score_rows import (
     rows_of_aspect,
 )
 from ragworth.stats.estimate import Estimate, mean_estimates
-from ragworth.stats.paired import difference
+from ragworth.stats.paired import difference, is_reliable
 from ragworth.stats.systems import FEWEST
 from ragworth.studies.alignment import RELEVANCE_METRICS
 from ragworth.studies.bench import Bench

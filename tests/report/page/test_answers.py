@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import polars as pl
 
-from ragworth.cli.evaluate import answer_record, answer_table
+import ragworth
+from ragworth.answer_outcomes import grader_of
+from ragworth.cli.difference_notes import difference_notes
+from ragworth.cli.evaluate import answer_record, answer_table, evaluation_record
 from ragworth.comparison import compare, summarise
+from ragworth.evaluation.run import Evaluation
+from ragworth.report import page
 from ragworth.report.page.answer_sentences import AnswerSentences
 from ragworth.report.page.answers import AnswerOverview, build_answers
 from ragworth.report.page.rankings import rank_systems, read_means
 from ragworth.report.page.scales import OutcomeScale
 from ragworth.report.page.sections.answers import outcome_table
-from ragworth.tables import OK, Answers, Outcomes, Scores
+from ragworth.report.render import render
+from ragworth.report.renderers.html import render_block
+from ragworth.report.summary_tables import difference_table, summary_table
+from ragworth.results import Results
+from ragworth.tables import OK, Answers, Contexts, Judgments, Outcomes, Scores
 from tests.report.page.small_samples import GRADES, results
 
 Grades = Sequence[float | None]
+DECIDED = {"old": (8, 30), "new": (29, 29), "third": (14, 28), "fourth": (10, 28)}
+"""Correct answers, and decided ones of 86."""
 
 
 def overview(aspects: Mapping[str, Mapping[str, Grades]]) -> AnswerOverview:
@@ -42,7 +56,9 @@ def test_systems_with_different_questions_are_ranked_by_those_they_share() -> No
     assert [each.system for each in found.standings] == ["a", "b"]
     assert found.headline.startswith("a ")
     assert "the 6 of 20 questions that have a grade for both" in found.headline
-    assert found.standings[0].sentence.startswith("a: 100 % correct on the 6 shared questions (95 % interval ")
+    assert found.standings[0].sentence.startswith(
+        "a: 100 % correct by text comparison on the 6 shared questions (95 % interval "
+    )
     assert "; 43 % on its own questions (of the 14 decided of 20 asked" in found.standings[0].sentence
     assert found.ranking.ranked.order == ["a", "b"]
     table = outcome_table(found)
@@ -61,7 +77,7 @@ def test_a_system_that_is_worse_than_another_one_does_not_lead() -> None:
     assert [each.system for each in found.standings] == ["a", "b", "c"]
     assert found.headline == (
         "No system answers best. On the 20 of 40 questions that have a grade for all, a is first: 75 % of its answers "
-        "are correct. But b is significantly better than a on the questions that both have."
+        "are correct by text comparison. But b is significantly better than a on the questions that both have."
     )
     assert found.standings[2].sentence.endswith(
         "; 50 points below a (95 % interval 25 to 74 points; over the 20 questions that both have)."
@@ -87,9 +103,8 @@ def test_systems_without_a_common_question_are_not_ranked() -> None:
 
 def test_systems_with_few_grades_are_not_ranked_and_the_headline_says_what_to_do() -> None:
     """The one with most grades isn't the best: its answers are right least often, and nobody has grades for half."""
-    decided = {"old": (8, 30), "new": (29, 29), "third": (14, 28), "fourth": (10, 28)}
     grades = {
-        system: [1.0] * right + [-1.0] * (n - right) + [None] * (86 - n) for system, (right, n) in decided.items()
+        system: [1.0] * right + [-1.0] * (n - right) + [None] * (86 - n) for system, (right, n) in DECIDED.items()
     }
     found = overview({"grade": grades})
     assert found.headline == (
@@ -98,14 +113,63 @@ def test_systems_with_few_grades_are_not_ranked_and_the_headline_says_what_to_do
         "[grades] of a ragworth.toml), or let people grade them: ragworth label new RESULTS --task answer-grade."
     )
     assert found.standings[0].sentence == (
-        "old: 27 % correct (of the 30 decided of 86 asked, which aren't a random part; 9 to 74 % of all; 95 % interval "
-        "14 to 44 %)."
+        "old: 27 % correct by text comparison (of the 30 decided of 86 asked, which aren't a random part; 9 to 74 % of "
+        "all; 95 % interval 14 to 44 %)."
     )
-    assert answer_record(found)["ranking"] == [] and not found.ranking.versus
+    assert answer_record(found, "out")["ranking"] == [] and not found.ranking.versus
     assert {each.group for each in found.standings} == {"–"}
     assert outcome_table(found).caption == "Answers, not ranked"
     assert found.comparison is not None
     assert found.comparison.differences["p_holm"].null_count() == found.comparison.differences.height
+
+
+CLAIMS = r".{0,50}\b(?:leads?|best|beats|trails|ahead|significantly|most of all)\b"
+
+
+def test_no_output_ranks_systems_with_few_values() -> None:
+    """Neither by grades nor by a metric: every system has values for a third of its 86 questions."""
+    queries = [f"q{number:02}" for number in range(86)]
+    rows = [
+        (system, query, 1.0 if number < right else -1.0 if number < n else None)
+        for system, (right, n) in DECIDED.items()
+        for number, query in enumerate(queries)
+    ]
+    values = pl.DataFrame(rows, schema=["system", "query", "value"], orient="row").with_columns(
+        status=pl.when(pl.col("value").is_null()).then(pl.lit("undecided")).otherwise(pl.lit(OK))
+    )
+    scores = Scores(
+        values.with_columns(metric=pl.lit("nDCG@3"), value=pl.col("value").abs() * pl.col("system").str.len_chars() / 9)
+    )
+    outcomes = Outcomes(values.with_columns(aspect=pl.lit("grade"), source=pl.lit("deterministic")))
+    labels = Judgments([{"query": query, "passage": query, "value": 1.0} for query in queries])
+    shown = Contexts([{"system": s, "query": query, "passage": query, "rank": 1} for s, query, _ in rows])
+    given = Results(ragworth.Collection(), shown, labels, None, None, outcomes, scores)
+    made = page.build(given)
+    assert made.answers is not None
+    blocks = "".join(render_block(block) for each in made.document.sections for block in each.blocks)
+    found = Evaluation([], given, Path("out"), Path("out/report.html"), lambda: made)
+    record = json.dumps(evaluation_record(found))
+    compared = compare(given, all_pairs=True)
+    texts = {
+        "HTML": blocks,
+        "Markdown": made.markdown.partition("# Provenance")[0],
+        "JSON": record,
+        "notebook": made._repr_html_(),
+        "terminal": "\n".join([repr(found), *(each.sentence for each in made.overview.standings)]),
+        "compare": render(difference_table(compared), "csv").decode() + " ".join(difference_notes(compared)),
+        "comparison": compared._repr_html_(),
+        "results": given._repr_html_(),
+    }
+    claims = {name: re.findall(CLAIMS, re.sub(r' title="[^"]*"', "", text)) for name, text in texts.items()}
+    assert claims == {name: [] for name in texts}
+    assert compared.differences["p"].null_count() == compared.differences.height == 6 * 5
+    assert "ragworth label new . --task answer-grade. Run it in the folder of this report." in texts["Markdown"]
+    assert "ragworth label new out --task answer-grade" in texts["terminal"]
+    assert "ragworth label new out --task answer-grade" in record and '"ranking": []' in record
+    assert {each.group for each in (*made.answers.standings, *made.overview.standings)} == {"–"}
+    for name in ("HTML", "Markdown"):
+        assert "30 of 86, so 9 to 74 % of all" in texts[name] and "old 30 of 86, new 29 of 86" in texts[name]
+    assert summary_table(summarise(given), 0.95).row(0, named=True)["of all"] == "9 to 74 %"
 
 
 def test_questions_without_any_grade_count() -> None:
@@ -127,7 +191,7 @@ def test_questions_without_any_grade_count() -> None:
 
 def test_equal_systems_do_not_lead() -> None:
     found = overview({"grade": {"a": [1.0, -1.0] * 10, "b": [1.0, -1.0] * 10}})
-    assert found.headline == "a and b score the same: 50 % of their answers are correct."
+    assert found.headline == "a and b score the same: 50 % of their answers are correct by text comparison."
     assert not found.scales["grade"].share and found.scales["correct"].share
 
 
@@ -135,7 +199,8 @@ def test_systems_that_share_the_lead_lead_together() -> None:
     good, poor, fair = [1.0] * 20, [-1.0] * 20, [1.0] * 19 + [-1.0]
     found = overview({"grade": {"a": good, "b": good, "c": poor}})
     assert found.headline == (
-        "a and b lead with the same score: 100 % of their answers are correct. They are significantly better than c."
+        "a and b lead with the same score: 100 % of their answers are correct by text comparison. They are "
+        "significantly better than c."
     )
     assert overview({"grade": {"a": good, "b": good, "c": poor, "d": fair}}).headline.endswith(
         "than c, but not than d."
@@ -144,7 +209,7 @@ def test_systems_that_share_the_lead_lead_together() -> None:
 
 
 def test_few_questions_are_only_a_hint() -> None:
-    assert overview({"grade": {"a": [1.0]}}).headline.endswith("correct. With 1 question this is only a hint.")
+    assert overview({"grade": {"a": [1.0]}}).headline.endswith("comparison. With 1 question this is only a hint.")
     assert overview({"grade": {"a": [1.0] * 5, "b": [-1.0] * 5}}).headline.endswith(
         "With 5 questions this is only a hint."
     )
@@ -173,7 +238,7 @@ def test_few_conversations_are_only_a_hint_however_many_turns_they_have() -> Non
     turns = {query: query[:2] for query in scores.distinct("query")}
     means = read_means(summarise(scores, conversations=turns))
     ranking = rank_systems(scores, means, "correct", 0, conversations=turns)
-    said = AnswerSentences(ranking, means, "correct", OutcomeScale(share=True)).headline(ranking.order)
+    said = AnswerSentences(ranking, means, "correct", OutcomeScale(share=True), "us").headline(ranking.order)
     assert said.endswith("not significantly better than b. With 4 conversations this is only a hint.")
 
 
@@ -187,7 +252,7 @@ def test_other_grades_that_contradict_the_verdict_are_named() -> None:
     high, low = [4.0, 5.0] * 10, [1.0, 2.0] * 10
     found = overview({"stars": {"a": high, "b": low}, "csat": {"a": low, "b": high}, "pace": {"a": high, "b": low}})
     assert found.headline.startswith("a answers best")
-    assert found.headline.endswith("By csat, b is significantly better than a.")
+    assert found.headline.endswith("By csat as computed here, b is significantly better than a.")
 
 
 def test_our_grades_do_not_speak_against_peoples() -> None:
@@ -205,7 +270,9 @@ def test_our_grades_do_not_speak_against_peoples() -> None:
 
 def test_wrong_answers_are_told_from_declined_ones() -> None:
     found = overview({"grade": {"a": [-1.0] * 20, "b": [0.0] * 20}})
-    assert found.headline.endswith("a gives wrong answers significantly more often than b, by 100 points.")
+    assert found.headline.endswith(
+        "a gives wrong answers significantly more often than b by text comparison, by 100 points."
+    )
     assert "wrong" not in overview({"grade": {"a": [-1.0] * 20, "b": [1.0] * 20}}).headline
 
 
@@ -214,7 +281,7 @@ def test_ungraded_answers_are_counted_and_their_systems_named() -> None:
     assert "(b 7 of 20, a 0 of 20)" in found.headline
     assert "of the 7 decided of 20 asked, which aren't a random part; 35 to 100 % of all" in found.standings[0].sentence
     alone = overview({"grade": {"b": [1.0] * 7 + [None] * 13}}).headline
-    assert alone.startswith("b: 100 % of its answers are correct (of the 7 decided of 20 asked")
+    assert alone.startswith("b: 100 % of its answers are correct by text comparison (of the 7 decided of 20 asked")
 
 
 def test_people_who_graded_one_system_alone_do_not_decide() -> None:
@@ -247,3 +314,27 @@ def test_a_direction_that_is_assumed_is_said() -> None:
 def test_means_that_differ_by_rounding_are_the_same() -> None:
     found = overview({"f1": {"a": [0.1, 0.2, 0.3] * 5, "b": [0.3, 0.1, 0.2] * 5}})
     assert found.headline.startswith("a and b score the same") or found.headline.startswith("b and a score the same")
+
+
+def test_each_sentence_names_who_graded() -> None:
+    """Verdicts in the data say nothing of most questions, so our grades order the systems, and a note says that."""
+    good, poor = [1.0] * 16 + [-1.0] * 4, [1.0] * 4 + [-1.0] * 16
+    grades = [
+        (system, f"q{number:02}", aspect, value, OK if value is not None else "no-value", source)
+        for aspect, source, values in (
+            ("grade", "deterministic ← log.csv", {"a": good, "b": poor}),
+            ("correct", "log.csv", {"a": [0.0] * 4 + [None] * 16, "b": [1.0] * 4 + [None] * 16}),
+        )
+        for system, several in values.items()
+        for number, value in enumerate(several)
+    ]
+    outcomes = Outcomes(pl.DataFrame(grades, schema=Outcomes.schema, orient="row"))
+    found = build_answers(replace(results(["nDCG@3"], GRADES), outcomes=outcomes, said={}, manifest={}), 0)
+    assert found is not None and found.main == "grade-correct"
+    assert found.headline.startswith(
+        "a answers best: 80 % of its answers are correct by text comparison, significantly"
+    )
+    assert "The grades in the data (correct) cover only some systems or questions" in " ".join(found.notes)
+    judged = outcomes.frame.filter(aspect="grade").with_columns(source=pl.lit("openai:big@1f · grade@3 · label"))
+    assert grader_of(Outcomes(judged), "wrong") == "the judge openai:big"
+    assert grader_of(outcomes, "correct") == "the grades in the data"

@@ -16,7 +16,7 @@ import ragworth
 from ragworth.cli.evaluate import _interval, _print_standings, leaderboard
 from ragworth.comparison import RankedSystems, compare
 from ragworth.report import page
-from ragworth.report.document import Figure
+from ragworth.report.document import Figure, Heading
 from ragworth.report.page import curves, explorer
 from ragworth.report.page.groups import SystemGroups
 from ragworth.report.page.overview import _sentence
@@ -24,6 +24,7 @@ from ragworth.report.page.prediction import RESAMPLES, outcome_predictions
 from ragworth.report.page.rankings import MetricMean, Ranking
 from ragworth.report.page.relations import _best_sentence
 from ragworth.report.page.sections.answers import outcome_table
+from ragworth.report.page.sections.diagnosis import _finding
 from ragworth.report.page.sections.verdict import leaderboard as leaderboard_table
 from ragworth.report.renderers.html import render_block
 from ragworth.results import Results
@@ -61,16 +62,16 @@ def test_shares_say_how_many_they_are_from() -> None:
     two = standing(made, "two")
     # r w x and h w r, x not judged: one of five misleads. A partially correct answer is right, if without support.
     assert (two.misleading, two.judged, two.shown) == (pytest.approx(1 / 5), 5, 6)
-    assert (two.correct, two.wrong, two.graded, two.answers) == (1.0, 0.0, 1, 2)
-    assert two.sentence.endswith(
-        "20 % of its passages mislead (5 of 6 judged); 100 % of its answers are correct and 0 % wrong (of the 1 "
-        "decided of 2, which aren't a random part; of all, 50 to 100 % are correct)."
-    )
+    assert two.sentence.endswith("; 20 % of its passages mislead (5 of 6 judged).")
     board = render_block(leaderboard_table(made.overview, set()))
     assert '20 %<small title="passages" class="warn">5 of 6</small>' in board
     assert made.answers is not None
     answers = render_block(outcome_table(made.answers))
     assert '<small class="warn">1 of 2: 1 empty-answer </small>' in answers
+    assert '<small class="warn">1 of 2, so 50 to 100 % of all: 1 empty-answer </small>' in answers
+    figure = next(each for each in made.figure_set.figures if each.name == "grades")
+    decided = "Shares are of the decided answers, which aren't a random part: one 2 of 2, two 1 of 2."
+    assert figure.caption.endswith(decided)
     assert "<small>2 of 2</small>" in answers
 
 
@@ -83,8 +84,6 @@ def test_several_answers_to_a_query_are_counted_one_by_one() -> None:
     rows = [{"system": s, "query": q, "aspect": "grade", "each": values} for (s, q), values in each.items()]
     said = pl.DataFrame(rows, schema_overrides={"each": pl.List(pl.Float64)})
     made = page.build(results(["UDCG@3"], means, said={"grade": said}))
-    one = standing(made, "one")
-    assert (one.correct, one.wrong, one.graded, one.answers) == (pytest.approx(2 / 3), pytest.approx(1 / 3), 3, 4)
     figure = next(each for each in made.figure_set.figures if each.name == "grades").data
     counts = {(s, kind): n for s, kind, n in figure.select("system", "kind", "count").iter_rows() if n}
     assert counts == {("one", "correct"): 2, ("one", "wrong"): 1, ("two", "abstained"): 2, ("two", "wrong"): 1}
@@ -95,7 +94,6 @@ def test_several_answers_to_a_query_are_counted_one_by_one() -> None:
 
 def test_numbers_on_another_scale_are_no_grades() -> None:
     made = page.build(results(["UDCG@3"], dict.fromkeys(GRADES, 1.0) | {("one", "q1"): 5.0}))
-    assert standing(made, "one").correct is None
     why = "outcomes called grade are no grades: they lie outside −1 (wrong) to 1 (correct)"
     assert made.figure_set.absent["Correct, abstained, wrong"] == why
     assert made.diagnosis.absent["misled"] == why
@@ -267,8 +265,7 @@ def test_one_system_and_one_query_make_a_report() -> None:
     )
     made = page.build(alone)
     assert standing(made, "two").sentence == (
-        "two has a mean nDCG@3 of 1.00, no interval from one query; 0 % of its passages mislead (2 of 3 judged); "
-        "100 % of its answers are correct and 0 % wrong."
+        "two has a mean nDCG@3 of 1.00, no interval from one query; 0 % of its passages mislead (2 of 3 judged)."
     )
     assert "1 of 1" in made.html
 
@@ -371,3 +368,17 @@ def test_the_terminal_says_why_a_mean_has_no_interval() -> None:
     assert _interval(MetricMean(0.5, None, None, 20, 30, "")) == "0.500 (too few differ) 20 of 30"
     assert _interval(MetricMean(0.5, None, None, 1, 1, "")) == "0.500"
     assert _interval(MetricMean(-0.5, -0.75, 0.25, 20, 20, "")) == "-0.500 [-0.750, 0.250]"
+
+
+def test_the_system_with_most_findings_is_named_only_if_there_is_one() -> None:
+    """Not if another one has as many, nor if a system was examined for fewer than half of its ten queries."""
+
+    def words(*counts: tuple[str, int, int]) -> str:
+        rows = [dict(zip(("system", "n", "of"), each, strict=True)) for each in counts]
+        head = _finding("redundant", "redundant", rows, [], {}, queries=10).blocks[0]
+        assert isinstance(head, Heading)
+        return head.count
+
+    assert words(("a", 4, 8), ("b", 2, 8)) == "6 of 16 contexts (38 %), most of all a (4 of 8)"
+    assert words(("a", 4, 8), ("b", 4, 8)) == "8 of 16 contexts (50 %)"
+    assert words(("a", 4, 4), ("b", 2, 8)) == "6 of 12 contexts (50 %)"

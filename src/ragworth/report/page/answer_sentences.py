@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ragworth.answer_outcomes import HUMAN, is_surely_better_if_higher, is_surely_better_if_lower, outcome_direction
+from ragworth.answer_outcomes import is_surely_better_if_higher, is_surely_better_if_lower, outcome_direction
 from ragworth.comparison import is_different
 from ragworth.comparison.comparison import DECIDE_MORE
 from ragworth.errors import format_count, format_list
 from ragworth.report.page.rankings import ALPHA, TEST, MetricMean, Ranking, larger_detectable
-from ragworth.report.page.scales import OutcomeScale, share_of_all
+from ragworth.report.page.scales import OutcomeScale
+from ragworth.report.wording import share_of_all
 from ragworth.stats.p_limits import smallest_p
 
 FEW = 5
@@ -24,18 +25,20 @@ class AnswerSentences:
     """What is said of systems by the main outcome."""
 
     def __init__(
-        self, ranking: Ranking, means: Mapping[str, Mapping[str, MetricMean]], main: str, scale: OutcomeScale
+        self,
+        ranking: Ranking,
+        means: Mapping[str, Mapping[str, MetricMean]],
+        main: str,
+        scale: OutcomeScale,
+        grader: str,
     ) -> None:
-        self.ranking, self.main, self.scale = ranking, main, scale
+        self.ranking, self.main, self.scale, self.grader = ranking, main, scale, grader
         self.means = {system: mine[main] for system, mine in means.items() if main in mine}
 
     @property
     def by(self) -> str | None:
         """Who says what is correct, in words; None if the main outcome isn't the share of correct answers."""
-        grader, _, last = self.main.rpartition("-")
-        if last != "correct":
-            return None
-        return " by people's grades" if grader == HUMAN else f" by {grader}" if grader else ""
+        return f" by {self.grader}" if self.main.rpartition("-")[2] == "correct" else None
 
     def value(self, mean: MetricMean) -> str:
         """A mean in words, such as ``81 % correct`` or ``a mean f1 of 0.61``."""

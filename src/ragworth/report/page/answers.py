@@ -15,6 +15,7 @@ from ragworth.answer_outcomes import (
     SHARES,
     UNIT,
     given_outcomes,
+    grader_of,
     main_outcome,
     outcome_direction,
     outcome_scores,
@@ -76,6 +77,10 @@ class AnswerOverview:
     comparison: Comparison | None
     notes: list[str]
 
+    def headline_in(self, folder: str) -> str:
+        """The headline with the folder of the results in its command, if it has one."""
+        return self.headline.replace("RESULTS", folder)
+
 
 def build_answers(results: Results, seed: int) -> AnswerOverview | None:
     """Compare the outcomes of answers; None if there are none."""
@@ -95,7 +100,7 @@ def build_answers(results: Results, seed: int) -> AnswerOverview | None:
     ranking = rank_systems(scores, means, main, seed, baseline=wanted_baseline(results.manifest), conversations=turns)
     rivals = [system for system in ranking.order if system != ORACLE_SYSTEM] or ranking.order
     baseline = chosen_baseline(results.manifest, rivals)
-    written = AnswerSentences(ranking, means, main, scales[main])
+    written = AnswerSentences(ranking, means, main, scales[main], grader_of(results.outcomes, main))
     standings = [
         AnswerStanding(system, means[system], ranking.groups.of.get(system, "–"), written.of(system, baseline))
         for system in ranking.order
@@ -173,7 +178,7 @@ def _objections(
     words = _wrong_answers(comparison, verdict, systems)
     for source in range(_source(verdict.main, given) + 1):
         names = [name for name in comparison.differences["metric"].unique() if _source(name, given) == source]
-        words += _better_by_others(comparison.differences, verdict.main, systems, names)
+        words += _better_by_others(comparison.differences, verdict.main, systems, names, SOURCES[source])
     return words
 
 
@@ -182,7 +187,12 @@ def _source(name: str, given: Container[str]) -> int:
     return 0 if HUMAN in name.lower() else 1 if name in given else 2
 
 
-def _better_by_others(differences: pl.DataFrame, main: str, systems: Sequence[str], names: Sequence[str]) -> str:
+SOURCES = (" of people", " in the data", " as computed here")
+
+
+def _better_by_others(
+    differences: pl.DataFrame, main: str, systems: Sequence[str], names: Sequence[str], source: str
+) -> str:
     """Systems that are significantly better than the first by other outcomes, also corrected for the number of all."""
     grader, hyphen, last = main.rpartition("-")
     family = (*SHARES, GRADE)  # they all come from one grade
@@ -198,7 +208,7 @@ def _better_by_others(differences: pl.DataFrame, main: str, systems: Sequence[st
         if worse == systems[0]:
             found.setdefault(better, []).append(row["metric"])
     return "".join(
-        f" By {join_names(several)}, {better} is significantly better than {systems[0]}."
+        f" By {join_names(several)}{source}, {better} is significantly better than {systems[0]}."
         for better, several in list(found.items())[:2]
     )
 
@@ -251,9 +261,11 @@ def _notes(
     aspects = results.outcomes.distinct("aspect") if results.outcomes is not None else []
     if hidden := [name for name in aspects if outcome_type(name) is None and not outcome_direction(name)]:
         notes.append(f"Not shown, because their names say nothing of an answer's quality: {format_list(hidden, 6)}.")
-    best = main_outcome(list(names))  # people's grades go first
-    if best is not None and HUMAN in best and HUMAN not in main:
-        notes.append(f"People's grades cover only some systems or questions, so systems are ordered by {main}.")
+    given = given_outcomes(results.outcomes) if results.outcomes is not None else frozenset()
+    best = main_outcome(list(names), given)
+    if best is not None and _source(best, given) < _source(main, given):
+        whose = "People's grades" if HUMAN in best else f"The grades in the data ({best})"
+        notes.append(f"{whose} cover only some systems or questions, so systems are ordered by {main}.")
     grades = (
         results.outcomes.having("aspect", ["grade"]).frame["value"] if results.outcomes is not None else pl.Series()
     )

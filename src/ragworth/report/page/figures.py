@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from ragworth.conversations import cluster_labels
 from ragworth.diagnosis import PASSAGE_KINDS
+from ragworth.errors import format_list
 from ragworth.report.charts.base import Spec
 from ragworth.report.charts.planes import curve_chart
 from ragworth.report.charts.rows import dot_chart, outcome_chart
@@ -65,12 +66,21 @@ def grades_figure(given: FigureSources) -> Figure | str:
     counts = {(system, grade): n for (system, grade), n in given.survey.grades.items() if grade is not None}
     order = [*given.systems, *sorted({system for system, _ in counts} - set(given.systems))]
     frame = _shares_frame(counts, order, ("correct", "partially-correct", "abstained", "wrong"))
-    caption = (
-        "What the model made of each system's passages: answers by grade. "
-        "Answers that could not be graded do not count."
-    )
+    caption = "What the model made of each system's passages: answers by grade."
+    decided, asked = (_answer_counts(each, order) for each in (counts, given.survey.grades))
+    if (answers := given.results.answers) is not None:  # one that nobody graded counts, too
+        written = dict(answers.frame.group_by("system").len().iter_rows())
+        asked = {system: max(n, written.get(system, 0)) for system, n in asked.items()}
+    if decided != asked:
+        known = [f"{system} {decided[system]:,} of {n:,}" for system, n in asked.items() if n]
+        caption += f" Shares are of the decided answers, which aren't a random part: {format_list(known, 6)}."
     spec = outcome_chart(frame.rename({"system": "label"}), "share of graded answers")
     return Figure("grades", "Correct, abstained, wrong", caption, [ChartPanel("grades", "", spec)], frame)
+
+
+def _answer_counts(counts: Mapping[tuple[str, Any], int], systems: Sequence[str]) -> dict[str, int]:
+    """The number of answers of each system."""
+    return {system: sum(n for (name, _), n in counts.items() if name == system) for system in systems}
 
 
 def kinds_figure(given: FigureSources) -> Figure | str:

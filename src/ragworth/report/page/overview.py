@@ -24,7 +24,6 @@ from ragworth.report.page.rankings import (
     read_means,
     wanted_baseline,
 )
-from ragworth.report.page.scales import share_of_all
 from ragworth.report.page.survey import Survey
 from ragworth.report.render import format_p_value
 from ragworth.report.wording import digits_beside_zero, digits_within, signed
@@ -32,8 +31,6 @@ from ragworth.results import Results
 from ragworth.stats.clustered import FEW_CLUSTERS, FEWEST_CLUSTERS
 from ragworth.stats.range_intervals import TOO_FEW
 from ragworth.tables import Scores
-
-RIGHT_GRADES = ("correct", "partially-correct")
 
 
 @dataclass(frozen=True)
@@ -52,12 +49,6 @@ class Standing:
     judged: int
     """Passages shown whose utility is known."""
     shown: int
-    correct: float | None
-    """Share of answers that are right, with or without support by a passage shown."""
-    wrong: float | None
-    graded: int
-    """Answers that have a grade."""
-    answers: int
     read: float | None
     """Tokens that the model read for an answer, in the mean."""
 
@@ -197,10 +188,6 @@ def _standing(
 ) -> Standing:
     passages, judged = known.shown(system), known.judged(system)
     misleading = share_of(known.kinds[system, "misleading"], judged)
-    answers = sum(number for (name, _), number in known.grades.items() if name == system)
-    graded = answers - known.grades[system, None]
-    correct = share_of(sum(known.grades[system, grade] for grade in RIGHT_GRADES), graded)
-    wrong = share_of(known.grades[system, "wrong"], graded)
     parts = [f"{system} {sentence}"]
     unmeasured = READER_REASON if misleading is None and known.reader_judged[system] else ""
     if misleading is not None:
@@ -208,12 +195,6 @@ def _standing(
         parts.append(f"{100 * misleading:.0f} % of its passages mislead{some}")
     elif unmeasured:
         parts.append(f"how many of its passages mislead {unmeasured}")
-    if correct is not None and wrong is not None:
-        words = f"{100 * correct:.0f} % of its answers are correct and {100 * wrong:.0f} % wrong"
-        if graded < answers:
-            words += f" (of the {graded:,} decided of {answers:,}, which aren't a random part; of all, "
-            words += f"{share_of_all(correct, graded, answers)} are correct)"
-        parts.append(words)
     return Standing(
         system,
         means,
@@ -223,10 +204,6 @@ def _standing(
         unmeasured,
         judged,
         passages,
-        correct,
-        wrong,
-        graded,
-        answers,
         _mean_prompt_tokens(results, system),
     )
 

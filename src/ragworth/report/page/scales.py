@@ -53,9 +53,3 @@ class OutcomeScale(NamedTuple):
         if low is None or high is None:
             return 0 if self.share else 2
         return max(digits_within(high - low) - 2 * self.share, 0)
-
-
-def share_of_all(share: float, decided: int, asked: int) -> str:
-    """What a share of the decided answers can be of all, as ``9 to 74 %``: none of the others count, or all of them."""
-    low, high = 100 * share * decided / asked, 100 * (share * decided + asked - decided) / asked
-    return f"{low:.0f} to {high:.0f} %"

@@ -16,9 +16,9 @@ from ragworth.report.document import (
 )
 from ragworth.report.page.answers import AnswerOverview
 from ragworth.report.page.rankings import DRAWN_TURNS, TEST, MetricMean
-from ragworth.report.page.scales import share_of_all
 from ragworth.report.page.sections.verdict import sentence_list
 from ragworth.report.page.view import ReportView
+from ragworth.report.wording import share_of_all
 
 
 def section(view: ReportView) -> Section | None:
@@ -26,8 +26,10 @@ def section(view: ReportView) -> Section | None:
     found = view.answers
     if found is None:
         return None
+    headline = found.headline_in(".")
+    where = " Run it in the folder of this report." if headline != found.headline else ""
     blocks: list[DocumentBlock] = [
-        Paragraph(found.headline, "first"),
+        Paragraph(headline + where, "first"),
         sentence_list(found.standings, found.ranking),
         outcome_table(found),
         Paragraph(_note(found), "note"),

@@ -92,7 +92,8 @@ def _findings(
     for finding in examined:
         if examples[finding]:
             mine = [counts[system, finding] for system in systems if (system, finding) in counts]
-            blocks.append(_finding(names[finding], finding, mine, examples[finding], texts))
+            queries = view.overview.queries
+            blocks.append(_finding(names[finding], finding, mine, examples[finding], texts, queries))
     return blocks
 
 
@@ -131,12 +132,15 @@ def _finding(
     counts: Sequence[Mapping[str, Any]],
     examples: Sequence[dict[str, Any]],
     texts: Mapping[str, str],
+    queries: int,
 ) -> Group:
     n, of = sum(row["n"] for row in counts), sum(row["of"] for row in counts)
-    most = max(counts, key=lambda row: row["n"] / row["of"] if row["of"] else 0.0)
+    shares = [row["n"] / row["of"] if row["of"] else 0.0 for row in counts]
+    most = counts[shares.index(max(shares))]
+    enough = all(2 * row["of"] >= queries for row in counts)  # as for any ranking of systems
     what = GRADED if finding == "misled-by" else "answers" if finding in CONTRIBUTION_FINDINGS else "contexts"
     words = f"{n:,} of {of:,} {what} ({100 * n / of:.0f} %)"
-    if n and len(counts) > 1:
+    if n and len(counts) > 1 and enough and shares.count(max(shares)) == 1:
         words += f", most of all {most['system']} ({most['n']:,} of {most['of']:,})"
     items: list[RichText] = [
         [

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from ragworth.answer_outcomes import GRADE, HUMAN, PREFERENCE
+from ragworth.answer_outcomes import GRADE, HUMAN, PREFERENCE, outcome_scores
+from ragworth.comparison import rank
 from ragworth.errors import format_count, format_list
 from ragworth.graders.agreement import GradeAgreement, RankingFlip, grade_agreement
 from ragworth.report.document import Cell, DocumentBlock, Paragraph, Section, TableBlock, TableColumn
 from ragworth.report.page.view import ReportView
 from ragworth.report.wording import signed
-from ragworth.tables import Outcomes
+from ragworth.tables import Outcomes, Scores
 
 
 def section(view: ReportView) -> Section | None:
     """Agreement, and a warning if the automatic grades would change the ranking; None without grades by both."""
     found = _agreements(view.results.outcomes)
-    if not found:
+    if not found or view.results.outcomes is None:
         return None
-    blocks: list[DocumentBlock] = [_conclusion(each) for each in found]
+    scores = outcome_scores(view.results.outcomes, view.results.said, view.results.answers)
+    blocks: list[DocumentBlock] = [_conclusion(each, scores) for each in found]
     blocks.append(_table(found))
     return Section("people", "Do the automatic grades agree with people?", blocks, "People")
 
@@ -37,7 +39,7 @@ def _agreements(outcomes: Outcomes | None) -> list[GradeAgreement]:
     return [each for several in found for each in several if each.n or each.undecided]
 
 
-def _conclusion(found: GradeAgreement) -> Paragraph:
+def _conclusion(found: GradeAgreement, scores: Scores) -> Paragraph:
     if not found.n:
         return Paragraph(f"{found.aspect}: no answer that people graded has an automatic grade.", "note warn")
     both = format_count(found.n, "answer")
@@ -48,9 +50,11 @@ def _conclusion(found: GradeAgreement) -> Paragraph:
         words += f"that have both (κ {_kappa(found)})."
     if found.undecided:
         words += f" {format_count(found.undecided, 'more answer')} that people graded {_have(found.undecided)} none."
-    if not found.changes_ranking:
+    ranked = [set(rank(scores, name).order) for name in (found.aspect, found.human_aspect)]
+    flips = [_flip(each) for each in found.flips if {each.better, each.worse} <= set.intersection(*ranked)]
+    if not flips:
         return Paragraph(words, "note")
-    pairs = format_list([_flip(each) for each in found.flips], 4)
+    pairs = format_list(flips, 4)
     return Paragraph(f"{words} They would change the ranking: {pairs}. Trust people's grades here.", "note warn")
 
 
