@@ -43,7 +43,9 @@ def study(run: Run, command: str) -> Studied:
 
 
 def spanned(row: Row, value: str = "value", digits: int = 2) -> str:
-    """A value with its interval: 0.66 [0.58, 0.75]."""
+    """A value with its interval: 0.66 [0.58, 0.75]; a dash for none."""
+    if row[value] is None:
+        return "–"
     low, high = (row[end] if end in row else row[f"{value} {end}"] for end in ("low", "high"))
     ends = f" [{low:.{digits}f}, {high:.{digits}f}]" if low is not None else ""
     return f"{row[value]:.{digits}f}{ends}".replace("-", "−")

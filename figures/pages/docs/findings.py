@@ -1,5 +1,6 @@
 """docs/findings.md: what metrics, models and people do on real data."""
 
+import json
 from collections.abc import Iterator
 
 from figures.declare import DATA, MODEL, Shown, figure
@@ -222,7 +223,26 @@ def automatic(run: Run) -> Shown:
     yield "", str(table(("", *titles), rows, "lllll"))
 
 
-# RGB
+# RGB and questions of several hops
+
+
+@figure("ragworth study alignment work/rgb work/multihop --protocol paper", seconds=3000, needs=(DATA, MODEL))
+def rgb(run: Run) -> Shown:
+    places = f"{run.workspace('rgb')} {run.workspace('multihop')}"
+    options = run.pick("--limit 50", "--limit 4 --resamples 100")
+    found = study(run, f"alignment {places} --protocol paper {options}")
+    first, second = dict.fromkeys(row["case"] for row in found.tables["alignment"])
+    names = {"udcg": "UDCG@5", "precision": "P@5", "ndcg": "nDCG(ideal=retrieved)@5"}
+    mine = {short: found.row("alignment", case=first, metric=name) for short, name in names.items()}
+    yield "questions", str(mine["udcg"]["queries"])
+    for short, row in mine.items():
+        yield short, spanned(row, "correlation")
+    ablation = run.output(f"ragworth train ablation {found.folder}/cases/01 -f json {run.pick('', '--resamples 100')}")
+    gaps = json.loads(ablation)["differences"]
+    yield "gap", spanned(next(row for row in gaps if row["of"].startswith("UDCG@5 − nDCG")), "difference")
+    yield "hops", spanned(found.row("alignment", case=second, metric="P@5"), "correlation")
+    title = "Spearman's ρ of eight metrics with the grade, within questions of RGB and of multi-hop questions"
+    yield "picture", found.picture("alignment", "images/findings-rgb.png", title)
 
 
 @figure("ragworth study noise work/rgb --protocol paper --limit 100", seconds=900, needs=(DATA, MODEL))
