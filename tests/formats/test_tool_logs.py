@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from ragworth.errors import FormatError
@@ -630,3 +631,26 @@ def test_a_mapped_grade_beside_a_trace(sample: dict[str, Any], passages: int, sa
     assert [len(each) for each in shown(loaded).values()] == [passages]
     assert grades(loaded).items() >= {"review": [4.0]}.items()
     assert "stars" not in grades(loaded)
+
+
+@pytest.mark.parametrize("form", ["promptfoo", "bedrock", "vertex", "search-results"])
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("stars", 4), ("answer", "Eve did."), ("question", "Who paid?"), ("passages", ["Eve paid."]), ("accepted", "Eve")],
+)
+def test_columns_that_the_user_maps_come_before_those_of_the_tool(
+    form: str, field: str, value: Any, save: Save
+) -> None:
+    path = save("log.json", json.dumps([SAMPLES[form] | {"mine": value}]))
+    loaded = load(path, columns={field: "mine"})
+    texts = loaded.collection
+    found: dict[str, list[Any]] = {
+        "stars": loaded.outcomes.frame.filter(pl.col("aspect") == "stars")["value"].to_list()
+        if loaded.outcomes is not None
+        else [],
+        "answer": loaded.answers.frame["text"].to_list() if loaded.answers is not None else [],
+        "question": texts.queries["text"].to_list(),
+        "passages": [texts.passages["text"].to_list()],
+        "accepted": texts.answers["text"].to_list(),
+    }
+    assert found[field] == [value]

@@ -59,12 +59,19 @@ def tool_parser(
                 row = as_row(value)
                 if row is None:
                     raise WrongLineError("not an object")
-                found += read(row, place, finder)
+                given = _mapped_values(row, finder)
+                found += [each._replace(fields={**given, **each.fields}) for each in read(row, place, finder)]
             except WrongLineError as error:
                 reject(place, str(error))
         yield from tool_records(name_systems(found, finder) if name_systems else found, finder, reject)
 
     return parse
+
+
+def _mapped_values(row: Mapping[str, Any], finder: FieldFinder) -> dict[str, Any]:
+    """The values of a row that the user's mapping leads to."""
+    names = {name for column in finder.columns.values() for name in (column, column.partition(".")[0])}
+    return {name: row[name] for name in names if name in row}
 
 
 def tool_records(rows: list[ToolRow], finder: FieldFinder, reject: Reject) -> Iterator[LogRecord]:
