@@ -185,3 +185,13 @@ def test_clustered_intervals_cover_and_tests_hold_their_level() -> None:
     assert 0.025 < rejected[0] / trials < 0.085
     assert covered[1] / trials < 0.80
     assert rejected[1] / trials > 0.20
+
+
+def test_differences_on_an_unknown_scale_may_go_the_other_way() -> None:
+    """All differences seen are from 0 to 1, which says nothing of the lowest that is possible."""
+    sizes = [1, 1, 1, 2, 9, 9]
+    clusters = np.repeat(np.arange(6), sizes)
+    gains = np.repeat([0.6, 0.3, 0.9, 1.0, 0.4, 0.0], sizes)
+    moved = difference(3 + gains, np.full(23, 3.0), "randomisation", PLAN, None, clusters)
+    assert moved.value == pytest.approx(gains.mean())
+    assert moved.low is not None and moved.low < 0

@@ -116,3 +116,10 @@ def test_no_interval_goes_beyond_what_is_possible() -> None:
     found = ppi_difference((before, after), (before, after), bounds=(0.0, 1.0))
     assert found.interval is not None and found.plain_interval is not None
     assert (found.interval.low, found.plain_interval.high) == (-1.0, 1.0)
+    cheap, recall = np.linspace(0.7, 1, 9), np.array([0.8, 0.95, 1.0, 0.9, 1.0, *[N] * 4])  # by a name without a range
+    mean = ppi_mean(cheap, recall)
+    assert mean.interval is not None and mean.plain_interval is not None
+    assert (mean.interval.high, mean.plain_interval.high) == (1.0, 1.0)
+    assert ppi_mean(5 * cheap, 5 * recall).interval.high > 5  # type: ignore[union-attr]
+    gap = ppi_difference((cheap, 1 - cheap), (recall, 1 - recall))
+    assert gap.interval is not None and gap.interval.low == -1.0

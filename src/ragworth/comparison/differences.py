@@ -170,7 +170,7 @@ def _difference_columns(
     column = matrix.columns()
     differences = np.stack([_rounded_difference(column[a], column[b]) for a, b in pairs], axis=1)
     bounds = difference_bounds(value_bounds(matrix.metric, matrix.values))
-    if test == "bounded" and (bounds is None or not np.isfinite(bounds).all()):
+    if test == "bounded" and not np.isfinite(bounds).all():
         raise InputError(
             f"the test 'bounded' needs the range of {matrix.metric}, which is infinite or unknown",
             expected="metrics with a lowest and a highest value",

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ragworth.stats.clustered import Clusters, cluster_index, cluster_means, too_few_clusters
 from ragworth.stats.large_samples import LARGE, bootstrap_quantiles
-from ragworth.stats.range_intervals import Bounds, direct_interval
+from ragworth.stats.range_intervals import Bounds, direct_interval, possible_means
 from ragworth.stats.resampling import ConfidenceInterval
 from ragworth.stats.student import expanded_tail
 from ragworth.threads import map_threads
@@ -105,7 +105,7 @@ def column_intervals(
         numbers = cluster_means(values, group)
         found = column_intervals(numbers, bounds, level=level, resamples=resamples, seed=seed)
         few = too_few_clusters(values, group)
-        possible = [_ends(values[:, column], each) for column, each in enumerate(bounds)]
+        possible = [possible_means(values[:, column], each) for column, each in enumerate(bounds)]
         lowest, highest = np.array(possible, dtype=np.float64).reshape(-1, 2).T
         return MeanIntervals(*(np.clip(np.where(few, np.nan, end), lowest, highest) for end in found))
     ends = np.full((values.shape[1], 2), np.nan)
@@ -135,13 +135,6 @@ def column_intervals(
             least, most = np.nanmin(chosen[:, same], axis=0), np.nanmax(chosen[:, same], axis=0)
             ends[block[same]] = np.clip(limits, least, most).T
     return MeanIntervals(ends[:, 0], ends[:, 1])
-
-
-def _ends(column: Floats, bounds: Bounds | None) -> Bounds:
-    """Where an interval ends at most: at the bounds, or 0 and 1 if all values are between them."""
-    seen = _known(column)
-    free = (0.0, 1.0) if ((seen >= 0) & (seen <= 1)).all() else (-np.inf, np.inf)
-    return free if bounds is None else bounds
 
 
 def _known(column: Floats) -> Floats:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from ragworth.stats.bootstrap import mean_intervals
 from ragworth.stats.paired import SMALLEST, randomisation_test
 from ragworth.stats.power import smallest_enough
-from ragworth.stats.range_intervals import TOO_FEW, Bounds, difference_bounds, few_differ, is_constant
+from ragworth.stats.range_intervals import TOO_FEW, Bounds, difference_bounds, few_differ, is_constant, possible_means
 from ragworth.stats.resampling import ConfidenceInterval
 
 Floats = npt.NDArray[np.float64]
@@ -84,9 +84,15 @@ def ppi_mean(
 
     If more than half of the expensive values are equal and few are not, their spread says little. The estimate is then
     the plain mean, with an interval from ``bounds``, the lowest and highest possible expensive value, or none without
-    bounds. An explicit ``weight`` is still used.
+    bounds. An explicit ``weight`` is still used. No interval leaves the bounds, nor 0 to 1 if all values are
+    between them.
     """
     f, y = np.asarray(cheap, dtype=np.float64), np.asarray(expensive, dtype=np.float64)
+    return _ppi(f, y, weight, level, bounds, possible_means(np.append(f, y), bounds))
+
+
+def _ppi(f: Floats, y: Floats, weight: float | None, level: float, bounds: Bounds | None, ends: Bounds) -> PpiEstimate:
+    """:func:`ppi_mean`, with the ends between which an interval stays."""
     if f.shape != y.shape or f.ndim != 1:
         raise ValueError(f"{f.shape} cheap values with {y.shape} expensive ones")
     known = ~np.isnan(f)
@@ -108,7 +114,7 @@ def ppi_mean(
     return PpiEstimate(
         best.value,
         "",
-        _within(interval, bounds),
+        _within(interval, ends),
         best.p(y[bought]),
         best.weight,
         n,
@@ -116,14 +122,14 @@ def ppi_mean(
         missing,
         mean_cheap,
         mean,
-        _within(plain.interval(level), bounds),
+        _within(plain.interval(level), ends),
         _sample_needed(plain.error * math.sqrt(n), interval, n, level),
     )
 
 
-def _within(span: ConfidenceInterval, bounds: Bounds | None) -> ConfidenceInterval:
-    """The part of an interval that is possible; all of it if none is, for an estimate beyond the bounds."""
-    low, high = (span.low, span.high) if bounds is None else (max(span.low, bounds[0]), min(span.high, bounds[1]))
+def _within(span: ConfidenceInterval, ends: Bounds) -> ConfidenceInterval:
+    """The part of an interval that is possible; all of it if none is, for an estimate beyond the ends."""
+    low, high = max(span.low, ends[0]), min(span.high, ends[1])
     return ConfidenceInterval(low, high) if low < high else span
 
 
@@ -158,8 +164,9 @@ def ppi_difference(
     """
     before, after = (np.asarray(side, dtype=np.float64) for side in cheap)
     bought_before, bought_after = (np.asarray(side, dtype=np.float64) for side in expensive)
+    ends = possible_means(np.concatenate([before, after, bought_before, bought_after]), bounds)
     gaps = bought_after - bought_before
-    return ppi_mean(after - before, gaps, weight=weight, level=level, bounds=difference_bounds(bounds))
+    return _ppi(after - before, gaps, weight, level, difference_bounds(bounds), difference_bounds(ends))
 
 
 class _Estimate(NamedTuple):

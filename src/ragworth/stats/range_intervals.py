@@ -150,9 +150,15 @@ def few_differ(sample: Floats, few: int = FEW) -> bool:
     return 2 * same > n and n - same < few
 
 
-def difference_bounds(bounds: Bounds | None) -> Bounds | None:
-    """Bounds of the difference of two values with these bounds."""
-    return None if bounds is None else (bounds[0] - bounds[1], bounds[1] - bounds[0])
+def difference_bounds(bounds: Bounds | None) -> Bounds:
+    """Bounds of the difference of two values with these bounds; infinite if they are unknown."""
+    return (-np.inf, np.inf) if bounds is None else (bounds[0] - bounds[1], bounds[1] - bounds[0])
+
+
+def possible_means(values: Floats, bounds: Bounds | None) -> Bounds:
+    """Where an interval of a mean ends at most: at the bounds, or 0 and 1 if all known values are between them."""
+    free = (0.0, 1.0) if (np.isnan(values) | ((values >= 0) & (values <= 1))).all() else (-np.inf, np.inf)
+    return free if bounds is None else bounds
 
 
 def _widen_bounds(bounds: Bounds, sample: Floats) -> Bounds:

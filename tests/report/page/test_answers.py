@@ -166,7 +166,7 @@ def test_no_output_ranks_systems_with_few_values() -> None:
     assert "ragworth label new . --task answer-grade. Run it in the folder of this report." in texts["Markdown"]
     assert "ragworth label new out --task answer-grade" in texts["terminal"]
     assert "ragworth label new out --task answer-grade" in record and '"ranking": []' in record
-    assert {each.group for each in (*made.answers.standings, *made.overview.standings)} == {"–"}
+    assert {each.group for each in made.answers.standings} == {each.group for each in made.overview.standings} == {"–"}
     for name in ("HTML", "Markdown"):
         assert "30 of 86, so 9 to 74 % of all" in texts[name] and "old 30 of 86, new 29 of 86" in texts[name]
     assert summary_table(summarise(given), 0.95).row(0, named=True)["of all"] == "9 to 74 %"
