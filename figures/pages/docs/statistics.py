@@ -60,6 +60,11 @@ def correlations(run: Run) -> Shown:
     yield "", str(table(("form", *pooled.head), rows, "llrlrrr"))
 
 
+@figure("python benchmarks/noise.py", seconds=600)
+def noise(run: Run) -> Shown:
+    yield "", str(run.table(f"python benchmarks/noise.py {run.pick('', '--noise 2 --planted 1')}"))
+
+
 @figure("python benchmarks/coverage.py many", seconds=30, needs=CLOCK)
 def many(run: Run) -> Shown:
     means, differences = run.table("python benchmarks/coverage.py many").column("processor seconds")
