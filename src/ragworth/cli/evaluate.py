@@ -110,7 +110,7 @@ def _run(space: Any, as_json: bool, quiet: bool, chosen: Mapping[str, Any], trus
     if as_json:
         click.echo(json.dumps(evaluation_record(found), ensure_ascii=False, indent=1))
     elif found.page is not None and found.report is not None:
-        answers, passages = found.page.answers, found.page.answers is None or found.page.survey.passages
+        answers, passages = found.page.answers, found.page.judges_passages
         room = MAX_SENTENCES // 2 if answers is not None and passages else MAX_SENTENCES
         if answers is not None:
             click.echo(printable(answers.headline_in(display_path(found.report.parent))))

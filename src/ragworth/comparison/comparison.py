@@ -21,7 +21,8 @@ LEAST_SHARE = 0.9
 """Values that a system needs, as a share of its baseline's, to pass a gate."""
 
 DECIDE_MORE = (
-    "let a model judge the answers (judge = true under [grades] of a ragworth.toml), or let people grade them: "
+    "let a model judge the answers against accepted ones (judge = true under [grades] of a ragworth.toml), or let "
+    "people grade them: "
     "ragworth label new RESULTS --task answer-grade"
 )
 """What helps where too few answers have a grade. RESULTS is the folder that an evaluation wrote."""

@@ -109,8 +109,9 @@ def test_systems_with_few_grades_are_not_ranked_and_the_headline_says_what_to_do
     found = overview({"grade": grades})
     assert found.headline == (
         "The systems can't be ranked: fewer than half of the questions have a value of correct (old 30 of 86, new 29 "
-        "of 86, third 28 of 86, fourth 28 of 86). To decide more, let a model judge the answers (judge = true under "
-        "[grades] of a ragworth.toml), or let people grade them: ragworth label new RESULTS --task answer-grade."
+        "of 86, third 28 of 86, fourth 28 of 86). To decide more, let a model judge the answers against accepted ones "
+        "(judge = true under [grades] of a ragworth.toml), or let people grade them: ragworth label new "
+        "RESULTS --task answer-grade."
     )
     assert found.standings[0].sentence == (
         "old: 27 % correct by text comparison (of the 30 decided of 86 asked, which aren't a random part; 9 to 74 % of "
@@ -338,3 +339,12 @@ def test_each_sentence_names_who_graded() -> None:
     judged = outcomes.frame.filter(aspect="grade").with_columns(source=pl.lit("openai:big@1f · grade@3 · label"))
     assert grader_of(Outcomes(judged), "wrong") == "the judge openai:big"
     assert grader_of(outcomes, "correct") == "the grades in the data"
+
+
+def test_without_metrics_nothing_is_said_of_passages() -> None:
+    """Outcomes in the place of metrics would be means of the decided answers, without a word on who decided."""
+    given = results(["nDCG@3"], GRADES)
+    assert page.build(given).judges_passages
+    made = page.build(replace(given, scores=Scores.trusted(given.scores.frame.clear())))
+    assert not made.judges_passages
+    assert "has a mean" not in made.markdown and "## What the passages are worth" not in made.markdown

@@ -42,6 +42,14 @@ class ReportView:
     diagnosis: Diagnosis
     draw: Callable[[], FigureSet]
 
+    @property
+    def judges_passages(self) -> bool:
+        """Whether it says what passages are worth: some are shown, and a metric was computed; or nothing else is known.
+
+        Without metrics, outcomes take their place, and the answers' section has said everything about these.
+        """
+        return self.answers is None or bool(self.survey.passages and self.overview.main not in self.answers.outcomes)
+
     @cached_property
     def figure_set(self) -> FigureSet:
         """Its figures, drawn on first use: that takes longer than everything else."""

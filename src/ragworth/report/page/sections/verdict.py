@@ -45,9 +45,9 @@ def lead(view: ReportView) -> str:
 
 
 def section(view: ReportView) -> Section | None:
-    """What the passages are worth; the top of the report if no answer has an outcome. None if there are no passages."""
+    """What the passages are worth; the top of the report if no answer has an outcome. None if nothing says."""
     overview = view.overview
-    if view.answers is not None and not view.survey.passages:
+    if not view.judges_passages:
         return None
     blocks = [
         *([Paragraph(reader_note(view), "note warn")] if view.survey.reader_judged else []),
