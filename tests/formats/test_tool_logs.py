@@ -654,3 +654,35 @@ def test_columns_that_the_user_maps_come_before_those_of_the_tool(
         "accepted": texts.answers["text"].to_list(),
     }
     assert found[field] == [value]
+
+
+LANGFUSE = {"id": "t1", "input": {"text": MILL}, "output": "Ann", "observations": [], "sessionId": "s", "scores": []}
+PHOENIX = {
+    "context.span_id": "a",
+    "context.trace_id": "t",
+    "parent_id": None,
+    "span_kind": "CHAIN",
+    "attributes.input.value": MILL,
+    "attributes.output.value": "Ann",
+}
+TREC_RAG = {"run_id": "r", "topic_id": "1", "topic": MILL, "references": ["d1"], "answer": [{"text": "Ann"}]}
+
+
+@pytest.mark.parametrize("row", [LANGFUSE, PHOENIX, TREC_RAG, MLFLOW])
+def test_columns_of_traces_that_the_user_maps(row: dict[str, Any], save: Save) -> None:
+    mine = {"stars": 4, "asked": "Who paid?", "said": "Eve did.", "gold": "Eve", "found": ["Eve paid."]}
+    path = save("log.json", json.dumps([row | mine]))
+    loaded = load(path, columns={"review": "stars"})
+    assert loaded.outcomes is not None and loaded.answers is not None
+    assert loaded.outcomes.frame.filter(pl.col("aspect") == "review")["value"].to_list() == [4.0]
+    columns = {"question": "asked", "answer": "said", "accepted": "gold", "passages": "found", "review": "stars"}
+    loaded = load(path, columns=columns)
+    assert loaded.outcomes is not None and loaded.answers is not None and loaded.contexts is not None
+    assert loaded.collection.queries["text"].to_list() == ["Who paid?"]
+    assert loaded.answers.frame["text"].to_list() == ["Eve did."]
+    assert accepted(loaded) == ["Eve"]
+    assert loaded.contexts.frame.height == 1 and "d1" not in loaded.contexts.frame["passage"]
+    assert "review" in loaded.outcomes.distinct("aspect")
+    if row is not TREC_RAG:
+        with pytest.raises(FormatError, match="map it, too: --map question=COLUMN"):
+            load(path, columns={"answer": "said"})

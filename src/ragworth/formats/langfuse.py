@@ -12,8 +12,9 @@ from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import LogFormat, Reject
 from ragworth.formats.log_passages import as_passages
 from ragworth.formats.log_record import LoggedPassage, LogRecord
+from ragworth.formats.log_rows import mapped_grades
 from ragworth.formats.log_values import as_row
-from ragworth.formats.traces import TraceStep, parse_if_json, trace_records
+from ragworth.formats.traces import TraceStep, parse_if_json, trace_records, unless_mapped
 from ragworth.formats.values import WrongLineError, as_dict, as_list
 
 KINDS = {"GENERATION": "LLM", "RETRIEVER": "RETRIEVER"}
@@ -52,7 +53,9 @@ def _parse(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRe
                 row = as_row(value)
                 if row is None:
                     raise WrongLineError("not an object")
-                yield from _read(row, place)
+                first, *others = _read(row, place)
+                yield first._replace(grades={**first.grades, **mapped_grades(row, finder)})
+                yield from others
             except WrongLineError as error:
                 reject(place, str(error))
 
@@ -141,5 +144,5 @@ FORMAT = LogFormat(
     names={},
     recognise=_recognise,
     unpack=_unpack,
-    parse=_parse,
+    parse=unless_mapped(_parse),
 ).format()

@@ -32,7 +32,8 @@ def read_record(row: Mapping[str, Any], finder: FieldFinder, place: int, *, cell
     if query is None and question is None:
         if "question" in keys:
             raise WrongLineError(f"no question: {keys['question']!r} is null")
-        raise WrongLineError(f"no question: there is neither {keys.get('query', 'query_id')!r} nor 'query'")
+        more = "; map it, too: --map question=COLUMN" if finder.columns else ""
+        raise WrongLineError(f"no question: there is neither {keys.get('query', 'query_id')!r} nor 'query'{more}")
     question = None if question is None else as_text(question, keys.get("question", "question"))
     if query is None and question is not None and not question.strip():
         raise WrongLineError(f"the {keys['question']} is empty, and there is no id")
@@ -56,6 +57,12 @@ def read_record(row: Mapping[str, Any], finder: FieldFinder, place: int, *, cell
         outcomes={name: as_grades(finder.get(row, name), name) for name in grades},
         content=hash(repr(row)),
     )
+
+
+def mapped_grades(row: Mapping[str, Any], finder: FieldFinder) -> dict[str, Any]:
+    """The grades in the columns of a row that the user maps."""
+    found = {name: as_grades(finder.get(row, name), name) for name in finder.grades}
+    return {name: grade for name, grade in found.items() if grade is not None}
 
 
 def inner_text(value: Any, field: str) -> Any:

@@ -11,9 +11,10 @@ from ragworth.formats.fields import FieldFinder
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import LogFormat, Reject
 from ragworth.formats.log_record import LogRecord
+from ragworth.formats.log_rows import mapped_grades
 from ragworth.formats.log_values import as_grade, as_row, parse_cell
 from ragworth.formats.openinference import flatten, make_step
-from ragworth.formats.traces import TraceStep, trace_records
+from ragworth.formats.traces import TraceStep, trace_records, unless_mapped
 from ragworth.formats.values import WrongLineError
 
 PREFIX = "attributes."
@@ -50,7 +51,8 @@ def _parse(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRe
                         {"text": flat.get("reference") or flat.get("document"), "score": flat.get("document_score")}
                     )
                     continue
-                yield _read_span(flat, place)
+                step = _read_span(flat, place)
+                yield step._replace(grades={**step.grades, **mapped_grades(row, finder)})
             except WrongLineError as error:
                 reject(place, str(error))
         for span, (place, listed, flat) in documents.items():
@@ -95,5 +97,5 @@ FORMAT = LogFormat(
     names={},
     recognise=_recognise,
     unpack=_unpack,
-    parse=_parse,
+    parse=unless_mapped(_parse),
 ).format()

@@ -17,8 +17,8 @@ from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import Parser, Reject, parse_rows
 from ragworth.formats.log_passages import as_passages
 from ragworth.formats.log_record import LoggedPassage, LogRecord
-from ragworth.formats.log_rows import without_blank
-from ragworth.formats.log_values import as_answer, as_grades, as_row, parse_cell
+from ragworth.formats.log_rows import mapped_grades, without_blank
+from ragworth.formats.log_values import as_answer, as_row, parse_cell
 from ragworth.formats.missing_answers import ERROR
 from ragworth.formats.values import WrongLineError, as_text
 from ragworth.nested_text import parse_json
@@ -56,10 +56,6 @@ def trace_parser(read: Callable[[Mapping[str, Any], int, FieldFinder], list[Trac
     """
 
     def parse(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRecord]:
-        if set(finder.columns) & set(FIELDS):  # the user says where everything is
-            yield from parse_rows(rows, finder, reject)
-            return
-
         def steps() -> Iterator[TraceStep]:
             seen: set[str] = set()
             for place, value in rows.values:
@@ -70,7 +66,7 @@ def trace_parser(read: Callable[[Mapping[str, Any], int, FieldFinder], list[Trac
                 try:
                     cells = {name: parse_cell(cell, name) for name, cell in row.items()} if rows.cells else row
                     first, *others = read(cells, place, finder)
-                    mapped = {name: as_grades(finder.get(cells, name), name) for name in finder.grades}
+                    mapped = mapped_grades(cells, finder)
                 except WrongLineError as error:
                     reject(place, str(error))
                     continue
@@ -81,7 +77,16 @@ def trace_parser(read: Callable[[Mapping[str, Any], int, FieldFinder], list[Trac
 
         yield from trace_records(steps(), finder, reject)
 
-    return parse
+    return unless_mapped(parse)
+
+
+def unless_mapped(parse: Parser) -> Parser:
+    """A parser of traces, except that each row is a record if the user's mapping says where its fields are."""
+
+    def parse_either(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRecord]:
+        return (parse_rows if set(finder.columns) & set(FIELDS) else parse)(rows, finder, reject)
+
+    return parse_either
 
 
 def trace_records(steps: Iterable[TraceStep], finder: FieldFinder, reject: Reject) -> Iterator[LogRecord]:

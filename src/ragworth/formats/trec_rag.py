@@ -16,7 +16,8 @@ from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import LogFormat, Reject
 from ragworth.formats.log_passages import as_passages
 from ragworth.formats.log_record import LogRecord
-from ragworth.formats.log_values import as_answer, as_row
+from ragworth.formats.log_rows import mapped_grades
+from ragworth.formats.log_values import as_answer, as_row, as_texts
 from ragworth.formats.values import WrongLineError, as_dict, as_id, as_list, as_text
 
 NAMES = {
@@ -58,7 +59,9 @@ def _read(row: Mapping[str, Any], finder: FieldFinder, place: int) -> LogRecord:
     if isinstance(question, Mapping):  # {"qid": …, "text": …}
         question, query = question.get("text"), question.get("qid", query)
     references, passages = finder.get(row, "passages"), None
-    if references is not None:
+    if "passages" in finder.columns:
+        passages = as_passages(references)
+    elif references is not None:
         listed = as_list(references, "the list of references")
         passages = as_passages(
             [{"doc_id": each} if isinstance(each, str) and "candidates" not in row else each for each in listed]
@@ -73,7 +76,8 @@ def _read(row: Mapping[str, Any], finder: FieldFinder, place: int) -> LogRecord:
         system=None if system is None else as_id(system, "run_id"),
         passages=passages,
         answer=_answer_text(finder.get(row, "answer")),
-        outcomes=_nugget_scores(row.get("nuggets")),
+        accepted=as_texts(finder.get(row, "accepted")),
+        outcomes={**_nugget_scores(row.get("nuggets")), **mapped_grades(row, finder)},
     )
 
 
