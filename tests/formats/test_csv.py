@@ -119,9 +119,11 @@ def test_what_pythons_writer_writes(rows: list[tuple[str, str, str]], separator:
     assert bad == []
 
 
-@given(
-    rows=st.lists(st.lists(st.text('ab"\r\n ,;é', min_size=1), min_size=2, max_size=2), max_size=5), cut=st.floats(0, 1)
-)
+# The csv module writes a cell with nothing but \r without quotes, and can't read it.
+CELL = st.text('ab"\r\n ,;é', min_size=1).filter(lambda cell: "\r" not in cell or "\n" in cell)
+
+
+@given(rows=st.lists(st.lists(CELL, min_size=2, max_size=2), max_size=5), cut=st.floats(0, 1))
 @example(rows=[['5" nails', "a\nb"], ["c", "d"]], cut=0.9)
 def test_the_end_of_the_last_whole_row(rows: list[list[str]], cut: float) -> None:
     text, ends = io.StringIO(), []
