@@ -83,8 +83,8 @@ def one(page: str, figure: Figure, run: Run, given: argparse.Namespace, where: t
         traceback.print_exc()
         return 1
     if not figure.whole and (gap := sorted(old.keys() ^ new.keys())):
-        where = "the page lacks the region" if gap[0] in new else "the script yields nothing for the region"
-        print(f"{title}: {where} {gap[0]}")
+        lack = "the page lacks the region" if gap[0] in new else "the script yields nothing for the region"
+        print(f"{title}: {lack} {gap[0]}")
         return 1
     if given.quick:
         return tried(old, new)

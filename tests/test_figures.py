@@ -144,7 +144,9 @@ def test_a_page_says_where_and_when_each_figure_was_computed() -> None:
     assert again.count("Where the numbers come from") == 1
 
 
-@pytest.mark.parametrize(("page", "figure"), [pair for pair in FIGURES if not pair.values[1].whole])
+@pytest.mark.parametrize(
+    ("page", "figure"), [(page, each) for page in PAGES for each in PAGES[page].values() if not each.whole]
+)
 def test_every_figure_of_a_page_has_a_date(page: str, figure: Figure) -> None:
     assert figure.name in sources((ROOT / page).read_text(encoding="utf-8"))
 

@@ -6,6 +6,7 @@ import logging
 import random
 import time
 import traceback
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -196,6 +197,10 @@ def test_the_key_is_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cap
         assert SECRET.encode() not in path.read_bytes(), path
 
 
+def _answer_as(name: str, seen: Seen) -> Act:
+    return edited(lambda value: value | {"model": name})
+
+
 def test_the_name_that_answered_is_kept_and_noted_where_it_is_another(tmp_path: Path) -> None:
     asked, store = [Generate(Prompt.chat(f"hello {i}"), max_tokens=2) for i in range(4)], tmp_path / "calls.sqlite"
     with Endpoint() as server:
@@ -205,8 +210,7 @@ def test_the_name_that_answered_is_kept_and_noted_where_it_is_another(tmp_path: 
             ("toy-2026-01-01", 2, "answered as 'toy', 'toy-2026-01-01': these may be different models"),
             ("other", 4, "answered as 'other', 'toy', 'toy-2026-01-01': these may be different models"),
         ):
-            act = edited(lambda value, name=name: value | {"model": name})
-            server.behaviour = lambda seen, act=act: act
+            server.behaviour = partial(_answer_as, name)
             with Job(model, store) as job:
                 found = list(job.run(asked[:number]))
                 assert all(isinstance(each, Generated) for each in found)

@@ -409,7 +409,9 @@ def test_a_few_questions_that_recur_say_nothing_of_a_column(save: Save) -> None:
 @pytest.mark.parametrize("name", ["log.jsonl", "log.csv", "native.jsonl"])
 def test_a_question_that_recurs_is_a_question_of_its_own(name: str, save: Save) -> None:
     """It keeps its answer, its context and its accepted answer."""
-    rows = [{"question": f"Who {n}?", "response": "Ann", "context": f"Ann did {n}.", "gold": "Ann"} for n in range(20)]
+    rows: list[dict[str, Any]] = [
+        {"question": f"Who {n}?", "response": "Ann", "context": f"Ann did {n}.", "gold": "Ann"} for n in range(20)
+    ]
     other = rows[0] | {"response": "Bob", "context": "Bob did.", "gold": "Bob"}
     rows += [other, rows[0], other, rows[0] | {"response": "Cid", "context": "Cid did.", "gold": "Cid"}]
     if name == "native.jsonl":

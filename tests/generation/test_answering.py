@@ -290,7 +290,7 @@ def test_contexts_that_are_too_long_are_refused_or_cut_and_said_to_be() -> None:
                 replace_usage(one, cut=12) if isinstance(one, Generated) else one for one in super().generate(requests)
             ]
 
-    def replace_usage(made: Generated, **more: int) -> Generated:
+    def replace_usage(made: Generated, **more: Any) -> Generated:
         return made._replace(usage=made.usage._replace(**more))
 
     model = Cutting({"*": "Ann"})

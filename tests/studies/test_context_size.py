@@ -119,7 +119,7 @@ def test_the_mean_over_sizes_has_an_interval_and_equals_share_the_first_place(tm
     best = max(mean, key=lambda name: mean[name])
     assert words.startswith(f"{best} predicts best over all sizes: mean Spearman ρ {mean[best]:.2f} [")
     one = SizedCase(ContextSize(**SIZES), case).predictions
-    found_mean = one.mean("queries", best)
+    found_mean = one.means["queries", best]
     value, span = found_mean.value, found_mean.interval
     assert span is not None and value is not None and span.low < value < span.high and found_mean.n == 20
     assert value == pytest.approx(mean[best])
@@ -226,7 +226,7 @@ def test_runs_with_coverage_as_outcome_need_no_model(tmp_path: Path, opened: Ope
     said = [each for each in found.findings.sentences if "ver systems, " in each and "Kendall" in each]
     assert len(said) == 1 and re.search(r"mean Kendall τ-b 0\.\d\d \[.* over 6 systems, from", said[0])
     sized = SizedCase(ContextSize(sizes="1,2,5", against="Cov", measure="kendall"), found.cases[0]).predictions
-    one = sized.mean("systems", "nDCG")
+    one = sized.means["systems", "nDCG"]
     assert one.value == pytest.approx(line.mean()) and one.n == 6
     assert one.low is not None and one.high is not None and one.low < line.mean() < one.high  # type: ignore[operator]
     whole = ragworth.study("context-size", tmp_path / "given", keep=False, sizes="1,5", against="Cov@8")
