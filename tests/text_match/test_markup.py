@@ -131,8 +131,15 @@ def test_what_rules_about_the_form_of_an_answer_leave_alone(
         r"\(" * 3000 + "Paris",
         "a" + "\n" * 20_000 + "Paris",
         "\n" * 20_000 + "Paris",
-        "[1] " * 5000 + "Paris",
+        "[1] " * 2000 + "Paris",
     ],
 )
 def test_odd_texts_end_in_time(text: str) -> None:
     assert grade_short_answer(text, ["Paris"], question="What is the capital?").label == "correct"
+
+
+def test_the_beginning_of_a_long_answer_is_read() -> None:
+    grade = grade_short_answer("It was Paris. " + "Many books say so. " * 1000, ["Paris"])
+    assert (grade.label, grade.why) == ("correct", "contains 'Paris'; only the first 10,000 characters were read")
+    thought = "<think>" + "It may be Lyon. " * 2000 + "</think>"
+    assert grade_short_answer(f"{thought} It was Paris.", ["Paris"]).why == "contains 'Paris'"

@@ -188,6 +188,18 @@ def cut_at_stop(output: Output, stop: Sequence[str]) -> Output:
     return Output(text, STOP, None if trace is None else trace.first(len(text)))
 
 
+MAX_CHARACTERS = 200
+"""Characters of a token, at most; the longest of known vocabularies have 128."""
+
+
+def cut_at_length(output: Output, max_tokens: int) -> Output:
+    """End an output where it must be longer than asked for, for servers that ignore the limit."""
+    limit = max_tokens * MAX_CHARACTERS
+    if len(output.text) <= limit:
+        return output
+    return Output(output.text[:limit], LENGTH, None if output.trace is None else output.trace.first(limit))
+
+
 WITHHELD = "the endpoint's content filter held the output back"
 
 

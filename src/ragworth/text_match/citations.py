@@ -43,7 +43,7 @@ def parse_citations(text: str, shown: Sequence[str]) -> Citations:
 
 def without_citations(text: str) -> str:
     """Remove citations from a text: ``[2]``, ``[1, 3]``, ``[doc3]``, and also ``(2)``."""
-    return re.sub(rf"\s*(?:{_MARK.pattern}|{_ROUND})", "", text, flags=re.IGNORECASE).strip()
+    return re.sub(rf"(?:(?<!\s)\s+)?(?:{_MARK.pattern}|{_ROUND})", "", text, flags=re.IGNORECASE).strip()
 
 
 def without_marks(text: str) -> str:

@@ -23,16 +23,16 @@ _EMPHASIS = re.compile(r"(?<![*\w)])(\*)(?=[^\s*])([^*\n]*[^\s*]|[^\s*])\1(?![*\
 _STRUCK = re.compile(r"~~[^~\n]+~~")
 _CODE = re.compile(r"(?<!`)(`{1,2})(?!`)([^`\n]+)\1(?!`)")
 _TAG = re.compile(r"(?i)</?(?:b|i|u|em|strong|p|span|div|code|mark|small|sub|ul|ol|li|h[1-6])(?:\s[^<>]*)?>|<br\s*/?>")
-_STRUCK_TAG = re.compile(r"(?is)<(s|del|strike)>.{0,2000}?</\1>")
+_STRUCK_TAG = re.compile(r"(?is)<(s|del|strike)>.{0,300}?</\1>")
 _ENTITIES = {"&nbsp;": " ", "&amp;": "&", "&deg;": "°", "&euro;": "€", "&pound;": "£", "&quot;": '"', "&#39;": "'"}
 _ENTITY = re.compile("|".join(map(re.escape, _ENTITIES)))
 
 _MATHS = re.compile(r"(?<![\\$\w])\$(?=[^\s$])((?:\\.|[^$\\\n]){0,200}?)(?<=[^\s\\])\$(?![\d$])")
-_DISPLAYED = re.compile(r"(?s)\\\((.{1,2000}?)\\\)|\\\[(.{1,2000}?)\\\]|\$\$(.{1,2000}?)\$\$")
+_DISPLAYED = re.compile(r"(?s)\\\((.{1,300}?)\\\)|\\\[(.{1,300}?)\\\]|\$\$(.{1,300}?)\$\$")
 _LATEX = re.compile(r"[\\^_=]")
 _FRACTION = re.compile(r"\\[dt]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
 _NAMED = re.compile(r"\\(?:boxed|fbox|text\w*|mathrm|mathbf|mathit|mathsf|operatorname)\s*\{([^{}]*)\}")
-_DEGREE = re.compile(r"\s*\^\s*(?:\{\s*\\circ\s*\}|\\circ)")
+_DEGREE = re.compile(r"(?:(?<!\s)\s+)?\^\s*(?:\{\s*\\circ\s*\}|\\circ)")
 _SYMBOLS = {"times": "×", "cdot": "·", "degree": "°", "approx": "≈", "pm": "±", "mu": "μ", "leq": "≤", "geq": "≥"}
 _SYMBOL = re.compile(rf"\\({'|'.join(_SYMBOLS)})(?![A-Za-z])")
 _SPACE = re.compile(r"\\[,;:! ]|(?<=\w)~(?=\w)")
@@ -40,14 +40,28 @@ _THOUSANDS = re.compile(r"(?<=\d)\{,\}(?=\d{3})")
 _INDEX = re.compile(r"_(?:\{([^{}]*)\}|(\w))")
 
 
+_RUNS = re.compile(r"\s{4,}|(\w)\1{39,}")
+"""Blanks, or one letter or digit again and again: some models write thousands of them."""
+
+MAX_TEXT = 10_000
+"""Characters of an answer that are read. More would take longer than any answer is worth."""
+
+
 def unwrapped(text: str) -> str | None:
-    """What a text answers, without reasoning, tags of the answer and JSON around it; None if it has only reasoning."""
+    """What a text answers, without reasoning, tags of the answer and JSON around it; None if it has only reasoning.
+
+    The rest of a text of more than `MAX_TEXT` characters is left out.
+    """
     said = _REASONED.sub("", text).strip()
     if not said or _UNFINISHED.match(said):
         return None
     tagged = [found[2].strip() for found in _TAGGED.finditer(said) if found[2].strip()]
     said = tagged[-1] if tagged else said
-    return _json_answer(said) or said
+    return _RUNS.sub(_shortened, _json_answer(said) or said)[:MAX_TEXT]
+
+
+def _shortened(run: re.Match[str]) -> str:
+    return run[1] * 40 if run[1] else "\n\n" if "\n" in run.group() else "  "
 
 
 def _json_answer(text: str) -> str:

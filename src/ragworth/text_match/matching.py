@@ -45,6 +45,9 @@ about approximately around almost nearly over more than in on at by from since c
 president dr mr mrs ms sir king queen us
 """
 _LEADING = frozenset(_LEADING_WORDS.split())
+MAX_LEADING, MAX_NAME = 4, 6
+"""Leading words that are left out of an answer, and words of a person's name, at most."""
+
 _UNIT_WORDS = """
 % dollar euro pound yen second minute hour day week month year decade century m km mile meter metre foot inch yard g kg
 gram kilogram ton l liter litre gallon degree c f kelvin mph
@@ -142,7 +145,7 @@ def match_answer(text: MatchableText, answer: str) -> str | None:
 
 def _says_yes_or_no(text: str, word: str) -> bool:
     """Whether "yes" or "no" is said, unlike in "there is no doubt": it begins or ends a sentence."""
-    return re.search(rf"(?i)(?:^|[.!?:\n*\"])\W*{word}\b|\b{word}(?=\W*(?:[.!?\n]|$))", text) is not None
+    return re.search(rf"(?i)(?:^|[.!?:\n*\"])\W{{0,9}}{word}\b|\b{word}(?=\W{{0,9}}(?:[.!?\n]|$))", text) is not None
 
 
 def _says_letter(text: str, letter: str) -> bool:
@@ -190,9 +193,10 @@ def _spellings(answer: str) -> Iterator[str]:
     if comma and not re.search(r"\d", bare) and not _is_list(bare):
         yield before
     words = bare.split()
-    while len(words) > 1 and words[0].strip(".,~").lower() in _LEADING:
-        words = words[1:]
-        yield " ".join(words)
+    for _ in range(MAX_LEADING):
+        if len(words) > 1 and words[0].strip(".,~").lower() in _LEADING:
+            words = words[1:]
+            yield " ".join(words)
 
 
 def _same_amount(text: MatchableText, answer: MatchableText) -> bool:
@@ -228,7 +232,7 @@ def _contains_name(text: MatchableText, answer: MatchableText) -> bool:
 def _name_pattern(name: str) -> re.Pattern[str] | None:
     """A person's name, or a species', with first names in full or as initials, and with all of the middle or none."""
     words = fold_accents(name).split()
-    if len(words) < 2:
+    if not 2 <= len(words) <= MAX_NAME:
         return None
     first, *middle, last = words
     parts = [first, *middle]

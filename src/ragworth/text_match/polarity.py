@@ -31,13 +31,13 @@ _PRO_FORM = (
 _ELLIPSIS = r"(?=\s*(?:$|[.,;:!–—(]))"
 _LEADS_YES = re.compile(rf"(?i){_LEAD}(?:(?:{_YES}){_STOP}|(?:{_SURE})(?!\s+not)\b|{_PRO_FORM}{_ELLIPSIS})")
 _LEADS_NO = re.compile(rf"(?i){_LEAD}(?:(?:{_NO}){_STOP}|(?:{_DENIAL})\b|{_PRO_FORM}(?: ?n['’]?t| not)\b{_ELLIPSIS})")
-_LATER = r"(?i)(?:[.!?:\n*\"]\W*|\b(?:so|is|therefore|thus|hence)\W+)"
-_SAYS_YES = re.compile(rf"{_LATER}(?:yes|true)(?=\W*(?:[,.;!?\n*\"]|$))")
-_SAYS_NO = re.compile(rf"{_LATER}(?:no|false)(?=\W*(?:[,.;!?\n*\"]|$))")
+_LATER = r"(?i)(?:[.!?:\n*\"]\W{0,9}|\b(?:so|is|therefore|thus|hence)\W{1,9})"
+_SAYS_YES = re.compile(rf"{_LATER}(?:yes|true)(?=\W{{0,9}}(?:[,.;!?\n*\"]|$))")
+_SAYS_NO = re.compile(rf"{_LATER}(?:no|false)(?=\W{{0,9}}(?:[,.;!?\n*\"]|$))")
 # After a yes or no, the other one at the beginning of a sentence, behind two words at most: "Or actually, no."
-_RETRACTS = r"(?i)[.!?…。！？\n]\W*(?:\w+[,:]?\s+){0,2}?"
-_RETRACTS_YES = re.compile(rf"{_RETRACTS}(?:{_NO})(?=\W*(?:[,.;!?、。\n]|$))")
-_RETRACTS_NO = re.compile(rf"{_RETRACTS}(?:{_YES})(?=\W*(?:[,.;!?、。\n]|$))")
+_RETRACTS = r"(?i)[.!?…。！？\n]\W{0,9}(?:\w{1,20}[,:]?\s{1,9}){0,2}?"
+_RETRACTS_YES = re.compile(rf"{_RETRACTS}(?:{_NO})(?=\W{{0,9}}(?:[,.;!?、。\n]|$))")
+_RETRACTS_NO = re.compile(rf"{_RETRACTS}(?:{_YES})(?=\W{{0,9}}(?:[,.;!?、。\n]|$))")
 _ASKS = re.compile(
     r"(?i)(?:^|[.,;:!?]\s+)(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|may|might|must)\b"
 )

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ragworth.text_match.markup import unwrapped, without_markup
+from ragworth.text_match.markup import MAX_TEXT, unwrapped, without_markup
 from ragworth.text_match.refusal_phrases import (
     RefusalPatterns,
     normalise_for_phrases,
@@ -55,7 +55,7 @@ def find_refusal(text: str, phrases: Sequence[str] = ()) -> RefusalMatch | None:
     the whole answer.
     """
     plain = without_markup(unwrapped(text) or "")
-    seen = normalise_for_phrases(plain or text)
+    seen = normalise_for_phrases(plain or text[:MAX_TEXT])
     whole = seen.strip(_EDGES)
     own = [" ".join(normalise_for_phrases(phrase).strip(_EDGES).split()) for phrase in phrases]
     for label in own:

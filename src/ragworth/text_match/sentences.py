@@ -6,7 +6,8 @@ import re
 from itertools import pairwise
 
 SENTENCE_END = re.compile(
-    r"""(?P<point>[.…]+|[!?؟۔।॥։።፧។။]+)["'”’»«)\]}]*(?=\s)|[。！？｡]+["'”’」』）】]*|\n[^\S\n]*\n"""
+    r"""(?P<point>(?<![.…])[.…]++|(?<![!?؟۔।॥։።፧។။])[!?؟۔।॥։።፧។။]++)["'”’»«)\]}]*+(?=\s)|[。！？｡]++["'”’」』）】]*+"""
+    r"""|\n[^\S\n]*+\n"""
 )
 """Possible ends of a sentence, with the closing quotation marks and brackets; or a blank line, which always is one."""
 

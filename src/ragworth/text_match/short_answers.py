@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 from ragworth.errors import InputError, quote_short
 from ragworth.text_match.answer_verdict import judge_answer
 from ragworth.text_match.citations import without_footnotes, without_marks
-from ragworth.text_match.markup import names_markup, unwrapped, without_markup
+from ragworth.text_match.markup import MAX_TEXT, names_markup, unwrapped, without_markup
 from ragworth.text_match.matching import LITTLE_WORDS, stem_of, to_matchable
 from ragworth.text_match.negation import NEGATIONS, may_decline
 from ragworth.text_match.normalise import canonical_words, singular
@@ -29,9 +29,6 @@ _NOTHING = ("none", "nil", "null", "na")
 
 _DECLINING = LITTLE_WORDS | NEGATIONS | {"a", "an", "the", "do", "does", "did", "any", "about", "anything"}
 """Words of phrases that decline, other than who is silent and how: "contract", "state"."""
-
-_RUNS = re.compile(r"\s{4,}|(\w)\1{39,}")
-"""Blanks, or one letter or digit again and again: some models write thousands of them."""
 
 MIN_CANDIDATES, MAX_ITEM = 3, 4
 """Items of a list of candidates, at least, and words of each, at most. With commas alone, three may be a place."""
@@ -73,11 +70,17 @@ def grade_short_answer(
         if not answer.strip():
             raise InputError(f"accepted answer {place} of {len(accepted)} is blank", expected="a text")
     same = any(text.strip() == answer.strip() for answer in accepted)
-    if not same:
-        said = unwrapped(text)
-        if said is None:
-            return ShortAnswerGrade("undecided", "has only reasoning, and no answer after it")
-        text = _RUNS.sub(_shortened, said)
+    said = text.strip()[:MAX_TEXT] if same else unwrapped(text)
+    if said is None:
+        return ShortAnswerGrade("undecided", "has only reasoning, and no answer after it")
+    grade = _grade(said, [answer[:MAX_TEXT] for answer in accepted], question[:MAX_TEXT], phrases, same)
+    if len(said) < MAX_TEXT:
+        return grade
+    return grade._replace(why=f"{grade.why}; only the first {MAX_TEXT:,} characters were read")
+
+
+def _grade(text: str, accepted: Sequence[str], question: str, phrases: Sequence[str], same: bool) -> ShortAnswerGrade:
+    """Grade what an answer says; ``same`` is whether it is an accepted answer."""
     if not any(map(names_markup, accepted)):
         accepted = [without_markup(answer) or answer for answer in accepted]
         text = without_markup(text) or text
@@ -91,7 +94,7 @@ def grade_short_answer(
     graded = declined is None or regretted or _is_asked(declined, asked, accepted)
     usable = accepted if graded else [answer for answer in accepted if find_refusal(answer, phrases)]
     plain = text if same else without_marks(text) or text
-    if not any(map(_DIGIT.search, accepted)):
+    if not same and not any(map(_DIGIT.search, accepted)):
         plain = without_footnotes(plain)
     facts = TextFacts(plain)
     unclear, against = "", ""
@@ -136,10 +139,6 @@ def _is_candidate(text: str, answer: str, accepted: Sequence[str]) -> bool:
         return False
     known = {to_matchable(each).words for each in accepted}
     return to_matchable(answer).words in items and sum(item in known for item in items) == 1
-
-
-def _shortened(run: re.Match[str]) -> str:
-    return run[1] * 40 if run[1] else "\n\n" if "\n" in run.group() else "  "
 
 
 def _accepted_refusal(accepted: Sequence[str], phrases: Sequence[str]) -> str | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ragworth.llm.contract import Failure, Generate, Generated, Prompt
+from ragworth.llm.contract import MAX_CHARACTERS, Failure, Generate, Generated, Prompt
 from ragworth.llm.openai import errors, http, rate_limit
 from ragworth.llm.openai.connections import CountingReader
 from ragworth.llm.openai.errors import EndpointError
@@ -97,6 +97,15 @@ def test_an_honest_reply_may_be_compressed(server: Endpoint, model: OpenAIModel,
     found = ask(server, model, Act(body=packed(GOOD_BODY, form), headers={"Content-Encoding": encoding}))
     assert isinstance(found, Generated)
     assert found.outputs[0].text == "Hi"
+
+
+def test_an_answer_much_longer_than_asked_for_is_cut(server: Endpoint, model: OpenAIModel) -> None:
+    choice = {"message": {"content": "Hi " * 3_500_000}, "finish_reason": "stop"}
+    found = ask(server, model, Act(body=json.dumps({"choices": [choice]}).encode()))
+    assert isinstance(found, Generated)
+    (output,) = found.outputs
+    assert output.finish == "length"
+    assert len(output.text) == ASK.max_tokens * MAX_CHARACTERS
 
 
 def test_two_headers_are_two_layers(server: Endpoint, model: OpenAIModel) -> None:

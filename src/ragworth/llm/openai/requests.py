@@ -25,6 +25,7 @@ from ragworth.llm.contract import (
     Scored,
     Trace,
     Usage,
+    cut_at_length,
     cut_at_stop,
 )
 from ragworth.llm.openai.bounds import LabelShares, build_trace, exact_shares, share_of_token, shares_by_text
@@ -129,7 +130,7 @@ class EndpointRequest:
             found = drop_reasoning(Output(choice.text, choice.finish, self._trace(request, choice)))
             if isinstance(found, Failure):
                 raise EndpointError(found)
-            return cut_at_stop(found, request.stop)
+            return cut_at_length(cut_at_stop(found, request.stop), request.max_tokens)
 
         replies: list[ParsedReply[Output]] = []
         if wanted == 1 or not self.refused.several:
