@@ -33,6 +33,7 @@ from ragworth.stats.paired import TESTS, compare_paired, randomisation_test, rat
 from ragworth.stats.pooled import pooled_correlations, pooled_gaps
 from ragworth.stats.prediction_powered import ppi_difference, ppi_mean
 from ragworth.stats.range_intervals import wilson_interval
+from ragworth.stats.systems import rank_systems
 from ragworth.stats.within_query import query_correlations, within_query_correlations, within_query_gaps
 from ragworth.tables import Scores
 
@@ -405,6 +406,28 @@ def show_easy(trials: int, resamples: int, seed: int) -> None:
     table(title, ["variance of the metric between queries", *(f"{n} queries" for n in EASY)], rows)
 
 
+def show_systems(trials: int, resamples: int, seed: int) -> None:
+    """Kendall's τ-b of noisy means of systems, against that of their true means."""
+
+    def cell(systems: int, queries: int, like: float) -> str:
+        rng, held = np.random.default_rng(seed), []
+        for batch in range(trials):
+            first, other = rng.normal(size=(2, systems))
+            true = first, like * first + np.sqrt(1 - like**2) * other
+            x, y = (each + rng.normal(size=(queries, 1)) + rng.normal(0, 2, (queries, systems)) for each in true)
+            span = rank_systems(x, y, Resampling(resamples=resamples, seed=batch)).interval
+            if span is not None:
+                held.append(span.low - 1e-9 <= MEASURES["kendall"](*true) <= span.high + 1e-9)
+        return share(held)
+
+    rows = (
+        [f"{systems}", f"{like}", *(cell(systems, n, like) for n in (50, 200, 1000))]
+        for systems, like in ((5, 0.5), (12, 0.5), (12, 0.9))
+    )
+    head = ["systems", "correlation of their true means", "50 queries", "200 queries", "1,000 queries"]
+    table("τ-b of the systems' means: coverage (%)", head, rows)
+
+
 def show_predicted(trials: int, resamples: int, seed: int) -> None:
     rows = []
     for kind in ("mean", "difference"):
@@ -491,6 +514,7 @@ SECTIONS: dict[str, Callable[[int, int, int], None]] = {
     "pooled": lambda *given: show_correlated("pooled", *given),
     "within": lambda *given: show_correlated("within", *given),
     "easy": show_easy,
+    "systems": show_systems,
     "predicted": show_predicted,
     "speed": show_speed,
 }
