@@ -51,6 +51,7 @@ def people(run: Run) -> Shown:
     shares = {reason: (answers, share) for reason, answers, share in steps.rows}
     rows = [(step, MEANINGS[step], *shares[reason]) for step, reason in STEPS.items()]
     yield "steps", str(table(("step", "meaning", "answers", "correct by people"), rows, "llrr"))
+    yield "undecided", f"{100 * float(shares['undecided'][1]):.0f} %"
     yield "missed", f"{100 * float(shares['wrong'][1]):.0f} %"
     for name, answers, accuracy, kappa in development(graders):
         yield f"{name}-answers", answers
