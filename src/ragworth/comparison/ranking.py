@@ -1,8 +1,9 @@
 """Which systems may be ranked by a metric or an outcome, and in which order.
 
 Whoever has the fewest values can have the highest mean by chance, or because only easy questions were decided. So a
-system is ranked only if at least half of the questions that it was asked have a value, by the questions that all ranked
-systems share. Every ranking, and every claim that one system is better than another, goes by :func:`rank`.
+system is ranked only if at least half of the questions that it was asked have a value. Systems are ranked by the
+questions that have a value for all of these, and only if that is at least half of what each of them was asked. Every
+ranking goes by :func:`rank`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ class RankedSystems(NamedTuple):
 
     Attributes
     ----------
-    order: empty if fewer than two have enough values, or if those share no question.
+    order: empty if fewer than two have enough values, or if those share too few questions.
     enough: systems with a value for at least half of their questions.
     decided, asked: by system, questions with a value, and all that it was asked.
     shared: the questions with a value for each of ``enough``.
@@ -54,7 +55,8 @@ def rank_matrix(matrix: ScoreMatrix) -> RankedSystems:
     enough = [system for system, n in decided.items() if n and 2 * n >= matrix.asked[system]]
     values = matrix.values[:, [matrix.systems.index(system) for system in enough]]
     shared = ~np.isnan(values).any(axis=1)
-    order = _by_mean(matrix.metric, enough, values[shared]) if len(enough) > 1 and shared.any() else []
+    most = max((matrix.asked[system] for system in enough), default=0)
+    order = _by_mean(matrix.metric, enough, values[shared]) if len(enough) > 1 and 2 * shared.sum() >= most else []
     return RankedSystems(order, enough, decided, matrix.asked, matrix.queries.filter(pl.Series(shared)).to_list())
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
+import pytest
 
 import ragworth
 from ragworth.answer_outcomes import grader_of
@@ -49,24 +50,24 @@ def overview(aspects: Mapping[str, Mapping[str, Grades]]) -> AnswerOverview:
 
 
 def test_systems_with_different_questions_are_ranked_by_those_they_share() -> None:
-    """On all its questions b has more right answers; of the six that both have, a has six and b two."""
-    a = [-1.0] * 8 + [1.0] * 6 + [None] * 6
-    b = [None] * 8 + [1.0] * 2 + [-1.0] * 4 + [1.0] * 6
+    """On its own questions b has more right answers; of the eleven that both have, a has all and b seven."""
+    a = [-1.0] * 10 + [1.0] * 11 + [None]
+    b = [None] * 10 + [1.0] * 7 + [-1.0] * 4 + [None]
     found = overview({"grade": {"b": b, "a": a}})
     assert [each.system for each in found.standings] == ["a", "b"]
     assert found.headline.startswith("a ")
-    assert "the 6 of 20 questions that have a grade for both" in found.headline
+    assert "the 11 of 22 questions that have a grade for both" in found.headline
     assert found.standings[0].sentence.startswith(
-        "a: 100 % correct by text comparison on the 6 shared questions (95 % interval "
+        "a: 100 % correct by text comparison on the 11 shared questions (95 % interval "
     )
-    assert "; 43 % on its own questions (of the 14 decided of 20 asked" in found.standings[0].sentence
+    assert "; 52 % on its own questions (of the 21 decided of 22 asked" in found.standings[0].sentence
     assert found.ranking.ranked.order == ["a", "b"]
     table = outcome_table(found)
     assert table.caption == "Answers, ordered by correct (shared)"
-    assert [row[2][0] for row in table.rows] == ["100 %", "33 %"]  # type: ignore[index]
+    assert [row[2][0] for row in table.rows] == ["100 %", "64 %"]  # type: ignore[index]
     assert found.ranking.tested == "the two systems"
     assert answer_table(found)["correct (shared)"].str.starts_with("100 %").to_list() == [True, False]
-    assert "over the 6 questions that both have" in found.standings[1].sentence
+    assert "over the 11 questions that both have" in found.standings[1].sentence
     assert "different questions" in found.notes[0]
 
 
@@ -94,11 +95,25 @@ def test_a_system_with_few_grades_does_not_lead() -> None:
     assert "would be detected" not in found.standings[-1].sentence  # it would be more than 100 points
 
 
-def test_systems_without_a_common_question_are_not_ranked() -> None:
-    found = overview({"grade": {"a": [1.0] * 10 + [None] * 10, "b": [None] * 10 + [-1.0] * 10}})
-    reason = "The systems can't be ranked: no question has a value of correct for all of them. "
-    assert found.headline.startswith(reason)
+@pytest.mark.parametrize("shared", [0, 1, 9])
+def test_systems_with_few_common_questions_are_not_ranked(shared: int) -> None:
+    """Each has a grade for half of its questions or more, but fewer than half have one for both."""
+    found = overview({"grade": {"a": [1.0] * 10 + [None] * 10, "b": [None] * (10 - shared) + [-1.0] * (10 + shared)}})
+    assert found.headline.startswith(
+        f"The systems can't be ranked: only {shared} of 20 questions have a value of correct for all systems (a 10 of "
+        f"20, b {10 + shared} of 20). To decide more, let a model judge the answers"
+    )
     assert not found.ranking.versus
+    assert answer_record(found, "out")["ranking"] == []
+    assert found.standings[0].group == "–" and outcome_table(found).caption == "Answers, not ranked"
+
+
+def test_a_system_that_was_asked_few_questions_does_not_decide_on_which_the_others_are_ranked() -> None:
+    found = overview({"grade": {"a": [1.0] * 20, "b": [1.0] * 15 + [-1.0] * 5, "c": [1.0] * 4}})
+    assert found.headline.startswith(
+        "The systems can't be ranked: only 4 of 20 questions have a value of correct for all systems (a 20 of 20, b 20 "
+        "of 20, c 4 of 4); leave out systems to have more. "
+    )
 
 
 def test_systems_with_few_grades_are_not_ranked_and_the_headline_says_what_to_do() -> None:

@@ -117,9 +117,14 @@ class Ranking(NamedTuple):
 
     @property
     def unranked(self) -> str:
-        """Why fewer than two systems are ranked."""
-        if len(self.ranked.enough) > 1:
-            return f"no question has a value of {self.metric} for all of them"
+        """Why fewer than two systems are ranked, and what helps."""
+        if len(enough := self.ranked.enough) > 1:
+            every = "all systems" if len(enough) == len(self.order) else "all that have enough"
+            counts = format_list([f"{system} {self.ranked.counts(system)}" for system in enough], 6)
+            most = max(self.ranked.asked[system] for system in enough)
+            shared = f"only {len(self.ranked.shared):,} of {format_count(most, 'question')} have"
+            fewer = "; leave out systems to have more" if len(enough) > 2 else ""
+            return f"{shared} a value of {self.metric} for {every} ({counts}){fewer}"
         few = [system for system in self.order if system not in self.ranked.enough]
         counts = format_list([f"{system} {self.ranked.counts(system)}" for system in few], 6)
         return f"fewer than half of the questions have a value of {self.metric} ({counts})"
