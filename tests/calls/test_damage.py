@@ -100,6 +100,9 @@ ANSWERS: dict[str, tuple[Request, str]] = {
     "numbers for tokens": (SCORED, "[USAGE,[5],[-1.0],null,null,null]"),
     "labels that sum to 2": (question(1), '[USAGE,"first-token",[1.0,1.0]]'),
     "a number for the estimator": (question(1), "[USAGE,5,[0.5,0.5]]"),
+    "a truth value for a probability": (question(1), '[USAGE,"first-token",[true,0.0]]'),
+    "truth values for bounds": (question(1), '[USAGE,"first-token",[1.0,0.0],[true,false],[1.0,0.0]]'),
+    "a truth value for a log-probability": (SCORED, '[USAGE,["b"],[false],null,null,null]'),
     "no bounds": (question(1), '[USAGE,"first-token",[0.5,0.5],[0.5,0.5]]'),
 }
 

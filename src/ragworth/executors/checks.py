@@ -55,7 +55,7 @@ def _find_problem(request: Request | None, response: Response) -> str:
 
 def _find_choice_problem(request: Choose | None, chosen: Chosen) -> str:
     probabilities, low, high, estimator, _ = chosen
-    if not isinstance(estimator, str):
+    if not isinstance(estimator, str) or any(bool in map(type, part) for part in (probabilities, low, high)):
         return TYPE_PROBLEM
     if not len(probabilities) == len(low) == len(high) == len(request.labels if request else probabilities):
         return LENGTH_PROBLEM
@@ -85,7 +85,8 @@ def _find_text_problem(request: Generate | None, generated: Generated) -> str:
 
 def _find_trace_problem(trace: Trace) -> str:
     tokens, logprobs, entropies, bounds, ids = trace
-    if not all(isinstance(token, str) for token in tokens):
+    numbers = (logprobs, entropies or (), *(bounds or ()), ids or ())
+    if not all(isinstance(token, str) for token in tokens) or any(bool in map(type, part) for part in numbers):
         return TYPE_PROBLEM
     columns: Iterable[Sized | None] = (logprobs, entropies, bounds, ids)
     if any(column is not None and len(column) != len(tokens) for column in columns):
