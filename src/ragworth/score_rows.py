@@ -146,11 +146,18 @@ def rows_of_aspect(results: Results, aspect: str, metrics: Sequence[str] = (), n
 
 
 def with_partial_grades(results: Results) -> Results:
-    """The same results with `PARTIAL_GRADE` as another outcome, for contexts with one answer."""
-    graded = results.outcomes_of(GRADE).filter(pl.col("value").is_in([1.0, 0.0, -1.0]))
-    if results.outcomes is None or results.judgments is None or not graded.height:
+    """The same results with `PARTIAL_GRADE` as another outcome, for contexts with one answer.
+
+    A query without a relevance label has no such grade: whether its contexts have a relevant passage isn't known.
+    """
+    if results.outcomes is None or results.judgments is None:
         return results
-    relevant = results.judgments.of("relevance").filter(pl.col("value") >= 1).select("query", "passage")
+    labels = results.judgments.of("relevance").filter(pl.col("value").is_not_null())
+    graded = results.outcomes_of(GRADE).filter(pl.col("value").is_in([1.0, 0.0, -1.0]))
+    graded = graded.join(labels, on="query", how="semi", maintain_order="left")
+    if not graded.height:
+        return results
+    relevant = labels.filter(pl.col("value") >= 1).select("query", "passage")
     shown = results.contexts.frame.join(relevant, on=["query", "passage"], how="semi")
     hits = shown.select("system", "query", pl.lit(True).alias("hit")).unique()
     half = (pl.col("value") == 1.0) & pl.col("hit").is_null()

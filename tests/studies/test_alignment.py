@@ -16,6 +16,7 @@ from benchmarks.simulated_reader import Reader, collection
 from scipy import stats
 
 import ragworth
+from ragworth.collection import Collection
 from ragworth.errors import InputError
 from ragworth.formats.theta import Theta
 from ragworth.llm.contract import Generate, Request
@@ -25,10 +26,12 @@ from ragworth.report.page.prediction import outcome_predictions
 from ragworth.results import Results
 from ragworth.retrieval.candidates import Candidates
 from ragworth.retrieval.context_sampling import draw_contexts
-from ragworth.score_rows import ScoreRows, rows_of
+from ragworth.score_rows import ScoreRows, rows_of, with_partial_grades
 from ragworth.stats.estimate import Estimate, Resampling
+from ragworth.studies.contract import Case
+from ragworth.studies.contrast import arm_rows, read_grid
 from ragworth.studies.run import plan_study
-from ragworth.tables import Outcomes, Scores
+from ragworth.tables import Contexts, Judgments, Outcomes, Scores
 from tests.studies import planted
 from tests.studies.conftest import Opened
 from tests.studies.planted import grades
@@ -255,6 +258,26 @@ def test_the_papers_half_grade_stands_beside_the_plain_one_and_in_no_sentence(tm
     assert "with grade(partial)" not in by_metric(plain)["P@5"]
     with pytest.raises(InputError, match="contains the labels"):
         rows_of(found.cases[0].results, "grade(partial)")
+
+
+def test_a_query_without_labels_has_no_half_grade() -> None:
+    rows = [(query, "p", 1, 1.0) for query in ("found", "missed", "unlabelled", "unjudged")]
+    contexts = Contexts(pl.DataFrame(rows, schema=["query", "passage", "rank", "score"], orient="row"), system="a")
+    labels = [
+        {"query": "found", "passage": "p", "aspect": "relevance", "value": 1.0, "status": "ok"},
+        {"query": "missed", "passage": "other", "aspect": "relevance", "value": 1.0, "status": "ok"},
+        {"query": "unlabelled", "passage": "p", "aspect": "abstention", "value": 0.0, "status": "ok"},
+        {"query": "unjudged", "passage": "p", "aspect": "relevance", "value": None, "status": "timeout"},
+    ]
+    right = [{"system": "a", "query": row[0], "aspect": "grade", "value": 1.0} for row in rows]
+    tables = (Judgments(pl.DataFrame(labels)), None, None, Outcomes(pl.DataFrame(right)))
+    results = Results(Collection(), contexts, *tables, Scores.trusted(pl.DataFrame(schema=Scores.schema)))
+    halved = with_partial_grades(results)
+    partial = halved.outcomes_of("grade(partial)").select("query", "value").rows()
+    assert partial == [("found", 1.0), ("missed", 0.5)]
+    grid = read_grid(Case("case", halved, pl.DataFrame()), ["a"], None)
+    (row,) = arm_rows(grid, "arm", Resampling())
+    assert (row["grade"], row["grade(partial)"], row["queries"]) == (1.0, 0.75, 4)
 
 
 def test_what_is_lacking_is_refused_before_anything_is_asked(tmp_path: Path, opened: Opened) -> None:

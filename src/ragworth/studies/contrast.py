@@ -130,8 +130,9 @@ def read_grid(case: Case, arms: Sequence[str], wanted: str | None) -> OutcomeGri
         found = f"{case.name}: none of {len(asked):,} queries has an outcome {aspect!r} in every context"
         raise InputError(found, remedy=NO_GRADES_REMEDY)
     queries = list(compress(asked, there))
-    halved = case.results.outcomes_of(PARTIAL_GRADE) if aspect == GRADE else pl.DataFrame()
-    partial = matrix(halved, arms, queries) if halved.height else None
+    partial = matrix(case.results.outcomes_of(PARTIAL_GRADE), arms, queries) if aspect == GRADE else None
+    if partial is not None and np.isnan(partial).all():
+        partial = None
     return OutcomeGrid(list(arms), queries, values[there], aspect, case.clusters(queries), partial)
 
 
@@ -140,7 +141,7 @@ def arm_rows(
 ) -> list[dict[str, object]]:
     """A row for each arm: for grades the share of each kind, otherwise the mean, with its interval.
 
-    If the protocol has `PARTIAL_GRADE`, its mean stands beside that of the grade.
+    If the protocol has `PARTIAL_GRADE`, its mean stands beside that of the grade, over the queries that have both.
 
     ``shown`` is what stands for the arms in the column ``label``; by default their names.
     """
@@ -151,7 +152,8 @@ def arm_rows(
         turns = {"conversations": mean.clusters} if mean.clusters is not None else {}
         row |= {"low": mean.low, "high": mean.high, "queries": mean.n, **turns}
         if grid.partial is not None:
-            row |= {GRADE: float(grid.values[:, at].mean()), PARTIAL_GRADE: float(np.nanmean(grid.partial[:, at]))}
+            partial = grid.partial[:, at]
+            row |= {GRADE: float(grid.values[~np.isnan(partial), at].mean()), PARTIAL_GRADE: float(np.nanmean(partial))}
         rows.append(row)
     return rows
 
