@@ -308,6 +308,22 @@ def test_files_of_one_name_give_results_the_names_of_their_folders(tmp_path: Pat
     assert alone.path(alone.results) == tmp_path / "v1.0" / "eval_results-results"
 
 
+@pytest.mark.parametrize("inner", ["", "eval_results"])
+def test_files_of_one_name_give_systems_the_names_of_their_folders(inner: str, tmp_path: Path) -> None:
+    (tmp_path / "qrels.txt").write_text("q1 0 p 1\n")
+    files = [tmp_path / system / inner / "eval_results.jsonl" for system in ("r1", "r2", "r3")]
+    for file in files:
+        file.parent.mkdir(parents=True)
+        row = {"id": "q1", "question": "Who?", "contexts": [{"id": "p", "text": "Ann built it."}], "response": "Ann"}
+        file.write_text(json.dumps(row))
+    space = open_source([*files, tmp_path / "qrels.txt"]).workspace
+    assert list(space.systems) == ["r1", "r2", "r3"]
+    assert space.path(space.results).name == "r1-r2-r3-etc-results"
+    assert space.path(open_source(files).workspace.results).name == "r1-r2-r3-results"
+    if not inner:  # a folder is searched two levels deep
+        assert list(open_source([tmp_path]).workspace.systems) == ["r1", "r2", "r3"]
+
+
 @pytest.mark.parametrize("form", ["native", "log", "list"])
 @pytest.mark.parametrize("passage", ["Ann built it.", "Ann built it. " * 900])  # of more than a megabyte in all
 def test_a_column_that_only_later_records_have_is_mapped(form: str, passage: str, tmp_path: Path) -> None:

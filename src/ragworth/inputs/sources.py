@@ -109,7 +109,8 @@ def _open_files(files: Sequence[Path], columns: Mapping[str, str] | None, output
             remedy += ", or evaluate them alone; if they are parts of one log, join them in one file"
         raise InputError("not every file can be used", more=tuple(plan.unused), remedy=remedy)
     _check_found(plan, files[0])
-    names = _distinct_names(files, folder)
+    paths = [path.absolute().relative_to(folder).as_posix() for path in files]
+    names = list(dict.fromkeys(plan.file_names.get(path, run_name(path)).replace("/", "-") for path in paths))
     home = files[0].absolute().parent / f"{'-'.join(names[:3])}{'-etc' if len(names) > 3 else ''}-results"
     if not (output.results and output.store and output.cache):
         refuse_links(home, home.parent, "name another place: --results DIR --store FILE --cache DIR")
@@ -117,15 +118,6 @@ def _open_files(files: Sequence[Path], columns: Mapping[str, str] | None, output
         output.results or home, output.store or home / "calls.sqlite", output.cache or home / ".ragworth"
     )
     return Source(_workspace(plan, folder, where, format_list(names, 3)), plan)
-
-
-def _distinct_names(files: Sequence[Path], folder: Path) -> list[str]:
-    """What files are called; files of the same name in several folders are called after these."""
-    names = list(dict.fromkeys(run_name(path) for path in files))
-    if len(names) == len(files):
-        return names
-    parts = [path.absolute().relative_to(folder).parts for path in files]
-    return list(dict.fromkeys(part[0] if len(part) > 1 else run_name(part[0]) for part in parts))
 
 
 def _recognise(file: CandidateFile, scratch: Path, columns: Mapping[str, str] | None) -> list[RecognisedFile]:

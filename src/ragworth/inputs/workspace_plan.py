@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TypeAlias
@@ -53,6 +53,9 @@ class WorkspacePlan:
     unused: list[str] = field(default_factory=list)
     lacking: list[str] = field(default_factory=list)
 
+    file_names: dict[str, str] = field(default_factory=dict)
+    """What each run or log is called, by its path."""
+
     systems_known: bool = False
     """Whether there is a system to evaluate."""
 
@@ -62,6 +65,22 @@ class WorkspacePlan:
 
 OTHER_QUERIES = "none of its queries is among those that are evaluated"
 BY_TEXT = ": to go by their texts, map the ids to them, such as --map query=question"
+
+
+def distinct_names(paths: Sequence[str]) -> list[str]:
+    """Return names of runs or logs: those of their files, or of the first folders that differ if some are the same."""
+    names = [run_name(path) for path in paths]
+    if len(set(names)) == len(names):
+        return names
+    folders = [PurePosixPath(path).parts[:-1] for path in paths]
+    for level in zip(*folders, strict=False):
+        if len(set(level)) == len(paths):
+            return list(level)
+    for at, places in enumerate(folders):
+        for place in reversed(places):
+            if names[at] in names[:at]:
+                names[at] = f"{place}/{names[at]}"
+    return names
 
 
 def plan_workspace(files: list[RecognisedFile], beir: list[BeirFolder]) -> WorkspacePlan:
@@ -168,6 +187,8 @@ class _WorkspacePlanner:
         if self.queries is None:  # logs with most queries first: they say what the evaluation is about
             runs.sort(key=lambda each: -each.texts.queries["query"].n_unique())
         several: list[str] = []
+        paths = list(dict.fromkeys(each.name for each in runs))
+        self.plan.file_names = dict(zip(paths, distinct_names(paths), strict=True))
         for each in runs:
             names = each.systems
             if len(names) > 1 and (taken := self.names & set(names)):
@@ -210,9 +231,7 @@ class _WorkspacePlanner:
     def _named(self, each: RecognisedFile, own: str) -> str:
         """A name for the system of a file that no other has: its own in a log that names it, or after the file."""
         places = PurePosixPath(each.name).parts[:-1]
-        name = run_name(each.name)
-        if self._names_systems(each):
-            name = own
+        name = own if self._names_systems(each) else self.plan.file_names[each.name]
         for place in reversed(places):
             if name not in self.names | {EVERY_SYSTEM}:
                 break
