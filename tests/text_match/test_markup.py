@@ -141,5 +141,7 @@ def test_odd_texts_end_in_time(text: str) -> None:
 def test_the_beginning_of_a_long_answer_is_read() -> None:
     grade = grade_short_answer("It was Paris. " + "Many books say so. " * 1000, ["Paris"])
     assert (grade.label, grade.why) == ("correct", "contains 'Paris'; only the first 10,000 characters were read")
+    grade = grade_short_answer("x " * 6_000 + "Paris", ["Paris"])
+    assert grade.label == "undecided"
     thought = "<think>" + "It may be Lyon. " * 2000 + "</think>"
     assert grade_short_answer(f"{thought} It was Paris.", ["Paris"]).why == "contains 'Paris'"

@@ -198,6 +198,38 @@ ANSWER = [
 ]
 
 
+REVENUE = "What was the net revenue in FY2022?"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "The excerpt fails to state FY2022; 2021 was $4.3 million.",
+        "Net revenue for FY2022: N/A (only 2021: $4.3 million).",
+        "There was no FY2022 figure among the 12 tables.",
+        "No relevant figures appear in pages 1-12.",
+        "Data for this year is absent: only 2021 ($4.3 million) is shown.",
+        "Hmm, none of the 4 documents talks about 2022, just 2021 ($4.3 million).",
+        "Regrettably the passages omit FY2022. In 2021 it was $4.3 million.",
+        "Based on the excerpts, FY2022 can't be given. In 2021 it was $4.3 million.",
+    ],
+)
+def test_what_is_said_of_the_sources_is_not_wrong(answer: str) -> None:
+    assert grade_short_answer(answer, ["$5.1 million"], question=REVENUE).label in ("abstained", "undecided")
+
+
+@pytest.mark.parametrize(
+    ("question", "accepted", "answer"),
+    [
+        (REVENUE, "$5.1 million", "According to the report, it was $4.3 million."),
+        ("Which table lists revenue?", "Note 4", "Table 2 does."),
+        ("Did sales decline?", "No", "Yes, the report shows a decline."),
+    ],
+)
+def test_an_answer_from_a_source_may_be_wrong(question: str, accepted: str, answer: str) -> None:
+    assert grade_short_answer(answer, [accepted], question=question).label == "wrong"
+
+
 @pytest.mark.parametrize("case", DECLINE)
 def test_a_refusal_with_numbers_or_lists_is_not_wrong(case: Case) -> None:
     assert grade_short_answer(case.answer, [case.accepted], question=case.question).label in ("abstained", "undecided")

@@ -17,7 +17,13 @@ from ragworth.errors import quote_short
 from ragworth.text_match.matching import has_parts, match_answer, may_contain, to_matchable
 from ragworth.text_match.negation import is_denied
 from ragworth.text_match.normalise import fold_accents
-from ragworth.text_match.polarity import StatedPolarity, asks_polarity, restated_polarity, text_polarity
+from ragworth.text_match.polarity import (
+    StatedPolarity,
+    adds_words,
+    asks_polarity,
+    restated_polarity,
+    text_polarity,
+)
 from ragworth.text_match.quantities import Quantity, QuestionHints
 from ragworth.text_match.quantity_match import QuantityFinding, compare, find_quantities
 from ragworth.text_match.text_facts import QuestionFacts, TextFacts, read_answer
@@ -99,8 +105,9 @@ def _judge_polarity(
 def _judge_implied(
     text: TextFacts, wanted: TextFacts, findings: Sequence[QuantityFinding], question: QuestionFacts
 ) -> FactVerdict | None:
-    """The verdict by yes or no, if an answer restates or denies a question: "Dental work is covered."."""
-    meant = restated_polarity(wanted.raw, question.raw) if asks_polarity(question.raw) else None
+    """The verdict by yes or no, if an answer only restates or denies a question: "Dental work is covered."."""
+    only = asks_polarity(question.raw) and not adds_words(wanted.raw, question.raw)
+    meant = restated_polarity(wanted.raw, question.raw) if only else None
     said = text_polarity(text.raw, question.raw, "") if meant is not None else None
     if said is None:
         return None

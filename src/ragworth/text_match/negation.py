@@ -15,20 +15,6 @@ NEGATIONS = frozenset(_NEGATION_WORDS.split())
 BEFORE, AFTER = 4, 2
 """How many words before an answer, and after it, a negation denies it: "not in the city of Paris", "Paris is not"."""
 
-_INFORMATION_WORDS = """
-information context data details access answer determine tell know find found see calculate compute provide provided
-give given state stated mention mentioned report reported include included contain contained specify specified list
-listed show shown disclose disclosed available say
-"""
-_INFORMATION = frozenset(_INFORMATION_WORDS.split())
-"""Words that say after a negation that an answer isn't known: "haven't provided", "unable to compute"."""
-WITHIN = 5
-"""How many words after a negation they stand."""
-_CONTRASTS = frozenset(("but", "however", "instead", "nevertheless", "though"))
-MAX_SENTENCES = 2
-"""Sentences at the beginning of a text that may decline."""
-
-_SENTENCE_ENDS = frozenset(".!?\n。！？")
 _CLAUSE_ENDS = frozenset((*",;:.!?\n–—()，、；：。！？", "but"))
 
 
@@ -50,18 +36,6 @@ def is_denied(tokens: Sequence[str], answer: frozenset[str]) -> bool:
         if token in answer
         for other in negations
     )
-
-
-def may_decline(tokens: Sequence[str]) -> bool:
-    """Whether a text begins by denying that something is known, and doesn't answer after a "but"."""
-    sentences, denied = 0, False
-    for place, token in enumerate(tokens):
-        if denied and token in _CONTRASTS:
-            return False
-        sentences += token in _SENTENCE_ENDS
-        if token in NEGATIONS and sentences < MAX_SENTENCES:
-            denied = denied or not _INFORMATION.isdisjoint(tokens[place + 1 : place + 1 + WITHIN])
-    return denied
 
 
 def _clauses(tokens: Sequence[str]) -> list[list[str]]:

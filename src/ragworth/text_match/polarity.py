@@ -116,6 +116,12 @@ def asks_polarity(question: str) -> bool:
     return _ASKS.search(question) is not None
 
 
+def adds_words(text: str, question: str) -> bool:
+    """Whether a text has content that a question lacks: "built by Roebling" for "built by Eiffel?"."""
+    added = _content(canonical_words(text)).keys() - _content(canonical_words(question)).keys()
+    return not added <= set(map(_stem, NEGATIONS))
+
+
 def restated_polarity(text: str, question: str) -> bool | None:
     """Whether a text restates (True) or denies (False) what a question asks, in its first two sentences."""
     text, question = _NON.sub("non", text), _NON.sub("non", question)

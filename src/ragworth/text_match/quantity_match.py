@@ -231,9 +231,12 @@ def _in_base(quantity: Quantity, unit: Unit | None) -> float:
 def _compare_numbers(wanted: Quantity, said: Quantity, hints: QuestionHints) -> Comparison:
     if not wanted.units and hints.units and not wanted.noun:
         if _PERCENT in hints.units and abs(wanted.value) <= _MAX_SHARE:
-            # "0.654" may be a share or a percentage, even if the question asks for percent.
-            both = {_compare_plain(each, said) for each in (wanted, wanted._replace(units=hints.units))}
-            return next((each for each in _BEST if each in both), "incomparable")
+            # "0.654" may be a share or a percentage, even if the question asks for percent. So may a bare number.
+            bare = not said.units and not said.noun
+            pairs = [(wanted, said), (wanted._replace(units=hints.units), said)]
+            pairs += [(wanted, said._replace(units=hints.units))] if bare else []
+            readings = {_compare_plain(*pair) for pair in pairs}
+            return next((each for each in _BEST if each in readings), "incomparable")
         wanted = wanted._replace(units=hints.units)
     if hints.magnitude != 1 and not wanted.scaled and all(unit.is_money for unit in wanted.units):
         wanted = _magnified(wanted, hints.magnitude)

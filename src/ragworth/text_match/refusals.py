@@ -12,6 +12,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ragworth.text_match.markup import MAX_TEXT, unwrapped, without_markup
+from ragworth.text_match.negation import NEGATIONS
+from ragworth.text_match.normalise import canonical_words
 from ragworth.text_match.refusal_phrases import (
     RefusalPatterns,
     normalise_for_phrases,
@@ -33,6 +35,13 @@ _CONCEDES = re.compile(
 )
 _BECAUSE = re.compile(r"\w\W+because\b")
 """After a clause that answers: "The claim was denied because the receipt was not provided."."""
+_SOURCE = re.compile(
+    r"\b(passage|document|excerpt|text|context|table|filing|statement|data|page|report|source|information|article|n/a)s?\b"
+)
+_CREDITS = re.compile(r"\b(?:according to|based (?:up)?on)(?: \w+){1,4}")
+"""What an answer comes from, which doesn't say that it is lacking: "according to the report"."""
+SOURCE_SENTENCES = 2
+"""Sentences at the beginning of an answer in which it may say that its sources don't answer."""
 _EDGES = " \t\r\n.,;:!?\"'`*_()[]{}<>“”‘’«»「」。，！？、।؟-–—"
 
 
@@ -64,6 +73,14 @@ def find_refusal(text: str, phrases: Sequence[str] = ()) -> RefusalMatch | None:
     if whole.removeprefix("answer").strip(_EDGES) in refusal_patterns().labels:
         return RefusalMatch(text.strip(), "label")
     return _by_sentence(seen, [phrase for phrase in own if phrase])
+
+
+def tells_of_sources(text: str, question: str) -> bool:
+    """Whether an answer begins by telling of passages, which the question doesn't: "The excerpt omits 2022."."""
+    said = " ".join(_SENTENCE.findall(normalise_for_phrases(text))[:SOURCE_SENTENCES])
+    asked = set(_SOURCE.findall(normalise_for_phrases(question)))
+    denied = not NEGATIONS.isdisjoint(canonical_words(said))
+    return not asked.issuperset(_SOURCE.findall(said if denied else _CREDITS.sub(" ", said)))
 
 
 def _by_sentence(seen: str, own: list[str]) -> RefusalMatch | None:

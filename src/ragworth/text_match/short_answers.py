@@ -18,10 +18,10 @@ from ragworth.text_match.answer_verdict import judge_answer
 from ragworth.text_match.citations import without_footnotes, without_marks
 from ragworth.text_match.markup import MAX_TEXT, names_markup, unwrapped, without_markup
 from ragworth.text_match.matching import LITTLE_WORDS, stem_of, to_matchable
-from ragworth.text_match.negation import NEGATIONS, may_decline
+from ragworth.text_match.negation import NEGATIONS
 from ragworth.text_match.normalise import canonical_words, singular
 from ragworth.text_match.overlap import require_accepted
-from ragworth.text_match.refusals import RefusalMatch, find_refusal
+from ragworth.text_match.refusals import RefusalMatch, find_refusal, tells_of_sources
 from ragworth.text_match.text_facts import QuestionFacts, TextFacts, read_answer, read_question
 
 _NOTHING = ("none", "nil", "null", "na")
@@ -76,7 +76,8 @@ def grade_short_answer(
     grade = _grade(said, [answer[:MAX_TEXT] for answer in accepted], question[:MAX_TEXT], phrases, same)
     if len(said) < MAX_TEXT:
         return grade
-    return grade._replace(why=f"{grade.why}; only the first {MAX_TEXT:,} characters were read")
+    label: GradeLabel = "undecided" if grade.label == "wrong" else grade.label
+    return ShortAnswerGrade(label, f"{grade.why}; only the first {MAX_TEXT:,} characters were read")
 
 
 def _grade(text: str, accepted: Sequence[str], question: str, phrases: Sequence[str], same: bool) -> ShortAnswerGrade:
@@ -124,8 +125,8 @@ def _grade(text: str, accepted: Sequence[str], question: str, phrases: Sequence[
             return ShortAnswerGrade(
                 "undecided", f"has {quote_short(given)} only in a citation or as the number of an item"
             )
-    if may_decline(facts.tokens):
-        return ShortAnswerGrade("undecided", "may say that the answer isn't known")
+    if facts.polarity is None and tells_of_sources(plain, question):
+        return ShortAnswerGrade("undecided", "tells of its sources, and may say that they don't answer")
     return ShortAnswerGrade("wrong", against or f"gives none of the accepted answers ({len(accepted)})")
 
 
