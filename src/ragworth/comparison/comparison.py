@@ -64,9 +64,10 @@ class Comparison(NamedTuple):
         """Rows in which a system may be worse for all we know.
 
         It has far fewer values than its baseline, or both have a value for less than half of the baseline's queries.
+        If both have no value for any query, :meth:`worse` raises an error.
         """
         few = (pl.col("n_system") < LEAST_SHARE * pl.col("n_baseline")) | (2 * pl.col("n") < pl.col("n_baseline"))
-        return self.differences.filter((pl.col("metric") == metric) & few)
+        return self.differences.filter((pl.col("metric") == metric) & few & (pl.col("n") > 0))
 
     def worse(self, metric: str, alpha: float = 0.05) -> pl.DataFrame:
         """Rows in which a system is significantly worse than its baseline by this metric.

@@ -9,13 +9,14 @@ import polars as pl
 
 from ragworth.comparison.metric_range import Floats
 from ragworth.metrics.ground_truth import query_numbers
+from ragworth.metrics.scoring_job import LEFT_OUT
 from ragworth.tables import Scores
 
 
 class ScoreMatrix(NamedTuple):
     """One metric's values, queries × systems; NaN if missing.
 
-    ``asked`` counts the rows of each system, also those without a value.
+    ``asked`` counts the rows of each system, also those without a value, but none of queries that its run left out.
     """
 
     metric: str
@@ -41,6 +42,7 @@ def score_matrices(scores: Scores) -> list[ScoreMatrix]:
         values = np.full((len(queries), len(systems)), np.nan)
         at = query_numbers(part["query"], queries), query_numbers(part["system"], systems)
         values[at] = part["value"].fill_null(float("nan")).to_numpy()
-        asked = np.bincount(at[1], minlength=len(systems)).tolist()
+        was_asked = part["status"].ne_missing(LEFT_OUT).to_numpy()
+        asked = np.bincount(at[1][was_asked], minlength=len(systems)).tolist()
         result.append(ScoreMatrix(metric, queries, systems.to_list(), values, dict(zip(systems, asked, strict=True))))
     return result
