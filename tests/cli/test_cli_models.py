@@ -310,7 +310,7 @@ BAD: dict[str, tuple[Callable[[Desk], Result], list[str]]] = {
     "csv-missing": (lambda desk: desk.ask(rows="none.csv"), ["none.csv"]),
     "rows-no-json": (edited('{"passage": "a", "query": "b"}\n{"passage":\n'), ["rows.jsonl", "line 2"]),
     "rows-no-object": (edited("[1, 2]\n"), ["rows.jsonl", "line 1", "not a JSON object"]),
-    "rows-nan": (edited('{"passage": "a", "query": NaN}\n'), ["rows.jsonl", "line 1", "NaN"]),
+    "rows-nan": (edited('{"passage": "a", "query": NaN}\n'), ["rows.jsonl", "row 1", "'query'"]),
     "rows-no-utf8": (edited(b'{"passage": "\xff", "query": "b"}\n'), ["rows.jsonl"]),
     "rows-no-parquet": (edited("nonsense", "rows.parquet"), ["rows.parquet"]),
     "rows-unknown-kind": (edited("nonsense", "rows.xlsx"), ["rows.xlsx", "JSONL, CSV, TSV or Parquet"]),

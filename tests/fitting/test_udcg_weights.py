@@ -166,7 +166,7 @@ def test_a_query_of_two_tables_counts_once() -> None:
     apart = [within_query_correlations(each.values, each.outcome, each.query, **facts) for each in rows]
     for each, wanted in zip(rows, apart, strict=True):
         shared = SharedQueryCorrelations(each.values, each, **facts)
-        assert shared.means() == wanted
+        assert shared.means() == [one._replace(p=None) for one in wanted]
         assert shared.gap(0, 1) == within_query_gaps(each.values, each.outcome, each.query, pairs=[(0, 1)], **facts)[0]
     found = SharedQueryCorrelations(both.values, both, **facts).means()[0]
     mine = [query_correlations(each.values, each.outcome, each.query).values[:, 0] for each in rows]

@@ -32,7 +32,7 @@ def write_logs(folder: Path, labels: str) -> Path:
 
 
 def check(path: Path, *options: str) -> str:
-    found = CliRunner().invoke(main, ["check", str(path), *options])
+    found = CliRunner().invoke(main, ["check", str(path), "--model", "none", *options])
     assert found.exit_code == 0, found.output
     return found.output
 
@@ -291,7 +291,7 @@ def test_a_long_file_of_few_queries_is_not_said_to_have_many(tmp_path: Path) -> 
         for n in range(12)
     ]
     (tmp_path / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    output = check(tmp_path / "log.jsonl", "--model", "none")
+    output = check(tmp_path / "log.jsonl")
     assert "a long file may have many queries: at most the first 2,000 are compared" in output
 
 
@@ -333,6 +333,6 @@ def test_a_column_that_only_later_records_have_is_mapped(form: str, passage: str
     rows += [{**row, "query": f"{row['query']} When?", "stars": n} for n, row in enumerate(rows[:10])]
     path = tmp_path / ("log.json" if form == "list" else "log.jsonl")
     path.write_text(json.dumps(rows) if form == "list" else "".join(json.dumps(row) + "\n" for row in rows))
-    assert "10 given grades" in check(path, "--map", "stars=stars", "--model", "none")
+    assert "10 given grades" in check(path, "--map", "stars=stars")
     with pytest.raises(InputError, match="no log has any of the columns"):
         open_source([path], {"points": "points"})

@@ -18,7 +18,7 @@ from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.llm.contract import Choose, Chosen, Generate, Generated, Prompt
 from ragworth.llm.sampled import wilson_interval
 from ragworth.metrics.reader_judgments import abstention_notes
-from ragworth.tables import OK, Judgments
+from ragworth.tables import OK, Judgments, Outcomes
 from ragworth.tasks.answerability import answerability_labels, calibrate, declining_label, name_p
 from ragworth.tasks.findings import UNFIT_MODEL, AspectValues, require_abilities, value_unless_cut
 from ragworth.tasks.options import option, prompt_option
@@ -127,7 +127,8 @@ class AbstentionAnnotator(Annotator):
         self, frame: pl.DataFrame, controls: Sequence[AspectValues | NoValue]
     ) -> tuple[pl.DataFrame, list[str]]:
         """Withdraw all values of a model that never declines, or always, whatever the controls ask it."""
-        said = abstention_notes(Judgments.trusted(frame))
+        table = Judgments if self.judged_unit == "passage" else Outcomes
+        said = abstention_notes(table.trusted(frame))
         half = len(controls) // 2
         without, with_answer = (_control_values(part) for part in (controls[:half], controls[half:]))
         if not without or not with_answer:

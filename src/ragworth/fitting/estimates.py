@@ -36,7 +36,7 @@ class SharedQueryCorrelations:
     """Mean correlations within queries, where one query may stand in several tables.
 
     What a query comes to in all tables is averaged first: it counts once, and it is what is drawn for intervals.
-    Where every query stands in one table, the figures are those of :mod:`ragworth.stats.within_query`.
+    Where every query stands in one table, values and intervals are those of :mod:`ragworth.stats.within_query`.
     """
 
     def __init__(self, values: Floats, rows: FittingRows, *, level: float, resamples: int, seed: int) -> None:

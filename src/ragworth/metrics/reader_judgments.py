@@ -10,7 +10,7 @@ from __future__ import annotations
 import polars as pl
 
 from ragworth.errors import format_count, format_list
-from ragworth.tables import OK, Judgments
+from ragworth.tables import OK, Judgments, Outcomes
 
 UNLABELLED_SOURCES = r" · |^containment "
 """Sources of relevance by a model and its prompt, or by a match with accepted answers."""
@@ -44,13 +44,14 @@ def reader_judged(judgments: Judgments | None) -> pl.DataFrame:
     return mine.join(_of_models(judgments, "abstention", readers, shared), on=[*keys, "model"], how="semi").select(keys)
 
 
-def abstention_notes(judgments: Judgments | None) -> list[str]:
-    """Say which p metrics read, if the reader has a calibrated one besides its own."""
-    if judgments is None:
+def abstention_notes(values: Judgments | Outcomes | None) -> list[str]:
+    """Say which p of passages or contexts is read, if the reader has a calibrated one besides its own."""
+    if values is None:
         return []
-    known = judgments.having("aspect", ["abstention"]).frame.filter(pl.col("status") == OK)
+    known = values.having("aspect", ["abstention"]).frame.filter(pl.col("status") == OK)
+    unit = "passage" if isinstance(values, Judgments) else "context"
     named = known["source"].str.extract(_NAMED_P).drop_nulls().value_counts()
-    words = [f"the {name} of {format_count(count, 'passage')}" for name, count in named.sort("source").iter_rows()]
+    words = [f"the {name} of {format_count(count, unit)}" for name, count in named.sort("source").iter_rows()]
     return [f"p_abstain is {format_list(words)}"] if words else []
 
 
