@@ -231,6 +231,50 @@ def test_no_print_and_no_pickle_in_the_library() -> None:
         }, path
 
 
+SECOND_NAME = "a folder that is moved into place as a whole"
+SCRATCH = "a temporary folder"
+DIRECT_WRITERS = {
+    "storage.output": "the helper",
+    "storage.remote": "the caller's partial file",
+    "tables.parts": "the caller's stream",
+    "cli.process": "the null device",
+    "evaluation.stage_cache": SECOND_NAME,
+    "llm.local.onnx_graph": SECOND_NAME,
+    "llm.local.onnx_model": SECOND_NAME,
+    "retrieval.artifact_cache": SECOND_NAME,
+    "retrieval.encoders.bert_graph": SECOND_NAME,
+    "retrieval.rerankers.score_cache": "lines with checksums, appended to a private file",
+    "formats.pipes": SCRATCH,
+    "inputs.beir_folders": SCRATCH,
+    "inputs.file_heads": SCRATCH,
+    "label.site.views.managing": SCRATCH,
+}
+"""Modules that write files without `ragworth.storage.output`, and why they may."""
+
+
+def writes_directly(call: ast.Call) -> bool:
+    """Return whether a call writes to a path; streams are called ``stream`` or ``file`` in the whole tree."""
+    name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    given = [*call.args, *(each.value for each in call.keywords)]
+    if {"stream", "file"} & {getattr(each, "attr", getattr(each, "id", "")) for each in given}:
+        return False
+    if name == "open":
+        return any(getattr(each, "value", "") in ("w", "wb", "a", "ab", "x", "xb") for each in given)
+    if name in ("write_csv", "write_parquet", "write_ndjson", "write_json", "sink_parquet", "sink_csv", "sink_ndjson"):
+        return isinstance(call.func, ast.Attribute) and bool(given)  # else it is `spreadsheet.write_csv`: bytes
+    return name in ("write_text", "write_bytes")
+
+
+def test_one_helper_opens_every_output_path() -> None:
+    direct = set()
+    for name, path in FILES.items():
+        text = path.read_text(encoding="utf-8")
+        if any(word in text for word in ("open(", "write_", "sink_")):
+            calls = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call))
+            direct |= {name.removeprefix("ragworth.") for call in calls if writes_directly(call)}
+    assert direct == set(DIRECT_WRITERS)
+
+
 def test_no_two_classes_have_the_same_name() -> None:
     found: dict[str, list[str]] = {}
     for name, path in FILES.items():

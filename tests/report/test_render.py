@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from pathlib import Path
 
 import polars as pl
@@ -78,6 +79,22 @@ def test_the_ending_decides_the_look(tmp_path: Path) -> None:
     assert (tmp_path / "x.tex").read_bytes() == b"x"
     with pytest.raises(FormatError, match="cannot be written"):
         save_bytes(b"x", tmp_path / "no" / "x.tex")
+
+
+def test_a_file_is_replaced_whole_and_a_pipe_is_written_to(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_bytes(b"old")
+    reader = path.open("rb")
+    save_bytes(b"new", path)
+    with reader:
+        assert reader.read() == b"old"
+    assert [each.name for each in tmp_path.iterdir()] == ["x.csv"]
+    if os.name == "posix":
+        read, write = os.pipe()
+        with os.fdopen(read, "rb") as end:
+            save_bytes(b"piped", f"/dev/fd/{write}")
+            os.close(write)
+            assert end.read() == b"piped"
 
 
 def test_long_names_are_short_and_distinct_in_text_only() -> None:

@@ -118,8 +118,8 @@ def _write(folder: Path, pool: Any, contexts: Any, given: Any, result: Any, leve
     from ragworth.tables import Judgments
 
     folder.mkdir(parents=True, exist_ok=True)
-    pool.frame.write_parquet(folder / "pool.parquet")
-    result.frame.write_parquet(folder / "judgments.parquet")
+    save_bytes(render(pool.frame, "parquet"), folder / "pool.parquet")
+    save_bytes(render(result.frame, "parquet"), folder / "judgments.parquet")
     labels = merge_judgments(given, Judgments.trusted(result.frame.select(list(Judgments.schema))))
     if labels.frame.height:
         _write_labels(labels, folder)

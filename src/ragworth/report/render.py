@@ -19,6 +19,7 @@ import polars as pl
 from ragworth.errors import FormatError, format_cell
 from ragworth.formats.spreadsheet import write_csv
 from ragworth.report.long_names import shorten_cells
+from ragworth.storage.output import open_output
 
 Look = Literal["text", "csv", "json", "markdown", "latex", "parquet"]
 ENDINGS: dict[str, Look] = {
@@ -167,8 +168,6 @@ def look_for_path(path: str | Path) -> Look:
 
 
 def save_bytes(data: bytes, path: str | Path) -> None:
-    """Write a rendered table to a file."""
-    try:
-        Path(path).write_bytes(data)
-    except OSError as error:
-        raise FormatError(f"cannot be written: {error.strerror or error}", file=str(path)) from error
+    """Write a rendered table to a file that the user named."""
+    with open_output(Path(path), private=False) as part:
+        part.stream.write(data)

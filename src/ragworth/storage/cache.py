@@ -9,8 +9,9 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from ragworth.errors import InputError, quote_short
-from ragworth.storage.private import private_file, private_folder
+from ragworth.errors import FormatError, InputError, quote_short
+from ragworth.storage.output import write_output
+from ragworth.storage.private import private_folder
 
 TAG = "CACHEDIR.TAG"
 TAG_TEXT = """Signature: 8a477f597d28d172789f06886806bc55
@@ -36,11 +37,10 @@ def check_cache(folder: Path) -> None:
 
 def mark_cache(folder: Path) -> None:
     """Create and mark a cache. If it can't be written to, that only costs time."""
-    with suppress(OSError):
+    with suppress(OSError, FormatError):
         private_folder(folder)
         if not (folder / TAG).exists():
-            private_file(folder / TAG)
-            (folder / TAG).write_text(TAG_TEXT, encoding="ascii")
+            write_output(folder / TAG, TAG_TEXT.encode())
 
 
 def _is_cache(folder: Path) -> bool:

@@ -38,13 +38,17 @@ def open_output(
     Parameters
     ----------
     private: for the owner only. The mode of the file to be replaced is a limit: it is copied, and a private file gets
-        no permission that the old one lacked.
+        no permission that the old one lacked. A device or a pipe is no private file: it is written to, not replaced.
     durable: sync it to disk, so that it survives a power cut.
     inside: the folder that ragworth writes to. A link in it that leads outside is an error.
     """
     part = None
     try:
         _check_inside(path, inside)
+        if not private and _is_device(path):
+            with path.open("wb") as stream:
+                yield PartFile(path, stream)
+            return
         part = _open_part(path, private=private)
         with part.stream as stream:
             yield part
@@ -69,10 +73,20 @@ def open_output(
 def write_output(path: Path, data: bytes, *, durable: bool = False, inside: Path | None = None) -> None:
     """Write a private file, in a folder that is made if it is missing."""
     _check_inside(path, inside)
-    with suppress(OSError):  # of which the file will say more
+    with suppress(OSError):  # opening the file raises the error that names it
         private_folder(path.parent)
     with open_output(path, durable=durable, inside=inside) as part:
         part.stream.write(data)
+
+
+def _is_device(path: Path) -> bool:
+    """Return whether a path is a device, a pipe, or an open file such as ``/dev/stdout``."""
+    if path.absolute().parent.as_posix() in ("/dev", "/dev/fd"):
+        return True
+    with suppress(OSError, ValueError):
+        mode = path.stat().st_mode
+        return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+    return False
 
 
 def _check_inside(path: Path, folder: Path | None) -> None:

@@ -10,6 +10,7 @@ import polars as pl
 
 from ragworth.errors import FormatError, TableError, format_count, format_names, quote_short, with_article
 from ragworth.parquet import read_parquet
+from ragworth.storage.output import open_output
 from ragworth.tables import coercion, parts
 from ragworth.tables.coercion import Data
 from ragworth.tables.duplicates import duplicate_rows
@@ -77,10 +78,8 @@ class Table:
 
     def write(self, path: str | Path) -> None:
         """Write the table as Parquet."""
-        try:
-            parts.write_parquet([parts.join_frames(self.file_parts)], path)
-        except OSError as error:
-            raise TableError(f"cannot be written: {error.strerror or error}", file=str(path)) from error
+        with open_output(Path(path), private=False) as part:
+            parts.write_parquet([parts.join_frames(self.file_parts)], part.stream)
 
     @property
     def file_parts(self) -> list[pl.DataFrame]:

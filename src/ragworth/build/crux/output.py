@@ -20,6 +20,7 @@ from ragworth.build.drafts import Drafts
 from ragworth.collection import Collection
 from ragworth.errors import InputError
 from ragworth.formats.files import create_file
+from ragworth.formats.spreadsheet import write_csv
 from ragworth.retrieval.document_files import corpus_hash
 from ragworth.storage.output import PART_NAME
 from ragworth.tables import Ratings
@@ -92,7 +93,8 @@ def write_collection(chain: CruxChain, build: CruxBuild, folder: str | Path, tit
     _write_lines(place / "answers.jsonl", ({"query_id": t.id, "answers": [t.summary]} for t in topics))
     ratings = build.consistent.ratings
     formats.write(ratings, place / "ratings.parquet")
-    build.rated.write_parquet(place / "all-ratings.parquet")
+    with create_file(place / "all-ratings.parquet") as stream:
+        build.rated.write_parquet(stream)
     formats.write(_of_kept(build.summary, collection), place / "summary-ratings.parquet")
     if ratings.frame.height:
         grades = graded_relevance(ratings, way.eta, way.redundancy)
@@ -108,7 +110,8 @@ def write_collection(chain: CruxChain, build: CruxBuild, folder: str | Path, tit
         summary=build.summary,
         summaries=[topic.summary for topic in topics],
     )
-    statistics.frame.write_csv(place / "statistics.csv")
+    with create_file(place / "statistics.csv") as stream:
+        stream.write(write_csv(statistics.frame))
     _card(chain, build, title or place.name, rows).write(place)
     text = WORKSPACE.format(title=json.dumps(title or place.name, ensure_ascii=False))
     with create_file(place / "ragworth.toml") as stream:

@@ -10,7 +10,7 @@ from ragworth.comparison import is_different, missing_interval
 from ragworth.conversations import FEWEST_CONVERSATIONS
 from ragworth.errors import format_count
 from ragworth.report.document import Bullets, Document, DocumentBlock, Notes, Paragraph, Section, TableBlock
-from ragworth.report.render import format_p_value
+from ragworth.report.render import format_p_value, render
 from ragworth.rewriting.evaluation.run import PROPERTIES, RewritingEvaluation
 from ragworth.storage.output import write_output
 
@@ -134,7 +134,7 @@ def write_evaluation(evaluation: RewritingEvaluation, folder: Path) -> list[Path
     from ragworth.report.renderers.markdown import render_markdown
 
     folder.mkdir(parents=True, exist_ok=True)
-    evaluation.values.write_parquet(folder / "values.parquet")
+    write_output(folder / "values.parquet", render(evaluation.values, "parquet"), inside=folder)
     tables = {
         "means.csv": evaluation.means,
         "differences.csv": evaluation.differences,
