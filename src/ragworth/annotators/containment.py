@@ -47,7 +47,7 @@ class ContainmentAnnotator(Annotator):
         return "containment of an accepted answer"
 
     def decides(self, query: str) -> bool:
-        """Whether every passage gets a value: all accepted answers are ones that a relevant passage would contain."""
+        """Return whether every passage gets a value: a relevant passage would contain any of the accepted answers."""
         answers = self.texts.known_answers(query)
         return bool(answers) and all(_is_short(text) and not _is_polar(text) for text in answers)
 
@@ -63,7 +63,7 @@ class ContainmentAnnotator(Annotator):
 
 
 def _is_short(answer: str) -> bool:
-    """Whether an answer has few words; in scripts without blanks, two characters count as one."""
+    """Return whether an answer has few words; in scripts without blanks, two characters count as one."""
     return sum(0.5 if is_character(word) else 1 for word in to_matchable(answer).words) <= SHORT_ANSWER
 
 

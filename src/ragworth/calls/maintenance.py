@@ -188,7 +188,7 @@ def _unknown_models(store: Store) -> list[str]:
 
 
 def _find_damage(entry: StoreEntry) -> tuple[Damage, str] | None:
-    """Whether the answer or the prompt of a call is damaged, and how."""
+    """Return how the answer or the prompt of a call is damaged; None if neither is."""
     answer = entry.answer()
     if isinstance(answer, Failure):
         return "answer", answer.detail
@@ -254,7 +254,7 @@ class RangeReader:
         self._store = store
         self._smallest = KEY_PREFIXES * BYTES_PER_RANGE // max(BYTES_PER_RANGE, store.path.stat().st_size)
         self.unreadable = False
-        """Whether anything was left out."""
+        """Return whether anything was left out."""
 
     def entries(self) -> Iterator[StoreEntry]:
         cards, step = self._store.cards(), KEY_PREFIXES // RANGES

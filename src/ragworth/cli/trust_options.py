@@ -11,7 +11,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class TrustOptions(NamedTuple):
-    """What the user says: where to write (`config.OutputPaths`), and which servers the workspace may name."""
+    """The user's permissions: where to write (`config.OutputPaths`), and which servers the workspace may name."""
 
     paths: Any
     allow_servers: tuple[str, ...]

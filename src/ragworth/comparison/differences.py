@@ -230,7 +230,7 @@ DIFFERENCE_SCHEMA: dict[str, type[pl.DataType]] = {
 }
 
 UNTESTED = ("low", "high", "p", "detectable")
-"""What a difference between systems has not, if one of them has too few values."""
+"""Columns of a difference that are empty if one of the systems has too few values."""
 
 CHANGES_SCHEMA: dict[str, type[pl.DataType]] = {
     **dict.fromkeys(("metric", "baseline", "system", "query"), pl.String),

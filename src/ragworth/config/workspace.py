@@ -45,7 +45,7 @@ class ModelSpec(TomlTable):
     use: TextValue = "embedded"
     options: Mapping[str, Any] = field(default_factory=dict)
     chosen: Annotated[bool, Field(alias="(chosen)")] = field(default=False, compare=False)
-    """Whether the user named it, in a command or in Python; a file can't say so."""
+    """True if the user named it, in a command or in Python; a file can't say so."""
 
 
 ModelValue = Annotated[

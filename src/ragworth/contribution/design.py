@@ -131,7 +131,7 @@ class SubsetAsker:
 
     @property
     def knows_all(self) -> bool:
-        """Whether all subsets were asked about, so that nothing is left to estimate."""
+        """Return whether all subsets were asked about, so that nothing is left to estimate."""
         return len(self.values) == 1 << self.k
 
     def missing(self, masks: Iterable[int]) -> list[int]:

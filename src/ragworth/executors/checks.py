@@ -45,7 +45,7 @@ def check_outcome(request: Request | None, outcome: Response | Failure) -> Respo
 
 
 def _find_problem(request: Request | None, response: Response) -> str:
-    """What is wrong with a response; empty if nothing."""
+    """Describe the problem with a response; empty if there is none."""
     if isinstance(response, Chosen):
         return _find_choice_problem(request if isinstance(request, Choose) else None, response)
     if isinstance(response, Scored):

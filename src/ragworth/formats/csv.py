@@ -37,7 +37,7 @@ SEPARATOR_LINE = re.compile(rb'\A"?sep=[;,\t]"?\r?\n')
 
 NOT_UTF8 = "not UTF-8 text"
 UNFINISHED = "unexpected end of data"
-"""What Python says of a quote that is never closed."""
+"""Python's message about a quote that is never closed."""
 Ints = np.typing.NDArray[np.int64]
 
 

@@ -152,7 +152,7 @@ class LogCollector:
         return system, record.query or text_id(plain_text(record.question or "")), record.repeat
 
     def _twice(self, record: LogRecord) -> str:
-        """What is wrong with a record if there is an earlier one of the same system, query and repeat."""
+        """Describe the problem with a record if an earlier one has the same system, query and repeat."""
         query = record.question if record.query is None else record.query
         return f"query {quote_short(query, 40)} {TWICE} for system {quote_short(self._key(record)[0], 24)}" + (
             "" if self.strict else "; if these are answers of several systems, map the column that names them"

@@ -151,7 +151,7 @@ def _skip_space(text: str, place: int) -> int:
 
 
 def has_keys(path: PathOrStr, keys: Iterable[str]) -> bool:
-    """Whether an object in a JSON file has one of the keys; of names with dots, the first part."""
+    """Return whether an object in a JSON file has one of the keys; of names with dots, the first part."""
     names = {name for key in keys for name in (key, key.partition(".")[0])}
     written = {json.dumps(name, ensure_ascii=ascii).encode() for name in names for ascii in (True, False)}
     pattern = re.compile(rb"(?:" + b"|".join(map(re.escape, written)) + rb")\s{0,8}:")

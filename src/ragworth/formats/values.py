@@ -51,7 +51,7 @@ def read_values(
 
 
 def _describe(error: Exception, line: bytes) -> str:
-    """What is wrong with a line."""
+    """The problem with a line."""
     if isinstance(error, RecursionError | NestingError):
         return str(NestingError())
     problem = str(error) if isinstance(error, WrongLineError) else f"this is not JSON ({explain_json(error)})"

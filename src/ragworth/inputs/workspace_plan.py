@@ -54,7 +54,7 @@ class WorkspacePlan:
     lacking: list[str] = field(default_factory=list)
 
     file_names: dict[str, str] = field(default_factory=dict)
-    """What each run or log is called, by its path."""
+    """The name of each run or log, by its path."""
 
     systems_known: bool = False
     """Whether there is a system to evaluate."""

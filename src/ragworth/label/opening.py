@@ -59,7 +59,7 @@ def _are_results(path: Path) -> bool:
 
 
 def _source_of_inputs(inputs: EvaluationInputs, k: int, seed: int) -> LabelSource:
-    """What files have to label, and what the workspace's systems retrieved and answered if no results were written."""
+    """Return what to label in files, and the workspace's contexts and answers if no results were written."""
     runs = [system for system in inputs.systems.values() if isinstance(system, Contexts)]
     pipelines = [name for name, system in inputs.systems.items() if not isinstance(system, Contexts)]
     contexts = Contexts.concat(runs) if runs else None

@@ -86,7 +86,7 @@ class Prediction:
         return self.within[at].n >= MIN_SHARE_OF_QUERIES * max(one.n for one in self.within)
 
     def is_reliable(self, at: int) -> bool:
-        """Whether a metric predicts the outcome, by the test that is corrected for all metrics."""
+        """Return whether a metric predicts the outcome, by the test that is corrected for all metrics."""
         return is_reliable(self.within[at], self.plan.alpha)
 
     @property

@@ -19,7 +19,7 @@ from ragworth.prompts.reply import REPLY_SECTION, UNDECLARED, ReplyFormat, parse
 ROLES = ("system", "user", "assistant", "text")
 
 SHORT_CODES = 8
-"""How many codes of six digits are tried before those of eight."""
+"""The number of codes of six digits that are tried before those of eight."""
 
 FENCE = "fence"
 """The slot that is filled with a code which occurs nowhere else."""

@@ -28,7 +28,7 @@ def _sizes(row: Mapping[str, Any]) -> dict[str, object]:
 
 
 def _of_all(row: Mapping[str, Any]) -> str:
-    """What the share of the decided answers can be of all; empty if all are decided, and for other means."""
+    """Return the range of a share in all answers; empty if all are decided, and for other means."""
     share = row["metric"].rpartition("-")[2] in SHARES and row["mean"] is not None
     return share_of_all(row["mean"], row["n"], row["total"]) if share and row["n"] < row["total"] else ""
 

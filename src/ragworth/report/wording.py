@@ -88,6 +88,6 @@ def p_words(p: float | None) -> str:
 
 
 def share_of_all(share: float, decided: int, asked: int) -> str:
-    """What a share of the decided answers can be of all, as ``9 to 74 %``: none of the others count, or all of them."""
+    """Return the range of a share in all answers, as ``9 to 74 %``: none of the undecided ones count, or all."""
     low, high = 100 * share * decided / asked, 100 * (share * decided + asked - decided) / asked
     return f"{low:.0f} to {high:.0f} %"

@@ -323,7 +323,7 @@ def difference(
 
 
 def ratio_of_means(first: Floats, second: Floats, plan: Resampling, clusters: Clusters = None) -> Estimate:
-    """How far the mean of the first lies above that of the second, as a share of the latter, over paired units.
+    """Return the relative difference of the first mean from the second, over paired units.
 
     The mean of the units' own ratios is too high if the second varies by chance: 1/x is larger below its mean than it
     is small above. Here only the mean of the second varies, so that with n units the bias is about 1/n of that. The
@@ -381,5 +381,5 @@ def correct_alike(found: Sequence[Estimate]) -> list[Estimate]:
 
 
 def is_reliable(one: Estimate, alpha: float) -> bool:
-    """Whether a correlation is above 0 by its test, corrected for all that were tried."""
+    """Return whether a correlation is above 0 by its test, corrected for all that were tried."""
     return (one.value or 0.0) > 0 and one.is_significant(alpha)

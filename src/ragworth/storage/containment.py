@@ -1,4 +1,4 @@
-"""Whether a path stays inside a folder after following all symbolic links."""
+"""Check that a path stays inside a folder after following all symbolic links."""
 
 from __future__ import annotations
 

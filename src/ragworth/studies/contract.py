@@ -44,7 +44,7 @@ PARTIAL_DIFFERENCE = (
     f"correct answers from a context without a relevant passage count in full; the column {PARTIAL_GRADE}, in which "
     "they count half, contains the labels that metrics of relevance read, so no sentence rests on it"
 )
-"""What differs from a paper that grades like that."""
+"""The difference from a paper that grades like that."""
 
 OURS = "ours"
 """The protocol of a study if none is named."""

@@ -250,7 +250,7 @@ class Propagation(Study):
         return reached
 
     def _words(self, name: str, every: Sequence[SizedContexts], found: Mapping[int, Estimate]) -> str:
-        """How the first metric goes with utility, where it differs from the oracle's, and whether order matters.
+        """Describe the first metric's correlation with utility, where the oracle's differs, and whether order matters.
 
         ``found``: the correlations by size, corrected for the sizes of all systems.
         """
@@ -355,12 +355,12 @@ class SizedContexts:
 
     @property
     def compared(self) -> str:
-        """What contexts are compared by: P, or utility in the published design and where P isn't known."""
+        """The measure that contexts are compared by: P, or utility in the published design and where P isn't known."""
         return UTILITY if self.study.protocol == "paper" or not self._told("p").height else SIMILARITY
 
     @cached_property
     def gains(self) -> dict[int, Estimate]:
-        """What contexts give over none, by place, if P is known with both: the ratio of the means, less 1."""
+        """Return the gain from contexts over none, by place, if P is known for both: ratio of the means, less 1."""
         if "p" not in self.said.columns:
             return {}
         found = {
@@ -379,7 +379,7 @@ class SizedContexts:
         return self.said.filter(pl.col("system").is_in(names)).drop_nulls(column)
 
     def mean_of(self, column: str, at: int | None = None) -> float | None:
-        """How similar the answers are with a context (``p``) or without, on average over queries, if that is known."""
+        """Return the answers' mean similarity with a context (``p``) or without, over queries, if it is known."""
         known = self._told(column, at).unique("query", keep="first", maintain_order=True)
         return float(known[column].mean()) if known.height else None  # type: ignore[arg-type]
 

@@ -86,5 +86,5 @@ def run_retrieve(state: EvaluationState, *, release: bool = False) -> None:
 
 
 def _system_key(system: Pipeline | Contexts) -> Any:
-    """What a system's contexts depend on; the notes on a file that was read change with the mapping of its columns."""
+    """Return all that a system's contexts depend on; a file's notes change with the mapping of its columns."""
     return [contexts_key(system), *system.notes] if isinstance(system, Contexts) else str(system)

@@ -86,7 +86,7 @@ class RequestTimer:
 
 
 class UsableReply(NamedTuple, Generic[T]):
-    """What was read from a reply, its tokens, and the name of the model that the endpoint says answered."""
+    """The content of a reply, its tokens, and the name of the model that answered, as the endpoint reports it."""
 
     result: T
     spent: TokenCounts
@@ -181,7 +181,7 @@ class EndpointChannel:
         return EndpointError(Failure("timed-out", f"no complete reply within {self.limits.deadline:g} s"))
 
     def _is_silent(self, began: float) -> bool:
-        """Whether the endpoint is given up, now that a request that began then has timed out."""
+        """Return whether the endpoint is given up, now that a request that began then has timed out."""
         now, deadline = asyncio.get_running_loop().time(), self.limits.deadline
         if self._silent_since is None:
             self._silent_since = max(began, self._last_reply)

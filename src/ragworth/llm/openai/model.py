@@ -101,7 +101,7 @@ class OpenAIModel:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What makes responses differ from what was asked for, as far as known, in sentences."""
+        """Return sentences on all that is known to make responses differ from the requests."""
         # Azure lists models, but is asked for deployments, which have names of their own.
         has_own_names = self.address.host.endswith(".azure.com")
         known = () if self._facts is None or has_own_names else self._facts.warnings

@@ -32,7 +32,7 @@ class ModelAddress(NamedTuple):
 
     @property
     def is_loopback(self) -> bool:
-        """Whether the host is this machine."""
+        """Return whether the host is this machine."""
         try:
             return self.host == "localhost" or ip_address(self.host).is_loopback
         except ValueError:
@@ -40,7 +40,7 @@ class ModelAddress(NamedTuple):
 
     @property
     def is_private(self) -> bool:
-        """Whether nobody can read the traffic: TLS, or this machine."""
+        """Return whether nobody can read the traffic: TLS, or this machine."""
         return self.url.startswith("https:") or self.is_loopback
 
 

@@ -61,7 +61,7 @@ class AnswerSentences:
         return words.replace(" correct", f" of {whose} answers are correct", 1) + (f" ({part})" if part else "")
 
     def of_decided(self, system: str) -> str:
-        """What a share is of, and what it can be of all answers, if some are not decided; else nothing.
+        """Describe the answers behind a share, and its range over all answers, if some are undecided; else nothing.
 
         What a grader can decide isn't a random part: long answers, for example, are seldom decided.
         """
@@ -147,7 +147,7 @@ class AnswerSentences:
 
     @property
     def _remedy(self) -> str:
-        """What helps where too few answers have a grade."""
+        """Return the remedy where too few answers have a grade."""
         return f"To decide more, {DECIDE_MORE}."
 
     def _size_hint(self, order: Sequence[str], *, several: bool) -> str:

@@ -169,7 +169,7 @@ def _comparison(
 def _objections(
     comparison: Comparison | None, verdict: AnswerSentences, systems: Sequence[str], given: Container[str]
 ) -> str:
-    """What speaks against the verdict by the main outcome, as sentences after it, each by the outcomes of one source.
+    """Return sentences that contradict the verdict by the main outcome, each by the outcomes of one source.
 
     Outcomes of a source that counts less than that of the main one don't speak against it.
     """

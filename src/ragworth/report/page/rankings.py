@@ -96,7 +96,7 @@ class Ranking(NamedTuple):
 
     @property
     def note(self) -> str:
-        """What systems are ordered by, if not by all that is known of them."""
+        """Describe the queries that systems are ordered by, unless it is all of them."""
         if len(self.order) > 1 and not self.ranked.order:
             return f"Systems are not ranked: {self.unranked}."
         if not self.shared_means:
@@ -112,7 +112,7 @@ class Ranking(NamedTuple):
         return str(best.index(system) + 1) if system in best else "–"
 
     def ordered_by(self, name: str) -> str:
-        """What a table of all systems is ordered by."""
+        """Describe the order of a table of all systems."""
         return f"ordered by {name}" if self.ranked.order or len(self.order) < 2 else "not ranked"
 
     @property

@@ -44,7 +44,7 @@ class ReportView:
 
     @property
     def judges_passages(self) -> bool:
-        """Whether it says what passages are worth: some are shown, and a metric was computed; or nothing else is known.
+        """Return whether it reports on the passages' worth: a metric was computed for some, or nothing else is known.
 
         Without metrics, outcomes take their place, and the answers' section has said everything about these.
         """

@@ -45,7 +45,7 @@ def lead(view: ReportView) -> str:
 
 
 def section(view: ReportView) -> Section | None:
-    """What the passages are worth; the top of the report if no answer has an outcome. None if nothing says."""
+    """Return the section on the passages' worth, at the top if no answer has an outcome; None if it isn't known."""
     overview = view.overview
     if not view.judges_passages:
         return None
