@@ -140,6 +140,25 @@ def test_verdicts_in_the_data_go_before_our_graders_and_after_people() -> None:
     assert main_outcome(outcome_scores(graded).distinct("metric"), given_outcomes(graded)) == "correct"
 
 
+@pytest.mark.parametrize("name", ["gpt4_correct", "llm_judge_score", "annotator_1", "is_correct", "overall_rating"])
+def test_a_verdict_may_name_who_gave_it(name: str) -> None:
+    assert main_outcome(["correct", "f1", name], {name}) == name
+
+
+@pytest.mark.parametrize(
+    "name", ["score", "rating", "quality", "context_correctness", "judge_faithfulness", "retrieval_accuracy"]
+)
+def test_measures_and_scores_of_anything_go_after_our_graders(name: str) -> None:
+    assert main_outcome(["correct", "f1", name], {name}) == "correct"
+
+
+def test_verdicts_in_words_have_shares() -> None:
+    table = outcomes({"rag": [1, 1, -1]}, "judge_verdict", source=f"log.jsonl{IN_WORDS}")
+    found = by_metric(outcome_scores(table))
+    assert found["judge_verdict-correct"] == [1, 1, 0] and found["judge_verdict-wrong"] == [0, 0, 1]
+    assert main_outcome(list(found), given_outcomes(table)) == "judge_verdict-correct"
+
+
 # Comparison
 
 

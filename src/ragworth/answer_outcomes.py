@@ -30,6 +30,7 @@ from ragworth.formats.grade_names import (
     SPENT_WORDS,
     Direction,
     direction_of_name,
+    is_verdict,
     words_of_name,
 )
 from ragworth.formats.grade_words import IN_WORDS, MEAN_OF_WORDS
@@ -43,10 +44,6 @@ OUR_GRADERS = r"^deterministic|\bgrade(-swapped)?@"
 """Sources of grades that are known to be three-way."""
 OUR_SOURCES = r"^(deterministic|text)( |$)| · "
 """Sources of all grades that graders of ours gave: the name of the grader, or model, prompt and method."""
-VERDICT_WORDS = {"correct", "correctness", "correctly", "accurate", "accuracy", "pass", "passed", "success"}
-VERDICT_WORDS |= {"successful", "grade", "verdict", "score", "rating", "overall", "quality"}
-VERDICT_WORDS |= {"is", "answer", "response", "judge"}
-"""Words in the names of grades that say how good an answer is as a whole."""
 NOT_GRADED = "not-graded"
 """Status of an answer that has no row in a table of outcomes."""
 SEVERAL_ANSWERS = "several-answers"
@@ -169,9 +166,10 @@ def main_outcome(names: list[str], given: Container[str] = ()) -> str | None:
     """The outcome that says best which system answers better: people's grades, those in the data, then our graders'.
 
     ``given`` are the outcomes that come with the data (:func:`given_outcomes`). Of these, only a verdict on the whole
-    answer goes before ours: ``faithfulness`` doesn't say whether an answer is right. Scores of contexts, such as
-    ``context_recall`` of ragas, come last: they don't depend on the answer. An outcome of a file that is better if
-    lower, such as ``mistakes``, is the main one if no other is surely better if higher; time and money never are.
+    answer (:func:`is_verdict`) goes before ours: ``faithfulness`` doesn't say whether an answer is right. Scores of
+    contexts, such as ``context_recall`` of ragas, come last: they don't depend on the answer. An outcome of a file that
+    is better if lower, such as ``mistakes``, is the main one if no other is surely better if higher; time and money
+    never are.
     """
     higher = [name for name in names if outcome_direction(name) == 1]
     lower = [
@@ -179,7 +177,7 @@ def main_outcome(names: list[str], given: Container[str] = ()) -> str | None:
         for name in names
         if outcome_direction(name) == -1 and outcome_type(name) is None and SPENT_WORDS.isdisjoint(words_of_name(name))
     ]
-    verdicts = [name for name in names if name in given and VERDICT_WORDS.issuperset(words_of_name(name))]
+    verdicts = [name for name in names if name in given and is_verdict(name)]
     sure = [name for name in higher if is_surely_better_if_higher(name) or name in verdicts]
     order = ("correct", GRADE, "em", "f1")
 
@@ -223,6 +221,11 @@ def _is_grade(aspect: str) -> bool:
     return aspect == GRADE or aspect.endswith(f"-{GRADE}")
 
 
+def _says_wrong(rows: pl.DataFrame, aspect: str) -> bool:
+    """Whether verdicts are words of which one is "wrong". Yes and no are 1 and 0, whose mean is the share."""
+    return is_verdict(aspect) and bool((rows["source"].str.ends_with(IN_WORDS) & (rows["value"] == -1.0)).any())
+
+
 def _share_names(aspect: str, aspects: Sequence[str]) -> dict[str, str]:
     """What the shares that follow from a grade are called: ``correct`` of ``grade``, ``human-correct`` of ``human``.
 
@@ -255,7 +258,7 @@ def _shares(rows: pl.DataFrame, aspect: str, said: Mapping[str, pl.DataFrame]) -
     Of grades that are only 0 and 1 and aren't known to be three-way, 0 may mean wrong as well as abstained, so only
     the share of correct answers is known. People's grades are known to be three-way if they were words.
     """
-    if not (_is_grade(aspect) or HUMAN in aspect.lower()) or aspect.endswith(PREFERENCE):
+    if not (_is_grade(aspect) or HUMAN in aspect.lower() or _says_wrong(rows, aspect)) or aspect.endswith(PREFERENCE):
         return {}
     each = _single_values(rows, aspect, said)
     ours = each is not None or bool(rows["source"].str.contains(OUR_GRADERS).any())

@@ -267,7 +267,7 @@ def test_every_column_that_is_not_used_is_named_with_a_mapping_that_works(questi
     row = {**shown, "response": "Ann", "topic": "mills"}
     rows = [
         {question: f"Who built mill {n}?", **row, "judge_a": n % 2, "groundedness": n / 4, "truth": f"Ann {n}"}
-        | {"relevance": n, "scores": {"bleu": 0.25 * n}, "answer_rating": n, "judge_verdict": n > 1, "answers_1": n}
+        | {"relevance": n, "scores": {"bleu": 0.25 * n}, "answer_rating": n, "recall_seen": n > 1, "answers_1": n}
         for n in range(4)
     ]
     contexts = load(path := save("log.jsonl", as_lines(*rows))).contexts
@@ -280,7 +280,7 @@ def test_every_column_that_is_not_used_is_named_with_a_mapping_that_works(questi
         ("relevance_score", "relevance"),
         ("bleu", "scores.bleu"),
         ("answer_rating", "answer_rating"),
-        ("judge_verdict", "judge_verdict"),
+        ("recall_seen", "recall_seen"),
         ("higher_answers_1_score", "answers_1"),
     ]
     for field, _, column in mappings:
@@ -327,17 +327,42 @@ def test_the_ids_of_autorag_are_relevance_labels(save: Save) -> None:
             {"judge_a": 1, "latency_ms": 12},
             "not used: judge_a (--map higher_judge_a=judge_a, or lower_judge_a if lower is better), latency_ms",
         ),
-        ({"verdict_text": "pass"}, "not used: verdict_text (--map verdict_text=verdict_text)"),
+        ({"fluency": "pass"}, "not used: fluency (--map fluency=fluency)"),
+        ({"correct_label": "yes"}, "not used: correct_label (--map correct_label=correct_label)"),
+        ({"judge_score": 1}, "not used: judge_score (--map judge_score=judge_score)"),
+        ({"verdict_text": "pass"}, "'verdict_text' was not read as a grade: it has '0.5', not only words"),
         ({"ground_truth": "Bob"}, "not used: expected (instead of ground_truth: --map accepted=expected)"),
         ({"answer": "Ann"}, "not used: answer (instead of response: --map answer=answer)"),
         ({"references": ["Ann built it."]}, "--map passages=references"),
     ],
 )
 def test_columns_that_are_not_used_are_noted(more: dict[str, Any], note: str, save: Save) -> None:
-    other = {**more, "judge_a": 0, "verdict_text": "fail", "latency_ms": 40}
+    other = {**more, "judge_a": 0, "verdict_text": 0.5, "latency_ms": 40}
+    other |= {"fluency": "fail", "correct_label": "no", "judge_score": 0}
     rows = [MILL | more, MILL | {"question": "Who else?"} | {name: other.get(name, more[name]) for name in more}]
     answers = load(save("log.jsonl", as_lines(*rows))).answers
     assert answers is not None and len(answers.notes) == 1 and note in answers.notes[0]
+
+
+VERDICTS: dict[str, tuple[Any, Any]] = {
+    "pass": (True, False),
+    "judge_verdict": ("pass", "fail"),
+    "gpt4_judgement": ("CORRECT", "INCORRECT"),
+    "annotator_1": ("correct", "incorrect"),
+}
+
+
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize("name", VERDICTS)
+def test_verdicts_in_words_are_read_as_grades(name: str, native: bool, save: Save) -> None:
+    """By the name and all values of a column, in the native format, too; a missing value is no other value."""
+    shown = {"retrieved_context": ["It is old."]} if native else {"contexts": ["It is old."]}
+    cells = (*VERDICTS[name], None)
+    rows = [shown | {"query": f"Who built mill {n}?", "response": "Ann", name: cell} for n, cell in enumerate(cells)]
+    rows = [row | {"query_id": f"q{n}"} if native else row for n, row in enumerate(rows)]
+    found = load(save("log.jsonl", as_lines(*rows)))
+    assert found.outcomes is not None and found.outcomes.distinct("aspect") == [name]
+    assert found.outcomes.frame["value"].to_list() == [1.0, 0.0 if name == "pass" else -1.0, None]
 
 
 def test_the_scores_of_ragas_are_in_the_order_of_the_file(save: Save) -> None:

@@ -127,6 +127,8 @@ class FieldFinder:
         self.names, self.columns = names, check_columns(columns)
         self.grades: dict[str, str] = {name: key for name, key in self.columns.items() if name not in FIELDS}
         """Columns of grades, by the name of the grade."""
+        self.verdicts: dict[str, str] = {}
+        """Columns of verdicts in words, by the name of the grade; no format and no mapping names them."""
         self.notes: list[str] = []
         """What readers of whole files noticed."""
         self.found: set[str] = set()

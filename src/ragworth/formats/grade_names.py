@@ -31,6 +31,17 @@ QUALITY_WORD = re.compile(
 )
 """Words of time and money, and words in names of which higher values are surely better."""
 
+VERDICT_WORD = re.compile(
+    r"correct(?:ness|ly)?|accura(?:te|cy)|pass(?:ed|es)?|success(?:ful)?|grades?|verdict|judge[ds]?|judge?ments?|overall|"
+    r"annotators?"
+)
+SCORE_WORDS = frozenset(("score", "scores", "rating", "ratings", "rated"))
+PASSAGE_WORD = re.compile(
+    r"contexts?|contextual|passages?|chunks?|documents?|sources?|retriev\w*|search\w*|citations?|cited"
+)
+"""Words of grades that say how good an answer is as a whole, words that don't say of what a number is, and words of
+what an answer rests on."""
+
 NEUTRAL_WORDS = {"time", "timestamp", "date", "year", "tokens", "length", "size", "words", "chars", "count", "num"}
 NEUTRAL_WORDS |= {"index", "seed", "temperature", "perplexity", "ppl", "nll", "entropy", "verbosity", "k", "position"}
 NEUTRAL_WORDS |= {"refusal", "refusals", "refused", "declined", "confidence"}
@@ -64,6 +75,17 @@ def names_quality(name: str) -> bool:
     """Whether a word in a name says how good or bad something is, other than by time or money."""
     words = [word for word in words_of_name(name) if word not in SPENT_WORDS]
     return any(pattern.fullmatch(word) for word in words for pattern in (GOOD_WORD, BAD_WORD, QUALITY_WORD))
+
+
+def is_verdict(name: str) -> bool:
+    """Whether a grade says how good an answer is as a whole: a word of its name says so, and none names a measure.
+
+    ``llm_judge_score`` and ``gpt4_correct`` do; ``score`` may be of anything, and ``judge_faithfulness`` is a measure.
+    """
+    words = [word for word in words_of_name(name) if word not in SCORE_WORDS]
+    others = [word for word in words if not VERDICT_WORD.fullmatch(word)]
+    measures = (PASSAGE_WORD, QUALITY_WORD, BAD_WORD)
+    return len(others) < len(words) and not any(each.fullmatch(word) for word in others for each in measures)
 
 
 def name_with_direction(name: str, better: Literal[1, -1]) -> str:

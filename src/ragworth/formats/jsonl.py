@@ -83,6 +83,7 @@ def load(path: PathOrStr, *, system: str | None = None, skip_bad_lines: bool = F
                 raise bad_lines_error(path, bad, EXPECTED) from error
     if not builder.seen:
         raise FormatError("no rows: the file is empty", file=str(path), expected=EXPECTED)
+    builder.verdicts = finder.verdicts
     notes = (f"{builder.source}: {note}" for note in (*finder.notes, *unused.notes(finder)))
     return builder.build((*skipped_note(path, bad), *notes))
 

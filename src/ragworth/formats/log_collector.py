@@ -54,6 +54,8 @@ class LogCollector:
         self.grades = grades
         self.columns: Mapping[str, str] = {}
         """What the file calls the aspects."""
+        self.verdicts: Container[str] = ()
+        """Aspects that are grades only if each value is a word, or true or false."""
         self.system_column: str | None = None
         """A column that isn't read as the system, and may name it."""
         self.queries: dict[str, str] = {}

@@ -114,7 +114,8 @@ class ParsedLog(NamedTuple):
             why = f" except for {format_count(len(self.bad), 'bad ' + rows.unit)}" if self.bad else ""
             raise FormatError(f"no rows: the file is empty{why}", file=rows.source, expected=self.expected)
         for keys in finder.known_keys():
-            builder.columns = {**builder.columns, **keys, **finder.grades}
+            builder.columns = {**builder.columns, **keys, **finder.grades, **finder.verdicts}
+        builder.verdicts = finder.verdicts
         builder.system_column = system_column(finder.seen)
         notes = (f"{rows.source}: {note}" if rows.source else note for note in finder.notes)
         return builder.build((*_skipped_note(rows, self.bad), *notes))

@@ -9,7 +9,16 @@ from ragworth.errors import format_names
 from ragworth.formats.fields import FIELDS, FieldFinder, plain_name
 from ragworth.formats.log_passages import ID_KEYS, as_passages
 from ragworth.formats.log_record import LoggedPassage, LogRecord
-from ragworth.formats.log_values import as_answer, as_grades, as_name, as_repeat, as_texts, parse_cell, plain_value
+from ragworth.formats.log_values import (
+    as_answer,
+    as_grades,
+    as_name,
+    as_repeat,
+    as_texts,
+    as_verdict,
+    parse_cell,
+    plain_value,
+)
 from ragworth.formats.missing_answers import NO_ANSWER_TEXTS, NO_REFERENCE
 from ragworth.formats.values import WrongLineError, as_text
 
@@ -54,7 +63,10 @@ def read_record(row: Mapping[str, Any], finder: FieldFinder, place: int, *, cell
         answer=as_answer(inner_text(finder.get(row, "answer"), "answer"), keys.get("answer", "answer")),
         accepted=as_texts(_accepted(row, finder, cells=cells), cells=cells),
         relevant=read_relevant(row, finder, cells=cells),
-        outcomes={name: as_grades(finder.get(row, name), name) for name in grades},
+        outcomes={
+            **{name: as_grades(finder.get(row, name), name) for name in grades},
+            **{name: as_verdict(row.get(column)) for name, column in finder.verdicts.items()},
+        },
         content=hash(repr(row)),
     )
 

@@ -154,6 +154,12 @@ def as_grade(value: Any, what: str) -> Grade:
     return as_number(value, what)
 
 
+def as_verdict(value: Any) -> Grade:
+    """A verdict in words, or true or false. Anything else is given as text, which isn't read as a grade."""
+    value = plain_value(value)
+    return value if value is None or isinstance(value, bool | str) else repr(value)
+
+
 def as_repeat(value: Any) -> int:
     number = 0.0 if value is None else as_number(as_grade(value, "repeat"), "repeat")
     if not number.is_integer() or number < 0:

@@ -51,7 +51,7 @@ class LogBuilder(LogCollector):
         contexts = self._contexts(made)
         answers = self._answer_table(made)
         answered = dict.fromkeys((row[0], row[1]) for row in self.answers)
-        grades = LogGrades(self.source, self.unit, self.columns, self.grades)
+        grades = LogGrades(self.source, self.unit, self.columns, self.grades, self.verdicts)
         outcomes = grades.table(self.outcomes, answered, made)
         if self.duplicates:
             again = format_count(self.duplicates, "record equals an earlier one", "records equal earlier ones")

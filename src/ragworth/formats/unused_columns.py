@@ -10,7 +10,7 @@ from typing import Any
 from ragworth.errors import FormatError, format_names
 from ragworth.formats.fields import FIELDS, JOIN, SYNONYMS, SYSTEM_COLUMNS, FieldFinder, check_columns, plain_name
 from ragworth.formats.fields import quote_argument as quoted
-from ragworth.formats.grade_names import names_quality
+from ragworth.formats.grade_names import direction_of_name, is_verdict, names_quality
 from ragworth.formats.grade_words import GRADES, MISSING_WORDS, number_of
 from ragworth.formats.log_passages import TEXT_KEYS
 from ragworth.formats.log_rows import LONG_TEXT
@@ -56,7 +56,7 @@ JOINED_CHARACTERS = 3000
 
 
 class UnusedColumns:
-    """Collects the values of columns that a finder doesn't use."""
+    """Collects the values of columns that a finder doesn't use, and tells it which hold verdicts in words."""
 
     def __init__(self) -> None:
         self.rows = 0
@@ -73,14 +73,20 @@ class UnusedColumns:
         shown = finder.get(row, "passages")
         joined = isinstance(shown, str) and JOINED.search(shown[:JOINED_CHARACTERS]) is not None
         self.joined += joined and isinstance(parse_cell(shown, "passage"), str)
-        keys = (*finder.keys(row).values(), *finder.grades.values())
+        keys = (*finder.keys(row).values(), *finder.grades.values(), *finder.verdicts.values())
+        taken = {*finder.keys(row), *finder.grades}
         used = {part for key in keys for part in (key, *key.split(JOIN))}
         for name, value in row.items():
             if name in used or value is None:
                 continue
             inner = {f"{name}.{key}": each for key, each in value.items()} if isinstance(value, Mapping) else {}
             for path, each in (inner or {str(name): value}).items():
-                if path not in used and _is_given(each):
+                if path in used or not _is_given(each):
+                    continue
+                grade = "" if inner or path in self.values else _verdict_name(path, each)
+                if grade and grade not in taken:
+                    finder.verdicts.setdefault(grade, path)
+                else:
                     self.values.setdefault(path, []).append(each)
 
     def notes(self, finder: FieldFinder) -> list[str]:
@@ -154,9 +160,9 @@ def _map(field: str, column: str) -> str:
 
 def _grade_hint(plain: str, column: str, words: bool) -> str:
     """The mapping that reads a column as a grade. If nothing says which way numbers are better, the user does."""
-    if any(plain in (field, *names) for field, names in FIELDS.items()):
+    if _is_field(plain):
         return ""
-    grade = re.sub(r"\W+", "_", plain).strip("_") or "grade"
+    grade = _grade_name(plain)
     try:
         grade = grade if grade not in SYNONYMS and check_columns({grade: column}) else f"{grade}_score"
     except FormatError:  # too much like the name of a field
@@ -164,6 +170,27 @@ def _grade_hint(plain: str, column: str, words: bool) -> str:
     if words or names_quality(plain):
         return _map(grade, column)
     return f"{_map(f'higher_{grade}', column)}, or lower_{grade} if lower is better"
+
+
+def _is_field(plain: str) -> bool:
+    return any(plain in (field, *names) for field, names in FIELDS.items())
+
+
+def _grade_name(plain: str) -> str:
+    return re.sub(r"\W+", "_", plain).strip("_") or "grade"
+
+
+def _verdict_name(column: str, value: Any) -> str:
+    """The name of the grade if a column holds verdicts in words, by its name and a value; else empty.
+
+    What is expected, such as ``gold_verdict`` or ``correct_label``, is no verdict on an answer.
+    """
+    plain = plain_name(column)
+    word = isinstance(value, bool) or (isinstance(value, str) and value.strip().lower() in GRADES)
+    expected = plain.startswith("correct_") or not ACCEPTED_WORDS.isdisjoint(plain.split("_"))
+    if not word or expected or _is_field(plain) or says_no_grade(plain):
+        return ""
+    return _grade_name(plain) if is_verdict(plain) and direction_of_name(plain) == 1 else ""
 
 
 def _text_field(plain: str, values: list[Any], found: Mapping[str, str]) -> str:
