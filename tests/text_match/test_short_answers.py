@@ -56,7 +56,7 @@ CORRECT = [
     ("is the accepted answer", " ? ", ["?"]),
     ("contains", "None", ["none"]),
     ("contains", "Es waren 1 234,50 €.", ["€1,234.50"]),
-    ("contains", "1,2,3", ["2"]),
+    ("contains", "Items 1,2,3 of the long list", ["2"]),
     ("declines as", "I don't know.", ["unanswerable"]),
     ("contains", "不是上海，而是北京。", ["北京"]),
     ("declines as", "Das steht nicht im Text.", ["The passages do not say."]),
@@ -77,7 +77,6 @@ CORRECT = [
     ("contains most words of", "blauw, rood en groen", ["rood, groen en blauw"]),
     ("contains", "Peter Gardner[4] Ostrum", ["Peter Gardner[4] Ostrum"]),
     ("contains", "docteur en droit", ["docteur en droit"]),
-    ("contains", "Chicago, Illinois, USA", ["Chicago"]),
     ("contains", "東京、日本", ["東京"]),
     ("is a part of", "once", ["once a week"]),
     ("is a part of", "Girl", ["Just a Girl"]),
@@ -326,10 +325,32 @@ def test_a_share_may_be_a_percentage(accepted: str, answer: str, label: str) -> 
         ("In 1990, 1991 or 1992", ["1992"], "undecided"),
         ("Baker, California, USA", ["Baker, California, USA"], "correct"),
         ("Paris, Lyon, Marseille, Nice", ["Paris", "Lyon"], "correct"),
-        ("Chicago, Illinois, USA", ["Chicago"], "correct"),
+        ("1. Paris 2. Lyon 3. Nice", ["Paris"], "undecided"),
+        ("Candidates: Paris; Lyon; Nice", ["Paris"], "undecided"),
+        ("Could be Paris, Lyon, Marseille, or Nice", ["Paris"], "undecided"),
+        ("1990, 1991, 1992", ["1991"], "undecided"),
+        ("Chicago, Illinois, USA", ["Chicago"], "undecided"),
+        ("In Chicago, in the state of Illinois, USA", ["Chicago"], "correct"),
         ("Kiss, with the song Strutter, in 1974", ["Kiss"], "correct"),
         ("It was Paris, which is in France, Europe.", ["Paris"], "correct"),
     ],
 )
 def test_one_of_several_candidates_is_undecided(answer: str, accepted: list[str], label: str) -> None:
     assert grade_short_answer(answer, accepted).label == label
+
+
+@pytest.mark.parametrize(
+    ("answer", "accepted", "label"),
+    [
+        ("It was his step-daughter.", "daughter", "undecided"),
+        ("Her great-grandfather", "grandfather", "undecided"),
+        ("His mother-in-law", "mother", "undecided"),
+        ("His step-daughter, not his daughter-in-law: Eve", "Eve", "correct"),
+        ("a Czech-language play", "Czech", "correct"),
+        ("Coca-Cola", "Coca Cola", "correct"),
+        ("Georges-Auguste Escoffier", "Georges Auguste Escoffier", "correct"),
+        ("a total of twenty-six episodes", "26", "correct"),
+    ],
+)
+def test_a_hyphen_joins_a_word(answer: str, accepted: str, label: str) -> None:
+    assert grade_short_answer(answer, [accepted]).label == label

@@ -10,6 +10,7 @@ The verdict is one of four:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
@@ -41,6 +42,7 @@ MAX_CONTRADICTED = 30
 """Words of a long answer, and more than twice as many of a text, from which other numbers are no contradiction."""
 
 
+_COMPOUND = re.compile(r"(?<![^\W\d_])[^\W\d_]+(?:-[^\W\d_]+)+")
 _IN_SEQUENCE = ("contains", "contains another form of")
 """Steps by which the words of an answer follow each other in a text."""
 
@@ -60,6 +62,8 @@ def judge_answer(text: TextFacts, answer: str, question: QuestionFacts) -> FactV
     if implied is not None:
         return implied
     how = match_answer(text.matchable, answer)
+    if how == "contains" and "-" in text.raw and _is_within_compounds(text, wanted):
+        return FactVerdict("unclear", f"has {quote_short(answer)} only in a longer word")
     # Of a long answer, a part is not the answer.
     if how is not None and (not wanted.is_long or how == "contains"):
         verdict = _judge_match(text, wanted, how, findings)
@@ -72,6 +76,18 @@ def judge_answer(text: TextFacts, answer: str, question: QuestionFacts) -> FactV
     if verdict.kind == "given" and not question.denies and wanted.denies != is_denied(text.stemmed, wanted.keywords):
         return FactVerdict("unclear", f"has a negation near {quote_short(answer)}, or lacks one")
     return verdict
+
+
+def _is_within_compounds(text: TextFacts, wanted: TextFacts) -> bool:
+    """Whether an answer is only a part of words with a hyphen: "step-daughter", but not "English-speaking"."""
+    words = set(wanted.matchable.words)
+
+    def joined(compound: re.Match[str]) -> str:
+        whole, first = (to_matchable(part).words for part in (compound[0], compound[0].rpartition("-")[0]))
+        longer = not words.isdisjoint(whole) and not words.issuperset(whole) and not words.issuperset(first)
+        return compound[0].replace("-", "") if longer else compound[0]
+
+    return wanted.matchable.line not in to_matchable(_COMPOUND.sub(joined, text.raw)).line
 
 
 def _find_quantities(text: TextFacts, wanted: TextFacts, question: QuestionFacts) -> list[QuantityFinding]:

@@ -30,15 +30,14 @@ _NOTHING = ("none", "nil", "null", "na")
 _DECLINING = LITTLE_WORDS | NEGATIONS | {"a", "an", "the", "do", "does", "did", "any", "about", "anything"}
 """Words of phrases that decline, other than who is silent and how: "contract", "state"."""
 
-MIN_CANDIDATES, MAX_ITEM = 3, 4
-"""Items of a list of candidates, at least, and words of each, at most. With commas alone, three may be a place."""
+MIN_CANDIDATES = 3
+"""Items of a list of candidates, at least."""
 
 MAX_REGRET = 1
 """Words beside "I'm sorry" up to which nothing else is said."""
 
-_ITEM_ENDS = re.compile(r"[,;\n、，/]|\b(?:and|or)\b")
-_JOINT = re.compile(r"[;\n/]|\b(?:and|or)\b")
-_BLANKS = " \t.:*-"
+_ITEM_ENDS = re.compile(r"[,;、，/]|\b(?:and|or)\b|(?:^|\s)(?:\d{1,2}[.)]|[-*•])\s")
+_HEADING = re.compile(r"^\W*\w+(?: \w+)?:")
 _DIGIT = re.compile(r"\d")
 
 GradeLabel = Literal["correct", "abstained", "wrong", "undecided"]
@@ -131,15 +130,16 @@ def _grade(text: str, accepted: Sequence[str], question: str, phrases: Sequence[
 
 
 def _is_candidate(text: str, answer: str, accepted: Sequence[str]) -> bool:
-    """Whether a text only lists three or more names or numbers, of which one is accepted: "Paris, Lyon, Nice"."""
-    raw = [item.strip(_BLANKS) for item in _ITEM_ENDS.split(text) if item.strip(_BLANKS)]
-    items = [to_matchable(item).words for item in raw]
-    alike = len({item[0].isupper() for item in raw if item[0].isalpha()}) < 2
-    least = MIN_CANDIDATES + (_JOINT.search(text) is None)
-    if not alike or len(items) < least or max(map(len, items)) > MAX_ITEM:
+    """Whether a text only lists three or more names or numbers, of which one is accepted: "Paris, Lyon, Nice".
+
+    The items are as long as the answer, up to a word; the first may begin with two: "Could be Paris".
+    """
+    items = [item for item in (to_matchable(part) for part in _ITEM_ENDS.split(_HEADING.sub("", text))) if item.words]
+    longest = len(to_matchable(answer).words) + 1
+    if len(items) < MIN_CANDIDATES or any(len(item.words) > longest + (item is items[0]) for item in items):
         return False
-    known = {to_matchable(each).words for each in accepted}
-    return to_matchable(answer).words in items and sum(item in known for item in items) == 1
+    known = [to_matchable(each).line for each in accepted]
+    return any(map(items[0].line.endswith, known)) + sum(item.line in known for item in items[1:]) == 1
 
 
 def _accepted_refusal(accepted: Sequence[str], phrases: Sequence[str]) -> str | None:
