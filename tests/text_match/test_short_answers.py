@@ -354,3 +354,18 @@ def test_one_of_several_candidates_is_undecided(answer: str, accepted: list[str]
 )
 def test_a_hyphen_joins_a_word(answer: str, accepted: str, label: str) -> None:
     assert grade_short_answer(answer, [accepted]).label == label
+
+
+@pytest.mark.parametrize(
+    ("answer", "accepted", "label"),
+    [
+        ("the USA", "United States of America", "undecided"),
+        ("It was the U.S.", "United States", "undecided"),
+        ("The United Kingdom did.", "UK", "undecided"),
+        ("It was the World Health Organization.", "WHO", "undecided"),
+        ("NYC", "New York City", "undecided"),
+        ("It was the European Union.", "UN", "wrong"),
+    ],
+)
+def test_initials_may_be_the_answer(answer: str, accepted: str, label: str) -> None:
+    assert grade_short_answer(answer, [accepted]).label == label

@@ -62,6 +62,9 @@ _AND = r"\b(?:and|und|et|y|e|og|och|en)\b|&"
 _ITEM_ENDS = re.compile(rf"[,，、]|{_AND}", re.IGNORECASE)
 _LAST_ITEM = re.compile(_AND, re.IGNORECASE)
 _OR = re.compile(r"\bor\b|;", re.IGNORECASE)
+_CAPITALISED = re.compile(r"\b[A-Z]\w*")
+_LONG_NAME = re.compile(r"\b(?!The\b)[A-Z]\w+(?: (?:of |and |for |the )*[A-Z]\w+)+")
+_ACRONYM = re.compile(r"\b(?:[A-Z]\.){2,}|\b[A-Z]{2,}\b")
 _STARTS_WITH_ARTICLE = re.compile(r"(?:an?|the)\b", re.IGNORECASE)
 
 
@@ -328,8 +331,11 @@ def _joined_pattern(letters: str) -> re.Pattern[str]:
 def may_contain(text: MatchableText, answer: MatchableText) -> bool:
     """Whether an answer, or an item of it, may be in a text in another form.
 
-    Within other words ("서울" in "서울입니다", "daughter" in "granddaughter"), or each word with another ending.
+    Within other words ("서울" in "서울입니다", "daughter" in "granddaughter"), as initials ("USA"), or each word with
+    another ending.
     """
+    if _has_initials(text.raw, answer.raw) or _has_initials(answer.raw, text.raw):
+        return True
     letters, least = "".join(answer.words), 5 if answer.raw.isascii() else 2
     if len(letters) >= least and letters.isalpha() and letters in "".join(text.words):
         return True
@@ -338,6 +344,13 @@ def may_contain(text: MatchableText, answer: MatchableText) -> bool:
         return not any(map(_numeric, answer.words))
     words = [word for word in answer.words if word not in LITTLE_WORDS]
     return bool(words) and all(word.isalpha() and any(_same_stem(word, one) for one in text.words) for word in words)
+
+
+def _has_initials(text: str, other: str) -> bool:
+    """Whether a text has a name of the other's capitals, which are initials: "World Health Organization" for "WHO"."""
+    named = ("".join(word[0] for word in _CAPITALISED.findall(name[0])) for name in _LONG_NAME.finditer(text))
+    short = {initials[0].replace(".", "") for initials in _ACRONYM.finditer(other)}
+    return any(initials in short for initials in named)
 
 
 def _same_stem(one: str, other: str) -> bool:
