@@ -313,10 +313,10 @@ def match_questions(rows: pl.DataFrame, queries: pl.DataFrame) -> pl.DataFrame:
     """Rows about questions by their text, with the ids that these questions have."""
     ids = dict(queries.select("query", "text").iter_rows())
     first = reversed(ids.items())  # of questions with the same text
-    known = {name: query for query, text in first for name in (plain_text(text), text_id(plain_text(text)))}
-    wanted = {query: known.get(plain_text(query)) for query in rows["query"].unique() if query not in ids}
-    found = {query: name for query, name in wanted.items() if name is not None and name != query}
-    return rows.with_columns(pl.col("query").replace(found)) if found else rows
+    queries_by_text = {name: query for query, text in first for name in (plain_text(text), text_id(plain_text(text)))}
+    wanted = {query: queries_by_text.get(plain_text(query)) for query in rows["query"].unique() if query not in ids}
+    renames = {query: name for query, name in wanted.items() if name is not None and name != query}
+    return rows.with_columns(pl.col("query").replace(renames)) if renames else rows
 
 
 TEXT_ID = "text:"

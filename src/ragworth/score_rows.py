@@ -161,10 +161,10 @@ def with_partial_grades(results: Results) -> Results:
     shown = results.contexts.frame.join(relevant, on=["query", "passage"], how="semi")
     hits = shown.select("system", "query", pl.lit(True).alias("hit")).unique()
     half = (pl.col("value") == 1.0) & pl.col("hit").is_null()
-    made = graded.join(hits, on=["system", "query"], how="left", maintain_order="left").with_columns(
+    partial = graded.join(hits, on=["system", "query"], how="left", maintain_order="left").with_columns(
         aspect=pl.lit(PARTIAL_GRADE), value=pl.when(half).then(0.5).otherwise("value")
     )
-    frame = pl.concat([results.outcomes.frame, made.select(results.outcomes.frame.columns)])
+    frame = pl.concat([results.outcomes.frame, partial.select(results.outcomes.frame.columns)])
     return replace(results, outcomes=Outcomes.trusted(frame))
 
 

@@ -183,10 +183,10 @@ class Job:
                 if (key := call_key(self._digest, request)) not in seen:
                     fresh.setdefault(key, request)
             seen.update(fresh)
-            known = self._find_known(fresh)
-            cached += len(known)
+            stored = self._find_known(fresh)
+            cached += len(stored)
             for key, request in fresh.items():
-                if key not in known:
+                if key not in stored:
                     missing[REQUEST_KINDS[type(request)]].add(
                         request, estimate_tokens(request, self._choice, reasoning_tokens(self.model))
                     )
@@ -206,8 +206,8 @@ class Job:
     def peek(self, requests: Sequence[Request]) -> list[Response | Failure | None]:
         """Known outcomes of requests, or None if the model would have to be called. Nothing is counted."""
         keys = [call_key(self._digest, request) for request in requests]
-        known = self._find_known(dict(zip(keys, requests, strict=True)))
-        return [known.get(key) for key in keys]
+        stored = self._find_known(dict(zip(keys, requests, strict=True)))
+        return [stored.get(key) for key in keys]
 
     def run(self, requests: Iterable[Request]) -> Iterator[Response | Failure]:
         """Yield the outcome of each request, in order.
@@ -228,16 +228,16 @@ class Job:
         try:
             while window := list(islice(requests, REQUEST_WINDOW)):
                 keys = [call_key(self._digest, request) for request in window]
-                found = self._find_known(dict(zip(keys, window, strict=True)))
+                responses = self._find_known(dict(zip(keys, window, strict=True)))
                 missing: dict[bytes, Request] = {}
                 for key, request in zip(keys, window, strict=True):
-                    if key not in found and key not in missing:
+                    if key not in responses and key not in missing:
                         self._check_abilities(request)
                         missing[key] = request
-                self._count(len(window), found, missing)
-                found.update(self._ask(work, missing))
+                self._count(len(window), responses, missing)
+                responses.update(self._ask(work, missing))
                 for key in keys:
-                    yield found[key]
+                    yield responses[key]
         finally:
             work.close()
             self._executor_note = work.note
@@ -262,17 +262,17 @@ class Job:
         An answer to a truncated prompt is reused only by a model that would truncate it the same way. One that is
         damaged is asked for again.
         """
-        known: dict[bytes, Response | Failure] = {}
+        stored: dict[bytes, Response | Failure] = {}
         limit = (self.card.context_length or 0) if self.card.cuts else -1
         for key, text in self._store.look_up(list(requests)) if self._store is not None else ():
             response = read_answer(REQUEST_KINDS[type(requests[key])], text, requests[key])
             if isinstance(response, Failure):
                 self._damaged[key] = response.detail
             elif not response.usage.cut or response.usage.limit == limit:
-                known[key] = response
+                stored[key] = response
         if self._kept:
-            known.update((key, self._kept[key]) for key in requests if key in self._kept)
-        return known
+            stored.update((key, self._kept[key]) for key in requests if key in self._kept)
+        return stored
 
     def _ask(self, work: Workers, missing: dict[bytes, Request]) -> dict[bytes, Response | Failure]:
         """Send the missing requests and store their outcomes."""

@@ -168,8 +168,8 @@ def verify(store: Store) -> VerificationResult:
         for entry in store.entries():
             calls += 1
             unchecked += entry.packed is None
-            if found := _find_damage(entry):
-                damage[found[0]].append(f"call {entry.key.hex()}: {found[1]}")
+            if problem := _find_damage(entry):
+                damage[problem[0]].append(f"call {entry.key.hex()}: {problem[1]}")
     except StoreError as error:
         broken.append(f"reading stopped after {calls} calls: {error.found}")
     worst: Damage = next((kind for kind, problems in damage.items() if problems), "")
@@ -324,8 +324,8 @@ def prune(store: Store, choice: CallFilter, *, dry: bool) -> int:
 
 def _check_model(store: Store, choice: CallFilter) -> None:
     """Refuse the name of a model that the store doesn't have."""
-    known = {name for card in store.cards().values() if card is not None for name in (card.backend, card.name)}
-    if choice.model and choice.model not in known:
+    models = {name for card in store.cards().values() if card is not None for name in (card.backend, card.name)}
+    if choice.model and choice.model not in models:
         names = sorted({card.name for card in store.cards().values() if card is not None})
         raise InputError(f"the store has no model {choice.model!r}", expected=", ".join(names) or "an empty store")
 

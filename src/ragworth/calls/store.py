@@ -211,14 +211,14 @@ class Store:
             run = self._db.execute
             for entry, answer in entries:
                 assert entry.model is not None
-                made = entry.made if isinstance(entry.made, float) else 0.0
+                created = entry.made if isinstance(entry.made, float) else 0.0
                 row = (
                     entry.key,
                     self._model(entry.model),
                     entry.kind,
                     response_to_json(answer),
                     *answer.usage[:3],
-                    made,
+                    created,
                 )
                 added += run("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row).rowcount
                 run("DELETE FROM errors WHERE key = ?", row[:1])

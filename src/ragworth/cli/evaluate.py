@@ -106,20 +106,20 @@ def _run(space: Any, as_json: bool, quiet: bool, chosen: Mapping[str, Any], trus
     from ragworth.evaluation.run import MAX_SENTENCES, evaluate
     from ragworth.report.render import printable
 
-    found = evaluate(space, console=None if quiet else StageLines(), allow_servers=trust.allow_servers, **chosen)
+    result = evaluate(space, console=None if quiet else StageLines(), allow_servers=trust.allow_servers, **chosen)
     if as_json:
-        click.echo(json.dumps(evaluation_record(found), ensure_ascii=False, indent=1))
-    elif found.page is not None and found.report is not None:
-        answers, passages = found.page.answers, found.page.judges_passages
+        click.echo(json.dumps(evaluation_record(result), ensure_ascii=False, indent=1))
+    elif result.page is not None and result.report is not None:
+        answers, passages = result.page.answers, result.page.judges_passages
         room = MAX_SENTENCES // 2 if answers is not None and passages else MAX_SENTENCES
         if answers is not None:
-            click.echo(printable(answers.headline_in(display_path(found.report.parent))))
+            click.echo(printable(answers.headline_in(display_path(result.report.parent))))
             _print_standings(answer_table(answers), answers.standings, room)
         if passages:
-            _print_standings(leaderboard(found.page), found.page.overview.standings, room)
-        click.echo(f"Report: {printable(display_path(found.report))}")
-    elif found.folder is not None:
-        click.echo(f"Results: {printable(display_path(found.folder))}")
+            _print_standings(leaderboard(result.page), result.page.overview.standings, room)
+        click.echo(f"Report: {printable(display_path(result.report))}")
+    elif result.folder is not None:
+        click.echo(f"Results: {printable(display_path(result.folder))}")
 
 
 def _print_standings(table: Any, standings: Sequence[Any], most: int) -> None:
@@ -210,9 +210,9 @@ def _share(value: float | None) -> str:
 
 def evaluation_record(found: Any) -> dict[str, Any]:
     """What an evaluation came to, for machines."""
-    made: dict[str, Any] = {"stages": list(found.stages)}
+    record: dict[str, Any] = {"stages": list(found.stages)}
     if found.page is None:
-        return made
+        return record
     view = found.page.overview
     systems = [
         {
@@ -227,10 +227,10 @@ def evaluation_record(found: Any) -> dict[str, Any]:
         for each in view.standings
     ]
     if found.page.answers is not None:
-        made["answers"] = answer_record(found.page.answers, display_path(found.folder))
-    made |= {"metric": view.main, "queries": view.queries, "baseline": view.baseline}
-    made |= {"ranking": view.ranking.ranked.order, "systems": systems}
-    return made | {"results": str(found.folder), "report": str(found.report)}
+        record["answers"] = answer_record(found.page.answers, display_path(found.folder))
+    record |= {"metric": view.main, "queries": view.queries, "baseline": view.baseline}
+    record |= {"ranking": view.ranking.ranked.order, "systems": systems}
+    return record | {"results": str(found.folder), "report": str(found.report)}
 
 
 def answer_record(found: Any, folder: str) -> dict[str, Any]:

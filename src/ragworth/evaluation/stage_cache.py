@@ -76,7 +76,7 @@ class StageCache:
     def latest(self, name: str) -> StageResult | None:
         """The newest cached result of a stage, whatever its key."""
         places = sorted(self.folder.glob(f"{name}-{'?' * DIGITS}"), key=lambda place: -place.stat().st_mtime)
-        return next((found for place in places if (found := _read_stage(place)) is not None), None)
+        return next((stage for place in places if (stage := _read_stage(place)) is not None), None)
 
     def _place(self, name: str, key: Mapping[str, Any]) -> Path:
         return self.folder / f"{name}-{key_digest(key)}"

@@ -185,13 +185,13 @@ def guess_columns(sample: FileSample) -> dict[str, str]:
 
 def _all_columns(sample: FileSample) -> dict[str, list[Any]]:
     """The values of the columns, and of the fields of objects in them, which have names with dots."""
-    found: dict[str, list[Any]] = {}
+    columns: dict[str, list[Any]] = {}
     for column in sample.columns:
         for value in (row.get(column) for row in sample.rows):
             inner = value if isinstance(value, dict) else {}
             for name, each in {f"{column}.{key}": held for key, held in inner.items()}.items() or [(column, value)]:
-                found.setdefault(name, []).append(each)
-    return found
+                columns.setdefault(name, []).append(each)
+    return columns
 
 
 def _guess_column(field: str, free: list[str], sample: FileSample) -> str | None:

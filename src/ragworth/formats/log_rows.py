@@ -73,8 +73,8 @@ def read_record(row: Mapping[str, Any], finder: FieldFinder, place: int, *, cell
 
 def mapped_grades(row: Mapping[str, Any], finder: FieldFinder) -> dict[str, Any]:
     """The grades in the columns of a row that the user maps."""
-    found = {name: as_grades(finder.get(row, name), name) for name in finder.grades}
-    return {name: grade for name, grade in found.items() if grade is not None}
+    grades = {name: as_grades(finder.get(row, name), name) for name in finder.grades}
+    return {name: grade for name, grade in grades.items() if grade is not None}
 
 
 def inner_text(value: Any, field: str) -> Any:

@@ -112,12 +112,12 @@ def _read_object(path: Path) -> dict[str, Any]:
     if len(data) > MAX_BYTES:
         raise FormatError("the file is too large", file=str(path), expected=EXPECTED)
     try:
-        found = parse_json(data.decode("utf-8"), parse_constant=_reject_constant)
+        value = parse_json(data.decode("utf-8"), parse_constant=_reject_constant)
     except ValueError as error:
         raise FormatError(f"not JSON: {str(error)[:120]}", file=str(path), expected=EXPECTED) from error
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise FormatError("this is JSON, but not an object", file=str(path), expected=EXPECTED)
-    return found
+    return value
 
 
 def _reject_constant(text: str) -> float:

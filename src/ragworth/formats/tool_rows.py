@@ -53,17 +53,17 @@ def tool_parser(
     """
 
     def parse(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRecord]:
-        found: list[ToolRow] = []
+        parsed_rows: list[ToolRow] = []
         for place, value in rows.values:
             try:
                 row = as_row(value)
                 if row is None:
                     raise WrongLineError("not an object")
                 given = _mapped_values(row, finder)
-                found += [each._replace(fields={**given, **each.fields}) for each in read(row, place, finder)]
+                parsed_rows += [each._replace(fields={**given, **each.fields}) for each in read(row, place, finder)]
             except WrongLineError as error:
                 reject(place, str(error))
-        yield from tool_records(name_systems(found, finder) if name_systems else found, finder, reject)
+        yield from tool_records(name_systems(parsed_rows, finder) if name_systems else parsed_rows, finder, reject)
 
     return parse
 

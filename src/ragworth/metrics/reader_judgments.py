@@ -48,9 +48,9 @@ def abstention_notes(values: Judgments | Outcomes | None) -> list[str]:
     """Say which p of passages or contexts is read, if the reader has a calibrated one besides its own."""
     if values is None:
         return []
-    known = values.having("aspect", ["abstention"]).frame.filter(pl.col("status") == OK)
+    judged = values.having("aspect", ["abstention"]).frame.filter(pl.col("status") == OK)
     unit = "passage" if isinstance(values, Judgments) else "context"
-    named = known["source"].str.extract(_NAMED_P).drop_nulls().value_counts()
+    named = judged["source"].str.extract(_NAMED_P).drop_nulls().value_counts()
     words = [f"the {name} of {format_count(count, unit)}" for name, count in named.sort("source").iter_rows()]
     return [f"p_abstain is {format_list(words)}"] if words else []
 

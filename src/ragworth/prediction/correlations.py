@@ -97,10 +97,10 @@ class Prediction:
     def compared(self) -> list[tuple[int, int, Estimate]]:
         """The best metric minus each other one, corrected by Holm; and UDCG minus nDCG if neither is the best."""
         pairs = [(self.best, at) for at in self.order[1:]]
-        found = correct_alike(self.gaps(pairs))
+        differences = correct_alike(self.gaps(pairs))
         if (main := _main_pair(self.rows.metrics)) is not None and self.best not in main:
-            pairs, found = [*pairs, main], [*found, *self.gaps([main])]
-        return [(*pair, one) for pair, one in zip(pairs, found, strict=True)]
+            pairs, differences = [*pairs, main], [*differences, *self.gaps([main])]
+        return [(*pair, one) for pair, one in zip(pairs, differences, strict=True)]
 
     def within_rows(self) -> Iterator[dict[str, object]]:
         for at in self.order:

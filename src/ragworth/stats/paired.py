@@ -330,16 +330,18 @@ def ratio_of_means(first: Floats, second: Floats, plan: Resampling, clusters: Cl
     interval is Fieller's, which contains 0 exactly where the paired t-test of the differences, whose p it has, doesn't
     reject. Without an interval of the mean difference there is none.
     """
-    found = compare_paired(second, first, "t", **plan.options, clusters=clusters)
+    difference = compare_paired(second, first, "t", **plan.options, clusters=clusters)
     there = ~(np.isnan(first) | np.isnan(second))
     pairs = np.stack([first[there], second[there]], axis=1)
     above, below = pairs.mean(axis=0) if len(pairs) else (0.0, 0.0)
     if below <= 0:
-        return found._replace(value=None, low=None, high=None, p=None, reason=found.reason or NOT_ABOVE_0)
-    made = found._replace(value=float(above / below) - 1, low=None, high=None)
+        return difference._replace(value=None, low=None, high=None, p=None, reason=difference.reason or NOT_ABOVE_0)
+    ratio = difference._replace(value=float(above / below) - 1, low=None, high=None)
     group = cluster_index(None if clusters is None else np.asarray(clusters)[there], len(pairs))
-    span = None if found.interval is None else _fieller(pairs if group is None else cluster_means(pairs, group), plan)
-    return made._replace(reason=made.reason or NOT_SURELY_ABOVE_0) if span is None else made.with_interval(span)
+    span = (
+        None if difference.interval is None else _fieller(pairs if group is None else cluster_means(pairs, group), plan)
+    )
+    return ratio._replace(reason=ratio.reason or NOT_SURELY_ABOVE_0) if span is None else ratio.with_interval(span)
 
 
 def _fieller(pairs: Floats, plan: Resampling) -> ConfidenceInterval | None:

@@ -64,8 +64,8 @@ class Mirror:
 
     def _synced(self) -> dict[str, SyncedFile]:
         try:
-            found = parse_json(self._record.read_text(encoding="utf-8"))
-            return {str(name): SyncedFile(*facts) for name, facts in found.items()}
+            facts_by_name = parse_json(self._record.read_text(encoding="utf-8"))
+            return {str(name): SyncedFile(*facts) for name, facts in facts_by_name.items()}
         except FileNotFoundError:
             return {}
         except (ValueError, TypeError, AttributeError) as error:

@@ -109,10 +109,10 @@ def _copy_mode(stream: IO[bytes], old: Path, *, private: bool) -> None:
     if os.name != "posix":
         return
     with suppress(OSError):
-        there = old.lstat().st_mode
-        if stat.S_ISREG(there):
-            mine = stat.S_IMODE(os.fstat(stream.fileno()).st_mode)
-            os.fchmod(stream.fileno(), mine & there if private else stat.S_IMODE(there))
+        old_mode = old.lstat().st_mode
+        if stat.S_ISREG(old_mode):
+            own_mode = stat.S_IMODE(os.fstat(stream.fileno()).st_mode)
+            os.fchmod(stream.fileno(), own_mode & old_mode if private else stat.S_IMODE(old_mode))
 
 
 def rename_durably(part: Path, path: Path) -> None:

@@ -363,13 +363,13 @@ class SizedContexts:
         """Return the gain from contexts over none, by place, if P is known for both: ratio of the means, less 1."""
         if "p" not in self.said.columns:
             return {}
-        found = {
+        ratios = {
             at: gain_over_none(
                 self.said.filter(pl.col("system") == name), self.study.plan, self.case.results.conversations
             )
             for at, name in enumerate(self.names)
         }
-        return correct_by_holm({at: one for at, one in found.items() if one.value is not None})
+        return correct_by_holm({at: one for at, one in ratios.items() if one.value is not None})
 
     def _told(self, column: str, at: int | None = None) -> pl.DataFrame:
         """What the grader says of the contexts, or of one, that have a utility, as far as it is known."""
@@ -380,8 +380,8 @@ class SizedContexts:
 
     def mean_of(self, column: str, at: int | None = None) -> float | None:
         """Return the answers' mean similarity with a context (``p``) or without, over queries, if it is known."""
-        known = self._told(column, at).unique("query", keep="first", maintain_order=True)
-        return float(known[column].mean()) if known.height else None  # type: ignore[arg-type]
+        similarities = self._told(column, at).unique("query", keep="first", maintain_order=True)
+        return float(similarities[column].mean()) if similarities.height else None  # type: ignore[arg-type]
 
     def utility_rows(self) -> Iterator[Row]:
         for at, mean in enumerate(mean_estimates(self.values, self.study.plan, clusters=self.clusters)):

@@ -282,10 +282,10 @@ class TopK(Study):
                 tries = len(sweeps[at].grid.values) if at in alpha else 1
                 p = None if one.p is None else min(1.0, tries * one.p)
                 family[segment.system, segment.place, at] = one._replace(p=p)
-        made: dict[tuple[str, str, int], Estimate] = {}
+        tests: dict[tuple[str, str, int], Estimate] = {}
         for family in families.values():
-            made |= zip(family, correct_alike(list(family.values())), strict=True)
-        return made
+            tests |= zip(family, correct_alike(list(family.values())), strict=True)
+        return tests
 
     def _gaps(self, found: Sequence[Found], pairs: list[tuple[int, int]]) -> Iterator[Row]:
         """One metric's correlation minus another's, in every part and cell; Holm over those of a pair."""

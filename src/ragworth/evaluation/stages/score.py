@@ -45,7 +45,7 @@ def run_score(state: EvaluationState) -> None:
 
     def make(watching: StageProgress | None) -> StageResult:
         tokens = passage_tokens(state.collection)
-        found = score(
+        scores = score(
             state.contexts,
             judgments,
             list(metrics),
@@ -55,10 +55,10 @@ def run_score(state: EvaluationState) -> None:
             complete=not state.material.logged,
         )
         # Earlier stages told what came with the contexts and the judgments, and the queries that a log lacks.
-        told = {*state.contexts.notes, *(note for stage in state.stages for note in stage.get("notes", ()))}
-        notes = [note for note in found.notes if note not in told and not note.endswith(NOT_IN_RUN)]
+        earlier_notes = {*state.contexts.notes, *(note for stage in state.stages for note in stage.get("notes", ()))}
+        notes = [note for note in scores.notes if note not in earlier_notes and not note.endswith(NOT_IN_RUN)]
         notes += unlabelled_copy_notes(state.contexts, judgments, state.collection.passages)
-        return StageResult({}, {"notes": notes}, tables={"scores": found})
+        return StageResult({}, {"notes": notes}, tables={"scores": scores})
 
     made = state.stage("score", key, make)
     state.scores = stage_table(made, "scores", Scores)

@@ -35,12 +35,12 @@ class LabelImport:
 def read_json_list(path: Path, expected: str) -> list[dict[str, Any]]:
     """A JSON document that is a list of objects."""
     try:
-        found = parse_json(b"".join(read_chunks(path)))
+        rows = parse_json(b"".join(read_chunks(path)))
     except ValueError as error:
         raise FormatError(f"this is not JSON ({str(error)[:80]})", file=str(path), expected=expected) from error
-    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+    if not isinstance(rows, list) or not all(isinstance(each, dict) for each in rows):
         raise FormatError("this is not a list of objects", file=str(path), expected=expected)
-    return found
+    return rows
 
 
 def read_choice(field: ChoiceField, given: object) -> str:

@@ -40,11 +40,11 @@ def open_site(folder: Path, options: SiteOptions | None = None, *, create: bool 
     options = options or SiteOptions()
     if not create and not options.database and not (folder / DATABASE_FILE).is_file():
         raise InputError("there is no labelling project", file=str(folder), remedy="create one with ragworth label new")
-    known = read_key(folder)
-    key = known or secrets.token_urlsafe(60)
+    stored_key = read_key(folder)
+    key = stored_key or secrets.token_urlsafe(60)
     _configure(folder, options, key)
     _migrate()
-    if not known:
+    if not stored_key:
         if not options.database:
             _end_logins(folder)
         keep_key(folder, key)
@@ -73,13 +73,13 @@ def _configure(folder: Path, options: SiteOptions, key: str) -> None:
     except ImportError as error:
         raise MissingExtraError("django", "label", "the labelling site") from error
     private_folder(folder)
-    made = site_settings(folder, options, key)
+    values = site_settings(folder, options, key)
     if not settings.configured:
-        settings.configure(**made)
+        settings.configure(**values)
         django.setup()
         return
     connections.close_all()
-    for name, value in made.items():
+    for name, value in values.items():
         setattr(settings, name, value)
     _forget_connections(connections)
     connections.settings = connections.configure_settings({"default": database_settings(folder, options.database)})

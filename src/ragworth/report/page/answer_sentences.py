@@ -65,13 +65,13 @@ class AnswerSentences:
 
         What a grader can decide isn't a random part: long answers, for example, are seldom decided.
         """
-        mine, asked = self.means[system], self.ranking.ranked.asked.get(system, 0)
-        if mine.mean is None or mine.n >= asked:
+        estimate, asked = self.means[system], self.ranking.ranked.asked.get(system, 0)
+        if estimate.mean is None or estimate.n >= asked:
             return ""
-        words = f"of the {mine.n:,} decided of {asked:,} asked, which aren't a random part"
+        words = f"of the {estimate.n:,} decided of {asked:,} asked, which aren't a random part"
         if not self.scale.share:
             return words
-        return f"{words}; {share_of_all(mine.mean, mine.n, asked)} of all"
+        return f"{words}; {share_of_all(estimate.mean, estimate.n, asked)} of all"
 
     def of(self, system: str, baseline: str) -> str:
         """A system against the one that it is compared with."""

@@ -72,8 +72,8 @@ def grades_figure(given: FigureSources) -> Figure | str:
         written = dict(answers.frame.group_by("system").len().iter_rows())
         asked = {system: max(n, written.get(system, 0)) for system, n in asked.items()}
     if decided != asked:
-        known = [f"{system} {decided[system]:,} of {n:,}" for system, n in asked.items() if n]
-        caption += f" Shares are of the decided answers, which aren't a random part: {format_list(known, 6)}."
+        decided_counts = [f"{system} {decided[system]:,} of {n:,}" for system, n in asked.items() if n]
+        caption += f" Shares are of the decided answers, which aren't a random part: {format_list(decided_counts, 6)}."
     spec = outcome_chart(frame.rename({"system": "label"}), "share of graded answers")
     return Figure("grades", "Correct, abstained, wrong", caption, [ChartPanel("grades", "", spec)], frame)
 

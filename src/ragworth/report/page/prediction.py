@@ -62,9 +62,9 @@ def outcome_predictions(results: Results, metrics: list[str], seed: int) -> pl.D
     """
     rows: list[dict[str, object]] = []
     for aspect in results.outcomes.distinct("aspect") if results.outcomes is not None else []:
-        found = _sampled(rows_of_aspect(results, aspect, metrics))
-        data = found.values, found.outcome, found.units
-        how: dict[str, Any] = {"resamples": RESAMPLES, "level": 1 - ALPHA, "seed": seed, "clusters": found.clusters}
+        sample = _sampled(rows_of_aspect(results, aspect, metrics))
+        data = sample.values, sample.outcome, sample.units
+        how: dict[str, Any] = {"resamples": RESAMPLES, "level": 1 - ALPHA, "seed": seed, "clusters": sample.clusters}
         every = correct_alike(pooled_correlations(*data, **how))
         order = sorted(
             (at for at, one in enumerate(every) if one.value is not None), key=lambda at: -(every[at].value or 0.0)

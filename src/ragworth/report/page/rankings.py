@@ -184,12 +184,14 @@ def rank_systems(
     if best:
         compared = one.having("system", best)
         if len(best) <= MAX_PAIRED:
-            found = compare(compared, all_pairs=True, seed=seed, changes=0, **given).differences
+            differences = compare(compared, all_pairs=True, seed=seed, changes=0, **given).differences
         else:
             chosen = _pairs_with_best(best, baseline)
             # The best is chosen by the same values, so p is corrected as if every two had been compared.
-            found = compare(compared, pairs=chosen, corrected_for=pairs, seed=seed, changes=0, **given).differences
-        versus = {(row["baseline"], row["system"]): row for row in found.iter_rows(named=True)}
+            differences = compare(
+                compared, pairs=chosen, corrected_for=pairs, seed=seed, changes=0, **given
+            ).differences
+        versus = {(row["baseline"], row["system"]): row for row in differences.iter_rows(named=True)}
     different = {pair for pair, row in versus.items() if is_different(row, 1 - given["level"])}
     groups = group_systems(best, different) if len(best) <= MAX_PAIRED else group_by_best(best, different)
     shared = _shared_means(one, ranked, seed, testing.get("conversations")) if best else {}

@@ -71,11 +71,11 @@ def prediction_figure(given: FigureSources) -> Figure | str:
     """How well each metric predicts each outcome."""
     if given.results.outcomes is None:
         return "there are no outcomes to predict"
-    found = prediction.outcome_predictions(given.results, given.overview.metrics, given.seed)
-    if not found.height:
+    predictions = prediction.outcome_predictions(given.results, given.overview.metrics, given.seed)
+    if not predictions.height:
         return "no metric and outcome vary over the same contexts"
     panels: list[ChartPanel] = []
-    for (aspect,), part in found.group_by("outcome", maintain_order=True):
+    for (aspect,), part in predictions.group_by("outcome", maintain_order=True):
         frame = part.select(
             pl.col("metric").alias("label"),
             pl.col("rho").alias("value"),
@@ -92,11 +92,11 @@ def prediction_figure(given: FigureSources) -> Figure | str:
     caption = (
         "Rank correlation of each metric with what came of the context, over all systems and queries; intervals by "
         f"resampling {units}.{sample} If lower is better for one of the two, ρ should be negative. "
-        f"{' '.join(_best(found))}"
+        f"{' '.join(_best(predictions))}"
     )
-    if flat := [name for name in given.overview.metrics if name not in found["metric"]]:
+    if flat := [name for name in given.overview.metrics if name not in predictions["metric"]]:
         caption += f" Without a correlation, because their values are equal or unknown: {format_list(flat, 6)}."
-    return Figure("predicted", "Which metric predicts the answers", caption, panels, found)
+    return Figure("predicted", "Which metric predicts the answers", caption, panels, predictions)
 
 
 def _best(found: pl.DataFrame) -> Iterator[str]:
