@@ -45,7 +45,7 @@ $(VENV)/dev: $(VENV)/test
 demo: $(VENV)/evaluate
 	$(BIN)/ragworth evaluate examples/demo
 
-# What a contributor runs: no PyTorch, model, server, browser or real data; under 3 minutes on 2 cores.
+# What a contributor runs: no PyTorch, model, server, browser or real data; about 3 minutes on 2 cores.
 test: $(VENV)/test
 	$(BIN)/pytest $(QUICK) $(OPTIONS)
 
