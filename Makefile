@@ -14,7 +14,7 @@ install = $(UV) $(1) || $(PIP) $(1)
 OTHERS := torch or model or server or postgres or cluster or browser or real or slow
 QUICK := -n auto --dist worksteal --hypothesis-profile quick -m "not ($(OTHERS))"
 
-.PHONY: demo test test-all slowest check coverage figures site lock bench clean
+.PHONY: demo test test-all test-others slowest check coverage figures site lock bench clean
 
 $(VENV)/core: pyproject.toml constraints.txt
 	test -d $(BIN) || $(PYTHON) -m venv $(VENV)
@@ -52,6 +52,10 @@ test: $(VENV)/test
 # Every test, at full strength. One worker more than there are cores: some tests wait for other processes.
 test-all: $(VENV)/dev
 	$(BIN)/pytest -n $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)") --dist worksteal $(OPTIONS)
+
+# What `make test` leaves to others, and property tests with more examples: after both, every test has run.
+test-others: $(VENV)/dev
+	$(BIN)/pytest -n $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)") --dist worksteal -m "$(OTHERS) or hypothesis" $(OPTIONS)
 
 # The slowest tests of `make test`, without others beside them that would make them slower.
 slowest: $(VENV)/test

@@ -182,7 +182,7 @@ def test_a_submission_runs_the_readme_commands_first_each_in_its_own_environment
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     (removed,) = re.findall(r"^rm -rf (.*)$", script, re.MULTILINE)
     commands = re.findall(r"^make ([\w-]+)(?: VENV=(\S+))?$", script, re.MULTILINE)
-    assert [name for name, _ in commands] == [*readme, "test-all", "check"]
+    assert [name for name, _ in commands] == [*readme, "test-others", "check"]
     assert [environment for _, environment in commands] == [*removed.split(), "", ""]
 
 
@@ -190,6 +190,12 @@ def test_everything_runs_at_full_strength() -> None:
     (every,) = re.findall(r"^test-all: .*\n\t(.*)$", MAKEFILE, re.MULTILINE)
     assert "-m " not in every
     assert "quick" not in every.lower()
+
+
+def test_every_test_runs_with_the_others_or_before() -> None:
+    (others,) = re.findall(r"^test-others: .*\n\t(.*)$", MAKEFILE, re.MULTILINE)
+    assert '-m "$(OTHERS) or hypothesis"' in others
+    assert "quick" not in others.lower()
 
 
 def test_the_guide_names_files_and_markers_that_exist() -> None:
