@@ -209,7 +209,9 @@ def grader_of(outcomes: Outcomes, name: str) -> str:
         return "the grades in the data"
     every = outcomes.distinct("aspect")
     aspects = [aspect for aspect in every if name in (aspect, *_share_names(aspect, every).values())]
-    judge, asked, _ = str(outcomes.having("aspect", aspects).frame["source"][0]).partition(" · ")
+    # Behind the arrow stands the model that wrote the answers.
+    grader, _, _ = str(outcomes.having("aspect", aspects).frame["source"][0]).partition(" ← ")
+    judge, asked, _ = grader.partition(" · ")
     return f"the judge {judge.partition('@')[0]}" if asked else "text comparison"
 
 

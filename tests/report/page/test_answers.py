@@ -354,6 +354,8 @@ def test_each_sentence_names_who_graded() -> None:
     judged = outcomes.frame.filter(aspect="grade").with_columns(source=pl.lit("openai:big@1f · grade@3 · label"))
     assert grader_of(Outcomes(judged), "wrong") == "the judge openai:big"
     assert grader_of(outcomes, "correct") == "the grades in the data"
+    written = outcomes.frame.with_columns(source=pl.lit("deterministic ← openai:big@1f · answer@87 · k 5"))
+    assert grader_of(Outcomes(written.filter(aspect="grade")), "wrong") == "text comparison"
 
 
 def test_without_metrics_nothing_is_said_of_passages() -> None:
