@@ -12,7 +12,7 @@ from ragworth.tables import definitions
 from ragworth.tasks import findings, labels, text_lookup
 from ragworth.text_match import bertscore
 
-PAGE = (Path(__file__).parents[2] / "docs" / "grading.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "answers.md").read_text(encoding="utf-8")
 STATUSES = [
     definitions.TRUNCATED, definitions.EMPTY_ANSWER, findings.CUT, labels.REFUSED, labels.UNPARSABLE, labels.TRUNCATED,
     text_lookup.NO_QUERY, text_lookup.NO_PASSAGE, text_lookup.EMPTY_PASSAGE, text_lookup.NO_ANSWERS,
@@ -26,5 +26,5 @@ STATUSES = [
 
 @pytest.mark.parametrize("status", dict.fromkeys(STATUSES))
 def test_in_the_table_of_statuses(status: str) -> None:
-    table = PAGE.partition("### Statuses")[2].partition("\n## ")[0]
+    table = PAGE.partition("## Statuses")[2].partition("\n## ")[0]
     assert f"`{status}`" in table
