@@ -235,7 +235,6 @@ SECOND_NAME = "a folder that is moved into place as a whole"
 SCRATCH = "a temporary folder"
 DIRECT_WRITERS = {
     "storage.output": "the helper",
-    "storage.remote": "the caller's partial file",
     "tables.parts": "the caller's stream",
     "cli.process": "the null device",
     "evaluation.stage_cache": SECOND_NAME,

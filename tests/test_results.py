@@ -128,7 +128,7 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
 
 
 def test_a_damaged_table_with_the_right_digest_is_refused(tmp_path: Path) -> None:
-    """Digests only show what changed after the manifest was written. Polars would panic on this file."""
+    """Digests only show what changed after the manifest was written."""
     small().write(tmp_path)
     data = (tmp_path / "scores.parquet").read_bytes()
     (tmp_path / "scores.parquet").write_bytes(damaged := data[:-8] + b"\xff\xff\xff\x7fPAR1")
@@ -139,7 +139,8 @@ def test_a_damaged_table_with_the_right_digest_is_refused(tmp_path: Path) -> Non
     (tmp_path / "manifest.json").write_text(manifest, encoding="utf-8")
     with pytest.raises(FormatError, match=r"1 file of these results cannot be used") as caught:
         Results.read(tmp_path)
-    assert caught.value.more == ("scores.parquet: can't be read as Parquet (the footer is longer than the file)",)
+    (found,) = caught.value.more
+    assert found.startswith("scores.parquet: can't be read as Parquet")
 
 
 def test_first_queries_are_those_with_an_outcome() -> None:

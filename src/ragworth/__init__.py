@@ -36,7 +36,6 @@ _PUBLIC = {
     "read_judgments": "ragworth.formats",
     "read_ratings": "ragworth.formats",
     "load": "ragworth.formats",
-    "fetch": "ragworth.storage.mirror",
     "write": "ragworth.formats",
     "score": "ragworth.scoring",
     "required": "ragworth.metrics.required_passages",
@@ -88,7 +87,6 @@ if TYPE_CHECKING:
     from ragworth.retrieval.chunks import chunk
     from ragworth.retrieval.execution import retrieve
     from ragworth.scoring import score
-    from ragworth.storage.mirror import fetch
     from ragworth.studies.run import study
     from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings, Scores
 
@@ -120,7 +118,6 @@ __all__ = [
     "correlate",
     "evaluate",
     "export",
-    "fetch",
     "grade",
     "llm",
     "load",

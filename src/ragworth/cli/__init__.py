@@ -47,9 +47,6 @@ COMMANDS = {
 ONE_FILE = frozenset(("collection", "queries", "passages", "answers", "subquestions", "ratings", "qrels", "judgments"))
 """Options that take one file each, where they can't be repeated."""
 
-REMOTE = "ragworth.remote"
-"""Where the context has what the arguments name in object stores."""
-
 
 class LazyGroup(click.Group):
     """A group whose commands are imported when they are needed, and whose errors are one screen of words."""
@@ -68,7 +65,7 @@ class LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         surface = SURFACE.set("command")
         try:
-            return self._invoke(ctx)
+            return super().invoke(ctx)
         except RagworthError as error:
             from ragworth.report.render import printable
 
@@ -102,11 +99,6 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if any("://" in text for text in args):
-            from ragworth.cli.remote_arguments import RemoteArguments
-
-            remote = ctx.meta[REMOTE] = RemoteArguments()
-            args = remote.localise(args)
         try:
             name, command, rest = super().resolve_command(ctx, args)
         except click.UsageError as error:
@@ -116,19 +108,6 @@ class LazyGroup(click.Group):
         if command is not None:
             _check_repeated(command, ctx, rest)
         return name, command, rest
-
-    def _invoke(self, ctx: click.Context) -> Any:
-        try:
-            result = super().invoke(ctx)
-        except (click.exceptions.Exit, SystemExit):  # a command may end so after it has written everything
-            self._upload(ctx)
-            raise
-        self._upload(ctx)
-        return result
-
-    def _upload(self, ctx: click.Context) -> None:
-        if (remote := ctx.meta.pop(REMOTE, None)) is not None:
-            remote.finish()
 
     def _command(self, ctx: click.Context) -> click.Command | None:
         """The command that runs, or the group that it is in."""
