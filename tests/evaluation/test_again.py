@@ -201,22 +201,6 @@ def test_results_that_were_removed_are_written_again(done: Path, models: Models,
     assert all(before[name].equals(after[name]) for name in before)
 
 
-@pytest.mark.slow
-def test_results_and_report_stay_as_they_are_while_nothing_changes(
-    done: Path, models: Models, undrawn: list[object]
-) -> None:
-    evaluate(done)
-    made = {path: path.stat().st_mtime_ns for path in (done / "results").rglob("*") if path.is_file()}
-    again = evaluate(done)
-    assert statuses(again.stages)["report"] == "kept"
-    assert again.page is not None and again.report is not None
-    assert {path: path.stat().st_mtime_ns for path in made} == made
-    assert statuses(evaluate(done, page_queries=1).stages)["report"] == "done"
-    (done / "results" / "report.html").unlink()
-    assert statuses(evaluate(done, page_queries=1).stages)["report"] == "done"
-    assert len(undrawn) == 3
-
-
 def test_one_stage_alone_needs_only_what_it_needs(tmp_path: Path, models: Models) -> None:
     folder = workspace(tmp_path / "w")
     with pytest.raises(InputError, match="results of the stage retrieve are missing"):

@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
 
-import ragworth
 from ragworth.collection import Collection
 from ragworth.comparison import compare, summarise, to_scores
 from ragworth.errors import MetricError
 from ragworth.evaluation.manifest import build_manifest
-from ragworth.evaluation.stage_cache import StageResult, frame_digest
 from ragworth.evaluation.state import EvaluationState
 from ragworth.metrics.declaration import Metric
 from ragworth.metrics.parsing import parse
 from ragworth.report import page
 from ragworth.report.page.answers import shown_outcomes
-from ragworth.report.page.sections.studies import FOLDER as STUDIES_FOLDER
-from ragworth.report.page.sections.studies import list_studies
-from ragworth.results import EXTRA_FILES, TABLES, TEXT_TABLES, Results, results_record
-from ragworth.storage.file_record import RECORD_NAME
+from ragworth.results import EXTRA_FILES, Results, results_record
 from ragworth.tables import Contexts, Outcomes, Scores, parts
-from ragworth.tables.turns import turns_digest
 
 REPORT = "report.html"
-CODE = frozenset((".py", ".html", ".css", ".js", ".toml", ".txt"))
-"""Extensions of the source files of reports."""
 
 
 class WrittenOutput(NamedTuple):
@@ -39,10 +30,8 @@ class WrittenOutput(NamedTuple):
 
     results: Results
     folder: Path
-    report: Path | None
-    build_page: Callable[[], page.Page] | None
-    fresh: bool
-    """Whether anything was written; False if all files were up to date."""
+    report: Path | None = None
+    page: page.Page | None = None
 
 
 def write_output(state: EvaluationState, page_queries: int | None = None) -> WrittenOutput:
@@ -67,9 +56,6 @@ def write_output(state: EvaluationState, page_queries: int | None = None) -> Wri
     )
     folder = space.path(space.results)
     options = _page_options(results, _metric_names(scores) if space.metrics else None, page_queries)
-    key = _output_key(results, options)
-    if state.kept.has("report", key | _written_files(folder)):
-        return WrittenOutput(results, folder, folder / REPORT, partial(page.build, results, **options), fresh=False)
     results_record(folder).refuse_foreign(EXTRA_FILES)
     results.write(folder)
     every_score = to_scores(results)
@@ -78,53 +64,8 @@ def write_output(state: EvaluationState, page_queries: int | None = None) -> Wri
     compared = compare(scored, baseline=space.baseline, seed=space.seed).differences if several else None
     _write_tables(folder, {"summary.parquet": summarise(scored, seed=space.seed), "comparison.parquet": compared})
     if not len(scores) and not shown_outcomes(every_score, results.outcomes):
-        return WrittenOutput(results, folder, None, None, fresh=True)
-    made = page.write(results, folder / REPORT, **options)
-    state.kept.of("report", key | _written_files(folder), lambda: StageResult({}))
-    return WrittenOutput(results, folder, folder / REPORT, lambda: made, fresh=True)
-
-
-def _output_key(results: Results, options: Mapping[str, Any]) -> dict[str, Any]:
-    """What tables and report are made from, and the program that makes them, but not when, nor how long it took."""
-    about = {name: value for name, value in results.manifest.items() if name not in ("made", "stages")}
-    stages = [
-        {name: value for name, value in stage.items() if name not in ("status", "seconds")}
-        for stage in results.manifest["stages"]
-    ]
-    tables = {name: getattr(results, name) for name in TABLES}
-    frames = {name: getattr(results.collection, name) for name in TEXT_TABLES}
-    frames |= results.estimates
-    frames |= {f"said/{name}": frame for name, frame in results.said.items()}
-    return {
-        "manifest": about,
-        "stages": stages,
-        "tables": {name: frame_digest(table) for name, table in (tables | frames).items()},
-        "notes": {name: table.notes for name, table in tables.items() if table is not None},
-        "empty": sorted(results.contexts.empty),
-        "turns": [turns_digest(results.collection.turns), results.collection.turn_form],
-        "options": {name: str(value) for name, value in options.items()},
-        "code": _code_digest(),
-    }
-
-
-@cache
-def _code_digest() -> str:
-    """A hash of the program: tables and report of another one may differ, also if its version is the same."""
-    made = hashlib.sha256()
-    root = Path(ragworth.__file__).parent
-    for path in sorted(each for each in root.rglob("*") if each.suffix in CODE):
-        made.update(f"{path.relative_to(root).as_posix()}\n".encode() + path.read_bytes())
-    return made.hexdigest()
-
-
-def _written_files(folder: Path) -> dict[str, Any]:
-    """The content of the results folder: its own files, and the studies that the report lists."""
-    recorded = (folder / RECORD_NAME).exists()
-    return {
-        "recorded": recorded,
-        "files": results_record(folder).intact(),
-        "studies": list_studies(folder / STUDIES_FOLDER),
-    }
+        return WrittenOutput(results, folder)
+    return WrittenOutput(results, folder, folder / REPORT, page.write(results, folder / REPORT, **options))
 
 
 def write_report(folder: Path, *, metrics: Sequence[str] | None = None, page_queries: int | None = None) -> Path:

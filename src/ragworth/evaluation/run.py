@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,12 +46,8 @@ class Evaluation:
     results: Results | None = None
     folder: Path | None = None
     report: Path | None = None
-    build_page: Callable[[], page.Page] | None = field(default=None, repr=False, compare=False)
-
-    @cached_property
-    def page(self) -> page.Page | None:
-        """The content of the report. If the report was up to date, it is built on first access."""
-        return self.build_page() if self.build_page is not None else None
+    page: page.Page | None = field(default=None, repr=False, compare=False)
+    """The content of the report."""
 
     def __repr__(self) -> str:
         """The verdict and the path of the report, for terminals; without a report, the stages."""
@@ -146,8 +142,8 @@ def evaluate(
                 + ("; or name a model to ask" if space.model.use == NONE else "")
             )
             notes = [] if written.report else [lacking]
-            state.record_stage("report", "done" if written.fresh else "kept", notes=notes, seconds=_elapsed(begun))
-            return Evaluation(state.stages, written.results, written.folder, written.report, written.build_page)
+            state.record_stage("report", "done", notes=notes, seconds=_elapsed(begun))
+            return Evaluation(state.stages, written.results, written.folder, written.report, written.page)
 
 
 def _open(

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from ragworth import prompts
-from ragworth.conversations import AskedQuestion, Message
+from ragworth.conversations import Message
 from ragworth.report import page
 from ragworth.tables import Answers, Contexts
 from ragworth.tables.turns import check_turns
@@ -107,28 +107,20 @@ def test_a_query_opens_with_passages_by_worth_and_goes_back(browser: Browser, re
     browser.until("return document.getElementById('query').hidden && !document.getElementById('list').hidden")
 
 
-def test_the_prompt_is_the_one_that_was_sent(browser: Browser, report: Report) -> None:
-    results = samples.realistic()
+def test_a_value_shows_the_template_of_its_prompt_and_what_the_model_said(browser: Browser, report: Report) -> None:
     browser.open(report("realistic"), "#query=q001")
     browser.until("return document.querySelectorAll('.passage').length")
-    passage = browser.all(".passage code")[0]
     browser.run("[...document.querySelectorAll('.passage button')].find((b) => b.textContent.includes('abst')).click()")
     assert browser.run("return document.getElementById('dialog').open")
-    texts = dict(results.collection.passages.iter_rows())
-    question = results.collection.queries["text"][0]
-    sent = prompts.load_prompt("abstention").render({"query": question, "passage": texts[passage]})
-    assert browser.all("#dialog .message pre") == [message.content for message in sent.messages]
+    template = prompts.load_prompt("abstention")
+    assert browser.all("#dialog .message pre") == [message.text.strip() for message in template.messages]
     assert "abstention@" in browser.all("#dialog td")[3]
     browser.run("document.getElementById('dialog').close()")
     browser.run("[...document.querySelectorAll('.answer button')].find((b) => b.textContent === 'prompt').click()")
-    shown = browser.all(".side:first-child .passage code")
-    values = {"query": question, "passages": [{"text": texts[each]} for each in shown]}
-    whole = prompts.load_prompt("answer").render(values)
-    assert browser.all("#dialog .message pre") == [message.content for message in whole.messages]
     assert browser.all("#raw") == [browser.all(".side:first-child .answer q")[0]]
 
 
-def test_a_turn_shows_its_conversation_and_the_prompt_that_was_sent(browser: Browser, tmp_path: Path) -> None:
+def test_a_turn_shows_its_conversation(browser: Browser, tmp_path: Path) -> None:
     results = samples.realistic()
     said = (Message("user", "<img src=x onerror='window.hacked=1'>"), Message("assistant", "Yes & no."))
     history = [{"role": message.role, "text": message.text} for message in said]
@@ -140,12 +132,6 @@ def test_a_turn_shows_its_conversation_and_the_prompt_that_was_sent(browser: Bro
     assert browser.all("#conversation summary") == ["Turn 2 of conversation <b>talk</b>, after 2 messages"]
     assert browser.all("#conversation p") == [f"User: {said[0].text}", "Assistant: Yes & no.", "Human rewrite: Why so?"]
     assert browser.run("return window.hacked") is None
-    passage = browser.all(".passage code")[0]
-    browser.run("[...document.querySelectorAll('.passage button')].find((b) => b.textContent.includes('abst')).click()")
-    texts = dict(results.collection.passages.iter_rows())
-    question = AskedQuestion(results.collection.queries["text"][0], said)
-    sent = prompts.load_prompt("abstention").render({"query": question, "passage": texts[passage]})
-    assert browser.all("#dialog .message pre") == [message.content for message in sent.messages]
 
 
 def test_sub_questions_by_passages(browser: Browser, report: Report) -> None:

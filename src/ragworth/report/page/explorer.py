@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ragworth.collection import TurnForm
-from ragworth.conversations import AskedQuestion, Turn, asked_question, conversation_text, turns_of
+from ragworth.conversations import Turn, turns_of
 from ragworth.diagnosis import FINDINGS, ContextFacts, Diagnosis, passage_kind
 from ragworth.diagnosis.contributions import CONTRIBUTION_FINDINGS
 from ragworth.report.charts.names import shorten_names
@@ -140,23 +139,19 @@ def _index(
 
 
 def _turns(results: Results, queries: list[str]) -> list[dict[str, Any] | None]:
-    """Where each query is in its conversation, what was said before, and how prompts show it; empty without turns."""
-    collection = results.collection
-    known = {turn.query: turn for turn in turns_of(collection)} if collection.turns.height else {}
-    return [_turn(known.get(query), collection.turn_form) for query in queries] if known else []
+    """Where each query is in its conversation, and what was said before; empty without turns."""
+    known = {turn.query: turn for turn in turns_of(results.collection)}
+    return [_turn(known.get(query)) for query in queries] if known else []
 
 
-def _turn(turn: Turn | None, form: TurnForm) -> dict[str, Any] | None:
+def _turn(turn: Turn | None) -> dict[str, Any] | None:
     if turn is None:
         return None
-    asked = asked_question(turn, form)
     return {
         "conversation": turn.conversation,
         "number": turn.number,
         "history": [[message.role, message.text] for message in turn.history],
         "rewrite": turn.rewrite,
-        "asked": asked,
-        "front": f"{conversation_text(asked.history)}\n\n" if isinstance(asked, AskedQuestion) else "",
     }
 
 

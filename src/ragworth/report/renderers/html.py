@@ -28,7 +28,7 @@ from ragworth.storage.user_folder import cache_folder
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-SCRIPTS = ("data.js", "theme.js", "charts.js", "prompts.js", "list.js", "query.js", "sentences.js", "app.js")
+SCRIPTS = ("data.js", "theme.js", "charts.js", "list.js", "query.js", "sentences.js", "app.js")
 """Ours, in the order in which they need each other."""
 ELEMENTS = {"strong": "b", "warn": "small", "place": "span", "group": "abbr", "warning": "p"}
 """Elements of roles that are not called the same."""

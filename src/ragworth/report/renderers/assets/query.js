@@ -46,6 +46,7 @@ async function showQuery(query) {
       accepted.length ? [' · accepted: ', accepted.map((text, i) => [i ? ' or ' : '', el('q', null, printable(text))])] : null),
     conversation(known.turn) || '',
     marks(known),
+    index.cut ? el('p', { class: 'note' }, `In this page passages are cut to ${index.cut} characters; the model saw them whole.`) : '',
     el('div', { id: 'sides' }),
   );
   showSides(known);
@@ -140,7 +141,7 @@ function card(known, shown) {
   const below = isShown(shown) ? null : el('span', { class: 'badge' }, 'not shown to the model');
   const covers = rated.length ? el('span', { class: 'badge' }, `answers ${answers} of ${plural(rated.length, 'sub-question', 'sub-questions')}`) : null;
   const judged = known.judgments.filter((each) => each.passage === shown.passage)
-    .map((each) => asked(known, each, `${each.aspect} ${each.value === undefined ? each.status : fixed(each.value, 2)}`, { passage: shown.passage }));
+    .map((each) => asked(each, `${each.aspect} ${each.value === undefined ? each.status : fixed(each.value, 2)}`, { passage: shown.passage }));
   return el('li', { class: `passage ${kind}`, value: shown.rank },
     el('p', { class: 'head' }, el('b', { class: 'rank' }, String(shown.rank)), badge, below, covers),
     passageText(text),
@@ -174,8 +175,8 @@ function answersOf(known, name) {
   return el('div', { class: `answer ${label || ''}` },
     mine.map((each, place) => el('p', null, el('b', null, labelOf(place) ? `${GRADES[labelOf(place)][0]} ${GRADES[labelOf(place)][1]}` : 'Answer'), ' ',
       each.text === undefined ? el('span', { class: 'missing' }, printable(each.status)) : el('q', null, printable(each.text)), ' ',
-      asked(known, each, mine.length > 1 ? `prompt, repeat ${each.repeat}` : 'prompt', { system: name }))),
-    outcomes.length ? el('p', { class: 'asked' }, outcomes.map((each) => asked(known, each, `${each.aspect} ${each.value === undefined ? each.status : fixed(each.value, 2)}`, { system: name, answer: mine[0] && mine[0].text }))) : null);
+      asked(each, mine.length > 1 ? `prompt, repeat ${each.repeat}` : 'prompt', { system: name }))),
+    outcomes.length ? el('p', { class: 'asked' }, outcomes.map((each) => asked(each, `${each.aspect} ${each.value === undefined ? each.status : fixed(each.value, 2)}`, { system: name }))) : null);
 }
 
 function gradeWord(outcome) {
@@ -210,7 +211,7 @@ function matrix(known, chosen) {
       values.map((one) => {
         if (!one) return el('td', { class: 'missing' }, '·');
         const sign = one.value === undefined ? printable(one.status) : `${one.value >= index.eta ? '✓' : ''}${minus(String(one.value))}`;
-        return el('td', { class: one.value === undefined ? 'missing' : `rating r${Math.max(0, Math.min(5, Math.round(one.value)))}` }, asked(known, one, sign, { passage: one.passage, subquestion: each.text || each.subquestion }));
+        return el('td', { class: one.value === undefined ? 'missing' : `rating r${Math.max(0, Math.min(5, Math.round(one.value)))}` }, asked(one, sign, { passage: one.passage, subquestion: each.text || each.subquestion }));
       }));
   });
   return el('section', null, el('h4', null, 'Sub-questions and passages'),
@@ -219,27 +220,22 @@ function matrix(known, chosen) {
 }
 
 /** A button that opens what is behind a value: its source, the prompt and what the model said. */
-function asked(known, each, words, about) {
-  return el('button', { type: 'button', class: 'value', onclick: () => showDialog(known, each, about) }, printable(words));
+function asked(each, words, about) {
+  return el('button', { type: 'button', class: 'value', onclick: () => showDialog(each, about) }, printable(words));
 }
 
-function slots(known, each, about, prompt) {
-  const passage = about.passage === undefined ? undefined : known.texts.get(about.passage);
-  const shown = each.shown || (about.system ? known.contexts.filter((one) => one.system === about.system && isShown(one)).sort((a, b) => a.rank - b.rank).map((one) => one.passage) : [about.passage]);
-  const uses = (name) => prompt.messages.some(([, text]) => text.includes(name));
-  const question = about.subquestion !== undefined && !uses('subquestion') ? about.subquestion : known.turn && known.turn.asked ? known.turn.asked : known.text;
-  const values = { query: question, passage, subquestion: about.subquestion, answer: about.answer,
-    answers: known.accepted.map((one) => one.text), passages: shown.map((id) => ({ text: known.texts.get(id), id })) };
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined && value !== null));
+/** The prompts that a source names: NAME@VERSION, apart from the model, which is written alike. */
+function promptsIn(source) {
+  const names = [...String(source || '').matchAll(/(?:^|[\s·←])([\w-]+)@([0-9a-f]{6,})/g)].map((found) => found[1]);
+  return [...new Set(names)].filter((name) => Object.hasOwn(index.prompts, name));
 }
 
-function showDialog(known, each, about) {
+function showDialog(each, about) {
   const hidden = new Set(['q', 'raw', 'text', 'shown', 'system', 'passage', 'subquestion']);
   const what = each.aspect || (about.subquestion !== undefined ? 'rating' : 'answer');
   const facts = Object.entries(each).filter(([name]) => !hidden.has(name));
-  const names = promptsIn(each.source, index.prompts);
-  const messages = names.flatMap((name) => [el('h3', null, `Prompt ${name}`, el('small', null, ` version ${index.prompts[name].version}`)),
-    ...filled(index.prompts[name], slots(known, each, about, index.prompts[name]), known.turn ? known.turn.front : '').map(([role, text]) => el('div', { class: 'message' }, el('b', null, role), el('pre', null, printable(text))))]);
+  const messages = promptsIn(each.source).flatMap((name) => [el('h3', null, `Prompt ${name}`, el('small', null, ` version ${index.prompts[name].version}`)),
+    ...index.prompts[name].messages.map(([role, text]) => el('div', { class: 'message' }, el('b', null, role), el('pre', null, printable(text))))]);
   const raw = each.raw === undefined ? each.text : each.raw;
   byId('dialog-title').textContent = printable(`${what} · ${about.passage || about.system || ''}`);
   byId('dialog-body').replaceChildren(
@@ -248,7 +244,6 @@ function showDialog(known, each, about) {
     el('h3', null, 'What the model said'),
     raw === undefined ? el('p', { class: 'note' }, 'No text was kept: the value was read from probabilities, or no model was asked.') : el('pre', { id: 'raw' }, printable(raw)),
     ...(messages.length ? messages : [el('p', { class: 'note' }, 'No prompt is recorded for this value.')]),
-    index.cut ? el('p', { class: 'note' }, `In this page passages are cut to ${index.cut} characters; the model saw them whole.`) : '',
   );
   byId('dialog').showModal();
 }
