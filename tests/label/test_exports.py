@@ -42,7 +42,7 @@ def labelled(kind: str, people: int = 3) -> LabelledData:
 
 
 @pytest.mark.parametrize("kind", LABEL_TASKS.names())
-@pytest.mark.parametrize("form", ["labels", "label-studio", "argilla"])
+@pytest.mark.parametrize("form", ["labels", "label-studio"])
 def test_what_is_exported_can_be_imported(tmp_path: Path, kind: str, form: str) -> None:
     data = labelled(kind)
     files = export_labels(data, form, tmp_path)
@@ -319,25 +319,11 @@ def test_the_configuration_of_label_studio_is_xml_with_every_field() -> None:
         assert {field.name for field in task.fields} <= names
 
 
-def test_argilla_1_responses_are_read_too(tmp_path: Path) -> None:
-    values = {"relevance": {"value": "Perfect"}}
-    responses = [{"user_id": "u1", "values": values, "status": "submitted"}]
-    responses += [{"user_id": "u2", "values": {}, "status": "discarded"}, {"user_id": "u3", "status": "draft"}]
-    record = {"id": "r", "fields": {"question": "?", "passage": "!"}, "responses": responses}
-    (tmp_path / "a.json").write_text(json.dumps([record]))
-    found = list(import_labels(tmp_path / "a.json", "argilla", load_task("relevance")).labels)
-    assert [(one.annotator, one.value, one.skipped) for one in found] == [
-        ("u1", {"relevance": "3"}, ""),
-        ("u2", None, "discarded in Argilla"),
-    ]
-
-
 @pytest.mark.parametrize("text", ["", "{", "{}", "[1]", "[{}]", '[{"data": 1}]', '[{"fields": {}}]'])
-@pytest.mark.parametrize("form", ["label-studio", "argilla"])
-def test_other_json_is_refused(tmp_path: Path, form: str, text: str) -> None:
+def test_other_json_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.json").write_text(text)
     with pytest.raises(InputError):
-        import_labels(tmp_path / "a.json", form, load_task("relevance"))
+        import_labels(tmp_path / "a.json", "label-studio", load_task("relevance"))
 
 
 def test_grades_are_written_as_words_so_that_nobody_takes_minus_one_for_a_share(tmp_path: Path) -> None:

@@ -178,7 +178,7 @@ def status_command(place: str, look: str, database: str) -> None:
     emit(tables, look, None)
 
 
-@command.command("export", short_help="Write labels as tables, qrels, CRUX, Label Studio or Argilla files.")
+@command.command("export", short_help="Write labels as tables, qrels, CRUX or Label Studio files.")
 @click.argument("place", default=".", metavar="WORKSPACE")
 @project_option
 @click.option("--to", "form", default="tables", show_default=True, help="Export format.")
@@ -187,7 +187,7 @@ def status_command(place: str, look: str, database: str) -> None:
 def export_command(place: str, slug: str | None, form: str, output: str, database: str) -> None:
     """Write the labels of a project as they are now. Files of another project, and changed ones, are not overwritten.
 
-    Formats: tables (judgments, ratings, outcomes with judge ids), labels, qrels, crux, label-studio, argilla.
+    Formats: tables (judgments, ratings, outcomes with judge ids), labels, qrels, crux, label-studio.
 
     \b
     ragworth label export examples/demo --to tables -o human
@@ -210,9 +210,7 @@ def export_command(place: str, slug: str | None, form: str, output: str, databas
 @click.argument("place", metavar="WORKSPACE")
 @click.argument("file", type=click.Path())
 @project_option
-@click.option(
-    "--from", "form", default="labels", show_default=True, help="Format: labels, crux, label-studio, argilla."
-)
+@click.option("--from", "form", default="labels", show_default=True, help="Format: labels, crux, label-studio.")
 @click.option("-t", "--task", "kind", help="Create the project, of this task, with the items of the file.")
 @site_option
 def import_command(place: str, file: str, slug: str | None, form: str, kind: str | None, database: str) -> None:

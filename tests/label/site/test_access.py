@@ -19,9 +19,6 @@ EVERYONE = {
     "login": "/login/",
     "start": "/start/nonsense/",
     "join": "/join/nonsense/",
-    "shared-room": "/share/nonsense/",
-    "shared-query": "/share/nonsense/query/",
-    "shared-report": "/share/nonsense/report/",
 }
 SIGNED_IN = {
     "home": "/",
@@ -51,13 +48,6 @@ OWNERS = {
     "invite": "POST /people/invite/",
     "change-person": "POST /people/PERSON/",
     "audit": "/audit/",
-    "room": "/room/",
-    "room-query": "/room/query/",
-    "room-report": "/room/report/",
-    "room-label": "POST /room/label/",
-    "room-share": "POST /room/share/",
-    "room-revoke": "POST /room/share/1/revoke/",
-    "admin": "/admin/",
 }
 ALLOWED = {
     **{name: set(ROLES) for name in EVERYONE},
@@ -72,11 +62,8 @@ def test_the_table_above_names_every_route(site: Site) -> None:
     from ragworth.label.site.roles import PERMISSIONS
     from ragworth.label.site.urls import urlpatterns
 
-    assert len(urlpatterns) == len(PERMISSIONS) + 1  # and the admin, which checks its users itself
-    assert {*PERMISSIONS, "admin"} == set(ADDRESSES)
-    assert {name: set(roles) for name, roles in PERMISSIONS.items()} == {
-        name: roles for name, roles in ALLOWED.items() if name != "admin"
-    }
+    assert len(urlpatterns) == len(PERMISSIONS)
+    assert {name: set(roles) for name, roles in PERMISSIONS.items()} == ALLOWED
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -395,39 +382,6 @@ def test_the_last_owner_stays(site: Site) -> None:
     client.post(f"/people/{owner.pk}/", {"role": "owner", "active": "no"})
     owner.refresh_from_db()
     assert owner.is_owner
-
-
-def test_the_admin_has_no_login_of_its_own(site: Site) -> None:
-    """Its form would try passwords without a limit and without a trace in the audit log."""
-    from ragworth.label.site.server import find_owner
-
-    owner = find_owner()
-    owner.set_password("right")
-    owner.save()
-    client = site.client()
-    assert client.get("/admin/login/")["Location"].startswith("/login/?next=")
-    tried = {"username": owner.name, "password": "right", "next": "/admin/"}
-    assert client.post("/admin/login/", tried).status_code == 403
-    assert client.get("/people/").status_code == 302
-    assert site.client(owner).get("/admin/").status_code == 200
-
-
-def test_accounts_are_not_changed_in_the_admin_and_other_changes_are_recorded(site: Site) -> None:
-    from ragworth.label.site.models import AuditRecord, Membership, Project
-    from ragworth.label.site.server import find_owner
-
-    project = site.project(3)
-    site.person("ana", "annotator", project)
-    client, owner = site.client(find_owner()), find_owner()
-    assert client.post(f"/admin/label/user/{owner.pk}/change/", {"role": "annotator"}).status_code == 403
-    facts = {"title": "New", "lease_minutes": 30, "is_open": "on"}
-    assert client.post(f"/admin/label/project/{project.pk}/change/", facts).status_code == 302
-    assert Project.objects.get().blind is False
-    member = Membership.objects.get()
-    assert client.post(f"/admin/label/membership/{member.pk}/delete/", {"post": "yes"}).status_code == 302
-    actions = ("changed in the admin", "deleted in the admin")
-    found = AuditRecord.objects.filter(action__in=actions).order_by("id").values_list("subject", flat=True)
-    assert list(found) == ["project New: title, blind", "membership ana in relevance"]
 
 
 def test_an_invitation_never_demotes_the_last_owner_and_assigning_keeps_role_and_limit(site: Site) -> None:

@@ -28,7 +28,7 @@ SCRIPTS = {
 
 MORE_PAGES = (
     *("/p/phone/items/", "/p/phone/agreement/", "/p/phone/adjudicate/", "/p/phone/mine/"),
-    *("/people/", "/audit/", "/room/", "/login/"),
+    *("/people/", "/audit/", "/login/"),
 )
 
 

@@ -13,9 +13,14 @@ from tests.label.site.conftest import Site, answer, passage_items, send
 
 def hold(project: Any, user: Any, number: int) -> Any:
     """Put the item ``i<number>`` into somebody's hands."""
-    from ragworth.label.site.adding import take_for_labelling
+    from ragworth.label.site.leases import renew, take_slot
+    from ragworth.label.site.models import Assignment
 
-    return take_for_labelling(user, project, {"query": f"q{number // 3}", "passage": f"p{number}"})
+    item = project.items.get(key=f"i{number}")
+    row = Assignment.objects.filter(item=item, user=user).first() or Assignment(project=project, item=item, user=user)
+    take_slot(row, item)
+    renew(row, project)
+    return item
 
 
 def label(site: Site, project: Any, name: str, number: int, value: str) -> None:

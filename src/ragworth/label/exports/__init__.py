@@ -18,7 +18,6 @@ LABEL_EXPORTS: Registry[LabelExport] = Registry(
         "qrels": "ragworth.label.exports.qrels:EXPORT",
         "crux": "ragworth.label.exports.crux:EXPORT",
         "label-studio": "ragworth.label.exports.label_studio:EXPORT",
-        "argilla": "ragworth.label.exports.argilla:EXPORT",
     },
 )
 

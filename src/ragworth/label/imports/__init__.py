@@ -17,7 +17,6 @@ LABEL_IMPORTS: Registry[LabelImport] = Registry(
         "labels": "ragworth.label.imports.labels:IMPORT",
         "crux": "ragworth.label.imports.crux:IMPORT",
         "label-studio": "ragworth.label.imports.label_studio:IMPORT",
-        "argilla": "ragworth.label.imports.argilla:IMPORT",
     },
 )
 

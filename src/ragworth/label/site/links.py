@@ -1,4 +1,4 @@
-"""Links that let somebody in: the owner's one-time link, invitations, and read-only shares.
+"""Links that let somebody in: the owner's one-time link, and invitations.
 
 A token has 256 random bits. The database has only its hash, so a copy of the database opens nothing.
 """
@@ -11,22 +11,16 @@ from datetime import timedelta
 
 from django.contrib.auth.hashers import make_password
 from django.contrib.sessions.models import Session
-from django.db.models import Q
 from django.utils import timezone
 
 from ragworth.label.site.models import AccessLink, User
 
-LIFETIMES = {
-    AccessLink.START: timedelta(minutes=10),
-    AccessLink.INVITATION: timedelta(days=7),
-    AccessLink.SHARE: timedelta(days=30),
-}
+LIFETIMES = {AccessLink.START: timedelta(minutes=10), AccessLink.INVITATION: timedelta(days=7)}
 
 
 def create_link(kind: str, user: User, lifetime: timedelta | None = None) -> str:
-    """Make a link for a user and return its token, which is shown once. It ends their earlier ones, shares excepted."""
-    if kind != AccessLink.SHARE:
-        AccessLink.objects.filter(kind=kind, user=user, used_at=None).update(revoked_at=timezone.now())
+    """Make a link for a user and return its token, which is shown once. It ends their earlier ones."""
+    AccessLink.objects.filter(kind=kind, user=user, used_at=None).update(revoked_at=timezone.now())
     token = secrets.token_urlsafe(32)
     expires = timezone.now() + (lifetime or LIFETIMES[kind])
     AccessLink.objects.create(kind=kind, token_hash=_hash(token), user=user, expires_at=expires)
@@ -35,10 +29,9 @@ def create_link(kind: str, user: User, lifetime: timedelta | None = None) -> str
 
 def find_link(kind: str, token: str) -> AccessLink | None:
     """The link of a token, if it still works."""
-    working = Q(expires_at__gt=timezone.now(), revoked_at=None, user__is_active=True)
-    if kind != AccessLink.SHARE:
-        working &= Q(used_at=None)
-    return AccessLink.objects.filter(working, kind=kind, token_hash=_hash(token)).select_related("user").first()
+    links = AccessLink.objects.filter(kind=kind, token_hash=_hash(token), used_at=None, revoked_at=None)
+    working = links.filter(expires_at__gt=timezone.now(), user__is_active=True)
+    return working.select_related("user").first()
 
 
 def use_link(link: AccessLink) -> bool:

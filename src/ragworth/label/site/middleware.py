@@ -9,7 +9,7 @@ from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 
-from ragworth.label.site.roles import OWNERS, PERMISSIONS, role_of
+from ragworth.label.site.roles import PERMISSIONS, role_of
 
 CONTENT_POLICY = (
     "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self'; "
@@ -19,7 +19,7 @@ CONTENT_POLICY = (
 
 
 class ContentPolicyMiddleware:
-    """Sends the content security policy, unless a view has set a stricter one of its own."""
+    """Sends the content security policy."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -34,10 +34,7 @@ class ContentPolicyMiddleware:
 
 
 class RoleMiddleware:
-    """Lets a request through only if its route names the user's role. The admin is for owners.
-
-    The admin has a login form of its own, which knows no limit on failures, so nobody reaches it.
-    """
+    """Lets a request through only if its route names the user's role."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -46,10 +43,8 @@ class RoleMiddleware:
         return self.get_response(request)
 
     def process_view(self, request: Any, view: object, args: object, kwargs: object) -> HttpResponse | None:
-        match = request.resolver_match
         role = role_of(request.user)
-        in_admin = match.app_names[:1] == ["admin"]
-        if role in (OWNERS if in_admin else PERMISSIONS.get(match.url_name or "", frozenset())):
+        if role in PERMISSIONS.get(request.resolver_match.url_name or "", frozenset()):
             return None
         if role == "anonymous" and request.method == "GET":
             return redirect_to_login(request.get_full_path())

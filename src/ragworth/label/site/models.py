@@ -43,17 +43,6 @@ class User(AbstractBaseUser):
     def is_owner(self) -> bool:
         return bool(self.is_active and self.role == OWNER)
 
-    @property
-    def is_staff(self) -> bool:
-        """Whether the admin lets this person in."""
-        return self.is_owner
-
-    def has_perm(self, permission: str, subject: object = None) -> bool:
-        return self.is_owner
-
-    def has_module_perms(self, application: str) -> bool:
-        return self.is_owner
-
 
 class Project(models.Model):
     """A task with its items and rules. ``definition`` is the TOML text of a custom task."""
@@ -111,9 +100,6 @@ class ProjectItem(models.Model):
             ),
         ]
 
-    def __str__(self) -> str:
-        return str(self.key)
-
 
 class Membership(models.Model):
     """Who works on a project, and on how many items at most."""
@@ -124,9 +110,6 @@ class Membership(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["project", "user"], name="label_member")]
-
-    def __str__(self) -> str:
-        return f"{self.user.name} in {self.project.slug}"
 
 
 class Assignment(models.Model):
@@ -192,8 +175,8 @@ class LabelEvent(models.Model):
 class AccessLink(models.Model):
     """A link that lets somebody in. Only the hash of its token is stored."""
 
-    START, INVITATION, SHARE = "start", "invitation", "share"
-    KINDS = (START, INVITATION, SHARE)
+    START, INVITATION = "start", "invitation"
+    KINDS = (START, INVITATION)
 
     kind = models.CharField(max_length=10, choices=[(kind, kind) for kind in KINDS])
     token_hash = models.CharField(max_length=64, unique=True)

@@ -88,7 +88,6 @@ def site_settings(folder: Path, options: SiteOptions, key: str) -> dict[str, Any
 APPLICATION: dict[str, Any] = {
     "INSTALLED_APPS": [
         "ragworth.label.site.apps.LabelSiteConfig",
-        "django.contrib.admin",
         "django.contrib.auth",
         "django.contrib.contenttypes",
         "django.contrib.sessions",

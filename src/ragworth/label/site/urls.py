@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from django.contrib import admin
-from django.urls import path, register_converter
+from django.urls import register_converter
 
 from ragworth.label.site.roles import EVERYONE, OWNERS, REVIEWERS, SIGNED_IN, RowId, route
-from ragworth.label.site.views import account, adjudication, labelling, managing, overview, people, room
+from ragworth.label.site.views import account, adjudication, labelling, managing, overview, people
 
 register_converter(RowId, "id")
 urlpatterns = [
@@ -39,17 +38,6 @@ urlpatterns = [
     route("people/invite/", people.invite, "invite", OWNERS),
     route("people/<id:person>/", people.change_person, "change-person", OWNERS),
     route("audit/", people.audit_page, "audit", OWNERS),
-    # The reading room
-    route("room/", room.room_page, "room", OWNERS),
-    route("room/query/", room.query_page, "room-query", OWNERS),
-    route("room/report/", room.report_page, "room-report", OWNERS),
-    route("room/label/", room.label_this, "room-label", OWNERS),
-    route("room/share/", room.share, "room-share", OWNERS),
-    route("room/share/<id:link>/revoke/", room.revoke_share, "room-revoke", OWNERS),
-    route("share/<str:token>/", room.shared_room, "shared-room", EVERYONE),
-    route("share/<str:token>/query/", room.shared_query, "shared-query", EVERYONE),
-    route("share/<str:token>/report/", room.shared_report, "shared-report", EVERYONE),
-    path("admin/", admin.site.urls),
 ]
 handler403 = "ragworth.label.site.views.overview.forbidden"
 handler404 = "ragworth.label.site.views.overview.not_found"

@@ -27,23 +27,22 @@ class AnswerGradeTask(LabelTask):
     kind = "answer-grade"
     title = "Is the answer correct?"
     instructions = """\
-Compare the **answer** with the **accepted answers**. Its words, length and style don't matter.
+Compare the answer with the accepted answers. Its words, length and style don't matter.
 
-| Grade | The answer … |
-| --- | --- |
-| **1 Correct** | says what one of the accepted answers says; further true details do no harm |
-| **2 Partly correct** | has a part of the accepted answer, or has all of it and something wrong beside it |
-| **3 Abstained** | says that it doesn't know or that the documents don't say it, or is only `NO-RESPONSE` |
-| **4 Wrong** | says something else, or several things one of which may be right |
+The answer …
+1 Correct: says what one of the accepted answers says; further true details do no harm
+2 Partly correct: has a part of the accepted answer, or has all of it and something wrong beside it
+3 Abstained: says that it doesn't know or that the documents don't say it, or is only NO-RESPONSE
+4 Wrong: says something else, or several things one of which may be right
 
 Without accepted answers, use what you know or can look up, and skip the item if you can't tell.
 
-**Example.** Question: *Which river flows through the town?* Accepted: *the Ilm*
+Example. Question: Which river flows through the town? Accepted: the Ilm
 
-- "It lies on the river Ilm, in Thuringia." → **Correct**
-- "The Ilm and the Danube." → **Partly correct**
-- "The documents don't mention a river." → **Abstained**
-- "The Saale." → **Wrong**
+"It lies on the river Ilm, in Thuringia." → Correct
+"The Ilm and the Danube." → Partly correct
+"The documents don't mention a river." → Abstained
+"The Saale." → Wrong
 """
     parts = (
         QUESTION,

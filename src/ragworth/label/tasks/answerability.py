@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 REQUEST = ItemPart("question", "Request", "question", optional=True)
 SUBQUESTION = ItemPart("subquestion", "Question", "subquestion")
 INSTRUCTIONS = """\
-Read the whole {text} first. Then decide whether it alone answers the **question**. The request above it is for
+Read the whole {text} first. Then decide whether it alone answers the question. The request above it is for \
 reference only.
 
-- **1 Answerable**: the {text} has enough information to answer the question. **Highlight** the words that do: exact
-  phrases or sentences, as many as it takes.
-- **2 Not answerable**: it has not. Nothing is highlighted.
+1 Answerable: the {text} has enough information to answer the question. Highlight the words that do: exact phrases \
+or sentences, as many as it takes.
+2 Not answerable: it has not. Nothing is highlighted.
 
 You don't need to check whether the {text} is true, and don't use what you know yourself.
 
-**Example.** Question: *How many people lost their homes in the flood?*
+Example. Question: How many people lost their homes in the flood?
 
-- "The flood left **about 1,200 people homeless**." → **Answerable**
-- "The flood destroyed many houses." → **Not answerable**: it doesn't say how many people
+"The flood left about 1,200 people homeless." → Answerable; highlight "about 1,200 people homeless"
+"The flood destroyed many houses." → Not answerable: it doesn't say how many people
 """
 YES, NO = "answerable", "unanswerable"
 

@@ -96,7 +96,7 @@ class LabelTask:
     ----------
     kind: short name, as in ``ragworth label new --task KIND``.
     title: one line.
-    instructions: Markdown with examples, shown beside the item.
+    instructions: plain text with examples, shown beside the item with its line breaks.
     parts: what an item shows, in order.
     fields: what the annotator fills in, in order; the first one is the main one, of which agreement is computed.
     rules: what one field requires of another.

@@ -33,20 +33,18 @@ class CoverageTask(LabelTask):
     title = "How well does the passage answer the question?"
     instructions = (
         """\
-Read the passage, then rate how well it alone answers the **question**. Use the whole scale.
+Read the passage, then rate how well it alone answers the question. Use the whole scale.
 
-| Rating | The passage … |
-| --- | --- |
 """
-        + "".join(f"| **{at} {name}** | {text} |\n" for at, (name, text) in enumerate(ANCHORS))
+        + "".join(f"{at} {name}: {text}\n" for at, (name, text) in enumerate(ANCHORS))
         + """
 Write in a few words why, or highlight the words that decided it.
 
-**Example.** Question: *Why was the launch delayed?*
+Example. Question: Why was the launch delayed?
 
-- "The launch was moved to June **because a valve leaked**." → **5**
-- "The launch was moved to June after **problems with the tank**." → **3**: which problems?
-- "The launch is planned for June." → **0**
+"The launch was moved to June because a valve leaked." → 5
+"The launch was moved to June after problems with the tank." → 3: which problems?
+"The launch is planned for June." → 0
 """
     )
     parts = (REQUEST, PASSAGE, SUBQUESTION)

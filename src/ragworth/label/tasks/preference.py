@@ -25,14 +25,15 @@ class PreferenceTask(LabelTask):
     kind = "preference"
     title = "Which answer is better?"
     instructions = """\
-Which answer would you rather have got? Judge in this order: is it correct, is it complete, is it clear. Length and
+Which answer would you rather have got? Judge in this order: is it correct, is it complete, is it clear. Length and \
 style alone don't count. Which side a system is on is random.
 
-- **1 First** or **2 Second** if one is better
-- **3 No difference** if you can't tell, or they say the same
+1 First or 2 Second if one is better
+3 No difference if you can't tell, or they say the same
 
-**Example.** Question: *How long does the battery last?* First: *About ten hours.* Second: *Long enough for a day, and
-it charges fast!* → **First**: it says how long.
+Example. Question: How long does the battery last?
+
+First: "About ten hours." Second: "Long enough for a day, and it charges fast!" → First: it says how long.
 """
     parts = (
         QUESTION,
@@ -96,14 +97,16 @@ class ContextPreferenceTask(PreferenceTask):
     kind = "context-preference"
     title = "From which passages would you rather answer the question?"
     instructions = """\
-From which list of passages could you answer the question better? Judge in this order: does it have the answer, how
+From which list of passages could you answer the question better? Judge in this order: does it have the answer, how \
 much of it, and how much else you have to read, or could be misled by. Which side a system is on is random.
 
-- **1 First** or **2 Second** if one is better
-- **3 No difference** if you can't tell
+1 First or 2 Second if one is better
+3 No difference if you can't tell
 
-**Example.** Question: *When does the library close?* First: one passage with the opening hours. Second: the same
-passage, and four about the library's history. → **First**: the same answer in less text.
+Example. Question: When does the library close?
+
+First: one passage with the opening hours. Second: the same passage, and four about the library's history. → First: \
+the same answer in less text.
 """
     parts = (
         QUESTION,

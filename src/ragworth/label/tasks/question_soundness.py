@@ -18,21 +18,23 @@ class QuestionSoundnessTask(LabelTask):
     kind = "question-soundness"
     title = "Is this a sound question?"
     instructions = """\
-Would a person ask this, and could two experts agree on its answer? The request, accepted answers and passage, where
+Would a person ask this, and could two experts agree on its answer? The request, accepted answers and passage, where \
 shown, are for reference: a question must make sense without them.
 
-| Choice | The question … |
-| --- | --- |
-| **1 Sound** | is clear, stands alone, and has one answer |
-| **2 Unclear** | can't be understood without seeing the text it came from ("What did he say then?") |
-| **3 Several** | asks several things, or has several right answers |
-| **4 Wrong premise** | assumes something that isn't so |
-| **5 Trivial** | can be answered without any document, or answers itself |
+The question …
+1 Sound: is clear, stands alone, and has one answer
+2 Unclear: can't be understood without seeing the text it came from ("What did he say then?")
+3 Several: asks several things, or has several right answers
+4 Wrong premise: assumes something that isn't so
+5 Trivial: can be answered without any document, or answers itself
 
 Add what is wrong in a few words, if it isn't obvious.
 
-**Example.** *Who won the 1932 regatta in Kiel?* → **Sound**. *What happened on that day?* → **Unclear**.
-*When did the bridge, which was never built, open?* → **Wrong premise**.
+Example.
+
+"Who won the 1932 regatta in Kiel?" → Sound
+"What happened on that day?" → Unclear
+"When did the bridge, which was never built, open?" → Wrong premise
 """
     parts = (
         ItemPart("request", "Request", "question", optional=True),

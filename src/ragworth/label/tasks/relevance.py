@@ -37,19 +37,18 @@ class RelevanceTask(PassageTask):
     instructions = """\
 Read the question, then the whole passage. Judge only what the passage says. You don't need to check whether it is true.
 
-| Grade | Choose it if the passage … |
-| --- | --- |
-| **3 Perfect** | answers the question fully and is about it |
-| **2 Good** | answers the question, but the answer is hidden among other things or incomplete |
-| **1 Related** | is about the topic and doesn't answer the question |
-| **0 Not relevant** | has nothing to do with the question |
+The passage …
+3 Perfect: answers the question fully and is about it
+2 Good: answers the question, but the answer is hidden among other things or incomplete
+1 Related: is about the topic and doesn't answer the question
+0 Not relevant: has nothing to do with the question
 
-**Example.** Question: *When was the bridge opened?*
+Example. Question: When was the bridge opened?
 
-- "The bridge was opened on 3 May 1931." → **3**
-- "After two years of repairs, the bridge, open since the early thirties, got a new deck." → **2**
-- "The bridge is 420 metres long and has six lanes." → **1**
-- "The museum opens at nine." → **0**
+"The bridge was opened on 3 May 1931." → 3
+"After two years of repairs, the bridge, open since the early thirties, got a new deck." → 2
+"The bridge is 420 metres long and has six lanes." → 1
+"The museum opens at nine." → 0
 """
     fields = (
         ChoiceField(

@@ -17,21 +17,20 @@ class UtilityTask(PassageTask):
     instructions = """\
 Imagine that you have to answer the question and this passage is all you have.
 
-| Choice | Choose it if the passage … |
-| --- | --- |
-| **1 Answers** | has the answer; **highlight** it |
-| **2 Partly** | has a part of the answer, or the answer with an important gap; **highlight** that part |
-| **3 Misleads** | would lead you to a wrong answer: it looks like an answer and isn't one |
-| **4 Useless** | neither helps nor misleads |
+The passage …
+1 Answers: has the answer; highlight it
+2 Partly: has a part of the answer, or the answer with an important gap; highlight that part
+3 Misleads: would lead you to a wrong answer: it looks like an answer and isn't one
+4 Useless: neither helps nor misleads
 
-Select text with the mouse to highlight it, or press **h** and use the arrow keys. Several highlights are fine.
+Select text with the mouse to highlight it, or press h and use the arrow keys. Several highlights are fine.
 
-**Example.** Question: *Who designed the city's town hall?*
+Example. Question: Who designed the city's town hall?
 
-- "The town hall was designed by **Ida Berg**." → **Answers**
-- "The architect of the town hall was one of **two sisters from Lund**." → **Partly**
-- "The town hall of the neighbouring city was designed by Karl Holm." → **Misleads**
-- "The town hall square has a market on Fridays." → **Useless**
+"The town hall was designed by Ida Berg." → Answers; highlight "Ida Berg"
+"The architect of the town hall was one of two sisters from Lund." → Partly; highlight "two sisters from Lund"
+"The town hall of the neighbouring city was designed by Karl Holm." → Misleads
+"The town hall square has a market on Fridays." → Useless
 """
     fields = (
         ChoiceField(

@@ -49,9 +49,7 @@ class Migration(migrations.Migration):
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 (
                     "kind",
-                    models.CharField(
-                        choices=[("start", "start"), ("invitation", "invitation"), ("share", "share")], max_length=10
-                    ),
+                    models.CharField(choices=[("start", "start"), ("invitation", "invitation")], max_length=10),
                 ),
                 ("token_hash", models.CharField(max_length=64, unique=True)),
                 ("created_at", models.DateTimeField(auto_now_add=True)),

@@ -14,7 +14,6 @@ from django.views.decorators.http import require_GET, require_POST
 from ragworth.label.site.agreements import agreement_tables
 from ragworth.label.site.disputes import count_undecided, counted_values, next_undecided, skip_reasons
 from ragworth.label.site.events import RefusedError, adjudicate
-from ragworth.label.site.markdown import render_markdown
 from ragworth.label.site.models import LabelEvent, Project, ProjectItem
 from ragworth.label.site.project_task import task_of
 from ragworth.label.site.projects import status_of
@@ -41,7 +40,6 @@ def adjudicate_page(request: Any, slug: str) -> HttpResponse:
     context = {
         "project": project,
         "task": task,
-        "instructions": render_markdown(task.instructions),
         "card": _card(project, first) if first else "",
         "urls": {
             "answer": reverse("decide", args=[slug]),

@@ -16,7 +16,6 @@ from django.views.decorators.http import require_GET, require_POST
 
 from ragworth.label.site.events import Receipt, RefusedError, Submission, submit, undo
 from ragworth.label.site.leases import hold, next_item
-from ragworth.label.site.markdown import render_markdown
 from ragworth.label.site.models import Assignment, LabelEvent, Project
 from ragworth.label.site.person_progress import PersonProgress, fresh_progress, quick_progress
 from ragworth.label.site.project_task import task_of
@@ -42,7 +41,6 @@ def label_page(request: Any, slug: str, item: int | None = None) -> HttpResponse
     context = {
         "project": project,
         "task": task,
-        "instructions": render_markdown(task.instructions),
         "card": _card(request, project, held) if held else "",
         "urls": {name: reverse(name, args=[slug]) for name in ("answer", "next", "undo", "hold")},
         "progress": _progress(fresh_progress(request.user, project)),

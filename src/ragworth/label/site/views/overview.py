@@ -14,7 +14,6 @@ from ragworth.label.site.models import LabelEvent
 from ragworth.label.site.person_progress import progress_of
 from ragworth.label.site.project_task import task_of
 from ragworth.label.site.projects import status_of
-from ragworth.label.site.reading import find_results_folder
 from ragworth.label.site.views.access import find_project, projects_of
 from ragworth.label.site.views.item_view import describe_value
 
@@ -33,8 +32,7 @@ def home(request: Any) -> HttpResponse:
         }
         for project in projects_of(request.user)
     ]
-    context = {"rows": rows, "has_room": request.user.is_owner and find_results_folder() is not None}
-    return render(request, "label/home.html", context)
+    return render(request, "label/home.html", {"rows": rows})
 
 
 @require_GET
