@@ -66,10 +66,9 @@ check: $(VENV)/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# Numbers, tables and pictures of the documentation: all that this machine can compute, or those of one page
-# (PAGE=docs/statistics.md), or those that need no more than this (NEEDS=nothing, NEEDS=data,model; figures/README.md).
-figures: $(VENV)/dev
-	$(BIN)/python -m figures $(PAGE) $(if $(NEEDS),--needs $(NEEDS)) $(OPTIONS)
+# Pages that are computed: the reference of commands, metrics and steps, or others such as PAGE=README.md (figures.py).
+figures: $(VENV)/evaluate
+	$(BIN)/python -m figures $(PAGE) $(OPTIONS)
 
 # Branch coverage of the contributor tests, as a table and as coverage.xml.
 coverage: $(VENV)/test

@@ -12,18 +12,19 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import mean, median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
-from figures.labelled_demo import ENTER, served, window
 
 from ragworth.label.tasks import load_task
 
@@ -36,6 +37,8 @@ KINDS = (
     "context-preference",
     "question-soundness",
 )
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+ENTER = "\ue007"
 ITEMS = 20
 WORDS_A_MINUTE = 240
 
@@ -49,6 +52,38 @@ class Pace(NamedTuple):
     """Of an item, in the mean."""
     seconds: list[float]
     """From each item to the next one."""
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The labelling site of a workspace; yields the link that signs in the owner."""
+    command = [sys.executable, "-u", "-m", "ragworth", "label", "serve", str(folder), "--no-browser", "--port", "0"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    try:
+        yield next(found[0] for line in server.stdout if (found := re.search(r"http\S+/start/\S+", line)))
+    finally:
+        server.terminate()
+        server.wait()
+        server.stdout.close()
+
+
+@contextmanager
+def window(width: int = 1280, height: int = 940) -> Iterator[Any]:
+    """A browser without a window on the screen."""
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = next(path for name in BROWSERS if (path := shutil.which(name)))
+    # Without a screen there is no mouse either, and the page hides its keys from people without a keyboard.
+    mouse = "--blink-settings=primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4"
+    for argument in ("--headless=new", "--no-sandbox", "--hide-scrollbars", f"--window-size={width},{height}", mouse):
+        options.add_argument(argument)
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(shutil.which("chromedriver")))
+    try:
+        yield driver
+    finally:
+        driver.quit()
 
 
 def label_by_keyboard(folder: Path, kinds: list[str]) -> dict[str, list[float]]:

@@ -1,4 +1,4 @@
-"""The files around the code: site, workflows, issue forms, citation and contributor guide say what is true."""
+"""The files around the code are right: generated pages, links, site, workflows, guides, pins, markers, CI jobs."""
 
 from __future__ import annotations
 
@@ -12,26 +12,27 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import figures
 import pytest
 import yaml
+from packaging.requirements import Requirement  # comes with pytest
+from packaging.utils import canonicalize_name
 
 import ragworth
 from ragworth.metrics import METRICS
 from ragworth.metrics.declaration import Declaration
+from tests.conftest import Save
 from tests.metrics.cases import answers, shown
 from tests.metrics.test_hand_worked import KNOWN
+from tests.tiers import FIXTURES, PACKAGES, is_deselected
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "ragworth"
 FOLDERS = ("docs", "benchmarks", "examples", "src", "tests", "training")
 PAGES = sorted([*ROOT.glob("*.md"), *(path for name in FOLDERS for path in (ROOT / name).rglob("*.md"))])
 PAGES = [path for path in PAGES if "results" not in path.parts]  # of an evaluation
-GITHUB = ROOT / ".github"
-WORKFLOWS = sorted((GITHUB / "workflows").glob("*.yml"))
-FORMS = sorted(path for path in (GITHUB / "ISSUE_TEMPLATE").glob("*.yml") if path.name != "config.yml")
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-CHANGES = ["metric", "annotator", "grader", "study", "backend", "report section", "format"]
-SYSTEMS = {"ubuntu": "POSIX :: Linux", "macos": "MacOS", "windows": "Microsoft :: Windows"}
 
 # YAML 1.1 with `on` as a word, not as a truth value; Python objects in mkdocs.yml are left alone.
 Loader: Any = type("Loader", (yaml.SafeLoader,), {})
@@ -50,11 +51,13 @@ def parse(path: Path) -> Any:
     return yaml.load(read(path), Loader)
 
 
-def name_of(path: Path) -> str:
-    return path.name
+# Pages: generated ones, links, navigation
 
 
-# Documentation site
+@pytest.mark.parametrize("page", figures.REFERENCE)
+def test_generated_pages_are_up_to_date(page: str) -> None:
+    outdated = [name for name, text in figures.PAGES[page]() if read(ROOT / name) != text]
+    assert not outdated, f"make figures PAGE={page}"
 
 
 def site() -> ModuleType:
@@ -79,147 +82,18 @@ def test_the_navigation_names_every_page_once() -> None:
     assert set(named) == {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
 
 
-def test_links_out_of_docs_lead_to_the_repository(caplog: pytest.LogCaptureFixture) -> None:
-    link = site().link_outside
-    address = PROJECT["project"]["urls"]["Repository"]
+def test_links_out_of_docs_lead_to_the_repository() -> None:
+    link, address = site().link_outside, PROJECT["project"]["urls"]["Repository"]
     assert link("[a](../Makefile)", "why.md") == f"[a]({address}/blob/main/Makefile)"
     assert link("[a](../../examples/demo)", "howto/ci.md") == f"[a]({address}/tree/main/examples/demo)"
     assert link("[a](../why.md#top)", "howto/ci.md") == "[a](../why.md#top)"
-    assert not caplog.records
-    link("[a](../no-such-file.md)", "why.md")
-    assert "why.md links to ../no-such-file.md, which does not exist" in caplog.text
 
 
 def test_the_site_loads_nothing_from_elsewhere() -> None:
     settings = parse(ROOT / "mkdocs.yml")
     assert settings["theme"]["font"] is False
-    assert settings["plugins"] == ["search"]
-    assert settings["strict"] is True
     # A repository address makes the theme ask GitHub for stars.
     assert not {"repo_url", "extra_css", "extra_javascript", "extra"} & settings.keys()
-
-
-# GitHub
-
-
-@pytest.mark.parametrize("path", WORKFLOWS, ids=name_of)
-def test_a_workflow_asks_for_few_permissions(path: Path) -> None:
-    workflow = parse(path)
-    assert set(workflow) >= {"name", "on", "permissions", "jobs"}
-    assert set(workflow["permissions"].items()) <= {("contents", "read")}
-    for job in workflow["jobs"].values():
-        assert "timeout-minutes" in job
-        rights = job.get("permissions", {})
-        runs = [step["run"] for step in job["steps"] if "run" in step]
-        assert not runs or set(rights.items()) <= {("contents", "read")}, "a job that runs commands may only read"
-
-
-@pytest.mark.parametrize("path", WORKFLOWS, ids=name_of)
-def test_a_workflow_uses_actions_of_a_fixed_version(path: Path) -> None:
-    steps = [step for job in parse(path)["jobs"].values() for step in job["steps"]]
-    for step in steps:
-        assert ("uses" in step) != ("run" in step), step
-        if "uses" in step:
-            assert re.fullmatch(r"(actions|pypa)/[\w-]+@(v\d+|release/v1)", step["uses"]), step
-
-
-@pytest.mark.parametrize("path", WORKFLOWS, ids=name_of)
-def test_a_workflow_calls_targets_and_files_that_exist(path: Path) -> None:
-    targets = set(re.findall(r"^([\w-]+):", read(ROOT / "Makefile"), re.MULTILINE))
-    text = "\n".join(step.get("run", "") for job in parse(path)["jobs"].values() for step in job["steps"])
-    assert set(re.findall(r"\bmake ([\w-]+)(?= PYTHON| *&&|$)", text, re.MULTILINE)) <= targets
-    files = re.findall(r"\b(?:examples|docs|tests)/[\w./-]+", text)
-    assert [name for name in files if not (ROOT / name).exists()] == []
-
-
-def test_the_workflows_cover_what_the_contributor_needs() -> None:
-    called = " ".join(read(path) for path in WORKFLOWS)
-    for target in ("test", "test-all", "check", "coverage", "figures", "site"):
-        assert re.search(rf"\bmake {target}\b(?!-)", called), target
-
-
-def test_the_classifiers_are_what_is_tested() -> None:
-    matrix = parse(GITHUB / "workflows" / "test.yml")["jobs"]["contributor"]["strategy"]["matrix"]
-    classifiers = PROJECT["project"]["classifiers"]
-    said = [line.removeprefix("Programming Language :: Python :: ") for line in classifiers]
-    assert [version for version in said if re.fullmatch(r"3\.\d+", version)] == matrix["python"]
-    assert PROJECT["project"]["requires-python"] == f">={matrix['python'][0]}"
-    systems = {f"Operating System :: {SYSTEMS[name.partition('-')[0]]}" for name in matrix["os"]}
-    assert {line for line in classifiers if line.startswith("Operating System")} == systems
-    assert any(name.endswith("-arm") for name in matrix["os"])
-
-
-@pytest.mark.parametrize("path", FORMS, ids=name_of)
-def test_an_issue_form_is_complete(path: Path) -> None:
-    form = parse(path)
-    assert set(form) == {"name", "description", "labels", "body"}
-    fields = [field for field in form["body"] if field["type"] != "markdown"]
-    names = [field["id"] for field in fields]
-    assert len(names) == len(set(names)) > 0
-    for field in fields:
-        assert field["type"] in {"textarea", "input", "dropdown", "checkboxes"}
-        assert field["attributes"]["label"]
-    assert any(field.get("validations", {}).get("required") for field in fields)
-
-
-def test_there_is_a_form_for_each_kind_of_issue() -> None:
-    assert [path.stem for path in FORMS] == ["bug", "feature", "wrong-number"]
-    for name in ("bug", "wrong-number"):
-        assert "`ragworth --version`" in read(GITHUB / "ISSUE_TEMPLATE" / f"{name}.yml")
-
-
-def test_dependabot_watches_actions_and_packages() -> None:
-    settings = parse(GITHUB / "dependabot.yml")
-    assert settings["version"] == 2
-    assert {update["package-ecosystem"] for update in settings["updates"]} == {"github-actions", "pip"}
-
-
-# One fact in several files
-
-
-def test_the_project_has_one_address() -> None:
-    address = PROJECT["project"]["urls"]["Repository"]
-    assert all(url.startswith(address) for url in PROJECT["project"]["urls"].values())
-    files = [*ROOT.glob("*.md"), *ROOT.glob("*.cff"), *GITHUB.rglob("*.yml"), *GITHUB.rglob("*.md")]
-    found = {url for path in files for url in re.findall(r"https://github\.com/[\w.-]+/ragworth\b", read(path))}
-    assert found == {address}
-
-
-def test_the_citation_is_of_this_version() -> None:
-    citation = parse(ROOT / "CITATION.cff")
-    assert citation["version"] == PROJECT["project"]["version"] == ragworth.__version__
-    assert citation["license"] == PROJECT["project"]["license"]
-    assert citation["repository-code"] == PROJECT["project"]["urls"]["Repository"]
-    assert len(citation["references"]) == 5
-    for paper in citation["references"]:
-        assert {"title", "authors", "year", "url"} <= paper.keys()
-        assert all({"given-names", "family-names"} <= author.keys() for author in paper["authors"])
-
-
-def test_pre_commit_runs_the_pinned_ruff() -> None:
-    (pin,) = [line for line in read(ROOT / "constraints.txt").splitlines() if line.startswith("ruff==")]
-    (repository,) = parse(ROOT / ".pre-commit-config.yaml")["repos"]
-    assert {dependency for hook in repository["hooks"] for dependency in hook["additional_dependencies"]} == {pin}
-
-
-@pytest.mark.parametrize(
-    "name", ["CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md", "RELEASING.md", "tests/README.md"]
-)
-def test_the_guides_name_files_and_targets_that_exist(name: str) -> None:
-    text = read(ROOT / name)
-    links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text) if not link.startswith("http")]
-    assert [link for link in links if not (ROOT / name).parent.joinpath(link).exists()] == []
-    targets = set(re.findall(r"^([\w-]+):", read(ROOT / "Makefile"), re.MULTILINE))
-    assert set(re.findall(r"(?:`|^)make ([\w-]+)", text, re.MULTILINE)) <= targets
-
-
-def test_the_table_of_changes_names_files_that_exist() -> None:
-    _, _, section = read(ROOT / "CONTRIBUTING.md").partition("## What a change touches")
-    rows = re.findall(r"^\| (\w[\w ]*?)(?: \(`ragworth\.\w+`\))? \| (.*?) \| (.*?) \|$", section, re.MULTILINE)
-    assert [kind for kind, *_ in rows[1:]] == CHANGES
-    for _, source, rest in rows:
-        assert [path for path in re.findall(r"`([\w/.-]+)`", source) if not (PACKAGE / path).exists()] == []
-        assert [path for path in re.findall(r"`([\w.-]+/[\w/.-]*)`", rest) if not (ROOT / path).exists()] == []
 
 
 def slugs(page: str) -> set[str]:
@@ -244,6 +118,101 @@ def test_every_link_leads_to_a_file_and_a_heading(path: Path) -> None:
         other = (path.parent / name) if name else path
         assert other.exists(), target
         assert not anchor or anchor in slugs(read(other)), target
+
+
+# Workflows, guides, citation
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_a_workflow_reads_only_and_uses_actions_of_a_fixed_version(path: Path) -> None:
+    workflow = parse(path)
+    assert set(workflow["permissions"].items()) <= {("contents", "read")}
+    for job in workflow["jobs"].values():
+        rights = set(job.get("permissions", {}).items())
+        assert rights <= {("contents", "read")} or not any("run" in step for step in job["steps"])
+        for step in job["steps"]:
+            assert "run" in step or re.fullmatch(r"(actions|pypa)/[\w-]+@(v\d+|release/v1)", step["uses"]), step
+
+
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "SECURITY.md", "RELEASING.md", "tests/README.md", "workflows"])
+def test_guides_and_workflows_name_targets_that_exist(name: str) -> None:
+    text = "\n".join(map(read, WORKFLOWS)) if name == "workflows" else read(ROOT / name)
+    targets = set(re.findall(r"^([\w-]+):", read(ROOT / "Makefile"), re.MULTILINE))
+    named = set(re.findall(r"(?:`|^|run: )make ([\w-]+)", text, re.MULTILINE))
+    assert named <= targets
+
+
+def test_the_table_of_changes_names_files_that_exist() -> None:
+    _, _, section = read(ROOT / "CONTRIBUTING.md").partition("## What a change touches")
+    rows = re.findall(r"^\| (\w[\w ]*?)(?: \(`ragworth\.\w+`\))? \| (.*?) \| (.*?) \|$", section, re.MULTILINE)
+    assert len(rows) > 5
+    for _, source, rest in rows:
+        assert [path for path in re.findall(r"`([\w/.-]+)`", source) if not (PACKAGE / path).exists()] == []
+        assert [path for path in re.findall(r"`([\w.-]+/[\w/.-]*)`", rest) if not (ROOT / path).exists()] == []
+
+
+def test_the_citation_is_of_this_version() -> None:
+    citation = parse(ROOT / "CITATION.cff")
+    assert citation["version"] == PROJECT["project"]["version"] == ragworth.__version__
+    assert citation["license"] == PROJECT["project"]["license"]
+
+
+# Dependencies: bounded above, pinned in constraints.txt
+
+
+def requirements() -> dict[str, list[Requirement]]:
+    """What ``pyproject.toml`` names, by extra; what building and the package itself need has the name ``""``."""
+    project = PROJECT["project"]
+    groups = {"": project["dependencies"], **project["optional-dependencies"]}
+    return {
+        extra: [each for each in map(Requirement, texts) if each.name != "ragworth"] for extra, texts in groups.items()
+    }
+
+
+def test_every_dependency_ends_before_a_release_that_may_break_it() -> None:
+    named = [each for some in requirements().values() for each in some]
+    open_ended = {each.name for each in named if not any(bound.operator in ("<", "==") for bound in each.specifier)}
+    # A new first number of these comes every few months and breaks nothing.
+    assert open_ended <= {"certifi", "pyarrow", "xllamacpp"}
+
+
+def test_the_pins_are_exact_and_agree_with_pyproject() -> None:
+    lines = [line for line in read(ROOT / "constraints.txt").splitlines() if line and not line.startswith("#")]
+    pins = {canonicalize_name(each.name): each for each in map(Requirement, lines)}
+    assert len(pins) == len(lines), "a package is pinned twice"
+    for pin in pins.values():
+        (bound,) = pin.specifier
+        assert bound.operator == "==", pin
+        assert "+" not in bound.version, f"{pin}: a local version such as +cpu is of one platform"
+    # No target of the Makefile installs llamacpp.
+    wanted = [each for extra, some in requirements().items() if extra != "llamacpp" for each in some]
+    for requirement in wanted:
+        (bound,) = pins[canonicalize_name(requirement.name)].specifier
+        assert requirement.specifier.contains(bound.version), requirement
+
+
+# Markers: which tests `make test` leaves out
+
+
+def test_make_test_deselects_every_marker() -> None:
+    (others,) = re.findall(r"^OTHERS := (.*)$", read(ROOT / "Makefile"), re.MULTILINE)
+    markers = [line.partition(":")[0] for line in PROJECT["tool"]["pytest"]["ini_options"]["markers"]]
+    assert others.split(" or ") == markers
+    assert {*PACKAGES, *FIXTURES.values()} <= set(markers)
+
+
+@pytest.mark.parametrize(
+    ("marks", "expression", "deselected"),
+    [
+        ("[\n    pytest.mark.usefixtures('a'),\n    pytest.mark.slow,  # why\n]", "not (torch or slow)", True),
+        ("pytest.mark.model", "not (torch or slow)", False),
+        ("pytest.mark.torch", "not (torch and slow)", False),
+        ("pytest.mark.torch", "torch", False),
+    ],
+)
+def test_a_file_is_left_out_if_all_its_tests_are(save: Save, marks: str, expression: str, deselected: bool) -> None:
+    path = save("test_a.py", f"import pytest\n\npytestmark = {marks}\n")
+    assert is_deselected(path, expression) == deselected
 
 
 # "Add a metric in ten minutes"

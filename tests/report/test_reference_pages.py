@@ -1,4 +1,4 @@
-"""The generated pages say what they must; tests/test_figures.py compares them with what is checked in."""
+"""The generated pages say what they must; tests/test_project.py compares them with what is checked in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page on retrieval says is true; its tables of steps are compared in tests/test_figures.py."""
+"""What the page on retrieval says is true; its tables of steps are compared in tests/test_project.py."""
 
 from __future__ import annotations
 
