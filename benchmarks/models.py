@@ -202,7 +202,7 @@ def on_gpu(number: int) -> None:
     expected = in_batches(model, few, "cuda", 64)
     answers = []
     for dtype, compiled in (("bfloat16", False), ("bfloat16", True), ("float8", True)):
-        runtime = TorchRuntime(model, dtype, rounding="float8" if dtype == "float8" else "", compiled=compiled)
+        runtime = TorchRuntime(model, dtype, float8=dtype == "float8", compiled=compiled)
         ways: dict[str, Decode] = {"steps recorded": runtime.decode}
         ways |= {} if compiled else {"steps as they come": partial(TorchDecoding, runtime, prefix=None)}
         for way, decode in ways.items():

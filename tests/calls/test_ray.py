@@ -25,7 +25,7 @@ from ragworth.llm import llm
 from ragworth.llm.contract import Choose, Chosen, Failure, Model, Prompt, Request
 from ragworth.llm.scripted import Scripted
 from tests.evaluation.samples import TOML, Models, said, workspace
-from tests.llm import engine_fakes
+from tests.llm import vllm_fake
 from tests.llm.local import tiny
 
 ray = pytest.importorskip("ray")
@@ -39,8 +39,8 @@ NODE: dict[str, Any] = {"num_cpus": 2, "object_store_memory": 80 * 1024 * 1024}
 
 @pytest.fixture(scope="module")
 def engines(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with what stands in for vLLM and SGLang."""
-    return engine_fakes.install(tmp_path_factory.mktemp("engines"))
+    """A folder with what stands in for vLLM."""
+    return vllm_fake.install(tmp_path_factory.mktemp("engines"))
 
 
 @pytest.fixture(scope="module")
@@ -128,16 +128,13 @@ def test_actors_and_a_node_that_die(tmp_path: Path, cluster: Any, executor: RayE
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("engine", ["vllm", "sglang"])
-def test_an_engine_runs_in_the_actors(
-    engine: str, tmp_path: Path, cluster: Any, engines: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_vllm_runs_in_the_actors(tmp_path: Path, cluster: Any, engines: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("transformers")
     folder = tiny.saved(tmp_path / "model")
     monkeypatch.syspath_prepend(engines)
     asked = questions()[:6]
     executor = RayExecutor(RaySettings(cluster.address, actors=1, deadline=120, patience=300))
-    with use_executor(executor), Job(llm(f"{engine}:{folder}"), tmp_path / "calls.sqlite") as job:
+    with use_executor(executor), Job(llm(f"vllm:{folder}"), tmp_path / "calls.sqlite") as job:
         found = probabilities(list(job.run(asked)))
     executor.close()
     with Job(llm(f"hf:{folder}")) as local:

@@ -24,7 +24,7 @@ CONSENT_FILE = "allowed.json"
 """Allowed hosts, by the path of the ``ragworth.toml`` that names them."""
 
 ALLOWED_HOSTS = TypeAdapter(dict[str, list[str]])
-LOCAL_BACKENDS = ("embedded", "gguf", "hf", "scripted", "sglang", "vllm")
+LOCAL_BACKENDS = ("embedded", "gguf", "hf", "scripted", "vllm")
 """Kinds of models that send nothing over a network."""
 
 

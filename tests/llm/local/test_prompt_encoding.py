@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import gc
-import os
 import re
-import signal
-import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,10 +12,8 @@ from hypothesis import strategies as st
 
 from ragworth.errors import ModelError
 from ragworth.llm.contract import Prompt, PromptMessage
-from ragworth.llm.local import chat_templates
 from ragworth.llm.local.chat_templates import load_chat_template
 from ragworth.llm.local.prompt_encoding import EncodedPrompt, PromptEncoder, defuse, find_separator
-from tests.tiers import slow
 
 BOS, END = "<s>", "<|end|>"
 CONTROL = (BOS, END, "<|user|>", "<|assistant|>", "[INST]")
@@ -55,7 +48,7 @@ CHATML = (
 
 
 def writer(template: str | None = CHATML) -> PromptEncoder:
-    render = None if template is None else load_chat_template(template, {"bos_token": BOS}, known=template is CHATML)
+    render = None if template is None else load_chat_template(template, {"bos_token": BOS})
     return PromptEncoder(Tokens(), render, CONTROL, frozenset({1}))
 
 
@@ -237,11 +230,10 @@ def test_a_template_that_is_none_is_an_error_in_words() -> None:
     ],
 )
 def test_a_template_reaches_nothing_but_what_it_is_given(source: str) -> None:
-    for known in (True, False):
-        chat = [{"role": "user", "content": "Hi"}]
-        with pytest.raises(ModelError, match="unsafe"):
-            load_chat_template(source, {}, known=known)(chat)
-        assert chat == [{"role": "user", "content": "Hi"}]
+    chat = [{"role": "user", "content": "Hi"}]
+    with pytest.raises(ModelError, match="unsafe"):
+        load_chat_template(source, {})(chat)
+    assert chat == [{"role": "user", "content": "Hi"}]
 
 
 def test_nor_by_way_of_a_format() -> None:
@@ -259,99 +251,9 @@ def test_a_template_cannot_count_for_ever() -> None:
         load_chat_template("{% for i in range(10 ** 9) %}x{% endfor %}", {})([])
 
 
-ENDLESS = {
-    "nested loops": "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
-    "a loop that filters": "{% for i in range(99999) %}{% for j in range(99999) if false %}{% endfor %}{% endfor %}",
-    "a recursive macro": "{% macro f(n) %}{% if n %}{{ f(n-1) }}{{ f(n-1) }}{% endif %}{% endmacro %}{{ f(60) }}",
-    "a power": "{{ (7 ** (messages | length * 10 ** 8)) % 3 }}",
-}
-
-
-@pytest.mark.parametrize("kind", ["a recursive macro", "a power", *slow("nested loops", "a loop that filters")])
-def test_a_template_that_does_not_end_is_ended(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chat_templates, "RENDER_SECONDS", 0.5)
-    render = load_chat_template(ENDLESS[kind], {})
-    with pytest.raises(ModelError, match=r"chat template took more than 0.5 seconds"):
-        render([{"role": "user", "content": "Hi"}])
-    with pytest.raises(ModelError, match=r"took more than"):  # at once: it isn't tried again
-        render([{"role": "user", "content": "Hi"}])
-
-
-def test_a_template_that_takes_for_ever_to_compile_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Jinja computes what is constant while it compiles."""
-    monkeypatch.setattr(chat_templates, "RENDER_SECONDS", 0.5)
-    with pytest.raises(ModelError, match="took more than"):
-        load_chat_template("{{ (7 ** (10 ** 8)) % 3 }}", {})
-
-
-def test_a_system_turn_is_not_tried_again_in_another_way_when_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chat_templates, "RENDER_SECONDS", 0.5)
-    with pytest.raises(ModelError, match="took more than"):
-        writer(ENDLESS["nested loops"]).text(Prompt.chat("Hi", system="Be brief."))
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        "{{ 'x' * (10 ** 12) }}",
-        "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
-        *slow(
-            "{% set n = namespace(t='x') %}{% for i in range(60) %}{% set n.t = n.t ~ n.t %}{% endfor %}{{ n.t }}",
-            "{{ '%0999999999999d' % 1 }}",
-            "{{ 'x' * (2 ** 24 + messages | length) }}",
-        ),
-    ],
-)
-def test_a_template_that_takes_all_memory_is_refused(source: str) -> None:
-    with pytest.raises(ModelError, match="chat template"):
-        load_chat_template(source, {})([{"role": "user", "content": "Hi"}])
-
-
 def test_a_template_of_a_million_characters_is_refused() -> None:
     with pytest.raises(ModelError, match="1,048,577 characters"):
         load_chat_template("x" * (2**20 + 1), {})
-
-
-def test_a_template_sees_no_variables_of_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    render: Any = load_chat_template("{{ messages }}", {})
-    variables = Path(f"/proc/{render._process.pid}/environ")
-    if not variables.exists():
-        pytest.skip("only Linux shows the variables of a process")
-    assert b"sk-secret" not in variables.read_bytes()
-
-
-def test_a_template_survives_ctrl_c() -> None:
-    render: Any = load_chat_template("{{ messages[0].content }}", {})
-    os.kill(render._process.pid, signal.SIGINT)
-    time.sleep(0.1)
-    assert render([{"role": "user", "content": "a"}]) == "a"
-
-
-def test_an_interrupted_chat_is_not_the_answer_to_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    render: Any = load_chat_template("{{ messages[0].content }}", {})
-    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(render._process, "stdout", Interrupting())
-        render([{"role": "user", "content": "first"}])
-    assert render([{"role": "user", "content": "second"}]) == "second"
-
-
-class Interrupting:
-    """A stream at which somebody presses Ctrl-C."""
-
-    def readline(self) -> str:
-        raise KeyboardInterrupt
-
-    def close(self) -> None:
-        pass
-
-
-def test_the_process_of_a_template_ends_with_it() -> None:
-    render: Any = load_chat_template("{{ messages }}", {})
-    process = render._process
-    del render
-    gc.collect()
-    assert process.returncode is not None
 
 
 RENDER = load_chat_template("{{ messages[0].content }}", {})

@@ -181,7 +181,7 @@ def test_a_model_that_needs_more_than_a_token_to_reason() -> None:
 
 
 def test_a_server_that_tokenizes_texts_but_no_chats() -> None:
-    """As SGLang, which reports its context length as vLLM does."""
+    """As a server that reports its context length as vLLM does."""
 
     def refuse(seen: Seen) -> Act:
         return status(400, "prompt: field required") if "messages" in (seen.body or {}) else GOOD

@@ -24,11 +24,8 @@ class TorchLlama(NamedTuple):
     tokenizer: Any
 
 
-def load_gguf_llama(path: Path, deltas: dict[str, Any] | None = None, *, known: bool = False) -> TorchLlama:
-    """Unpack the weights in single precision, with ``deltas`` added to those that they name.
-
-    ``known``: its chat template is trusted too.
-    """
+def load_gguf_llama(path: Path, deltas: dict[str, Any] | None = None) -> TorchLlama:
+    """Unpack the weights in single precision, with ``deltas`` added to those that they name."""
     from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
     found = gguf_file.read_gguf(path)
@@ -60,7 +57,7 @@ def load_gguf_llama(path: Path, deltas: dict[str, Any] | None = None, *, known: 
     marked = zip(vocabulary.tokens, vocabulary.types, strict=True)
     control = tuple(token for token, kind in marked if kind == CONTROL)
     words = bpe.build_tokenizer(vocabulary)
-    render = load_chat_template(found.chat_template, {"bos_token": found.bos, "eos_token": found.eos}, known=known)
+    render = load_chat_template(found.chat_template, {"bos_token": found.bos, "eos_token": found.eos})
     encoder = PromptEncoder(BpeTokenizer(words), render, control, frozenset(found.ends))
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=words, eos_token=found.eos, pad_token=found.eos)
     return TorchLlama(model, encoder, tokenizer)

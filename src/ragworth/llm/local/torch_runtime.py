@@ -10,14 +10,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from transformers import DynamicCache
 
 from ragworth.errors import ModelError
 from ragworth.llm.local.float8 import Float8Linear, to_float8
-from ragworth.llm.local.int8_torch import to_int8
 from ragworth.llm.local.runtime import RowLogprobs, TokenRow
 from ragworth.llm.local.torch_decoding import (
     RecordedDecoding,
@@ -49,13 +48,11 @@ ROTATION = "apply_rotary_pos_emb"
 class TorchRuntime:
     """A loaded causal language model.
 
-    ``rounding`` is how it multiplies in 8 bits: ``float8``, or ``int8`` as the embedded models do. ``compiled`` lets
-    PyTorch fuse the small steps of each layer: slower to start, faster on a GPU.
+    ``float8``: it multiplies in 8 bits. ``compiled`` lets PyTorch fuse the small steps of each layer: slower to start,
+    faster on a GPU.
     """
 
-    def __init__(
-        self, model: Any, name: str, *, rounding: Literal["", "float8", "int8"] = "", compiled: bool = False
-    ) -> None:
+    def __init__(self, model: Any, name: str, *, float8: bool = False, compiled: bool = False) -> None:
         self.name = name
         self.context: int | None = getattr(model.config.get_text_config(), "max_position_embeddings", None)
         self._model = model.eval()
@@ -69,21 +66,13 @@ class TorchRuntime:
         if self._own_attention:
             _register_attention()
             model.set_attn_implementation(ATTENTION)
-        self._rotation = _compile(self._body) if compiled and not rounding else None
+        self._rotation = _compile(self._body) if compiled and not float8 else None
         self._check()
-        if rounding:
-            self._round(rounding)
-            self._rotation = _compile(self._body) if compiled else None
-            self._check_rounding(rounding)
-        self._records = self._own_attention and self._can_record()
-
-    def _round(self, rounding: str) -> None:
-        if rounding == "float8":
+        if float8:
             to_float8(self._body)
-        else:
-            to_int8(self._model)
-            self._model.to(self.device)
-            self._head = self._model.get_output_embeddings()
+            self._rotation = _compile(self._body) if compiled else None
+            self._check_rounding()
+        self._records = self._own_attention and self._can_record()
 
     @torch.inference_mode()
     def prefix(self, ids: Sequence[int]) -> SharedPrefix:
@@ -206,14 +195,14 @@ class TorchRuntime:
         return float((found[0] - found[1]).abs().sum(-1).max() / 2) < MAX_RECORDING_DISTANCE
 
     @torch.inference_mode()
-    def _check_rounding(self, rounding: str) -> None:
+    def _check_rounding(self) -> None:
         """Compare the distributions in 8 bits with those before: rounding changes them a little, an error entirely."""
         with torch_errors():
             found = self.logits(self.hidden(self._few)[0]).log_softmax(-1)
         distance = float((found.exp() - self._plain.exp()).abs().sum(-1).mean() / 2)
         if not distance < MAX_DISTANCE:
             raise ModelError(
-                f"in {rounding}, this model's distributions differ from its own by {distance:.2f} (total variation)",
+                f"in float8, this model's distributions differ from its own by {distance:.2f} (total variation)",
                 expected=f"less than {MAX_DISTANCE}",
                 remedy="dtype=bfloat16",
             )

@@ -1,6 +1,6 @@
-"""vLLM and SGLang in miniature: their Python interfaces as documented, computed by the transformers library.
+"""vLLM in miniature: its Python interface as documented, computed by the transformers library.
 
-Tests put modules of these names on the path (`install`), also for the actors of a Ray cluster.
+Tests put a module of this name on the path (`install`), also for the actors of a Ray cluster.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ VISIBLE = 20
 
 
 def install(folder: Path) -> Path:
-    """Write the modules ``vllm`` and ``sglang`` into a folder."""
+    """Write the module ``vllm`` into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, contents in (("vllm", "LLM, SamplingParams"), ("sglang", "Engine")):
-        (folder / f"{name}.py").write_text(f"from tests.llm.engine_fakes import {contents}\n")
+    (folder / "vllm.py").write_text("from tests.llm.vllm_fake import LLM, SamplingParams\n")
     return folder
 
 
@@ -119,59 +118,3 @@ class LLM:
 def _top(logs: Any, own: int, number: int) -> dict[int, Any]:
     tokens = [*logs.topk(number).indices.tolist(), own] if number else [own]
     return {token: SimpleNamespace(logprob=float(logs[token])) for token in tokens}
-
-
-class Engine:
-    """SGLang's class for use without a server."""
-
-    closed = False
-
-    def __init__(
-        self,
-        model_path: str,
-        dtype: str,
-        context_length: int,
-        tp_size: int,
-        mem_fraction_static: float,
-        load_format: str,
-        trust_remote_code: bool,
-        log_level: str,
-    ) -> None:
-        assert load_format == "safetensors"
-        assert not trust_remote_code
-        self._decoder = Decoder(model_path, dtype, context_length)
-
-    def generate(
-        self,
-        input_ids: list[list[int]],
-        sampling_params: Any,
-        return_logprob: bool = False,
-        logprob_start_len: Any = -1,
-        token_ids_logprob: list[list[int]] | None = None,
-    ) -> list[dict[str, Any]]:
-        assert return_logprob
-        size = len(input_ids)
-        how = sampling_params if isinstance(sampling_params, list) else [sampling_params] * size
-        starts = logprob_start_len if isinstance(logprob_start_len, list) else [logprob_start_len] * size
-        wanted = token_ids_logprob or [[] for _ in input_ids]
-        return [{"meta_info": self._one(*each)} for each in zip(input_ids, how, starts, wanted, strict=True)]
-
-    def _one(self, ids: list[int], how: dict[str, Any], start: int, wanted: list[int]) -> dict[str, Any]:
-        temperature = how["temperature"]
-        made, rows, finish = self._decoder.extend(
-            ids, how["max_new_tokens"], temperature, how.get("stop") or [], how.get("stop_token_ids") or [], 0
-        )
-        scaled = [(row / (temperature or 1.0)).log_softmax(-1) for row in rows]
-        found: dict[str, Any] = {
-            "output_token_logprobs": [(float(row[t]), t, None) for row, t in zip(scaled, made, strict=True)],
-            "output_token_ids_logprobs": [[(float(row[t]), t, None) for t in wanted] for row in scaled],
-            "finish_reason": {"type": finish},
-        }
-        if start >= 0:
-            logs = self._decoder.logprobs(ids)
-            shown = [(float(logs[place - 1, ids[place]]), ids[place], None) for place in range(start + 1, len(ids))]
-            found["input_token_logprobs"] = [(None, ids[start], None), *shown]
-        return found
-
-    def shutdown(self) -> None:
-        type(self).closed = True
