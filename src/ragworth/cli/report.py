@@ -18,7 +18,7 @@ REPORT = "report.html"
 @click.option(
     "--page-queries",
     type=click.IntRange(1),
-    help="Maximum queries to list one by one; counts cover all queries.  [default: 20,000 / systems, 1,000 to 5,000]",
+    help="Maximum queries to list one by one.  [default: 20,000 / systems, 1,000 to 5,000]",
 )
 @click.option("--open", "show", is_flag=True, help="Open the report in a browser.")
 def report_command(results: str, metrics: tuple[str, ...], page_queries: int | None, show: bool) -> None:

@@ -134,12 +134,11 @@ def gather_facts(
     subquestions: pl.DataFrame | None = None,
     rel: float = 1.0,
     eta: float = ETA,
-    systems: Sequence[str] | None = None,
 ) -> ContextFacts:
     """What is known of each context, also of empty ones. A query that a system was not asked has no context.
 
     ``graded``: what graders said, with the value of ``each`` answer where a query has several; without it their mean
-    counts as one answer. ``systems``: their names, where these tables are a part of larger ones.
+    counts as one answer.
     """
     rated: dict[str, dict[str, dict[str, float | None]]] = defaultdict(lambda: defaultdict(dict))
     if ratings is not None:
@@ -149,10 +148,7 @@ def gather_facts(
     pairs = {*contexts.empty, *known.rows.select("system", "query").unique().iter_rows()}
     queries = all_queries(contexts)
     shown: dict[tuple[str, str], list[PassageFacts]] = {
-        (system, query): []
-        for system in (systems if systems is not None else contexts.systems)
-        for query in queries
-        if (system, query) in pairs
+        (system, query): [] for system in contexts.systems for query in queries if (system, query) in pairs
     }
     columns = ["system", "query", "passage", "rank", "relevant", "utility", "own"]
     for system, query, *facts in known.rows.select(columns).iter_rows():
@@ -173,12 +169,6 @@ def all_queries(contexts: Contexts) -> list[str]:
     return list(dict.fromkeys([*contexts.distinct("query"), *sorted({query for _, query in contexts.empty})]))
 
 
-def ungraded_reason(outcomes: Outcomes | None) -> str:
-    """Why there are no grades; nothing where there are."""
-    found = _grade_rows(outcomes)
-    return found if isinstance(found, str) else ""
-
-
 class AnswerGrades(NamedTuple):
     """Grades of single answers by system and query, or why there are none."""
 
@@ -188,19 +178,27 @@ class AnswerGrades(NamedTuple):
 
 def graded_answers(outcomes: Outcomes | None, graded: pl.DataFrame | None) -> AnswerGrades:
     """Every answer that has an outcome called ``grade``."""
-    rows = _grade_rows(outcomes)
+    rows = grade_values(outcomes, graded)
     if isinstance(rows, str):
         return AnswerGrades({}, rows)
+    return AnswerGrades({(system, query): _words(values) for system, query, values in rows.iter_rows()})
+
+
+def _words(values: Sequence[float | None]) -> list[str | None]:
+    return [None if value is None else nearest_grade(value) for value in values]
+
+
+def grade_values(outcomes: Outcomes | None, graded: pl.DataFrame | None) -> pl.DataFrame | str:
+    """system, query and the values of its answers by the outcome ``grade``, or why there are none."""
+    rows = _grade_rows(outcomes)
+    if isinstance(rows, str):
+        return rows
     keys = ["system", "query", "aspect"]
-    several = graded is not None and {*keys, "each"} <= set(graded.columns)
-    if graded is not None and several:
+    values = pl.concat_list("value")
+    if graded is not None and {*keys, "each"} <= set(graded.columns):
         rows = rows.join(graded.select(*keys, "each"), on=keys, how="left", maintain_order="left")
-    rows = rows.select("system", "query", "value", "each" if several else pl.lit(None).alias("each"))
-    made: dict[tuple[str, str], list[str | None]] = {}
-    for system, query, value, each in rows.iter_rows():
-        values = each or [value]
-        made[system, query] = [None if one is None else nearest_grade(one) for one in values]
-    return AnswerGrades(made)
+        values = pl.when(pl.col("each").list.len() > 0).then(pl.col("each")).otherwise(values)
+    return rows.select("system", "query", values=values)
 
 
 def correct_answers(outcomes: Outcomes | None) -> dict[tuple[str, str], bool]:

@@ -7,7 +7,7 @@ A finding is there only where what it needs is known. What the given tables don'
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import polars as pl
@@ -53,57 +53,24 @@ class ContextFinding(NamedTuple):
 
 def diagnose(known: ContextFacts) -> Diagnosis:
     """Look at every context."""
-    examiner = Examiner()
-    return examiner.diagnosis(examiner.examine(known))
-
-
-class Examiner:
-    """Looks at contexts, some at a time, and counts what it finds."""
-
-    def __init__(self) -> None:
-        self._counts: Counter[tuple[str, str]] = Counter()
-        self._examined: Counter[tuple[str, str]] = Counter()
-        self._systems: dict[str, None] = {}
-        self._there: set[str] = set()
-        """What was known of any context: relevance, grades, utility, ratings, words."""
-        self._ungraded = ""
-
-    def examine(self, known: ContextFacts) -> pl.DataFrame:
-        """What is found in these contexts: system, query, finding, detail."""
-        rows: list[tuple[str, str, str, str]] = []
-        for (system, query), passages in known.shown.items():
-            found = list(_examine_context(known, system, query, passages))
-            found += _fallback_findings(found, known.grades.get((system, query)), known.correct.get((system, query)))
-            self._examined.update((system, each.finding) for each in found)
-            for each in found:
-                if each.detail is not None:
-                    self._counts[system, each.finding] += 1
-                    rows.append((system, query, each.finding, each.detail))
-        self.know({name for name, there in _available_facts(known).items() if there}, known.ungraded)
-        self._systems |= dict.fromkeys(system for system, _ in known.shown)
-        return pl.DataFrame(
-            rows, schema=dict.fromkeys(("system", "query", "finding", "detail"), pl.String), orient="row"
-        )
-
-    def know(self, facts: Set[str], ungraded: str) -> None:
-        """What is known of some contexts, and why there are no grades."""
-        self._there |= facts
-        self._ungraded = self._ungraded or ungraded
-
-    def count(self, system: str, finding: str, holds: int, examined: int) -> None:
-        """Add contexts that were examined elsewhere."""
-        self._systems.setdefault(system)
-        if examined:
-            self._examined[system, finding] += examined
-            self._counts[system, finding] += holds
-
-    def diagnosis(self, frame: pl.DataFrame) -> Diagnosis:
-        """What was found so far; ``frame`` has the findings to show."""
-        counts, examined = self._counts, self._examined
-        table = [(s, f, counts[s, f], examined[s, f]) for s in self._systems for f in FINDINGS if examined[s, f]]
-        schema = {"system": pl.String, "finding": pl.String, "n": pl.Int64, "of": pl.Int64}
-        absent = _unexamined_findings(self._there, self._ungraded, {finding for _, finding in examined})
-        return Diagnosis(frame, pl.DataFrame(table, schema=schema, orient="row"), absent)
+    rows: list[tuple[str, str, str, str]] = []
+    counts: Counter[tuple[str, str]] = Counter()
+    examined: Counter[tuple[str, str]] = Counter()
+    for (system, query), passages in known.shown.items():
+        found = list(_examine_context(known, system, query, passages))
+        found += _fallback_findings(found, known.grades.get((system, query)), known.correct.get((system, query)))
+        for finding, detail in found:
+            examined[system, finding] += 1
+            if detail is not None:
+                counts[system, finding] += 1
+                rows.append((system, query, finding, detail))
+    columns = ("system", "query", "finding", "detail")
+    frame = pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String), orient="row")
+    systems = dict.fromkeys(system for system, _ in known.shown)
+    table = [(s, f, counts[s, f], examined[s, f]) for s in systems for f in FINDINGS if examined[s, f]]
+    schema = {"system": pl.String, "finding": pl.String, "n": pl.Int64, "of": pl.Int64}
+    absent = _unexamined_findings(known, {finding for _, finding in examined})
+    return Diagnosis(frame, pl.DataFrame(table, schema=schema, orient="row"), absent)
 
 
 def _examine_context(
@@ -232,20 +199,14 @@ def _fallback_findings(
     return rest
 
 
-def _available_facts(known: ContextFacts) -> dict[str, bool]:
-    """Which kinds of facts there are."""
-    return {
+def _unexamined_findings(known: ContextFacts, examined: set[str]) -> dict[str, str]:
+    """Findings that nothing could be examined for, with what is lacking."""
+    there = {
         "relevance": bool(known.judged),
         "grades": bool(known.grades),
-        "reader-judged": known.reader_judged,
         "utility": any(each.utility is not None for passages in known.shown.values() for each in passages),
         "ratings": bool(known.ratings),
-        "words": bool(known.words),
     }
-
-
-def _unexamined_findings(there: Set[str], ungraded: str, examined: set[str]) -> dict[str, str]:
-    """Findings that nothing could be examined for, with what is lacking."""
     needs = {
         "nothing-relevant": ("relevance",),
         "misled": ("grades", "relevance", "utility"),
@@ -258,15 +219,15 @@ def _unexamined_findings(there: Set[str], ungraded: str, examined: set[str]) -> 
     }
     words = {
         "relevance": "there are no relevance judgments",
-        "grades": ungraded,
-        "utility": f"it {READER_REASON}" if "reader-judged" in there else "there are no abstention probabilities",
+        "grades": known.ungraded,
+        "utility": f"it {READER_REASON}" if known.reader_judged else "there are no abstention probabilities",
         "ratings": "there are no ratings of sub-questions",
     }
     absent = {}
     for finding in FINDINGS:
         if finding not in examined:
-            why = [words[need] for need in needs[finding] if need not in there]
+            why = [words[need] for need in needs[finding] if not there[need]]
             absent[finding] = " and ".join(why) if why else "no context has all that it needs"
-    if "redundant" in absent and "words" not in there:
+    if "redundant" in absent and not known.words:
         absent["redundant"] = "there are no ratings of sub-questions and no texts of passages"
     return absent

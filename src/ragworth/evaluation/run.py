@@ -111,7 +111,7 @@ def evaluate(
     wait: seconds to wait for another evaluation of the workspace, and for a store that is in use.
     allow_servers: hosts that the workspace's file may name; remembered for this file.
     page_queries: how many queries the report lists one by one at most; by default 20,000 contexts, but
-        1,000 to 5,000 queries. Its counts are of all.
+        1,000 to 5,000 queries.
     """
     wanted = _select_stages(only, until)
     if every and (limit is not None or sample is not None):

@@ -1,25 +1,29 @@
-"""What the report counts over all queries, against a plain count of one context after the other."""
+"""What the report counts over all queries, what it examines, and which queries its explorer holds."""
 
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import polars as pl
 import pytest
 
+pytest.importorskip("altair")
+
 from ragworth.collection import Collection
-from ragworth.diagnosis import FINDINGS, Examiner, passage_kind
-from ragworth.diagnosis.bulk import hashed_words, kinds_of
-from ragworth.report.page import query_blocks
-from ragworth.report.page.query_blocks import QueryBlocks
-from ragworth.report.page.survey import Survey, build_survey
+from ragworth.diagnosis import FINDINGS
+from ragworth.errors import InputError
+from ragworth.report import page
+from ragworth.report.page import explorer
+from ragworth.report.page.chosen import chosen_queries, most_queries
+from ragworth.report.page.sections.explorer import explorer_note
+from ragworth.report.page.survey import build_survey
 from ragworth.results import Results
 from ragworth.tables import Contexts, Judgments, Outcomes, Ratings, Scores
-from tests.tiers import slow
+from tests.report.unpack import unpack_json
 
 SYSTEMS = ("a", "b")
 TEXTS = ("The cat sat.", "the CAT sat", "A dog.", "…", "Straße", "STRASSE")
@@ -71,70 +75,60 @@ def _frame(rows: Sequence[tuple[object, ...]], table: type[Judgments | Ratings |
     return pl.DataFrame(rows, schema=table.schema, orient="row")
 
 
-def counted_one_by_one(blocks: QueryBlocks) -> tuple[Survey, dict[tuple[str, str], float]]:
-    """Sizes, kinds, grades, ranks and findings by plain loops over every passage."""
-    found = build_survey(blocks, 0)
-    known = blocks.of(blocks.queries)
-    number = {query: i for i, query in enumerate(blocks.queries)}
-    sizes: dict[str, Counter[int]] = {system: Counter() for system in blocks.systems}
-    kinds: Counter[tuple[str, str]] = Counter()
-    points: dict[tuple[str, str], float] = {}
-    ranks: dict[tuple[str, int], dict[int, float]] = {}
-    for (system, query), passages in known.shown.items():
-        sizes[system][len(passages)] += 1
-        for each in passages:
-            if each.utility is not None:
-                kinds[system, passage_kind(each.utility)] += 1
-                points[query, each.passage] = each.utility
-                ranks.setdefault((system, each.rank), {})[number[query]] = each.utility
-    grades = Counter((system, grade) for (system, _), some in known.answers.items() for grade in some)
-    columns = sorted(ranks)
-    values = np.full((len(number), len(columns)), np.nan)
-    for i, column in enumerate(columns):
-        values[list(ranks[column]), i] = list(ranks[column].values())
-    examiner, bits = Examiner(), np.zeros_like(found.found)
-    for system, query, finding in examiner.examine(known).select("system", "query", "finding").iter_rows():
-        bits[blocks.systems.index(system), number[query]] |= 1 << list(FINDINGS).index(finding)
-    plain = replace(
-        found,
-        sizes=sizes,
-        kinds=kinds,
-        grades=grades,
-        ranks=found.ranks._replace(columns=columns, values=values),
-        examiner=examiner,
-        found=bits,
-    )
-    return plain, points
+def test_what_is_counted_of_all_contexts() -> None:
+    """Sizes and grades by plain loops over every row."""
+    results = random_results(0)
+    found = build_survey(results, 0, 1.0, 3.0)
+    shown: Counter[tuple[str, str]] = Counter(dict.fromkeys(results.contexts.empty, 0))
+    shown.update(results.contexts.frame.select("system", "query").iter_rows())
+    sizes: dict[str, Counter[int]] = {system: Counter() for system in SYSTEMS}
+    for (system, _), size in shown.items():
+        sizes[system][size] += 1
+    assert found.sizes == sizes
+    assert results.outcomes is not None
+    graded = results.outcomes.frame.filter(pl.col("aspect") == "grade").select("system", "value").iter_rows()
+    words = {1.0: "correct", 0.5: "partially-correct", 0.0: "abstained", -1.0: "wrong", None: None}
+    assert found.grades == Counter((system, words[value]) for system, value in graded)
+    assert set(found.diagnosis.counts.filter(pl.col("n") > 0)["finding"]) == set(FINDINGS)  # every rule was tried
+    assert found.sample_note == ""
 
 
-@pytest.mark.parametrize(
-    ("seed", "block"), [(0, 7), *slow((0, 1000), (1, 7), (1, 1000), (2, 7), (2, 1000), (3, 7), (3, 1000))]
-)
-def test_arrays_count_what_loops_count(seed: int, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(query_blocks, "BLOCK", block)
-    results = random_results(seed)
-    blocks = QueryBlocks(results, results.contexts, 1.0, 3.0)
-    made = build_survey(blocks, 0)
-    plain, points = counted_one_by_one(blocks)
-    assert (made.sizes, made.kinds, made.grades) == (plain.sizes, plain.kinds, plain.grades)
-    assert made.kinds and made.grades
-    assert made.ranks.columns == plain.ranks.columns
-    assert np.array_equal(made.ranks.values, plain.ranks.values, equal_nan=True)
-    assert np.array_equal(made.found, plain.found)
-    nothing = pl.DataFrame(schema=dict.fromkeys(("system", "query", "finding", "detail"), pl.String))
-    mine, theirs = made.examiner.diagnosis(nothing), plain.examiner.diagnosis(nothing)
-    assert mine.counts.equals(theirs.counts) and mine.absent == theirs.absent
-    assert set(mine.counts.filter(pl.col("n") > 0)["finding"]) == set(FINDINGS)  # every rule was tried
-    assert made.points.total == len(points)
-    drawn = {(query, passage): utility for query, passage, utility in made.points.frame.iter_rows()}
-    assert drawn == points  # fewer than POINTS, so all of them
+def test_of_many_contexts_a_random_sample_of_the_queries_is_examined(monkeypatch: pytest.MonkeyPatch) -> None:
+    results = random_results(0)
+    whole = build_survey(results, 0, 1.0, 3.0)
+    monkeypatch.setattr("ragworth.report.page.survey.MAX_EXAMINED", 100)
+    found = build_survey(results, 0, 1.0, 3.0)
+    assert found.sample_note == "Passages were examined for 50 of 120 queries, drawn at random (seed 0)."
+    assert found.examined.to_list() == build_survey(results, 0, 1.0, 3.0).examined.to_list()
+    assert found.examined.to_list() != build_survey(results, 1, 1.0, 3.0).examined.to_list()
+    assert (found.sizes, found.grades, found.passages) == (whole.sizes, whole.grades, whole.passages)
+    among = pl.col("query").is_in(found.examined.to_list())
+    assert found.diagnosis.frame.sort(pl.all()).equals(whole.diagnosis.frame.filter(among).sort(pl.all()))
+    mine = {key: each for key, each in whole.facts.shown.items() if key[1] in set(found.examined)}
+    assert found.facts.shown == mine
+    utilities = [each.utility for some in mine.values() for each in some if each.utility is not None]
+    assert sum(found.kinds.values()) == len(utilities)
+    assert np.isclose(np.nansum(found.ranks.values), sum(utilities))
+    points = {(query, each.passage): each.utility for (_, query), some in mine.items() for each in some}
+    assert {(query, passage): value for query, passage, value in found.points.iter_rows()} == {
+        pair: value for pair, value in points.items() if value is not None
+    }
+
+
+def test_the_page_says_what_was_examined(realistic: page.Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ragworth.report.page.survey.MAX_EXAMINED", 60)
+    made = page.build(realistic.results)
+    assert made.markdown.count("Passages were examined for 12 of 46 queries") == 5  # worth, diagnosis, three captions
+    assert "Passages were examined" not in realistic.markdown
+    assert len(made.explored) == 46
+    mean = [each.means for each in made.overview.standings]
+    assert mean == [each.means for each in realistic.overview.standings]
 
 
 def test_relevance_and_utility_of_each_passage() -> None:
     """By look-ups in dicts: labels first, then ratings, and nothing for queries without either."""
     for seed in range(4):
         results = random_results(seed)
-        blocks = QueryBlocks(results, results.contexts, 1.0, 3.0)
         labels: dict[tuple[str, str], float | None] = {}
         abstention: dict[tuple[str, str], float | None] = {}
         ratings: dict[tuple[str, str], float | None] = {}
@@ -144,7 +138,7 @@ def test_relevance_and_utility_of_each_passage() -> None:
         for query, passage, _, value, _, _ in results.ratings.frame.iter_rows():
             ratings[query, passage] = value
         labelled, rated = ({query for query, _ in table} for table in (labels, ratings))
-        for (_, query), passages in blocks.of(blocks.queries).shown.items():
+        for (_, query), passages in build_survey(results, 0, 1.0, 3.0).facts.shown.items():
             for each in passages:
                 pair = (query, each.passage)
                 expected: bool | None = None
@@ -159,16 +153,69 @@ def test_relevance_and_utility_of_each_passage() -> None:
                 assert each.utility == (None if declined is None else (1 if expected else -1) * (1 - declined))
 
 
-def test_kinds_at_their_limits() -> None:
-    utility = [1.0, 0.2, 1 - 0.8, 0.2 - 1e-9, 0.0, -0.2 + 1e-9, -(1 - 0.8), -0.8, -(1 - 0.2), -0.8 - 1e-9, -1.0]
-    names = ("helpful", "harmless", "distracting", "misleading")
-    assert [names[i] for i in kinds_of(np.array(utility))] == [passage_kind(u) for u in utility]
-    assert kinds_of(np.array([np.nan])).tolist() == [-1]
+@pytest.mark.slow
+def test_the_explorer_holds_a_sample_and_says_so(realistic: page.Page) -> None:
+    total = realistic.overview.queries
+    made = page.build(realistic.results, queries=12)
+    assert made.overview == realistic.overview  # every count is of all queries
+    assert made.diagnosis.counts.equals(realistic.diagnosis.counts)
+    assert made.explored == [query for query in realistic.explored if query in set(made.explored)]
+    assert len(made.explored) == 12
+    data = explorer.build_explorer(made.results, made.facts, made.overview, made.diagnosis)
+    index = unpack_json(data.index)
+    assert (index["queries"], index["total"]) == (made.explored, total)
+    assert len(index["texts"]) == len(index["scores"][index["main"]][0]) == 12
+    everything = unpack_json(
+        explorer.build_explorer(realistic.results, realistic.facts, realistic.overview, realistic.diagnosis).index
+    )
+    at = [everything["queries"].index(query) for query in made.explored]
+    assert index["found"] == [[bits[i] for i in at] for bits in everything["found"]]
+    assert index["scores"][index["main"]] == [[values[i] for i in at] for values in everything["scores"][index["main"]]]
+    shown = {number for piece in data.pieces for number in unpack_json(piece)["contexts"]["columns"]["q"]["v"]}
+    assert shown <= set(range(12))
+    assert f"This page holds 12 of {total} queries" in str(explorer_note(12, total, 2))
+    assert f"This page holds 12 of {total} queries" in made.html
+    assert "This page holds" not in realistic.html
+    links = set(re.findall(r'href="#query=([^"&]+)"', made.html))
+    assert links <= set(made.explored)  # examples can be opened
 
 
-def test_words_are_hashed_without_case_and_punctuation() -> None:
-    frame = pl.DataFrame({"passage": list("abcdef"), "text": TEXTS})
-    cat, same, dog, nothing, street, capitals = hashed_words(frame)["words"]
-    assert cat == same != dog
-    assert nothing == 0
-    assert street == capitals != 0
+@pytest.mark.slow
+def test_queries_are_chosen_by_difference_by_problem_and_by_chance(realistic: page.Page) -> None:
+    known, scores, main = realistic.survey, realistic.results.scores, realistic.overview.main
+    every = known.queries.to_list()
+    chosen = chosen_queries(known, scores, main, 12, seed=0).to_list()
+    assert chosen == chosen_queries(known, scores, main, 12, seed=0).to_list()
+    assert len(set(chosen)) == 12
+    one = scores.frame.filter(pl.col("metric") == main)
+    spread = one.group_by("query").agg(apart=pl.col("value").max() - pl.col("value").min())
+    widest = spread.filter(pl.col("query").is_in(every)).drop_nulls().sort("apart", descending=True)["apart"][3]
+    assert set(spread.filter(pl.col("apart") > widest)["query"]) <= set(chosen)
+    problems = set(known.diagnosis.frame.filter(pl.col("finding") != "fine")["query"])
+    assert len(problems.intersection(chosen)) >= 4
+    assert chosen_queries(known, scores, main, len(every), seed=0).to_list() == every
+    assert {tuple(chosen_queries(known, scores, main, 12, seed=seed)) for seed in range(5)} != {tuple(chosen)}
+
+
+def test_a_page_of_no_queries_is_refused(realistic: page.Page) -> None:
+    with pytest.raises(InputError, match="the explorer would hold 0 queries"):
+        page.build(realistic.results, queries=0)
+
+
+def test_one_system_is_explored_where_it_is_worst(realistic: page.Page) -> None:
+    scores = realistic.results.scores
+    system = scores.distinct("system")[0]
+    mine = scores.having("system", [system]).having("metric", ["UDCG@5"]).frame
+    for metric, descending in (("UDCG@5", False), ("Distraction@5", True)):  # the same values under another name
+        one = Scores.trusted(mine.with_columns(pl.lit(metric).alias("metric")))
+        worst = one.frame.filter(pl.col("query").is_in(realistic.survey.queries.to_list())).drop_nulls("value")
+        worst = worst.sort("value", descending=descending, maintain_order=True)
+        chosen = set(chosen_queries(realistic.survey, one, metric, 12, seed=0))
+        edge = worst["value"][3]
+        beyond = pl.col("value") > edge if descending else pl.col("value") < edge
+        assert worst.filter(beyond).height and set(worst.filter(beyond)["query"]) <= chosen
+    assert "a third are those with the worst scores" in str(explorer_note(12, 40, 1))
+
+
+def test_the_page_lists_fewer_queries_of_more_systems() -> None:
+    assert [most_queries(systems) for systems in (0, 1, 4, 10, 20, 100)] == [5000, 5000, 5000, 2000, 1000, 1000]

@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from ragworth.answer_outcomes import outcome_scores
-from ragworth.diagnosis import ETA, ContextFacts, Diagnosis, Examiner
+from ragworth.diagnosis import ETA, diagnose
 from ragworth.errors import FormatError, InputError
 from ragworth.report.charts.drawing import draw_charts
 from ragworth.report.document import Bullets, Document, Paragraph, TableBlock
@@ -22,9 +22,8 @@ from ragworth.report.page.explorer import build_explorer
 from ragworth.report.page.figure_sources import FigureSources
 from ragworth.report.page.figures import ANSWER_FIGURES, FIGURE_BUILDERS, build_figures
 from ragworth.report.page.overview import build_overview
-from ragworth.report.page.query_blocks import QueryBlocks
 from ragworth.report.page.sections import build_document, studies
-from ragworth.report.page.survey import Survey, build_survey
+from ragworth.report.page.survey import build_survey, known_facts
 from ragworth.report.page.view import ReportView
 from ragworth.report.renderers.html import render_block, render_page
 from ragworth.report.renderers.markdown import render_markdown
@@ -121,11 +120,15 @@ def build(
         titles = ANSWER_FIGURES
         results, metrics = _scored_by_outcomes(results, results.outcomes)
     k = shown_depth(results)
-    blocks = QueryBlocks(results, results.contexts if k is None else results.contexts.cut(k), level, eta)
-    known = build_survey(blocks, seed)
+    shown = results if k is None else replace(results, contexts=results.contexts.cut(k))
+    known = build_survey(shown, seed, level, eta)
     view = build_overview(results, known, metrics, seed)
-    most = most_queries(len(blocks.systems)) if queries is None else queries
-    facts, diagnosis = _explorer_facts(blocks, known, chosen_queries(known, results.scores, view.main, most, seed))
+    most = most_queries(len(results.contexts.systems)) if queries is None else queries
+    chosen = chosen_queries(known, results.scores, view.main, most, seed)
+    facts, diagnosis = known.facts, known.diagnosis
+    if not chosen.equals(known.examined):
+        facts = known_facts(shown, chosen, level, eta)
+        diagnosis = diagnosis._replace(frame=diagnose(facts).frame)
     title = results.manifest.get("title") or results.manifest.get("name")
     return Page(
         results,
@@ -155,12 +158,6 @@ def _scored_by_outcomes(results: Results, outcomes: Outcomes) -> tuple[Results, 
     every = Contexts.of_parts(contexts.parts, contexts.notes)
     every.empty = frozenset((contexts.empty | pairs) - shown)
     return replace(results, scores=scores, contexts=every), names
-
-
-def _explorer_facts(blocks: QueryBlocks, known: Survey, chosen: pl.Series) -> tuple[ContextFacts, Diagnosis]:
-    """The facts and findings of the queries that the explorer holds; the counts are of all queries."""
-    facts = blocks.of(chosen)
-    return facts, known.examiner.diagnosis(Examiner().examine(facts))
 
 
 def write(

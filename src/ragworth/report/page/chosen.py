@@ -7,7 +7,6 @@ import numpy.typing as npt
 import polars as pl
 
 from ragworth.comparison import higher_is_better, score_matrices
-from ragworth.diagnosis import FINDINGS
 from ragworth.metrics.ground_truth import query_numbers
 from ragworth.report.page.survey import Survey
 from ragworth.tables import Scores
@@ -45,7 +44,8 @@ def chosen_queries(known: Survey, scores: Scores, main: str, most: int, seed: in
     rng = np.random.default_rng(seed)
     chosen = np.zeros(total, dtype=bool)
     chosen[_most_different(known.queries, scores, main, most // 3)] = True
-    _add_problems(chosen, known.found, most // 3, rng)
+    problems = _with_findings(known, chosen, most // 3, rng)
+    chosen[query_numbers(pl.Series(problems, dtype=pl.String), known.queries)] = True
     others = np.flatnonzero(~chosen)
     chosen[rng.choice(others, most - int(chosen.sum()), replace=False)] = True
     return known.queries.filter(pl.Series(chosen))
@@ -64,16 +64,17 @@ def _most_different(queries: pl.Series, scores: Scores, main: str, most: int) ->
     return np.argsort(-spread, kind="stable")[:most]
 
 
-def _add_problems(
-    chosen: npt.NDArray[np.bool_], found: npt.NDArray[np.uint8], most: int, rng: np.random.Generator
-) -> None:
-    """Add ``most`` queries with findings: of each finding an equal share of those still to add, or all there are."""
-    bits = np.bitwise_or.reduce(found, axis=0)
-    problems = [1 << i for i, finding in enumerate(FINDINGS) if finding not in QUIET_FINDINGS]
-    counts = {bit: int(np.count_nonzero((bits & bit > 0) & ~chosen)) for bit in problems}
-    left = most
-    for place, bit in enumerate(sorted(problems, key=lambda bit: counts[bit])):  # the rarest first
-        those = np.flatnonzero((bits & bit > 0) & ~chosen)
-        some = min(len(those), left // (len(problems) - place))
-        chosen[rng.choice(those, some, replace=False)] = True
-        left -= some
+def _with_findings(known: Survey, chosen: npt.NDArray[np.bool_], most: int, rng: np.random.Generator) -> list[str]:
+    """``most`` other queries with findings: of each an equal share of those still to add, or all that were examined."""
+    known_before = known.queries.filter(pl.Series(chosen)).implode()
+    problems = known.diagnosis.frame.filter(
+        ~pl.col("finding").is_in(QUIET_FINDINGS), ~pl.col("query").is_in(known_before)
+    )
+    queries = problems.group_by("finding").agg(pl.col("query").unique(maintain_order=True))
+    queries = queries.sort(pl.col("query").list.len(), "finding")  # the rarest first
+    added: dict[str, None] = {}
+    for place, found in enumerate(queries["query"].to_list()):
+        those = [query for query in found if query not in added]
+        some = min(len(those), (most - len(added)) // (queries.height - place))
+        added |= dict.fromkeys(those[i] for i in rng.choice(len(those), some, replace=False))
+    return list(added)

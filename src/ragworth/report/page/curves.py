@@ -15,7 +15,7 @@ from ragworth.errors import InputError, RagworthError
 from ragworth.metrics.declaration import Metric
 from ragworth.metrics.parsing import parse
 from ragworth.report.page.depths import listed_depth
-from ragworth.report.page.query_blocks import select_queries
+from ragworth.report.page.survey import select_queries
 from ragworth.results import Results
 from ragworth.scoring import score
 from ragworth.tables import Scores

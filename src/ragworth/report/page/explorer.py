@@ -20,7 +20,7 @@ from ragworth.diagnosis.contributions import CONTRIBUTION_FINDINGS
 from ragworth.report.charts.names import shorten_names
 from ragworth.report.page.depths import listed_depth, shown_depth
 from ragworth.report.page.overview import Overview
-from ragworth.report.page.query_blocks import select_queries
+from ragworth.report.page.survey import select_queries
 from ragworth.report.renderers.pack import pack_json
 from ragworth.results import Results
 from ragworth.tables import OK

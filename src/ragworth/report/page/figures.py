@@ -93,6 +93,7 @@ def kinds_figure(given: FigureSources) -> Figure | str:
         "Passages shown, by utility u: helpful (u ≥ 0.2), harmless (|u| < 0.2), distracting (−0.8 ≤ u ≤ −0.2) and "
         "misleading (u < −0.8: irrelevant, and the model answers from it all the same)."
     )
+    caption = f"{caption} {given.survey.sample_note}".rstrip()
     spec = outcome_chart(frame.rename({"system": "label"}), "share of judged passages", KIND_COLORS)
     return Figure("kinds", "Helpful, harmless, misleading", caption, [ChartPanel("kinds", "", spec)], frame)
 
@@ -122,7 +123,7 @@ def ranks_figure(given: FigureSources) -> Figure | str:
     best_first = {system: i for i, system in enumerate(given.systems)}
     order = sorted(range(len(found.columns)), key=lambda i: (best_first[found.columns[i][0]], found.columns[i][1]))
     columns, values = [found.columns[i] for i in order], found.values[:, order]
-    turns = cluster_labels(given.survey.queries, given.results.conversations)
+    turns = cluster_labels(given.survey.examined, given.results.conversations)
     span = mean_intervals(values, resamples=RESAMPLES, seed=given.seed, bounds=(-1.0, 1.0), clusters=turns)
     frame = pl.DataFrame(
         {
@@ -138,6 +139,7 @@ def ranks_figure(given: FigureSources) -> Figure | str:
         "Mean utility of the passage at each rank: above 0 it helps the model, below it misleads. "
         "A choice of a system in the legend brings it forward."
     )
+    caption = f"{caption} {given.survey.sample_note}".rstrip()
     return Figure(
         "ranks",
         "Utility by rank",

@@ -87,7 +87,7 @@ def build_overview(results: Results, known: Survey, metrics: Sequence[str] | Non
     names = chosen_metrics(results.scores, metrics)
     main = names[0]
     scores = results.scores.having("metric", names)
-    bare = [system for system in results.contexts.systems if not known.shown(system)] if known.passages else []
+    bare = [system for system in results.contexts.systems if not any(known.sizes[system])] if known.passages else []
     if bare:  # a metric of passages says nothing of systems that show none
         scores = scores.having("system", [system for system in scores.distinct("system") if system not in bare])
     turns = results.conversations
@@ -186,7 +186,7 @@ def _queries(row: Mapping[str, Any]) -> str:
 def _standing(
     results: Results, known: Survey, system: str, means: Mapping[str, MetricMean], group: str, sentence: str
 ) -> Standing:
-    passages, judged = known.shown(system), known.judged(system)
+    passages, judged = known.shown[system], known.judged(system)
     misleading = share_of(known.kinds[system, "misleading"], judged)
     parts = [f"{system} {sentence}"]
     unmeasured = READER_REASON if misleading is None and known.reader_judged[system] else ""

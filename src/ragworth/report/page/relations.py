@@ -30,7 +30,7 @@ def utility_figure(given: FigureSources) -> Figure | str:
     judgments = given.results.judgments
     if judgments is None or not judgments.of("abstention").height:
         return given.no_utility
-    points, total = given.survey.points
+    points, total = given.survey.points, given.survey.points.height
     if not total:
         return given.no_utility if given.survey.reader_judged else "no passage has a utility"
     rng = np.random.default_rng(given.seed)
@@ -63,6 +63,7 @@ def utility_figure(given: FigureSources) -> Figure | str:
         "passage near 0 is one that the model makes nothing of; an irrelevant one near −1 is one that it answers from. "
         "Lines: where the kinds part."
     )
+    caption = f"{caption} {given.survey.sample_note}".rstrip()
     spec = scatter_chart(drawn, KIND_COLORS, levels[:12], "relevance label", "utility u")
     return Figure("scatter", "Relevance is not utility", caption, [ChartPanel("scatter", "", spec)], data)
 

@@ -1,30 +1,30 @@
-"""Everything that the report counts over all queries, gathered some thousand queries at a time."""
+"""What the report counts: sizes and grades of all contexts; the worth of passages and findings of those examined."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.diagnosis import FINDINGS, PASSAGE_KINDS, Examiner
-from ragworth.diagnosis.bulk import Rows, Tally, bits, grade_places, hashed_words, kinds_of, number_array, tallies
-from ragworth.diagnosis.context_facts import graded_answers, grades_together
-from ragworth.diagnosis.worth import worth
-from ragworth.metrics.ground_truth import query_numbers
-from ragworth.report.page.query_blocks import QueryBlock, QueryBlocks, select_contexts
+from ragworth.diagnosis import ContextFacts, Diagnosis, all_queries, diagnose, gather_facts, nearest_grade, passage_kind
+from ragworth.diagnosis.context_facts import PassageFacts, grade_values
+from ragworth.results import Results
+from ragworth.tables import Contexts
+
+MAX_EXAMINED = 20_000
+"""Contexts that are examined; of more, those of a random sample of the queries."""
 
 DEEPEST = 20
 """Ranks drawn at most."""
 
 MAX_POINTS = 1500
 """Passages of the scatter at most; more are drawn at random."""
-
-POINT_SCHEMA = {"query": pl.String, "passage": pl.String, "utility": pl.Float64}
 
 
 class RankUtilities(NamedTuple):
@@ -34,210 +34,166 @@ class RankUtilities(NamedTuple):
     values: npt.NDArray[np.float64]
 
 
-class UtilityPoints(NamedTuple):
-    """Passages with a utility (query, passage, utility), and how many there are.
-
-    All of them where the queries fit into one block, else POINTS that were drawn at random.
-    """
-
-    frame: pl.DataFrame
-    total: int
-
-
 @dataclass(frozen=True)
 class Survey:
-    """What the report says of all queries together."""
+    """What the report says of all queries together; ``facts`` and ``diagnosis`` are of the queries ``examined``."""
 
     queries: pl.Series
     sizes: Mapping[str, Counter[int]]
     """By system, how many contexts have how many passages."""
-    kinds: Counter[tuple[str, str]]
-    """By system and kind, passages whose utility is known."""
     grades: Counter[tuple[str, str | None]]
     """By system and grade, answers; None where an answer could not be graded."""
     ungraded: str
-    ranks: RankUtilities
-    points: UtilityPoints
+    """Why there are no grades; nothing where there are."""
     passages: int
     """Different passages shown."""
-    reader_judged: Counter[str]
-    """By system, passages shown whose relevance the reader judged itself."""
-    examiner: Examiner
-    found: npt.NDArray[np.uint8]
-    """Findings of each context as bits, in the order of FINDINGS: systems × queries."""
+    examined: pl.Series
+    facts: ContextFacts
+    diagnosis: Diagnosis
+    seed: int
 
-    def shown(self, system: str) -> int:
-        """Passages that a system shows."""
-        return sum(size * number for size, number in self.sizes[system].items())
+    @property
+    def sample_note(self) -> str:
+        """Which queries were examined, as a sentence; nothing where it was all of them."""
+        if len(self.examined) == len(self.queries):
+            return ""
+        some = f"{len(self.examined):,} of {len(self.queries):,} queries"
+        return f"Passages were examined for {some}, drawn at random (seed {self.seed})."
+
+    @cached_property
+    def shown(self) -> Counter[str]:
+        """By system, passages in the contexts examined."""
+        return Counter(system for system, _, _ in self._each())
+
+    @cached_property
+    def kinds(self) -> Counter[tuple[str, str]]:
+        """By system and kind, those whose utility is known."""
+        known = ((system, each.utility) for system, _, each in self._each() if each.utility is not None)
+        return Counter((system, passage_kind(utility)) for system, utility in known)
 
     def judged(self, system: str) -> int:
-        """Those whose utility is known."""
+        """Those of a system whose utility is known."""
         return sum(number for (name, _), number in self.kinds.items() if name == system)
 
+    @cached_property
+    def reader_judged(self) -> Counter[str]:
+        """By system, those whose relevance the reader judged itself."""
+        return Counter(system for system, _, each in self._each() if each.own)
 
-def build_survey(blocks: QueryBlocks, seed: int) -> Survey:
-    """Go through all queries once."""
-    gatherer = _SurveyBuilder(blocks, seed)
-    for block in blocks:
-        gatherer.add(block)
-    return gatherer.survey()
+    @cached_property
+    def ranks(self) -> RankUtilities:
+        """The utility at each rank, of the queries examined."""
+        number = {query: i for i, query in enumerate(self.examined)}
+        place = {system: i for i, system in enumerate(self.sizes)}
+        found: dict[tuple[str, int], npt.NDArray[np.float64]] = {}
+        for system, query, each in self._each():
+            if each.utility is not None and each.rank <= DEEPEST:
+                values = found.setdefault((system, each.rank), np.full(len(number), np.nan))
+                values[number[query]] = each.utility
+        columns = sorted(found, key=lambda column: (place[column[0]], column[1]))
+        return RankUtilities(columns, np.array([found[column] for column in columns]).T)
 
+    @cached_property
+    def points(self) -> pl.DataFrame:
+        """query, passage and utility of each passage that has one."""
+        rows = {(query, each.passage): each.utility for _, query, each in self._each() if each.utility is not None}
+        schema = {"query": pl.String, "passage": pl.String, "utility": pl.Float64}
+        return pl.DataFrame([(*pair, utility) for pair, utility in rows.items()], schema=schema, orient="row")
 
-class _SurveyBuilder:
-    def __init__(self, blocks: QueryBlocks, seed: int) -> None:
-        self.blocks, self.rng = blocks, np.random.default_rng(seed)
-        self.sizes: dict[str, Counter[int]] = {system: Counter() for system in blocks.systems}
-        self.kinds: Counter[tuple[str, str]] = Counter()
-        self.grades: Counter[tuple[str, str | None]] = Counter()
-        self.ranks: dict[tuple[int, int], npt.NDArray[np.float64]] = {}
-        """By place of the system and rank, the utility for each query."""
-        self.points: list[pl.DataFrame] = []
-        self.total = 0
-        self.reader_judged: Counter[str] = Counter()
-        self.examiner = Examiner()
-        self.found = np.zeros((len(blocks.systems), len(blocks.queries)), dtype=np.uint8)
-        self.words = hashed_words(blocks.results.collection.passages)
-
-    def add(self, block: QueryBlock) -> None:
-        blocks, shape = self.blocks, (len(self.blocks.systems), len(block.queries))
-        frame, judged = worth(block.contexts, block.judgments, block.ratings, blocks.rel, blocks.eta)
-        system = query_numbers(frame["system"], pl.Series(blocks.systems, dtype=pl.String))
-        context = system * shape[1] + query_numbers(frame["query"], block.queries)
-        if (context[1:] < context[:-1]).any():
-            order = np.argsort(context, kind="stable")
-            frame, context = frame[order], context[order]
-        utility = frame["utility"].fill_null(np.nan).to_numpy()
-        rows = Rows(
-            context,
-            frame["relevant"].fill_null(False).to_numpy(),
-            frame["relevant"].is_null().to_numpy(),
-            kinds_of(utility),
-            self._words(frame["passage"]),
-            frame["own"].to_numpy(),
-        )
-        asked = self._asked(block, context, shape)
-        self._add_sizes(rows, asked)
-        self._add_ranks(block, rows, frame["rank"].to_numpy(), utility)
-        self._add_points(frame)
-        answers = graded_answers(block.outcomes, block.graded).answers
-        self.grades.update((system, grade) for (system, _), grades in answers.items() for grade in grades)
-        grades = grades_together(answers)
-        own = frame.filter("own")
-        self.reader_judged.update(dict(own.group_by("system").len().iter_rows()))
-        there = {
-            "reader-judged": own.height,
-            "relevance": len(judged),
-            "grades": grades,
-            "utility": (rows.kind >= 0).any(),
-            "words": len(self.words),
-        }
-        self.examiner.know({name for name, some in there.items() if some}, blocks.ungraded)
-        places = grade_places(grades, blocks.systems, block.queries)
-        correct = number_array(blocks.correct, blocks.systems, block.queries)
-        known = _among(block, judged) & asked
-        self._add_findings(block, tallies(rows, shape, known, places, correct, texts=bool(len(self.words))))
-
-    def _asked(
-        self, block: QueryBlock, context: npt.NDArray[np.int64], shape: tuple[int, int]
-    ) -> npt.NDArray[np.bool_]:
-        """Which contexts there are, with passages or empty: systems × queries."""
-        asked = np.zeros(shape, dtype=bool)
-        asked.reshape(-1)[context] = True
-        empty = pl.DataFrame(sorted(block.contexts.empty), {"system": pl.String, "query": pl.String}, orient="row")
-        systems = pl.Series(self.blocks.systems, dtype=pl.String)
-        asked[query_numbers(empty["system"], systems), query_numbers(empty["query"], block.queries)] = True
-        return asked
-
-    def _words(self, passages: pl.Series) -> npt.NDArray[np.int64]:
-        """The hash of each passage's words; 0 without a text."""
-        mine = self.words.join(passages.unique().to_frame(), on="passage", how="semi")
-        found = passages.to_frame().join(mine, on="passage", how="left", maintain_order="left")
-        return found["words"].fill_null(0).to_numpy()
-
-    def _add_sizes(self, rows: Rows, asked: npt.NDArray[np.bool_]) -> None:
-        sizes = np.bincount(rows.context, minlength=asked.size).reshape(asked.shape)
-        systems = rows.context // max(asked.shape[1], 1)
-        for i, system in enumerate(self.blocks.systems):
-            values, counts = np.unique(sizes[i][asked[i]], return_counts=True)
-            self.sizes[system].update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
-            kinds = rows.kind[(systems == i) & (rows.kind >= 0)]
-            for kind, count in zip(
-                PASSAGE_KINDS, np.bincount(kinds, minlength=len(PASSAGE_KINDS)).tolist(), strict=True
-            ):
-                if count:
-                    self.kinds[system, kind] += count
-
-    def _add_ranks(
-        self, block: QueryBlock, rows: Rows, ranks: npt.NDArray[np.uint32], utility: npt.NDArray[np.float64]
-    ) -> None:
-        system, query = np.divmod(rows.context, max(len(block.queries), 1))
-        drawn = (rows.kind >= 0) & (ranks <= DEEPEST)
-        for cell in np.unique(system[drawn] * (DEEPEST + 1) + ranks[drawn]).tolist():
-            i, rank = divmod(cell, DEEPEST + 1)
-            mine = drawn & (system == i) & (ranks == rank)
-            if (i, rank) not in self.ranks:
-                self.ranks[i, rank] = np.full(len(self.blocks.queries), np.nan)
-            self.ranks[i, rank][block.first + query[mine]] = utility[mine]
-
-    def _add_points(self, frame: pl.DataFrame) -> None:
-        """Draw among the points of all blocks: those with the smallest random numbers stay."""
-        known = frame.select(list(POINT_SCHEMA)).drop_nulls("utility")
-        points = known.unique(["query", "passage"], keep="first", maintain_order=True)
-        self.total += points.height
-        if not self.blocks.several:
-            self.points = [points]
-            return
-        drawn = points.with_columns(pl.Series("draw", self.rng.random(points.height)))
-        self.points = [pl.concat([*self.points, drawn]).sort("draw", maintain_order=True).head(MAX_POINTS)]
-
-    def _add_findings(self, block: QueryBlock, found: dict[str, Tally]) -> None:
-        """Add the findings of a block; contexts with ratings are examined one by one."""
-        systems, low = self.blocks.systems, block.first
-        rated = _among(block, block.ratings.frame["query"].unique()) if block.ratings is not None else _none(block)
-        found = {name: Tally(each.examined & ~rated, each.holds & ~rated) for name, each in found.items()}
-        for name, (examined, holds) in found.items():
-            for i, system in enumerate(systems):
-                self.examiner.count(system, name, int(holds[i].sum()), int(examined[i].sum()))
-        here = self.found[:, low : low + len(block.queries)]
-        here |= bits(found, here.shape)
-        if not rated.any():
-            return
-        mine = select_contexts(block.contexts, block.queries.filter(pl.Series(rated)))
-        frame = self.examiner.examine(self.blocks.facts(block._replace(contexts=mine)))
-        place = {system: i for i, system in enumerate(systems)}
-        query = {name: i for i, name in enumerate(block.queries)}
-        bit = {finding: 1 << i for i, finding in enumerate(FINDINGS)}
-        for system, name, finding in frame.select("system", "query", "finding").iter_rows():
-            here[place[system], query[name]] |= bit[finding]
-
-    def survey(self) -> Survey:
-        blocks = self.blocks
-        return Survey(
-            blocks.queries,
-            self.sizes,
-            self.kinds,
-            self.grades,
-            blocks.ungraded,
-            self._ranks(),
-            UtilityPoints(pl.concat(self.points).select(list(POINT_SCHEMA)), self.total),
-            pl.concat([part["passage"] for part in blocks.contexts.parts]).n_unique(),
-            self.reader_judged,
-            self.examiner,
-            self.found,
-        )
-
-    def _ranks(self) -> RankUtilities:
-        columns = sorted(self.ranks)
-        values = np.empty((len(self.blocks.queries), len(columns)))
-        for i, column in enumerate(columns):
-            values[:, i] = self.ranks.pop(column)
-        return RankUtilities([(self.blocks.systems[place], rank) for place, rank in columns], values)
+    def _each(self) -> Iterator[tuple[str, str, PassageFacts]]:
+        for (system, query), passages in self.facts.shown.items():
+            for each in passages:
+                yield system, query, each
 
 
-def _among(block: QueryBlock, queries: pl.Series) -> npt.NDArray[np.bool_]:
-    """Which of the block's queries are among these."""
-    return block.queries.is_in(queries.implode()).to_numpy()
+def build_survey(results: Results, seed: int, rel: float, eta: float) -> Survey:
+    """Count everything. ``results`` have the contexts that the model was shown."""
+    contexts, graded = results.contexts, results.said.get("grade")
+    queries = pl.Series("query", all_queries(contexts), dtype=pl.String)
+    most = max(MAX_EXAMINED // max(len(contexts.systems), 1), 1)
+    examined = queries
+    if len(queries) > most:
+        drawn = np.random.default_rng(seed).choice(len(queries), most, replace=False)
+        examined = queries.gather(np.sort(drawn))
+    facts = known_facts(results, examined, rel, eta)
+    grades = grade_values(results.outcomes, graded)
+    return Survey(
+        queries,
+        _sizes(contexts),
+        Counter() if isinstance(grades, str) else _grades(grades),
+        grades if isinstance(grades, str) else "",
+        pl.concat([part["passage"] for part in contexts.parts]).n_unique(),
+        examined,
+        facts,
+        diagnose(facts),
+        seed,
+    )
 
 
-def _none(block: QueryBlock) -> npt.NDArray[np.bool_]:
-    return np.zeros(len(block.queries), dtype=bool)
+def known_facts(results: Results, queries: pl.Series, rel: float, eta: float) -> ContextFacts:
+    """The facts of some queries."""
+    part = results if len(queries) == len(all_queries(results.contexts)) else select_queries(results, queries)
+    return gather_facts(
+        part.contexts,
+        judgments=part.judgments,
+        ratings=part.ratings,
+        outcomes=part.outcomes,
+        graded=part.said.get("grade"),
+        passages=part.collection.passages,
+        subquestions=part.collection.subquestions,
+        rel=rel,
+        eta=eta,
+    )
+
+
+def _sizes(contexts: Contexts) -> dict[str, Counter[int]]:
+    sizes: dict[str, Counter[int]] = {system: Counter() for system in contexts.systems}
+    for part in contexts.parts:
+        counts = part.group_by("system", "query").len("size").group_by("system", "size").len("contexts")
+        for system, size, number in counts.iter_rows():
+            sizes[system][size] += number
+    for system, _ in contexts.empty:
+        sizes[system][0] += 1
+    return sizes
+
+
+def _grades(values: pl.DataFrame) -> Counter[tuple[str, str | None]]:
+    counts: Counter[tuple[str, str | None]] = Counter()
+    for system, value, number in values.explode("values").group_by("system", "values").len().iter_rows():
+        counts[system, None if value is None else nearest_grade(value)] += number
+    return counts
+
+
+def select_queries(results: Results, queries: pl.Series) -> Results:
+    """Results with the rows of some queries alone, and the passages that they show."""
+    wanted = set(queries)
+    contexts = Contexts.of_parts(
+        [_select_rows(part, queries) for part in results.contexts.parts], results.contexts.notes
+    )
+    contexts.empty = frozenset(pair for pair in results.contexts.empty if pair[1] in wanted)
+    texts = results.collection
+    collection = replace(
+        texts,
+        queries=_select_rows(texts.queries, queries),
+        answers=_select_rows(texts.answers, queries),
+        subquestions=_select_rows(texts.subquestions, queries),
+        turns=_select_rows(texts.turns, queries),
+        passages=texts.passages.join(
+            contexts.frame.select("passage").unique(), on="passage", how="semi", maintain_order="left"
+        ),
+    )
+    tables = {name: getattr(results, name) for name in ("judgments", "ratings", "answers", "outcomes", "scores")}
+    fewer = {
+        name: type(table).of_parts([_select_rows(part, queries) for part in table.parts], table.notes)
+        for name, table in tables.items()
+        if table is not None
+    }
+    said = {name: _select_rows(frame, queries) for name, frame in results.said.items()}
+    return replace(results, collection=collection, contexts=contexts, said=said, **fewer)
+
+
+def _select_rows(frame: pl.DataFrame, queries: pl.Series) -> pl.DataFrame:
+    """The rows of some queries; all of a frame that has none."""
+    if "query" not in frame.columns:
+        return frame
+    return frame.join(queries.rename("query").to_frame(), on="query", how="semi", maintain_order="left")

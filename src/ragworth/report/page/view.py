@@ -29,8 +29,8 @@ GRADED_CONTRIBUTION = "graded-contribution"
 class ReportView:
     """What sections are made from.
 
-    ``facts`` and the rows of ``diagnosis`` are those of the queries that the explorer holds; all counts are of all
-    queries.
+    ``facts`` and the rows of ``diagnosis`` are those of the queries that the explorer holds; its counts are of the
+    queries that were examined.
     """
 
     results: Results

@@ -62,6 +62,8 @@ def section(view: ReportView) -> Section:
     caption = "Contexts with each finding, of those that could be examined for it"
     blocks = _findings(view, diagnosis.frame, diagnosis.counts, FINDINGS, caption)
     blocks = blocks or [Paragraph("Nothing could be examined.")]
+    if sample := view.survey.sample_note:
+        blocks = [Paragraph(sample, "note"), *blocks]
     if more.counts.height:
         caption = "Answers with each finding from contributions and support, of those that could be examined for it"
         blocks += _findings(view, more.frame, more.counts, CONTRIBUTION_FINDINGS, caption)
@@ -92,7 +94,7 @@ def _findings(
     for finding in examined:
         if examples[finding]:
             mine = [counts[system, finding] for system in systems if (system, finding) in counts]
-            queries = view.overview.queries
+            queries = len(view.survey.examined)
             blocks.append(_finding(names[finding], finding, mine, examples[finding], texts, queries))
     return blocks
 

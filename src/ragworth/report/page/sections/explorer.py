@@ -22,7 +22,7 @@ def explorer_note(number: int, total: int, systems: int) -> Paragraph | None:
     first = "on which the systems differ most" if systems > 1 else "with the worst scores"
     words = (
         f"This page holds {number:,} of {format_count(total, 'query', 'queries')}: a third are those {first}, up to a "
-        "third have problems (drawn from each finding), and the rest were drawn at random. Everything above is about "
-        "all queries, and the tables in the folder of the results hold all of them. For more queries in the page: "
+        "third have problems (drawn from each finding), and the rest were drawn at random. The tables in "
+        "the folder of the results hold all queries. For more queries in the page: "
     )
     return Paragraph([words, TextSpan("ragworth evaluate --page-queries N", "code"), "."], "note", "explored")

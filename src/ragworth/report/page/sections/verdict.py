@@ -56,6 +56,7 @@ def section(view: ReportView) -> Section | None:
         Heading("Leaderboard", 2),
         leaderboard(overview, {each.name for each in view.systems if each.notes}),
         Paragraph(comparison_note(overview), "note"),
+        *([Paragraph(sample, "note")] if (sample := view.survey.sample_note) else []),
         _cost(view),
         Heading("Systems", id="systems"),
         _systems(view),
@@ -94,7 +95,7 @@ def unlabelled_note(judgments: Judgments | None) -> str:
 def reader_note(view: ReportView) -> str:
     """What can't be concluded where the reader judged relevance itself."""
     own, shown = view.survey.reader_judged, view.survey.shown
-    n, total = sum(own.values()), sum(shown(system) for system in own)
+    n, total = sum(own.values()), sum(shown[system] for system in own)
     which = f"Whether {n:,} of the {total:,} passages shown mislead" if n < total else "Which passages mislead"
     return (
         f"{which} {READER_REASON}. A model that finds a passage irrelevant "
