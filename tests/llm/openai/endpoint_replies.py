@@ -30,13 +30,10 @@ class Traits:
     top: int = 20
     """How many of the likeliest tokens it shows at most; it refuses to show more."""
     schema: bool = True
-    echo: bool = False
     several: bool = True
     """Whether it heeds ``n``."""
     limit: str = "max_tokens"
     context: int = 2048
-    grammar: bool = True
-    """Whether llama.cpp is new enough to know grammars of token ids."""
     owner: str = "system"
     without: tuple[str, ...] = ()
     """Paths that it does not have."""
@@ -120,9 +117,6 @@ def _completions(traits: Traits, body: Any) -> Any:
         top = body.get("logprobs")
         if top and traits.kind == "llamacpp":
             choice["logprobs"] = {"content": _entries(traits, ids, made.ids, top)}
-        elif top and body.get("echo") and traits.echo:
-            choice["text"] = prompt + choice["text"]
-            choice["logprobs"] = _columns([], [*ids, *made.ids], top, False)
         elif top:
             choice["logprobs"] = _columns(ids, made.ids, top, body.get("return_tokens_as_token_ids", False))
         if traits.kind == "vllm" and "prompt_logprobs" in body:
@@ -133,10 +127,7 @@ def _completions(traits: Traits, body: Any) -> Any:
 
 def _native(traits: Traits, body: Any) -> Any:
     """llama.cpp's own function, which goes on with the tokens that it is held to."""
-    if "grammar" in body and not traits.grammar:
-        raise Refusal(400, "failed to parse grammar")
-    bias = max(body.get("logit_bias", ()), key=lambda pair: float(pair[1]), default=(0, 0.0))
-    forced = [int(one) for one in re.findall(r"<\[(\d+)\]>", body.get("grammar", ""))] or [bias[0]]
+    forced = [int(one) for one in re.findall(r"<\[(\d+)\]>", body["grammar"])]
     return {"completion_probabilities": _entries(traits, body["prompt"], forced, body["n_probs"])}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import copy
 import gc
 import json
@@ -82,17 +81,6 @@ def test_scrubbing_finds_the_key_as_json_and_urls_write_it() -> None:
     secret = ApiKey(KEY)
     text = f"{KEY} {json.dumps(KEY)} sk-test%2F5ecret%2B%22KEY%22_0123456789abcdef"
     assert secret.scrub(text) == f'{REDACTED} "{REDACTED}" {REDACTED}'
-
-
-@pytest.mark.parametrize("before", ["", "a", "ab", "abc", "Bearer "])
-@pytest.mark.parametrize("after", ["", "x", "xy", " and more"])
-def test_scrubbing_finds_the_key_in_base64(before: str, after: str) -> None:
-    text = f"{before}{KEY}{after}".encode()
-    for encoded in (base64.b64encode(text).decode(), base64.urlsafe_b64encode(text).decode()):
-        found = ApiKey(KEY).scrub(f"it is {encoded}, see?")
-        assert REDACTED in found
-        rest = len(found) - len(f"it is {REDACTED}, see?")
-        assert rest <= (len(before) + len(after)) * 4 / 3 + 6, "next to nothing of the key is left"
 
 
 def test_a_reply_without_the_key_is_left_alone() -> None:

@@ -260,7 +260,7 @@ def test_log_probabilities_that_are_missing_this_time(opened: Opened) -> None:
         assert failed(found).retry
 
 
-EXACT = [{"kind": "vllm"}, {"kind": "llamacpp"}, {"kind": "llamacpp", "grammar": False}]
+EXACT = [{"kind": "vllm"}, {"kind": "llamacpp"}]
 
 
 @pytest.mark.parametrize("traits", EXACT)
@@ -312,24 +312,6 @@ def test_labels_have_bounds_where_tokens_are_not_told(opened: Opened, prompt: Pr
     assert all(low - 1e-12 <= value <= high + 1e-12 for low, value, high in bounds)
     assert found.mass == pytest.approx(sum(found.probabilities))
     assert failed(model.choose([Choose(prompt, labels, "sequence")])[0]).reason == "no-logprobs"
-
-
-def test_a_server_that_repeats_prompts_scores_them(opened: Opened) -> None:
-    model, _ = opened(chat=False, echo=True)
-    text = "Be brief.\n\nIs it so?\n\n"
-    ids = toy.encode(text)
-    found = scored(model.score([Score(CHAT, "Yes, abc")])[0])
-    assert found.trace.logprobs == pytest.approx(truth(ids, "Yes, abc"))
-    assert found.trace.tokens == ("Yes", ", ", "a", "b", "c")
-    assert failed(model.score([Score(Prompt.text("Yes"), "terday")])[0]).reason == "boundary"
-    assert failed(model.score([Score(CHAT, "")])[0]).reason == "empty-continuation"
-    labels = ("Yes", "No")
-    label = chosen(model.choose([Choose(CHAT, labels, "sequence")])[0])
-    assert label.probabilities == pytest.approx([math.exp(sum(truth(ids, one))) for one in labels])
-    first = chosen(model.choose([Choose(CHAT, labels)])[0])
-    assert all(
-        low <= value <= high for low, value, high in zip(first.low, label.probabilities, first.high, strict=True)
-    )
 
 
 @pytest.mark.parametrize("kind", ["vllm", "llamacpp"])

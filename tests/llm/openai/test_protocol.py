@@ -206,10 +206,9 @@ def test_nothing_may_come_before_the_greatest_length() -> None:
     ("given", "finish"),
     [
         ("MAX_TOKENS", "length"),
-        ("model_length", "length"),
         ("end_turn", "stop"),
         ("STOP", "stop"),
-        ("RECITATION", "content_filter"),
+        ("SAFETY", "content_filter"),
         ("refusal", "content_filter"),
         ("tool_calls", "tool_calls"),
         (None, "unknown"),

@@ -6,7 +6,6 @@ A key is read only from the environment. ``RAGWORTH_API_KEY`` goes to any endpoi
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import re
@@ -108,14 +107,9 @@ class ApiKey:
 
 
 def _spellings(value: str) -> tuple[str, ...]:
-    """The key itself, as written in JSON and URLs, and inside anything encoded in base64."""
+    """The key itself, and as written in JSON and URLs."""
     in_json, in_url = json.dumps(value)[1:-1], quote(value, safe="")
     found = {value, in_json, in_json.replace("/", "\\/"), in_url, _PERCENT.sub(lambda sign: sign[0].lower(), in_url)}
-    for before in range(3 if len(value) >= MIN_KEY_LENGTH else 0):
-        # The neighbouring text shares a character with it at both ends; those between depend only on the key.
-        encoded = base64.b64encode(bytes(before) + value.encode()).decode().rstrip("=")
-        inner = encoded[(before * 8 + 5) // 6 : len(encoded) - ((before + len(value)) % 3 != 0)]
-        found |= {inner, inner.replace("+", "-").replace("/", "_")}
     return tuple(sorted(found, key=len, reverse=True))
 
 

@@ -1,8 +1,7 @@
 """Get exact probabilities of given texts from servers that offer them.
 
 OpenAI's interface can't return the probability of a given text. llama.cpp and vLLM can, each in its own way; both also
-tokenize texts, so it is known where a prompt ends and its continuation begins. Older completion servers repeat the
-prompt with its log-probabilities (``echo``).
+tokenize texts, so it is known where a prompt ends and its continuation begins.
 """
 
 from __future__ import annotations
@@ -20,13 +19,9 @@ from ragworth.llm.openai.protocol import (
     joined_text,
     raw_choices,
     read_token,
-    read_tokens,
     replace_surrogates,
 )
 from ragworth.llm.openai.validation import MAX_ID, bounded_int, read_own_logprob
-
-FORCING_BIAS = 1e4
-"""Added to the logit of a token that has to come next: far more than logits differ by."""
 
 T = TypeVar("T")
 
@@ -97,11 +92,10 @@ async def split_tokens(
 
 class LlamaCppServer:
     """llama.cpp's own interface. It reports the model's log-probability of any token it picks, so the wanted tokens are
-    forced: by a grammar of token ids, or one at a time if the server is too old for those.
+    forced by a grammar of token ids.
     """
 
-    def __init__(self, grammar: bool = True, top: int = 20, template: Mapping[str, Any] | None = None) -> None:
-        self.grammar = grammar
+    def __init__(self, top: int = 20, template: Mapping[str, Any] | None = None) -> None:
         self.top = top
         self.template = dict(template or {})
         """Fields that change the chat template."""
@@ -120,20 +114,9 @@ class LlamaCppServer:
         return await ask("/tokenize", {"content": text, "add_special": whole, "parse_special": True}, _read_ids)
 
     async def forced(self, ask: SendRequest, before: Sequence[int], after: Sequence[int]) -> list[GeneratedToken]:
-        if self.grammar:
-            rule = "root ::= " + " ".join(f"<[{token}]>" for token in after)
-            return await self._complete(ask, before, after, {"grammar": rule})
-        made: list[GeneratedToken] = []
-        for i, token in enumerate(after):
-            bias = {"logit_bias": [[token, FORCING_BIAS]]}
-            made += await self._complete(ask, [*before, *after[:i]], [token], bias)
-        return made
-
-    async def _complete(
-        self, ask: SendRequest, before: Sequence[int], after: Sequence[int], force: dict[str, Any]
-    ) -> list[GeneratedToken]:
-        fields = {"prompt": list(before), "n_predict": len(after), "n_probs": self.top, "temperature": 0, **force}
-        fields |= {"cache_prompt": True, "response_fields": ["completion_probabilities"]}
+        rule = "root ::= " + " ".join(f"<[{token}]>" for token in after)
+        fields = {"prompt": list(before), "n_predict": len(after), "n_probs": self.top, "temperature": 0}
+        fields |= {"grammar": rule, "cache_prompt": True, "response_fields": ["completion_probabilities"]}
 
         def read(value: Any) -> list[GeneratedToken]:
             found = value.get("completion_probabilities") if isinstance(value, dict) else None
@@ -193,41 +176,6 @@ class VllmServer:
             return [_read_entry(one, token) for one, token in zip(found[len(before) :], after, strict=True)]
 
         return await ask("completions", fields | {"prompt_logprobs": 1}, read)
-
-
-async def score_by_echo(
-    ask: SendRequest, model: str, prompt: Prompt, continuation: str
-) -> tuple[list[GeneratedToken], int]:
-    """The tokens of a continuation with their log-probabilities, from a server that repeats the prompt, and the number
-    of the prompt's tokens.
-    """
-    start = joined_text(prompt)
-    fields = {"model": model, "prompt": start + continuation, "max_tokens": 1, "temperature": 0, "logprobs": 1}
-    tokens = await ask("completions", fields | {"echo": True}, _read_echo)
-    return _continuation_tokens(tokens, start, continuation)
-
-
-def _read_echo(value: Any) -> tuple[GeneratedToken, ...]:
-    tokens = read_tokens(raw_choices(value)[0])
-    if not tokens:
-        raise malformed_reply("the prompt was not repeated with its log-probabilities")
-    return tokens
-
-
-def _continuation_tokens(
-    made: Sequence[GeneratedToken], start: str, continuation: str
-) -> tuple[list[GeneratedToken], int]:
-    """The steps that spell out the continuation, if tokens begin and end where it does."""
-    if not continuation:
-        raise EndpointError(Failure("empty-continuation", "there is nothing to score", retry=False))
-    text, first = "", None
-    for i, one in enumerate(made):
-        if text == start and first is None:
-            first = i
-        if text == start + continuation and first is not None:
-            return list(made[first:i]), first
-        text += one.token.text
-    raise EndpointError(Failure("boundary", "no token begins where the prompt ends, or the texts differ", retry=False))
 
 
 def _read_entry(entry: Any, token: int) -> GeneratedToken:

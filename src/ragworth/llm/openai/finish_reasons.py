@@ -10,62 +10,14 @@ from ragworth.llm.openai.errors import EndpointError, one_line
 
 UNKNOWN_FINISH = "unknown"
 
-_SAME = {
-    STOP: ("eos", "eos_token", "end_turn", "stop_sequence", "complete", "completed", "finish_reason_stop"),
-    LENGTH: (
-        "max_tokens",
-        "max_length",
-        "max_output_tokens",
-        "max_completion_tokens",
-        "model_length",
-        "token_limit",
-        "context_length",
-        "context_length_exceeded",
-        "model_context_window_exceeded",
-        "finish_reason_max_tokens",
-        "incomplete",
-    ),
-    CONTENT_FILTER: (
-        "content_filtered",
-        "content-filter",
-        "filtered",
-        "safety",
-        "image_safety",
-        "refusal",
-        "refused",
-        "recitation",
-        "blocklist",
-        "blocked",
-        "prohibited_content",
-        "spii",
-        "sensitive",
-        "guardrail_intervened",
-        "guardrails",
-        "finish_reason_safety",
-        "finish_reason_recitation",
-        "error_toxic",
-    ),
+_NAMES = {
+    **dict.fromkeys((STOP, "eos_token", "end_turn", "stop_sequence"), STOP),
+    **dict.fromkeys((LENGTH, "max_tokens"), LENGTH),
+    **dict.fromkeys((CONTENT_FILTER, "safety", "refusal"), CONTENT_FILTER),
 }
-_ABANDONED = frozenset(
-    (
-        "error",
-        "failed",
-        "failure",
-        "abort",
-        "aborted",
-        "abandoned",
-        "cancelled",
-        "canceled",
-        "interrupted",
-        "timeout",
-        "network_error",
-        "server_error",
-        "insufficient_system_resource",
-        "user_cancel",
-        "malformed_function_call",
-    )
-)
-_NAMES = {word: name for name, words in _SAME.items() for word in (name, *words)}
+"""The words of OpenAI and vLLM, and those of TGI, Anthropic and Gemini."""
+
+_ABANDONED = frozenset(("error", "failed", "abort", "cancelled"))
 
 
 def read_finish(choice: Mapping[str, Any]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
@@ -13,7 +12,7 @@ from ragworth.errors import ModelError, format_count, format_list, quote_short
 from ragworth.llm.contract import MAX_TOKENS, Generate, Prompt
 from ragworth.llm.openai.bounds import DEFAULT_VOCABULARY
 from ragworth.llm.openai.errors import EndpointError, one_line
-from ragworth.llm.openai.exact_scores import LlamaCppServer, SendRequest, TokenServer, VllmServer, score_by_echo
+from ragworth.llm.openai.exact_scores import LlamaCppServer, SendRequest, TokenServer, VllmServer
 from ragworth.llm.openai.extra_body import template_fields
 from ragworth.llm.openai.protocol import (
     STOP_FIELD,
@@ -84,7 +83,6 @@ class EndpointFacts:
     """Tokenizes texts, if the server can."""
     scores: bool = False
     """Whether ``tokens`` also returns exact log-probabilities."""
-    echo: bool = False
     context_length: int | None = None
     vocabulary: int = DEFAULT_VOCABULARY
     quantisation: str = ""
@@ -95,12 +93,11 @@ class EndpointFacts:
 
     @property
     def abilities(self) -> frozenset[str]:
-        scores = self.scores or self.echo
         able = {
             "generate": True,
             "logprobs": self.manner.top > 0,
-            "score": scores,
-            "choose": self.manner.top > 0 or scores,
+            "score": self.scores,
+            "choose": self.manner.top > 0 or self.scores,
             "schema": self.schema,
         }
         return frozenset(name for name, is_able in able.items() if is_able)
@@ -135,8 +132,6 @@ class EndpointProbe:
             facts = replace(facts, schema=await self._probe_schema(facts.manner))
         if tokens is not None:
             facts = await self._probe_tokens(facts, tokens)
-        elif not facts.manner.chat:
-            facts = replace(facts, echo=await self._probe_echo())
         notes, warnings = tuple(_describe_facts(facts, found, vocabulary)), _listing_warnings(self.model, found)
         return replace(facts, notes=notes, warnings=warnings)
 
@@ -251,26 +246,12 @@ class EndpointProbe:
             _require_denial(trouble)
             return facts
         facts = replace(facts, tokens=tokens)
-        for other in (
-            (tokens, LlamaCppServer(False, template=tokens.template))
-            if isinstance(tokens, LlamaCppServer)
-            else (tokens,)
-        ):
-            try:
-                await other.forced(self.ask, ids[:-1], ids[-1:])
-            except EndpointError as trouble:
-                _require_denial(trouble)
-                continue
-            return replace(facts, tokens=other, scores=True)
-        return facts
-
-    async def _probe_echo(self) -> bool:
         try:
-            await score_by_echo(self.ask, self.model, TEXT, ", five")
+            await tokens.forced(self.ask, ids[:-1], ids[-1:])
         except EndpointError as trouble:
             _require_denial(trouble)
-            return False
-        return True
+            return facts
+        return replace(facts, scores=True)
 
 
 def _require_denial(trouble: EndpointError) -> None:
@@ -332,21 +313,13 @@ def _generation_refused(model: str, troubles: list[EndpointError], found: ModelL
     )
 
 
-_DATE = re.compile(r"[-@](?:20\d\d-\d\d-\d\d|20\d{6})$")
-_NEWEST = re.compile(r"-(?:latest|0)$")
-
-
 def _listing_warnings(model: str, found: ModelListing) -> tuple[str, ...]:
     """Whether the endpoint doesn't list the model; some answer with another one then, whatever name they are given.
 
-    Lists may leave out a tag (``NAME:latest``), a variant (``NAME:free``) or a folder (``models/NAME``), and have dated
-    versions instead of a model's short name.
+    Lists may leave out a tag (``NAME:latest``) or a variant (``NAME:free``).
     """
-    alike = {model, model.partition(":")[0]}
-    listed = {part for name in found.names for part in (name, name.rpartition("/")[2], name.removesuffix(":latest"))}
-    undated = {_DATE.sub("", name) for name in listed if _DATE.search(name)}
-    is_listed = alike & (listed | undated) or _NEWEST.sub("", model) in undated
-    if not found.names or is_listed or model.rpartition("/")[2] in found.names:
+    listed = {name.partition(":")[0] for name in found.names}
+    if not found.names or model.partition(":")[0] in listed:
         return ()
     names = format_list([quote_short(name) for name in found.names], 5)
     return (f"doesn't list the model {quote_short(model)} ({names}), so another one may be answering",)
@@ -359,7 +332,7 @@ def _describe_facts(facts: EndpointFacts, found: ModelListing, vocabulary: int |
     notes.append(
         f"shows the {format_count(top, 'likeliest token')} at each position" if top else "shows no log-probabilities"
     )
-    if facts.scores or facts.echo:
+    if facts.scores:
         notes.append("returns exact log-probabilities of given texts")
     else:
         notes.append("can't return the probability of a given text")

@@ -30,7 +30,7 @@ from ragworth.llm.contract import (
 )
 from ragworth.llm.openai.bounds import LabelShares, build_trace, exact_shares, share_of_token, shares_by_text
 from ragworth.llm.openai.errors import EndpointError
-from ragworth.llm.openai.exact_scores import TokenServer, TokenSplit, score_by_echo, split_tokens
+from ragworth.llm.openai.exact_scores import TokenServer, TokenSplit, split_tokens
 from ragworth.llm.openai.probe import EndpointFacts
 from ragworth.llm.openai.protocol import (
     TEMPERATURE,
@@ -173,9 +173,6 @@ class EndpointRequest:
 
     async def score(self, request: Score) -> Scored:
         prompt = self._adapt_prompt(request.prompt)
-        if self.facts.echo:
-            steps, before = await score_by_echo(self.line.ask, self.model, prompt, request.continuation)
-            return Scored(self._traced(steps), self._usage(before, len(steps), 0))
         tokens = self._exact()
         [parts], cut = await self._split(prompt, [request.continuation])
         steps = await tokens.forced(self.line.ask, parts.before, parts.after)
@@ -186,18 +183,11 @@ class EndpointRequest:
         if not request.labels or "" in request.labels:
             raise unsupported("bad-label", "there are no labels, or an empty one")
         prompt = self._adapt_prompt(request.prompt)
-        if request.estimator == "sequence" and self.facts.echo:
-            return await self._by_echo(request, prompt)
         if self.facts.scores:
             return await self._by_tokens(request, prompt)
         if request.estimator == "sequence":
             self._exact()
         return await self._by_text(request, prompt)
-
-    async def _by_echo(self, request: Choose, prompt: Prompt) -> Chosen:
-        """Labels by all their tokens, from repeated prompts."""
-        found = await gather_all([score_by_echo(self.line.ask, self.model, prompt, label) for label in request.labels])
-        return self._chosen(request, exact_shares([_joint_probability(steps) for steps, _ in found]), found[0][1], 0)
 
     async def _by_tokens(self, request: Choose, prompt: Prompt) -> Chosen:
         """Labels by their tokens' ids, requesting those that aren't among the likeliest one by one."""
