@@ -62,11 +62,9 @@ SYSTEMS = {
     "likelihood, base": 'pointwise(model="embedded:base", by="likelihood")',
     "yes, base": 'pointwise(model="embedded:base")',
     "listwise, base": 'listwise(model="embedded:base", window=10, step=5, words=100)',
-    "setwise, base": 'setwise(model="embedded:base", words=100)',
     "yes": "pointwise",
     "useful, judge": 'useful(judge="embedded:base")',
     "likelihood": 'pointwise(by="likelihood")',
-    "setwise": "setwise(words=100)",
     "oracle": "oracle(fill=false)",
 }
 """What stands behind the run of BM25, by the name of the system."""

@@ -74,7 +74,6 @@ reversed = 'bm25(stopwords="english") % 5 >> reversed'
 random = 'random % 5'
 pointwise = 'bm25 % 8 >> pointwise % 5'
 listwise = 'bm25 % 8 >> listwise(window=4, step=2) % 5'
-setwise = 'bm25 % 8 >> setwise % 5'
 useful = 'bm25 % 8 >> useful % 5'
 fused = 'fused(bm25, random) % 5'
 

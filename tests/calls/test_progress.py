@@ -78,10 +78,10 @@ def test_whose_calls_they_are_and_a_clock_for_each_job(clock: Clock) -> None:
     stream = Terminal()
     shown = Progress(stream=stream)
     clock.now += 100
-    shown.asking("reranked: setwise")
+    shown.asking("reranked: listwise")
     clock.now += 2
     shown.update(JobTally(None, asked=10, distinct=10, done=4), 6)
-    assert stream.getvalue() == "\rreranked: setwise: 4 of 10 calls · 0 from the store · 0 failed"
+    assert stream.getvalue() == "\rreranked: listwise: 4 of 10 calls · 0 from the store · 0 failed"
 
 
 def test_the_time_that_the_first_responses_took_is_not_that_of_the_others(clock: Clock) -> None:

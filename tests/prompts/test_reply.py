@@ -126,7 +126,6 @@ VERSIONS = {
     "relevance-swapped": "107d7181e434",
     "reply": "3784ac9b7a4b",
     "reply-alone": "dfcaa92b53b8",
-    "rerank-best": "f867875c08ca",
     "rerank-list": "13b85d69da76",
     "rerank-question": "b1b4470648d5",
     "rerank-yes": "1e16b6a5ea5e",

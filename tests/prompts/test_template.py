@@ -309,7 +309,6 @@ RATED = {"passage": "P1 text", "subquestion": "Who?"}
 JUDGED = {**ONE, "answers": ["He", "She"]}
 GRADED = {"query": "Who?", "answers": ["He", "She"], "answer": "They"}
 COMPARED = {"query": "Who?", "answer": "They", "ideal": "She"}
-LETTERED = {"query": "Who?", "passages": [{"letter": "A", "text": "P1 text"}, {"letter": "B", "text": "P2 text"}]}
 SHIPPED: dict[str, dict[str, Any]] = {
     "crux-passages": {"document": "P1 text"},
     "crux-questions": {"count": "15", "summary": "P1 text"},
@@ -337,7 +336,6 @@ SHIPPED: dict[str, dict[str, Any]] = {
     "relevance-swapped": JUDGED,
     "reply": SEVERAL,
     "reply-alone": {"query": "Who?"},
-    "rerank-best": LETTERED,
     "rerank-list": SEVERAL,
     "build-question": {
         "passages": [{"text": "P1 text"}],
@@ -483,7 +481,6 @@ PLAIN = {
     "relevance-swapped": "13746fb179ff",
     "relevance": "d0aa0daaf260",
     "reply": "285e4c958bcb",
-    "rerank-best": "b65842e263e7",
     "rerank-list": "2f378025f7f0",
     "rerank-question": "04bc37df60ec",
     "rerank-yes": "ddd38b30aaf6",

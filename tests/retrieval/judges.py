@@ -14,7 +14,6 @@ from ragworth.retrieval.contract import unscored_contexts
 from ragworth.retrieval.rerankers.llm_reranker import LlmReranker
 from ragworth.retrieval.steps.listwise import Listwise
 from ragworth.retrieval.steps.pointwise import Pointwise
-from ragworth.retrieval.steps.setwise import Setwise
 from ragworth.retrieval.steps.useful import Useful
 from ragworth.tables import Contexts
 from tests.retrieval.samples import world
@@ -63,11 +62,6 @@ METHODS: list[LlmReranker] = [
     Pointwise(),
     Pointwise(by="likelihood"),
     Listwise(),
-    Setwise(k=30),
-    Setwise(k=30, compared=3),
-    Setwise(k=30, compared=7),
-    Setwise(k=30, sort="bubble"),
-    Setwise(k=30, sort="bubble", compared=2),
     Useful(),
     Useful(judge="scripted"),
 ]

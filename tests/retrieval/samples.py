@@ -70,8 +70,6 @@ SETTINGS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
             "model": st.text(min_size=1),
             "similarity": st.sampled_from(["model", "cosine", "dot"]),
             "query_prefix": st.text(),
-            "search": st.sampled_from(["exact", "ann"]),
-            "probes": st.integers(1, 99),
         },
     ),
     "sparse": st.fixed_dictionaries({"model": st.text(min_size=1)}),
@@ -103,23 +101,11 @@ SETTINGS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
         {"model": st.sampled_from(["cross-encoder:a/b", "./here"])},
         optional={"length": st.integers(0, 999), "depth": st.integers(0, 99)},
     ),
-    "monot5": st.fixed_dictionaries(
-        {"model": st.text(min_size=1)}, optional={"length": st.integers(16, 999), "yes": st.text()}
-    ),
     "pointwise": st.fixed_dictionaries(
         {}, optional={"by": st.sampled_from(["yes", "likelihood"]), "model": st.text(), "depth": st.integers(0, 99)}
     ),
     "listwise": st.fixed_dictionaries(
         {}, optional={"window": st.integers(12, 99), "step": st.integers(1, 11), "words": st.integers(0, 999)}
-    ),
-    "setwise": st.fixed_dictionaries(
-        {},
-        optional={
-            "k": st.integers(1, 99),
-            "compared": st.integers(3, 26),
-            "sort": st.sampled_from(["heap", "bubble"]),
-            "words": st.integers(0, 999),
-        },
     ),
     "useful": st.fixed_dictionaries(
         {}, optional={"judge": st.text(), "estimator": st.sampled_from(["first-token", "sequence", "sampled"])}
@@ -142,7 +128,7 @@ SETTINGS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
 }
 
 
-RERANKERS = ["rerank", "monot5", "pointwise", "listwise", "setwise", "useful", "marginal", "mmr"]
+RERANKERS = ["rerank", "pointwise", "listwise", "useful", "marginal", "mmr"]
 BEHIND = ["reversed", "shuffled", "oracle", "adversary", "gold", "best_by", "top"]
 
 

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from ragworth.errors import InputError, MissingExtraError
+from ragworth.errors import InputError
 from ragworth.retrieval import StepContext, retrieve
 from ragworth.retrieval.encoders import block_cache, exact_search, open_encoder
 from ragworth.retrieval.encoders.onnx_encoder import OnnxEncoder
@@ -122,8 +122,6 @@ def test_each_query_ranks_its_own_judged_passages(model: str, folder: Path) -> N
     assert all(v == pytest.approx(scores["all", q, p], abs=1e-6) for (s, q, p), v in scores.items() if s == "own")
     with pytest.raises(InputError, match="no relevance labels"):
         retrieve({"s": f'dense("{name}", among="judged")'}, world(texts, queries, None))
-    with pytest.raises(InputError, match="always compared exactly"):
-        retrieve({"s": f'dense("{name}", among="judged", search="ann")'}, setting)
 
 
 def test_the_edges(folder: Path) -> None:
@@ -255,77 +253,6 @@ def test_killed_in_the_middle_it_goes_on(folder: Path, tmp_path: Path, monkeypat
     assert (kept == load_vectors(open_encoder(f"onnx:{folder}"), texts)).all()
 
 
-@pytest.mark.torch
-def test_few_passages_are_one_group_without_a_warning(capfd: pytest.CaptureFixture[str]) -> None:
-    from ragworth.retrieval.encoders import ann_search
-
-    for total in (1, 3, 39, 80):
-        ann_search.load_index(np.random.default_rng(0).normal(size=(total, 4)).astype(np.float32), "", None)
-    assert "".join(capfd.readouterr()) == ""
-
-
-@pytest.mark.torch
-def test_near_groups(folder: Path, tmp_path: Path) -> None:
-    chance = np.random.default_rng(0)
-    words = "who built the mill ann lee was sold twice bread is baked at night a grinds corn old".split()  # noqa: SIM905
-    texts = {f"p{n:04}": " ".join(chance.choice(words, 8)) for n in range(400)}
-    queries = {f"q{n}": " ".join(chance.choice(words, 4)) for n in range(20)}
-    setting = world(texts, queries, None, cache=tmp_path)
-    whole = retrieve({"s": f'dense("onnx:{folder}") % 10'}, setting)
-    # As many groups as there are: nothing is missed, and scores and order are those of the exact search.
-    every = {"s": f'dense("onnx:{folder}", search="ann", probes=1000) % 10'}
-    assert retrieve(every, setting) == whole
-    assert retrieve(every, world(texts, queries, None)) == whole
-    few = retrieve({"s": f'dense("onnx:{folder}", search="ann", probes=1) % 10'}, setting)
-    shared = few.frame.join(whole.frame, on=["query", "passage"]).height
-    assert 20 < shared < 200
-    assert retrieve({"s": f'dense("onnx:{folder}", search="ann", probes=1) % 10'}, setting) == few
-    assert {path.name.partition("-")[0] for path in tmp_path.iterdir()} == {"vectors", "ann"}
-    one = retrieve({"s": f'dense("onnx:{folder}", search="ann")'}, world({"p": "mill"}, {"q": "corn", "e": ""}, None))
-    assert passages(one, "s") == {"q": ["p"], "e": []}
-
-
-@pytest.mark.torch
-def test_near_groups_do_not_depend_on_how_many_are_wanted(folder: Path) -> None:
-    """Equal passages at the cut: the same ones come first, alone and beside a system that goes deeper."""
-    chance = np.random.default_rng(0)
-    words = "who built the mill ann lee was sold twice bread is baked at night a grinds corn old".split()  # noqa: SIM905
-    texts = {f"p{n:04}": "old mill" if n % 8 == 0 else " ".join(chance.choice(words, 8)) for n in range(400)}
-    setting = world(texts, {"q": "old mill"}, None)
-    ann_search = f'dense("onnx:{folder}", search="ann", probes=1000)'
-    alone = retrieve({"s": f"{ann_search} % 5"}, setting)
-    assert passages(alone, "s")["q"] == [f"p{n:04}" for n in range(392, 352, -8)]
-    assert retrieve({"s": f"{ann_search} % 5", "deep": f"{ann_search} % 100"}, setting).only("s") == alone
-    assert retrieve({"s": f'dense("onnx:{folder}") % 5'}, setting) == alone
-
-
-@pytest.mark.torch
-@pytest.mark.parametrize("length", [1.0, 1e-3, 0.0])
-@pytest.mark.parametrize("probes", [1, 3, 1000])
-def test_the_first_of_near_groups_are_the_first_of_more(probes: int, length: float) -> None:
-    """With vectors of any length, many of them equal, and a query without any length."""
-    from ragworth.retrieval.encoders import ann_search
-
-    chance = np.random.default_rng(1)
-    vectors = chance.normal(size=(800, 6)).astype(np.float32)
-    vectors[::3] = vectors[0]
-    vectors[1::5] = np.round(vectors[1::5])
-    queries = np.concatenate([vectors[:3], chance.normal(size=(5, 6)).astype(np.float32)]) * np.float32(length)
-    places = chance.permutation(800)
-    index = ann_search.load_index(vectors, "", None)
-    whole = ann_search.search_approximate(index, vectors, queries, places, 800, probes)
-    for k in (1, 2, 5, 40, 300):
-        for some, every in zip(
-            ann_search.search_approximate(index, vectors, queries, places, k, probes), whole, strict=True
-        ):
-            assert some.rows.tolist() == every.rows[:k].tolist()
-            assert some.scores.tolist() == every.scores[:k].tolist()
-    if probes == 1000:
-        assert [each.rows.tolist() for each in whole] == [
-            each.rows.tolist() for each in exact_search.search_exact(vectors, queries, places, 800)
-        ]
-
-
 def test_blocks_that_nobody_goes_on_with_are_removed(folder: Path, tmp_path: Path) -> None:
     old, recent = (
         tmp_path / f"vectors-old{block_cache.BLOCKS_SUFFIX}",
@@ -340,14 +267,11 @@ def test_blocks_that_nobody_goes_on_with_are_removed(folder: Path, tmp_path: Pat
     assert recent.exists()
 
 
-def test_what_is_missing(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_what_is_missing(folder: Path) -> None:
     with pytest.raises(InputError, match="s: 'nonsense' is not a kind of encoder"):
         retrieve({"s": "dense(nonsense)"}, world())
     with pytest.raises(InputError, match="no texts of passages"):
         retrieve({"s": f'dense("onnx:{folder}")'}, world({}, {"q": "mill"}, None))
-    monkeypatch.setattr("ragworth.retrieval.steps.dense.find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match=r'pip install "ragworth\[ann\]"'):
-        retrieve({"s": f'dense("onnx:{folder}", search="ann")'}, world())
 
 
 def test_relative_folders_and_sources(folder: Path) -> None:

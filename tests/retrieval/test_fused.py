@@ -155,7 +155,7 @@ def test_the_order_of_lists_changes_nothing(lists: list[dict[str, float]], order
     assert set(first) == {passage for each in lists for passage in each}
 
 
-@pytest.mark.parametrize("part", ["random", "bm25 >> reversed % 3", "bm25 >> listwise", "bm25 >> setwise", "oracle"])
+@pytest.mark.parametrize("part", ["random", "bm25 >> reversed % 3", "bm25 >> listwise", "oracle"])
 def test_lists_without_scores_are_refused_before_anything_runs(part: str) -> None:
     with pytest.raises(InputError, match="has no scores") as caught:
         Pipeline.of(f'fused(bm25, {part}, method="weighted")')

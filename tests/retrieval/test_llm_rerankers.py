@@ -17,7 +17,6 @@ from ragworth.retrieval import Pipeline, retrieve
 from ragworth.retrieval.rerankers.llm_reranker import LlmReranker, truncate_words
 from ragworth.retrieval.steps.listwise import MISSING, STRANGE, TWICE, Listwise, parse_permutation, sliding_windows
 from ragworth.retrieval.steps.pointwise import Pointwise
-from ragworth.retrieval.steps.setwise import Setwise
 from ragworth.retrieval.steps.useful import Useful
 from tests.retrieval.judges import METHODS, graded, grades, ideal, name_the_judge, perfect, reranked
 from tests.strategies import examples
@@ -60,14 +59,10 @@ def test_scores_are_those_of_the_judge() -> None:
 
 def test_a_model_that_only_writes() -> None:
     def writes(request: Request) -> ScriptedReply:
-        found = grades(request)
-        if "YES" in request.prompt.messages[0].content:
-            return "YES" if found[0] > 4 else "No."
-        return "ABCDEFGH"[found.index(max(found))]
+        return "YES" if grades(request)[0] > 4 else "No."
 
     model = Scripted(writes, abilities=("generate",))
     assert reranked(Pointwise(), [1, 6, 2, 9], model) == [1, 3, 0, 2]
-    assert reranked(Setwise(k=2), [1, 6, 2, 9, 3], model) == [3, 1, 0, 2, 4]
     for step in (Pointwise(by="likelihood"), Useful()):
         with pytest.raises(InputError, match=f"s: .*{step.kind if step.kind != 'useful' else 'abstention'}"):
             retrieve({"s": Pipeline.of("bm25") >> step}, graded([1], model)[0])
@@ -92,35 +87,6 @@ def test_windows_of_lists(n: int, window: int, step: int) -> None:
     # What the window carries to the front is in order.
     assert order[: max(0, window - step)] == ideal(values)[: max(0, window - step)]
     assert sorted(order) == list(range(n))
-
-
-@pytest.mark.parametrize("compared", [4, 10, *slow(3)])
-@pytest.mark.parametrize("k", [1, 10, *slow(40)])
-def test_calls_of_setwise(compared: int, k: int) -> None:
-    n = 40
-    values = [(7 * place) % 10 for place in range(n)]
-    counts = {}
-    for sort in ("heap", "bubble"):
-        model = Scripted(perfect)
-        step = Setwise(k=k, compared=compared, sort=sort)
-        assert reranked(step, values, model)[:k] == ideal(values)[:k]
-        counts[sort] = model.calls
-        assert model.calls <= step.max_calls(n)
-    # Distinct comparisons: a pass of bubbling takes ⌈(m − 1) / (c − 1)⌉ for the m that are left.
-    assert Setwise(k=k, compared=compared, sort="bubble").max_calls(n) == sum(
-        math.ceil((n - front - 1) / (compared - 1)) for front in range(k)
-    )
-    # Making the heap asks about each of its ⌈(n − 1) / (c − 1)⌉ inner places at least once.
-    assert counts["heap"] >= math.ceil((n - 1) / (compared - 1))
-    height = math.ceil(math.log(n) / math.log(compared - 1)) if compared > 2 else n
-    assert counts["heap"] <= 2 * math.ceil((n - 1) / (compared - 1)) + k * height
-    if k == 10:
-        assert counts["heap"] < Setwise(k=k, compared=compared, sort="bubble").max_calls(n)
-
-
-def test_setwise_behind_k_keeps_the_order_before() -> None:
-    for sort in ("heap", "bubble"):
-        assert reranked(Setwise(k=2, compared=3, sort=sort), [1, 8, 2, 3, 9, 1]) == [4, 1, 0, 2, 3, 5]
 
 
 # What a model writes.

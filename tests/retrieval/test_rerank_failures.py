@@ -14,7 +14,6 @@ from ragworth.retrieval.contract import unscored_contexts
 from ragworth.retrieval.rerankers.llm_reranker import LlmReranker
 from ragworth.retrieval.steps.listwise import Listwise
 from ragworth.retrieval.steps.pointwise import Pointwise
-from ragworth.retrieval.steps.setwise import Setwise
 from ragworth.retrieval.steps.useful import Useful
 from tests.retrieval.judges import METHODS, graded, grades, name_the_judge, perfect
 from tests.retrieval.samples import world
@@ -46,13 +45,6 @@ def test_a_window_that_failed_keeps_its_order() -> None:
     # 3, 4 fails; then 2, 3 and 1, 3 are turned round.
     assert made.frame["passage"].to_list() == ["p002", "p000", "p001", "p003"]
     assert any("1 of 3 windows could not be judged and kept their previous order" in note for note in made.notes)
-
-
-def test_a_choice_that_failed_goes_to_the_first() -> None:
-    context, before = graded([1, 2, 3], failing(lambda request: len(grades(request)) == 3))
-    made = Setwise(k=3, compared=3).apply(before, context)
-    assert made.frame["passage"].to_list() == ["p000", "p002", "p001"]
-    assert any("1 of 2 choices could not be judged" in note for note in made.notes)
 
 
 @pytest.mark.parametrize("step", METHODS, ids=str)

@@ -14,10 +14,10 @@ from ragworth.errors import InputError, ModelError
 from ragworth.retrieval import Pipeline, retrieve
 from ragworth.retrieval.contract import unscored_contexts
 from ragworth.retrieval.rerankers import score_cache
-from ragworth.retrieval.rerankers.pair_scorers import CrossEncoder, MonoT5, model_folder
+from ragworth.retrieval.rerankers.pair_scorers import CrossEncoder, model_folder, open_scorer
 from ragworth.retrieval.rerankers.score_cache import TextPair, cached_scores
 from ragworth.retrieval.steps import cross_encoder
-from ragworth.retrieval.steps.cross_encoder import Monot5, Rerank
+from ragworth.retrieval.steps.cross_encoder import Rerank
 from tests.retrieval.samples import passages, world
 
 torch = pytest.importorskip("torch")
@@ -101,7 +101,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def afresh() -> None:
-    cross_encoder._open_scorer.cache_clear()
+    cross_encoder._shared_scorer.cache_clear()
 
 
 def plain_cross(folder: Path, query: str, passage: str, length: int = 16) -> float:
@@ -130,24 +130,20 @@ PAIRS = [TextPair(query, text) for query in QUERIES.values() for text in TEXTS.v
 
 @pytest.mark.parametrize("name", ["one", "two"])
 def test_cross_encoders_score_as_the_library_does(folders: Path, name: str) -> None:
-    found = CrossEncoder(folders / name).score(PAIRS)
+    found = open_scorer(folders / name).score(PAIRS)
     assert found == pytest.approx([plain_cross(folders / name, *pair) for pair in PAIRS], rel=1e-5, abs=1e-5)
     assert len(set(found)) == len(found)
 
 
 def test_monot5_scores_as_the_library_does(folders: Path) -> None:
-    found = MonoT5(folders / "t5", 512).score(PAIRS)
+    found = open_scorer(folders / "t5").score(PAIRS)
     wanted = [plain_t5(folders / "t5", f"Query: {query} Document: {text} Relevant:") for query, text in PAIRS]
     assert found == pytest.approx(wanted, rel=1e-5, abs=1e-5)
     assert all(value < 0 for value in found)
     assert len(set(found)) == len(found)
-    other = MonoT5(folders / "t5", 512, yes="false", no="true").score(PAIRS)
-    assert [2.718281828459045**a + 2.718281828459045**b for a, b in zip(found, other, strict=True)] == pytest.approx(
-        [1.0] * len(PAIRS)
-    )
 
 
-@pytest.mark.parametrize("step", [Rerank("cross-encoder:one"), Rerank("two"), Monot5("t5")], ids=str)
+@pytest.mark.parametrize("step", [Rerank("cross-encoder:one"), Rerank("two"), Rerank("t5")], ids=str)
 def test_passages_come_by_score(folders: Path, step: Any) -> None:
     context = world(TEXTS, QUERIES, None, folder=folders)
     before = unscored_contexts([("q", list("abcde")), ("r", ["d", "c"])])
@@ -180,14 +176,14 @@ def test_long_passages_are_cut_and_counted(folders: Path) -> None:
     assert scores["a"] == pytest.approx(plain_cross(folders / "one", "the mill", long), rel=1e-5, abs=1e-5)
     short = dict(Rerank("one", length=8).apply(before, context).frame.select("passage", "score").iter_rows())
     assert short["a"] == pytest.approx(plain_cross(folders / "one", "the mill", long, 8), rel=1e-5, abs=1e-5)
-    made = Monot5("t5", length=16).apply(before, context)
+    made = Rerank("t5", length=16).apply(before, context)
     assert made.notes[0].endswith("(1)")
     # Query : the mill Document : … Relevant : and the end take 9 of 16.
     scores = dict(made.frame.select("passage", "score").iter_rows())
     text = f"Query: the mill Document: {'bread ' * 7}Relevant:"
     assert scores["a"] == pytest.approx(plain_t5(folders / "t5", text), rel=1e-5, abs=1e-5)
     with pytest.raises(ModelError, match="the query alone"):
-        Monot5("t5", length=16).apply(before, world({"a": "x", "b": "y"}, {"q": long}, None, folder=folders))
+        Rerank("t5", length=16).apply(before, world({"a": "x", "b": "y"}, {"q": long}, None, folder=folders))
     with pytest.raises(ModelError, match="length is 17"):
         Rerank("one", length=17).apply(before, context)
 
@@ -195,22 +191,20 @@ def test_long_passages_are_cut_and_counted(folders: Path) -> None:
 def test_models_that_are_none(folders: Path, tmp_path: Path) -> None:
     context = world(TEXTS, QUERIES, None, folder=folders)
     before = unscored_contexts([("q", ["a", "b"])])
-    for step, words in (
-        (Rerank("three"), "has 3 labels"),
-        (Monot5("t5", yes="zeppelin balloon"), "not two single tokens"),
-        (Monot5("t5", yes="true", no="true"), "not two single tokens"),
-        (Monot5("t5", yes="zeppelin"), r"'zeppelin' is not a word of the model, which reads it as \[UNK\]"),
-    ):
-        with pytest.raises(ModelError, match=words):
-            step.apply(before, context)
+    with pytest.raises(ModelError, match="has 3 labels"):
+        Rerank("three").apply(before, context)
+    words = shutil.copytree(folders / "t5", tmp_path / "t5") / "tokenizer.json"
+    words.write_text(words.read_text(encoding="utf-8").replace('"true"', '"yes"'), encoding="utf-8")
+    with pytest.raises(ModelError, match="'true' and 'false' are not single tokens"):
+        Rerank(str(words.parent)).apply(before, context)
     with pytest.raises(InputError, match=r"s: .*nowhere"):
         retrieve({"s": "bm25 >> rerank('./nowhere')"}, context)
     with pytest.raises(InputError, match=r"s: .*not in the local cache"):
-        retrieve({"s": "bm25 >> monot5('nobody/nothing')"}, context)
+        retrieve({"s": "bm25 >> rerank('nobody/nothing')"}, context)
     (tmp_path / "empty").mkdir()
     with pytest.raises(ModelError, match=r"no config\.json"):
         model_folder("empty", tmp_path)
-    for wrong in ("rerank", "monot5", 'rerank("bi-encoder:x")', 'monot5("x", length=3)'):
+    for wrong in ("rerank", 'rerank("bi-encoder:x")'):
         with pytest.raises(InputError):
             Pipeline.of(f"bm25 >> {wrong}")
 
@@ -220,16 +214,12 @@ def test_models_that_were_made_for_something_else(folders: Path, tmp_path: Path)
     encoder = shutil.copytree(folders / "one", tmp_path / "encoder")
     transformers.BertModel(transformers.AutoConfig.from_pretrained(encoder)).save_pretrained(encoder)
     context = world(TEXTS, QUERIES, None, folder=folders)
-    for step, words in (
-        (f'rerank("{encoder}")', r"architecture BertModel[^$]*dense\(\"st:.*encoder\"\) is for encoders of texts"),
-        ("rerank('t5')", r"architecture T5ForConditionalGeneration[^$]*monot5\(\".*t5\"\) is for"),
-        ("monot5('one')", r"architecture BertForSequenceClassification[^$]*rerank\(\"cross-encoder:.*one\"\) is for"),
-    ):
-        with pytest.raises(InputError, match=f"s: .*{words}"):
-            retrieve({"s": f"bm25 >> {step}"}, context)
+    words = r"architecture BertModel[^$]*dense\(\"st:.*encoder\"\) is for encoders of texts"
+    with pytest.raises(InputError, match=f"s: .*{words}"):
+        retrieve({"s": f'bm25 >> rerank("{encoder}")'}, context)
 
 
-@pytest.mark.parametrize("step", [Rerank("encoder"), Monot5("t5")], ids=str)
+@pytest.mark.parametrize("step", [Rerank("encoder"), Rerank("t5")], ids=str)
 def test_weights_that_are_not_there_are_not_made_up(folders: Path, tmp_path: Path, step: Any) -> None:
     from safetensors.torch import load_file, save_file
 
@@ -262,9 +252,9 @@ def test_in_a_pipeline(folders: Path, tmp_path: Path) -> None:
     context = world(TEXTS, QUERIES, None, folder=folders, cache=tmp_path / "cache")
     written = 'bm25 >> rerank("cross-encoder:one") >> mmr(0.7) % 2'
     assert str(Pipeline.of(written)) == written
-    made = retrieve({"a": written, "b": "bm25 >> monot5(t5) % 1"}, context)
+    made = retrieve({"a": written, "b": "bm25 >> rerank(t5) % 1"}, context)
     assert [len(each) for each in passages(made, "a").values()] == [2, 1]
-    assert retrieve({"a": written, "b": "bm25 >> monot5(t5) % 1"}, context) == made
+    assert retrieve({"a": written, "b": "bm25 >> rerank(t5) % 1"}, context) == made
     assert len(list((tmp_path / "cache").glob("*.scores"))) == 2
 
 
@@ -361,12 +351,11 @@ def test_what_was_scored_is_not_scored_again(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_kept_score_that_was_changed_is_made_again(tmp_path: Path) -> None:
-    pair, old = TextPair("q", "passage"), TextPair("q", "old")
+    pair = TextPair("q", "passage")
     assert cached_scores(tmp_path, "m", [pair], lengths) == [7.1]
     path = tmp_path / "m.scores"
-    path.write_text(path.read_text().replace("7.1", "9.1") + f"{old.key} 3.5 .\n")
+    path.write_text(path.read_text().replace("7.1", "9.1"))
     assert cached_scores(tmp_path, "m", [pair], lengths) == [7.1]
-    assert cached_scores(tmp_path, "m", [old], lengths) == [3.5]  # as earlier versions wrote it
 
 
 def test_pairs_are_told_apart() -> None:

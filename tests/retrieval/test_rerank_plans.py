@@ -19,7 +19,6 @@ from ragworth.retrieval.rerankers.asker import StepAsker
 from ragworth.retrieval.rerankers.llm_reranker import LlmReranker
 from ragworth.retrieval.steps.listwise import Listwise
 from ragworth.retrieval.steps.pointwise import Pointwise
-from ragworth.retrieval.steps.setwise import Setwise
 from ragworth.retrieval.steps.useful import Useful
 from tests.retrieval.judges import METHODS, graded, ideal, name_the_judge, perfect, reranked
 from tests.retrieval.samples import passages, world
@@ -34,11 +33,10 @@ def test_written_forms() -> None:
     for text in (
         "bm25 % 20 >> listwise(window=4, step=2) % 5",
         'bm25 >> pointwise(model="hf:a/b", by="likelihood")',
-        'bm25 >> setwise(k=3, sort="bubble")',
         'bm25 >> useful(depth=5, judge="embedded:base")',
     ):
         assert str(Pipeline.of(text)) == text
-    for wrong in ("listwise(window=3, step=3)", "setwise(compared=2)", "pointwise(by=chance)", "listwise(window=1)"):
+    for wrong in ("listwise(window=3, step=3)", "pointwise(by=chance)", "listwise(window=1)"):
         with pytest.raises(InputError):
             Pipeline.of(f"bm25 >> {wrong}")
 
@@ -140,7 +138,7 @@ def test_a_plan_says_where_answers_come_from(tmp_path: Path) -> None:
 def test_half_of_it_in_the_store(tmp_path: Path) -> None:
     """Killed after some calls: what was asked is not asked again, and comes to the same."""
     store, values = tmp_path / "calls.sqlite", [1, 4, 2, 9, 3, 3, 7]
-    for step in (Pointwise(), Setwise(k=7), Listwise(window=3, step=1)):
+    for step in (Pointwise(), Listwise(window=3, step=1)):
         count = 0
 
         def dying(request: Request) -> ScriptedReply:

@@ -40,12 +40,6 @@ def test_taken_apart(text: str, expected: list[str]) -> None:
     assert words(text) == expected
 
 
-def test_turkish_capitals() -> None:
-    for tokenizer in (WordTokenizer(stopwords="turkish"), WordTokenizer(stemmer="turkish")):
-        city, same, heat, again, other = words("İZMİR izmir ISI ısı isi", tokenizer)
-        assert city == same and heat == again != other
-
-
 @given(st.lists(st.text(), max_size=5))
 def test_texts_do_not_mix(texts: list[str]) -> None:
     vocabulary: dict[str, int] = {}

@@ -23,8 +23,7 @@ def add_history_terms(turns: Sequence[Turn], passages: pl.Series, number: int = 
 
     Terms are words as BM25 finds them, of all messages before the turn, that the turn lacks. They are ranked by how
     often the history has them times their idf, log(N / n), among the passages. Terms in none of the passages can't help
-    and are left out; ties go by the alphabet. A term is added as the history first spells it, because its case may
-    matter (Turkish).
+    and are left out; ties go by the alphabet. A term is added as the history first spells it.
     """
     vocabulary: dict[str, int] = {}
     questions = pl.Series([turn.question for turn in turns], dtype=pl.String)

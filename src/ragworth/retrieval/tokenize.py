@@ -1,10 +1,9 @@
 """Split texts into words, in any script.
 
-A text is normalised (NFKC, lower case, ß as ss, no soft hyphens) and split into runs of letters, marks and digits. In
-Turkish, if its stop words or stemmer are chosen, I is the capital of ı and İ that of i; otherwise all four are i.
-Scripts written without spaces between words (Chinese, Japanese, Thai, Lao, Khmer, Burmese), and Korean, whose words
-carry particles, give single characters and pairs of neighbouring ones instead. Removing stop words and stemming are
-optional.
+A text is normalised (NFKC, lower case, ß as ss, I with or without a dot as i, no soft hyphens) and split into runs of
+letters, marks and digits. Scripts written without spaces between words (Chinese, Japanese, Thai, Lao, Khmer, Burmese),
+and Korean, whose words carry particles, give single characters and pairs of neighbouring ones instead. Removing stop
+words and stemming are optional.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ PAIRED = rf"[{UNSPACED}\p{{Hangul}}]"
 """Characters of texts that are searched by pairs of neighbouring characters instead of words."""
 PAIRED_SIGN = rf"{PAIRED}\p{{M}}*"
 WORD = rf"(?:{PAIRED_SIGN})+|[\w--{PAIRED}]+"
-FOLDED = {"ß": "ss", "ς": "σ", "\xad": ""}
+FOLDED = {"ß": "ss", "ς": "σ", "i\u0307": "i", "ı": "i", "\xad": ""}
 """Letters with a capital that has another small letter, and the soft hyphen, which nobody sees."""
 BATCH_ROWS = 1 << 15
 """Texts split at a time, which bounds memory."""
@@ -68,7 +67,7 @@ class WordTokenizer:
         """Words of each text as numbers in a vocabulary; new words are added to it, or left out."""
         for low in range(0, len(texts), BATCH_ROWS):
             part = texts.slice(low, BATCH_ROWS)
-            runs = self._lower(part.str.normalize("NFKC")).str.extract_all(WORD)
+            runs = fold_case(part.str.normalize("NFKC")).str.extract_all(WORD)
             rows = pl.DataFrame({"row": pl.arange(len(part), eager=True, dtype=pl.UInt32), "run": runs}).explode("run")
             rows = rows.filter(pl.col("run").is_not_null())
             table = self._number_runs(rows["run"].unique(maintain_order=True), vocabulary, grow)
@@ -78,13 +77,6 @@ class WordTokenizer:
             shared = np.array([*range(len(vocabulary)), None], dtype=object)
             every = shared[found["number"].to_numpy()].tolist()
             yield from (every[start:end] for start, end in pairwise([0, *ends.tolist()]))
-
-    def _lower(self, texts: pl.Series) -> pl.Series:
-        """Texts in lower case, so that words in capitals match. Without a language, İ would be two characters."""
-        if "turkish" in (self.stopwords, self.stemmer):
-            texts = texts.str.replace_many(["I", "İ"], ["ı", "i"])
-            return texts.str.to_lowercase().str.replace_many(FOLDED)
-        return texts.str.to_lowercase().str.replace_many(FOLDED | {"i\u0307": "i", "ı": "i"})
 
     def _number_runs(self, runs: pl.Series, vocabulary: dict[str, int], grow: bool) -> pl.DataFrame:
         """Word numbers of each run of characters: run, number."""
@@ -118,7 +110,7 @@ class WordTokenizer:
         from bm25s import stopwords
 
         words = getattr(stopwords, f"STOPWORDS_{STOPWORDS[self.stopwords]}")
-        return frozenset(self._lower(pl.Series(words)))
+        return frozenset(fold_case(pl.Series(words)))
 
     @cached_property
     def _stemmer(self) -> Any:
@@ -129,3 +121,8 @@ class WordTokenizer:
         except ImportError as error:
             raise MissingExtraError("PyStemmer", "retrieval", "stemming") from error
         return Stemmer.Stemmer(self.stemmer)
+
+
+def fold_case(texts: pl.Series) -> pl.Series:
+    """Texts in lower case, so that words in capitals match."""
+    return texts.str.to_lowercase().str.replace_many(FOLDED)

@@ -23,7 +23,7 @@ class ModelPurpose(Enum):
     WRITING = (
         "sequence-to-sequence models",
         ("ForConditionalGeneration", "WithLMHeadModel", "EncoderDecoderModel"),
-        'monot5("{}")',
+        'rerank("cross-encoder:{}")',
     )
     WEIGHTS = "sparse encoders", ("ForMaskedLM",), 'sparse("{}")'
     SPEAKING = "language models", ("ForCausalLM", "LMHeadModel"), 'pointwise(model="hf:{}")'

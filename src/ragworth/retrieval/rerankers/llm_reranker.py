@@ -25,7 +25,6 @@ SLOTS = {
     "rerank-yes": ("query", "passage"),
     "rerank-question": ("passage",),
     "rerank-list": ("query", "passages"),
-    "rerank-best": ("query", "passages"),
 }
 """Slots that each prompt must have."""
 

@@ -1,4 +1,4 @@
-"""Models that score a pair of a query and a passage: cross-encoders, and sequence-to-sequence models like monoT5.
+"""Models that score a pair of a query and a passage: cross-encoders, and sequence-to-sequence models such as monoT5.
 
 Both are folders of the transformers library, or in the local cache of the Hugging Face hub. The first pair loads the
 weights, on a GPU if there is one, in single precision. All weights have to be in the folder, because the library would
@@ -20,7 +20,7 @@ from ragworth.llm.contract import Prompt, PromptMessage, Span
 from ragworth.llm.fingerprint import fingerprint
 from ragworth.llm.hub import find_snapshot, local_folder
 from ragworth.llm.truncation import fit_prompt
-from ragworth.retrieval.encoders.model_purpose import ModelPurpose, check_purpose, model_errors
+from ragworth.retrieval.encoders.model_purpose import ModelPurpose, architectures, check_purpose, model_errors
 from ragworth.retrieval.rerankers.score_cache import TextPair
 
 BATCH = 32
@@ -169,8 +169,7 @@ class MonoT5(PairScorer):
     the end of its passage, never the words around it.
     """
 
-    yes: str = "true"
-    no: str = "false"
+    length: int = 512
 
     auto = "AutoModelForSeq2SeqLM"
     purpose = ModelPurpose.WRITING
@@ -181,19 +180,13 @@ class MonoT5(PairScorer):
 
     @cached_property
     def labels(self) -> list[int]:
-        """Tokens of both words."""
-        words = (self.yes, self.no)
-        found = [self.tokenizer(word, add_special_tokens=False)["input_ids"] for word in words]
-        if any(len(ids) != 1 for ids in found) or found[0] == found[1]:
+        """Tokens of ``true`` and ``false``."""
+        found = [self.tokenizer(word, add_special_tokens=False)["input_ids"] for word in ("true", "false")]
+        if any(len(ids) != 1 or ids == [self.tokenizer.unk_token_id] for ids in found):
             raise ModelError(
-                f"{self.yes!r} and {self.no!r} are not two single tokens of the model", file=str(self.folder)
-            )
-        unknown = [word for word, ids in zip(words, found, strict=True) if ids == [self.tokenizer.unk_token_id]]
-        if unknown:
-            raise ModelError(
-                f"{unknown[0]!r} is not a word of the model, which reads it as {self.tokenizer.unk_token}",
+                "'true' and 'false' are not single tokens of the model",
                 file=str(self.folder),
-                expected="the words that it was trained on, each a single token",
+                expected="a model that was trained to say true or false, such as monoT5",
             )
         return [ids[0] for ids in found]
 
@@ -220,3 +213,10 @@ class MonoT5(PairScorer):
 
     def _count(self, prompt: Prompt) -> int:
         return len(self.tokenizer(prompt.messages[0].content, verbose=False)["input_ids"])
+
+
+def open_scorer(folder: Path, length: int = 0) -> PairScorer:
+    """The scorer for a model in a folder, by the architecture in its config.json."""
+    if any(name.endswith(ModelPurpose.WRITING.ends) for name in architectures(folder)):
+        return MonoT5(folder, length or MonoT5.length)
+    return CrossEncoder(folder, length)

@@ -67,7 +67,7 @@ def _read_scores(path: Path) -> dict[str, float]:
             key, _, value = line.partition(" ")
             value, _, end = value.partition(" ")
             with suppress(ValueError):
-                if len(key) == 32 and end in (".", _checksum(key, value)) and math.isfinite(float(value)):
+                if len(key) == 32 and end == _checksum(key, value) and math.isfinite(float(value)):
                     found[key] = float(value)
     return found
 
@@ -83,5 +83,5 @@ def _append_scores(path: Path, found: dict[str, float]) -> None:
 
 
 def _checksum(key: str, value: str) -> str:
-    """The end of a line; earlier versions wrote a dot."""
+    """The end of a line."""
     return hashlib.sha256(f"{key} {value}".encode()).hexdigest()[:8]

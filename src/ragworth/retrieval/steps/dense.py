@@ -10,18 +10,16 @@ query, whatever the label, as when each query comes with candidates of its own.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import ClassVar
 
 import numpy as np
 import polars as pl
 
-from ragworth.errors import InputError, MissingExtraError
 from ragworth.retrieval.contract import Need, Place, Step, StepContext, argument
-from ragworth.retrieval.encoders import Encoder, ann_search, open_encoder
+from ragworth.retrieval.encoders import Encoder, open_encoder
 from ragworth.retrieval.encoders.contract import Floats, normalize
 from ragworth.retrieval.encoders.exact_search import MAX_UNIT_LENGTH, search_exact
-from ragworth.retrieval.encoders.vector_cache import cache_name, load_vectors
+from ragworth.retrieval.encoders.vector_cache import load_vectors
 from ragworth.retrieval.hits import NO_HITS, Ints, SearchHits, contexts_from_hits, id_order
 from ragworth.tables import Contexts
 from ragworth.tasks.options import option as named
@@ -37,8 +35,6 @@ class Dense(Step):
     )
     query_prefix: str = named("", "prefix of queries; by default the model's")
     passage_prefix: str = named("", "prefix of passages; by default the model's")
-    search: str = named("exact", "compare all passages, or only those of near clusters", choices=("exact", "ann"))
-    probes: int = named(32, "clusters of passages that ann searches", low=1)
     among: str = named("all", "all passages, or only those with a label for the query", choices=("all", "judged"))
 
     kind: ClassVar[str] = "dense"
@@ -46,13 +42,7 @@ class Dense(Step):
     place: ClassVar[Place] = "first"
     needs: ClassVar[tuple[Need, ...]] = ("passages", "query texts")
 
-    def check(self) -> None:
-        if self.among == "judged" and self.search == "ann":
-            raise InputError("dense: judged passages are few and always compared exactly", expected='search="exact"')
-
     def problems(self, context: StepContext) -> list[str]:
-        if self.search == "ann" and find_spec("faiss") is None:
-            raise MissingExtraError("faiss-cpu", "ann", "approximate search")
         self.encoder(context)
         found = super().problems(context)
         if self.among == "judged" and (lack := context.why_missing("relevance")):
@@ -100,11 +90,7 @@ class Dense(Step):
                 for mine, query in zip(own, asked, strict=True)
             ]
             return [SearchHits(mine[each.rows], each.scores) for mine, each in zip(own, found, strict=True)]
-        if self.search == "exact":
-            return search_exact(vectors, asked, places, context.depth, longest)
-        name = cache_name(model, texts, cosine, prefix) if context.cache is not None else ""
-        index = ann_search.load_index(vectors, name, context.cache)
-        return ann_search.search_approximate(index, vectors, asked, places, context.depth, self.probes, longest)
+        return search_exact(vectors, asked, places, context.depth, longest)
 
 
 def nonblank_rows(texts: pl.Series) -> Ints:
