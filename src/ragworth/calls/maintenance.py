@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from ragworth.calls.cards import card_from_json
 from ragworth.calls.serialization import DECODE_ERRORS, REQUEST_KINDS, call_key, model_digest, request_to_json
@@ -13,7 +13,7 @@ from ragworth.calls.store import Store
 from ragworth.calls.stored_answers import StoreEntry
 from ragworth.calls.timestamps import UNKNOWN_TIME, format_time
 from ragworth.errors import InputError, StoreError
-from ragworth.llm.contract import MAX_SECONDS, MAX_TOKENS, Chosen, Failure, Response, Scored
+from ragworth.llm.contract import Chosen, Failure, Response, Scored
 
 
 class StoredCalls(NamedTuple):
@@ -29,8 +29,6 @@ class StoredCalls(NamedTuple):
     seconds: float
     first: float | None
     last: float | None
-    uncounted: int = 0
-    """Calls left out of the totals because their tokens, seconds or date are impossible."""
 
 
 class FailedCalls(NamedTuple):
@@ -43,30 +41,10 @@ class FailedCalls(NamedTuple):
     example: str
 
 
-TOKENS_CONDITION = "typeof({0}) = 'integer' AND {0} BETWEEN 0 AND " + str(MAX_TOKENS)
-SECONDS_CONDITION = "typeof({0}) IN ('real', 'integer') AND {0} BETWEEN 0 AND " + str(MAX_SECONDS)
-DATES_CONDITION = "typeof({0}) IN ('real', 'integer') AND {0} BETWEEN 0 AND 253402300799"
-"""Up to the year 9999."""
-
-COLUMN_CONDITIONS = {
-    "prompt_tokens": TOKENS_CONDITION,
-    "new_tokens": TOKENS_CONDITION,
-    "seconds": SECONDS_CONDITION,
-    "made": DATES_CONDITION,
-}
-"""Valid values of a store's columns. A damaged store can contain anything, and sums of that could overflow."""
-
-
 def stored_calls(store: Store) -> list[StoredCalls]:
-    """Totals of a store by model and kind. Impossible numbers are left out and counted."""
-    tests = {name: test.format(name) for name, test in COLUMN_CONDITIONS.items()}
-    sums = [
-        f"coalesce(sum({name}) FILTER (WHERE {tests[name]}), 0)" for name in ("prompt_tokens", "new_tokens", "seconds")
-    ]
-    dates = [f"{pick}(made) FILTER (WHERE {tests['made']})" for pick in ("min", "max")]
-    uncounted = f"sum(NOT ({' AND '.join(f'({test})' for test in tests.values())}))"
+    """Totals of a store by model and kind."""
     rows = store.query(
-        f"SELECT card, kind, count(*), {', '.join(sums + dates)}, {uncounted} "
+        "SELECT card, kind, count(*), sum(prompt_tokens), sum(new_tokens), sum(seconds), min(made), max(made) "
         "FROM answers LEFT JOIN models ON models.number = answers.model GROUP BY model, kind ORDER BY model, kind"
     )
     return [StoredCalls(*_names(card), _as_text(kind), *rest) for card, kind, *rest in rows]
@@ -146,84 +124,61 @@ def _response_values(response: Response) -> dict[str, Any]:
     }
 
 
-Damage = Literal["", "card", "prompt", "answer", "file"]
-
-
 class VerificationResult(NamedTuple):
     """Result of checking a store. ``unchecked``: calls whose prompts weren't stored."""
 
     calls: int
     unchecked: int
     problems: list[str]
-    worst: Damage = ""
-    """The worst damage: model cards only, prompts, answers, or the file itself."""
 
 
 def verify(store: Store) -> VerificationResult:
     """Check that the file is intact, that every answer can be used, and that it belongs to its request."""
-    broken = [str(text) for (text,) in store.query("PRAGMA integrity_check") if text != "ok"]
-    damage: dict[Damage, list[str]] = {"file": broken, "answer": [], "prompt": [], "card": _unknown_models(store)}
+    problems = [str(text) for (text,) in store.query("PRAGMA integrity_check") if text != "ok"]
     calls = unchecked = 0
     try:
         for entry in store.entries():
             calls += 1
             unchecked += entry.packed is None
             if problem := _find_damage(entry):
-                damage[problem[0]].append(f"call {entry.key.hex()}: {problem[1]}")
+                problems.append(f"call {entry.key.hex()}: {problem}")
     except StoreError as error:
-        broken.append(f"reading stopped after {calls} calls: {error.found}")
-    worst: Damage = next((kind for kind, problems in damage.items() if problems), "")
-    return VerificationResult(calls, unchecked, [one for problems in damage.values() for one in problems], worst)
+        problems.append(f"reading stopped after {calls} calls: {error.found}")
+    return VerificationResult(calls, unchecked, problems)
 
 
-def _unknown_models(store: Store) -> list[str]:
-    """Models without a readable card. Their answers are found by their keys all the same."""
-    cards = store.cards()
-    rows = store.query("SELECT model, count(*) FROM answers GROUP BY model")
-    return [
-        f"model {model} of {calls:,} calls is not known: its card is gone or damaged (the next call writes it again)"
-        for model, calls in rows
-        if cards.get(model) is None
-    ]
-
-
-def _find_damage(entry: StoreEntry) -> tuple[Damage, str] | None:
-    """Return how the answer or the prompt of a call is damaged; None if neither is."""
+def _find_damage(entry: StoreEntry) -> str:
+    """Return how a call is damaged; empty if it isn't."""
     answer = entry.answer()
     if isinstance(answer, Failure):
-        return "answer", answer.detail
+        return answer.detail
+    if entry.model is None:
+        return "its model is not known: the card is gone or damaged (the next call writes it again)"
     try:
         request = entry.request()
     except ValueError as error:
-        return "prompt", str(error)
-    if request is None or entry.model is None:
-        return None
+        return str(error)
+    if request is None:
+        return ""
     fits = call_key(model_digest(entry.model), request) == entry.key and REQUEST_KINDS[type(request)] == entry.kind
-    return None if fits else ("prompt", "its key is not that of its model and request")
+    return "" if fits else "its key is not that of its model and request"
 
 
 class MergeResult(NamedTuple):
-    """Numbers of answers in another store: new ones, those that were there, and those left out as damaged.
-
-    ``unreadable``: parts of the other file could not be read, so their answers are missing.
-    """
+    """Numbers of answers in another store: new ones, those that were there, and those left out as damaged."""
 
     added: int
     present: int
     damaged: int
-    unreadable: bool
 
 
 def merge(store: Store, other: Store) -> MergeResult:
-    """Add the answers of another store, with their prompts: everything that can be read, also from a damaged file. An
-    answer that is there already stays.
-    """
-    reader = RangeReader(other)
+    """Add the answers of another store, with their prompts. An answer that is there already stays."""
     sound = damaged = 0
 
     def sound_entries() -> Iterator[tuple[StoreEntry, Response]]:
         nonlocal sound, damaged
-        for entry in reader.entries():
+        for entry in other.entries():
             answer = entry.answer()
             if isinstance(answer, Failure) or entry.model is None:
                 damaged += 1
@@ -233,48 +188,7 @@ def merge(store: Store, other: Store) -> MergeResult:
 
     with store.writing():
         added = store.insert(sound_entries())
-    return MergeResult(added, sound - added, damaged, reader.unreadable)
-
-
-KEY_PREFIXES, RANGES = 1 << 32, 1024
-"""Values of the first four bytes of a key, and the number of ranges of keys that are read, each into memory."""
-
-BYTES_PER_RANGE = 256
-"""Bytes of the file per smallest range: a few rows, less than a page."""
-
-
-class RangeReader:
-    """Reads a store whose file may be damaged.
-
-    SQLite stops at a damaged page. Keys are hashes, so a table is read in ranges of keys, and one that can't be read is
-    split until only the damaged pages are left out.
-    """
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._smallest = KEY_PREFIXES * BYTES_PER_RANGE // max(BYTES_PER_RANGE, store.path.stat().st_size)
-        self.unreadable = False
-        """Return whether anything was left out."""
-
-    def entries(self) -> Iterator[StoreEntry]:
-        cards, step = self._store.cards(), KEY_PREFIXES // RANGES
-        for start in range(0, KEY_PREFIXES, step):
-            prompts = dict(self._rows("requests", "key, request", start, start + step))
-            rows = self._rows("answers", "key, model, kind, response, made", start, start + step)
-            for key, model, kind, text, made in rows:
-                yield StoreEntry(key, cards.get(model), kind, text, made, prompts.get(key))
-
-    def _rows(self, table: str, columns: str, start: int, end: int) -> list[tuple[Any, ...]]:
-        last = end.to_bytes(4, "big") if end < KEY_PREFIXES else b"\xff" * 64
-        select = f"SELECT {columns} FROM {table} WHERE key >= ? AND key < ? ORDER BY key"
-        try:
-            return self._store.query(select, [start.to_bytes(4, "big"), last])
-        except StoreError:
-            self.unreadable = True
-            if end - start <= max(1, self._smallest):
-                return []
-        middle = (start + end) // 2
-        return self._rows(table, columns, start, middle) + self._rows(table, columns, middle, end)
+    return MergeResult(added, sound - added, damaged)
 
 
 class CallFilter(NamedTuple):
@@ -328,13 +242,3 @@ def _check_model(store: Store, choice: CallFilter) -> None:
     if choice.model and choice.model not in models:
         names = sorted({card.name for card in store.cards().values() if card is not None})
         raise InputError(f"the store has no model {choice.model!r}", expected=", ".join(names) or "an empty store")
-
-
-def count_future_dates(store: Store) -> int:
-    """Answers dated in the future, because a clock is or was wrong."""
-    ((number,),) = store.query("SELECT count(*) FROM answers WHERE made > ?", [time.time() + CLOCK_SLACK])
-    return int(number)
-
-
-CLOCK_SLACK = 60.0
-"""Allowed clock difference in seconds between machines that share a store."""

@@ -79,7 +79,7 @@ class Store:
             if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
                 remedy = "make room on its disk if it is full, or use another store; answers so far are kept"
             elif code == sqlite3.SQLITE_CORRUPT:
-                remedy = f"ragworth calls merge NEW.sqlite {self.path} copies everything readable to a new store"
+                remedy = "use a copy from before the damage, or another store"
             raise StoreError(
                 f"it can't be used as a call store: {error}",
                 file=str(self.path),
@@ -239,12 +239,9 @@ class Store:
         return self._models[digest]
 
     def card_of(self, partial: Card) -> Card | None:
-        """The model last used with the same backend, name, revision and endpoint.
-
-        Calls dated in the future are ignored, because a clock was wrong.
-        """
-        last = "(SELECT max(made) FROM answers WHERE answers.model = models.number AND made <= ?)"
-        rows = self.query(f"SELECT digest, card FROM models ORDER BY {last} DESC, number DESC", [time.time()])
+        """The model last used with the same backend, name, revision and endpoint."""
+        last = "(SELECT max(made) FROM answers WHERE answers.model = models.number)"
+        rows = self.query(f"SELECT digest, card FROM models ORDER BY {last} DESC, number DESC")
         for card in (card_from_row(digest, text) for digest, text in rows):
             if card is not None and all(
                 getattr(card, name) == getattr(partial, name) for name in ("backend", "name", "revision", "endpoint")

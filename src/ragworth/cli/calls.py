@@ -34,9 +34,7 @@ def show(store: str, look: str | None, output: str | None) -> None:
         holdings, unreported = maintenance.stored_calls(found), maintenance.count_unreported(found)
         failed = [trouble._asdict() for trouble in maintenance.failed_calls(found)]
     held = [one._asdict() | {"first": _day(one.first), "last": _day(one.last)} for one in holdings]
-    for row in held:
-        del row["uncounted"]
-    kept = pl.DataFrame(held, schema=None if held else list(maintenance.StoredCalls._fields[:-1]))
+    kept = pl.DataFrame(held, schema=None if held else list(maintenance.StoredCalls._fields))
     lost = pl.DataFrame(failed, schema=None if failed else list(maintenance.FailedCalls._fields))
     if not held and not failed and look == "text" and not output:
         click.echo("The store is empty.")
@@ -45,12 +43,6 @@ def show(store: str, look: str | None, output: str | None) -> None:
     if failed:
         sections.append(OutputTable("failed", "Without an answer so far (tried again next time)", lost, lost))
     emit(sections, look, output)
-    if uncounted := sum(one.uncounted for one in holdings):
-        click.echo(
-            f"note: {format_count(uncounted, 'call')} with impossible tokens, seconds or dates; the totals leave "
-            "these out",
-            err=True,
-        )
     if unreported:
         click.echo(
             f"note: the endpoint reported no tokens for {format_count(unreported, 'call')}; the totals leave these out",
@@ -96,17 +88,11 @@ def verify(store: str) -> None:
         result = maintenance.verify(found)
     if result.problems:
         shown = tuple(result.problems[:5])
-        remedies = {
-            "file": f"ragworth calls merge NEW.sqlite {store} copies everything readable to a new store",
-            "answer": "run the same command again: it asks again for what is damaged",
-            "prompt": f"ragworth calls prune {store} --prompts; the answers are used as before",
-            "card": "ask the model again over this store; its answers are used as before",
-        }
         raise StoreError(
             f"{format_count(len(result.problems), 'problem')} in {format_count(result.calls, 'call')}",
             file=store,
             more=shown,
-            remedy=remedies[result.worst],
+            remedy="run the same command again: it asks again for answers that are damaged",
         )
     rest = f"; {result.unchecked:,} without their prompt could not be matched" if result.unchecked else ""
     click.echo(f"{result.calls:,} calls are sound{rest}.")
@@ -117,8 +103,6 @@ def verify(store: str) -> None:
 @click.argument("others", nargs=-1, required=True)
 def merge(store: str, others: tuple[str, ...]) -> None:
     """Add the responses of OTHERS to STORE, for calls made on several machines. A response that is there stays.
-
-    A new STORE gets everything readable from a damaged file.
 
     \b
     ragworth calls merge calls.sqlite machine-1.sqlite machine-2.sqlite
@@ -132,8 +116,6 @@ def merge(store: str, others: tuple[str, ...]) -> None:
                 done = maintenance.merge(target, source)
             left_out = f", {done.damaged:,} damaged and left out" if done.damaged else ""
             click.echo(f"{other}: {done.added:,} added, {done.present:,} already there{left_out}")
-            if done.unreadable:
-                click.echo(f"note: {other} is damaged; its unreadable parts are missing in {store}", err=True)
 
 
 @command.command("prune", short_help="Delete calls from a store.")
@@ -169,12 +151,6 @@ def prune(
     what = "prompts" if prompts else "errors" if errors else "calls"
     with _open_store(store) as found:
         number = maintenance.prune(found, choice, dry=True)
-        if older_than is not None and (ahead := maintenance.count_future_dates(found)):
-            click.echo(
-                f"note: {format_count(ahead, 'call')} dated in the future, so never too old: a clock was wrong, then "
-                "or now",
-                err=True,
-            )
         if dry_run or not number:
             click.echo(f"{number:,} {what} fit.")
             return
