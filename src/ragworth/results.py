@@ -221,7 +221,7 @@ class Results:
 
 def results_record(folder: str | Path) -> FileRecord:
     """Which files of a folder of results ragworth wrote."""
-    return FileRecord(folder, legacy_files, OVERWRITE_REMEDY)
+    return FileRecord(folder, OVERWRITE_REMEDY)
 
 
 def delete_results(folder: Path) -> None:
@@ -234,27 +234,6 @@ def delete_results(folder: Path) -> None:
     for each in (*(folder / name for name in ("texts", "said", "figures")), folder):
         with suppress(OSError):
             each.rmdir()
-
-
-def legacy_files(folder: Path) -> dict[str, str]:
-    """What a version without records wrote: the tables that its manifest names, and what stands beside them.
-
-    Of the latter there were no digests, so they are taken as they are now: they have fixed names, or are figures that
-    the report names.
-    """
-    try:
-        manifest = _read_manifest(folder)
-    except FormatError:
-        return {}
-    found = {name: str(digest) for name, digest in manifest["results"]["files"].items() if _is_table(name)}
-    beside = [MANIFEST, *EXTRA_FILES]
-    with suppress(OSError, ValueError):
-        report = (folder / "report.md").read_text(encoding="utf-8")
-        beside += [f"figures/{name}.svg" for name in re.findall(r"\]\(figures/([\w-]+)\.svg\)", report)]
-    for name in beside:
-        with suppress(OSError):
-            found[name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
-    return found
 
 
 def fixed_file_names() -> list[str]:

@@ -34,15 +34,14 @@ def run() -> ragworth.Contexts:
 
 
 def checks(
-    model: Scripted, kind: str = "relevance", second: Scripted | None = None, folder: Path | None = None
+    model: Scripted, kind: str = "relevance", folder: Path | None = None
 ) -> dict[tuple[str, str], ReliabilityCheck]:
     texts = world(subquestions={"query": ["q1"], "subquestion": ["1"], "text": ["What?"]})
     with Job(model) as job:
         annotator = annotation.build_annotator(kind, job.card, texts, folder, {})
         things = annotation.annotation_items(annotator, run(), texts)
         judged = run_task(annotator, things, job)
-        other = Job(second) if second is not None else None
-        found = check_annotation(annotator, things, judged, job, other)
+        found = check_annotation(annotator, things, judged, job)
     assert len(found) == len({(one.check, one.measure) for one in found})
     assert table(found).height == len(found)
     return {(one.check, one.measure): one for one in found}
@@ -79,13 +78,11 @@ def test_agreement_by_hand() -> None:
     # p ranks a .8, c .7, b .6, d .1: of the four pairs of good and bad only (b, c) is lost: AUC 0.75.
     found = checks(
         says({"a": 0.8, "b": 0.6, "c": 0.7, "d": 0.1}, {"a": 0.8, "b": 0.1, "c": 0.1, "d": 0.1}),
-        second=says({"a": 0.8, "b": 0.6, "c": 0.7, "d": 0.1}),
     )
     assert found["given labels", "Cohen κ"].value == pytest.approx(0.5)
     assert found["other order", "Cohen κ"].value == pytest.approx(0.2)
     assert found["given labels", "AUC of p"].value == pytest.approx(0.75)
     assert found["given labels", "wins within queries of p"].value == pytest.approx(0.75)
-    assert found["judge scripted", "Cohen κ"].value == 1
 
 
 def test_a_judge_who_always_says_the_same_has_no_kappa_with_himself() -> None:

@@ -32,7 +32,6 @@ from ragworth.build.questions.phrasing import ask_for
 from ragworth.build.questions.plan import QuestionPlan, allocate, plan_clusters, read_plan
 from ragworth.build.questions.rules import RuleWriter
 from ragworth.build.questions.types import QUESTION_TYPES
-from ragworth.build.review import Review, add_review
 from ragworth.calls.job import Job
 from ragworth.conversations import turns_of
 from ragworth.errors import InputError
@@ -305,20 +304,6 @@ def test_a_crux_folder_needs_every_passage_of_a_question(drafts: Drafts, written
     assert set(loaded.contexts.frame.select("query", "passage").rows()) == labels
     required = graded_relevance(loaded.collection.ratings).frame.filter(pl.col("value") == 3)
     assert set(required.select("query", "passage").rows()) == labels
-
-
-def test_a_review_survives_writing_the_same_questions_again(built: BuiltQuestions, tmp_path: Path) -> None:
-    def write(drafts: Drafts) -> CollectionCard:
-        write_collection(tmp_path, drafts, built.corpus.passages, built.checks.frame, built.card)
-        return CollectionCard.read(tmp_path)
-
-    assert not write(built.drafts).review
-    add_review(tmp_path, Review(4, 3, 0, {}, ()), "review.csv")
-    assert write(built.drafts).review["sound"] == 3
-    fewer = Drafts(built.drafts)
-    fewer.drop(fewer.kept[0].id, "copied")
-    card = write(fewer)
-    assert not card.review and any("earlier review was of other questions" in note for note in card.notes)
 
 
 def test_files_of_others_are_never_replaced(built: BuiltQuestions, tmp_path: Path) -> None:

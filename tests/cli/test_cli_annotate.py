@@ -318,13 +318,9 @@ def test_the_first_queries(desk: Desk) -> None:
 
 
 def test_some_queries_drawn_at_random_and_again(desk: Desk) -> None:
-    drawn = {
-        seed: asked(desk.annotate("relevance", "-f", "jsonl", "--sample", "2", "--sample-seed", str(seed)))
-        for seed in range(6)
-    }
-    assert all(len({query for query, _ in pairs}) == 2 for pairs in drawn.values())
-    assert len({tuple(pairs) for pairs in drawn.values()}) > 1
-    assert asked(desk.annotate("relevance", "-f", "jsonl", "--sample", "2", "--sample-seed", "3")) == drawn[3]
+    first, again = (asked(desk.annotate("relevance", "-f", "jsonl", "--sample", "2")) for _ in range(2))
+    assert len({query for query, _ in first}) == 2
+    assert first == again
     assert len(asked(desk.annotate("relevance", "-f", "jsonl", "--sample", "99"))) == 6
 
 
@@ -432,7 +428,6 @@ def test_texts_that_contradict_each_other(desk: Desk) -> None:
 def test_models_that_cannot_be_had_or_cannot_do_it(desk: Desk) -> None:
     refused(desk("annotate", "relevance", desk.path("run.jsonl"), "-M", "scripted:none.json", "-s", str(desk.store)))
     refused(desk.annotate("relevance", "-O", "colour=red"), "colour")
-    refused(desk.annotate("relevance", "--second", "embedded"), "--check")
     refused(desk.annotate("relevance", "--prompts", desk.path("none")), "none")
 
 
@@ -599,23 +594,16 @@ def test_judgments_are_what_the_tables_say(desk: Desk) -> None:
 
 
 def test_a_check_is_part_of_the_dry_run_and_of_the_budget(desk: Desk) -> None:
-    """Six pairs: asked once, once more in the other order, and once of the second model."""
-    other = desk.save("other.json", json.dumps({"*": {"YES": 0.3, "NO": 0.6}}))
-    more = ("--check", "--second", f"scripted:{other}")
-    plan = fine(desk.annotate("relevance", *more, "--dry-run")).stdout.splitlines()
-    assert [line.partition(":")[0] for line in plan] == ["judgments", "other order", "judge other.json"]
+    """Six pairs: asked once, and once more in the other order."""
+    plan = fine(desk.annotate("relevance", "--check", "--dry-run")).stdout.splitlines()
+    assert [line.partition(":")[0] for line in plan] == ["judgments", "other order"]
     assert all("6 calls to make" in line for line in plan)
-    stopped = desk.annotate("relevance", *more, "--max-calls", "14")
+    stopped = desk.annotate("relevance", "--check", "--max-calls", "8")
     assert stopped.exit_code == 4
-    assert desk.count() == 14
+    assert desk.count() == 8
     assert "budget" in stopped.stderr
-    fine(desk.annotate("relevance", *more))
-    assert desk.count() == 18
-
-
-def test_a_second_model_is_opened_before_the_first_is_asked(desk: Desk) -> None:
-    refused(desk.annotate("relevance", "--check", "--second", "scripted:nowhere.json"), "nowhere.json")
-    assert not desk.store.exists() or desk.count() == 0
+    fine(desk.annotate("relevance", "--check"))
+    assert desk.count() == 12
 
 
 def test_checks_stand_beside_rows_on_standard_error(desk: Desk) -> None:

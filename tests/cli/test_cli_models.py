@@ -441,7 +441,7 @@ def test_models_that_cannot_be_had(desk: Desk) -> None:
 # prompt
 
 
-def test_prompts_are_listed_shown_and_rendered(desk: Desk) -> None:
+def test_prompts_are_listed_and_shown(desk: Desk) -> None:
     listed = desk("prompt").stdout
     first, second = (line for line in listed.splitlines() if line.startswith("rating"))
     assert first.index("How well") == second.index("The scale")
@@ -450,16 +450,6 @@ def test_prompts_are_listed_shown_and_rendered(desk: Desk) -> None:
     shown = desk("prompt", "abstention").stdout
     assert "slots: query (text), passage (passage)" in shown
     assert "{{passage*}}" in shown
-    passage = desk.save("passage.txt", "It is \x1b[31m{{query}}.")
-    rendered = desk("prompt", "abstention", "--set", "query=Who?", "--set", f"passage=@{passage}").stdout
-    assert "Question: Who?" in rendered
-    assert "\x1b" not in rendered
-    assert "{{query}}." in rendered
-
-
-def test_lists_for_slots_are_json(desk: Desk) -> None:
-    arguments = ("prompt", "answer", "--set", "query=Who?", "--set", 'passages=[{"text": "One"}, {"text": "Two"}]')
-    assert "[1] One\n\n[2] Two\n\nQuestion: Who?" in desk(*arguments, "--prompts", "plain").stdout
 
 
 def test_the_source_of_a_prompt_makes_the_same_prompt(desk: Desk) -> None:
@@ -473,10 +463,6 @@ def test_the_source_of_a_prompt_makes_the_same_prompt(desk: Desk) -> None:
     ("arguments", "word"),
     [
         (["none"], "unknown prompt 'none'"),
-        (["abstention", "--set", "query"], "sets nothing"),
-        (["abstention", "--set", "query=Who?"], "no value for passage"),
-        (["abstention", "--set", "query=@none.txt"], "none.txt"),
-        (["answer", "--set", "passages=[1,"], "no JSON"),
         (["abstention", "--prompts", "none"], "none"),
     ],
 )

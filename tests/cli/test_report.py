@@ -79,22 +79,7 @@ def test_other_metrics_can_come_first(workspace: Path) -> None:
     assert "nDCG@5" not in text
 
 
-def test_open_shows_the_report_or_says_where_it_is(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened: list[str] = []
-
-    def browser(url: str) -> bool:
-        opened.append(url)
-        return len(opened) == 1
-
-    monkeypatch.setattr("webbrowser.open", browser)
-    first, second = (CliRunner().invoke(main, ["open", str(workspace)]) for _ in range(2))
-    assert opened == [(workspace / "results" / "report.html").resolve().as_uri()] * 2
-    assert first.output == ""
-    assert str(workspace / "results" / "report.html") in second.output
-
-
-@pytest.mark.parametrize("command", ["report", "open"])
-def test_a_folder_without_results_is_an_error(command: str, tmp_path: Path) -> None:
-    done = CliRunner().invoke(main, [command, str(tmp_path)])
+def test_a_folder_without_results_is_an_error(tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, ["report", str(tmp_path)])
     assert done.exit_code == 2
     assert "ragworth evaluate" in done.output

@@ -201,20 +201,6 @@ def test_results_that_were_removed_are_written_again(done: Path, models: Models,
     assert all(before[name].equals(after[name]) for name in before)
 
 
-def test_one_stage_alone_needs_only_what_it_needs(tmp_path: Path, models: Models) -> None:
-    folder = workspace(tmp_path / "w")
-    with pytest.raises(InputError, match="results of the stage retrieve are missing"):
-        evaluate(folder, only="answer")
-    evaluate(folder, only="retrieve")
-    found = statuses(evaluate(folder, only="answer").stages)
-    assert found == {"load": "done", "retrieve": "kept", "answer": "done"}
-    with pytest.raises(InputError, match=r"annotate\.abstention are missing.*\n.*\n.*--only annotate first"):
-        evaluate(folder, only="score")
-    found = statuses(evaluate(folder, only="grade").stages)
-    assert found["grade.judge"] == "done"
-    assert "annotate.abstention" not in found
-
-
 def test_until_ends_there(tmp_path: Path, models: Models) -> None:
     folder = workspace(tmp_path / "w")
     found = evaluate(folder, until="annotate")
@@ -224,8 +210,6 @@ def test_until_ends_there(tmp_path: Path, models: Models) -> None:
     assert not (folder / "results").exists()
     with pytest.raises(InputError, match="there is no stage 'compare'"):
         evaluate(folder, until="compare")
-    with pytest.raises(InputError, match="give --only or --until"):
-        evaluate(folder, until="annotate", only="annotate")
 
 
 def test_a_budget_ends_it_and_the_same_again_goes_on(tmp_path: Path, models: Models) -> None:

@@ -16,7 +16,6 @@ from ragworth.errors import FormatError, InputError
 from ragworth.evaluation.consent import CONSENT_FILE, remote_host
 from ragworth.evaluation.plan import plan_evaluation
 from ragworth.llm.openai.spec import ModelAddress
-from ragworth.storage.file_record import RECORD_NAME
 from tests.evaluation.samples import TOML, Models, change, lines, run, workspace
 from tests.llm.openai.endpoint import Endpoint
 
@@ -425,25 +424,6 @@ def test_files_beside_results_survive_and_a_changed_one_is_not_replaced(
     (results / "report.html").write_text("with remarks of mine")
     assert "report.html" in refused(folder)
     assert (results / "report.html").read_text() == "with remarks of mine"
-
-
-@pytest.mark.slow
-def test_results_of_a_version_without_a_record_are_replaced(
-    tmp_path: Path, models: Models, undrawn: list[object]
-) -> None:
-    folder = workspace(tmp_path / "w")
-    results = folder / "results"
-    evaluate(folder)
-    (results / RECORD_NAME).unlink()
-    (folder / ".ragworth" / "CACHEDIR.TAG").unlink()
-    said = {path.name for path in (results / "said").iterdir()}
-    (results / "said" / "mine.parquet").write_text("mine")
-    change(folder, "judge = true\n", "")
-    evaluate(folder)
-    assert {path.name for path in (results / "said").iterdir()} == (said - {"judge.parquet"}) | {"mine.parquet"}
-    (results / RECORD_NAME).unlink()
-    (results / "manifest.json").write_text('{"name": "a program", "icons": []}')
-    assert "manifest.json" in refused(folder)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes mean nothing here")

@@ -54,11 +54,7 @@ def compared(labels: Any, kind: str = "judge", repeats: int = 1, **settings: Any
     with job:
         graded = grading.run_grading(grader, grader.book.answers, job)
         theirs = parse_human_labels(labels, grader)
-        return [
-            one
-            for one in check_grading(grader, grader.book.answers, graded, None, None, theirs)
-            if "given" in one.check
-        ]
+        return [one for one in check_grading(grader, grader.book.answers, graded, None, theirs) if "given" in one.check]
 
 
 @pytest.mark.parametrize("column", ["value", "label"])

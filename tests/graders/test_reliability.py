@@ -16,9 +16,7 @@ from ragworth.tasks.reliability import ReliabilityCheck
 TEXTS = {"q1": "Paris", "q2": "I don't know.", "q3": "Rome", "q4": "It was Paris."}
 
 
-def checks(
-    model: Scripted, second: Scripted | None = None, people: dict[str, float] | None = None
-) -> dict[str, ReliabilityCheck]:
+def checks(model: Scripted, people: dict[str, float] | None = None) -> dict[str, ReliabilityCheck]:
     queries = list(TEXTS)
     texts = ragworth.Collection.of(
         queries={"query": queries, "text": [f"Where, {query}?" for query in queries]},
@@ -31,7 +29,7 @@ def checks(
         grader = grading.build_grader("judge", job.card, texts, book, None, {})
         graded = grading.run_grading(grader, book.answers, job)
         labels = parse_human_labels(rows, grader) if people is not None else None
-        found = check_grading(grader, book.answers, graded, job, Job(second) if second else None, labels)
+        found = check_grading(grader, book.answers, graded, job, labels)
     return {one.check: one for one in found if one.measure.startswith("Cohen")}
 
 
@@ -51,10 +49,9 @@ RIGHT = {"q1": "CORRECT", "q2": "ABSTAINED", "q3": "WRONG", "q4": "CORRECT"}
 
 def test_a_judge_who_agrees_with_everybody() -> None:
     people = {"q1": 1.0, "q2": 0.0, "q3": -1.0, "q4": 1.0}
-    found = checks(judge(RIGHT), judge(RIGHT), people)
+    found = checks(judge(RIGHT), people)
     assert {name: one.value for name, one in found.items()} == {
         "other order": 1,
-        "judge scripted": 1,
         "by words": 1,
         "given labels": 1,
     }

@@ -90,7 +90,7 @@ def test_a_folder_that_leads_outside_is_not_written_to(tmp_path: Path, link: str
 def test_a_record_that_cannot_be_right_says_nothing(tmp_path: Path, text: str) -> None:
     (tmp_path / RECORD_NAME).write_text(text)
     (tmp_path / "a.txt").write_text("mine")
-    record = FileRecord(tmp_path, lambda folder: {"a.txt": "never asked, since there is a record"})
+    record = FileRecord(tmp_path)
     assert record.names == set()
     assert record.foreign(["a.txt"]) == ["a.txt"]
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import polars as pl
 
-from ragworth.annotators.annotation import build_annotator
 from ragworth.annotators.contract import UNIT_KEYS, AnnotationItem, AnnotationResult, Annotator
 from ragworth.calls.job import Job
 from ragworth.calls.programs import Forecast
@@ -16,8 +15,7 @@ from ragworth.errors import PromptError
 from ragworth.stats.auc import auc_interval, pairs_within, win_rate
 from ragworth.tables import OK
 from ragworth.tasks.contract import plan_task, run_task
-from ragworth.tasks.options import options_of
-from ragworth.tasks.reliability import ReliabilityCheck, agreement_checks, kappa, mass_checks, share_budget
+from ragworth.tasks.reliability import ReliabilityCheck, agreement_checks, kappa, mass_checks
 
 FEW = 5
 """Queries below which an interval would promise too much."""
@@ -31,17 +29,11 @@ def check_annotation(
     items: Sequence[AnnotationItem],
     judged: AnnotationResult,
     job: Job,
-    second: Job | None = None,
 ) -> list[ReliabilityCheck]:
-    """All that can be said of these judgments. The other order, and another judge, are asked for it."""
+    """All that can be said of these judgments. The model is asked again in the other order."""
     found = mass_checks(judged.frame)
     if annotator.swapped:
         found += _check_other_order(annotator, items, judged, job)
-    if second is not None:
-        share_budget(job, second)
-        own = {each.name: getattr(annotator, each.name) for each in options_of(type(annotator))}
-        other = build_annotator(annotator.kind, second.card, annotator.texts.collection, annotator.folder, own)
-        found += _agreement_of_runs(f"judge {second.card.name}", annotator, judged, run_task(other, items, second))
     return found + _check_against_humans(annotator, judged)
 
 
@@ -49,8 +41,6 @@ def plan_annotation_and_checks(
     annotator: Annotator,
     items: Sequence[AnnotationItem],
     job: Job,
-    other: Annotator | None,
-    second: Job | None,
     checked: bool,
 ) -> list[tuple[str, Forecast]]:
     """What judging would take, and what checking would take on top of it."""
@@ -58,8 +48,6 @@ def plan_annotation_and_checks(
     swapped = _swapped(annotator) if checked and annotator.swapped else None
     if swapped is not None:
         parts.append(("other order", plan_task(swapped, items, job)))
-    if other is not None and second is not None:
-        parts.append((f"judge {second.card.name}", plan_task(other, items, second)))
     return parts
 
 

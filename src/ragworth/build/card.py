@@ -43,8 +43,6 @@ class CollectionCard:
     """Steps from drafts to kept: status, drafts, left."""
     checks: Sequence[Mapping[str, Any]] = ()
     """By check: pass, fail, unknown, and the sentence about it."""
-    review: Mapping[str, Any] = field(default_factory=dict)
-    """What people found; empty until somebody reviewed a sample."""
     license: str = "not stated"
     notes: Sequence[str] = ()
     version: str = __version__
@@ -82,10 +80,6 @@ class CollectionCard:
         parts += [_facts("Models", self.models), _facts("Prompts", self.prompts), _facts("Seeds", self.seeds)]
         parts += [_facts("Settings", self.settings), self._funnel()]
         parts += [_rows("Checks", self.checks)]
-        sentence = (
-            self.review.get("sentence") or "Nobody has reviewed a sample yet. Draw one with `ragworth build sample`."
-        )
-        parts += ["## Human review\n", f"{_cell(sentence)}\n"]
         parts += ["## Notes\n", "\n".join(f"- {_cell(note)}" for note in self.notes) + "\n"] if self.notes else []
         return "\n".join(part for part in parts if part)
 

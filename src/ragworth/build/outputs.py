@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -184,23 +183,9 @@ def write_collection(
     files["checks.jsonl"] = _lines(checks.iter_rows(named=True))
     record = FileRecord(folder, remedy="move it away, or name another folder")
     record.refuse_foreign([*files, CARD_FILE, PAGE_FILE])
-    card = _with_review(card, folder, files["queries.jsonl"])
     for name, data in files.items():
         record.write(name, data)
     for name, data in card.files().items():  # last: a folder with a card is complete
         record.write(name, data)
     record.finish()
     return [*files, CARD_FILE, PAGE_FILE]
-
-
-def _with_review(card: CollectionCard, folder: str | Path, queries: bytes) -> CollectionCard:
-    """The card with what people found before, if the same questions are written again; otherwise a note about it."""
-    if not (Path(folder) / CARD_FILE).is_file():
-        return card
-    review = CollectionCard.read(folder).review
-    if not review:
-        return card
-    if (Path(folder) / "queries.jsonl").read_bytes() == queries:
-        return replace(card, review=review)
-    lost = f"an earlier review was of other questions, so it doesn't count here: {review.get('sentence', '')}"
-    return replace(card, notes=(*card.notes, lost))

@@ -27,7 +27,7 @@ from ragworth.cli.model_options import (
 )
 from ragworth.cli.output import print_notes
 from ragworth.cli.registry_group import RegistryGroup, help_text, kind_title
-from ragworth.cli.reliability import check_options, print_check, print_forecasts, second_job
+from ragworth.cli.reliability import check_options, print_check, print_forecasts
 from ragworth.cli.task_options import setting_options
 from ragworth.cli.task_output import aspect_summary, print_rows, result_options, stop_if_none, write_rows
 
@@ -94,8 +94,6 @@ def annotate_files(
     settings: tuple[str, ...],
     prompts: str | None,
     check: bool,
-    second: str | None,
-    second_option: tuple[str, ...],
     output: str | None,
     look: str,
     given_answers: str | None = None,
@@ -107,16 +105,10 @@ def annotate_files(
     """Read, check, judge, write."""
     from ragworth.annotators import ANNOTATORS, annotation
     from ragworth.annotators.hop_contribution import split_by_hops
-    from ragworth.annotators.reliability import check_annotation as look_closer
-    from ragworth.annotators.reliability import plan_annotation_and_checks
-    from ragworth.errors import InputError
+    from ragworth.annotators.reliability import check_annotation, plan_annotation_and_checks
     from ragworth.tasks.contract import run_task
     from ragworth.tasks.query_sample import sample_by_query
 
-    if second and not check:
-        raise InputError("a second model is for --check", remedy="give --check too")
-    if second and (given_answers or hops):
-        raise InputError("a second model is asked about its own answers", remedy="leave out --given and --hops")
     calling = CallOptions(**{name: given.pop(name) for name in CallOptions.__dataclass_fields__})
     wanted = take_collection_options(given)
     found = read_collection(wanted)
@@ -128,19 +120,13 @@ def annotate_files(
     with ExitStack() as stack:
         asked = stack.enter_context(closing(open_named_model(model, settings)))
         work = stack.enter_context(open_job(asked, calling, None))
-        more = second_job(stack, second, second_option, calling)
         annotator = annotation.build_annotator(kind, work.card, found.collection, prompts, given, book)
-        other = (
-            annotation.build_annotator(kind, more.card, found.collection, prompts, given, book)
-            if more is not None
-            else None
-        )
         if hop_table is not None:
             annotator = split_by_hops(annotator, hop_table)
         things = annotation.annotation_items(annotator, found.contexts, found.collection, wanted.k)
-        things = sample_by_query(things, wanted.limit, wanted.sample, wanted.sample_seed)
+        things = sample_by_query(things, wanted.limit, wanted.sample)
         if calling.dry_run:
-            print_forecasts(plan_annotation_and_checks(annotator, things, work, other, more, check))
+            print_forecasts(plan_annotation_and_checks(annotator, things, work, check))
             print_notes(tuple(annotator.plan_notes(things)), calling.quiet)
             return
         print_capabilities(work.card, calling)
@@ -155,7 +141,7 @@ def annotate_files(
             if annotator.takes_answers and look == "summary":
                 print_profile(result.frame, found.collection)
             if check:
-                print_check(lambda: look_closer(annotator, things, result, work, more), more, look, calling)
+                print_check(check_annotation(annotator, things, result, work), look)
         stop_if_none(result.frame, "judgment")
 
 
@@ -169,7 +155,7 @@ def _compare_texts(
         click.echo("no model is asked")
         return
     print_notes(found.notes, calling.quiet)
-    sampling = {"limit": wanted.limit, "sample": wanted.sample, "sample_seed": wanted.sample_seed}
+    sampling = {"limit": wanted.limit, "sample": wanted.sample}
     result = annotate(kind, found.contexts, found.collection, k=wanted.k, **sampling, **settings)
     write_rows(result.frame, output)
     print_notes(result.notes, calling.quiet)

@@ -96,7 +96,7 @@ def command(
     with closing(asked), open_job(asked, calling, None) as work:
         writer = answering.build_writer(work, found.collection, prompts, wanted.k, given, plan=calling.dry_run)
         things = answering.answer_items(writer, found.contexts, found.collection, without=without, oracle=oracle)
-        things = sample_by_query(things, wanted.limit, wanted.sample, wanted.sample_seed)
+        things = sample_by_query(things, wanted.limit, wanted.sample)
         if calling.dry_run:
             click.echo(str(plan_task(writer, things, work)))
             return

@@ -9,8 +9,6 @@ import click
 COMMANDS = {
     "questions": "ragworth.cli.build_questions:command",
     "check": "ragworth.cli.build_check:command",
-    "sample": "ragworth.cli.build_sample:command",
-    "review": "ragworth.cli.build_sample:review_command",
     "crux": "ragworth.cli.build_crux:crux_command",
     "filter": "ragworth.cli.build_stats:filter_command",
     "stats": "ragworth.cli.build_stats:stats_command",
@@ -44,13 +42,11 @@ class BuildGroup(click.Group):
             raise suggest_command(error, self, ctx, args[0]) from None
 
 
-@click.group("build", cls=BuildGroup, short_help="Build or check a test collection, or draw a sample to review.")
+@click.group("build", cls=BuildGroup, short_help="Build or check a test collection.")
 def command() -> None:
-    """Build a test collection from documents, check any collection, and draw a sample for people to review.
+    """Build a test collection from documents, or check any collection.
 
     \b
     ragworth build questions docs/ -o collection
     ragworth build check collection
-    ragworth build sample collection -n 60 -o review.csv
-    ragworth build review collection review.csv
     """

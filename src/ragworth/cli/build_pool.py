@@ -73,7 +73,7 @@ def pool_command(
     contexts = _pooled_contexts(found, systems, wanted.k or DEPTH)
     pool = pool_contexts(contexts, wanted.k or DEPTH)
     items = unjudged_items(pool, found.collection.relevance)
-    items = sample_by_query(items, wanted.limit, wanted.sample, wanted.sample_seed)
+    items = sample_by_query(items, wanted.limit, wanted.sample)
     with ExitStack() as stack:
         asked = stack.enter_context(closing(open_named_model(model, settings)))
         job = stack.enter_context(open_job(asked, calling, None))

@@ -27,7 +27,6 @@ class CollectionOptions:
     k: int | None
     limit: int | None
     sample: int | None
-    sample_seed: int
     skip_bad_lines: bool
 
 
@@ -56,7 +55,6 @@ def reading_options(function: F) -> F:
         click.option("-k", "--depth", "k", type=click.IntRange(1), help="Only the first k passages of each context."),
         click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N queries."),
         click.option("--sample", type=click.IntRange(1), metavar="N", help="Only N queries, drawn at random."),
-        click.option("--sample-seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of that draw."),
         click.option("--skip-bad-lines", is_flag=True, help="Leave out, count and report lines that cannot be read."),
     ]
     for option in reversed(options):

@@ -26,7 +26,6 @@ TABLE_COLUMNS = ("system", "group", "misleading")
 
 @click.command("evaluate", short_help="Evaluate a workspace or files, and write the report.")
 @input_options
-@click.option("--only", type=STAGES, help="Run this stage alone, on the cached results of the stages before it.")
 @click.option("--until", type=STAGES, help="Stop after this stage.")
 @click.option(
     "--page-queries",
@@ -61,8 +60,6 @@ def command(dry_run: bool, as_json: bool, quiet: bool, **chosen: Any) -> None:
     ragworth evaluate examples/demo --until annotate
     """
     check_amount_options(chosen["limit"], chosen["sample"], chosen["every"])
-    if chosen["only"] and chosen["until"]:
-        raise click.UsageError("--only runs one stage, --until all stages up to one; give one of the two")
     trust = take_trust_options(chosen)
     with interruptible():
         space, _ = open_inputs(take_input_options(chosen), trust.paths, quiet=quiet or as_json)
@@ -75,7 +72,7 @@ def command(dry_run: bool, as_json: bool, quiet: bool, **chosen: Any) -> None:
 def _plan(space: Any, as_json: bool, quiet: bool, chosen: Mapping[str, Any], trust: TrustOptions) -> None:
     from ragworth.evaluation.plan import plan_evaluation
 
-    wanted = wanted_stages(chosen["only"], chosen["until"])
+    wanted = wanted_stages(chosen["until"])
     found = plan_evaluation(
         space,
         **{name: chosen[name] for name in ("limit", "sample", "every")},
@@ -94,10 +91,8 @@ def _plan(space: Any, as_json: bool, quiet: bool, chosen: Mapping[str, Any], tru
         click.echo("no model is asked")
 
 
-def wanted_stages(only: str | None, until: str | None) -> Sequence[str]:
-    """The stages that these options leave."""
-    if only:
-        return [only]
+def wanted_stages(until: str | None) -> Sequence[str]:
+    """The stages up to one."""
     return STAGES.choices[: STAGES.choices.index(until) + 1] if until else STAGES.choices
 
 

@@ -19,7 +19,7 @@ from ragworth.cli.model_options import (
 )
 from ragworth.cli.output import print_notes
 from ragworth.cli.registry_group import RegistryGroup, help_text, kind_title
-from ragworth.cli.reliability import check_options, print_check, print_forecasts, second_job
+from ragworth.cli.reliability import check_options, print_check, print_forecasts
 from ragworth.cli.task_options import setting_options
 from ragworth.cli.task_output import (
     aspect_summary,
@@ -108,8 +108,7 @@ def grade_files(
     from ragworth.generation.answer_files import read_answers
     from ragworth.graders import grading
     from ragworth.graders.human_labels import read_human_labels
-    from ragworth.graders.reliability import check_grading as look_closer
-    from ragworth.graders.reliability import plan_grading_and_checks
+    from ragworth.graders.reliability import check_grading, plan_grading_and_checks
     from ragworth.tasks.query_sample import sample_by_query
 
     wanted = take_collection_options(given)
@@ -119,7 +118,7 @@ def grade_files(
         found = found._replace(collection=found.collection.counting(given.pop("tokens")))
     contexts = found.contexts.cut(wanted.k) if found.contexts is not None and wanted.k else found.contexts
     book = grading.to_answer_book(answers, contexts)
-    things = sample_by_query(book.answers, wanted.limit, wanted.sample, wanted.sample_seed)
+    things = sample_by_query(book.answers, wanted.limit, wanted.sample)
 
     def tell_all(result: Any) -> None:
         write_rows(result.frame, output)
@@ -142,29 +141,24 @@ def grade_files(
     calling = CallOptions(
         quiet=quiet, **{name: given.pop(name) for name in CallOptions.__dataclass_fields__ if name != "quiet"}
     )
-    check, second, labels = (given.pop(name) for name in ("check", "second", "labels"))
-    options = given.pop("second_option")
-    if (second or labels) and not check:
-        raise InputError("a second model and labels are for --check", remedy="give --check too")
+    check, labels = given.pop("check"), given.pop("labels")
+    if labels and not check:
+        raise InputError("labels are for --check", remedy="give --check too")
     prompts = given.pop("prompts")
     with ExitStack() as stack:
         asked = stack.enter_context(closing(open_named_model(given.pop("model"), given.pop("settings"))))
         work = stack.enter_context(open_job(asked, calling, None))
-        more = second_job(stack, second, options, calling)
         grader = grading.build_grader(kind, work.card, found.collection, book, prompts, given)
-        other = (
-            grading.build_grader(kind, more.card, found.collection, book, prompts, given) if more is not None else None
-        )
         people = read_human_labels(labels, grader) if labels else None
         if calling.dry_run:
-            print_forecasts(plan_grading_and_checks(grader, things, work, other, more, check))
+            print_forecasts(plan_grading_and_checks(grader, things, work, check))
             return
         print_capabilities(work.card, calling)
         with report_job(work, calling):
             result = grading.run_grading(grader, things, work)
             tell_all(result)
             if check:
-                print_check(lambda: look_closer(grader, things, result, work, more, people), more, look, calling)
+                print_check(check_grading(grader, things, result, work, people), look)
         stop_if_none(result.frame, "outcome")
 
 

@@ -1,4 +1,4 @@
-"""``ragworth report`` and ``ragworth open``."""
+"""``ragworth report``."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from pathlib import Path
 import click
 
 from ragworth.errors import InputError
-
-REPORT = "report.html"
 
 
 @click.command("report", short_help="Write the report of a results folder again.")
@@ -21,7 +19,7 @@ REPORT = "report.html"
     help="Maximum queries to list one by one.  [default: 20,000 / systems, 1,000 to 5,000]",
 )
 @click.option("--open", "show", is_flag=True, help="Open the report in a browser.")
-def report_command(results: str, metrics: tuple[str, ...], page_queries: int | None, show: bool) -> None:
+def command(results: str, metrics: tuple[str, ...], page_queries: int | None, show: bool) -> None:
     """Write report.html, report.md and the figures of RESULTS again, from its tables. No model is asked.
 
     RESULTS is a results folder of ragworth evaluate, or a workspace that has one.
@@ -40,37 +38,12 @@ def report_command(results: str, metrics: tuple[str, ...], page_queries: int | N
         show_report(written)
 
 
-@click.command("open", short_help="Open a report in a browser.")
-@click.argument("place", default=".", type=click.Path())
-def open_command(place: str) -> None:
-    """Open the report of a workspace, a results folder or a study in a browser.
-
-    \b
-    ragworth open
-    ragworth open examples/demo
-    ragworth open results/studies/alignment
-    """
-    path = Path(place)
-    show_report(path if path.is_file() else find_report(path))
-
-
 def find_results(place: Path) -> Path:
     """The results folder that a path names: itself, or the one of a workspace."""
     found = next((each for each in (place, place / "results") if (each / "manifest.json").is_file()), None)
     if found is None:
         raise InputError(
             "there are no results", file=str(place), expected="a results folder", remedy="run ragworth evaluate first"
-        )
-    return found
-
-
-def find_report(place: Path) -> Path:
-    """The report in a folder, or in its results."""
-    names = (REPORT, f"results/{REPORT}", "study.html")
-    found = next((place / name for name in names if (place / name).is_file()), None)
-    if found is None:
-        raise InputError(
-            "there is no report", file=str(place), expected=REPORT, remedy="run ragworth evaluate or ragworth report"
         )
     return found
 

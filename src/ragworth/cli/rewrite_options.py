@@ -55,7 +55,7 @@ def take_conversations(given: dict[str, Any]) -> tuple[Any, int | None]:
     names = ("collection", "passages", "answers", "qrels", "turns", "skip_bad_lines")
     known = {name: given.pop(name) for name in names}
     empty: dict[str, Any] = {"queries": None, "subquestions": None, "ratings": None, "runs": (), "k": None}
-    empty |= {"limit": None, "sample": None, "sample_seed": 0}
+    empty |= {"limit": None, "sample": None}
     try:
         return read_collection(CollectionOptions(**known, **empty)), given.pop("limit")
     except FormatError as error:

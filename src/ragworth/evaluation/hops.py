@@ -58,7 +58,6 @@ def _split(state: EvaluationState, task: TaskConfig, job: Job) -> None:
     items = annotation_items(annotator, hop_contexts(hops), state.collection)
     found = [[*key, [list(hop) for hop in each]] for key, each in hops.items()]
     key = stage_key(state, job, task, [annotator.source]) | {"items": items, "hops": found}
-    key["details"] = list(annotator.details)  # what an older version kept may lack some
     key["answers"] = frame_digest(state.said["answers"]) if more else ""
     made = run_task_stage(state, STAGE, annotator, items, job, key)
     if made is not None:

@@ -21,7 +21,7 @@ from ragworth.evaluation.model_choice import NONE, with_model
 from ragworth.evaluation.model_pool import ModelPool, resolve_model_path
 from ragworth.evaluation.output import write_output
 from ragworth.evaluation.stage_cache import STAGES_FOLDER, StageCache, frame_digest, key_digest
-from ragworth.evaluation.stages import NEEDS, STAGES
+from ragworth.evaluation.stages import STAGES
 from ragworth.evaluation.state import Console, EvaluationState, SilentConsole
 from ragworth.formats.contract import LoadedCollection
 from ragworth.html_table import html_table
@@ -74,7 +74,6 @@ def evaluate(
     results: str | Path | None = None,
     model: str | Mapping[str, Any] | None = None,
     answer_again: bool = False,
-    only: str | None = None,
     until: str | None = None,
     limit: int | None = None,
     sample: int | None = None,
@@ -102,7 +101,6 @@ def evaluate(
         the workspace's or the embedded one. Tasks that name their own model keep it. ``"none"`` asks no model at all:
         answers and grades in the data are compared, and passages with an accepted answer count as relevant.
     answer_again: let the model answer, and ignore answers and grades in logs.
-    only: run this stage alone; what it needs must be there.
     until: end after this stage: ``retrieve``, ``annotate``, ``answer``, ``grade``, ``score`` or ``report``.
     limit: only the first so many queries.
     sample: only so many queries, drawn at random by the seed.
@@ -113,7 +111,7 @@ def evaluate(
     page_queries: how many queries the report lists one by one at most; by default 20,000 contexts, but
         1,000 to 5,000 queries.
     """
-    wanted = _select_stages(only, until)
+    wanted = _select_stages(until)
     if every and (limit is not None or sample is not None):
         raise InputError("all queries are wanted, and a limit or a sample is given", remedy="give one of them")
     asked = {"model": model, "answer_again": answer_again, "limit": limit, "sample": sample, "every": every}
@@ -126,7 +124,7 @@ def evaluate(
         material = load_checked_inputs(space, models, limit=limit, sample=sample, every=every, records=records, **goals)
         with workspace_lock(space, wait):
             state = EvaluationState(
-                material, models, StageCache(space.path(space.cache) / STAGES_FOLDER, only), console or SilentConsole()
+                material, models, StageCache(space.path(space.cache) / STAGES_FOLDER), console or SilentConsole()
             )
             state.record_stage("load", "done", notes=list(material.notes), seconds=_elapsed(begun))
             for run in _stage_functions(state, wanted):
@@ -206,14 +204,12 @@ def _elapsed(begun: float) -> float:
     return round(time.monotonic() - begun, 3)
 
 
-def _select_stages(only: str | None, until: str | None) -> tuple[str, ...]:
+def _select_stages(until: str | None) -> tuple[str, ...]:
     """The stages to run."""
-    if only is not None and until is not None:
-        raise InputError("one stage alone is wanted, and a last one is given", remedy="give --only or --until")
-    last = only or until or STAGES[-1]
+    last = until or STAGES[-1]
     if last not in STAGES:
         raise InputError(f"there is no stage {last!r}", expected=format_list(list(STAGES), 9))
-    return (*NEEDS[last], last) if only is not None else STAGES[: STAGES.index(last) + 1]
+    return STAGES[: STAGES.index(last) + 1]
 
 
 def _stage_functions(state: EvaluationState, wanted: Sequence[str]) -> list[Callable[[], object]]:

@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 
 from ragworth import __version__
-from ragworth.errors import FormatError, InputError
+from ragworth.errors import FormatError
 from ragworth.nested_text import parse_json
 from ragworth.parquet import read_parquet
 from ragworth.retrieval.artifact_cache import is_intact, load_or_build
@@ -57,11 +57,10 @@ class StageResult:
 
 
 class StageCache:
-    """A folder of stage results. With ``only``, no other stage than this may run."""
+    """A folder of stage results."""
 
-    def __init__(self, folder: Path, only: str | None = None) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.only = only
 
     def has(self, name: str, key: Mapping[str, Any]) -> bool:
         """Whether there is an undamaged result with this key."""
@@ -86,13 +85,6 @@ class StageCache:
         place = self._place(name, key)
         if (found := _read_stage(place)) is not None:
             return found
-        stage = name.partition(".")[0]
-        if self.only is not None and stage != self.only:
-            raise InputError(
-                f"the results of the stage {name} are missing, out of date or incomplete",
-                expected=f"all results that the stage {self.only} needs",
-                remedy=f"run --only {stage} first, or leave --only out",
-            )
         shutil.rmtree(place, ignore_errors=True)  # if it is there, it can't be read
         made = make()
         if made.lasting:

@@ -16,8 +16,7 @@ from ragworth.graders.contract import Grader
 from ragworth.graders.grading import GradingResult, build_grader, grading_task, run_grading
 from ragworth.graders.human_labels import HumanLabels
 from ragworth.tasks.contract import plan_task
-from ragworth.tasks.options import options_of
-from ragworth.tasks.reliability import ReliabilityCheck, agreement_checks, mass_checks, share_budget
+from ragworth.tasks.reliability import ReliabilityCheck, agreement_checks, mass_checks
 
 KEYS = ["system", "query", "repeat", "aspect"]
 
@@ -27,23 +26,15 @@ def check_grading(
     answers: Sequence[Answer],
     graded: GradingResult,
     job: Job | None,
-    second: Job | None = None,
     labels: HumanLabels | None = None,
 ) -> list[ReliabilityCheck]:
-    """All that can be said of these grades. The other order, and another judge, are asked for it.
+    """All that can be said of these grades. The model is asked again in the other order.
 
     ``labels`` are grades by people (`ragworth.graders.human_labels`).
     """
     found = mass_checks(graded.answers)
     if job is not None and hasattr(grader, "swapped"):
         found += _check_other_order(grader, answers, graded, job)
-    if second is not None:
-        share_budget(job, second)
-        own = {each.name: getattr(grader, each.name) for each in options_of(type(grader))}
-        other = build_grader(grader.kind, second.card, grader.texts.collection, grader.book, grader.folder, own)
-        found += _agreement_of_runs(
-            f"judge {second.card.name}", grader, graded, run_grading(other, answers, second, controlled=False)
-        )
     if grader.kind == "judge":
         alike = {"citations": grader.citations}
         by_words = build_grader("deterministic", None, grader.texts.collection, grader.book, None, alike)
@@ -52,15 +43,13 @@ def check_grading(
 
 
 def plan_grading_and_checks(
-    grader: Grader, answers: Sequence[Answer], job: Job, other: Grader | None, second: Job | None, checked: bool
+    grader: Grader, answers: Sequence[Answer], job: Job, checked: bool
 ) -> list[tuple[str, Forecast]]:
     """What grading would take, and what checking would take on top of it."""
     parts = [("grades", plan_task(*grading_task(grader, answers), job))]
     swapped = _swapped(grader) if checked else None
     if swapped is not None:
         parts.append(("other order", plan_task(*grading_task(swapped, answers, controlled=False), job)))
-    if other is not None and second is not None:
-        parts.append((f"judge {second.card.name}", plan_task(*grading_task(other, answers, controlled=False), second)))
     return parts
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
@@ -27,42 +27,22 @@ DAY = 24 * 60 * 60
 MAX_LISTED = 12
 """Maximum number of files listed in an error."""
 
-LegacyRecord = Callable[[Path], Mapping[str, str]]
-"""Finds files written by versions of ragworth without records: digests by name."""
-
-
 WriteFile = Callable[[IO[bytes]], object]
 """Writes the content of a file, so that a large one needn't fit in memory."""
 
 
-def no_legacy_record(folder: Path) -> Mapping[str, str]:
-    return {}
-
-
 class FileRecord:
-    """The files of a folder that ragworth wrote.
+    """The files of a folder that ragworth wrote. ``remedy`` ends the error about a file in the way."""
 
-    ``earlier`` is called if the folder has no record yet. ``remedy`` ends the error about a file in the way.
-    """
-
-    def __init__(
-        self, folder: str | Path, earlier: LegacyRecord = no_legacy_record, remedy: str = "move it away"
-    ) -> None:
+    def __init__(self, folder: str | Path, remedy: str = "move it away") -> None:
         self.folder = Path(folder)
         self.remedy = remedy
-        file = self.folder / RECORD_NAME
-        self._digests: dict[str, tuple[str, ...]] = (
-            _read_record(file) if file.exists() else {name: (each,) for name, each in earlier(self.folder).items()}
-        )
+        self._digests = _read_record(self.folder / RECORD_NAME)
 
     @property
     def names(self) -> set[str]:
         """Files that ragworth wrote, whether or not they still exist."""
         return set(self._digests)
-
-    def intact(self) -> dict[str, str]:
-        """Digests of the files that are as ragworth wrote them."""
-        return {name: _digest(self.folder / name) for name in sorted(self._digests) if self._is_ours(name)}
 
     def foreign(self, names: Iterable[str]) -> list[str]:
         """Those of ``names`` that exist but weren't written by ragworth."""
@@ -144,7 +124,7 @@ def _digest(path: Path) -> str:
 
 
 def _read_record(path: Path) -> dict[str, tuple[str, ...]]:
-    """Read a record; a damaged one counts as empty, so that nothing is replaced or deleted."""
+    """Read a record; a missing or damaged one counts as empty, so that nothing is replaced or deleted."""
     try:
         record = parse_json(path.read_text(encoding="utf-8"))
         files = record["files"] if record["format"] == FORMAT else {}

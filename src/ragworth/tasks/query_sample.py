@@ -48,7 +48,7 @@ def sample_by_hash(queries: Iterable[str], sample: int, seed: int) -> set[str]:
     return set(sorted(set(queries), key=place)[:sample])
 
 
-def sample_by_query(items: Sequence[T], limit: int | None, sample: int | None, seed: int) -> list[T]:
+def sample_by_query(items: Sequence[T], limit: int | None, sample: int | None, seed: int = 0) -> list[T]:
     """Return the items of the first ``limit`` queries, or of a random ``sample`` of them."""
     kept = set(sample_queries((each.query for each in items), limit, sample, seed))
     return [each for each in items if each.query in kept]

@@ -7,7 +7,6 @@ from ragworth.evaluation.stages.retrieve import run_retrieve
 from ragworth.evaluation.stages.score import run_score
 
 __all__ = [
-    "NEEDS",
     "STAGES",
     "run_annotate",
     "run_answer",
@@ -20,13 +19,3 @@ __all__ = [
 
 STAGES = ("retrieve", "annotate", "answer", "grade", "score", "report")
 """In their order; reading the files comes before all of them."""
-
-NEEDS = {
-    "retrieve": (),
-    "annotate": ("retrieve",),
-    "answer": ("retrieve",),
-    "grade": ("retrieve", "answer"),
-    "score": ("retrieve", "annotate"),
-    "report": STAGES[:-1],
-}
-"""What each stage cannot do without."""

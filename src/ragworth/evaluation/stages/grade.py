@@ -40,8 +40,6 @@ def run_grade(state: EvaluationState, kind: str, task: TaskConfig) -> None:
             "contexts": contexts_key(state.shown),
             "labels": state.material.labels_key,
         }
-        if any(answer.repeat for answer in book.answers):
-            key["answers kept"] = "each"  # older versions kept only what repeats come to together
         task_and_items = grading.grading_task(grader, book.answers)
         made = run_task_stage(state, name, *task_and_items, job, key, more=_single_answers)
     if made is not None:

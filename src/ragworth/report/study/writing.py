@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
 from ragworth.errors import TableError, quote_short
-from ragworth.nested_text import parse_json
 from ragworth.report.charts.drawing import draw_charts
 from ragworth.report.render import render
 from ragworth.report.renderers.html import render_page
@@ -39,7 +36,7 @@ def write_study(findings: Findings, folder: str | Path, *, back: str | Path | No
     _check(figure.name for figure in findings.figures)
     files = _files(findings, "" if back is None else quote(Path(os.path.relpath(back, folder)).as_posix()))
     record = json.dumps(findings.record, ensure_ascii=False, indent=1) + "\n"
-    written = FileRecord(folder, _legacy_files, "move it away, or name another folder: --output DIR")
+    written = FileRecord(folder, "move it away, or name another folder: --output DIR")
     written.refuse_foreign([*files, STUDY])
     for name, data in files.items():
         written.write(name, data)
@@ -70,25 +67,3 @@ def _files(findings: Findings, back: str) -> dict[str, bytes]:
     return made | draw_charts(
         {f"figures/{figure.name}.{ending}": figure.spec for figure in findings.figures for ending in ("svg", "png")}
     )
-
-
-def _legacy_files(folder: Path) -> dict[str, str]:
-    """What a version without records wrote, as it is now: its page, and the tables and figures that it names."""
-    try:
-        said = parse_json((folder / STUDY).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    names = {
-        kind: [str(name) for name in said.get(kind, ()) if NAME.fullmatch(str(name))] if isinstance(said, dict) else []
-        for kind in ("tables", "figures")
-    }
-    if not isinstance(said, dict) or "title" not in said or "sentences" not in said:
-        return {}
-    files = [STUDY, "study.html", "study.md"]
-    files += [f"{name}.{ending}" for name in names["tables"] for ending in ("parquet", "csv")]
-    files += [f"figures/{name}.{ending}" for name in names["figures"] for ending in ("svg", "png")]
-    found = {}
-    for name in files:
-        with suppress(OSError):
-            found[name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
-    return found
