@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from ragworth.calls.budget import JobLimits
+from ragworth.calls.job import Job
 from ragworth.errors import format_count
 from ragworth.stats.agreement import cohen_kappa
 from ragworth.stats.correlation import spearman
@@ -27,6 +29,12 @@ class ReliabilityCheck(NamedTuple):
     n: int
     total: int
     reason: str = ""
+
+
+def share_budget(job: Job | None, second: Job) -> None:
+    """Give a second job what the first one left of its limits."""
+    if job is not None and job.limits != JobLimits():
+        second.limits = job.limits.less(job.tally)
 
 
 def mass_checks(frame: pl.DataFrame) -> list[ReliabilityCheck]:
