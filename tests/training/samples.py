@@ -32,6 +32,19 @@ def mill(number: int) -> Question:
     return Question(question, (name if number % 2 == 0 else year,), passage, f"Mills of the {river}")
 
 
+FERRY = """\
+== the ferry of Lonsk
+1: The ferry of Lonsk was built in 1904 by Ada Brock. It has carried people ever since.
+2: In 1931 the ferry sank. A new one, the work of Emil Kotta, was launched in 1933.
+3: Tickets for the ferry cost 4 crowns, or 3 crowns in winter; the crossing takes nine minutes.
+
+4: Emil Kotta, a builder of barges, was born by the river and never learned to swim.
+? Who built the first ferry of Lonsk? => Ada Brock => 1
+? who built the new ferry => Emil Kotta => 2 !4
+? ferry price in winter => 3 crowns | three crowns => 3
+? How long has the ferry of Lonsk been there? => since 1904 | 1904 => 1 ~2
+? Who is the ferryman? => =>
+"""
 MILLS = [mill(number) for number in range(len(TOWNS))]
 
 

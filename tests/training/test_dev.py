@@ -7,7 +7,6 @@ import json
 import math
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 import pytest
@@ -82,31 +81,6 @@ def test_the_file_has_the_form_of_examples_without_what_is_to_be_avoided(
     assert "about a" in items[0]["messages"][-1][1]
 
 
-@pytest.mark.torch
-def test_in_calibration_sources_and_kinds_count_the_same(files: Path) -> None:
-    from training.reader.calibrate import shown, weights
-
-    output = files / "dev.jsonl"
-    trec = ["--trec", str(files / "graded.jsonl.gz"), "--queries", str(files / "asked.jsonl.gz")]
-    dev.main(["--noveleval", str(files), *trec, "-o", str(output)])
-    with output.open("a") as file:
-        for kind, answer in (
-            ("gold", "x"),
-            ("near miss", NO_RESPONSE_LABEL),
-            ("context without", NO_RESPONSE_LABEL),
-            ("written", "y"),
-        ):
-            row = {"part": "held-out", "pass": 0, "kind": kind, "answer": answer, "messages": [["user", "u"]]}
-            file.write(json.dumps(row) + "\n")
-    some = list(shown(output))
-    assert [one.source for one in some[-3:]] == ["held-out", "held-out", "written"]  # and no contexts
-    found = weights(some)
-    for source in ("NovelEval", "TREC DL 2019", "held-out"):
-        for declines in (False, True):
-            mine = [(one.source, one.declines) == (source, declines) for one in some]
-            assert sum(float(each) for each, is_mine in zip(found, mine, strict=True) if is_mine) == pytest.approx(1)
-
-
 class Sure:
     """Stands in for the embedded model: log-odds of 4 and −4, right three times in four."""
 
@@ -138,18 +112,3 @@ def test_the_temperature_makes_probabilities_mean_what_they_say(
     written = read_safetensors(tmp_path / "reader.safetensors")
     assert written.about == {"rank": "1", "temperature": said.split("temperature ")[1].strip()}
     assert written.arrays["m.up"].tolist() == [[1], [1]]
-
-
-def test_groups_to_choose_by_and_fences(tmp_path: Path) -> None:
-    topic = next(f"mill {n}" for n in range(99) if crc32(f"mill {n}".encode()) % 12 == 1)
-    text = f"== {topic}\n1: Ann built it.\n2: It is old.\n3: Ann owns it.\n? Who built it? => Ann => 1 ~3\n"
-    (tmp_path / "groups.txt").write_text(text, encoding="utf-8")
-    for prompts in dev.PROMPT_SETS:
-        file = tmp_path / f"{prompts}.jsonl"
-        dev.main(["--written", str(tmp_path / "groups.txt"), "--prompts", prompts, "-o", str(file)])
-        rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-        assert [(row["kind"], row["answer"]) for row in rows] == [
-            ("written, answers", "(an answer)"),
-            ("written, other", NO_RESPONSE_LABEL),
-        ]
-        assert all(("<document" in row["messages"][-1][1]) == (prompts == "fenced") for row in rows)

@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 
 import pytest
-from training.reader import recipe, written
+from training.reader import written
 from training.reader.examples import Example
 from training.reader.sources import plain, seen
 from training.reader.texts import holds
 from training.reader.written import Group
 
 from ragworth.tasks.answerability import NO_RESPONSE_LABEL
-from tests.training.samples import as_nq
-
-FERRY = """\
-== the ferry of Lonsk
-1: The ferry of Lonsk was built in 1904 by Ada Brock. It has carried people ever since.
-2: In 1931 the ferry sank. A new one, the work of Emil Kotta, was launched in 1933.
-3: Tickets for the ferry cost 4 crowns, or 3 crowns in winter; the crossing takes nine minutes.
-
-4: Emil Kotta, a builder of barges, was born by the river and never learned to swim.
-? Who built the first ferry of Lonsk? => Ada Brock => 1
-? who built the new ferry => Emil Kotta => 2 !4
-? ferry price in winter => 3 crowns | three crowns => 3
-? How long has the ferry of Lonsk been there? => since 1904 | 1904 => 1 ~2
-? Who is the ferryman? => =>
-"""
-
+from tests.training.samples import FERRY
 
 MARKED = ("answering", "disputed", "seeming")
 
@@ -111,18 +95,6 @@ def test_answers_are_taught_where_they_are_and_only_there(ferry: Group) -> None:
     assert kinds["written"] == 60 * 4
 
 
-def test_now_and_then_passages_are_shown_as_one_page(ferry: Group) -> None:
-    single = [
-        shown(example, ferry)
-        for seed in range(60)
-        for example in written.examples([ferry], seed)
-        if "passage" in example.values
-    ]
-    several = sum(len(passages) > 1 for passages in single) / len(single)
-    assert 0.15 < several < 0.35
-    assert max(map(len, single)) == 3
-
-
 def test_to_choose_by_every_passage_is_shown_with_every_question(ferry: Group) -> None:
     every = list(written.held([ferry]))
     assert len(every) == 5 * 4 - 1  # one is disputed
@@ -140,54 +112,6 @@ def test_groups_to_learn_from_and_to_choose_by_are_apart(ferry: Group) -> None:
     every = [group.topic for group in [*learned, *chosen_by, *judged_by]]
     assert sorted(every) == sorted(group.topic for group in groups)
     assert written.split(groups[::-1]).judged_by == judged_by[::-1]  # whatever else there is, and in whatever order
-
-
-def test_the_recipe_takes_them_along(tmp_path: Path) -> None:
-    names = ("Lonsk", "Kolm", "Lund")  # by their checksums to learn from, to choose by and to judge by
-    paths = []
-    for name in names:
-        paths.append(tmp_path / f"{name}.txt")
-        paths[-1].write_text(FERRY.replace("Lonsk", name), encoding="utf-8")
-    output = tmp_path / "examples.jsonl"
-    nq = as_nq(tmp_path / "nq.jsonl")
-    recipe.main(["--nq", str(nq), "--written", *map(str, paths), "--passes", "2", "-o", str(output)])
-    items = [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
-    of = {name: [item for item in items if f"ferry of {name}" in str(item["messages"])] for name in names}
-    assert {(item["part"], item["pass"]) for item in of["Lonsk"]} == {("train", 0), ("train", 1)}
-    assert {item["part"] for item in of["Kolm"]} == {"held-out"}
-    assert of["Lund"] == []
-
-
-def test_groups_as_files_that_can_be_judged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path, folder = tmp_path / "ferry.txt", tmp_path / "made" / "here"
-    path.write_text(FERRY + FERRY.replace("Lonsk", "Lund"), encoding="utf-8")
-    written.main([str(folder), "--files", str(path)])
-    assert capsys.readouterr().out == "38 pairs of question and passage\n"
-    queries, passages = (
-        [json.loads(line) for line in (folder / name).read_text(encoding="utf-8").splitlines()]
-        for name in ("queries.jsonl", "passages.jsonl")
-    )
-    assert queries[2] == {
-        "_id": "ferry-001-q03",
-        "text": "ferry price in winter",
-        "answers": ["3 crowns", "three crowns"],
-    }
-    assert passages[-1]["_id"] == "ferry-002-4"
-    labels = (folder / "qrels.txt").read_text(encoding="utf-8").splitlines()
-    about = [line for line in labels if line.startswith("ferry-001-q04")]
-    assert about == [f"ferry-001-q04 0 ferry-001-{n} {int(n == 1)}" for n in (1, 3, 4)]  # the second is disputed
-    with pytest.raises(SystemExit):
-        written.main([str(folder), "--files", str(path)])
-    assert "exists; name a new folder" in capsys.readouterr().err
-    path.with_name("wrong.txt").write_text("1: no topic\n", encoding="utf-8")
-    for name, why in (("wrong.txt", "wrong.txt:1: a group begins"), ("none.txt", "No such file")):
-        with pytest.raises(SystemExit):
-            written.main([str(tmp_path / "other"), "--files", str(path.with_name(name))])
-        assert why in capsys.readouterr().err
-        assert not (tmp_path / "other").exists()
-    written.main([str(tmp_path / "apart"), "--files", str(path), "--apart"])
-    assert (tmp_path / "apart" / "queries.jsonl").read_text(encoding="utf-8").count("ferry-002-q") == 5
-    assert "ferry-001" not in (tmp_path / "apart" / "passages.jsonl").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow

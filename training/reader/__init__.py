@@ -1,1 +1,1 @@
-"""The embedded reader: data, training, evaluation."""
+"""The embedded reader: data and training."""

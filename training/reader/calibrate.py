@@ -1,6 +1,6 @@
 """How well the embedded model with an adapter tells passages apart, and the temperature that calibrates it.
 
-    python -m training.reader.calibrate mean.safetensors dev.jsonl examples.jsonl -o reader.safetensors
+    python -m training.reader.calibrate mean.safetensors fenced.jsonl -o reader.safetensors
 
 What counts in the end is the model in 8 bits on a CPU, not the one that was trained. Goes through the passages of other
 sources (``training.reader.dev``) and the held-out single passages of the recipe's file, whichever the files have. The

@@ -24,7 +24,6 @@ from training.reader.examples import DEV, WRITTEN
 from training.reader.sources import lines, plain, seen
 
 NOVELEVAL, TREC = "NovelEval", "TREC DL 2019"
-PROMPT_SETS = ("plain", "fenced")
 EACH = 10
 """Passages of each grade for one of TREC's questions, at most."""
 
@@ -58,18 +57,12 @@ def _pairs(path: Path) -> Iterator[tuple[str, str]]:
 def trec(graded: Path, queries: Path) -> Iterator[Judged]:
     """Passages of grade 3, and those of grade 0 that systems ranked highest."""
     questions = {item["query_id"]: item["query_text"] for item in lines(queries)}
-    for query, passages in _lines(graded):
+    for query, passages in lines(graded):
         best = sorted((item for item in passages if item["paragraph_data"]["rankings"]), key=_rank)
         for grade in (3, 0):
             texts = [item["text"] for item in best if item["paragraph_data"]["judgments"][0]["relevance"] == grade]
             for text in texts[:EACH]:
                 yield Judged(TREC, questions[query], text, grade > 0)
-
-
-def _lines(path: Path) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """Questions by name, each with its passages."""
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        yield from map(json.loads, file)
 
 
 def written_groups(paths: Sequence[Path]) -> Iterator[Judged]:
@@ -93,7 +86,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--queries", type=Path, help="what TREC's questions are")
     parser.add_argument("--avoid", type=Path, nargs="*", default=[], help="files that the reader will be judged by")
     parser.add_argument("--written", type=Path, nargs="*", default=[], help="groups; those to choose by are taken")
-    parser.add_argument("--prompts", choices=PROMPT_SETS, default="plain", help="with or without fences")
     parser.add_argument("-o", "--output", type=Path, required=True)
     given = parser.parse_args(arguments)
     every = [
@@ -109,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             kind = f"{one.source}, {'answers' if one.answers else 'other'}"
             row = {"part": DEV, "pass": 0, "kind": kind, "answer": said}
             values = {"query": one.question, "passage": one.passage}
-            row["messages"] = ragworth.prompt("abstention", given.prompts).render(values).messages
+            row["messages"] = ragworth.prompt("abstention", "fenced").render(values).messages
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
     print(f"{len(every)} passages, {len(kept)} after leaving out what the reader will be judged by")
 

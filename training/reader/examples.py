@@ -7,10 +7,8 @@ from typing import Any, NamedTuple
 TRAIN, HELD_OUT, DEV = "train", "held-out", "dev"
 """Parts of the examples: to learn from, to choose by, and to choose by from other sources."""
 
-
 CONTEXTS = ("context with gold", "context without", "reply")
 """Kinds of examples with several passages."""
-
 
 ALL_PARTS, SOME_PARTS = "all parts", "some parts"
 TABLE, TABLE_WITHOUT = "table", "table without"
@@ -18,10 +16,8 @@ FAQ = "FAQ"
 CONTRADICTED, OTHER_YEAR = "contradicted", "another year"
 """Kinds of the wider recipe: answers spread over passages, tables, FAQs, contradictions and other years."""
 
-
 MADE = ("made question", "made question, no answer", "invented", "invented near miss")
 """Kinds of examples with questions that nobody asked."""
-
 
 WRITTEN = "written"
 """How the kinds begin of examples from passages that were written for the reader."""

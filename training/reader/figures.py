@@ -25,18 +25,9 @@ def ece(p: torch.Tensor, yes: torch.Tensor, bins: int = 10) -> float:
     return total
 
 
-def surprise(odds: torch.Tensor, yes: torch.Tensor, over: float = 1.0) -> float:
-    """Mean surprise at what was to be said, with log-odds divided by a temperature."""
-    return float(torch.nn.functional.softplus(torch.where(yes, -odds, odds) / over).mean())
-
-
-def temperature(odds: torch.Tensor, yes: torch.Tensor, weights: torch.Tensor | None = None) -> float:
-    """What log-odds are divided by so that what was to be said is likeliest: the best of 400 between 0.3 and 5.
-
-    With ``weights``, some count more than others.
-    """
+def temperature(odds: torch.Tensor, yes: torch.Tensor, weights: torch.Tensor) -> float:
+    """What log-odds are divided by so that what was to be said is likeliest: the best of 400 between 0.3 and 5."""
     grid = torch.exp(torch.linspace(math.log(0.3), math.log(5), 400, dtype=torch.float64))
     scaled = odds[None] / grid[:, None]
     loss = torch.nn.functional.softplus(torch.where(yes[None], -scaled, scaled))
-    loss = loss.mean(1) if weights is None else loss @ weights
-    return float(grid[loss.argmin()])
+    return float(grid[(loss @ weights).argmin()])

@@ -1,6 +1,6 @@
 """Several adapters as one, of each a share: what each learned by heart fades, what they share stays.
 
-    python -m training.reader.mix one.safetensors two.safetensors --shares 0.4 0.5 -o reader.safetensors
+    python -m training.reader.mix one.safetensors two.safetensors --shares 0.4 0.5 --rank 24 -o reader.safetensors
 
 Shares that come to less than 1 weaken the sum, which helps: between the base and a trained model lies a better one.
 """
@@ -53,19 +53,16 @@ def _eight_bits(matrix: Doubles, over: int) -> tuple[npt.NDArray[np.int8], Doubl
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Make one adapter of several.")
     parser.add_argument("adapters", type=Path, nargs="+")
-    parser.add_argument("--shares", type=float, nargs="+", help="what each is multiplied by; the mean by default")
-    parser.add_argument("--rank", type=int, help="of the result; that of the first one by default")
+    parser.add_argument("--shares", type=float, nargs="+", required=True, help="what each is multiplied by")
+    parser.add_argument("--rank", type=int, required=True, help="of the result")
     parser.add_argument("-o", "--output", type=Path, required=True)
     given = parser.parse_args(arguments)
-    shares = given.shares or [1 / len(given.adapters)] * len(given.adapters)
-    if len(shares) != len(given.adapters):
-        parser.error(f"{len(given.adapters)} adapters and {len(shares)} shares")
+    if len(given.shares) != len(given.adapters):
+        parser.error(f"{len(given.adapters)} adapters and {len(given.shares)} shares")
     found = [read_safetensors(path) for path in given.adapters]
-    about = {name: value for name, value in found[0].about.items() if name not in ("seed", "fewer", "temperature")}
-    about["shares"] = " ".join(f"{share:g}" for share in shares)
-    if given.rank:
-        about["rank"] = str(given.rank)
-    tensors = mixed([each.arrays for each in found], shares, int(about["rank"]))
+    about = {name: value for name, value in found[0].about.items() if name not in ("seed", "fewer")}
+    about |= {"shares": " ".join(f"{share:g}" for share in given.shares), "rank": str(given.rank)}
+    tensors = mixed([each.arrays for each in found], given.shares, given.rank)
     save_file(tensors, given.output, metadata=about)
 
 

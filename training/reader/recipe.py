@@ -11,8 +11,8 @@ place of its own (that answer: the reader goes by the passage, not by memory), o
 that have the answer or with something vague in the place of it, its nearest neighbours by BM25 and passages about the
 same thing without the answer, pieces of those, and random passages (NO-RESPONSE); contexts of 2 to 5 passages in any
 order, with and without the gold passage. Besides, questions made of sentences of the passages, questions about an
-invented world, and, with ``--written``, groups of passages that were written for it (``written.py``). ``--wider`` adds
-answers spread over passages, tables, FAQs, contradictions, longer contexts and attacks (``wider.py``).
+invented world, and, with ``--written``, groups of passages that were written for it (``written.py``). ``wider.py`` adds
+answers spread over passages, tables, FAQs, contradictions, longer contexts and attacks.
 """
 
 from __future__ import annotations
@@ -40,8 +40,6 @@ from training.reader.wider import Wider
 
 LONGEST = 10
 """Words of an answer; the reader is to be brief."""
-
-
 MADE, INVENTED = 0.5, 0.7
 """Share of the passages that a question is made of; questions about the invented world, by those that people asked."""
 
@@ -214,7 +212,7 @@ def parts(
     held_out: float,
     passes: int,
     seed: int,
-    wider: Wider | None = None,
+    wider: Wider,
 ) -> Iterator[Part]:
     """Examples for each pass, drawn anew from all but the held-out questions; then those of the held-out ones.
 
@@ -224,7 +222,7 @@ def parts(
     learned, kept, _ = written.split(groups)
     names = sorted({question.title for question in questions})
     held = set(random.Random(seed).sample(names, round(len(names) * held_out)))
-    spreads = wider.spreads(held) if wider else []
+    spreads = wider.spreads(held)
     for name, wanted in ((TRAIN, False), (HELD_OUT, True)):
         mine = [question for question in questions if (question.title in held) is wanted]
         for number in range(1 if wanted else passes):
@@ -237,7 +235,7 @@ def parts(
             yield Part(name, number, made(passages, MADE, mixed))
             yield Part(name, number, invented(round(len(mine) * INVENTED), mixed))
             yield Part(name, number, written.held(kept) if wanted else written.examples(learned, mixed))
-            if wider and not wanted:
+            if not wanted:
                 yield Part(name, number, widening.examples(mine, learned, spreads, mixed))
 
 
@@ -247,7 +245,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--musique", type=Path)
     parser.add_argument("--nomiracl", type=Path, help="questions without any relevant passage")
     parser.add_argument("--written", type=Path, nargs="*", default=[], help="groups of passages, as in written/")
-    parser.add_argument("--wider", action="store_true", help="add what wider.py has, and fences to half of all prompts")
     parser.add_argument("--avoid", type=Path, nargs="*", default=[], help="files that the reader will be judged by")
     parser.add_argument("--held-out", type=float, default=0.1, help="share kept for choosing and calibration")
     parser.add_argument("--passes", type=int, default=4, help="times that each question is drawn anew")
@@ -259,13 +256,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     kept = [question for question in questions if not avoided.has(question)]
     groups = [group for path in given.written for group in written.read(path)]
     empty = [avoided.left(each) for each in nomiracl(given.nomiracl)] if given.nomiracl else []
-    wider = Wider(given.musique, avoided) if given.wider else None
+    wider = Wider(given.musique, avoided)
     sets, counts = random.Random(given.seed), Counter[tuple[str, str]]()
     with given.output.open("w", encoding="utf-8") as file:
         for number, part in enumerate(
             parts(kept, empty, groups, held_out=given.held_out, passes=given.passes, seed=given.seed, wider=wider)
         ):
-            learned = wider is not None and part.name == TRAIN
+            learned = part.name == TRAIN
             for example in widening.with_attacks(part.examples, given.seed + number) if learned else part.examples:
                 prompts = "fenced" if learned and sets.random() < widening.FENCED else "plain"
                 counts[part.name, example.kind] += 1

@@ -44,8 +44,8 @@ class Seen(NamedTuple):
         return Unanswered(question.text, passages)
 
 
-def lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The JSON objects of a file, one a line; packed if its name ends in .gz."""
+def lines(path: Path) -> Iterator[Any]:
+    """The JSON values of a file, one a line; packed if its name ends in .gz."""
     opened = gzip.open if path.suffix == ".gz" else open
     with opened(path, "rt", encoding="utf-8") as stream:
         yield from map(json.loads, stream)

@@ -1,9 +1,5 @@
 """Groups of passages written for readers, with questions and which of the passages answers which.
 
-    python -m training.reader.written near-misses --apart
-
-writes them as files that ragworth reads: queries, passages and labels, to try any model on.
-
 What a search finds is mostly about the right thing and still does not say what was asked: the other year's winner, the
 date that was planned, the price of the smaller model. Questions of other collections come with the passage that answers
 them, hardly ever with several that nearly do. The files in ``written/`` have such groups; whatever is asked about is
@@ -23,8 +19,6 @@ group do not answer either. Labels are for single passages: shown together, some
 
 from __future__ import annotations
 
-import argparse
-import json
 import random
 import re
 from collections.abc import Iterator, Sequence
@@ -178,30 +172,6 @@ def held(groups: Sequence[Group]) -> Iterator[Example]:
                     yield Example("abstention", values, NO_RESPONSE_LABEL, OTHER)
 
 
-def write(paths: Sequence[Path], folder: Path, *, apart: bool) -> int:
-    """Queries with their answers, passages, and a label for every pair of a group that is not disputed."""
-    queries, passages, labels = [], [], []
-    for path in paths:
-        groups = read(path)
-        chosen = split(groups).judged_by if apart else groups
-        for place, group in enumerate(groups, 1):
-            if group not in chosen:
-                continue
-            name = f"{path.stem}-{place:03}"
-            passages += [{"_id": f"{name}-{n}", "text": text} for n, text in group.passages.items()]
-            for number, asked in enumerate(group.questions, 1):
-                query = f"{name}-q{number:02}"
-                queries.append({"_id": query, "text": asked.text, "answers": list(asked.answers)})
-                sure = (n for n in group.passages if n not in asked.disputed)
-                labels += [f"{query} 0 {name}-{n} {int(n in asked.answering)}" for n in sure]
-    folder.mkdir(parents=True)
-    for file, rows in (("queries.jsonl", queries), ("passages.jsonl", passages)):
-        lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-        (folder / file).write_text(lines, encoding="utf-8")
-    (folder / "qrels.txt").write_text("".join(f"{label}\n" for label in labels), encoding="utf-8")
-    return len(labels)
-
-
 def _said(asked: Asked, text: str) -> str:
     """The first of the accepted answers that the passage has, as it spells it."""
     return next(found for answer in asked.answers if (found := holds([answer], text)))
@@ -235,21 +205,3 @@ def _several(asked: Asked, shown: list[str], said: str, kind: str, draw: random.
     return Example(
         "reply" if kind == "reply" else "answer", {"query": _query(asked, draw), "passages": passages}, said, kind
     )
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description="Write groups of passages as queries, passages and labels.")
-    parser.add_argument("folder", type=Path, help="new folder to write to")
-    parser.add_argument("--files", type=Path, nargs="+", default=files(), help="all by default")
-    parser.add_argument("--apart", action="store_true", help="only those that no reader learns from")
-    given = parser.parse_args(arguments)
-    if given.folder.exists():
-        parser.error(f"{given.folder} exists; name a new folder")
-    try:
-        print(f"{write(given.files, given.folder, apart=given.apart)} pairs of question and passage")
-    except (OSError, ValueError) as problem:
-        parser.error(str(problem))
-
-
-if __name__ == "__main__":
-    main()

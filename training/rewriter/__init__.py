@@ -1,1 +1,1 @@
-"""Conversations to train and judge query rewriters on, and the experiments with them."""
+"""The embedded rewriter: data and training."""

@@ -1,4 +1,4 @@
-"""A trained adapter, written in the form that ships: 8 bits, and what it was trained on and for."""
+"""The rewriter's recipe: the examples that the shipped adapter names, and the file that training becomes."""
 
 from __future__ import annotations
 
@@ -6,17 +6,20 @@ import json
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 pytest.importorskip("safetensors")
 
 from safetensors.numpy import load_file, save_file
-from training.rewriter import export
+from training.rewriter import examples, export
 
-from ragworth.errors import ModelError
+import ragworth
+from ragworth.llm import embedded
 from ragworth.llm.adapter_folder import ABOUT, CONFIG, WEIGHTS
 from ragworth.llm.local.adapter import Adapter
 from ragworth.llm.local.peft_adapter import PREFIX
+from ragworth.rewriting.training.run import TrainingRun
 
 RANK, ALPHA = 3, 6
 SHAPES = {"layers.0.q": (8, 12), "layers.1.up": (20, 8)}
@@ -55,8 +58,9 @@ def test_the_file_that_ships_adds_the_same_in_8_bits(tmp_path: Path, capsys: pyt
         assert np.linalg.norm(deltas[name] - expected) < 0.02 * np.linalg.norm(expected), name
 
 
-def test_a_folder_that_is_no_adapter_is_refused(tmp_path: Path) -> None:
-    trained(tmp_path / "adapter")
-    (tmp_path / "adapter" / CONFIG).write_text(json.dumps({"peft_type": "IA3"}))
-    with pytest.raises(ModelError, match=r"adapter_config\.json"):
-        export.main([str(tmp_path / "adapter"), str(tmp_path / "out.safetensors")])
+def test_the_shipped_rewriter_learned_from_these_examples(data: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "rewriter"
+    examples.main([str(data / "canard" / "dev.json.gz"), str(folder)])
+    turns = ragworth.load(f"conversations:{folder / 'conversations.jsonl'}").collection
+    run = TrainingRun(turns, tmp_path / "out", "embedded:base", best=pl.read_ndjson(folder / "rewrites.jsonl"))
+    assert run.data_hash == embedded.REWRITER_ADAPTER.about["data"]
