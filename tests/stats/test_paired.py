@@ -12,7 +12,6 @@ from scipy import stats
 
 from ragworth.stats.clustered import FEW_CLUSTERS
 from ragworth.stats.estimate import Estimate, Resampling
-from ragworth.stats.p_limits import unseen_reversal
 from ragworth.stats.paired import (
     NOT_ABOVE_0,
     NOT_SURELY_ABOVE_0,
@@ -312,20 +311,3 @@ def test_holm_equals_statsmodels() -> None:
     other = pytest.importorskip("statsmodels.stats.multitest")
     p = np.random.default_rng(0).random(12) ** 3
     np.testing.assert_allclose(holm(p), other.multipletests(p, method="holm")[1])
-
-
-def test_a_sample_that_may_lack_large_differences_against_its_mean() -> None:
-    # 30 gains of 0.05 on average: losses of 1 in 0.05/1.05 of all queries undo them, and (1/1.05)³⁰ = 0.23 lack any.
-    gains = np.tile([0.04, 0.05, 0.06], 10)
-    found = unseen_reversal(gains, (-1.0, 1.0), 0.05)
-    assert found is not None
-    assert found == pytest.approx((0.0, 1.0, 0.05 / 1.05, 30))
-    assert unseen_reversal(-gains, (-1.0, 1.0), 0.05) == pytest.approx(found)
-    assert unseen_reversal(np.tile(gains, 3), (-1.0, 1.0), 0.05) is None  # (1/1.05)⁹⁰ = 0.01
-    assert unseen_reversal(np.append(gains, -0.3), (-1.0, 1.0), 0.05) is None  # a large loss is there
-    assert unseen_reversal(np.append(gains, 0.3), (-1.0, 1.0), 0.05) is None  # nor are all gains small
-    assert unseen_reversal(gains, (-0.06, 0.06), 0.05) is None  # nothing worse is possible
-    for bounds in (None, (-np.inf, np.inf)):
-        assert unseen_reversal(gains, bounds, 0.05) is None
-    for nothing in (np.zeros(30), np.full(3, np.nan), np.empty(0)):
-        assert unseen_reversal(nothing, (-1.0, 1.0), 0.05) is None

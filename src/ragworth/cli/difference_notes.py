@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from ragworth.comparison import Comparison, is_different, least_holm_p, out_of_reach
+from ragworth.comparison import Comparison, least_holm_p, out_of_reach
 from ragworth.comparison.comparison import DECIDE_MORE
-from ragworth.errors import format_count, format_list
+from ragworth.errors import format_list
 from ragworth.report.render import format_p_value
 from ragworth.stats.p_limits import enough_resamples
 
@@ -25,7 +25,7 @@ def difference_notes(result: Comparison) -> tuple[str, ...]:
         )
     notes += _untested_notes(differences)
     notes += [note for part in result.families if (note := _hopeless_note(part, result))]
-    notes += _opposed_notes(result) + _reversible_notes(result)
+    notes += _opposed_notes(result)
     metrics = differences["metric"].unique(maintain_order=True).to_list()
     if result.family == "metric" and len(metrics) >= MANY_METRICS and bool((differences["p_holm"] < 0.05).any()):
         notes.append(
@@ -75,29 +75,3 @@ def _opposed_notes(result: Comparison) -> list[str]:
         for row in rows
         if (row["metric"], row["baseline"], row["system"]) in result.opposed
     ]
-
-
-def _reversible_notes(result: Comparison) -> list[str]:
-    """Say for each metric if significant differences rest on small ones, although large ones are possible."""
-    parts = result.differences.partition_by("metric", maintain_order=True)
-    return [note for part in parts if (note := _reversible_note(part, result))]
-
-
-def _reversible_note(part: pl.DataFrame, result: Comparison) -> str:
-    rows = part.rows(named=True)
-    found = [
-        (row, result.reversible[pair])
-        for row in rows
-        if (pair := (row["metric"], row["baseline"], row["system"])) in result.reversible
-        and is_different(row, 1 - result.level)
-    ]
-    if not found:
-        return ""
-    (row, one), *others = found
-    units = "conversations" if "conversations" in part.columns else "queries"
-    more = f"; the same holds for {format_count(len(others), 'other difference')}" if others else ""
-    return (
-        f"{row['system']} and {row['baseline']} by {row['metric']}: the largest difference the other way is "
-        f"{one.seen:.2g}, of a possible {one.possible:.2g}; with the latter in 1 of {1 / one.share:.0f} {units}, "
-        f"the means would be equal, and {one.n:,} {units} may include no such one: --test bounded allows for that{more}"
-    )

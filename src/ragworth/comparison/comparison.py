@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 import polars as pl
@@ -12,7 +10,6 @@ from ragworth.comparison.metric_range import direction, is_metric, value_bounds
 from ragworth.comparison.significance import families_of
 from ragworth.errors import InputError, MetricError, format_list
 from ragworth.html_table import html_table
-from ragworth.stats.p_limits import UnseenReversal
 
 Pair = tuple[str, str, str]
 """A comparison: metric, baseline, system."""
@@ -42,7 +39,6 @@ class Comparison(NamedTuple):
     test: the test behind the p-values.
     family: what Holm's correction goes over: metric or all.
     opposed: (metric, baseline, system) for which a test of signs or ranks points the other way than the mean.
-    reversible: the same of differences that large unseen ones could undo, unless the test allows for these.
     """
 
     differences: pl.DataFrame
@@ -53,7 +49,6 @@ class Comparison(NamedTuple):
     seed: int
     family: Literal["metric", "all"] = "metric"
     opposed: frozenset[Pair] = frozenset()
-    reversible: Mapping[Pair, UnseenReversal] = MappingProxyType({})
 
     @property
     def families(self) -> list[pl.DataFrame]:
