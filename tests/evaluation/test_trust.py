@@ -406,9 +406,7 @@ def test_files_in_the_way_are_found_before_models_are_asked(tmp_path: Path, mode
 
 
 @pytest.mark.slow
-def test_files_beside_results_survive_and_a_changed_one_is_not_replaced(
-    tmp_path: Path, models: Models, undrawn: list[object]
-) -> None:
+def test_files_beside_results_survive(tmp_path: Path, models: Models, undrawn: list[object]) -> None:
     folder = workspace(tmp_path / "w")
     results = folder / "results"
     evaluate(folder)
@@ -421,9 +419,6 @@ def test_files_beside_results_survive_and_a_changed_one_is_not_replaced(
     evaluate(folder)
     assert not (results / "said" / "judge.parquet").exists()
     assert [(results / name).read_text() for name in ("said/mine.parquet", "notes.txt")] == ["mine", "mine"]
-    (results / "report.html").write_text("with remarks of mine")
-    assert "report.html" in refused(folder)
-    assert (results / "report.html").read_text() == "with remarks of mine"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes mean nothing here")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
 from pathlib import Path
 
 import pytest
 
 from ragworth.errors import InputError
-from ragworth.storage.file_record import DAY, RECORD_NAME, FileRecord
+from ragworth.storage.file_record import RECORD_NAME, FileRecord
 
 
 def test_what_was_written_is_replaced_and_deleted(tmp_path: Path) -> None:
@@ -26,31 +24,17 @@ def test_what_was_written_is_replaced_and_deleted(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "out").rglob("*")) == [RECORD_NAME, "b.txt", "said"]
 
 
-def test_what_somebody_else_wrote_or_changed_stays(tmp_path: Path) -> None:
+def test_what_somebody_else_wrote_stays(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("mine")
     record = FileRecord(tmp_path, remedy="move it")
     with pytest.raises(InputError, match=r"1 file in the way: ragworth did not write it.*\n  a\.txt\n  to do: move it"):
         record.write("a.txt", b"ours")
     record.write("b.txt", b"ours")
     record.finish()
-    (tmp_path / "b.txt").write_text("changed")
-    with pytest.raises(InputError, match="changed since"):
-        FileRecord(tmp_path).write("b.txt", b"again")
-    FileRecord(tmp_path).remove(["a.txt", "b.txt", "c.txt"])
-    assert ((tmp_path / "a.txt").read_text(), (tmp_path / "b.txt").read_text()) == ("mine", "changed")
+    FileRecord(tmp_path).remove(["a.txt", "c.txt"])
+    assert (tmp_path / "a.txt").read_text() == "mine"
     record.write("a.txt", b"ours", adopt=True)
     assert (tmp_path / "a.txt").read_text() == "ours"
-
-
-def test_a_process_killed_between_record_and_file_leaves_both_versions_ours(tmp_path: Path) -> None:
-    record = FileRecord(tmp_path)
-    record.write("a.txt", b"old")
-    record.finish()
-    half = FileRecord(tmp_path)
-    half._digests["a.txt"] = (*half._digests["a.txt"], "0" * 64)
-    half.save()  # the new digest is noted, and the file is still the old one
-    FileRecord(tmp_path).write("a.txt", b"new")
-    assert (tmp_path / "a.txt").read_text() == "new"
 
 
 @pytest.mark.parametrize("link", ["a.txt", "sub"])
@@ -85,24 +69,11 @@ def test_a_folder_that_leads_outside_is_not_written_to(tmp_path: Path, link: str
 
 @pytest.mark.parametrize(
     "text",
-    ["", "[]", '{"files": {"a.txt": ["x"]}}', '{"format": 1, "files": {"../a.txt": ["x"], "/a": ["x"], "b": 7}}'],
+    ["", "[]", "7", '{"files": 1}', '["../a.txt", "/a", 7]'],
 )
 def test_a_record_that_cannot_be_right_says_nothing(tmp_path: Path, text: str) -> None:
     (tmp_path / RECORD_NAME).write_text(text)
     (tmp_path / "a.txt").write_text("mine")
     record = FileRecord(tmp_path)
-    assert record.names == set()
-    assert record.foreign(["a.txt"]) == ["a.txt"]
-
-
-def test_what_was_left_half_written_goes_after_a_day(tmp_path: Path) -> None:
-    old, young, other = (tmp_path / name for name in (".a.txt.0123abcd.part", ".a.txt.0123abce.part", ".mine.part"))
-    for path in (old, young, other):
-        path.write_text("half")
-    for path in (old, other):
-        os.utime(path, (path.stat().st_mtime - 2 * DAY,) * 2)
-    record = FileRecord(tmp_path)
-    record.write("a.txt", b"whole")
-    record.finish()
-    assert [path.exists() for path in (old, young, other)] == [False, True, True]
-    assert set(json.loads((tmp_path / RECORD_NAME).read_text())["files"]) == {"a.txt"}
+    with pytest.raises(InputError, match="in the way"):
+        record.refuse_foreign(["a.txt"])

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from ragworth.errors import ModelError
-from ragworth.storage.private import private_folder
+from ragworth.errors import FormatError, ModelError
+from ragworth.storage.output import write_output
 from ragworth.storage.user_folder import cache_folder
 
 IDENTITY_SUFFIXES = (".safetensors", ".json", ".jinja", ".model", ".txt", ".gguf")
@@ -66,9 +65,6 @@ def sha256(path: Path) -> str:
             return str(kept["sha256"])
     with path.open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
-    with suppress(OSError):  # a cache that can't be written to only costs time
-        private_folder(memory.parent)
-        with tempfile.NamedTemporaryFile("w", dir=memory.parent, delete=False) as new:
-            json.dump({"of": key, "sha256": found}, new)
-        Path(new.name).replace(memory)
+    with suppress(OSError, FormatError):  # a cache that can't be written to only costs time
+        write_output(memory, json.dumps({"of": key, "sha256": found}).encode())
     return found

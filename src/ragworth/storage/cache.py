@@ -1,7 +1,7 @@
 """Cache folders of a workspace. ragworth deletes old entries in them, so they contain nothing else.
 
 A cache is marked by a ``CACHEDIR.TAG``, which backup programs also recognize. A non-empty folder without one isn't a
-cache, unless an earlier version of ragworth created it.
+cache.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ TAG = "CACHEDIR.TAG"
 TAG_TEXT = """Signature: 8a477f597d28d172789f06886806bc55
 # This folder is a cache of ragworth. It may be deleted at any time.
 """
-LEGACY_NAMES = ("evaluating.lock", "stages")
-"""Contents of caches from versions without a tag."""
 
 
 def check_cache(folder: Path) -> None:
@@ -46,4 +44,4 @@ def mark_cache(folder: Path) -> None:
 def _is_cache(folder: Path) -> bool:
     if (folder / "ragworth.toml").exists():
         return False
-    return (folder / TAG).is_file() or any((folder / name).exists() for name in LEGACY_NAMES)
+    return (folder / TAG).is_file()
