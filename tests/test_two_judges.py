@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from scipy import stats
 
 from ragworth import Contexts, Judgments, score
@@ -20,6 +23,7 @@ from ragworth.two_judges import (
     estimate_warnings,
     metrics_reading,
 )
+from ragworth.two_judges.strata import check_corrections, check_random_share
 
 N, K = 60, 3
 SYSTEMS = ("first", "second")
@@ -308,3 +312,60 @@ def test_which_metrics_read_what() -> None:
     assert metrics_reading(names, ["abstention"]) == ["UDCG@3", "Distraction@3"]
     assert metrics_reading(names, ["relevance", "downstream"]) == ["UDCG@3", "nDCG@3", "Distraction@3", "eRAG@3"]
     assert metrics_reading(names, ["rating"]) == []
+
+
+def labelled(folder: Path, strata: list[str], name: str = "labels.csv", column: str = "stratum") -> Path:
+    """A file of grades, each with how its item was selected."""
+    rows = [f"a,q{number},correct,1,{stratum}" for number, stratum in enumerate(strata)]
+    path = folder / name
+    path.write_text("\n".join([f"system,query,aspect,value,{column}", *rows, ""]))
+    return path
+
+
+CHECKS = {
+    check_random_share: ({"random", "random+disputed"}, "of a random share"),
+    check_corrections: ({"disputed", "random+disputed"}, "drawn for disagreement"),
+}
+
+
+@pytest.mark.parametrize("check", CHECKS)
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    strata=st.lists(
+        st.sampled_from(["random", "disputed", "random+disputed", "chosen", "", "Random", "random disputed"]),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_labels_pass_only_if_all_were_drawn_as_they_must_be(
+    tmp_path: Path, check: Callable[[Path], None], strata: list[str]
+) -> None:
+    allowed, drawn = CHECKS[check]
+    path, others = labelled(tmp_path, strata), sum(stratum not in allowed for stratum in strata)
+    if not others:
+        check(path)
+        return
+    rows, verb = ("1 row", "is") if others == 1 else (f"{others} rows", "are")
+    with pytest.raises(InputError, match=rf"labels\.csv: {rows} of {len(strata)} {verb} not {drawn}"):
+        check(path)
+
+
+def test_a_sample_picked_by_its_labels_is_refused_and_a_random_one_is_not(tmp_path: Path) -> None:
+    """Two random items, one of which is disputed too, and two that were picked because judges disagree on them."""
+    random, chosen = ["random", "random+disputed"], ["disputed", "disputed"]
+    check_random_share(labelled(tmp_path, random))
+    with pytest.raises(InputError, match=r"(?s)2 rows of 4 are not of a random share.*estimate-….csv"):
+        check_random_share(labelled(tmp_path, random + chosen))
+    check_corrections(labelled(tmp_path, [*chosen, "random+disputed"]))
+    with pytest.raises(InputError, match=r"(?s)1 row of 4 is not drawn for disagreement.*corrections-….csv"):
+        check_corrections(labelled(tmp_path, random + chosen))
+
+
+def test_labels_that_do_not_say_how_they_were_selected(tmp_path: Path) -> None:
+    """A sample of one's own needs no such column; corrections do. The reader reports a missing file."""
+    for path in (labelled(tmp_path, ["random"], column="note"), labelled(tmp_path, ["random"], "labels.jsonl")):
+        check_random_share(path)
+        with pytest.raises(InputError, match="nothing says how these labels were selected"):
+            check_corrections(path)
+    for check in CHECKS:
+        check(tmp_path / "missing.csv")
