@@ -422,15 +422,6 @@ def test_bertscore_needs_references(monkeypatch: pytest.MonkeyPatch, references:
     assert scorer.calls == []
 
 
-def test_utility_over_less_than_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a baseline a similarity may be below 0; a gain over that would have the wrong sign."""
-    pretend(monkeypatch, {("w", A): 0.5, ("z", A): -0.25})
-    graded = ragworth.grade("utility", table(("x", "q1", 0, "w"), ("(none)", "q1", 0, "z")), TEXTS, baseline="0.8")
-    assert values(graded) == [("x", "q1", None, "zero-shot-worthless")]
-    with pytest.raises(InputError, match="a baseline is for bertscore"):
-        ragworth.grade("utility", table(("(none)", "q1", 0, "z")), TEXTS, similarity="f1", baseline="0.8")
-
-
 def test_utility_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     pretend(
         monkeypatch, {("w0", A): 0.6, ("w1", A): 0.5, ("z0", A): 0.4, ("z1", A): 0.5, ("w0", C): 0.3, ("z", C): 0.6}

@@ -117,9 +117,9 @@ def test_recall_counts_words_that_only_the_answer_has() -> None:
 def test_the_report_of_aragog(aragog: Evaluation) -> None:
     html = check_report(aragog)
     assert "Which metric predicts the answers" in html
-    assert "(27)" not in html  # more groups than letters: places are named
+    assert "(27)" not in html  # more groups than letters
     assert aragog.page is not None
-    assert not aragog.page.overview.ranking.groups.lettered
+    assert aragog.page.overview.ranking.groups.best
 
 
 def test_the_finding(aragog: Evaluation) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import os
 import sys
-from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -14,9 +12,7 @@ from typing import Any
 
 import pytest
 
-import ragworth
-from ragworth.errors import FormatError, InputError, MissingExtraError, ModelError
-from ragworth.graders.grading import GradingResult
+from ragworth.errors import InputError, MissingExtraError, ModelError
 from ragworth.text_match import bertscore, token_encoder
 from ragworth.text_match.bertscore import BERTScore, BERTScoreBest, BERTScorePair
 from tests.text_match import tiny_encoders
@@ -67,13 +63,12 @@ def loaded(folder: Path) -> tuple[Any, Any]:
     return AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
 
 
-def direct(folder: Path, layer: int, candidate: str, reference: str, idf: Sequence[str] = ()) -> tuple[float, float]:
+def direct(folder: Path, layer: int, candidate: str, reference: str) -> tuple[float, float]:
     """Precision and recall from the definition: one text at a time, all layers, a loop over tokens."""
     import torch
 
     tokenizer, model = loaded(folder)
     ends = {tokenizer.cls_token_id, tokenizer.sep_token_id}
-    seen = Counter(token for text in idf for token in set(tokenizer.encode(text)))
 
     def read(text: str) -> tuple[list[int], list[Any]]:
         ids = tokenizer.encode(text, truncation=True, max_length=tiny_encoders.LIMIT)
@@ -82,7 +77,7 @@ def direct(folder: Path, layer: int, candidate: str, reference: str, idf: Sequen
         return ids, list(states.double())
 
     def weight(token: int) -> float:
-        return math.log((len(idf) + 1) / (seen[token] + 1)) if idf else float(token not in ends)
+        return float(token not in ends)
 
     def mean(ids: list[int], mine: list[Any], theirs: list[Any]) -> float:
         best = [max(float(x @ y / (x.norm() * y.norm())) for y in theirs) for x in mine]
@@ -173,66 +168,6 @@ def test_an_empty_text_has_no_score_and_says_so(scorer: BERTScore, nothing: str)
     assert scorer.score([], []) == []
 
 
-def test_idf_counts_in_the_references(tiny: Path) -> None:
-    references = ["the cat sat", "the dog ran", "the cat ran away"]
-    candidates = ["a cat ran", "the the dog", "under the moon"]
-    found = BERTScore(str(tiny), layer=2, idf=True).score(candidates, references)
-    for candidate, reference, (p, r, _) in zip(candidates, references, numbers(found), strict=True):
-        assert (p, r) == pytest.approx(direct(tiny, 2, candidate, reference, idf=references), abs=CLOSE)
-
-
-def test_idf_from_a_corpus_does_not_depend_on_what_else_is_scored(tiny: Path) -> None:
-    corpus = ["the cat", "the dog", "a river", "moon over the river"]
-    weighted = BERTScore(str(tiny), layer=2, idf=corpus)
-    (alone,) = weighted.score(["the cat sat"], ["the cats ran"])
-    same(weighted.score(["the cat sat", "moon"], ["the cats ran", "the moon"])[:1], [alone])
-    assert numbers([alone])[0][:2] == pytest.approx(direct(tiny, 2, "the cat sat", "the cats ran", corpus), abs=CLOSE)
-
-
-def test_no_score_where_idf_leaves_no_weight(tiny: Path) -> None:
-    # A single reference has all its tokens in every reference.
-    (pair,) = BERTScore(str(tiny), layer=2, idf=True).score(["the cat"], ["the cat sat"])
-    assert (pair.status, pair.f1) == ("no-weight", None)
-
-
-def test_rescaling(tiny: Path, scorer: BERTScore, tmp_path: Path) -> None:
-    file = tmp_path / "tiny.tsv"
-    file.write_text("LAYER,P,R,F\n0,0.1,0.1,0.1\n1,0.2,0.2,0.2\n2,0.25,0.5,0.4\n")
-    left, right = crossed(TEXTS)
-    plain = numbers(scorer.score(left, right))
-    for given, base in ((0.5, (0.5,) * 3), ((0.1, 0.2, 0.3), (0.1, 0.2, 0.3)), (str(file), (0.25, 0.5, 0.4))):
-        scaled = numbers(BERTScore(str(tiny), layer=2, baseline=given).score(left, right))
-        for before, after in zip(plain, scaled, strict=True):
-            wanted = [(value - low) / (1 - low) for value, low in zip(before, base, strict=True)]
-            assert after == pytest.approx(wanted, abs=CLOSE)
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        ("LAYER,P,R,F\n0,0.1,0.1,0.1\n", "it has no layer 2"),
-        ("P,R,F\n0.1,0.1,0.1\n", "not baselines"),
-        ("", "not baselines"),
-        ("LAYER,P,R,F\n2,x,0.1,0.1\n", "not four numbers"),
-        ("LAYER,P,R,F\n2,0.1\n", "the baseline is 0.1"),
-    ],
-)
-def test_bad_files_of_baselines_are_refused(content: str, said: str, tiny: Path, tmp_path: Path) -> None:
-    file = tmp_path / "bad.tsv"
-    file.write_text(content)
-    with pytest.raises(InputError, match=said) as caught:
-        BERTScore(str(tiny), layer=2, baseline=file)
-    assert caught.value.file == str(file)
-
-
-@pytest.mark.parametrize("baseline", [1.0, float("nan"), (0.1, 0.2)])
-def test_impossible_baselines_are_refused(baseline: Any, tiny: Path) -> None:
-    with pytest.raises(InputError, match="the baseline is"):
-        BERTScore(str(tiny), layer=2, baseline=baseline)
-    with pytest.raises(FormatError, match="cannot be read"):
-        BERTScore(str(tiny), layer=2, baseline="none.tsv")
-
-
 def test_the_best_reference(scorer: BERTScore) -> None:
     found = scorer.best(
         ["the cat sat", "the cat sat", "", "a dog", "the cat"],
@@ -267,22 +202,18 @@ def test_the_limit_is_the_models_where_the_tokenizer_has_none(tmp_path: Path) ->
 def test_identity_names_all_that_decides_a_score(tiny: Path, tmp_path: Path) -> None:
     named = tmp_path / "bert-large-uncased"
     tiny_encoders.bert(named, layers=19)
-    # The setting of the paper: the layer that is known to be best, no idf, not rescaled.
+    # The setting of the paper: the layer that is known to be best.
     plain = BERTScore(str(named))
     assert plain.encoder.layer == 18
     revision = plain.encoder.revision
-    assert plain.identity == f"bertscore:bert-large-uncased@{revision} layer=18 idf=none baseline=none"
+    assert plain.identity == f"bertscore:bert-large-uncased@{revision} layer=18"
     same_again = BERTScore(str(named), batch=3).identity
     others = [
         BERTScore(str(named), layer=17),
-        BERTScore(str(named), idf=True),
-        BERTScore(str(named), idf=["the cat"]),
-        BERTScore(str(named), idf=["the dog"]),
-        BERTScore(str(named), baseline=0.5),
         BERTScore(str(tiny), layer=2),
     ]
     assert same_again == plain.identity
-    assert len({plain.identity, *(other.identity for other in others)}) == 7
+    assert len({plain.identity, *(other.identity for other in others)}) == 3
 
 
 def test_an_unknown_layer_must_be_named(tiny: Path) -> None:
@@ -320,7 +251,7 @@ def test_without_the_extra(package: str, monkeypatch: pytest.MonkeyPatch) -> Non
         BERTScore()
 
 
-def test_what_is_no_list_of_texts_is_refused(scorer: BERTScore, tiny: Path) -> None:
+def test_what_is_no_list_of_texts_is_refused(scorer: BERTScore) -> None:
     with pytest.raises(InputError, match="candidates is one text"):
         scorer.score("the cat", ["the cat"])
     with pytest.raises(InputError, match="references contains 'None', which is not a text"):
@@ -331,16 +262,11 @@ def test_what_is_no_list_of_texts_is_refused(scorer: BERTScore, tiny: Path) -> N
         scorer.best(["the cat"], [["a"], ["b"]])
     with pytest.raises(InputError, match="references is one text"):
         scorer.best(["the cat"], ["the cat"])
-    with pytest.raises(InputError, match="idf is the text"):
-        BERTScore(str(tiny), layer=2, idf="the cat")
 
 
-@pytest.mark.parametrize("idf", [False, True])
 @pytest.mark.parametrize("kind", ["bert", "roberta"])
 @pytest.mark.filterwarnings("ignore")
-def test_equal_to_the_package_of_the_authors(
-    kind: str, idf: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_equal_to_the_package_of_the_authors(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(os.environ, "MPLBACKEND", "agg")
     import bert_score
 
@@ -350,37 +276,7 @@ def test_equal_to_the_package_of_the_authors(
         # With transformers 5 the package no longer puts a blank before RoBERTa's first word, so its tokenizer must.
         folder = tiny_encoders.roberta(tmp_path, add_prefix_space=True, model_max_length=24)
     left, right = crossed([*TEXTS, LONG])
-    wanted = bert_score.score(left, right, model_type=str(folder), num_layers=2, idf=idf, device="cpu", nthreads=0)
-    found = numbers(BERTScore(str(folder), layer=2, idf=idf).score(left, right))
+    wanted = bert_score.score(left, right, model_type=str(folder), num_layers=2, device="cpu", nthreads=0)
+    found = numbers(BERTScore(str(folder), layer=2).score(left, right))
     for place in range(3):
         assert [row[place] for row in found] == pytest.approx(wanted[place].tolist(), abs=CLOSE)
-
-
-def test_graders_rescale(tiny: Path, tmp_path: Path) -> None:
-    texts = ragworth.Collection.of(
-        passages={"passage": ["p"], "text": ["the old cat sat"]},
-        answers={"query": ["q"], "text": ["the cat"]},
-        relevance={"q": {"p": 1}},
-    )
-    rows = [{"system": "x", "query": "q", "text": "a dog ran"}, {"system": "(none)", "query": "q", "text": "the moon"}]
-
-    def grade(kind: str, **more: Any) -> GradingResult:
-        return ragworth.grade(kind, rows, texts, encoder=str(tiny), layer=2, **more)
-
-    plain = grade("bertscore").frame["value"][0]
-    file = tmp_path / "baseline.tsv"
-    file.write_text("LAYER,P,R,F\n1,0,0,0\n2,0.1,0.1,0.25\n")
-    for given, low in (("-0.5", -0.5), (str(file), 0.25)):
-        found = grade("bertscore", baseline=given)
-        assert found.frame["value"][0] == pytest.approx((plain - low) / (1 - low), abs=CLOSE)
-        assert f"/{low:g}" in found.frame["source"][0]
-    assert "baseline=none" in grade("bertscore").frame["source"][0]
-    with_, without = (grade("utility").frame[name][0] for name in ("p", "p_without"))
-    rescaled = grade("utility", baseline="-0.5").frame.row(0, named=True)
-    assert (rescaled["p"], rescaled["p_without"]) == pytest.approx(
-        ((with_ + 0.5) / 1.5, (without + 0.5) / 1.5), abs=CLOSE
-    )
-    with pytest.raises(InputError, match="the baseline is"):
-        grade("bertscore", baseline="1")
-    with pytest.raises(FormatError, match="cannot be read"):
-        grade("bertscore", baseline=str(tmp_path / "absent.tsv"))

@@ -30,8 +30,6 @@ class BERTScoreGrader(Grader):
 
     encoder: str = encoders.encoder_option()
     layer: int = option(-1, "which layer's vectors; -1 for the one known to be best", low=-1)
-    idf: bool = option(False, "weigh tokens by how rare they are among the references")
-    baseline: str = encoders.baseline_option()
     device: str = option("", "where the encoder runs: cpu, cuda, …; by default a GPU if there is one")
     download: bool = option(False, "get the encoder from the Hugging Face hub if it is not on this machine")
     references: str = option("answers", "what answers are compared with", choices=("answers", "relevant"))
@@ -47,22 +45,9 @@ class BERTScoreGrader(Grader):
         return encoders.build_bertscore_similarity(
             self.encoder,
             layer=self.layer,
-            corpus=self._corpus(),
-            baseline=self.baseline,
             device=self.device,
             download=self.download,
         )
-
-    def _corpus(self) -> list[str] | None:
-        """All references that there are, for idf."""
-        if not self.idf:
-            return None
-        queries = self.texts.collection.queries["query"].to_list()
-        found: dict[str, None] = {}
-        for query in queries or list(dict.fromkeys(each.query for each in self.book.answers)):
-            with suppress(NoValue):
-                found |= dict.fromkeys(self._references(query))
-        return list(found)
 
     def check(self) -> None:
         if self.references == "relevant" and self.texts.collection.relevance is None:

@@ -6,7 +6,7 @@ Face hub, or a folder.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ragworth.errors import InputError
@@ -34,23 +34,8 @@ def encoder_option() -> str:
     return option(EMBEDDED, f"encoder of BERTScore: {words}")
 
 
-def baseline_option() -> str:
-    """The option of graders that rescale BERTScore."""
-    return option(
-        "",
-        "score of unrelated texts, which becomes 0 while 1 stays 1: a number, or a file of bert-score "
-        "(LAYER,P,R,F); by default scores aren't rescaled",
-    )
-
-
-def build_bertscore_similarity(
-    encoder: str, *, layer: int, corpus: Sequence[str] | None, baseline: str, device: str, download: bool
-) -> BERTScoreSimilarity:
-    """BERTScore with an encoder; ``layer`` −1 uses the one known to be best.
-
-    ``corpus``: texts in which tokens are counted for idf, so that a score doesn't depend on what else is scored.
-    ``baseline``: a number as text, a file, or empty.
-    """
+def build_bertscore_similarity(encoder: str, *, layer: int, device: str, download: bool) -> BERTScoreSimilarity:
+    """BERTScore with an encoder; ``layer`` −1 uses the one known to be best."""
     from ragworth.text_match.bertscore import BERTScore
     from ragworth.text_match.token_encoder import TokenEncoder
 
@@ -67,13 +52,4 @@ def build_bertscore_similarity(
         if encoder in TOKEN_ENCODERS
         else TokenEncoder(encoder, layer=known, device=device or None, download=download)
     )
-    idf: Sequence[str] | bool = corpus if corpus is not None else False
-    return BERTScoreSimilarity(BERTScore(opened, idf=idf, baseline=_number_or_text(baseline) if baseline else None))
-
-
-def _number_or_text(text: str) -> float | str:
-    """Parse a number, or return the text, which then names a file."""
-    try:
-        return float(text)
-    except ValueError:
-        return text
+    return BERTScoreSimilarity(BERTScore(opened))

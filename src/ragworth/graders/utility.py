@@ -45,15 +45,13 @@ class UtilityGrader(Grader):
 
     An answer is compared with the zero-shot answer of the same repeat, or with the only one if zero-shot answers were
     written once. The outcome is the mean over repeats; a repeat that lacks either answer doesn't count in ``repeats``.
-    There is no value if no passage is relevant, if there is no zero-shot answer, or if that one has P = 0 (or less,
-    with a baseline). ``p`` and ``p_without`` are the two similarities, averaged over repeats. Zero-shot answers have no
-    outcome of their own.
+    There is no value if no passage is relevant, if there is no zero-shot answer, or if that one has P = 0. ``p`` and
+    ``p_without`` are the two similarities, averaged over repeats. Zero-shot answers have no outcome of their own.
     """
 
     similarity: str = option("bertscore", "how similarity is measured", choices=("bertscore", "rouge-l", "f1"))
     encoder: str = encoders.encoder_option()
     layer: int = option(-1, "which layer's vectors; -1 for the one known to be best", low=-1)
-    baseline: str = encoders.baseline_option()
     device: str = option("", "where the encoder runs: cpu, cuda, …; by default a GPU if there is one")
     download: bool = option(False, "get the encoder from the Hugging Face hub if it is not on this machine")
     level: float = option(1.0, "lowest relevance that counts as relevant")
@@ -79,8 +77,6 @@ class UtilityGrader(Grader):
         return encoders.build_bertscore_similarity(
             self.encoder,
             layer=self.layer,
-            corpus=None,
-            baseline=self.baseline,
             device=self.device,
             download=self.download,
         )
@@ -94,8 +90,6 @@ class UtilityGrader(Grader):
                 expected="answers without any context, to compare with",
                 remedy="ragworth answer --without makes them; or name their system (without=NAME)",
             )
-        if self.baseline and self.similarity != "bertscore":
-            raise InputError(f"a baseline is for bertscore; the similarity is {self.similarity}")
         _ = self.scorer
 
     def graded(self, answer: Answer) -> bool:

@@ -15,24 +15,20 @@ Differences from that package, by **Choice**:
 
 from __future__ import annotations
 
-import hashlib
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from ragworth.errors import InputError, ModelError, quote_short
 from ragworth.tables import OK
-from ragworth.text_match.bertscore_baselines import Baseline, read_baseline
 from ragworth.text_match.token_encoder import EncodedText, Floats, TokenEncoder, TokenVectors
 
 EMPTY_CANDIDATE, EMPTY_REFERENCE = "empty-candidate", "empty-reference"
 NO_WEIGHT = "no-weight"
-"""Status of a pair in which idf leaves all tokens of a text without weight."""
+"""Status of a pair in which a text has only tokens that begin or end texts."""
 NO_REFERENCE = "no-reference"
 
 MAX_VECTOR_BYTES = 1 << 30
@@ -90,10 +86,6 @@ class BERTScore:
     encoder: a name in the local cache of the Hugging Face hub, a folder, or an open encoder, to which ``layer``,
         ``device``, ``batch``, ``revision`` and ``download`` don't apply.
     layer: layer to compare; None uses the one known to be best (18 for bert-large-uncased).
-    idf: weight tokens by rarity: True counts them in the references of each call, including repeats; a list of texts
-        counts in those, so that a score doesn't depend on what else is scored.
-    baseline: score of unrelated texts, which becomes 0 while 1 stays 1: a number, three (precision, recall, F1),
-        or a file of ``bert-score`` (``LAYER,P,R,F``). None doesn't rescale; no file comes with this package.
     device, batch, revision, download: see :class:`~ragworth.text_match.token_encoder.TokenEncoder`.
     """
 
@@ -102,37 +94,21 @@ class BERTScore:
         encoder: str | TokenVectors = "bert-large-uncased",
         *,
         layer: int | None = None,
-        idf: bool | Sequence[str] = False,
-        baseline: float | Sequence[float] | str | Path | None = None,
         device: str | None = None,
         batch: int = 64,
         revision: str = "main",
         download: bool = False,
     ) -> None:
-        if isinstance(idf, str):
-            raise InputError(f"idf is the text {quote_short(idf)}", expected="True, False or a list of texts")
         self.encoder: TokenVectors = (
             TokenEncoder(encoder, layer=layer, device=device, batch=batch, revision=revision, download=download)
             if isinstance(encoder, str)
             else encoder
         )
-        self.baseline: Baseline | None = None if baseline is None else read_baseline(baseline, self.encoder.layer)
-        self._corpus = None if isinstance(idf, bool) else _check_texts(idf, "idf")
-        self._idf = idf if isinstance(idf, bool) else True
-        self._corpus_weights: dict[int, float] | None = None
 
     @property
     def identity(self) -> str:
         """Everything that determines a score, in one line, to be stored with it."""
-        idf = "none"
-        if self._corpus is not None:
-            text = "\0".join(sorted(self._corpus))
-            idf = f"corpus {hashlib.sha256(text.encode()).hexdigest()[:16]}"
-        elif self._idf:
-            idf = "references"
-        rescaled = "none" if self.baseline is None else "/".join(f"{value:g}" for value in self.baseline)
-        encoder = self.encoder
-        return f"bertscore:{encoder.name}@{encoder.revision} layer={encoder.layer} idf={idf} baseline={rescaled}"
+        return f"bertscore:{self.encoder.name}@{self.encoder.revision} layer={self.encoder.layer}"
 
     def score(self, candidates: Sequence[str], references: Sequence[str]) -> list[BERTScorePair]:
         """Score each candidate against the reference at the same index.
@@ -147,7 +123,8 @@ class BERTScore:
             )
         distinct = list(dict.fromkeys([*right, *left]))
         tokens = dict(zip(distinct, self.encoder.tokens(distinct), strict=True))
-        weights = self._weights(tokens, right)
+        special = self.encoder.special
+        weights = {text: _normalised([float(i not in special) for i in made.ids]) for text, made in tokens.items()}
         found: dict[tuple[str, str], BERTScorePair] = {}
         wanted: list[tuple[str, str]] = []
         # Pairs that share a reference are adjacent, so that few texts are needed at a time.
@@ -175,19 +152,6 @@ class BERTScore:
         flat = [(text, reference) for text, group in zip(candidates, groups, strict=True) for reference in group]
         pairs = iter(self.score([text for text, _ in flat], [reference for _, reference in flat]))
         return [_best([next(pairs) for _ in group]) for group in groups]
-
-    def _weights(self, tokens: Mapping[str, EncodedText], references: Sequence[str]) -> dict[str, list[float]]:
-        """The weight of each token of each text; they sum to 1, or are all 0."""
-        special = self.encoder.special
-        if not self._idf:
-            return {text: _normalised([float(i not in special) for i in made.ids]) for text, made in tokens.items()}
-        if self._corpus is None:
-            table, unseen = _idf([tokens[text] for text in references])
-        else:
-            if self._corpus_weights is None:
-                self._corpus_weights, _ = _idf(self.encoder.tokens(self._corpus))
-            table, unseen = self._corpus_weights, math.log(len(self._corpus) + 1)
-        return {text: _normalised([table.get(i, unseen) for i in made.ids]) for text, made in tokens.items()}
 
     def _match_pairs(
         self,
@@ -236,9 +200,6 @@ class BERTScore:
                 f"the encoder {self.encoder.name!r} gives vectors that are not numbers", remedy="check its weights"
             )
         f1 = 2 * precision * recall / (precision + recall) if min(precision, recall) > 0 else 0.0
-        if self.baseline is not None:
-            plain = zip((precision, recall, f1), self.baseline, strict=True)
-            precision, recall, f1 = ((value - low) / (1 - low) for value, low in plain)
         return BERTScorePair(precision, recall, f1, OK, candidate_cut, reference_cut)
 
 
@@ -254,13 +215,6 @@ def _greedy_match(candidates: Sequence[tuple[Floats, Floats]], reference: Floats
     precision = np.add.reduceat(alike.max(axis=1) * weights, starts)
     recall = np.maximum.reduceat(alike, starts, axis=0) @ weight
     return np.stack([precision, recall], axis=1).clip(-1.0, 1.0)  # rounding must not lift a cosine above 1
-
-
-def _idf(texts: Sequence[EncodedText]) -> tuple[dict[int, float], float]:
-    """−log of the share of texts with each token, with both counts plus one, and the value of an unseen token."""
-    count = Counter(token for text in texts for token in set(text.ids))
-    total = len(texts) + 1
-    return {token: math.log(total / (number + 1)) for token, number in count.items()}, math.log(total)
 
 
 def _normalised(weights: list[float]) -> list[float]:

@@ -163,7 +163,7 @@ def test_no_output_ranks_systems_with_few_values() -> None:
     made = page.build(given)
     assert made.answers is not None
     blocks = "".join(render_block(block) for each in made.document.sections for block in each.blocks)
-    found = Evaluation([], given, Path("out"), Path("out/report.html"), lambda: made)
+    found = Evaluation([], given, Path("out"), Path("out/report.html"), made)
     record = json.dumps(evaluation_record(found))
     compared = compare(given, all_pairs=True)
     texts = {

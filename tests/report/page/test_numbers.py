@@ -17,7 +17,7 @@ from ragworth.cli.evaluate import _interval, _print_standings, leaderboard
 from ragworth.comparison import RankedSystems, compare
 from ragworth.report import page
 from ragworth.report.document import Figure, Heading
-from ragworth.report.page import curves, explorer
+from ragworth.report.page import explorer
 from ragworth.report.page.groups import SystemGroups
 from ragworth.report.page.overview import _sentence
 from ragworth.report.page.prediction import RESAMPLES, outcome_predictions
@@ -100,56 +100,6 @@ def test_numbers_on_another_scale_are_no_grades() -> None:
     index = unpack_json(explorer.build_explorer(made.results, made.facts, made.overview, made.diagnosis).index)
     assert index["graded"] is False
     assert index["grades"] == [[None, None], [None, None]]
-
-
-def test_curves_are_from_the_same_queries_all_along() -> None:
-    """UDCG@2 has values for both queries; at 3 that of one query is missing, and there is no point."""
-    given = results(["UDCG@2", "nDCG@3"], {})
-    found = curves.cutoff_curves(given, ["UDCG@2", "nDCG@3"], ["one", "two"])
-    assert not isinstance(found, str)
-    assert set(found.frame["n"]) == {2}
-    places = found.frame.group_by("metric", "system").agg(pl.col("place").sort())
-    assert {(m, s): tuple(p) for m, s, p in places.iter_rows()} == {
-        ("UDCG", "one"): (1, 2), ("UDCG", "two"): (1, 2), ("nDCG", "one"): (1, 2, 3), ("nDCG", "two"): (1, 2, 3),
-    }  # fmt: skip
-
-
-def test_curves_leave_out_queries_that_were_not_judged_so_far_down() -> None:
-    """Of 4 queries, one has no judgment of its third passage: its curve is from the other three, up to k = 3."""
-    contexts = Contexts(
-        [{"system": "s", "query": f"q{q}", "passage": f"p{r}", "rank": r} for q in range(4) for r in (1, 2, 3)]
-    )
-    values = [
-        {"query": f"q{q}", "passage": f"p{r}", "aspect": aspect, "value": value}
-        for q in range(4)
-        for r in (1, 2, 3)
-        for aspect, value in (("relevance", 1.0), ("abstention", 0.1 * q))
-        if (q, r, aspect) != (3, 3, "abstention")
-    ]
-    judgments = Judgments(values)
-    scores = ragworth.score(contexts, judgments, ["UDCG@2"])
-    given = Results(ragworth.Collection(), contexts, judgments, None, None, None, scores)
-    found = curves.cutoff_curves(given, ["UDCG@2"], ["s"])
-    assert not isinstance(found, str)
-    assert found.frame.select("place", "n", "of").rows() == [(1, 3, 4), (2, 3, 4), (3, 3, 4)]
-
-
-def test_curves_of_many_queries_come_from_some_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(curves, "MOST_QUERIES", 1)
-    given = results(["nDCG@3"], {})
-    found = curves.cutoff_curves(given, ["nDCG@3"], ["one", "two"])
-    assert not isinstance(found, str)
-    total = len(given.contexts.distinct("query"))
-    assert total > 1
-    assert found.sample == f"From 1 of {total} queries."
-    assert set(found.frame["n"]) == {1}
-
-
-def test_curves_name_the_metrics_that_there_is_no_room_for() -> None:
-    names = ["UDCG@3", "nDCG@3", "P@3", "R@3", "RR@3", "F1@3", "Success@3"]
-    found = curves.cutoff_curves(results(names, {}), names[1:] + names[:1], ["one", "two"])
-    assert not isinstance(found, str)
-    assert found.left == ["UDCG@3 (only 6 metrics are drawn)"]
 
 
 def test_a_metric_of_which_lower_is_better_predicts_by_going_down() -> None:
@@ -270,19 +220,6 @@ def test_one_system_and_one_query_make_a_report() -> None:
     assert "1 of 1" in made.html
 
 
-def test_curves_pass_through_the_cutoff_that_was_reported() -> None:
-    """Of 25 cutoffs ten are drawn; 5 is none of those, and is the one that the mean was reported at."""
-    rows = [{"system": "one", "query": "q1", "passage": f"p{n}", "rank": n} for n in range(1, 26)]
-    labels = Judgments([{"query": "q1", "passage": f"p{n}", "value": float(n % 3 == 0)} for n in range(1, 26)])
-    contexts = Contexts(rows)
-    given = replace(results(["nDCG@3"], {}), contexts=contexts, judgments=labels, manifest={"settings": {"k": 25}})
-    scores = ragworth.score(contexts, labels, ["nDCG@5"])
-    found = curves.cutoff_curves(replace(given, scores=scores), ["nDCG@5"], ["one"])
-    assert not isinstance(found, str)
-    assert found.frame["place"].to_list() == [1, 4, 5, 6, 9, 12, 14, 17, 20, 22, 25]
-    assert found.frame.filter(pl.col("place") == 5)["mean"][0] == pytest.approx(scores.frame["value"][0])
-
-
 def test_a_table_that_is_cut_says_so() -> None:
     data = pl.DataFrame({"system": [f"s{n}" for n in range(1500)], "value": range(1500)})
     shown = render_block(Figure("x", "Numbers", "", [], data))
@@ -307,7 +244,7 @@ def test_the_terminal_has_few_sentences_and_says_so(capsys: pytest.CaptureFixtur
 
 def ranking(row: dict[str, Any]) -> Ranking:
     ranked = RankedSystems(["a", "b"], ["a", "b"], {}, {}, [])
-    return Ranking("m", ["a", "b"], ranked, {("a", "b"): row}, SystemGroups({}, True), 1, 10_000, {})
+    return Ranking("m", ["a", "b"], ranked, {("a", "b"): row}, SystemGroups({}), 1, 10_000, {})
 
 
 def test_a_difference_that_all_pairs_together_hide_is_not_said_to_be_too_small_to_show() -> None:

@@ -8,26 +8,6 @@ from ragworth.report.charts.base import Spec, chart_data, escape_frame, finish_c
 from ragworth.report.charts.theme import SHAPES, theme_color
 
 
-def cross_chart(frame: pl.DataFrame, x: str, y: str) -> Spec:
-    """A point for each system with an interval either way: system, x, x_low, x_high, y, y_low, y_high."""
-    alt, frame = load_altair(), escape_frame(frame)
-    base = alt.Chart(chart_data(frame))
-    right, up = alt.X("x:Q", title=x, scale=alt.Scale(zero=False)), alt.Y("y:Q", title=y, scale=alt.Scale(zero=False))
-    thin = {"strokeWidth": 1.5, "color": theme_color("main"), "opacity": 0.45}
-    across = base.mark_rule(**thin).encode(x=alt.X("x_low:Q", title=x), x2=alt.X2("x_high:Q"), y=up)
-    along = base.mark_rule(**thin).encode(y=alt.Y("y_low:Q", title=y), y2=alt.Y2("y_high:Q"), x=right)
-    tips = [
-        alt.Tooltip("name:N", title="system"),
-        alt.Tooltip("x:Q", title=x, format=".4f"),
-        alt.Tooltip("y:Q", title=y, format=".4f"),
-    ]
-    points = base.mark_point(filled=True, size=80, color=theme_color("main"), opacity=1).encode(
-        x=right, y=up, tooltip=tips
-    )
-    names = base.mark_text(align="left", dx=8, dy=-8, limit=140).encode(x=right, y=up, text=alt.Text("system:N"))
-    return finish_chart(alt.layer(across, along, points, names), 300)
-
-
 def scatter_chart(frame: pl.DataFrame, kinds: dict[str, str], levels: list[float], x: str, y: str) -> Spec:
     """A point for each passage: at, relevance, utility, kind, query, passage; lines where the kinds part."""
     alt, frame = load_altair(), escape_frame(frame)

@@ -20,7 +20,7 @@ def shown_depth(results: Results) -> int | None:
 
 
 def listed_depth(results: Results, metrics: Sequence[str]) -> int:
-    """How many passages of a context the page lists, and curves go to: as far as the model and cutoffs go."""
+    """How many passages of a context the page lists: as far as the model and cutoffs go."""
     deepest = shown_depth(results) or DEEPEST
     for written in metrics:
         try:

@@ -15,11 +15,9 @@ from ragworth.report.charts.base import Spec
 from ragworth.report.charts.planes import curve_chart
 from ragworth.report.charts.rows import dot_chart, outcome_chart
 from ragworth.report.document import ChartPanel, Figure
-from ragworth.report.page import curves
-from ragworth.report.page.charts import cross_chart
 from ragworth.report.page.figure_sources import KIND_COLORS, FigureSources
 from ragworth.report.page.rankings import RESAMPLES, MetricMean
-from ragworth.report.page.relations import agreement_figure, prediction_figure, utility_figure
+from ragworth.report.page.relations import prediction_figure, utility_figure
 from ragworth.stats.bootstrap import mean_intervals
 
 
@@ -149,70 +147,9 @@ def ranks_figure(given: FigureSources) -> Figure | str:
     )
 
 
-def depth_figure(given: FigureSources) -> Figure | str:
-    """Metrics at every cutoff."""
-    found = curves.cutoff_curves(given.results, given.overview.metrics, given.systems)
-    if isinstance(found, str):
-        return found
-    panels = [
-        ChartPanel(f"depth-{i}", str(metric), _curves(part, "passages shown (k)", f"mean {metric}"))
-        for i, ((metric,), part) in enumerate(found.frame.group_by("metric", maintain_order=True))
-    ]
-    left = f" Left out: {'; '.join(found.left)}." if found.left else ""
-    some = found.frame.filter(pl.col("n") < pl.col("of"))
-    fewer = "Curves leave out queries without a value at some k: n of the table." if some.height else ""
-    caption = "Each metric if only the first k passages were shown: where a curve falls, the passages added lower it."
-    caption = " ".join(filter(None, [caption, fewer, found.sample])) + left
-    return Figure("depth", "How much context is worth showing", caption, panels, found.frame)
-
-
 def _curves(frame: pl.DataFrame, x: str, y: str, *, zero: bool = False) -> Spec:
     """A line for each system."""
     return curve_chart(frame.rename({"system": "line", "mean": "value"}), x, y, zero=zero, band=False, height=260)
-
-
-def density_figure(given: FigureSources) -> Figure | str:
-    """Coverage against density, a point for each system."""
-    pick = {
-        name: next((m for m in given.overview.metrics if m.split("@")[0].split("(")[0] == name), None)
-        for name in ("Cov", "Den")
-    }
-    if None in pick.values():
-        return "coverage and density need the metrics Cov and Den, and ratings of sub-questions"
-    cov, den = str(pick["Cov"]), str(pick["Den"])
-    rows = [
-        {
-            "system": each.system,
-            **{f"x{end}": value for end, value in zip(("", "_low", "_high"), each.means[cov][:3], strict=True)},
-            **{f"y{end}": value for end, value in zip(("", "_low", "_high"), each.means[den][:3], strict=True)},
-        }
-        for each in given.overview.standings
-        if cov in each.means and den in each.means and None not in (each.means[cov].mean, each.means[den].mean)
-    ]
-    if not rows:
-        return f"no system has a mean of both {cov} and {den}"
-    frame = pl.DataFrame(
-        rows, schema={"system": pl.String, **dict.fromkeys([k for k in rows[0] if k != "system"], pl.Float64)}
-    )
-    caption = (
-        "Share of the sub-questions that a context answers, against how little text it needs for them. "
-        "Up and to the right is better."
-    )
-    names = {
-        "x": cov,
-        "x_low": f"{cov} low",
-        "x_high": f"{cov} high",
-        "y": den,
-        "y_low": f"{den} low",
-        "y_high": f"{den} high",
-    }
-    return Figure(
-        "density",
-        "Coverage and density",
-        caption,
-        [ChartPanel("density", "", cross_chart(frame, cov, den))],
-        frame.rename(names),
-    )
 
 
 class FigureSet(NamedTuple):
@@ -228,10 +165,7 @@ FIGURE_BUILDERS: dict[str, Callable[[FigureSources], Figure | str]] = {
     "Helpful, harmless, misleading": kinds_figure,
     "Utility by rank": ranks_figure,
     "Relevance is not utility": utility_figure,
-    "How much context is worth showing": depth_figure,
     "Which metric predicts the answers": prediction_figure,
-    "Coverage and density": density_figure,
-    "How metrics and outcomes go together": agreement_figure,
 }
 
 

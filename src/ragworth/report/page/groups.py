@@ -1,34 +1,31 @@
-"""Which systems are not significantly different: as letters, or as places if letters would be too many."""
+"""Which systems are not significantly different: as letters, or from the best if letters would be too many."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice, pairwise
+from itertools import islice
 from typing import NamedTuple
 
 MAX_LETTERED = 9
-"""Letters that a person still reads; with more, a system names the places of those it doesn't differ from."""
+"""Letters that a person still reads; with more, systems are only marked as different from the best or not."""
 
 ALONE = "≠"
-"""What stands beside a system that differs from all others, where places are named."""
+"""What stands beside a system that differs from the best, where there are no letters."""
 
 
 class SystemGroups(NamedTuple):
-    """What stands beside each system, and whether that is letters."""
+    """What stands beside each system."""
 
     of: dict[str, str]
-    lettered: bool
     best: str = ""
-    """The system that the others were compared with, if not every two were compared."""
+    """The system that the others are marked by, where there are no letters."""
 
     @property
     def words(self) -> str:
         """How to read it."""
         if self.best:
             return f"≈: not significantly different from {self.best}, the best; {ALONE}: significantly different"
-        if self.lettered:
-            return "Systems that share a letter are not significantly different"
-        return f"A system is not significantly different from those at the places after ≈ ({ALONE}: differs from all)"
+        return "Systems that share a letter are not significantly different"
 
 
 def group_systems(order: Sequence[str], different: set[tuple[str, str]]) -> SystemGroups:
@@ -39,17 +36,18 @@ def group_systems(order: Sequence[str], different: set[tuple[str, str]]) -> Syst
     }
     parts = list(islice(_largest_groups(alike, frozenset(), list(order), []), MAX_LETTERED + 1))
     if len(parts) > MAX_LETTERED:
-        return SystemGroups(_places(order, alike), False)
+        return group_by_best(order, different)
     place = {system: i for i, system in enumerate(order)}
     parts.sort(key=lambda group: sorted(place[system] for system in group))
-    letters = {system: "".join(_letter(i) for i, part in enumerate(parts) if system in part) for system in order}
-    return SystemGroups(letters, True)
+    letters = {system: "".join(chr(ord("a") + i) for i, part in enumerate(parts) if system in part) for system in order}
+    return SystemGroups(letters)
 
 
 def group_by_best(order: Sequence[str], different: set[tuple[str, str]]) -> SystemGroups:
     """Which of many systems are not significantly different from the best, the first."""
     best = order[0] if order else ""
-    return SystemGroups({each: ALONE if (best, each) in different else "≈" for each in order}, False, best)
+    apart = {system for pair in different if best in pair for system in pair} - {best}
+    return SystemGroups({each: ALONE if each in apart else "≈" for each in order}, best)
 
 
 def _largest_groups(
@@ -70,23 +68,3 @@ def _largest_groups(
         )
         candidates = [each for each in candidates if each != system]
         excluded = [*excluded, system]
-
-
-def _letter(number: int) -> str:
-    return chr(ord("a") + number) if number < 26 else f"({number + 1})"
-
-
-def _places(order: Sequence[str], alike: Mapping[str, set[str]]) -> dict[str, str]:
-    """For each system the places, from 1, of all that do not differ significantly from it; itself is among them."""
-    found: dict[str, str] = {}
-    for system in order:
-        places = [i for i, other in enumerate(order, 1) if other == system or other in alike[system]]
-        found[system] = f"≈ {_ranges(places)}" if len(places) > 1 else ALONE
-    return found
-
-
-def _ranges(numbers: Sequence[int]) -> str:
-    """Ascending numbers with neighbours joined: 2, 5–7."""
-    starts = [numbers[0], *(b for a, b in pairwise(numbers) if b > a + 1)]
-    ends = [*(a for a, b in pairwise(numbers) if b > a + 1), numbers[-1]]
-    return ", ".join(str(a) if a == b else f"{a}–{b}" for a, b in zip(starts, ends, strict=True))

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ragworth.comparison import correlate, higher_is_better
+from ragworth.comparison import higher_is_better
 from ragworth.results import Results
 from ragworth.score_rows import ScoreRows, rows_of_aspect
 from ragworth.stats.paired import correct_alike, is_reliable
 from ragworth.stats.pooled import pooled_correlations, pooled_gaps
-from ragworth.tables import Outcomes, Scores
 
 RESAMPLES = 400
 ALPHA = 0.05
@@ -29,26 +28,6 @@ SCHEMA = {
     "n": pl.Int64,
     "queries": pl.Int64,
 }
-
-
-def scores_with_outcomes(scores: Scores, outcomes: Outcomes | None, metrics: list[str]) -> Scores:
-    """Scores, and outcomes as if they were scores, in one table; an outcome is called after its aspect."""
-    chosen = scores.having("metric", metrics)
-    if outcomes is None:
-        return Scores.of_parts(chosen.parts)
-    others = outcomes.having("system", scores.distinct("system")).frame.select(
-        "system", "query", pl.format("outcome: {}", "aspect").alias("metric"), "value", "status"
-    )
-    return Scores.of_parts([*chosen.parts, others])
-
-
-def metric_correlations(scores: Scores, outcomes: Outcomes | None, metrics: list[str]) -> pl.DataFrame:
-    """Spearman's ρ of every two metrics, and of metrics with outcomes, over all (system, query).
-
-    Returns first, second, value and n.
-    """
-    found = correlate(scores_with_outcomes(scores, outcomes, metrics), over="queries", measures=("spearman",))
-    return found.select("first", "second", pl.col("spearman").alias("value"), "n")
 
 
 def outcome_predictions(results: Results, metrics: list[str], seed: int) -> pl.DataFrame:

@@ -13,8 +13,6 @@ from ragworth.answer_outcomes import outcome_direction
 from ragworth.comparison import higher_is_better
 from ragworth.diagnosis import passage_kind
 from ragworth.errors import format_count, format_list
-from ragworth.report.charts.base import Spec
-from ragworth.report.charts.planes import heat_chart
 from ragworth.report.charts.rows import dot_chart
 from ragworth.report.document import ChartPanel, Figure
 from ragworth.report.page import prediction
@@ -132,34 +130,3 @@ def _rho(row: Mapping[str, Any]) -> str:
     """A correlation with its interval."""
     ends = f"95 % interval {signed(row['low'])} to {signed(row['high'])}" if row["low"] is not None else "no interval"
     return f"ρ = {signed(row['rho'])} ({ends})"
-
-
-def agreement_figure(given: FigureSources) -> Figure | str:
-    """How metrics, and metrics and outcomes, go together."""
-    found = prediction.metric_correlations(given.results.scores, given.results.outcomes, given.overview.metrics)
-    metrics = given.overview.metrics
-    among = found.filter(
-        pl.col("first").is_in(metrics) & pl.col("second").is_in(metrics) & pl.col("value").is_not_null()
-    )
-    outer = found.filter(
-        pl.col("first").is_in(metrics) & ~pl.col("second").is_in(metrics) & pl.col("value").is_not_null()
-    )
-    panels = []
-    if among.height:
-        both = pl.concat(
-            [among, among.select(pl.col("second").alias("first"), pl.col("first").alias("second"), "value", "n")]
-        )
-        panels.append(ChartPanel("agreement-0", "Metric and metric", _heat_map(both, metrics, metrics)))
-    if outer.height:
-        columns = outer["second"].unique(maintain_order=True).to_list()
-        panels.append(ChartPanel("agreement-1", "Metric and outcome", _heat_map(outer, metrics, columns)))
-    if not panels:
-        return "fewer than two metrics, or nothing that varies"
-    caption = "Spearman's ρ over all systems and queries. Metrics that rank contexts alike say the same thing twice."
-    return Figure("agreement", "How metrics and outcomes go together", caption, panels, pl.concat([among, outer]))
-
-
-def _heat_map(frame: pl.DataFrame, rows: list[str], columns: list[str]) -> Spec:
-    first, second = frame["first"].to_list(), frame["second"].to_list()
-    rows, columns = [name for name in rows if name in first], [name for name in columns if name in second]
-    return heat_chart(frame, rows, columns, "Spearman ρ", "correlation")
